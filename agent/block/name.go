@@ -1,0 +1,131 @@
+package block
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Stamp numbers attempts, groups, epochs and revisions alike. Sequence is drawn from the catalog's counter and never
+// drawn twice; Salt is random, so that a catalog restored from an old copy cannot repeat a stamp unnoticed.
+// The zero Stamp means "none".
+type Stamp struct {
+	Sequence uint64 `cbor:"1,keyasint" json:"sequence"`
+	Salt     uint64 `cbor:"2,keyasint" json:"salt"`
+}
+
+// IsZero reports whether s is the zero Stamp, which names no attempt.
+func (s Stamp) IsZero() bool { return s == Stamp{} }
+
+// String returns the canonical text of s, fixed width so that text order is sequence order.
+func (s Stamp) String() string { return fmt.Sprintf("%016x.%016x", s.Sequence, s.Salt) }
+
+// ParseStamp reads the form written by Stamp.String.
+func ParseStamp(text string) (Stamp, error) {
+	sequence, salt, found := strings.Cut(text, ".")
+	if !found || len(sequence) != 16 || len(salt) != 16 {
+		return Stamp{}, fmt.Errorf("stamp %q: want 16 hex digits, a dot, 16 hex digits", text)
+	}
+	var s Stamp
+	var err error
+	if s.Sequence, err = strconv.ParseUint(sequence, 16, 64); err != nil {
+		return Stamp{}, fmt.Errorf("stamp %q: %w", text, err)
+	}
+	if s.Salt, err = strconv.ParseUint(salt, 16, 64); err != nil {
+		return Stamp{}, fmt.Errorf("stamp %q: %w", text, err)
+	}
+	return s, nil
+}
+
+// MarshalText and UnmarshalText use the canonical text, in JSON and YAML alike.
+func (s Stamp) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the canonical text.
+func (s *Stamp) UnmarshalText(text []byte) (err error) { *s, err = ParseStamp(string(text)); return err }
+
+// GroupID names a group: the stamp of the attempt that created it and the group's index within that attempt.
+type GroupID struct {
+	Stamp Stamp  `cbor:"1,keyasint" json:"stamp"`
+	Index uint32 `cbor:"2,keyasint" json:"index"`
+}
+
+// String returns the canonical text of id; text order is creation order.
+func (id GroupID) String() string { return fmt.Sprintf("%s.%08x", id.Stamp, id.Index) }
+
+// ParseGroupID reads the form written by GroupID.String.
+func ParseGroupID(text string) (GroupID, error) {
+	at := strings.LastIndexByte(text, '.')
+	if at < 0 || len(text)-at-1 != 8 {
+		return GroupID{}, fmt.Errorf("group %q: want a stamp, a dot, 8 hex digits", text)
+	}
+	stamp, err := ParseStamp(text[:at])
+	if err != nil {
+		return GroupID{}, fmt.Errorf("group %q: %w", text, err)
+	}
+	index, err := strconv.ParseUint(text[at+1:], 16, 32)
+	if err != nil {
+		return GroupID{}, fmt.Errorf("group %q: %w", text, err)
+	}
+	return GroupID{Stamp: stamp, Index: uint32(index)}, nil
+}
+
+// MarshalText returns the canonical text.
+func (id GroupID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads the canonical text.
+func (id *GroupID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseGroupID(string(text))
+	return err
+}
+
+// NodeID names a node for as long as it is a member: 1 to 63 characters of [a-z0-9-].
+type NodeID string
+
+// Incarnation identifies the contents of a node's store: a random marker kept in the store itself.
+type Incarnation string
+
+// Address is where one block lies. Slots 0..w-1 are the data columns of the group, w..w+m-1 its parity rows.
+type Address struct {
+	Node  NodeID  `cbor:"1,keyasint" json:"node"`
+	Group GroupID `cbor:"2,keyasint" json:"group"`
+	Slot  int     `cbor:"3,keyasint" json:"slot"`
+	Stamp Stamp   `cbor:"4,keyasint" json:"stamp"`
+}
+
+// KeyPrefix begins the store key of every block; other keys in a store are bookkeeping.
+const KeyPrefix = "b/"
+
+// Key returns the name of the block inside its node's store: printable ASCII, at most 100 bytes.
+func (a Address) Key() string { return fmt.Sprintf("%s%s/%02x/%s", KeyPrefix, a.Group, a.Slot, a.Stamp) }
+
+// String is for people: node and key.
+func (a Address) String() string { return string(a.Node) + ":" + a.Key() }
+
+// ErrNotBlockKey is returned by ParseKey for a key that no Address produces.
+var ErrNotBlockKey = errors.New("not a block key")
+
+// ParseKey recovers the address of the block stored under key on node. It accepts exactly the keys Address.Key makes.
+func ParseKey(node NodeID, key string) (Address, error) {
+	parts := strings.Split(key, "/")
+	if len(parts) != 4 || parts[0]+"/" != KeyPrefix || len(parts[2]) < 2 {
+		return Address{}, fmt.Errorf("%q: %w", key, ErrNotBlockKey)
+	}
+	group, err := ParseGroupID(parts[1])
+	if err != nil {
+		return Address{}, fmt.Errorf("%q: %w: %w", key, ErrNotBlockKey, err)
+	}
+	slot, err := strconv.ParseUint(parts[2], 16, 16)
+	if err != nil {
+		return Address{}, fmt.Errorf("%q: %w: %w", key, ErrNotBlockKey, err)
+	}
+	stamp, err := ParseStamp(parts[3])
+	if err != nil {
+		return Address{}, fmt.Errorf("%q: %w: %w", key, ErrNotBlockKey, err)
+	}
+	a := Address{Node: node, Group: group, Slot: int(slot), Stamp: stamp}
+	if a.Key() != key {
+		return Address{}, fmt.Errorf("%q: %w: not canonical", key, ErrNotBlockKey)
+	}
+	return a, nil
+}

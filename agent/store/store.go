@@ -1,0 +1,60 @@
+// Package store is the border to the stores users already have: one narrow interface, optional capabilities found by
+// assertion, decorators, and a conformance suite (storetest) that every backend runs.
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Store keeps named values on one node. Values are created and deleted, never overwritten, so every operation may be
+// retried. Keys are 1 to 200 bytes of printable ASCII without spaces. All methods are safe for concurrent use.
+//
+// Errors wrap one of the sentinels below where one applies; anything else means the outcome is unknown.
+type Store interface {
+	// Create stores value under key, whole or not at all, as durably as Info says, before it returns.
+	// It fails with ErrExists if the key is there already, whatever its content. value is not retained.
+	Create(ctx context.Context, key string, value []byte) error
+
+	// ReadAt fills p with the value's bytes from offset on and returns how many there were; fewer than len(p) only
+	// at the end of the value (no error). A missing key is ErrNotFound; a value with missing or torn parts is ErrCorrupt.
+	ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error)
+
+	// Delete removes key. Deleting an absent key succeeds.
+	Delete(ctx context.Context, key string) error
+
+	// Info describes the store as it is now.
+	Info(ctx context.Context) (Info, error)
+
+	// Close releases connections and locks; the values stay.
+	Close() error
+}
+
+// Lister is the capability to enumerate keys, in no particular order. Keys created or deleted meanwhile may or may not
+// be seen. visit's error ends the listing and is returned.
+type Lister interface {
+	List(ctx context.Context, prefix string, visit func(key string, size int64) error) error
+}
+
+// Info is what a store says of itself. Zero means unknown or unlimited.
+type Info struct {
+	Kind          string   `cbor:"1,keyasint" json:"kind"`          // file, memcached, redis, mem
+	Location      string   `cbor:"2,keyasint" json:"location"`      // without secrets
+	Durable       bool     `cbor:"3,keyasint" json:"durable"`       // an acknowledged Create survives power loss
+	CapacityBytes int64    `cbor:"4,keyasint" json:"capacityBytes"`
+	UsedBytes     int64    `cbor:"5,keyasint" json:"usedBytes"`
+	ValueLimit    int64    `cbor:"6,keyasint" json:"valueLimit"`    // largest value Create accepts
+	Warnings      []string `cbor:"7,keyasint" json:"warnings"`      // whole sentences: what is wrong and the cure, e.g. that the store evicts
+}
+
+// Sentinels; use errors.Is.
+var (
+	ErrNotFound = errors.New("no such key")
+	ErrExists   = errors.New("key exists already")
+	ErrFull     = errors.New("store is full")
+	ErrTooLarge = errors.New("value is over the store's limit")
+	ErrCorrupt  = errors.New("stored value is torn")
+	ErrReadOnly = errors.New("store cannot be written")
+	ErrDown     = errors.New("store does not answer")
+	ErrAuth     = errors.New("store refused the credentials")
+)
