@@ -9,32 +9,32 @@ type Fingerprint [16]byte
 type Header struct {
 	Group         GroupID       `cbor:"1,keyasint"`
 	Slot          int           `cbor:"2,keyasint"`
-	Stamp         Stamp         `cbor:"3,keyasint"`  // the attempt that wrote the block; its epoch for a parity row
+	Stamp         Stamp         `cbor:"3,keyasint"` // the attempt that wrote the block; its epoch for a parity row
 	Node          NodeID        `cbor:"4,keyasint"`
 	Class         string        `cbor:"5,keyasint"`
-	Ladder        string        `cbor:"6,keyasint"`  // canonical text, for example "rep(3),rs(4,2),rs(12,2)"
-	Mode          string        `cbor:"7,keyasint"`  // layout mode
+	Ladder        string        `cbor:"6,keyasint"` // canonical text, for example "rep(3),rs(4,2),rs(12,2)"
+	Mode          string        `cbor:"7,keyasint"` // layout mode
 	LayoutVersion int           `cbor:"8,keyasint"`
 	Columns       int           `cbor:"9,keyasint"`  // w
 	Scheme        string        `cbor:"10,keyasint"` // canonical text, for example "rs(4,2)"
 	FirstUnit     int           `cbor:"11,keyasint"` // row of the first cell, or index of the first stripe
 	Units         int           `cbor:"12,keyasint"`
-	UnitBytes     int           `cbor:"13,keyasint"` // cell size
-	Checksums     []uint32      `cbor:"14,keyasint"` // CRC-32C of each unit
-	Fingerprints  []Fingerprint `cbor:"15,keyasint"` // of each unit
+	UnitBytes     int           `cbor:"13,keyasint"`           // cell size
+	Checksums     []uint32      `cbor:"14,keyasint"`           // CRC-32C of each unit
+	Fingerprints  []Fingerprint `cbor:"15,keyasint"`           // of each unit
 	Manifest      []byte        `cbor:"16,keyasint,omitempty"` // CBOR of []ManifestEntry; with parities, or column 0 where m = 0
 }
 
 // ManifestEntry names one object range held by the group, as known when the block was written.
 // A rebuild from manifests may resurrect deletes newer than them.
 type ManifestEntry struct {
-	Key       []byte `cbor:"1,keyasint"`
-	Revision  Stamp  `cbor:"2,keyasint"`
-	Size      int64  `cbor:"3,keyasint"` // of the whole object
-	At        int64  `cbor:"4,keyasint"` // offset of this range within the object
-	Column    int    `cbor:"5,keyasint"` // -1: the range runs over the group's cells in row-major order
-	Offset    int64  `cbor:"6,keyasint"` // within the column, or within the group where Column is -1
-	Length    int64  `cbor:"7,keyasint"`
+	Key      []byte `cbor:"1,keyasint"`
+	Revision Stamp  `cbor:"2,keyasint"`
+	Size     int64  `cbor:"3,keyasint"` // of the whole object
+	At       int64  `cbor:"4,keyasint"` // offset of this range within the object
+	Column   int    `cbor:"5,keyasint"` // -1: the range runs over the group's cells in row-major order
+	Offset   int64  `cbor:"6,keyasint"` // within the column, or within the group where Column is -1
+	Length   int64  `cbor:"7,keyasint"`
 }
 
 // Receipt is what a node answers for a block it holds whole and, for a write, has made durable.

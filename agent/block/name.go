@@ -42,7 +42,10 @@ func ParseStamp(text string) (Stamp, error) {
 func (s Stamp) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads the canonical text.
-func (s *Stamp) UnmarshalText(text []byte) (err error) { *s, err = ParseStamp(string(text)); return err }
+func (s *Stamp) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseStamp(string(text))
+	return err
+}
 
 // GroupID names a group: the stamp of the attempt that created it and the group's index within that attempt.
 type GroupID struct {
@@ -97,7 +100,9 @@ type Address struct {
 const KeyPrefix = "b/"
 
 // Key returns the name of the block inside its node's store: printable ASCII, at most 100 bytes.
-func (a Address) Key() string { return fmt.Sprintf("%s%s/%02x/%s", KeyPrefix, a.Group, a.Slot, a.Stamp) }
+func (a Address) Key() string {
+	return fmt.Sprintf("%s%s/%02x/%s", KeyPrefix, a.Group, a.Slot, a.Stamp)
+}
 
 // String is for people: node and key.
 func (a Address) String() string { return string(a.Node) + ":" + a.Key() }

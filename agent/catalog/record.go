@@ -133,8 +133,8 @@ type Intent struct {
 
 // Job is the record of a transition of many objects; its owner saves progress into it.
 type Job struct {
-	ID       string  `cbor:"1,keyasint"`
-	Body     []byte  `cbor:"2,keyasint"` // the gateway's own encoding
-	Owner    string  `cbor:"3,keyasint"`
-	Version  uint64  `cbor:"4,keyasint"` // raised by every save
+	ID      string `cbor:"1,keyasint"`
+	Body    []byte `cbor:"2,keyasint"` // the gateway's own encoding
+	Owner   string `cbor:"3,keyasint"`
+	Version uint64 `cbor:"4,keyasint"` // raised by every save
 }

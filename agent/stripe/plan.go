@@ -8,6 +8,7 @@ type Position int
 // SourceKind says where an input of a program comes from.
 type SourceKind uint8
 
+// The kinds of sources.
 const (
 	SourceBlock   SourceKind = iota // a unit stored at this position: cell of a data column, parity of a parity row
 	SourceMessage                   // a message from another position
@@ -67,9 +68,9 @@ type Plan struct {
 
 // Cost counts whole blocks of one cell each, per group.
 type Cost struct {
-	BlocksRead            int `json:"blocks_read"`    // distinct stored units read at their own nodes
-	BlocksSent            int `json:"blocks_sent"`    // messages
-	BlocksWritten         int `json:"blocks_written"` // staged units
+	BlocksRead            int `json:"blocks_read"`       // distinct stored units read at their own nodes
+	BlocksSent            int `json:"blocks_sent"`       // messages
+	BlocksWritten         int `json:"blocks_written"`    // staged units
 	DataBlocksMoved       int `json:"data_blocks_moved"` // data cells staged anywhere
 	MaxNodeBlocksSent     int `json:"max_node_blocks_sent"`
 	MaxNodeBlocksReceived int `json:"max_node_blocks_received"`
@@ -78,8 +79,30 @@ type Cost struct {
 // Objective is what a planner minimises first.
 type Objective string
 
+// The objectives of a planner.
 const (
-	LeastNetwork    Objective = "network"
-	LeastReads      Objective = "reads"
-	LeastBottleneck Objective = "bottleneck"
+	LeastNetwork    Objective = "network"    // fewest messages, then the least loaded busiest node
+	LeastReads      Objective = "reads"      // fewest units read, then fewest messages
+	LeastBottleneck Objective = "bottleneck" // least max(sent, received) of any node, then fewest messages
 )
+
+// Objectives lists every objective, the default first.
+func Objectives() []Objective { return []Objective{LeastNetwork, LeastReads, LeastBottleneck} }
+
+// The planners of transitions. Restripe is ours; the others are baselines that work through a proxy.
+const (
+	PlannerRestripe = "restripe"   // parity nodes keep what they hold and fetch only loose cells
+	PlannerERS2     = "ers2-proxy" // ERS Algorithms 2 and 4; its own layout is mode pair
+	PlannerERS1     = "ers1-proxy" // the same; its own layout is mode row
+	PlannerSRS      = "srs-proxy"  // SRS as ERS Section 6.1 counts it
+	PlannerReencode = "reencode"   // reads every cell, writes every parity anew
+	PlannerCopyPool = "copy-pool"  // reads every cell, writes cells and parities to new nodes
+
+	plannerUpdate = "update"
+	plannerRepair = "repair"
+)
+
+// Planners lists the planners NewPlan knows, the default first.
+func Planners() []string {
+	return []string{PlannerRestripe, PlannerERS2, PlannerERS1, PlannerSRS, PlannerReencode, PlannerCopyPool}
+}

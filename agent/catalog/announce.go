@@ -1,0 +1,281 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// batchLimit bounds how many announcements share one transaction.
+const batchLimit = 64
+
+// drawing makes concurrent Begins of one Catalog share transactions: the first caller leads, carries out everything
+// that is waiting in one transaction, and hands the lead to the first that came meanwhile. Every caller is served by
+// the next transaction but one, so none starves.
+type drawing struct {
+	mu      sync.Mutex
+	leading bool
+	waiting []*announcement
+}
+
+type announcement struct {
+	ctx      context.Context
+	kind     Kind
+	deadline time.Time
+	blocks   func(block.Stamp) []BlockSet
+	basis    []Basis
+
+	lead chan struct{} // holds one token when the lead was handed over
+	done chan struct{} // closed once attempt or err is set
+
+	stamp   block.Stamp
+	sets    []BlockSet
+	attempt *Attempt
+	err     error
+}
+
+// Begin announces an attempt (rules 1 and 3): one transaction draws its stamp, checks that every basis is as it was
+// read, and inserts the intent with every address that may be written. blocks is told the stamp and names those
+// addresses; it may be called more than once, from another goroutine, and must only compute.
+//
+// It fails with ErrStale if a basis moved. After an error no block may be written; if the announcement did happen, it
+// expires at its deadline.
+func (c *Catalog) Begin(ctx context.Context, kind Kind, deadline time.Time, blocks func(stamp block.Stamp) []BlockSet, basis ...Basis) (*Attempt, error) {
+	a := &announcement{
+		ctx: ctx, kind: kind, deadline: deadline, blocks: blocks, basis: basis,
+		lead: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if c.drawing.enter(a) {
+		c.lead(ctx)
+	}
+	for {
+		select {
+		case <-a.done:
+			if a.err != nil {
+				return nil, fmt.Errorf("announcing a %s: %w", kind, a.err)
+			}
+			return a.attempt, nil
+		case <-a.lead:
+			c.lead(ctx)
+		case <-ctx.Done():
+			c.drawing.leave(a)
+			return nil, fmt.Errorf("announcing a %s: %w", kind, ctx.Err())
+		}
+	}
+}
+
+// enter queues a and reports whether its caller must lead.
+func (d *drawing) enter(a *announcement) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting = append(d.waiting, a)
+	if d.leading {
+		return false
+	}
+	d.leading = true
+	return true
+}
+
+// leave withdraws a, passing on the lead if it was just handed to it.
+func (d *drawing) leave(a *announcement) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting = slices.DeleteFunc(d.waiting, func(other *announcement) bool { return other == a })
+	select {
+	case <-a.lead:
+		d.handOver()
+	default:
+	}
+}
+
+// handOver gives the lead to whoever waits longest. The caller holds mu.
+func (d *drawing) handOver() {
+	if len(d.waiting) == 0 {
+		d.leading = false
+		return
+	}
+	d.waiting[0].lead <- struct{}{}
+}
+
+// lead carries out one batch, which has the leader in it because it waits longest.
+func (c *Catalog) lead(ctx context.Context) {
+	d := &c.drawing
+	d.mu.Lock()
+	count := min(len(d.waiting), batchLimit)
+	batch := slices.Clone(d.waiting[:count])
+	d.waiting = slices.Delete(d.waiting, 0, count)
+	d.mu.Unlock()
+
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.handOver()
+	}()
+	// The others' announcements must not fail because the leader's caller gave up.
+	c.announce(context.WithoutCancel(ctx), batch)
+}
+
+func (c *Catalog) announce(ctx context.Context, batch []*announcement) {
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		batch = slices.DeleteFunc(batch, func(a *announcement) bool {
+			err := a.ctx.Err()
+			if err != nil {
+				a.fail(err)
+			}
+			return err != nil
+		})
+		if len(batch) == 0 {
+			return true, nil
+		}
+		raw, next, err := c.readNext(ctx)
+		if err != nil {
+			return false, err
+		}
+		var draw *draw
+		if draw, batch, err = c.prepareDraw(raw, next, batch); err != nil || len(batch) == 0 {
+			return err == nil, err
+		}
+		done, err := c.insert(ctx, draw, batch)
+		if err != nil {
+			return false, err
+		}
+		if done {
+			for _, a := range batch {
+				a.attempt = &Attempt{catalog: c, stamp: a.stamp, kind: a.kind}
+				close(a.done)
+			}
+			return true, nil
+		}
+		batch = draw.dropStale(batch)
+		return false, nil
+	})
+	if err != nil {
+		for _, a := range batch {
+			a.fail(err)
+		}
+	}
+}
+
+func (a *announcement) fail(err error) {
+	a.err = err
+	close(a.done)
+}
+
+// draw is the transaction that announces a batch.
+type draw struct {
+	raw    []byte // counter as read
+	checks []Check
+	writes []Write
+	asker  []int // announcement of each check; -1 for the counter
+	basis  []Basis
+	failed []int
+}
+
+// prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
+func (c *Catalog) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
+	d := &draw{raw: raw, checks: []Check{{keyNext, raw}}, asker: []int{-1}, basis: []Basis{nil}}
+	var kept []*announcement
+	for _, a := range batch {
+		salt, err := c.salt()
+		if err != nil {
+			return nil, batch, final(err)
+		}
+		a.stamp = block.Stamp{Sequence: next, Salt: salt}
+		a.sets = a.blocks(a.stamp)
+		if err := checkBlockSets(a.sets); err != nil {
+			a.fail(err)
+			continue
+		}
+		next++
+		for _, basis := range a.basis {
+			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
+		}
+		d.writes = append(d.writes, Write{Key: intentKey(a.stamp), Value: encode(Intent{
+			Stamp: a.stamp, Kind: a.kind, Owner: c.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
+		})})
+		kept = append(kept, a)
+	}
+	d.writes = append(d.writes, Write{Key: keyNext, Value: encodeNext(next)})
+	return d, kept, nil
+}
+
+// insert carries out a draw. Where the engine's answer is unclear it is found out: the counter never returns to an
+// earlier value, so once it has moved without the intents being there, the request can never be applied any more.
+func (c *Catalog) insert(ctx context.Context, d *draw, batch []*announcement) (done bool, err error) {
+	unclear := false
+	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+		if unclear {
+			values, err := c.engine.Read(ctx, keyNext, intentKey(batch[0].stamp), endedKey(batch[0].stamp))
+			if err != nil {
+				return false, err
+			}
+			if values[1] != nil || values[2] != nil {
+				done = true
+				return true, nil
+			}
+			if !bytes.Equal(values[0], d.raw) {
+				return true, nil
+			}
+		}
+		failed, err := c.engine.Update(ctx, d.checks, d.writes)
+		if err != nil {
+			unclear = true
+			return false, err
+		}
+		if len(failed) > 0 && unclear && failed[0] == 0 {
+			return false, nil // the earlier request may have moved the counter: look
+		}
+		d.failed, done = failed, len(failed) == 0
+		return true, nil
+	})
+	return done, err
+}
+
+// dropStale answers the announcements whose basis moved and returns the others.
+func (d *draw) dropStale(batch []*announcement) []*announcement {
+	details := map[int][]StaleDetail{}
+	for _, i := range d.failed {
+		if asker := d.asker[i]; asker >= 0 {
+			details[asker] = append(details[asker], d.basis[i].stale())
+		}
+	}
+	var kept []*announcement
+	for i, a := range batch {
+		if details[i] != nil {
+			a.fail(&StaleError{Details: details[i]})
+			continue
+		}
+		kept = append(kept, a)
+	}
+	return kept
+}
+
+func checkBlockSets(sets []BlockSet) error {
+	for _, set := range sets {
+		if len(set.Slots) != len(set.Nodes) {
+			return fmt.Errorf("group %s is announced with %d slots on %d nodes: %w", set.Group, len(set.Slots), len(set.Nodes), ErrBadChange)
+		}
+		for i, slot := range set.Slots {
+			if slot < 0 || set.Nodes[i] == "" {
+				return fmt.Errorf("group %s is announced with slot %d on node %q: %w", set.Group, slot, set.Nodes[i], ErrBadChange)
+			}
+		}
+	}
+	return nil
+}
+
+// announced returns every address of an intent.
+func announced(intent *Intent) []block.Address {
+	var addresses []block.Address
+	for _, set := range intent.Blocks {
+		for i, slot := range set.Slots {
+			addresses = append(addresses, block.Address{Node: set.Nodes[i], Group: set.Group, Slot: slot, Stamp: intent.Stamp})
+		}
+	}
+	return addresses
+}

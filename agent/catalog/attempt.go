@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Attempt is one announced operation. It takes effect at most once, by Commit, and only its owner commits it (rule 9).
+type Attempt struct {
+	catalog *Catalog
+	stamp   block.Stamp
+	kind    Kind
+}
+
+// Stamp returns the stamp all blocks of the attempt carry.
+func (a *Attempt) Stamp() block.Stamp { return a.stamp }
+
+// Extend announces further blocks and moves the deadline (rules 3 and 9). Blocks that are announced already may be
+// named again. It fails with ErrNotActive if the attempt has ended; after any error the further blocks may not be
+// written.
+func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.Time) error {
+	if err := checkBlockSets(blocks); err != nil {
+		return fmt.Errorf("extending attempt %s: %w", a.stamp, err)
+	}
+	key := intentKey(a.stamp)
+	var want []byte
+	err := a.catalog.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.catalog.engine.Read(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		if values[0] == nil {
+			return false, final(ErrNotActive)
+		}
+		if want != nil && bytes.Equal(values[0], want) {
+			return true, nil // an earlier turn was applied though its answer was lost
+		}
+		intent, err := decode[Intent](key, values[0])
+		if err != nil {
+			return false, err
+		}
+		intent.Blocks = addBlocks(intent, blocks)
+		intent.Deadline = deadline.UnixMilli()
+		want = encode(intent)
+		failed, err := a.catalog.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("extending attempt %s: %w", a.stamp, err)
+	}
+	return nil
+}
+
+func addBlocks(intent Intent, blocks []BlockSet) []BlockSet {
+	known := map[block.Address]bool{}
+	for _, address := range announced(&intent) {
+		known[address] = true
+	}
+	sets := intent.Blocks
+	for _, set := range blocks {
+		added := BlockSet{Group: set.Group}
+		for i, slot := range set.Slots {
+			address := block.Address{Node: set.Nodes[i], Group: set.Group, Slot: slot, Stamp: intent.Stamp}
+			if !known[address] {
+				known[address] = true
+				added.Slots, added.Nodes = append(added.Slots, slot), append(added.Nodes, set.Nodes[i])
+			}
+		}
+		if len(added.Slots) > 0 {
+			sets = append(sets, added)
+		}
+	}
+	return sets
+}
+
+// Abort settles the attempt (rule 8). nil says that it did not take effect and never will, and that its blocks are in
+// the graveyard; ErrCommitted that it did take effect after all; ErrUnknown that neither could be found out. It works
+// on a cancelled ctx too.
+func (a *Attempt) Abort(ctx context.Context) error {
+	outcome, err := a.catalog.Settle(context.WithoutCancel(ctx), a.stamp)
+	if err != nil {
+		return err
+	}
+	switch outcome {
+	case Failed:
+		return nil
+	case Done:
+		return fmt.Errorf("aborting attempt %s: %w", a.stamp, ErrCommitted)
+	default:
+		return fmt.Errorf("aborting attempt %s, which the catalog does not remember: %w", a.stamp, ErrUnknown)
+	}
+}
+
+// settleAfter settles the attempt because of cause and says what the caller of Commit must know.
+func (a *Attempt) settleAfter(ctx context.Context, cause error) error {
+	err := a.Abort(ctx)
+	switch {
+	case errors.Is(err, ErrCommitted):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; settling it: %w", cause, err)
+	case errors.Is(cause, ErrStale), errors.Is(cause, ErrNotActive), errors.Is(cause, ErrBadChange):
+		return cause
+	default:
+		return fmt.Errorf("%w: %w", ErrNotActive, cause)
+	}
+}

@@ -1,0 +1,232 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// auditPasses bounds how often Audit looks again at a catalog that keeps changing.
+const auditPasses = 8
+
+// Audit checks the invariants of the protocol (PROTOCOL section 3) that the records alone can show: live counts equal
+// the extents objects have, no grave and no active attempt names a live block, every group is well-formed and on
+// distinct nodes, every object's extents add up to its size, overlap nobody's, and lie inside groups that exist, and
+// every group of live count 0 is noted for Free. It returns every violation, joined, as ErrCorrupt.
+//
+// It holds all records in memory. While others write, it believes a violation only when two passes in a row saw the
+// same records.
+func (c *Catalog) Audit(ctx context.Context) error {
+	var last uint64
+	for pass := range auditPasses {
+		picture, sum, err := c.picture(ctx)
+		if err != nil {
+			return fmt.Errorf("auditing the catalog: %w", err)
+		}
+		violations := picture.violations()
+		if len(violations) == 0 {
+			return nil
+		}
+		if pass > 0 && sum == last {
+			return fmt.Errorf("auditing the catalog: %w: %w", ErrCorrupt, errors.Join(violations...))
+		}
+		last = sum
+	}
+	return fmt.Errorf("auditing the catalog: it changes too fast to tell: pause the writers and try again")
+}
+
+// picture is everything an audit looks at.
+type picture struct {
+	next      uint64
+	objects   []Object
+	groups    map[block.GroupID]*Group
+	lives     map[block.GroupID]int64
+	freeable  map[block.GroupID]bool
+	intents   []Intent
+	graves    []block.Address
+	malformed []error
+}
+
+func (c *Catalog) picture(ctx context.Context) (*picture, uint64, error) {
+	p := &picture{groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
+	_, next, err := c.readNext(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	p.next = next
+	sum := fnv.New64a()
+	takers := []struct {
+		prefix string
+		take   func(Record) error
+	}{
+		{prefixObject, p.takeObject}, {prefixGroup, p.takeGroup}, {prefixLive, p.takeLive},
+		{prefixFreeable, p.takeFreeable}, {prefixIntent, p.takeIntent}, {prefixGrave, p.takeGrave},
+	}
+	for _, taker := range takers {
+		err := c.each(ctx, taker.prefix, func(record Record) error {
+			fmt.Fprintf(sum, "%q=%q\n", record.Key, record.Value)
+			if err := taker.take(record); err != nil {
+				p.malformed = append(p.malformed, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return p, sum.Sum64(), nil
+}
+
+func (p *picture) takeObject(record Record) error {
+	object, err := decode[Object](record.Key, record.Value)
+	if err == nil && objectKey(object.Key) != record.Key {
+		err = fmt.Errorf("record %q holds object %q", record.Key, object.Key)
+	}
+	p.objects = append(p.objects, object)
+	return err
+}
+
+func (p *picture) takeGroup(record Record) error {
+	group, err := decode[Group](record.Key, record.Value)
+	if err != nil {
+		return err
+	}
+	if groupKey(group.ID) != record.Key {
+		return fmt.Errorf("record %q holds group %s", record.Key, group.ID)
+	}
+	p.groups[group.ID] = &group
+	return nil
+}
+
+func (p *picture) takeLive(record Record) error {
+	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixLive))
+	if err != nil {
+		return err
+	}
+	p.lives[id], err = decodeCount(record.Key, record.Value)
+	return err
+}
+
+func (p *picture) takeFreeable(record Record) error {
+	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixFreeable))
+	p.freeable[id] = true
+	return err
+}
+
+func (p *picture) takeIntent(record Record) error {
+	intent, err := decode[Intent](record.Key, record.Value)
+	if err == nil && (intentKey(intent.Stamp) != record.Key || intent.State != IntentActive) {
+		err = fmt.Errorf("record %q holds the intent of %s in state %s", record.Key, intent.Stamp, intent.State)
+	}
+	p.intents = append(p.intents, intent)
+	return err
+}
+
+func (p *picture) takeGrave(record Record) error {
+	address, err := addressOfGrave(record.Key)
+	p.graves = append(p.graves, address)
+	return err
+}
+
+func (p *picture) violations() []error {
+	violations := slices.Clone(p.malformed)
+	add := func(format string, arguments ...any) {
+		violations = append(violations, fmt.Errorf(format, arguments...))
+	}
+
+	named := map[block.Address]bool{}
+	for id, group := range p.groups {
+		if err := checkShape(group); err != nil {
+			add("%w", err)
+		}
+		for _, stamp := range []block.Stamp{id.Stamp, group.Generation, group.Epoch} {
+			if stamp.Sequence >= p.next {
+				add("group %s: stamp %s was never drawn", id, stamp)
+			}
+		}
+		for address := range addresses(group) {
+			named[address] = true
+		}
+		if _, counted := p.lives[id]; !counted {
+			add("group %s has no live count", id)
+		}
+	}
+	for _, address := range p.graves {
+		if named[address] {
+			add("grave %s is a live block", address)
+		}
+	}
+	for i := range p.intents {
+		for _, address := range announced(&p.intents[i]) {
+			if named[address] {
+				add("active attempt %s announces the live block %s", p.intents[i].Stamp, address)
+			}
+		}
+	}
+	return append(violations, p.extentViolations()...)
+}
+
+// place is an extent and whose it is.
+type place struct {
+	key    string
+	extent Extent
+}
+
+func (p *picture) extentViolations() (violations []error) {
+	add := func(format string, arguments ...any) {
+		violations = append(violations, fmt.Errorf(format, arguments...))
+	}
+	places := map[block.GroupID][]place{}
+	for i := range p.objects {
+		object := &p.objects[i]
+		if err := checkExtents(object.Key, object.Extents, object.Size); err != nil {
+			add("%w", err)
+		}
+		if object.Revision.Sequence >= p.next {
+			add("object %q: revision %s was never drawn", object.Key, object.Revision)
+		}
+		for _, extent := range object.Extents {
+			places[extent.Group] = append(places[extent.Group], place{object.Key, extent})
+			group := p.groups[extent.Group]
+			if group == nil {
+				add("object %q lies in group %s, which does not exist", object.Key, extent.Group)
+			} else if err := checkInside(group, []Extent{extent}); err != nil {
+				add("object %q: %w", object.Key, err)
+			}
+		}
+	}
+	for id, live := range p.lives {
+		if p.groups[id] == nil {
+			add("group %s does not exist and has the live count %d", id, live)
+		}
+		if count := int64(len(places[id])); live != count {
+			add("group %s has the live count %d and %d extents", id, live, count)
+		}
+		if live == 0 && !p.freeable[id] {
+			add("group %s has the live count 0 and is not noted for freeing", id)
+		}
+	}
+	for id, inside := range places {
+		slices.SortFunc(inside, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.extent.Column, b.extent.Column), cmp.Compare(a.extent.Offset, b.extent.Offset),
+				bytes.Compare([]byte(a.key), []byte(b.key)))
+		})
+		for i := 1; i < len(inside); i++ {
+			before, after := inside[i-1], inside[i]
+			if before.extent.Column == after.extent.Column && before.extent.Offset+before.extent.Length > after.extent.Offset {
+				add("group %s: objects %q and %q overlap at byte %d", id, before.key, after.key, after.extent.Offset)
+			}
+			if inside[0].extent.Column == WholeGroup && after.extent.Column != WholeGroup {
+				add("group %s: objects %q and %q lie in it by different orders", id, inside[0].key, after.key)
+			}
+		}
+	}
+	return violations
+}

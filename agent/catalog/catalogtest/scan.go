@@ -1,0 +1,101 @@
+package catalogtest
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"pgregory.net/rapid"
+)
+
+// orderedScan compares listings over arbitrary keys with a sorted slice.
+func orderedScan(t *testing.T, instance Instance) {
+	engine := instance.Engine
+	key := rapid.Custom(func(t *rapid.T) string {
+		return string(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, '/', 'a', 'b', 0x7f, 0x80, 0xfe, 0xff}), 1, 4).Draw(t, "key"))
+	})
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		root := fmt.Sprintf("round%04d/", round)
+		keys := rapid.SliceOfNDistinct(key, 0, 20, rapid.ID[string]).Draw(rt, "keys")
+		var writes []catalog.Write
+		for _, k := range keys {
+			writes = append(writes, set(root+k, "v"+k))
+		}
+		removed := len(keys) / 4
+		for _, k := range keys[:removed] {
+			writes = append(writes, catalog.Write{Key: root + k, Kind: catalog.Remove})
+		}
+		update(t, engine, nil, writes...)
+		kept := slices.Clone(keys[removed:])
+		sort.Strings(kept)
+
+		prefix := rapid.OneOf(rapid.Just(""), key).Draw(rt, "prefix")
+		after := rapid.OneOf(rapid.Just(""), key).Draw(rt, "after")
+		limit := rapid.IntRange(0, 25).Draw(rt, "limit")
+		var want []string
+		for _, k := range kept {
+			if strings.HasPrefix(k, prefix) && k > after && len(want) < limit {
+				want = append(want, k)
+			}
+		}
+		records, err := engine.Scan(deadline(t), root+prefix, root+after, limit)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var got []string
+		for _, record := range records {
+			got = append(got, strings.TrimPrefix(record.Key, root))
+			if string(record.Value) != "v"+strings.TrimPrefix(record.Key, root) {
+				rt.Fatalf("key %q has the value %q", record.Key, record.Value)
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("prefix %q after %q limit %d: got %q, want %q", prefix, after, limit, got, want)
+		}
+	})
+}
+
+// scanPages walks records page by page and at the ends of the key space.
+func scanPages(t *testing.T, instance Instance) {
+	engine := instance.Engine
+	var writes []catalog.Write
+	for i := range 500 {
+		writes = append(writes, set(fmt.Sprintf("page/%03d", i), ""))
+	}
+	update(t, engine, nil, append(writes, set("\xff\xff", "last"), set("\x00", "first"))...)
+	count := 0
+	for after := ""; ; {
+		records, err := engine.Scan(deadline(t), "page/", after, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, record := range records {
+			if want := fmt.Sprintf("page/%03d", count); record.Key != want || record.Value == nil {
+				t.Fatalf("record %d: %q with nil value: %v", count, record.Key, record.Value == nil)
+			}
+			count++
+		}
+		after = records[len(records)-1].Key
+	}
+	if count != 500 {
+		t.Errorf("walked over %d records, want 500", count)
+	}
+	all, err := engine.Scan(deadline(t), "", "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 502 || all[0].Key != "\x00" || all[501].Key != "\xff\xff" {
+		t.Errorf("listing everything: %d records", len(all))
+	}
+	if last, err := engine.Scan(deadline(t), "\xff", "", 10); err != nil || len(last) != 1 {
+		t.Errorf("listing under the last prefix: %v, %v", last, err)
+	}
+}

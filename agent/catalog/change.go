@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Change is what an attempt asks the catalog to do, in one transaction. A key may be named once in all of Put, Update
+// and Move, a group once in NewGroups and Groups. Commit does not keep or change it.
+//
+// Every address it names is one of the attempt's own, announced, or one that the group record names already.
+type Change struct {
+	// Put stores objects, over whatever the key has, unless IfRevision says otherwise. Commit sets Revision.
+	// Extents lie in NewGroups, or in open groups among Groups (append); their lengths add up to Size.
+	Put []Object
+
+	// IfRevision is the client's precondition for keys in Put: the revision the object must have; the zero stamp says
+	// that it must not exist.
+	IfRevision map[string]block.Stamp
+
+	// Update changes bytes of one object within its groups, which are among Groups. Commit sets Revision.
+	Update *ObjectUpdate
+
+	// Move gives objects other extents and leaves their revision alone.
+	Move []ObjectMove
+
+	// NewGroups are created; Commit sets Generation and Epoch. Their IDs carry the attempt's stamp.
+	NewGroups []Group
+
+	// Groups are changed; Commit sets Generation.
+	Groups []GroupChange
+
+	// RepairedSlots is for repairs and relocations alone: for the groups named, only these slots may differ from the
+	// record, and only these are required to be on stores that have not lost their contents (rule 6b).
+	RepairedSlots map[block.GroupID][]int
+}
+
+// ObjectUpdate says that bytes of an object change under it. The object record must be exactly as in Snapshot.
+type ObjectUpdate struct {
+	Snapshot *Snapshot
+	Size     int64 // new size; a difference goes to the last extent
+	Modified int64 // Unix milliseconds; 0 keeps what the record says
+}
+
+// ObjectMove says that the bytes of an object were copied. The object record must be exactly as in Snapshot.
+type ObjectMove struct {
+	Snapshot *Snapshot
+	Extents  []Extent
+	Scheme   string // empty keeps what the record says
+}
+
+// GroupChange changes a group, which must be exactly as in Was. Only the fields named here are changed (rule 6).
+type GroupChange struct {
+	Was      *GroupView
+	Slots    []Slot
+	Scheme   string         // empty keeps what the record says
+	NewEpoch bool           // the parities are this attempt's
+	Seal     bool           // no appends any more
+	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation)
+}
+
+// check refuses changes that contradict themselves.
+func (change *Change) check(stamp block.Stamp) error {
+	keys := map[string]bool{}
+	key := func(key string) error {
+		if key == "" || len(key) > KeyLimit-len(prefixObject) {
+			return fmt.Errorf("object key of %d bytes: %w", len(key), ErrBadChange)
+		}
+		if keys[key] {
+			return fmt.Errorf("object %q is named twice: %w", key, ErrBadChange)
+		}
+		keys[key] = true
+		return nil
+	}
+	puts := map[string]bool{}
+	for i := range change.Put {
+		object := &change.Put[i]
+		if err := key(object.Key); err != nil {
+			return err
+		}
+		puts[object.Key] = true
+		if err := checkExtents(object.Key, object.Extents, object.Size); err != nil {
+			return err
+		}
+	}
+	for name := range change.IfRevision {
+		if !puts[name] {
+			return fmt.Errorf("object %q has a revision to match and is not put: %w", name, ErrBadChange)
+		}
+	}
+	if update := change.Update; update != nil {
+		if err := key(update.Snapshot.Object.Key); err != nil {
+			return err
+		}
+		if _, err := resize(update.Snapshot.Object, update.Size); err != nil {
+			return err
+		}
+	}
+	for _, move := range change.Move {
+		object := &move.Snapshot.Object
+		if err := key(object.Key); err != nil {
+			return err
+		}
+		if err := checkExtents(object.Key, move.Extents, object.Size); err != nil {
+			return err
+		}
+	}
+	return change.checkGroups(stamp)
+}
+
+func (change *Change) checkGroups(stamp block.Stamp) error {
+	groups := map[block.GroupID]bool{}
+	once := func(id block.GroupID) error {
+		if groups[id] {
+			return fmt.Errorf("group %s is named twice: %w", id, ErrBadChange)
+		}
+		groups[id] = true
+		return nil
+	}
+	for i := range change.NewGroups {
+		group := &change.NewGroups[i]
+		if err := once(group.ID); err != nil {
+			return err
+		}
+		if group.ID.Stamp != stamp {
+			return fmt.Errorf("new group %s is not named after attempt %s: %w", group.ID, stamp, ErrBadChange)
+		}
+	}
+	for i := range change.Groups {
+		if change.Groups[i].Was == nil {
+			return fmt.Errorf("a changed group must come with the record it changes: %w", ErrBadChange)
+		}
+		if err := once(change.Groups[i].Was.ID); err != nil {
+			return err
+		}
+	}
+	for id := range change.RepairedSlots {
+		if !groups[id] || id.Stamp == stamp {
+			return fmt.Errorf("group %s has repaired slots and is not changed: %w", id, ErrBadChange)
+		}
+	}
+	return nil
+}
+
+// checkExtents checks that extents are well-formed and hold size bytes.
+func checkExtents(key string, extents []Extent, size int64) error {
+	sum := int64(0)
+	for _, extent := range extents {
+		if extent.Length <= 0 || extent.Offset < 0 || extent.Column < WholeGroup {
+			return fmt.Errorf("object %q has the extent %+v: %w", key, extent, ErrBadChange)
+		}
+		sum += extent.Length
+	}
+	if sum != size {
+		return fmt.Errorf("object %q has %d bytes and extents for %d: %w", key, size, sum, ErrBadChange)
+	}
+	return nil
+}
+
+// resize returns object with another size, its last extent made to fit.
+func resize(object Object, size int64) (Object, error) {
+	if size == object.Size {
+		return object, nil
+	}
+	if len(object.Extents) == 0 {
+		return object, fmt.Errorf("empty object %q cannot be updated to %d bytes in place: %w", object.Key, size, ErrBadChange)
+	}
+	extents := append([]Extent(nil), object.Extents...)
+	extents[len(extents)-1].Length += size - object.Size
+	object.Extents, object.Size = extents, size
+	return object, checkExtents(object.Key, extents, size)
+}
+
+// apply returns the group as the change leaves it.
+func (change *GroupChange) apply(stamp block.Stamp) Group {
+	group := change.Was.Group
+	group.Generation = stamp
+	group.Slots = change.Slots
+	if change.Scheme != "" {
+		group.Scheme = change.Scheme
+	}
+	if change.NewEpoch {
+		group.Epoch = stamp
+	}
+	if change.Seal {
+		group.Open = false
+	}
+	if change.Home != nil {
+		group.Home = change.Home
+	}
+	return group
+}

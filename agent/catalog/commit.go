@@ -1,0 +1,437 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Commit makes change take effect, whole or not at all (rule 6). It computes by itself whether the result is whole, the
+// live counts, and which addresses die.
+//
+// nil: committed, now or by an earlier call. Every other answer but ErrUnknown says that the attempt has not taken
+// effect and never will, and that its blocks are in the graveyard: ErrStale, as a *StaleError, names the conditions
+// that did not hold; ErrBadChange is the caller's mistake; ErrNotActive, that somebody settled the attempt, or that the
+// engine failed or ctx ended and it was settled here. ErrUnknown only if even settling could not be done.
+func (a *Attempt) Commit(ctx context.Context, change Change) error {
+	err := a.commit(ctx, &change)
+	if err == nil {
+		return nil
+	}
+	if err = a.settleAfter(ctx, err); err != nil {
+		return fmt.Errorf("committing %s %s: %w", a.kind, a.stamp, err)
+	}
+	return nil
+}
+
+func (a *Attempt) commit(ctx context.Context, change *Change) error {
+	if err := change.check(a.stamp); err != nil {
+		return err
+	}
+	for {
+		t, err := a.prepare(ctx, change)
+		if err != nil {
+			return err
+		}
+		failed, err := a.catalog.engine.Update(ctx, t.checks, t.writes)
+		if err != nil {
+			return err
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		// Reading again shows whether a condition is violated, or only an object that is overwritten blindly has moved.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// transaction collects the checks and writes of one commit.
+type transaction struct {
+	attempt  *Attempt
+	intent   Intent
+	values   map[string][]byte // records as read
+	checks   []Check
+	writes   []Write
+	lives    map[block.GroupID]int64 // change of the live counts
+	created  map[block.GroupID]bool
+	open     map[block.GroupID]bool   // groups that take extents in this commit
+	results  map[block.GroupID]*Group // new and changed groups as they will be
+	dead     []block.Address
+	whole    map[block.NodeID]block.Incarnation // what the stores must still be
+	violated []StaleDetail
+}
+
+// prepare reads what the commit needs as of one instant and builds its transaction.
+func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, error) {
+	t := &transaction{
+		attempt: a, values: map[string][]byte{}, lives: map[block.GroupID]int64{}, created: map[block.GroupID]bool{},
+		open: map[block.GroupID]bool{}, results: map[block.GroupID]*Group{}, whole: map[block.NodeID]block.Incarnation{},
+	}
+	if err := t.read(ctx, change); err != nil {
+		return nil, err
+	}
+	if t.values[intentKey(a.stamp)] == nil {
+		// Ended, by whomever: settling says how.
+		return nil, ErrNotActive
+	}
+	if err := t.useIntent(); err != nil {
+		return nil, err
+	}
+	steps := []func(*Change) error{t.changeGroups, t.put, t.update, t.move}
+	for _, step := range steps {
+		if err := step(change); err != nil {
+			return nil, err
+		}
+	}
+	t.requireWhole()
+	if len(t.violated) > 0 {
+		return nil, &StaleError{Details: t.violated}
+	}
+	t.count()
+	t.finish()
+	return t, nil
+}
+
+func (t *transaction) read(ctx context.Context, change *Change) error {
+	stamp := t.attempt.stamp
+	keys := []string{intentKey(stamp), endedKey(stamp)}
+	for i := range change.Put {
+		keys = append(keys, objectKey(change.Put[i].Key))
+	}
+	if change.Update != nil {
+		keys = append(keys, objectKey(change.Update.Snapshot.Object.Key))
+	}
+	for i := range change.Move {
+		keys = append(keys, objectKey(change.Move[i].Snapshot.Object.Key))
+	}
+	nodes := map[block.NodeID]bool{}
+	use := func(slots []Slot) {
+		for _, slot := range slots {
+			for _, item := range slot {
+				if !nodes[item.Node] {
+					nodes[item.Node] = true
+					keys = append(keys, incarnationKey(item.Node))
+				}
+			}
+		}
+	}
+	for i := range change.NewGroups {
+		use(change.NewGroups[i].Slots)
+	}
+	for i := range change.Groups {
+		keys = append(keys, groupKey(change.Groups[i].Was.ID))
+		use(change.Groups[i].Slots)
+	}
+	values, err := t.attempt.catalog.engine.Read(ctx, keys...)
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		t.values[key] = values[i]
+	}
+	return nil
+}
+
+func (t *transaction) useIntent() (err error) {
+	key := intentKey(t.attempt.stamp)
+	t.intent, err = decode[Intent](key, t.values[key])
+	t.checks = append(t.checks, Check{key, t.values[key]})
+	return err
+}
+
+func (t *transaction) violate(detail StaleDetail) { t.violated = append(t.violated, detail) }
+
+// changeGroups adds new groups and applies the changes to existing ones.
+func (t *transaction) changeGroups(change *Change) error {
+	stamp := t.attempt.stamp
+	own := map[block.Address]bool{}
+	for _, address := range announced(&t.intent) {
+		own[address] = true
+	}
+	used := map[block.Address]bool{}
+	for i := range change.NewGroups {
+		group := change.NewGroups[i]
+		group.Generation, group.Epoch = stamp, stamp
+		t.checks = append(t.checks, Check{Key: groupKey(group.ID)})
+		t.created[group.ID], t.open[group.ID] = true, true
+		if err := t.result(&group, nil, own, used); err != nil {
+			return err
+		}
+		t.require(&group, nil)
+	}
+	for i := range change.Groups {
+		edit := &change.Groups[i]
+		was, key := edit.Was, groupKey(edit.Was.ID)
+		if raw := t.values[key]; raw == nil {
+			t.violate(StaleDetail{Violation: ViolationFreed, Group: was.ID})
+			continue
+		} else if !bytes.Equal(raw, was.raw) {
+			t.violate(StaleDetail{Violation: ViolationGroup, Group: was.ID})
+			continue
+		}
+		t.checks = append(t.checks, Check{key, was.raw})
+		t.open[was.ID] = was.Open
+		group := edit.apply(stamp)
+		repaired, isRepair := change.RepairedSlots[was.ID]
+		if err := t.checkFields(&was.Group, &group, repaired, isRepair); err != nil {
+			return err
+		}
+		if err := t.result(&group, &was.Group, own, used); err != nil {
+			return err
+		}
+		if isRepair {
+			t.require(&group, repaired)
+		} else {
+			t.require(&group, nil)
+		}
+	}
+	for address := range own {
+		if !used[address] {
+			t.dead = append(t.dead, address)
+		}
+	}
+	sortAddresses(t.dead)
+	t.writes = append(t.writes, t.attempt.catalog.bury(t.dead, causeUnused)...)
+	return nil
+}
+
+// checkFields holds an operation to its own fields (rule 6).
+func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bool) error {
+	switch {
+	case isRepair:
+		if group.Scheme != was.Scheme || group.Epoch != was.Epoch || len(group.Slots) != len(was.Slots) {
+			return fmt.Errorf("repair of group %s changes its scheme, epoch or slots: %w", was.ID, ErrBadChange)
+		}
+		for slot := range group.Slots {
+			if !slices.Contains(repaired, slot) && !slices.Equal(group.Slots[slot], was.Slots[slot]) {
+				return fmt.Errorf("repair of group %s changes slot %d, which it does not repair: %w", was.ID, slot, ErrBadChange)
+			}
+		}
+	case t.attempt.kind == KindTransition:
+		for slot := 0; slot < was.Columns && slot < len(group.Slots); slot++ {
+			if !slices.Equal(group.Slots[slot], was.Slots[slot]) {
+				return fmt.Errorf("transition of group %s changes data column %d: %w", was.ID, slot, ErrBadChange)
+			}
+		}
+	}
+	return nil
+}
+
+// result takes a group as it will be: checks it, writes it, and buries what it does not name any more.
+func (t *transaction) result(group, was *Group, own, used map[block.Address]bool) error {
+	if err := checkShape(group); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrBadChange)
+	}
+	before := map[block.Address]block.Incarnation{}
+	if was != nil {
+		before = addresses(was)
+	}
+	after := addresses(group)
+	for address, incarnation := range after {
+		old, kept := before[address]
+		switch {
+		case kept && old != incarnation:
+			return fmt.Errorf("block %s was stored in incarnation %q and is now said to be of %q: %w", address, old, incarnation, ErrBadChange)
+		case kept:
+		case !own[address]:
+			return fmt.Errorf("block %s was not announced by attempt %s: %w", address, t.attempt.stamp, ErrBadChange)
+		default:
+			used[address] = true
+		}
+	}
+	var dead []block.Address
+	for address := range before {
+		if _, kept := after[address]; !kept {
+			dead = append(dead, address)
+		}
+	}
+	sortAddresses(dead)
+	t.results[group.ID] = group
+	t.writes = append(t.writes, Write{Key: groupKey(group.ID), Value: encode(group)})
+	t.writes = append(t.writes, t.attempt.catalog.bury(dead, causeSuperseded)...)
+	return nil
+}
+
+// require demands that the stores under slots (nil: all) of group have not lost their contents.
+func (t *transaction) require(group *Group, slots []int) {
+	for slot, items := range group.Slots {
+		if slots != nil && !slices.Contains(slots, slot) {
+			continue
+		}
+		for _, item := range items {
+			if want, seen := t.whole[item.Node]; seen && want != item.Incarnation {
+				t.violate(StaleDetail{Violation: ViolationWhole, Group: group.ID, Node: item.Node})
+				continue
+			}
+			t.whole[item.Node] = item.Incarnation
+			if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {
+				t.violate(StaleDetail{Violation: ViolationWhole, Group: group.ID, Node: item.Node})
+			}
+		}
+	}
+}
+
+// requireWhole puts the demands of require into the transaction, so that a loss between reading and writing is seen.
+func (t *transaction) requireWhole() {
+	nodes := make([]block.NodeID, 0, len(t.whole))
+	for node := range t.whole {
+		nodes = append(nodes, node)
+	}
+	slices.Sort(nodes)
+	for _, node := range nodes {
+		t.checks = append(t.checks, Check{incarnationKey(node), []byte(t.whole[node])})
+	}
+}
+
+// put stores objects and drops the extents found in this transaction.
+func (t *transaction) put(change *Change) error {
+	for i := range change.Put {
+		object := change.Put[i]
+		object.Revision = t.attempt.stamp
+		key := objectKey(object.Key)
+		raw := t.values[key]
+		var was Object
+		if raw != nil {
+			var err error
+			if was, err = decode[Object](key, raw); err != nil {
+				return err
+			}
+		}
+		if want, conditional := change.IfRevision[object.Key]; conditional && want != was.Revision {
+			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
+			continue
+		}
+		if err := t.place(object.Key, object.Extents, nil); err != nil {
+			return err
+		}
+		t.replace(key, raw, was.Extents, &object)
+	}
+	return nil
+}
+
+// update changes an object whose extents stay.
+func (t *transaction) update(change *Change) error {
+	if change.Update == nil {
+		return nil
+	}
+	was := change.Update.Snapshot
+	if !t.asRead(was) {
+		return nil
+	}
+	object, err := resize(was.Object, change.Update.Size)
+	if err != nil {
+		return err
+	}
+	for _, id := range groupsOf(object.Extents) {
+		if group := t.results[id]; group != nil {
+			if err := checkInside(group, object.Extents); err != nil {
+				return fmt.Errorf("object %q: %w: %w", object.Key, err, ErrBadChange)
+			}
+		}
+	}
+	object.Revision = t.attempt.stamp
+	if change.Update.Modified != 0 {
+		object.Modified = change.Update.Modified
+	}
+	t.replace(objectKey(object.Key), was.object, was.Object.Extents, &object)
+	return nil
+}
+
+// move gives objects other extents under the same revision.
+func (t *transaction) move(change *Change) error {
+	for i := range change.Move {
+		was := change.Move[i].Snapshot
+		if !t.asRead(was) {
+			continue
+		}
+		object := was.Object
+		object.Extents = change.Move[i].Extents
+		if change.Move[i].Scheme != "" {
+			object.Scheme = change.Move[i].Scheme
+		}
+		if err := t.place(object.Key, object.Extents, was.Object.Extents); err != nil {
+			return err
+		}
+		t.replace(objectKey(object.Key), was.object, was.Object.Extents, &object)
+	}
+	return nil
+}
+
+func (t *transaction) asRead(was *Snapshot) bool {
+	if bytes.Equal(t.values[objectKey(was.Object.Key)], was.object) {
+		return true
+	}
+	t.violate(StaleDetail{Violation: ViolationObject, Key: was.Object.Key})
+	return false
+}
+
+// place checks that extents lie in groups this change creates or appends to, or are among those the object had.
+func (t *transaction) place(key string, extents, kept []Extent) error {
+	for _, extent := range extents {
+		if slices.Contains(kept, extent) {
+			continue
+		}
+		group := t.results[extent.Group]
+		if group == nil {
+			if len(t.violated) > 0 {
+				continue // the group's own condition failed already
+			}
+			return fmt.Errorf("object %q is put into group %s, which the change neither creates nor changes: %w", key, extent.Group, ErrBadChange)
+		}
+		if !t.open[group.ID] {
+			t.violate(StaleDetail{Violation: ViolationSealed, Group: group.ID})
+		}
+		if err := checkInside(group, []Extent{extent}); err != nil {
+			return fmt.Errorf("object %q: %w: %w", key, err, ErrBadChange)
+		}
+	}
+	return nil
+}
+
+// replace writes an object over the record that was read.
+func (t *transaction) replace(key string, raw []byte, extents []Extent, object *Object) {
+	t.checks = append(t.checks, Check{key, raw})
+	for _, extent := range extents {
+		t.lives[extent.Group]--
+	}
+	for _, extent := range object.Extents {
+		t.lives[extent.Group]++
+	}
+	t.writes = append(t.writes, Write{Key: key, Value: encode(object)})
+}
+
+// count writes the live counts.
+func (t *transaction) count() {
+	for id := range t.created {
+		t.writes = append(t.writes, Write{Key: liveKey(id), Value: encodeCount(t.lives[id])})
+		if t.lives[id] == 0 {
+			t.writes = append(t.writes, Write{Key: freeableKey(id), Value: []byte{}})
+		}
+		delete(t.lives, id)
+	}
+	t.writes = append(t.writes, countWrites(t.lives)...)
+}
+
+// countWrites changes live counts by deltas, and leaves a note for Free where one went down.
+func countWrites(deltas map[block.GroupID]int64) []Write {
+	var writes []Write
+	for id, delta := range deltas {
+		if delta != 0 {
+			writes = append(writes, Write{Key: liveKey(id), Kind: Increment, Add: delta})
+		}
+		if delta < 0 {
+			writes = append(writes, Write{Key: freeableKey(id), Value: []byte{}})
+		}
+	}
+	slices.SortFunc(writes, func(a, b Write) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+	return writes
+}
+
+func (t *transaction) finish() {
+	t.writes = append(t.writes, t.attempt.catalog.end(&t.intent, IntentCommitted)...)
+}

@@ -1,0 +1,115 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// request is the outcome of a delete, kept under a name that is used once, so that it can be asked for later and a late
+// or repeated request does nothing.
+type request struct {
+	State IntentState `cbor:"1,keyasint"`
+	At    int64       `cbor:"2,keyasint"` // Unix milliseconds
+}
+
+// errRace says that a record changed between reading and writing it.
+var errRace = errors.New("record changed meanwhile")
+
+// Delete removes an object and says whether there was one. With ifRevision it fails with ErrStale, as a *StaleError
+// with ViolationRevision, if the object has another revision or none. Without, an absent object is (false,
+// ErrNoObject).
+//
+// The delete is one transaction under a request name of its own (rule 8): if the answer is lost, the row it left, or
+// one put there in its stead, settles the question, also when ctx is cancelled. ErrNotActive says that the object was
+// not deleted by this call; ErrUnknown that it could not be found out.
+func (c *Catalog) Delete(ctx context.Context, key string, ifRevision *block.Stamp) (existed bool, err error) {
+	name, err := c.requestKey()
+	if err != nil {
+		return false, fmt.Errorf("deleting object %q: %w", key, err)
+	}
+	for {
+		existed, err = c.delete(ctx, name, key, ifRevision)
+		if !errors.Is(err, errRace) {
+			break
+		}
+	}
+	if err != nil {
+		return existed, fmt.Errorf("deleting object %q: %w", key, err)
+	}
+	return existed, nil
+}
+
+// delete tries once; errRace says that nothing happened and the object is another one now.
+func (c *Catalog) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
+	values, err := c.engine.Read(ctx, objectKey(key))
+	if err != nil {
+		return false, err
+	}
+	raw := values[0]
+	object := Object{}
+	if raw != nil {
+		if object, err = decode[Object](objectKey(key), raw); err != nil {
+			return false, err
+		}
+	}
+	if ifRevision != nil && *ifRevision != object.Revision {
+		return false, &StaleError{Details: []StaleDetail{{Violation: ViolationRevision, Key: key}}}
+	}
+	if raw == nil {
+		return false, ErrNoObject
+	}
+	deltas := map[block.GroupID]int64{}
+	for _, extent := range object.Extents {
+		deltas[extent.Group]--
+	}
+	writes := append(countWrites(deltas),
+		Write{Key: objectKey(key), Kind: Remove},
+		Write{Key: name, Value: encode(request{State: IntentCommitted, At: c.now().UnixMilli()})})
+	failed, err := c.engine.Update(ctx, []Check{{objectKey(key), raw}, {Key: name}}, writes)
+	switch {
+	case err != nil:
+		return c.settleRequest(context.WithoutCancel(ctx), name, err)
+	case len(failed) > 0:
+		return false, errRace
+	}
+	return true, nil
+}
+
+// settleRequest finds out whether a delete took effect, and sees to it that it never does if it did not yet.
+func (c *Catalog) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
+	row := encode(request{State: IntentAborted, At: c.now().UnixMilli()})
+	var outcome []byte
+	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := c.engine.Read(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if outcome = values[0]; outcome != nil {
+			return true, nil
+		}
+		_, err = c.engine.Update(ctx, []Check{{Key: name}}, []Write{{Key: name, Value: row}})
+		return false, err
+	})
+	if err != nil {
+		return false, fmt.Errorf("%w: %w; settling it: %w", ErrUnknown, cause, err)
+	}
+	if bytes.Equal(outcome, row) {
+		return false, fmt.Errorf("%w: %w", ErrNotActive, cause)
+	}
+	return true, nil
+}
+
+func (c *Catalog) requestKey() (string, error) {
+	var name [16]byte
+	if _, err := io.ReadFull(c.random, name[:]); err != nil {
+		return "", fmt.Errorf("naming the request: %w", err)
+	}
+	// The time in front keeps the rows in the order Expire forgets them.
+	return fmt.Sprintf("%s%016x/%s", prefixRequest, max(0, c.now().UnixMilli()), hex.EncodeToString(name[:])), nil
+}

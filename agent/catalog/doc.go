@@ -1,0 +1,38 @@
+// Package catalog is the one point of agreement of a cluster: which objects there are, in which groups their bytes lie,
+// and which blocks make up those groups. Every rule of the commit protocol that concerns records is written here, once,
+// over a small Engine that only knows keys, values and conditional updates; engines live in sub-packages and all run
+// the suite in catalogtest.
+//
+// The life of a write is an Attempt: Begin draws a stamp and announces every block address that may be written, the
+// caller stages the blocks, Commit makes them live in one transaction, and whatever is not a clear yes is settled
+// before anybody believes it. An address is live if and only if a group record names exactly it; addresses that die are
+// put into the graveyard by the very transaction that killed them, so deletes may be late, repeated, and done by anyone.
+//
+// # Comparing records
+//
+// The protocol compares the revision of an object and the generation of a group. Catalog compares the encoded records
+// as they were read, which says the same and a little more: a revision or generation is a stamp, is never drawn twice,
+// and changes with every commit that changes the record (a move changes an object's extents and keeps its revision, and
+// is noticed too). Encoding is CBOR with core deterministic encoding (RFC 8949 section 4.2), strings as byte strings
+// because object keys are arbitrary bytes.
+//
+// # Records
+//
+//	o/<key>       Object
+//	g/<group>     Group
+//	l/<group>     live extents of the group, a decimal changed by increments only once the group exists
+//	f/<group>     the live count of the group went down or began at zero: look whether it can be freed
+//	i/<stamp>     Intent of an active attempt
+//	e/<stamp>     Intent that ended, without its blocks, kept for a while to answer late questions
+//	d/<address>   grave: a dead block that may still lie on its node
+//	r/<request>   outcome of a delete
+//	n/<node>      Node
+//	x/<node>      Incarnation of the node's store, raw
+//	j/<id>        Job
+//	meta/schema, meta/cluster, meta/next
+//
+// # Clocks
+//
+// Deadlines, the graces of the graveyard and retention are for people and for peace; no rule is unsafe when a clock is
+// wrong by any amount.
+package catalog

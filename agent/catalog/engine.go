@@ -1,0 +1,58 @@
+package catalog
+
+import "context"
+
+// KeyLimit is the longest key, in bytes, that an Engine must accept.
+const KeyLimit = 4200
+
+// Engine keeps values under keys and changes them conditionally. Keys are 1 to KeyLimit arbitrary bytes; values are
+// non-nil and may be empty. All operations on one Engine, from however many clients, are linearizable. All methods are
+// safe for concurrent use. Slices handed in are not retained, slices handed out belong to the caller.
+type Engine interface {
+	// Read returns the values of keys, in their order, as of one instant; nil for an absent key.
+	Read(ctx context.Context, keys ...string) ([][]byte, error)
+
+	// Scan returns up to limit records whose key begins with prefix and is greater than after, ascending by bytes, as
+	// of one instant. Pages of one listing are not of the same instant.
+	Scan(ctx context.Context, prefix, after string, limit int) ([]Record, error)
+
+	// Update applies every write, in order, if every check holds; otherwise it changes nothing and returns the indices
+	// of the checks that failed, ascending. It is atomic, and as durable as the engine promises before it returns.
+	// An error means that the outcome is unknown: the writes may have been, or may yet be, applied, once or repeatedly.
+	// Incrementing what is not a decimal integer is an error and changes nothing; a key that is incremented is not
+	// written otherwise by the same Update.
+	Update(ctx context.Context, checks []Check, writes []Write) (failed []int, err error)
+
+	// Close releases what the engine holds. Operations after it fail with ErrClosed.
+	Close() error
+}
+
+// Record is a key and its value.
+type Record struct {
+	Key   string
+	Value []byte
+}
+
+// Check is a condition of an Update: the value under Key is exactly Value, or, where Value is nil, Key is absent.
+type Check struct {
+	Key   string
+	Value []byte
+}
+
+// WriteKind says what a Write does.
+type WriteKind uint8
+
+// The kinds of writes.
+const (
+	Set       WriteKind = iota // store Value under Key
+	Remove                     // remove Key, which may be absent
+	Increment                  // add Add to the decimal integer under Key, which is created at 0
+)
+
+// Write is one effect of an Update.
+type Write struct {
+	Key   string
+	Value []byte
+	Add   int64
+	Kind  WriteKind
+}

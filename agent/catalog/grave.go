@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Grave is a dead block that may still lie on its node. Dead is for ever: its delete may be late, repeated, and sent by
+// anyone (rule 10).
+type Grave struct {
+	Address   block.Address
+	NotBefore time.Time // spares long streams; no rule depends on it
+	Cause     string
+}
+
+type graveRecord struct {
+	NotBefore int64  `cbor:"1,keyasint"` // Unix milliseconds
+	Cause     string `cbor:"2,keyasint"`
+}
+
+// bury returns the writes that put addresses into the graveyard.
+func (c *Catalog) bury(addresses []block.Address, cause string) []Write {
+	if len(addresses) == 0 {
+		return nil
+	}
+	value := encode(graveRecord{NotBefore: c.now().Add(c.grace).UnixMilli(), Cause: cause})
+	writes := make([]Write, len(addresses))
+	for i, address := range addresses {
+		writes[i] = Write{Key: graveKey(address), Value: value}
+	}
+	return writes
+}
+
+// Graves lists up to limit dead blocks whose grace is over at now, ordered by the text of their addresses. after is the
+// Address.String of the last one seen, or empty. Fewer than limit means that there are no more.
+func (c *Catalog) Graves(ctx context.Context, now time.Time, after string, limit int) ([]Grave, error) {
+	var graves []Grave
+	cursor := prefixGrave + after
+	for len(graves) < limit {
+		records, err := c.engine.Scan(ctx, prefixGrave, cursor, limit)
+		if err != nil {
+			return nil, fmt.Errorf("listing graves: %w", err)
+		}
+		for _, record := range records {
+			cursor = record.Key
+			address, err := addressOfGrave(record.Key)
+			if err != nil {
+				return nil, err
+			}
+			fields, err := decode[graveRecord](record.Key, record.Value)
+			if err != nil {
+				return nil, err
+			}
+			if fields.NotBefore <= now.UnixMilli() && len(graves) < limit {
+				graves = append(graves, Grave{address, time.UnixMilli(fields.NotBefore), fields.Cause})
+			}
+		}
+		if len(records) < limit {
+			break
+		}
+	}
+	return graves, nil
+}
+
+// Buried removes graves once their nodes acknowledged the deletes. Removing an absent one is no error.
+func (c *Catalog) Buried(ctx context.Context, addresses []block.Address) error {
+	writes := make([]Write, len(addresses))
+	for i, address := range addresses {
+		writes[i] = Write{Key: graveKey(address), Kind: Remove}
+	}
+	for len(writes) > 0 {
+		count := min(len(writes), transactionWrites)
+		if err := c.apply(ctx, writes[:count]); err != nil {
+			return fmt.Errorf("emptying the graveyard: %w", err)
+		}
+		writes = writes[count:]
+	}
+	return nil
+}
+
+// transactionWrites bounds the writes of transactions that could as well be several.
+const transactionWrites = 512
+
+// apply carries out writes that may be repeated at any time.
+func (c *Catalog) apply(ctx context.Context, writes []Write) error {
+	return c.insist(ctx, func(ctx context.Context) (bool, error) {
+		_, err := c.engine.Update(ctx, nil, writes)
+		return err == nil, err
+	})
+}

@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+// Jobs returns all jobs, by id.
+func (c *Catalog) Jobs(ctx context.Context) ([]Job, error) {
+	var jobs []Job
+	err := c.each(ctx, prefixJob, func(record Record) error {
+		job, err := decode[Job](record.Key, record.Value)
+		jobs = append(jobs, job)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	return jobs, nil
+}
+
+// Job returns one job. ErrNoJob if there is none.
+func (c *Catalog) Job(ctx context.Context, id string) (*Job, error) {
+	values, err := c.engine.Read(ctx, jobKey(id))
+	if err != nil {
+		return nil, fmt.Errorf("reading job %s: %w", id, err)
+	}
+	if values[0] == nil {
+		return nil, fmt.Errorf("job %s: %w", id, ErrNoJob)
+	}
+	job, err := decode[Job](jobKey(id), values[0])
+	if err != nil {
+		return nil, err
+	}
+	return &job, nil
+}
+
+// SaveJob stores job if the catalog has it in job.Version, 0 meaning not at all, and raises job.Version. It fails with
+// ErrStale, changing nothing, if somebody else saved it meanwhile; if ErrUnknown is in the chain too, this save may have
+// come before theirs.
+func (c *Catalog) SaveJob(ctx context.Context, job *Job) error {
+	if job.ID == "" {
+		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
+	}
+	key, saved := jobKey(job.ID), *job
+	saved.Version++
+	want := encode(saved)
+	unclear := false
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := c.engine.Read(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		if unclear && bytes.Equal(values[0], want) {
+			return true, nil
+		}
+		was := Job{}
+		if values[0] != nil {
+			if was, err = decode[Job](key, values[0]); err != nil {
+				return false, err
+			}
+		}
+		if was.Version != job.Version && unclear {
+			return false, final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, ErrStale, ErrUnknown))
+		}
+		if was.Version != job.Version {
+			return false, final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
+		}
+		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		unclear = unclear || err != nil
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("saving job %s: %w", job.ID, err)
+	}
+	job.Version = saved.Version
+	return nil
+}
+
+// DeleteJob removes a job, which may be absent.
+func (c *Catalog) DeleteJob(ctx context.Context, id string) error {
+	if err := c.apply(ctx, []Write{{Key: jobKey(id), Kind: Remove}}); err != nil {
+		return fmt.Errorf("removing job %s: %w", id, err)
+	}
+	return nil
+}

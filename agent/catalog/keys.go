@@ -1,0 +1,49 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Prefixes of the record kinds; see the package comment.
+const (
+	prefixObject      = "o/"
+	prefixGroup       = "g/"
+	prefixLive        = "l/"
+	prefixFreeable    = "f/"
+	prefixIntent      = "i/"
+	prefixEnded       = "e/"
+	prefixGrave       = "d/"
+	prefixRequest     = "r/"
+	prefixNode        = "n/"
+	prefixIncarnation = "x/"
+	prefixJob         = "j/"
+
+	keySchema  = "meta/schema"
+	keyCluster = "meta/cluster"
+	keyNext    = "meta/next"
+)
+
+func objectKey(key string) string             { return prefixObject + key }
+func groupKey(id block.GroupID) string        { return prefixGroup + id.String() }
+func liveKey(id block.GroupID) string         { return prefixLive + id.String() }
+func freeableKey(id block.GroupID) string     { return prefixFreeable + id.String() }
+func intentKey(stamp block.Stamp) string      { return prefixIntent + stamp.String() }
+func endedKey(stamp block.Stamp) string       { return prefixEnded + stamp.String() }
+func graveKey(address block.Address) string   { return prefixGrave + address.String() }
+func nodeKey(node block.NodeID) string        { return prefixNode + string(node) }
+func incarnationKey(node block.NodeID) string { return prefixIncarnation + string(node) }
+func jobKey(id string) string                 { return prefixJob + id }
+func addressOfGrave(key string) (block.Address, error) {
+	node, name, found := strings.Cut(strings.TrimPrefix(key, prefixGrave), ":")
+	if !found {
+		return block.Address{}, fmt.Errorf("grave %q: no node: %w", key, ErrCorrupt)
+	}
+	address, err := block.ParseKey(block.NodeID(node), name)
+	if err != nil {
+		return block.Address{}, fmt.Errorf("grave %q: %w: %w", key, ErrCorrupt, err)
+	}
+	return address, nil
+}

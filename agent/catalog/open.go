@@ -1,0 +1,186 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// SchemaVersion is the version of the records this release writes, and the newest it reads.
+const SchemaVersion = 1
+
+// Catalog applies the rules of the commit protocol to the records of an Engine. All methods are safe for concurrent
+// use; several Catalogs, in one process or in many, may work on the same records where the engine allows it.
+type Catalog struct {
+	engine   Engine
+	owner    string
+	cluster  Cluster
+	now      func() time.Time
+	random   *lockedReader
+	grace    time.Duration
+	patience time.Duration
+	pause    func(ctx context.Context, turn int) error
+	drawing  drawing
+}
+
+// Cluster is what all members of a cluster share, made when its catalog was first opened.
+type Cluster struct {
+	ID             string   `cbor:"1,keyasint" json:"id"`
+	FingerprintKey [16]byte `cbor:"2,keyasint" json:"-"`
+}
+
+// Option changes a default of Open.
+type Option func(*Catalog)
+
+// WithClock sets the source of time for deadlines and graces. Default: time.Now.
+func WithClock(now func() time.Time) Option { return func(c *Catalog) { c.now = now } }
+
+// WithRandom sets the source of salts, request names and the cluster's identity. Default: crypto/rand.
+func WithRandom(random io.Reader) Option {
+	return func(c *Catalog) { c.random = &lockedReader{source: random} }
+}
+
+// WithGrace sets how long the blocks of dead addresses are left alone, which spares long streams from being broken.
+// Default: one minute.
+func WithGrace(grace time.Duration) Option { return func(c *Catalog) { c.grace = grace } }
+
+// WithPatience bounds how long a call keeps asking an engine that gives no clear answer. Default: 30 seconds.
+func WithPatience(patience time.Duration) Option { return func(c *Catalog) { c.patience = patience } }
+
+// WithPause sets what is done before asking an engine again that gave no clear answer for the turn-th time, from 1.
+// It returns an error to give up. Default: wait 10 ms, doubling up to one second.
+func WithPause(pause func(ctx context.Context, turn int) error) Option {
+	return func(c *Catalog) { c.pause = pause }
+}
+
+// Owner names one start of a gateway, in the form intents carry. Gateway must not contain a slash.
+func Owner(gateway, start string) string { return gateway + "/" + start }
+
+// Open makes a Catalog of the records in engine, and the records themselves if there are none. owner names this start
+// of this gateway, made by Owner. The Catalog owns engine from then on; if Open fails, the caller still does.
+//
+// It fails with ErrNewer if a newer release wrote the catalog.
+func Open(ctx context.Context, engine Engine, owner string, options ...Option) (*Catalog, error) {
+	c := &Catalog{
+		engine: engine, owner: owner, now: time.Now, random: &lockedReader{source: rand.Reader},
+		grace: time.Minute, patience: 30 * time.Second, pause: pauseDoubling,
+	}
+	for _, option := range options {
+		option(c)
+	}
+	if owner == "" {
+		return nil, fmt.Errorf("opening the catalog: an owner must be named: %w", ErrBadChange)
+	}
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) { return c.open(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Catalog) open(ctx context.Context) (done bool, err error) {
+	values, err := c.engine.Read(ctx, keySchema, keyCluster, keyNext)
+	if err != nil {
+		return false, err
+	}
+	if values[0] != nil {
+		version, err := strconv.Atoi(string(values[0]))
+		if err != nil {
+			return false, fmt.Errorf("decoding record %q: %w: %w", keySchema, ErrCorrupt, err)
+		}
+		if version > SchemaVersion {
+			return false, final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
+				"use a newer release of restripe, or name another catalog", ErrNewer, version, SchemaVersion))
+		}
+		if values[1] == nil || values[2] == nil {
+			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",
+				ErrCorrupt, keyCluster, keyNext, keySchema)
+		}
+		c.cluster, err = decode[Cluster](keyCluster, values[1])
+		return err == nil, err
+	}
+	var identity [32]byte
+	if _, err := io.ReadFull(c.random, identity[:]); err != nil {
+		return false, final(fmt.Errorf("drawing the cluster's identity: %w", err))
+	}
+	cluster := Cluster{ID: hex.EncodeToString(identity[:16]), FingerprintKey: [16]byte(identity[16:])}
+	_, err = c.engine.Update(ctx,
+		[]Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyNext}},
+		[]Write{
+			{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
+			{Key: keyCluster, Value: encode(cluster)},
+			{Key: keyNext, Value: []byte("1")},
+		})
+	// Made by us or by somebody who was faster: the next turn reads what there is.
+	return false, err
+}
+
+// Cluster returns the identity of the cluster.
+func (c *Catalog) Cluster() Cluster { return c.cluster }
+
+// Close closes the engine. Attempts that are still active are settled by whoever finds them.
+func (c *Catalog) Close() error { return c.engine.Close() }
+
+func (c *Catalog) salt() (uint64, error) {
+	var bytes [8]byte
+	if _, err := io.ReadFull(c.random, bytes[:]); err != nil {
+		return 0, fmt.Errorf("drawing a salt: %w", err)
+	}
+	return binary.BigEndian.Uint64(bytes[:]), nil
+}
+
+// lockedReader lets goroutines share a source of random bytes.
+type lockedReader struct {
+	mu     sync.Mutex
+	source io.Reader
+}
+
+func (r *lockedReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.source.Read(p)
+}
+
+// Raise sets the counter so that every stamp drawn from now on is greater than stamp. It is for catalogs that were
+// restored from an old copy or lost acknowledged writes, when a node holds a stamp that was not drawn yet.
+func (c *Catalog) Raise(ctx context.Context, stamp block.Stamp) error {
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, next, err := c.readNext(ctx)
+		if err != nil || next > stamp.Sequence {
+			return err == nil, err
+		}
+		_, err = c.engine.Update(ctx, []Check{{keyNext, raw}}, []Write{{Key: keyNext, Value: encodeNext(stamp.Sequence + 1)}})
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("raising the stamp counter above %s: %w", stamp, err)
+	}
+	return nil
+}
+
+func (c *Catalog) readNext(ctx context.Context) (raw []byte, next uint64, err error) {
+	values, err := c.engine.Read(ctx, keyNext)
+	if err != nil {
+		return nil, 0, err
+	}
+	next, err = decodeNext(values[0])
+	return values[0], next, err
+}
+
+func decodeNext(raw []byte) (uint64, error) {
+	next, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("decoding record %q: %w: %w", keyNext, ErrCorrupt, err)
+	}
+	return next, nil
+}
+
+func encodeNext(next uint64) []byte { return strconv.AppendUint(nil, next, 10) }

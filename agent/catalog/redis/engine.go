@@ -1,0 +1,226 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// Engine is a catalog.Engine over one Redis server or cluster.
+type Engine struct {
+	client   rueidis.Client
+	location string
+	records  string // the hash
+	index    string // the sorted set of its fields
+	warnings []string
+	closed   atomic.Bool
+}
+
+var _ catalog.Engine = (*Engine)(nil)
+
+// Open connects to the server that address names: redis://user:password@host:port/database, or rediss:// for TLS.
+// The query parameter catalog names one of several catalogs on a server; default "restripe".
+func Open(ctx context.Context, address string) (*Engine, error) {
+	location, name, options, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the catalog %s: %w", location, err)
+	}
+	tag := "{restripe:" + name + "}"
+	e := &Engine{client: client, location: location, records: tag + "records", index: tag + "index"}
+	if err := e.inspect(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// parse reads address; location is address without secrets.
+func parse(address string) (location, name string, options rueidis.ClientOption, err error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		// The error would repeat the address and the password in it.
+		return "", "", options, errors.New("reading the address of the catalog: want redis://user:password@host:port/database, with special characters percent-encoded")
+	}
+	location = parsed.Redacted()
+	query := parsed.Query()
+	name = query.Get("catalog")
+	if name == "" {
+		name = "restripe"
+	}
+	if strings.ContainsAny(name, "{}") {
+		return "", "", options, fmt.Errorf("reading the address of the catalog %s: the name %q must not have braces", location, name)
+	}
+	query.Del("catalog")
+	parsed.RawQuery = query.Encode()
+	options, err = rueidis.ParseURL(parsed.String())
+	if err != nil {
+		return "", "", options, fmt.Errorf("reading the address of the catalog %s: want redis://user:password@host:port/database", location)
+	}
+	options.DisableRetry = true
+	options.DisableCache = true
+	return location, name, options, nil
+}
+
+// inspect refuses a server that would lose the catalog, and collects what the operator should know.
+func (e *Engine) inspect(ctx context.Context) error {
+	warn := func(format string, arguments ...any) {
+		e.warnings = append(e.warnings, fmt.Sprintf("The catalog %s ", e.location)+fmt.Sprintf(format, arguments...))
+	}
+	if err := e.client.Do(ctx, e.client.B().Ping().Build()).Error(); err != nil {
+		return fmt.Errorf("asking the catalog %s: %w", e.location, err)
+	}
+	settings := map[string]string{}
+	for _, name := range []string{"maxmemory-policy", "appendonly", "appendfsync"} {
+		values, err := e.client.Do(ctx, e.client.B().ConfigGet().Parameter(name).Build()).AsStrMap()
+		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+			return fmt.Errorf("asking the catalog %s for %s: %w", e.location, name, err)
+		}
+		if err != nil || values[name] == "" {
+			warn("does not say what %s is set to: see that it neither evicts keys nor loses acknowledged writes.", name)
+			continue
+		}
+		settings[name] = values[name]
+	}
+	if policy := settings["maxmemory-policy"]; strings.HasPrefix(policy, "allkeys-") {
+		return fmt.Errorf("opening the catalog %s: the server evicts keys (maxmemory-policy %s) and would lose the catalog: "+
+			"set maxmemory-policy noeviction, or name another server", e.location, policy)
+	}
+	switch {
+	case settings["appendonly"] == "no":
+		warn("keeps no append-only file: a restart of the server loses acknowledged writes. Set appendonly yes and appendfsync always.")
+	case settings["appendonly"] == "yes" && settings["appendfsync"] != "always" && settings["appendfsync"] != "":
+		warn("syncs its append-only file %s: a crash of its machine loses acknowledged writes. Set appendfsync always.", settings["appendfsync"])
+	}
+	return nil
+}
+
+// Warnings returns whole sentences about what the server, as it was configured at Open, may lose, and the cure.
+func (e *Engine) Warnings() []string { return append([]string(nil), e.warnings...) }
+
+// Read implements catalog.Engine.
+func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
+	if e.closed.Load() {
+		return nil, catalog.ErrClosed
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	answer, err := e.client.Do(ctx, e.client.B().Hmget().Key(e.records).Field(keys...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog %s: %w", e.location, err)
+	}
+	values := make([][]byte, len(answer))
+	for i := range answer {
+		if values[i], err = value(answer[i]); err != nil {
+			return nil, fmt.Errorf("reading the catalog %s: %w", e.location, err)
+		}
+	}
+	return values, nil
+}
+
+// value returns a bulk string, nil for none.
+func value(message rueidis.RedisMessage) ([]byte, error) {
+	if message.IsNil() {
+		return nil, nil
+	}
+	text, err := message.ToString()
+	return append([]byte{}, text...), err
+}
+
+// Scan implements catalog.Engine.
+func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+	if e.closed.Load() {
+		return nil, catalog.ErrClosed
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	from, to := "("+after, "+"
+	if after < prefix {
+		from = "[" + prefix
+	}
+	if end := successor(prefix); end != "" {
+		to = "(" + end
+	}
+	answer, err := scan.Exec(ctx, e.client, []string{e.records, e.index}, []string{from, to, strconv.Itoa(limit)}).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
+	}
+	records := make([]catalog.Record, 0, len(answer)/2)
+	for i := 0; i+1 < len(answer); i += 2 {
+		key, err := answer[i].ToString()
+		if err != nil {
+			return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
+		}
+		content, err := value(answer[i+1])
+		if err != nil {
+			return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
+		}
+		records = append(records, catalog.Record{Key: key, Value: content})
+	}
+	return records, nil
+}
+
+// successor returns the smallest string greater than all that begin with prefix; empty if there is none.
+func successor(prefix string) string {
+	end := []byte(strings.TrimRight(prefix, "\xff"))
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return string(end)
+}
+
+// Update implements catalog.Engine.
+func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+	if e.closed.Load() {
+		return nil, catalog.ErrClosed
+	}
+	arguments := make([]string, 0, 2+3*len(checks)+3*len(writes))
+	arguments = append(arguments, strconv.Itoa(len(checks)))
+	for _, check := range checks {
+		expected := "present"
+		if check.Value == nil {
+			expected = "absent"
+		}
+		arguments = append(arguments, check.Key, expected, string(check.Value))
+	}
+	arguments = append(arguments, strconv.Itoa(len(writes)))
+	for _, write := range writes {
+		switch write.Kind {
+		case catalog.Remove:
+			arguments = append(arguments, "remove", write.Key, "")
+		case catalog.Increment:
+			arguments = append(arguments, "increment", write.Key, strconv.FormatInt(write.Add, 10))
+		default:
+			arguments = append(arguments, "set", write.Key, string(write.Value))
+		}
+	}
+	answer, err := update.Exec(ctx, e.client, []string{e.records, e.index}, arguments).AsIntSlice()
+	if err != nil {
+		return nil, fmt.Errorf("updating the catalog %s: %w", e.location, err)
+	}
+	var failed []int
+	for _, i := range answer {
+		failed = append(failed, int(i))
+	}
+	return failed, nil
+}
+
+// Close implements catalog.Engine.
+func (e *Engine) Close() error {
+	if !e.closed.Swap(true) {
+		e.client.Close()
+	}
+	return nil
+}

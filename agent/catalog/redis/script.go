@@ -1,0 +1,52 @@
+package redis
+
+import "github.com/redis/rueidis"
+
+// update evaluates checks, then makes writes. What would fail in the middle is looked for first: a script that stops
+// keeps what it wrote. KEYS: hash, index. ARGV: number of checks; key, "present" or "absent", value of each; number of
+// writes; kind, key, value of each. It returns the indices of the checks that failed.
+var update = rueidis.NewLuaScript(`
+local records, index = KEYS[1], KEYS[2]
+local at, failed = 2, {}
+for i = 0, tonumber(ARGV[1]) - 1 do
+  local want = false
+  if ARGV[at + 1] == 'present' then want = ARGV[at + 2] end
+  if redis.call('HGET', records, ARGV[at]) ~= want then failed[#failed + 1] = i end
+  at = at + 3
+end
+if #failed > 0 then return failed end
+local first, last = at + 1, at + 3 * tonumber(ARGV[at])
+for i = first, last, 3 do
+  if ARGV[i] == 'increment' then
+    local value = redis.call('HGET', records, ARGV[i + 1])
+    if value and not string.match(value, '^-?%d+$') then
+      return redis.error_reply('ERR record to increment is not a decimal integer')
+    end
+  end
+end
+for i = first, last, 3 do
+  local kind, key, value = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if kind == 'remove' then
+    redis.call('HDEL', records, key)
+    redis.call('ZREM', index, key)
+  else
+    if kind == 'increment' then
+      redis.call('HINCRBY', records, key, value)
+    else
+      redis.call('HSET', records, key, value)
+    end
+    redis.call('ZADD', index, 0, key)
+  end
+end
+return failed
+`)
+
+// scan lists records in order. KEYS: hash, index. ARGV: first and last key as ZRANGEBYLEX wants them, limit. It returns
+// keys and values by turns.
+var scan = rueidis.NewLuaScript(`
+local answer = {}
+for i, key in ipairs(redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])) do
+  answer[2 * i - 1], answer[2 * i] = key, redis.call('HGET', KEYS[1], key)
+end
+return answer
+`)

@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Outcome is what became of an attempt.
+type Outcome string
+
+// The outcomes of Settle.
+const (
+	Done    Outcome = "done"    // it took effect
+	Failed  Outcome = "failed"  // it did not and never will
+	Unknown Outcome = "unknown" // the catalog does not remember it
+)
+
+// Causes of graves.
+const (
+	causeAborted    = "aborted"    // the attempt that announced it was aborted
+	causeUnused     = "unused"     // announced, but not used by the commit
+	causeSuperseded = "superseded" // a commit put another block in its place
+	causeFreed      = "freed"      // its group was freed
+)
+
+// Settle ends an attempt (rule 8): an active one is aborted and every address it announced is buried, in one
+// transaction. Unknown means that nothing is known and nothing was changed. An error, always ErrUnknown, means that the
+// engine gave no clear answer in time.
+func (c *Catalog) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error) {
+	outcome := Unknown
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		intentRaw, ended, err := c.readIntent(ctx, stamp)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case ended != nil && ended.State == IntentCommitted:
+			outcome = Done
+			return true, nil
+		case ended != nil:
+			outcome = Failed
+			return true, nil
+		case intentRaw == nil:
+			outcome = Unknown
+			return true, nil
+		}
+		_, err = c.abort(ctx, stamp, intentRaw)
+		return false, err // the next turn reads how it ended
+	})
+	if err != nil {
+		return Unknown, fmt.Errorf("settling attempt %s: %w: %w", stamp, ErrUnknown, err)
+	}
+	return outcome, nil
+}
+
+// readIntent returns the encoded intent if it is active, or the record of how it ended; neither if there is none.
+func (c *Catalog) readIntent(ctx context.Context, stamp block.Stamp) (active []byte, ended *Intent, err error) {
+	values, err := c.engine.Read(ctx, intentKey(stamp), endedKey(stamp))
+	if err != nil {
+		return nil, nil, err
+	}
+	if values[1] != nil {
+		intent, err := decode[Intent](endedKey(stamp), values[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, &intent, nil
+	}
+	return values[0], nil, nil
+}
+
+// abort aborts the attempt if its intent is still exactly raw, and reports whether it did.
+func (c *Catalog) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
+	intent, err := decode[Intent](intentKey(stamp), raw)
+	if err != nil {
+		return false, err
+	}
+	writes := append(c.end(&intent, IntentAborted), c.bury(announced(&intent), causeAborted)...)
+	failed, err := c.engine.Update(ctx, []Check{{intentKey(stamp), raw}}, writes)
+	return err == nil && len(failed) == 0, err
+}
+
+// end returns the writes that move an intent out of the active ones.
+func (c *Catalog) end(intent *Intent, state IntentState) []Write {
+	ended := *intent
+	ended.State, ended.Blocks, ended.Settled = state, nil, c.now().UnixMilli()
+	return []Write{{Key: intentKey(intent.Stamp), Kind: Remove}, {Key: endedKey(intent.Stamp), Value: encode(ended)}}
+}
+
+// Intents lists up to limit active attempts after the given one, oldest first.
+func (c *Catalog) Intents(ctx context.Context, after block.Stamp, limit int) ([]Intent, error) {
+	records, err := c.engine.Scan(ctx, prefixIntent, intentKey(after), limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing intents: %w", err)
+	}
+	intents := make([]Intent, 0, len(records))
+	for _, record := range records {
+		intent, err := decode[Intent](record.Key, record.Value)
+		if err != nil {
+			return nil, err
+		}
+		intents = append(intents, intent)
+	}
+	return intents, nil
+}

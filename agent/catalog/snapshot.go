@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Basis is a record, as it was read, that an attempt is built on: a *Snapshot stands for its object, a *GroupView for
+// its group.
+type Basis interface {
+	basis() Check
+	stale() StaleDetail
+}
+
+// Snapshot is one consistent picture of an object and all its groups. Treat it as immutable.
+type Snapshot struct {
+	Object Object
+	Groups map[block.GroupID]*Group
+
+	object []byte
+	views  map[block.GroupID]*GroupView
+}
+
+// GroupView is a group as it was read. Treat it as immutable.
+type GroupView struct {
+	Group
+	Live int64 // extents that objects have in it, at the same instant
+
+	raw []byte
+}
+
+// View returns the group as the snapshot has it, to base a GroupChange on; nil if the object has no extent in it.
+func (s *Snapshot) View(id block.GroupID) *GroupView { return s.views[id] }
+
+func (s *Snapshot) basis() Check { return Check{objectKey(s.Object.Key), s.object} }
+func (s *Snapshot) stale() StaleDetail {
+	return StaleDetail{Violation: ViolationObject, Key: s.Object.Key}
+}
+
+func (v *GroupView) basis() Check       { return Check{groupKey(v.ID), v.raw} }
+func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: ViolationGroup, Group: v.ID} }
+
+// Snapshot reads an object and the records of all its groups as of one instant (rule 14). ErrNoObject if there is none.
+func (c *Catalog) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
+	name := objectKey(key)
+	values, err := c.engine.Read(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading object %q: %w", key, err)
+	}
+	for raw := values[0]; ; raw = values[0] {
+		if raw == nil {
+			return nil, fmt.Errorf("object %q: %w", key, ErrNoObject)
+		}
+		object, err := decode[Object](name, raw)
+		if err != nil {
+			return nil, err
+		}
+		snapshot := &Snapshot{Object: object, Groups: map[block.GroupID]*Group{}, object: raw, views: map[block.GroupID]*GroupView{}}
+		if len(object.Extents) == 0 {
+			return snapshot, nil
+		}
+		keys, ids := []string{name}, groupsOf(object.Extents)
+		for _, id := range ids {
+			keys = append(keys, groupKey(id), liveKey(id))
+		}
+		if values, err = c.engine.Read(ctx, keys...); err != nil {
+			return nil, fmt.Errorf("reading the groups of object %q: %w", key, err)
+		}
+		if !bytes.Equal(raw, values[0]) {
+			continue // the object moved between the two reads
+		}
+		for i, id := range ids {
+			view, err := viewGroup(id, values[1+2*i], values[2+2*i])
+			if errors.Is(err, ErrNoGroup) {
+				return nil, fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, id, ErrCorrupt)
+			}
+			if err != nil {
+				return nil, err
+			}
+			snapshot.views[id], snapshot.Groups[id] = view, &view.Group
+		}
+		return snapshot, nil
+	}
+}
+
+// Unchanged reports whether the object and all its groups are still exactly as in the snapshot, which makes a cached
+// snapshot as good as a new one (rule 14).
+func (c *Catalog) Unchanged(ctx context.Context, snapshot *Snapshot) (bool, error) {
+	keys, want := []string{objectKey(snapshot.Object.Key)}, [][]byte{snapshot.object}
+	for id, view := range snapshot.views {
+		keys, want = append(keys, groupKey(id)), append(want, view.raw)
+	}
+	values, err := c.engine.Read(ctx, keys...)
+	if err != nil {
+		return false, fmt.Errorf("confirming object %q: %w", snapshot.Object.Key, err)
+	}
+	for i := range want {
+		if !bytes.Equal(values[i], want[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Group reads one group. ErrNoGroup if there is none.
+func (c *Catalog) Group(ctx context.Context, id block.GroupID) (*GroupView, error) {
+	values, err := c.engine.Read(ctx, groupKey(id), liveKey(id))
+	if err != nil {
+		return nil, fmt.Errorf("reading group %s: %w", id, err)
+	}
+	return viewGroup(id, values[0], values[1])
+}
+
+// ListObjects returns up to limit objects whose key begins with prefix and is greater than after, ascending by bytes.
+func (c *Catalog) ListObjects(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
+	records, err := c.engine.Scan(ctx, objectKey(prefix), objectKey(after), limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing objects: %w", err)
+	}
+	objects := make([]Object, 0, len(records))
+	for _, record := range records {
+		object, err := decode[Object](record.Key, record.Value)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// ListGroups returns up to limit groups after the given one, in the order they were created. Groups that are freed
+// meanwhile are left out, so a page may be shorter than limit; only an empty page is the end.
+func (c *Catalog) ListGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupView, error) {
+	for {
+		records, err := c.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
+		if err != nil {
+			return nil, fmt.Errorf("listing groups: %w", err)
+		}
+		if len(records) == 0 {
+			return nil, nil
+		}
+		views, err := c.viewGroups(ctx, records)
+		if err != nil || len(views) > 0 {
+			return views, err
+		}
+		// All of them were freed in between: look further.
+		if after, err = block.ParseGroupID(records[len(records)-1].Key[len(prefixGroup):]); err != nil {
+			return nil, fmt.Errorf("listing groups: %w: %w", ErrCorrupt, err)
+		}
+	}
+}
+
+func (c *Catalog) viewGroups(ctx context.Context, records []Record) ([]GroupView, error) {
+	keys := make([]string, 0, 2*len(records))
+	ids := make([]block.GroupID, 0, len(records))
+	for _, record := range records {
+		id, err := block.ParseGroupID(record.Key[len(prefixGroup):])
+		if err != nil {
+			return nil, fmt.Errorf("listing groups: %w: %w", ErrCorrupt, err)
+		}
+		ids = append(ids, id)
+		keys = append(keys, groupKey(id), liveKey(id))
+	}
+	values, err := c.engine.Read(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("listing groups: %w", err)
+	}
+	views := make([]GroupView, 0, len(ids))
+	for i, id := range ids {
+		view, err := viewGroup(id, values[2*i], values[2*i+1])
+		if errors.Is(err, ErrNoGroup) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, *view)
+	}
+	return views, nil
+}
+
+func viewGroup(id block.GroupID, raw, live []byte) (*GroupView, error) {
+	if raw == nil {
+		return nil, fmt.Errorf("group %s: %w", id, ErrNoGroup)
+	}
+	group, err := decode[Group](groupKey(id), raw)
+	if err != nil {
+		return nil, err
+	}
+	count, err := decodeCount(liveKey(id), live)
+	if err != nil {
+		return nil, err
+	}
+	return &GroupView{Group: group, Live: count, raw: raw}, nil
+}
+
+// groupsOf returns the groups of extents, each once, in order of first appearance.
+func groupsOf(extents []Extent) []block.GroupID {
+	seen := map[block.GroupID]bool{}
+	var ids []block.GroupID
+	for _, extent := range extents {
+		if !seen[extent.Group] {
+			seen[extent.Group] = true
+			ids = append(ids, extent.Group)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,271 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/restripe/restripe/agent/catalog"
+	_ "modernc.org/sqlite" // registers the driver
+)
+
+// The file format: application_id and user_version of the database.
+const (
+	applicationID = 0x52535450
+	formatVersion = 1
+)
+
+// readers is how many reads run at once.
+const readers = 4
+
+// Engine is a catalog.Engine over one database file.
+type Engine struct {
+	path     string
+	lock     *os.File
+	reading  *sql.DB
+	writing  *sql.DB
+	get      *sql.Stmt
+	requests chan *request
+	quit     chan struct{}
+	stopped  chan struct{}
+	close    sync.Once
+	closeErr error
+}
+
+var _ catalog.Engine = (*Engine)(nil)
+
+// Open opens the database at path, and creates it if there is none. It fails with catalog.ErrInUse if another Engine has
+// it open, and with catalog.ErrNewer if a newer release wrote it.
+func Open(ctx context.Context, path string) (engine *Engine, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog: %w", err)
+	}
+	e := &Engine{
+		path: path, requests: make(chan *request, 1024), quit: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if e.lock, err = lockFile(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.release())
+		}
+	}()
+	if e.writing, err = sql.Open("sqlite", dataSource(path)); err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	e.writing.SetMaxOpenConns(1)
+	if err := e.prepareFile(ctx); err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	if e.reading, err = sql.Open("sqlite", dataSource(path)); err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	e.reading.SetMaxOpenConns(readers)
+	e.reading.SetMaxIdleConns(readers)
+	if e.get, err = e.reading.PrepareContext(ctx, "SELECT value FROM records WHERE key = ?"); err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	w, err := newWriter(ctx, e.writing)
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	go func() {
+		defer close(e.stopped)
+		w.run(e.requests, e.quit)
+	}()
+	return e, nil
+}
+
+func dataSource(path string) string {
+	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)", "cache_size(-16384)"}}
+	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
+}
+
+// prepareFile creates the table, or sees that the file is a catalog this release understands.
+func (e *Engine) prepareFile(ctx context.Context) error {
+	var tables, application, version int
+	if err := e.writing.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return fmt.Errorf("reading it as a SQLite database: %w", err)
+	}
+	if tables == 0 {
+		for _, statement := range []string{
+			"BEGIN IMMEDIATE",
+			"CREATE TABLE records (key BLOB PRIMARY KEY NOT NULL, value BLOB NOT NULL) WITHOUT ROWID",
+			fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+			fmt.Sprintf("PRAGMA user_version = %d", formatVersion),
+			"COMMIT",
+		} {
+			if _, err := e.writing.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("creating it: %w", err)
+			}
+		}
+		return syncDirectory(filepath.Dir(e.path))
+	}
+	if err := e.writing.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application); err != nil {
+		return fmt.Errorf("reading its kind: %w", err)
+	}
+	if application != applicationID {
+		return errors.New("it is a SQLite database of another application: name another file")
+	}
+	if err := e.writing.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return fmt.Errorf("reading its version: %w", err)
+	}
+	if version > formatVersion {
+		return fmt.Errorf("%w: its file format has version %d, this program knows versions up to %d: use a newer release of restripe",
+			catalog.ErrNewer, version, formatVersion)
+	}
+	return nil
+}
+
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("making its directory durable: %w", err)
+	}
+	if err := errors.Join(directory.Sync(), directory.Close()); err != nil {
+		return fmt.Errorf("making its directory durable: %w", err)
+	}
+	return nil
+}
+
+// Read implements catalog.Engine.
+func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
+	if e.isClosed() {
+		return nil, catalog.ErrClosed
+	}
+	values, err := e.read(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog %s: %w", e.path, err)
+	}
+	return values, nil
+}
+
+func (e *Engine) read(ctx context.Context, keys []string) (values [][]byte, err error) {
+	if len(keys) == 1 {
+		value, err := get(ctx, e.get, keys[0])
+		return [][]byte{value}, err
+	}
+	// One read transaction is one instant.
+	reading, err := e.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if ended := reading.Rollback(); ended != nil && !errors.Is(ended, sql.ErrTxDone) {
+			err = errors.Join(err, ended)
+		}
+	}()
+	statement := reading.StmtContext(ctx, e.get)
+	values = make([][]byte, len(keys))
+	for i, key := range keys {
+		if values[i], err = get(ctx, statement, key); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// get returns the value of key, nil if it is absent.
+func get(ctx context.Context, statement *sql.Stmt, key string) ([]byte, error) {
+	var value []byte
+	switch err := statement.QueryRowContext(ctx, []byte(key)).Scan(&value); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return present(value), nil
+}
+
+// present returns value such that an empty one differs from an absent one.
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
+}
+
+// Scan implements catalog.Engine.
+func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (records []catalog.Record, err error) {
+	if e.isClosed() {
+		return nil, catalog.ErrClosed
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("listing the catalog %s: %w", e.path, err)
+		}
+	}()
+	query, arguments := "SELECT key, value FROM records WHERE key > ?", []any{[]byte(after)}
+	if after < prefix {
+		query, arguments = "SELECT key, value FROM records WHERE key >= ?", []any{[]byte(prefix)}
+	}
+	if end := successor(prefix); end != nil {
+		query, arguments = query+" AND key < ?", append(arguments, end)
+	}
+	rows, err := e.reading.QueryContext(ctx, query+" ORDER BY key LIMIT ?", append(arguments, max(0, limit))...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var key, value []byte
+		if err := rows.Scan(&key, &value); err != nil {
+			return nil, err
+		}
+		records = append(records, catalog.Record{Key: string(key), Value: present(value)})
+	}
+	return records, rows.Err()
+}
+
+// successor returns the smallest string greater than all that begin with prefix; nil if there is none.
+func successor(prefix string) []byte {
+	end := bytes.TrimRight([]byte(prefix), "\xff")
+	if len(end) == 0 {
+		return nil
+	}
+	end[len(end)-1]++
+	return end
+}
+
+// Close implements catalog.Engine. Updates that have not been taken up fail; the one being written is finished.
+func (e *Engine) Close() error {
+	e.close.Do(func() {
+		close(e.quit)
+		<-e.stopped
+		if err := e.release(); err != nil {
+			e.closeErr = fmt.Errorf("closing the catalog %s: %w", e.path, err)
+		}
+	})
+	return e.closeErr
+}
+
+func (e *Engine) isClosed() bool {
+	select {
+	case <-e.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// release gives back what was opened, the lock last.
+func (e *Engine) release() error {
+	var errs []error
+	if e.get != nil {
+		errs = append(errs, e.get.Close())
+	}
+	for _, database := range []*sql.DB{e.reading, e.writing} {
+		if database != nil {
+			errs = append(errs, database.Close())
+		}
+	}
+	return errors.Join(append(errs, e.lock.Close())...)
+}

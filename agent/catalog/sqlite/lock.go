@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"golang.org/x/sys/unix"
+)
+
+// lockFile takes the lock that makes one Engine the owner of the database at path. The file stays when the lock goes:
+// removing it would let two processes lock two files of one name.
+func lockFile(path string) (*os.File, error) {
+	name := path + ".lock"
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: locking it: %w: create the directory, or name another file", path, err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		owner := ownerOf(file)
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: %w by %s, which holds the lock %s: stop it, or use a catalog engine for several gateways (redis)",
+			path, catalog.ErrInUse, owner, name), file.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: locking %s: %w: keep the catalog on a local file system", path, name, err), file.Close())
+	}
+	// For the message above; the lock does not depend on it.
+	content := fmt.Sprintf("process %d\n", os.Getpid())
+	if _, err := file.WriteAt([]byte(content), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), file.Close())
+	}
+	if err := file.Truncate(int64(len(content))); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), file.Close())
+	}
+	return file, nil
+}
+
+func ownerOf(file *os.File) string {
+	content := make([]byte, 64)
+	count, err := file.ReadAt(content, 0)
+	if owner := strings.TrimSpace(string(content[:count])); owner != "" {
+		return owner
+	}
+	if err != nil {
+		return "another process"
+	}
+	return "another process, just starting"
+}

@@ -1,0 +1,224 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// batchRequests and batchBytes bound what shares one transaction.
+const (
+	batchRequests = 256
+	batchBytes    = 8 << 20
+)
+
+// request is one Update on its way.
+type request struct {
+	ctx    context.Context
+	checks []catalog.Check
+	writes []catalog.Write
+	done   chan struct{} // closed once failed and err are set
+
+	failed []int
+	err    error
+}
+
+// Update implements catalog.Engine. An Update that was taken up is carried out even if ctx ends.
+func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+	r := &request{ctx: ctx, checks: checks, writes: writes, done: make(chan struct{})}
+	if e.isClosed() {
+		return nil, catalog.ErrClosed
+	}
+	select {
+	case e.requests <- r:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("updating the catalog %s: %w", e.path, ctx.Err())
+	case <-e.quit:
+		return nil, catalog.ErrClosed
+	}
+	// The slices belong to the caller, so it has to wait for a request that may be running.
+	select {
+	case <-r.done:
+	case <-e.stopped:
+		select {
+		case <-r.done:
+		default:
+			return nil, catalog.ErrClosed
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("updating the catalog %s: %w", e.path, r.err)
+	}
+	return r.failed, nil
+}
+
+// writer carries out Updates, one transaction at a time.
+type writer struct {
+	connection              *sql.Conn
+	begin, commit, rollback *sql.Stmt
+	get, set, remove        *sql.Stmt
+}
+
+func newWriter(ctx context.Context, database *sql.DB) (*writer, error) {
+	connection, err := database.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{connection: connection}
+	for _, s := range []struct {
+		statement **sql.Stmt
+		text      string
+	}{
+		{&w.begin, "BEGIN IMMEDIATE"},
+		{&w.commit, "COMMIT"},
+		{&w.rollback, "ROLLBACK"},
+		{&w.get, "SELECT value FROM records WHERE key = ?"},
+		{&w.set, "INSERT INTO records (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"},
+		{&w.remove, "DELETE FROM records WHERE key = ?"},
+	} {
+		if *s.statement, err = connection.PrepareContext(ctx, s.text); err != nil {
+			return nil, errors.Join(fmt.Errorf("preparing %q: %w", s.text, err), connection.Close())
+		}
+	}
+	return w, nil
+}
+
+// run takes whatever is queued into one transaction, again and again, until quit is closed.
+func (w *writer) run(requests <-chan *request, quit <-chan struct{}) {
+	for {
+		select {
+		case <-quit:
+			w.stop()
+			return
+		case first := <-requests:
+			w.answer(gather(first, requests))
+		}
+	}
+}
+
+// stop ends the connection. Its error has no one to go to: everything acknowledged was committed, and closing the
+// database reports what is wrong with it.
+func (w *writer) stop() {
+	for _, statement := range []*sql.Stmt{w.begin, w.commit, w.rollback, w.get, w.set, w.remove} {
+		_ = statement.Close()
+	}
+	_ = w.connection.Close()
+}
+
+func gather(first *request, requests <-chan *request) []*request {
+	batch, size := []*request{first}, first.size()
+	for len(batch) < batchRequests && size < batchBytes {
+		select {
+		case next := <-requests:
+			batch, size = append(batch, next), size+next.size()
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (r *request) size() int {
+	size := 0
+	for _, write := range r.writes {
+		size += len(write.Key) + len(write.Value)
+	}
+	return size
+}
+
+// answer carries out a batch and tells every request how it ended.
+func (w *writer) answer(batch []*request) {
+	err := w.transact(batch)
+	for _, r := range batch {
+		if err != nil {
+			r.failed, r.err = nil, err
+		}
+		close(r.done)
+	}
+}
+
+// transact carries out a batch. Its error is everybody's; a request's own goes into the request.
+func (w *writer) transact(batch []*request) (err error) {
+	ctx := context.Background() // the transaction is shared: no single caller may break it
+	if _, err := w.begin.ExecContext(ctx); err != nil {
+		return fmt.Errorf("beginning a transaction: %w", err)
+	}
+	for _, r := range batch {
+		if r.err = r.ctx.Err(); r.err != nil {
+			continue
+		}
+		if err := w.apply(ctx, r); err != nil {
+			return w.undo(ctx, err)
+		}
+	}
+	if _, err := w.commit.ExecContext(ctx); err != nil {
+		return w.undo(ctx, fmt.Errorf("committing: %w", err))
+	}
+	return nil
+}
+
+func (w *writer) undo(ctx context.Context, cause error) error {
+	if _, err := w.rollback.ExecContext(ctx); err != nil {
+		// SQLite rolls back by itself after some errors; the next transaction tells whether it did.
+		return fmt.Errorf("%w; rolling back: %w", cause, err)
+	}
+	return cause
+}
+
+// apply evaluates the checks of one request and, if all hold, makes its writes.
+func (w *writer) apply(ctx context.Context, r *request) error {
+	for i, check := range r.checks {
+		value, err := get(ctx, w.get, check.Key)
+		if err != nil {
+			return fmt.Errorf("checking record %q: %w", check.Key, err)
+		}
+		if (value == nil) != (check.Value == nil) || !bytes.Equal(value, check.Value) {
+			r.failed = append(r.failed, i)
+		}
+	}
+	if len(r.failed) > 0 {
+		return nil
+	}
+	counts := make(map[int][]byte)
+	for i, write := range r.writes {
+		if write.Kind != catalog.Increment {
+			continue
+		}
+		value, err := get(ctx, w.get, write.Key)
+		if err != nil {
+			return fmt.Errorf("reading record %q: %w", write.Key, err)
+		}
+		count := int64(0)
+		if value != nil {
+			if count, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+				r.err = fmt.Errorf("incrementing record %q: %w", write.Key, err)
+				return nil
+			}
+		}
+		counts[i] = strconv.AppendInt(nil, count+write.Add, 10)
+	}
+	for i, write := range r.writes {
+		if err := w.write(ctx, write, counts[i]); err != nil {
+			return fmt.Errorf("writing record %q: %w", write.Key, err)
+		}
+	}
+	return nil
+}
+
+func (w *writer) write(ctx context.Context, write catalog.Write, count []byte) error {
+	var err error
+	switch write.Kind {
+	case catalog.Remove:
+		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
+	case catalog.Increment:
+		_, err = w.set.ExecContext(ctx, []byte(write.Key), count)
+	default:
+		_, err = w.set.ExecContext(ctx, []byte(write.Key), present(write.Value))
+	}
+	return err
+}

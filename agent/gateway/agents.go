@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sort"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// agents is the gateway's view of the nodes: one connection each, whether it answered last, and the handshake that
+// registers a store's contents with the catalog before the agent serves.
+type agents struct {
+	catalog *catalog.Catalog
+	cluster catalog.Cluster
+	timeout time.Duration
+	log     *slog.Logger
+
+	mutex sync.RWMutex
+	nodes map[block.NodeID]*agent
+}
+
+type agent struct {
+	node   catalog.Node
+	client *wire.Client
+
+	attaching sync.Mutex // one handshake at a time
+
+	mutex     sync.Mutex
+	reachable bool
+	problem   error // why not, where it is not
+	hello     wire.HelloReply
+}
+
+func newAgents(c *catalog.Catalog, timeout time.Duration, log *slog.Logger) *agents {
+	return &agents{catalog: c, cluster: c.Cluster(), timeout: timeout, log: log, nodes: map[block.NodeID]*agent{}}
+}
+
+func (a *agents) add(node catalog.Node) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.nodes[node.ID] = &agent{node: node, client: wire.NewClient(node.Address)}
+}
+
+func (a *agents) get(id block.NodeID) (*agent, error) {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	found, ok := a.nodes[id]
+	if !ok {
+		return nil, refuse(ErrUnavailable, "node %s is not a member of the cluster; start its agent and add it to the node list", id)
+	}
+	return found, nil
+}
+
+// all returns every node, ordered by id.
+func (a *agents) all() []*agent {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	list := make([]*agent, 0, len(a.nodes))
+	for _, found := range a.nodes {
+		list = append(list, found)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].node.ID < list[j].node.ID })
+	return list
+}
+
+// call sends one request to a node. An agent that does not serve yet is attached first. The reply payload belongs to
+// the caller.
+func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
+	target, err := a.get(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	answer, err := target.client.Call(ctx, op, request, payload, reply)
+	if errors.Is(err, wire.ErrUnregistered) {
+		if err = a.attach(ctx, target); err == nil {
+			answer, err = target.client.Call(ctx, op, request, payload, reply)
+		}
+	}
+	if errors.Is(err, wire.ErrUnreachable) {
+		target.set(false, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", id, err)
+	}
+	return answer, nil
+}
+
+// attach registers what the store holds with the catalog and then lets the agent serve (rule 17 of the protocol: the
+// catalog knows an incarnation before anything under it is served or acknowledged).
+func (a *agents) attach(ctx context.Context, target *agent) error {
+	target.attaching.Lock()
+	defer target.attaching.Unlock()
+	var hello wire.HelloReply
+	if _, err := target.client.Call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello); err != nil {
+		return fmt.Errorf("greeting the agent: %w", err)
+	}
+	if hello.Node != target.node.ID {
+		return refuse(ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.node.Address, hello.Node, target.node.ID)
+	}
+	target.greeted(hello)
+	if hello.Registered {
+		return nil
+	}
+	if err := a.catalog.RegisterIncarnation(ctx, hello.Node, hello.Incarnation); err != nil {
+		return fmt.Errorf("registering the contents of the store: %w", err)
+	}
+	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey}
+	if _, err := target.client.Call(ctx, wire.OpAttach, request, nil, nil); err != nil {
+		return fmt.Errorf("attaching the agent: %w", err)
+	}
+	a.log.Info("agent attached", "node", hello.Node, "incarnation", hello.Incarnation, "store", hello.Store.Location)
+	return nil
+}
+
+// probe greets every agent once and notes who answers.
+func (a *agents) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	var group errgroup.Group
+	for _, target := range a.all() {
+		group.Go(func() error {
+			var hello wire.HelloReply
+			_, err := target.client.Call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello)
+			if err == nil && !hello.Registered {
+				err = a.attach(ctx, target)
+			} else if err == nil {
+				target.greeted(hello)
+			}
+			target.set(err == nil, err)
+			return nil
+		})
+	}
+	_ = group.Wait() // members never return errors: each notes its own
+}
+
+func (t *agent) set(reachable bool, problem error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.reachable, t.problem = reachable, problem
+}
+
+func (t *agent) greeted(hello wire.HelloReply) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.hello = hello
+}
+
+// state returns whether the node answered last, why not, and what it said of itself.
+func (t *agent) state() (reachable bool, problem error, hello wire.HelloReply) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.reachable, t.problem, t.hello
+}
+
+func (a *agents) address(id block.NodeID) (string, error) {
+	target, err := a.get(id)
+	if err != nil {
+		return "", err
+	}
+	return target.node.Address, nil
+}
+
+func (a *agents) close() error {
+	var errs []error
+	for _, target := range a.all() {
+		errs = append(errs, target.client.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// goneBlock reports whether err means that the block itself is lost or wrong, in contrast to a node that does not answer.
+func goneBlock(err error) bool {
+	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt)
+}
+
+// unanswered reports whether err means the node or its store did not answer.
+func unanswered(err error) bool {
+	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, context.DeadlineExceeded)
+}

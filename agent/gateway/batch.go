@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Small objects that arrive within the class's PackDelay of each other are packed into one shared group, each inside one
+// column, so that reading one touches one node (BCStore, Section III.A, without its open groups). All are acknowledged by
+// the one commit of their group. While as many groups as flushes allows are on their way, batches fill up further.
+
+// batchKey says which small objects may share a group.
+type batchKey struct {
+	class  string
+	scheme stripe.Scheme
+}
+
+// Bounds on one batch and on batches on their way.
+const (
+	batchObjects = 2048
+	flushes      = 8
+)
+
+type batches struct {
+	gateway *Gateway
+	slots   chan struct{} // one token per flush that may run
+	mutex   sync.Mutex
+	open    map[batchKey]*batch
+}
+
+// batch collects puts until it is flushed. A key put twice keeps the later bytes; both callers get the same answer.
+type batch struct {
+	key     batchKey
+	class   *Class
+	entries map[string][]byte
+	bytes   int64
+	done    chan struct{} // closed once the fields below are set
+	result  map[string]Object
+	err     error
+	full    chan struct{} // closed when the batch need not wait any longer
+	once    sync.Once
+}
+
+func (b *batches) init(g *Gateway) {
+	b.gateway, b.open, b.slots = g, map[batchKey]*batch{}, make(chan struct{}, flushes)
+}
+
+// put adds an object to the open batch and waits for its flush. A caller that gives up does not take its object back.
+func (b *batches) put(ctx context.Context, key batchKey, class *Class, name string, data []byte) (Object, error) {
+	b.mutex.Lock()
+	if b.gateway.ctx.Err() != nil {
+		b.mutex.Unlock()
+		return Object{}, ErrClosed
+	}
+	open := b.open[key]
+	if open == nil {
+		open = &batch{key: key, class: class, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
+		b.open[key] = open
+		b.gateway.background(func(ctx context.Context) { b.flush(ctx, open) })
+	}
+	open.bytes += int64(len(data)) - int64(len(open.entries[name]))
+	open.entries[name] = data
+	if open.bytes >= class.GroupBytes || len(open.entries) >= batchObjects {
+		delete(b.open, key)
+		open.once.Do(func() { close(open.full) })
+	}
+	b.mutex.Unlock()
+	select {
+	case <-open.done:
+		return open.result[name], open.err
+	case <-ctx.Done():
+		return Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", ErrUnknown, ctx.Err())
+	}
+}
+
+// flush waits for company and for its turn, then commits the batch.
+func (b *batches) flush(ctx context.Context, open *batch) {
+	timer := time.NewTimer(open.class.PackDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-open.full:
+	case <-ctx.Done():
+	}
+	b.slots <- struct{}{}
+	defer func() { <-b.slots }()
+	b.mutex.Lock()
+	if b.open[open.key] == open {
+		delete(b.open, open.key)
+	}
+	b.mutex.Unlock()
+	defer close(open.done)
+	if ctx.Err() != nil {
+		open.err = ErrClosed
+		return
+	}
+	open.result, open.err = b.gateway.putPacked(ctx, open.class, open.key.scheme, open.entries)
+}
+
+// putPacked writes small objects into one shared group and commits them together.
+func (g *Gateway) putPacked(ctx context.Context, class *Class, scheme stripe.Scheme, entries map[string][]byte) (map[string]Object, error) {
+	attempt, err := g.catalog.Begin(ctx, catalog.KindPut, g.deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("announcing a batch: %w", err)
+	}
+	now := time.Now().UnixMilli()
+	revision := func(string) block.Stamp { return attempt.Stamp() }
+	group, extents, err := g.stagePacked(ctx, attempt, class, scheme, entries, revision)
+	if err != nil {
+		return nil, g.abandon(ctx, attempt, err)
+	}
+	change := catalog.Change{NewGroups: []catalog.Group{*group}}
+	result := make(map[string]Object, len(entries))
+	for key, data := range entries {
+		record := catalog.Object{
+			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(data)), Modified: now,
+			Extents: []catalog.Extent{extents[key]},
+		}
+		change.Put = append(change.Put, record)
+		result[key] = publicObject(&record)
+	}
+	if err := g.commit(ctx, attempt, change); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and stages it.
+func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, class *Class, scheme stripe.Scheme, entries map[string][]byte, revision func(key string) block.Stamp) (*catalog.Group, map[string]catalog.Extent, error) {
+	id := block.GroupID{Stamp: attempt.Stamp()}
+	keys := make([]string, 0, len(entries))
+	for key := range entries {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(entries[b]), len(entries[a])), cmp.Compare(a, b))
+	})
+	columns := class.Ladder.Width()
+	filled := make([]int64, columns)
+	extents := make(map[string]catalog.Extent, len(keys))
+	for _, key := range keys {
+		emptiest := 0
+		for x := range filled {
+			if filled[x] < filled[emptiest] {
+				emptiest = x
+			}
+		}
+		extents[key] = catalog.Extent{Group: id, Column: emptiest, Offset: filled[emptiest], Length: int64(len(entries[key]))}
+		filled[emptiest] += int64(len(entries[key]))
+	}
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
+	}
+	d, err := g.newDraft(ctx, class, scheme, cellBytesFor(layout.Rows, slices.Max(filled)))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.release()
+	d.id, d.packed = id, true
+	for _, key := range keys {
+		extent := extents[key]
+		copy(d.columns[extent.Column][extent.Offset:], entries[key])
+		d.manifest = append(d.manifest, block.ManifestEntry{
+			Key: []byte(key), Revision: revision(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+		})
+	}
+	home, err := g.place(class, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := attempt.Extend(ctx, []catalog.BlockSet{announce(id, d.code.slots(), home)}, g.deadline()); err != nil {
+		return nil, nil, fmt.Errorf("announcing the group: %w", err)
+	}
+	group, err := g.stage(ctx, attempt, d, home)
+	return group, extents, err
+}

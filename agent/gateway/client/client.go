@@ -1,0 +1,140 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client reaches one gateway.
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// dialTimeout bounds the wait for a gateway that is not there; calls themselves are bounded by their contexts.
+const dialTimeout = 5 * time.Second
+
+// idlePerGateway is how many connections are kept open between calls.
+const idlePerGateway = 64
+
+// New returns a client of the gateway at address: host:port or an http(s) URL. It does not connect yet.
+func New(address string) (*Client, error) {
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	base, err := url.Parse(text)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	return &Client{base: base, http: &http.Client{Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: idlePerGateway,
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true, // object bytes must arrive as stored
+	}}}, nil
+}
+
+// Address returns the gateway's URL.
+func (c *Client) Address() string { return c.base.String() }
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// request is one call before it is sent. Path is already escaped.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	body   io.Reader
+	length int64 // of body; -1 unknown
+}
+
+// send performs the call and returns a reply of status 2xx, whose body the caller closes.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	target := *c.base
+	path, err := url.PathUnescape(r.path)
+	if err != nil {
+		return nil, fmt.Errorf("building the request path %q: %w", r.path, err)
+	}
+	target.Path, target.RawPath = c.base.Path+path, c.base.EscapedPath()+r.path
+	target.RawQuery = r.query.Encode()
+	call, err := http.NewRequestWithContext(ctx, r.method, target.String(), r.body)
+	if err != nil {
+		return nil, fmt.Errorf("building the request: %w", err)
+	}
+	if r.body != nil {
+		call.ContentLength = r.length
+		if r.length == 0 {
+			call.Body = http.NoBody
+		}
+	}
+	for name, values := range r.header {
+		call.Header[name] = values
+	}
+	reply, err := c.http.Do(call)
+	if err != nil {
+		var cause *url.Error
+		if errors.As(err, &cause) {
+			err = cause.Err // the URL is said once, below
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s %s: %w", r.method, c.base, err)
+		}
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.base, err)
+	}
+	if reply.StatusCode < 200 || reply.StatusCode > 299 {
+		return nil, refusal(reply)
+	}
+	return reply, nil
+}
+
+// call sends input as JSON where it is not nil and decodes the reply into output where that is not nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, input, output any) (err error) {
+	r := request{method: method, path: path, query: query}
+	if input != nil {
+		text, err := json.Marshal(input)
+		if err != nil {
+			return fmt.Errorf("encoding the request: %w", err)
+		}
+		r.body, r.length = bytes.NewReader(text), int64(len(text))
+		r.header = http.Header{"Content-Type": {"application/json"}}
+	}
+	reply, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reply.Body.Close()) }()
+	return decode(reply, output)
+}
+
+func decode(reply *http.Response, output any) error {
+	if output != nil {
+		if err := json.NewDecoder(reply.Body).Decode(output); err != nil {
+			return fmt.Errorf("decoding the gateway's reply to %s %s: %w", reply.Request.Method, reply.Request.URL.Path, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, reply.Body); err != nil { // read to the end, so that the connection is used again
+		return fmt.Errorf("reading the gateway's reply: %w", err)
+	}
+	return nil
+}
+
+// escapeKey makes one path segment of a key of any bytes. The segments "." and ".." would be cleaned away on the way.
+func escapeKey(key string) string {
+	if key == "." || key == ".." {
+		return strings.ReplaceAll(key, ".", "%2E")
+	}
+	return url.PathEscape(key)
+}

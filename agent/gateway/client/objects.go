@@ -1,0 +1,168 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
+)
+
+// PutOptions are the choices of a Put. The zero value stores under the class that the gateway finds by prefix, in the
+// class's default scheme, whether or not the key exists.
+type PutOptions struct {
+	Class      string
+	Scheme     string
+	Size       int64        // bytes of the body where SizeKnown
+	SizeKnown  bool         //
+	IfRevision *block.Stamp // only if the object is at this revision
+	IfAbsent   bool         // only if there is no object
+}
+
+// Put stores body under key and returns once it is committed. body is read once, to its end.
+func (c *Client) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (object gateway.Object, err error) {
+	query, header := url.Values{}, http.Header{}
+	if options.Class != "" {
+		query.Set("class", options.Class)
+	}
+	if options.Scheme != "" {
+		query.Set("scheme", options.Scheme)
+	}
+	if options.IfRevision != nil {
+		header.Set("If-Match", quoteRevision(*options.IfRevision))
+	}
+	if options.IfAbsent {
+		header.Set("If-None-Match", "*")
+	}
+	length := int64(-1)
+	if options.SizeKnown {
+		length = options.Size
+	}
+	reply, err := c.send(ctx, request{
+		method: http.MethodPut, path: "/v1/objects/" + escapeKey(key), query: query, header: header,
+		body: io.NopCloser(body), length: length,
+	})
+	if err != nil {
+		return object, err
+	}
+	defer func() { err = errors.Join(err, reply.Body.Close()) }()
+	return object, decode(reply, &object)
+}
+
+// Update replaces the bytes [offset, offset+length) of an object, which must lie inside it.
+func (c *Client) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object gateway.Object, err error) {
+	reply, err := c.send(ctx, request{
+		method: http.MethodPatch, path: "/v1/objects/" + escapeKey(key),
+		query: url.Values{"offset": {strconv.FormatInt(offset, 10)}}, body: io.NopCloser(body), length: length,
+	})
+	if err != nil {
+		return object, err
+	}
+	defer func() { err = errors.Join(err, reply.Body.Close()) }()
+	return object, decode(reply, &object)
+}
+
+// Range is a run of bytes of an object. The zero Range means all of it; Length 0 with an Offset means to the end.
+type Range struct {
+	Offset, Length int64
+}
+
+// Content is an object's bytes on their way. Read fails, rather than ending early, where the gateway broke off: bytes
+// of two revisions are never spliced. Close it.
+type Content struct {
+	io.ReadCloser
+	Revision block.Stamp
+	Length   int64 // bytes this Content will deliver; -1 unknown
+}
+
+// Get opens the bytes of an object.
+func (c *Client) Get(ctx context.Context, key string, span Range) (*Content, error) {
+	header := http.Header{}
+	switch {
+	case span.Length > 0:
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", span.Offset, span.Offset+span.Length-1))
+	case span.Offset > 0:
+		header.Set("Range", fmt.Sprintf("bytes=%d-", span.Offset))
+	}
+	reply, err := c.send(ctx, request{method: http.MethodGet, path: "/v1/objects/" + escapeKey(key), header: header})
+	if err != nil {
+		return nil, err
+	}
+	if header.Get("Range") != "" && reply.StatusCode != http.StatusPartialContent {
+		return nil, errors.Join(fmt.Errorf("reading a range of %q: the gateway answered %s, not a partial content", key, reply.Status), reply.Body.Close())
+	}
+	revision, err := parseRevision(reply.Header.Get("ETag"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading %q: %w", key, err), reply.Body.Close())
+	}
+	return &Content{ReadCloser: reply.Body, Revision: revision, Length: reply.ContentLength}, nil
+}
+
+// Delete removes an object; ErrNotFound if there is none.
+func (c *Client) Delete(ctx context.Context, key string) error {
+	return c.call(ctx, http.MethodDelete, "/v1/objects/"+escapeKey(key), nil, nil, nil)
+}
+
+// Stat returns an object with its groups and the health of their blocks.
+func (c *Client) Stat(ctx context.Context, key string) (stat gateway.Stat, err error) {
+	return stat, c.call(ctx, http.MethodGet, "/v1/stat/"+escapeKey(key), nil, nil, &stat)
+}
+
+// List returns one page of the objects with prefix, in the order of their keys, after the key after. limit 0 leaves the
+// page size to the gateway.
+func (c *Client) List(ctx context.Context, prefix, after string, limit int) (page gateway.ObjectList, err error) {
+	query := url.Values{}
+	if prefix != "" {
+		query.Set("prefix64", gateway.EncodeKey(prefix))
+	}
+	if after != "" {
+		query.Set("after64", gateway.EncodeKey(after))
+	}
+	if limit > 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	return page, c.call(ctx, http.MethodGet, "/v1/objects", query, nil, &page)
+}
+
+// Objects walks all objects with prefix, page by page. The walk is no snapshot: each page is as of its own moment.
+func (c *Client) Objects(ctx context.Context, prefix string) iter.Seq2[gateway.Object, error] {
+	return func(yield func(gateway.Object, error) bool) {
+		after := ""
+		for {
+			page, err := c.List(ctx, prefix, after, 0)
+			if err != nil {
+				yield(gateway.Object{}, err)
+				return
+			}
+			for _, object := range page.Objects {
+				if !yield(object, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			if after, err = gateway.DecodeKey(page.Next); err != nil {
+				yield(gateway.Object{}, fmt.Errorf("listing: the gateway's page mark %q: %w", page.Next, err))
+				return
+			}
+		}
+	}
+}
+
+func quoteRevision(revision block.Stamp) string { return `"` + revision.String() + `"` }
+
+func parseRevision(tag string) (block.Stamp, error) {
+	revision, err := block.ParseStamp(strings.Trim(tag, `"`))
+	if err != nil {
+		return block.Stamp{}, fmt.Errorf("the gateway's ETag: %w", err)
+	}
+	return revision, nil
+}

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// code is a layout under one scheme, ready to encode: which cells form which stripe, and the encoder as one matrix of
+// m*stripes rows over all cells of a group. Immutable.
+type code struct {
+	layout    *stripe.Layout
+	scheme    stripe.Scheme
+	partition *stripe.Partition
+	encoder   *kernel.Matrix // output p*stripes+s is parity row p of stripe s; input is the cell index
+}
+
+// codeCache keeps codes by ladder, mode, width and scheme. Classes are few and each has at most six schemes, so it needs
+// no bound of its own.
+type codeCache struct {
+	mutex sync.Mutex
+	codes map[string]*code
+}
+
+func (c *codeCache) get(layout *stripe.Layout, scheme stripe.Scheme) (*code, error) {
+	key := fmt.Sprintf("%s|%s|%d|%s", layout.Ladder, layout.Mode, layout.Columns, scheme)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if found := c.codes[key]; found != nil {
+		return found, nil
+	}
+	partition, err := layout.Partition(scheme.K)
+	if err != nil {
+		return nil, err
+	}
+	stripes := len(partition.Stripes)
+	var terms []kernel.Term
+	for p := range scheme.M {
+		for s, cells := range partition.Stripes {
+			for _, cell := range cells {
+				terms = append(terms, kernel.Term{
+					Output: p*stripes + s, Input: int(cell), Coefficient: stripe.Coefficient(p, int(cell)%layout.Columns),
+				})
+			}
+		}
+	}
+	made := &code{layout: layout, scheme: scheme, partition: partition}
+	if scheme.M > 0 {
+		if made.encoder, err = kernel.Compile(scheme.M*stripes, layout.Cells(), terms); err != nil {
+			return nil, fmt.Errorf("compiling the encoder of %s: %w", scheme, err)
+		}
+	}
+	if c.codes == nil {
+		c.codes = map[string]*code{}
+	}
+	c.codes[key] = made
+	return made, nil
+}
+
+// codeOf returns the code a group is under.
+func (g *Gateway) codeOf(group *catalog.Group) (*code, error) {
+	scheme, err := stripe.ParseScheme(group.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	return g.codeUnder(group, scheme)
+}
+
+// codeUnder returns the code a group would be under with another scheme of its ladder.
+func (g *Gateway) codeUnder(group *catalog.Group, scheme stripe.Scheme) (*code, error) {
+	ladder, err := stripe.ParseLadder(group.Ladder)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	if !ladder.Contains(scheme) {
+		return nil, refuse(ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, ladder, scheme)
+	}
+	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	if layout.Version != group.LayoutVersion {
+		return nil, refuse(ErrUnavailable, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
+	}
+	return g.codes.get(layout, scheme)
+}
+
+// checkParity verifies the parity equations of the given stripes on fingerprints alone: the fingerprint of every parity
+// block must be the same combination of its cells' fingerprints as the block is of the cells. units[slot][unit] are the
+// fingerprints of what the nodes hold.
+func (c *code) checkParity(units [][]block.Fingerprint, stripes []int) error {
+	for _, s := range stripes {
+		cells := c.partition.Stripes[s]
+		coefficients := make([]byte, len(cells))
+		prints := make([]block.Fingerprint, len(cells))
+		for i, cell := range cells {
+			prints[i] = units[int(cell)%c.layout.Columns][int(cell)/c.layout.Columns]
+		}
+		for p := range c.scheme.M {
+			for i, cell := range cells {
+				coefficients[i] = stripe.Coefficient(p, int(cell)%c.layout.Columns)
+			}
+			if kernel.Combine(coefficients, prints) != units[c.layout.Columns+p][s] {
+				return fmt.Errorf("parity row %d of stripe %d does not match its %d cells by fingerprint", p, s, len(cells))
+			}
+		}
+	}
+	return nil
+}
+
+func (c *code) stripes() int { return len(c.partition.Stripes) }
+
+// units is the number of units slot x has.
+func (c *code) units(slot int) int {
+	if slot < c.layout.Columns {
+		return c.layout.Rows
+	}
+	return c.stripes()
+}
+
+func (c *code) slots() int { return c.layout.Columns + c.scheme.M }
+
+// allStripes lists every stripe.
+func (c *code) allStripes() []int {
+	list := make([]int, c.stripes())
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

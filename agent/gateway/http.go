@@ -1,0 +1,390 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Handler serves the gateway's HTTP API. Object bytes travel raw; everything else is JSON. Keys are percent-encoded path
+// segments, so that they may hold any bytes; a key of dots alone has them encoded as %2E.
+func (g *Gateway) Handler() http.Handler {
+	mux := http.NewServeMux()
+	route := func(pattern string, serve func(w http.ResponseWriter, r *http.Request) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+			if err := serve(seen, r); err != nil {
+				g.fail(seen, r, err)
+			}
+			g.metrics.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.status)).Observe(time.Since(began).Seconds())
+		})
+	}
+	object := func(serve func(w http.ResponseWriter, r *http.Request, key string) error) func(http.ResponseWriter, *http.Request) error {
+		return func(w http.ResponseWriter, r *http.Request) error { return serve(w, r, r.PathValue("key")) }
+	}
+	route("PUT /v1/objects/{key}", object(g.servePut))
+	route("GET /v1/objects/{key}", object(g.serveGet)) // HEAD too
+	route("PATCH /v1/objects/{key}", object(g.servePatch))
+	route("DELETE /v1/objects/{key}", object(g.serveDelete))
+	route("GET /v1/stat/{key}", object(g.serveStat))
+	route("GET /v1/objects", g.serveList)
+	route("POST /v1/move", g.serveMove)
+	route("POST /v1/transitions", g.serveStart)
+	route("GET /v1/transitions", func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(g.Transitions(r.Context()))
+	})
+	route("GET /v1/transitions/{id}", g.serveTransition)
+	route("POST /v1/transitions/{id}/pause", func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(g.PauseTransition(r.Context(), r.PathValue("id")))
+	})
+	route("POST /v1/transitions/{id}/cancel", func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(g.CancelTransition(r.Context(), r.PathValue("id")))
+	})
+	route("POST /v1/transitions/{id}/resume", g.serveResume)
+	route("GET /v1/status", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Status(r.Context())) })
+	route("GET /v1/doctor", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Doctor(r.Context())) })
+	route("POST /v1/sweep", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Sweep(r.Context(), true)) })
+	route("POST /v1/repair", func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(g.Repair(r.Context(), true, r.URL.Query().Get("deep") == "true"))
+	})
+	route("GET /v1/classes", g.serveClasses)
+	route("GET /healthz", func(w http.ResponseWriter, r *http.Request) error {
+		_, err := io.WriteString(w, "ok\n")
+		return err
+	})
+	mux.Handle("GET /metrics", g.metrics.handler())
+	return mux
+}
+
+// statusWriter remembers the status and whether anything was sent.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	sent   bool
+}
+
+// WriteHeader remembers the status.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status, w.sent = status, true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write remembers that bytes were sent.
+func (w *statusWriter) Write(p []byte) (int, error) {
+	w.sent = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a
+// part for the whole.
+func (g *Gateway) fail(w *statusWriter, r *http.Request, err error) {
+	status, code := statusOf(err)
+	if status >= 500 && r.Context().Err() == nil {
+		g.log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "cause", err)
+	}
+	if w.sent {
+		panic(http.ErrAbortHandler) // net/http's way to break the connection
+	}
+	body, marshalErr := json.Marshal(ErrorBody{Error: err.Error(), Code: code})
+	if marshalErr != nil {
+		body = []byte(`{"code":"internal"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		g.log.Debug("answering a request", "cause", err)
+	}
+}
+
+// reply returns a function that answers a value as JSON, unless it came with an error.
+func reply(w http.ResponseWriter) func(value any, err error) error {
+	return func(value any, err error) error {
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(value)
+	}
+}
+
+func readJSON(r *http.Request, into any) error {
+	decoder := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return refuse(ErrBadRequest, "request body: %w", err)
+	}
+	return nil
+}
+
+// condition reads If-Match and If-None-Match.
+func condition(r *http.Request) (*block.Stamp, error) {
+	if r.Header.Get("If-None-Match") == "*" {
+		return &block.Stamp{}, nil
+	}
+	match := r.Header.Get("If-Match")
+	if match == "" {
+		return nil, nil
+	}
+	stamp, err := block.ParseStamp(strings.Trim(match, `"`))
+	if err != nil {
+		return nil, refuse(ErrBadRequest, "If-Match: %w", err)
+	}
+	return &stamp, nil
+}
+
+func (g *Gateway) servePut(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	return reply(w)(g.Put(r.Context(), key, r.Body, PutOptions{
+		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
+	}))
+}
+
+func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) error {
+	reader, err := g.Open(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	object := reader.Object()
+	header := w.Header()
+	header.Set("ETag", strconv.Quote(object.Revision.String()))
+	header.Set("Last-Modified", object.Modified.Format(http.TimeFormat))
+	header.Set("Accept-Ranges", "bytes")
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Restripe-Class", object.Class)
+	offset, length, partial, err := parseRange(r.Header.Get("Range"), object.Size)
+	if err != nil {
+		header.Set("Content-Range", fmt.Sprintf("bytes */%d", object.Size))
+		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		return nil
+	}
+	header.Set("Content-Length", strconv.FormatInt(length, 10))
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	begun := &lazyWriter{ResponseWriter: w, status: http.StatusOK}
+	if partial {
+		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, object.Size))
+		begun.status = http.StatusPartialContent
+	}
+	err = reader.WriteTo(r.Context(), begun, offset, length)
+	if err == nil {
+		begun.begin()
+		return nil
+	}
+	if !begun.begun {
+		for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Range", "Accept-Ranges"} {
+			header.Del(name)
+		}
+		if errors.Is(err, ErrConflict) { // overwritten before a byte was sent: start over
+			return g.serveGet(w, r, key)
+		}
+	}
+	return err
+}
+
+// lazyWriter sends the status with the first byte, so that a read that fails before it can still answer an error.
+type lazyWriter struct {
+	http.ResponseWriter
+	status int
+	begun  bool
+}
+
+func (w *lazyWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		w.WriteHeader(w.status)
+	}
+}
+
+// Write sends the status first.
+func (w *lazyWriter) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// parseRange reads a Range header with one range.
+func parseRange(text string, size int64) (offset, length int64, partial bool, err error) {
+	if text == "" {
+		return 0, size, false, nil
+	}
+	spec, ok := strings.CutPrefix(text, "bytes=")
+	from, to, dash := strings.Cut(spec, "-")
+	if !ok || !dash || strings.Contains(spec, ",") {
+		return 0, size, false, nil // ranges this server does not know are ignored, as HTTP allows
+	}
+	if from == "" {
+		n, err := strconv.ParseInt(to, 10, 64)
+		if err != nil || n <= 0 || size == 0 {
+			return 0, 0, false, fmt.Errorf("range %q", text)
+		}
+		n = min(n, size)
+		return size - n, n, true, nil
+	}
+	first, err := strconv.ParseInt(from, 10, 64)
+	if err != nil || first < 0 || first >= size {
+		return 0, 0, false, fmt.Errorf("range %q", text)
+	}
+	last := size - 1
+	if to != "" {
+		if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
+			return 0, 0, false, fmt.Errorf("range %q", text)
+		}
+		last = min(last, size-1)
+	}
+	return first, last - first + 1, true, nil
+}
+
+func (g *Gateway) servePatch(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	offset, err := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
+	if err != nil {
+		return refuse(ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
+	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxUpdate+1))
+	if err != nil {
+		return fmt.Errorf("reading the new bytes: %w", err)
+	}
+	return reply(w)(g.Update(r.Context(), key, offset, data, revision))
+}
+
+func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	if err := g.Delete(r.Context(), key, revision); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (g *Gateway) serveStat(w http.ResponseWriter, r *http.Request, key string) error {
+	return reply(w)(g.Stat(r.Context(), key))
+}
+
+func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	prefix, after := query.Get("prefix"), query.Get("after")
+	for name, into := range map[string]*string{"prefix64": &prefix, "after64": &after} {
+		if text := query.Get(name); text != "" {
+			decoded, err := DecodeKey(text)
+			if err != nil {
+				return refuse(ErrBadRequest, "%s: %w", name, err)
+			}
+			*into = decoded
+		}
+	}
+	limit := sweepPage
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return refuse(ErrBadRequest, "limit %q: want a positive whole number", text)
+		}
+		limit = min(n, 10*sweepPage)
+	}
+	return reply(w)(g.List(r.Context(), prefix, after, limit))
+}
+
+func (g *Gateway) serveMove(w http.ResponseWriter, r *http.Request) error {
+	var request MoveRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	return reply(w)(g.StartTransition(r.Context(), TransitionRequest{Selector: Selector{Key64: request.Key64}, To: request.To}))
+}
+
+func (g *Gateway) serveStart(w http.ResponseWriter, r *http.Request) error {
+	var request TransitionRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	return reply(w)(g.StartTransition(r.Context(), request))
+}
+
+func (g *Gateway) serveResume(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		BytesPerSecond *int64 `json:"bytesPerSecond"`
+	}
+	if r.ContentLength != 0 {
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+	}
+	return reply(w)(g.ResumeTransition(r.Context(), r.PathValue("id"), request.BytesPerSecond))
+}
+
+// watchEvery is how often a watcher of a transition gets a line.
+const watchEvery = 250 * time.Millisecond
+
+func (g *Gateway) serveTransition(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if r.URL.Query().Get("watch") != "true" {
+		return reply(w)(g.Transition(r.Context(), id))
+	}
+	t, err := g.Transition(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(g.ctx, cancel)()
+	var failed error
+	every(ctx, watchEvery, func(ctx context.Context) {
+		if t, failed = g.Transition(ctx, id); failed == nil {
+			if failed = json.NewEncoder(w).Encode(t); failed == nil {
+				failed = http.NewResponseController(w).Flush()
+			}
+		}
+		if failed != nil || t.State.Final() || t.State == TransitionPaused {
+			cancel()
+		}
+	})
+	if r.Context().Err() != nil {
+		return nil // the watcher left
+	}
+	return failed
+}
+
+func (g *Gateway) serveClasses(w http.ResponseWriter, r *http.Request) error {
+	type class struct {
+		Name       string   `json:"name"`
+		Ladder     string   `json:"ladder"`
+		Default    string   `json:"default"`
+		Mode       string   `json:"mode"`
+		Prefixes   []string `json:"prefixes"`
+		PackBelow  int64    `json:"packBelow"`
+		PackDelay  string   `json:"packDelay"`
+		GroupBytes int64    `json:"groupBytes"`
+		Nodes      int      `json:"nodes"` // needed for a group
+	}
+	list := make([]class, 0, len(g.options.Classes))
+	for i := range g.options.Classes {
+		c := &g.options.Classes[i]
+		list = append(list, class{
+			Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
+			PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, Nodes: c.nodesNeeded(),
+		})
+	}
+	return reply(w)(list, nil)
+}

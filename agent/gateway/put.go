@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// PutOptions say how an object is to be kept and under which condition it may be written.
+type PutOptions struct {
+	Class      string       // default: by the longest matching prefix
+	Scheme     string       // default: the class's
+	Size       int64        // bytes the body will have; -1 unknown
+	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
+}
+
+// Put stores the bytes of body under key, in place of what was there. When it returns without an error the object
+// survives the loss of any m nodes and any crash. Small objects share groups with others that arrive at the same time.
+// An error that is ErrUnknown says the outcome could not be learned; after every other error the old object stands.
+func (g *Gateway) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (Object, error) {
+	if err := checkKey(key); err != nil {
+		return Object{}, err
+	}
+	class, err := g.classFor(key, options.Class)
+	if err != nil {
+		return Object{}, err
+	}
+	scheme := class.Default
+	if options.Scheme != "" {
+		if scheme, err = stripe.ParseScheme(options.Scheme); err != nil {
+			return Object{}, refuse(ErrBadRequest, "%w", err)
+		}
+		if !class.Ladder.Contains(scheme) {
+			return Object{}, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s", scheme, class.Ladder, class.Name)
+		}
+	}
+	head, whole, err := readHead(body, class.PackBelow, options.Size)
+	if err != nil {
+		return Object{}, err
+	}
+	if whole && len(head) > 0 && options.IfRevision == nil {
+		return g.batches.put(ctx, batchKey{class: class.Name, scheme: scheme}, class, key, head)
+	}
+	return g.putLarge(ctx, class, scheme, key, head, body, options)
+}
+
+// readHead reads the first limit bytes, to learn whether the object is a small one. A body of known size at or over the
+// limit is left untouched.
+func readHead(body io.Reader, limit, size int64) (head []byte, whole bool, err error) {
+	if size >= 0 && size >= limit && size > 0 {
+		return nil, false, nil
+	}
+	head, err = io.ReadAll(io.LimitReader(body, max(limit, 1)))
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the object's bytes: %w", err)
+	}
+	whole = int64(len(head)) < limit || len(head) == 0
+	if whole && size >= 0 && int64(len(head)) != size {
+		return nil, false, refuse(ErrBadRequest, "the body ended after %d bytes, %d were announced", len(head), size)
+	}
+	return head, whole, nil
+}
+
+// groupsPerAnnouncement bounds how far ahead of the data a put announces groups.
+const groupsPerAnnouncement = 16
+
+// put is one large object on its way in: groups are read from the body one after the other and staged side by side.
+type put struct {
+	gateway *Gateway
+	class   *Class
+	scheme  stripe.Scheme
+	key     string
+	size    int64 // -1 unknown
+	head    []byte
+	body    io.Reader
+
+	attempt   *catalog.Attempt
+	announced uint32
+	homes     [][]block.NodeID
+}
+
+// putStaging is how many groups of one put may be staged at once.
+const putStaging = 3
+
+func (g *Gateway) putLarge(ctx context.Context, class *Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options PutOptions) (Object, error) {
+	p := &put{gateway: g, class: class, scheme: scheme, key: key, size: options.Size, head: head, body: body}
+	attempt, err := g.catalog.Begin(ctx, catalog.KindPut, g.deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil })
+	if err != nil {
+		return Object{}, fmt.Errorf("announcing the put: %w", err)
+	}
+	p.attempt = attempt
+	record := catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
+	groups, err := p.stageAll(ctx, &record)
+	if err != nil {
+		return Object{}, g.abandon(ctx, attempt, err)
+	}
+	change := catalog.Change{Put: []catalog.Object{record}, NewGroups: groups}
+	if options.IfRevision != nil {
+		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
+	}
+	if err := g.commit(ctx, attempt, change); err != nil {
+		return Object{}, err
+	}
+	record.Revision = attempt.Stamp()
+	return publicObject(&record), nil
+}
+
+// stageAll reads the body group by group and stages each; record gets its size and extents.
+func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.Group, error) {
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(putStaging)
+	var groups []*catalog.Group
+	readErr := func() error {
+		for index := uint32(0); ; index++ {
+			d, bytes, last, err := p.read(ctx, index, record.Size)
+			if err != nil {
+				return err
+			}
+			if bytes > 0 {
+				home, err := p.home(ctx, index, d.code.slots())
+				if err != nil {
+					d.release()
+					return err
+				}
+				d.manifest = []block.ManifestEntry{{
+					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.size, At: record.Size, Column: catalog.WholeGroup, Length: bytes,
+				}}
+				record.Extents = append(record.Extents, catalog.Extent{Group: d.id, Column: catalog.WholeGroup, Length: bytes})
+				record.Size += bytes
+				staged := new(catalog.Group)
+				groups = append(groups, staged)
+				workers.Go(func() error {
+					defer d.release()
+					group, err := p.gateway.stage(ctx, p.attempt, d, home)
+					if err == nil {
+						*staged = *group
+					}
+					return err
+				})
+			} else if d != nil {
+				d.release()
+			}
+			if last || ctx.Err() != nil {
+				return nil
+			}
+		}
+	}()
+	stageErr := workers.Wait()
+	if err := errors.Join(readErr, stageErr); err != nil {
+		return nil, err
+	}
+	if p.size >= 0 && record.Size != p.size {
+		return nil, refuse(ErrBadRequest, "the body ended after %d bytes, %d were announced", record.Size, p.size)
+	}
+	done := make([]catalog.Group, len(groups))
+	for i, group := range groups {
+		done[i] = *group
+	}
+	return done, nil
+}
+
+// read fills the next group from the body: cells in row-major order. bytes is how many it got; last says the body ended.
+func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes int64, last bool, err error) {
+	want := p.class.GroupBytes
+	if p.size >= 0 {
+		want = min(want, p.size-at)
+		if want == 0 {
+			return nil, 0, true, nil
+		}
+	}
+	layout, err := stripe.NewLayout(p.class.Ladder, 0, p.class.Mode)
+	if err != nil {
+		return nil, 0, false, fmt.Errorf("class %s: %w", p.class.Name, err)
+	}
+	d, err = p.gateway.newDraft(ctx, p.class, p.scheme, cellBytesFor(layout.Cells(), want))
+	if err != nil {
+		return nil, 0, false, err
+	}
+	d.id = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
+	for cell := 0; cell < layout.Cells() && bytes < want; cell++ {
+		target := d.cellAt(cell)
+		if int64(len(target)) > want-bytes {
+			target = target[:want-bytes]
+		}
+		n := copy(target, p.head)
+		p.head = p.head[n:]
+		more, err := io.ReadFull(p.body, target[n:])
+		bytes += int64(n + more)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			d, err = p.gateway.shrink(ctx, d, bytes)
+			return d, bytes, true, err
+		}
+		if err != nil {
+			d.release()
+			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
+		}
+	}
+	return d, bytes, p.size >= 0 && at+bytes == p.size, nil
+}
+
+// shrink gives a draft that got fewer bytes than it was made for cells of the size it needs.
+func (g *Gateway) shrink(ctx context.Context, d *draft, bytes int64) (*draft, error) {
+	cells := d.code.layout.Cells()
+	if cellBytesFor(cells, bytes) == d.cell {
+		return d, nil
+	}
+	defer d.release()
+	smaller, err := g.newDraft(context.WithoutCancel(ctx), d.class, d.code.scheme, cellBytesFor(cells, bytes))
+	if err != nil {
+		return nil, err
+	}
+	smaller.id = d.id
+	for at := int64(0); at < bytes; {
+		from := d.cellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
+		to := smaller.cellAt(int(at / int64(smaller.cell)))[at%int64(smaller.cell):]
+		at += int64(copy(to, from[:min(int64(len(from)), bytes-at)]))
+	}
+	return smaller, nil
+}
+
+// home returns the nodes of group index, announcing its blocks, and those of groups to come, before anything is written.
+func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID, error) {
+	if index < p.announced {
+		return p.homes[index], nil
+	}
+	ahead := uint32(1)
+	if p.size >= 0 {
+		total := uint32((p.size + p.class.GroupBytes - 1) / p.class.GroupBytes)
+		ahead = min(max(ahead, total-index), groupsPerAnnouncement)
+	} else if index > 0 {
+		ahead = min(index, groupsPerAnnouncement)
+	}
+	var sets []catalog.BlockSet
+	for i := range ahead {
+		id := block.GroupID{Stamp: p.attempt.Stamp(), Index: index + i}
+		home, err := p.gateway.place(p.class, id)
+		if err != nil {
+			return nil, err
+		}
+		p.homes = append(p.homes, home)
+		sets = append(sets, announce(id, slots, home))
+	}
+	p.announced = index + ahead
+	if err := p.attempt.Extend(ctx, sets, p.gateway.deadline()); err != nil {
+		return nil, fmt.Errorf("announcing groups: %w", err)
+	}
+	return p.homes[index], nil
+}
+
+// abandon settles an attempt that failed with cause before its commit and returns what the caller may be told.
+func (g *Gateway) abandon(ctx context.Context, attempt *catalog.Attempt, cause error) error {
+	if err := attempt.Abort(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("%w: settling attempt %s: %w (it had failed: %w)", ErrUnknown, attempt.Stamp(), err, cause)
+	}
+	return cause
+}
+
+// commit commits and turns the catalog's refusals into the gateway's.
+func (g *Gateway) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
+	err := attempt.Commit(ctx, change)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, catalog.ErrStale):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case errors.Is(err, catalog.ErrUnknown):
+		return fmt.Errorf("%w: attempt %s: %w", ErrUnknown, attempt.Stamp(), err)
+	case errors.Is(err, catalog.ErrNotActive):
+		return refuse(ErrUnavailable, "attempt %s took longer than it had announced and was given up: try again: %w", attempt.Stamp(), err)
+	}
+	return fmt.Errorf("committing attempt %s: %w", attempt.Stamp(), err)
+}
+
+func isFull(err error) bool { return errors.Is(err, store.ErrFull) }

@@ -1,0 +1,360 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// Reader reads one version of one object. It never mixes versions: if the object is overwritten while it is read and its
+// old blocks are gone, the read fails with ErrConflict instead of splicing.
+type Reader struct {
+	gateway *Gateway
+	mutex   sync.Mutex // of snapshot
+	current *catalog.Snapshot
+}
+
+// Open takes a snapshot of the object and its groups.
+func (g *Gateway) Open(ctx context.Context, key string) (*Reader, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	snapshot, err := g.catalog.Snapshot(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{gateway: g, current: snapshot}, nil
+}
+
+// Object describes the version being read.
+func (r *Reader) Object() Object {
+	snapshot := r.snapshot()
+	return publicObject(&snapshot.Object)
+}
+
+// Size is the size of the version being read.
+func (r *Reader) Size() int64 { return r.snapshot().Object.Size }
+
+func (r *Reader) snapshot() *catalog.Snapshot {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.current
+}
+
+// fragment is a run of bytes inside one cell.
+type fragment struct {
+	group  block.GroupID
+	cell   int // row-major index
+	offset int // bytes into the cell
+	length int
+}
+
+// maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side.
+const (
+	maxFragment = 1 << 20
+	readAhead   = 6
+)
+
+// fragments cuts bytes [offset, offset+length) of the object into runs within cells, in order.
+func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
+	var list []fragment
+	at := int64(0)
+	for _, extent := range snapshot.Object.Extents {
+		from, to := max(offset, at), min(offset+length, at+extent.Length)
+		group := snapshot.Groups[extent.Group]
+		for position := from; position < to; {
+			within := extent.Offset + position - at
+			index, inner := within/int64(group.CellBytes), int(within%int64(group.CellBytes))
+			cell := int(index)
+			if extent.Column != catalog.WholeGroup {
+				cell = int(index)*group.Columns + extent.Column
+			}
+			n := min(group.CellBytes-inner, int(to-position), maxFragment)
+			list = append(list, fragment{group: extent.Group, cell: cell, offset: inner, length: n})
+			position += int64(n)
+		}
+		at += extent.Length
+	}
+	return list
+}
+
+// WriteTo writes bytes [offset, offset+length) of the object to w. Blocks that are lost are decoded from the others of
+// their stripe.
+func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64) error {
+	size := r.Size()
+	if offset < 0 || length < 0 || offset+length > size {
+		return refuse(ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type piece struct {
+		data    []byte
+		err     error
+		release func()
+	}
+	queue := make(chan chan piece, readAhead)
+	go func() {
+		defer close(queue)
+		for _, f := range fragments(r.snapshot(), offset, length) {
+			release, err := r.gateway.reserve(ctx, int64(f.length))
+			result := make(chan piece, 1)
+			select {
+			case queue <- result:
+			case <-ctx.Done():
+				if err == nil {
+					release()
+				}
+				return
+			}
+			if err != nil {
+				result <- piece{err: err, release: func() {}}
+				return
+			}
+			go func() {
+				data, err := r.fetch(ctx, f)
+				result <- piece{data: data, err: err, release: release}
+			}()
+		}
+	}()
+	var failed error
+	for result := range queue {
+		got := <-result
+		if failed == nil {
+			if failed = got.err; failed == nil {
+				_, failed = w.Write(got.data)
+			}
+			if failed != nil {
+				cancel()
+			}
+		}
+		got.release()
+	}
+	return failed
+}
+
+// fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
+// reading the catalog again (protocol, rule 15): the same records mean a true loss; a moved group is read under its new
+// record, with nothing kept but what was whole data; another revision ends the read.
+func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
+	var cause error
+	for range maxMoves {
+		snapshot := r.snapshot()
+		group := snapshot.Groups[f.group]
+		data, err := r.gateway.readCell(ctx, group, f)
+		if err == nil {
+			return data, nil
+		}
+		if ctx.Err() != nil || !(goneBlock(err) || unanswered(err)) {
+			return nil, err
+		}
+		cause = err
+		changed, err := r.refresh(ctx, f.group, snapshot)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			continue
+		}
+		if goneBlock(cause) {
+			r.gateway.reported.add(f.group)
+		}
+		data, err = r.gateway.decode(ctx, group, f)
+		if err == nil {
+			return data, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		cause = err
+		if changed, refreshErr := r.refresh(ctx, f.group, snapshot); refreshErr != nil {
+			return nil, refreshErr
+		} else if !changed {
+			return nil, err
+		}
+	}
+	return nil, refuse(ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
+}
+
+// maxMoves is how many times one fragment starts over because its group was committed anew meanwhile.
+const maxMoves = 16
+
+// refresh reads the catalog again. It reports whether the record of the group has changed since the given snapshot, and
+// fails if the object's bytes have.
+func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Snapshot) (changed bool, err error) {
+	fresh, err := r.gateway.catalog.Snapshot(ctx, seen.Object.Key)
+	if errors.Is(err, catalog.ErrNoObject) || err == nil && fresh.Object.Revision != seen.Object.Revision {
+		return false, refuse(ErrConflict, "the object was overwritten or deleted while it was read; read it again")
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the catalog again: %w", err)
+	}
+	r.mutex.Lock()
+	r.current = fresh
+	r.mutex.Unlock()
+	group, there := fresh.Groups[id]
+	if !there {
+		return false, refuse(ErrConflict, "the object was moved while it was read; read it again")
+	}
+	return group.Generation != seen.Groups[id].Generation, nil
+}
+
+// readCell reads a fragment straight from its cell.
+func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+	slot, unit := f.cell%group.Columns, f.cell/group.Columns
+	return g.readUnit(ctx, group, slot, unit, f.offset, f.length)
+}
+
+func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, slot, unit, offset, length int) ([]byte, error) {
+	item, found := group.Find(slot, unit)
+	if !found {
+		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, unit, slot, wire.ErrNotFound)
+	}
+	request := wire.ReadRequest{
+		Address: group.Address(slot, item), Ranges: []wire.Range{{Unit: unit, Offset: offset, Length: length}},
+	}
+	data, err := g.agents.call(ctx, item.Node, wire.OpRead, request, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) != length {
+		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), length, wire.ErrCorrupt)
+	}
+	return data, nil
+}
+
+// decode computes a fragment from k other blocks of its stripe, all taken under one group record (rule 16). It asks the
+// k likeliest first and one more for each that fails.
+func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+	code, err := g.codeOf(group)
+	if err != nil {
+		return nil, err
+	}
+	columns := code.layout.Columns
+	s := int(code.partition.StripeOf[f.cell])
+	var candidates []survivor
+	for _, cell := range code.partition.Stripes[s] {
+		if int(cell) != f.cell {
+			candidates = append(candidates, survivor{slot: int(cell) % columns, unit: int(cell) / columns})
+		}
+	}
+	for p := range code.scheme.M {
+		candidates = append(candidates, survivor{slot: columns + p, unit: s})
+	}
+	survivors, err := g.gather(ctx, group, candidates, code.scheme.K, f)
+	if err != nil {
+		return nil, err
+	}
+	var data, parities []int
+	byIndex := map[stripe.Part][]byte{}
+	for _, survivor := range survivors {
+		if survivor.slot < columns {
+			data = append(data, survivor.slot)
+			byIndex[stripe.Part{Index: survivor.slot}] = survivor.data
+		} else {
+			parities = append(parities, survivor.slot-columns)
+			byIndex[stripe.Part{Parity: true, Index: survivor.slot - columns}] = survivor.data
+		}
+	}
+	stripeColumns := make([]int, 0, code.scheme.K)
+	for _, cell := range code.partition.Stripes[s] {
+		stripeColumns = append(stripeColumns, int(cell)%columns)
+	}
+	parts, err := stripe.Decode(code.scheme, stripeColumns, f.cell%columns, data, parities)
+	if err != nil {
+		return nil, fmt.Errorf("decoding a cell of group %s: %w", group.ID, err)
+	}
+	inputs := make([][]byte, len(parts))
+	terms := make([]kernel.Term, len(parts))
+	for i, part := range parts {
+		inputs[i] = byIndex[stripe.Part{Parity: part.Parity, Index: part.Index}]
+		terms[i] = kernel.Term{Input: i, Coefficient: part.Coefficient}
+	}
+	matrix, err := kernel.Compile(1, len(inputs), terms)
+	if err != nil {
+		return nil, fmt.Errorf("compiling a decoder: %w", err)
+	}
+	output := make([]byte, f.length)
+	matrix.Apply([][]byte{output}, inputs)
+	g.metrics.degraded.Add(1)
+	return output, nil
+}
+
+// survivor is one block of a stripe that takes part in a decode.
+type survivor struct {
+	slot, unit int
+	data       []byte
+}
+
+// gather reads the fragment's range from want of the candidates.
+func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates []survivor, want int, f fragment) ([]survivor, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		survivor survivor
+		err      error
+	}
+	// Nodes known not to answer come last.
+	ordered := make([]survivor, 0, len(candidates))
+	var last []survivor
+	for _, candidate := range candidates {
+		if item, found := group.Find(candidate.slot, candidate.unit); found && g.answers(item.Node) {
+			ordered = append(ordered, candidate)
+		} else {
+			last = append(last, candidate)
+		}
+	}
+	ordered = append(ordered, last...)
+	answers := make(chan answer, len(ordered))
+	ask := func(candidate survivor) {
+		go func() {
+			data, err := g.readUnit(ctx, group, candidate.slot, candidate.unit, f.offset, f.length)
+			candidate.data = data
+			answers <- answer{survivor: candidate, err: err}
+		}()
+	}
+	var got []survivor
+	var failures []error
+	asked := 0
+	for ; asked < min(want, len(ordered)); asked++ {
+		ask(ordered[asked])
+	}
+	for answered := 0; answered < asked; answered++ {
+		result := <-answers
+		if result.err == nil {
+			got = append(got, result.survivor)
+			continue
+		}
+		failures = append(failures, result.err)
+		if asked < len(ordered) {
+			ask(ordered[asked])
+			asked++
+		}
+	}
+	if len(got) >= want {
+		return got[:want], nil
+	}
+	class := ErrDataLoss
+	for _, failure := range failures {
+		if !goneBlock(failure) {
+			class = ErrUnavailable // a node that comes back may still have it
+		}
+	}
+	return nil, refuse(class, "group %s: %d of the %d blocks needed to decode could be read: %w", group.ID, len(got), want, errors.Join(failures...))
+}
+
+func (g *Gateway) answers(id block.NodeID) bool {
+	target, err := g.agents.get(id)
+	if err != nil {
+		return false
+	}
+	reachable, _, _ := target.state()
+	return reachable
+}

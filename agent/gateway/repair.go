@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// repairGroup finds the slots of a group whose blocks are gone and rebuilds them from the others, on their own nodes or,
+// where those do not take blocks, on substitutes. It returns how many slots it rebuilt.
+func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) (int, error) {
+	view, err := g.catalog.Group(ctx, id)
+	if errors.Is(err, catalog.ErrNoGroup) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	group := &view.Group
+	states, err := g.slotStates(ctx, group, deep)
+	if err != nil {
+		return 0, err
+	}
+	var lost []int
+	for slot, state := range states {
+		if state == slotMissing || state == slotSuspect {
+			lost = append(lost, slot)
+		}
+	}
+	if len(lost) == 0 {
+		return 0, nil
+	}
+	code, err := g.codeOf(group)
+	if err != nil {
+		return 0, err
+	}
+	if len(lost) > code.scheme.M {
+		return 0, refuse(ErrDataLoss, "group %s has lost slots %v and %s survives the loss of %d", id, lost, code.scheme, code.scheme.M)
+	}
+	plan, err := stripe.NewRepairPlan(code.layout, code.scheme, lost)
+	if err != nil {
+		return 0, fmt.Errorf("planning the repair of group %s: %w", id, err)
+	}
+	r, err := g.newRun(group, plan)
+	if err != nil {
+		return 0, err
+	}
+	r.lost = map[int]bool{}
+	home := append([]block.NodeID{}, group.Home...)
+	taken := map[block.NodeID]bool{}
+	for _, node := range home {
+		taken[node] = true
+	}
+	for _, slot := range lost {
+		r.lost[slot] = true
+		node := r.nodes[stripe.Position(slot)]
+		if !g.takesBlocks(node) {
+			other, found := g.substitute(taken)
+			if !found {
+				return 0, refuse(ErrUnavailable, "slot %d of group %s cannot be rebuilt: node %s does not take blocks and no other node is free", slot, id, node)
+			}
+			taken[other] = true
+			r.nodes[stripe.Position(slot)], home[slot] = other, other
+		}
+	}
+	attempt, err := g.catalog.Begin(ctx, catalog.KindRepair, g.deadline(), func(block.Stamp) []catalog.BlockSet {
+		return []catalog.BlockSet{r.blocks()}
+	}, view)
+	if err != nil {
+		return 0, fmt.Errorf("announcing the repair of group %s: %w", id, err)
+	}
+	done, err := g.carryOut(ctx, attempt, r)
+	if err != nil {
+		return 0, g.abandon(ctx, attempt, err)
+	}
+	change := catalog.Change{Groups: []catalog.GroupChange{{
+		Was: view, Slots: done.slots, Scheme: group.Scheme, Home: home,
+	}}, RepairedSlots: map[block.GroupID][]int{id: lost}}
+	if err := g.commit(ctx, attempt, change); err != nil {
+		return 0, err
+	}
+	g.log.Info("group repaired", "group", id, "slots", lost)
+	return len(lost), nil
+}
+
+func (g *Gateway) takesBlocks(id block.NodeID) bool {
+	target, err := g.agents.get(id)
+	if err != nil {
+		return false
+	}
+	reachable, _, _ := target.state()
+	return reachable && target.node.State == catalog.NodeUp
+}
+
+// The states of a slot, as Stat shows them.
+const (
+	slotWhole       = "ok"
+	slotMissing     = "missing"     // the node answers and does not have it
+	slotSuspect     = "suspect"     // the store has lost its contents since
+	slotUnreachable = "unreachable" // the node does not answer
+)
+
+// slotStates asks every node of a group for its blocks; deep has them read and checked whole.
+func (g *Gateway) slotStates(ctx context.Context, group *catalog.Group, deep bool) ([]string, error) {
+	incarnations, err := g.catalog.Incarnations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading incarnations: %w", err)
+	}
+	type finding struct {
+		slot  int
+		state string
+	}
+	findings := make(chan finding, len(group.Slots))
+	for slot := range group.Slots {
+		go func() { findings <- finding{slot, g.slotState(ctx, group, slot, incarnations, deep)} }()
+	}
+	states := make([]string, len(group.Slots))
+	for range group.Slots {
+		found := <-findings
+		states[found.slot] = found.state
+	}
+	return states, ctx.Err()
+}
+
+func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int, incarnations map[block.NodeID]block.Incarnation, deep bool) string {
+	asked := map[block.NodeID][]block.Address{}
+	for _, item := range group.Slots[slot] {
+		if item.Incarnation != incarnations[item.Node] {
+			return slotSuspect
+		}
+		asked[item.Node] = append(asked[item.Node], group.Address(slot, item))
+	}
+	receipts, err := g.inspect(ctx, asked, deep)
+	switch {
+	case err != nil && goneBlock(err):
+		return slotMissing
+	case err != nil:
+		return slotUnreachable
+	}
+	for _, item := range group.Slots[slot] {
+		if receipt := receipts[group.Address(slot, item)]; receipt == nil || receipt.Checksum != item.Checksum {
+			return slotMissing
+		}
+	}
+	return slotWhole
+}
+
+// Repair checks every group, or only those in which a read met a missing block, and rebuilds what is lost.
+func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
+	var result RepairResult
+	one := func(id block.GroupID) {
+		result.GroupsChecked++
+		rebuilt, err := g.repairGroup(ctx, id, deep)
+		if err != nil {
+			result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
+			return
+		}
+		if rebuilt > 0 {
+			result.GroupsRepaired++
+			result.SlotsRebuilt += rebuilt
+		}
+	}
+	for _, id := range g.reported.take() {
+		if ctx.Err() != nil {
+			g.reported.add(id)
+			continue
+		}
+		one(id)
+	}
+	if !all {
+		return result, ctx.Err()
+	}
+	return result, g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+		one(view.Group.ID)
+		return ctx.Err()
+	})
+}

@@ -1,0 +1,344 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// errNotWhole refuses work on a group that has lost a block (rule 19: repair it first).
+var errNotWhole = errors.New("group is not whole")
+
+// run is a plan bound to one group: positions are nodes, inputs are addresses. Transitions, updates and repairs are
+// carried out by the same code.
+type run struct {
+	group   *catalog.Group
+	before  *code // partition of Plan.From
+	after   *code // partition of Plan.To
+	plan    *stripe.Plan
+	nodes   map[stripe.Position]block.NodeID
+	staged  map[int]stagedRange // by slot
+	patches map[int][]cellPatch // by cell; updates only
+	revised string              // key whose revision the manifest raises to the attempt's stamp; updates only
+	lost    map[int]bool        // slots being rebuilt; repairs only
+}
+
+// stagedRange is the run of units a plan stages in a slot.
+type stagedRange struct {
+	position     stripe.Position
+	first, count int
+}
+
+// result is what a run left staged: the slots the group will have, and what it cost.
+type result struct {
+	slots    []catalog.Slot
+	counters wire.Counters
+}
+
+// newRun binds a plan to the nodes the group's slots lie on.
+func (g *Gateway) newRun(group *catalog.Group, plan *stripe.Plan) (*run, error) {
+	before, err := g.codeUnder(group, plan.From)
+	if err != nil {
+		return nil, err
+	}
+	after, err := g.codeUnder(group, plan.To)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{group: group, before: before, after: after, plan: plan, nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{}}
+	for slot := range group.Columns + plan.Parities {
+		r.nodes[stripe.Position(slot)] = r.nodeOf(slot)
+	}
+	for _, program := range plan.Programs {
+		units := map[int][]int{}
+		for _, row := range program.Rows {
+			if row.Message < 0 {
+				units[row.Slot] = append(units[row.Slot], row.Unit)
+			}
+		}
+		for slot, list := range units {
+			first, last := slices.Min(list), slices.Max(list)
+			if last-first+1 != len(list) {
+				return nil, fmt.Errorf("plan %s stages units %v of slot %d: not one run", plan.Planner, list, slot)
+			}
+			r.staged[slot] = stagedRange{position: program.Position, first: first, count: len(list)}
+		}
+	}
+	return r, nil
+}
+
+// nodeOf is the node a slot lies on, or will lie on where it has no blocks yet.
+func (r *run) nodeOf(slot int) block.NodeID {
+	if slot < len(r.group.Slots) && len(r.group.Slots[slot]) > 0 {
+		return r.group.Slots[slot][0].Node
+	}
+	return r.group.Home[slot]
+}
+
+// blocks announces every block the run stages.
+func (r *run) blocks() catalog.BlockSet {
+	set := catalog.BlockSet{Group: r.group.ID}
+	for slot := range r.group.Columns + r.plan.Parities {
+		if staged, ok := r.staged[slot]; ok {
+			set.Slots = append(set.Slots, slot)
+			set.Nodes = append(set.Nodes, r.nodes[staged.position])
+		}
+	}
+	return set
+}
+
+// carryOut executes the run's programs on their nodes, verifies the result by fingerprints, and returns the slots to
+// commit. Every data column of the result is inspected on the way, which proves that it is there.
+func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run) (*result, error) {
+	manifest, err := g.manifestOf(ctx, r, attempt.Stamp())
+	if err != nil {
+		return nil, err
+	}
+	peers := map[stripe.Position]string{}
+	for position, id := range r.nodes {
+		if peers[position], err = g.agents.address(id); err != nil {
+			return nil, err
+		}
+	}
+	replies := make([]wire.RunReply, len(r.plan.Programs))
+	workers, runCtx := errgroup.WithContext(ctx)
+	for i, program := range r.plan.Programs {
+		request, payload := r.request(attempt.Stamp(), program, peers, manifest)
+		workers.Go(func() error {
+			_, err := g.agents.call(runCtx, r.nodes[program.Position], wire.OpRun, request, payload, &replies[i])
+			if err != nil {
+				return fmt.Errorf("running position %d of plan %s: %w", program.Position, r.plan.Planner, err)
+			}
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
+	}
+	done := &result{}
+	staged := map[int]*block.Receipt{}
+	for i := range replies {
+		done.counters.Add(replies[i].Counters)
+		for j := range replies[i].Receipts {
+			receipt := &replies[i].Receipts[j]
+			staged[receipt.Address.Slot] = receipt
+		}
+	}
+	done.slots, err = r.result(staged)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
+	}
+	if err := g.verify(ctx, r, done.slots, staged); err != nil {
+		return nil, fmt.Errorf("group %s: verifying what was staged: %w", r.group.ID, err)
+	}
+	return done, nil
+}
+
+// request gives one program its addresses, peers and headers.
+func (r *run) request(stamp block.Stamp, program stripe.Program, peers map[stripe.Position]string, manifest []byte) (wire.RunRequest, []byte) {
+	request := wire.RunRequest{
+		Stamp: stamp, Group: r.group.ID, Program: program, Messages: r.plan.Messages, UnitBytes: r.group.CellBytes,
+		Peers: map[stripe.Position]string{},
+	}
+	var payload []byte
+	slots := map[int]bool{}
+	for _, input := range program.Inputs {
+		switch input.Kind {
+		case stripe.SourceBlock:
+			slots[input.Slot] = true
+		case stripe.SourcePatch:
+			for _, patch := range r.patches[input.Unit*r.group.Columns+input.Slot] {
+				request.Patches = append(request.Patches, wire.Patch{Slot: input.Slot, Unit: input.Unit, Offset: patch.offset, Length: len(patch.data)})
+				payload = append(payload, patch.data...)
+			}
+			slots[input.Slot] = true
+		}
+	}
+	for slot := range slots {
+		for _, item := range r.group.Slots[slot] {
+			request.Blocks = append(request.Blocks, wire.Source{
+				Slot: slot, First: item.First, Units: item.Units, Address: r.group.Address(slot, item), Base: item.Base,
+			})
+		}
+	}
+	for _, row := range program.Rows {
+		if row.Message >= 0 {
+			to := r.plan.Messages[row.Message].To
+			request.Peers[to] = peers[to]
+		}
+	}
+	for slot := range r.group.Columns + r.plan.Parities {
+		staged, ok := r.staged[slot]
+		if !ok || staged.position != program.Position {
+			continue
+		}
+		header := headerFor(r.group, slot, stamp, staged.first, staged.count)
+		header.Node, header.Scheme = r.nodes[program.Position], r.plan.To.String()
+		if slot >= r.group.Columns || r.plan.To.M == 0 && slot == 0 {
+			header.Manifest = manifest
+		}
+		request.Stage = append(request.Stage, header)
+	}
+	return request, payload
+}
+
+// result lays what was staged over what the group has.
+func (r *run) result(staged map[int]*block.Receipt) ([]catalog.Slot, error) {
+	if len(staged) != len(r.staged) {
+		return nil, fmt.Errorf("%d blocks were staged, the plan has %d", len(staged), len(r.staged))
+	}
+	slots := make([]catalog.Slot, r.after.slots())
+	reshaped := r.plan.From.K != r.plan.To.K // parities of other stripes: none of the old ones stays
+	for slot := range slots {
+		if slot < len(r.group.Slots) && !(reshaped && slot >= r.group.Columns) {
+			slots[slot] = slices.Clone(r.group.Slots[slot])
+		}
+		if receipt := staged[slot]; receipt != nil {
+			slots[slot] = overlay(slots[slot], itemOf(receipt))
+		}
+		units := 0
+		for _, item := range slots[slot] {
+			units += item.Units
+		}
+		if units != r.after.units(slot) {
+			return nil, fmt.Errorf("slot %d would have %d units, want %d", slot, units, r.after.units(slot))
+		}
+	}
+	return slots, nil
+}
+
+// overlay puts a new run of units over the ones of a slot, cutting those it covers.
+func overlay(slot catalog.Slot, top catalog.Item) catalog.Slot {
+	var cut catalog.Slot
+	for _, item := range slot {
+		if before := min(item.First+item.Units, top.First) - item.First; before > 0 {
+			left := item
+			left.Units = before
+			cut = append(cut, left)
+		}
+		if after := item.First + item.Units - max(item.First, top.First+top.Units); after > 0 {
+			right := item
+			right.First, right.Units = item.First+item.Units-after, after
+			cut = append(cut, right)
+		}
+	}
+	cut = append(cut, top)
+	slices.SortFunc(cut, func(a, b catalog.Item) int { return a.First - b.First })
+	return cut
+}
+
+// verify collects the fingerprints of every unit of the resulting slots, new ones from the receipts and the others by
+// inspecting their blocks, and checks every parity equation. A block that is not there makes the group not whole.
+func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, staged map[int]*block.Receipt) error {
+	asked := map[block.NodeID][]block.Address{}
+	for slot := range slots {
+		for _, item := range slots[slot] {
+			if receipt := staged[slot]; receipt == nil || receipt.Address.Stamp != item.Stamp {
+				asked[item.Node] = append(asked[item.Node], r.group.Address(slot, item))
+			}
+		}
+	}
+	receipts, err := g.inspect(ctx, asked, false)
+	if err != nil {
+		return err
+	}
+	for _, receipt := range staged {
+		receipts[receipt.Address] = receipt
+	}
+	units := make([][]block.Fingerprint, len(slots))
+	for slot := range slots {
+		for _, item := range slots[slot] {
+			receipt := receipts[r.group.Address(slot, item)]
+			if receipt == nil {
+				g.reported.add(r.group.ID)
+				return fmt.Errorf("block %s is gone: %w", r.group.Address(slot, item), errNotWhole)
+			}
+			from := item.First - receipt.FirstUnit
+			if from < 0 || from+item.Units > len(receipt.Fingerprints) {
+				return fmt.Errorf("block %s holds units %d+%d, the catalog says %d+%d: %w", receipt.Address, receipt.FirstUnit, receipt.Units, item.First, item.Units, wire.ErrCorrupt)
+			}
+			units[slot] = append(units[slot], receipt.Fingerprints[from:from+item.Units]...)
+		}
+	}
+	if err := r.after.checkUnits(units); err != nil {
+		return err
+	}
+	return r.after.checkParity(units, r.after.allStripes())
+}
+
+// inspect asks nodes for receipts of blocks they hold; with deep they read them whole first. Blocks that are absent or
+// wrong are absent from the answer.
+func (g *Gateway) inspect(ctx context.Context, asked map[block.NodeID][]block.Address, deep bool) (map[block.Address]*block.Receipt, error) {
+	replies := make(chan wire.InspectReply, len(asked))
+	workers, ctx := errgroup.WithContext(ctx)
+	for id, addresses := range asked {
+		workers.Go(func() error {
+			var reply wire.InspectReply
+			if _, err := g.agents.call(ctx, id, wire.OpInspect, wire.InspectRequest{Addresses: addresses, Deep: deep}, nil, &reply); err != nil {
+				return fmt.Errorf("inspecting blocks: %w", err)
+			}
+			replies <- reply
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, err
+	}
+	close(replies)
+	receipts := map[block.Address]*block.Receipt{}
+	for reply := range replies {
+		for i := range reply.Receipts {
+			receipts[reply.Receipts[i].Address] = &reply.Receipts[i]
+		}
+	}
+	return receipts, nil
+}
+
+// manifestOf reads the manifest that the group's parities carry now, for the blocks that will replace them. It is for a
+// rebuild of the catalog only: where no copy can be read the new blocks go without.
+func (g *Gateway) manifestOf(ctx context.Context, r *run, stamp block.Stamp) ([]byte, error) {
+	if len(r.staged) == 0 {
+		return nil, nil
+	}
+	first, last := 0, 0 // without parities, column 0 carries it
+	if r.plan.From.M > 0 {
+		first, last = r.group.Columns, r.group.Columns+r.plan.From.M-1
+	}
+	for slot := first; slot <= last; slot++ {
+		if r.lost[slot] {
+			continue
+		}
+		item := r.group.Slots[slot][0]
+		var reply wire.HeaderReply
+		if _, err := g.agents.call(ctx, item.Node, wire.OpHeader, wire.HeaderRequest{Address: r.group.Address(slot, item)}, nil, &reply); err != nil {
+			if goneBlock(err) {
+				continue
+			}
+			return nil, fmt.Errorf("reading the manifest of group %s: %w", r.group.ID, err)
+		}
+		if r.revised == "" {
+			return reply.Header.Manifest, nil
+		}
+		entries, err := block.DecodeManifest(reply.Header.Manifest)
+		if err != nil {
+			g.log.Warn("a manifest cannot be read", "block", r.group.Address(slot, item), "cause", err)
+			continue
+		}
+		for i := range entries {
+			if string(entries[i].Key) == r.revised {
+				entries[i].Revision = stamp
+			}
+		}
+		return block.EncodeManifest(entries)
+	}
+	g.log.Warn("no manifest of the group can be read; its new blocks go without", "group", r.group.ID)
+	return nil, nil
+}

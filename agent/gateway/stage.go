@@ -1,0 +1,204 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// cellAlignment is what cell sizes are a multiple of: one cache line, and a multiple of the fingerprint's vectors.
+const cellAlignment = 64
+
+// cellBytesFor returns the cell size of a group that holds bytes of user data in its cells, row-major.
+func cellBytesFor(cells int, bytes int64) int {
+	cell := (bytes + int64(cells) - 1) / int64(cells)
+	return int(max(cellAlignment, (cell+cellAlignment-1)/cellAlignment*cellAlignment))
+}
+
+// draft is a group being written: its cells in memory, column by column.
+type draft struct {
+	class    *Class
+	code     *code
+	id       block.GroupID
+	cell     int
+	columns  [][]byte // one buffer of Rows*cell bytes per column
+	packed   bool
+	manifest []block.ManifestEntry
+	release  func()
+}
+
+// newDraft reserves memory for a group of the given cell size, parities included, and returns it zeroed.
+func (g *Gateway) newDraft(ctx context.Context, class *Class, scheme stripe.Scheme, cell int) (*draft, error) {
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return nil, fmt.Errorf("class %s: %w", class.Name, err)
+	}
+	code, err := g.codes.get(layout, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("class %s: %w", class.Name, err)
+	}
+	release, err := g.reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.stripes()))
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{class: class, code: code, cell: cell, columns: make([][]byte, layout.Columns)}
+	for x := range d.columns {
+		d.columns[x] = g.pool.Get(layout.Rows * cell)
+		clear(d.columns[x])
+	}
+	d.release = func() {
+		for _, column := range d.columns {
+			g.pool.Put(column)
+		}
+		release()
+	}
+	return d, nil
+}
+
+// cellAt returns the bytes of a cell.
+func (d *draft) cellAt(cell int) []byte {
+	column, row := cell%d.code.layout.Columns, cell/d.code.layout.Columns
+	return d.columns[column][row*d.cell : (row+1)*d.cell : (row+1)*d.cell]
+}
+
+// stage writes every slot of the draft to its node, verifies the parity equations by the fingerprints the nodes return,
+// and returns the group record to commit. A node that fails is replaced by another one, announced first.
+func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft, home []block.NodeID) (*catalog.Group, error) {
+	layout, scheme := d.code.layout, d.code.scheme
+	stripes := d.code.stripes()
+	payloads := append([][]byte{}, d.columns...)
+	if scheme.M > 0 {
+		outputs := make([][]byte, 0, scheme.M*stripes)
+		for range scheme.M {
+			parity := g.pool.Get(stripes * d.cell)
+			defer g.pool.Put(parity)
+			payloads = append(payloads, parity)
+			for s := range stripes {
+				outputs = append(outputs, parity[s*d.cell:(s+1)*d.cell])
+			}
+		}
+		inputs := make([][]byte, layout.Cells())
+		for cell := range inputs {
+			inputs[cell] = d.cellAt(cell)
+		}
+		d.code.encoder.Apply(outputs, inputs)
+	}
+	manifest, err := block.EncodeManifest(d.manifest)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	group := &catalog.Group{
+		ID: d.id, Class: d.class.Name, Ladder: d.class.Ladder.String(), Mode: string(layout.Mode), LayoutVersion: layout.Version,
+		Columns: layout.Columns, Scheme: scheme.String(), CellBytes: d.cell, Packed: d.packed,
+		Home: append([]block.NodeID{}, home...), Slots: make([]catalog.Slot, d.code.slots()),
+	}
+	units := make([][]block.Fingerprint, d.code.slots())
+	var homes sync.Mutex // of group.Home, while slots look for substitutes
+	var workers errgroup.Group
+	for slot := range payloads {
+		header := headerFor(group, slot, attempt.Stamp(), 0, d.code.units(slot))
+		if slot >= layout.Columns || scheme.M == 0 && slot == 0 {
+			header.Manifest = manifest
+		}
+		workers.Go(func() error {
+			receipt, err := g.stageSlot(ctx, attempt, group, &homes, header, payloads[slot])
+			if err != nil {
+				return fmt.Errorf("staging slot %d: %w", slot, err)
+			}
+			units[slot] = receipt.Fingerprints
+			group.Slots[slot] = catalog.Slot{itemOf(receipt)}
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, fmt.Errorf("group %s: %w", d.id, err)
+	}
+	if err := d.code.checkUnits(units); err != nil {
+		return nil, fmt.Errorf("group %s: %w", d.id, err)
+	}
+	if err := d.code.checkParity(units, d.code.allStripes()); err != nil {
+		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.id, err)
+	}
+	return group, nil
+}
+
+// checkUnits makes sure that there is a fingerprint for every unit of every slot.
+func (c *code) checkUnits(units [][]block.Fingerprint) error {
+	for slot := range units {
+		if len(units[slot]) != c.units(slot) {
+			return fmt.Errorf("slot %d: fingerprints of %d units, want %d", slot, len(units[slot]), c.units(slot))
+		}
+	}
+	return nil
+}
+
+// stageSlot writes one slot, on its home node or, where that fails to answer or is full, on a substitute.
+func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group *catalog.Group, homes *sync.Mutex, header block.Header, payload []byte) (*block.Receipt, error) {
+	for {
+		homes.Lock()
+		header.Node = group.Home[header.Slot]
+		homes.Unlock()
+		var receipt block.Receipt
+		_, err := g.agents.call(ctx, header.Node, wire.OpWrite, wire.WriteRequest{Header: header}, payload, &receipt)
+		if err == nil {
+			return &receipt, nil
+		}
+		if ctx.Err() != nil || !(unanswered(err) || isFull(err)) {
+			return nil, err
+		}
+		homes.Lock()
+		taken := map[block.NodeID]bool{}
+		for _, id := range group.Home {
+			taken[id] = true
+		}
+		other, found := g.substitute(taken)
+		if found {
+			group.Home[header.Slot] = other
+		}
+		homes.Unlock()
+		if !found {
+			return nil, fmt.Errorf("and no other node is free to take the block: %w", err)
+		}
+		g.log.Warn("writing to another node", "group", group.ID, "slot", header.Slot, "failed", header.Node, "instead", other, "cause", err)
+		set := catalog.BlockSet{Group: group.ID, Slots: []int{header.Slot}, Nodes: []block.NodeID{other}}
+		if err := attempt.Extend(ctx, []catalog.BlockSet{set}, g.deadline()); err != nil {
+			return nil, fmt.Errorf("announcing a substitute: %w", err)
+		}
+	}
+}
+
+func (g *Gateway) deadline() time.Time { return time.Now().Add(g.options.AttemptTime) }
+
+// headerFor describes the block an attempt writes into a slot: units [first, first+count).
+func headerFor(group *catalog.Group, slot int, stamp block.Stamp, first, count int) block.Header {
+	return block.Header{
+		Group: group.ID, Slot: slot, Stamp: stamp, Class: group.Class, Ladder: group.Ladder, Mode: group.Mode,
+		LayoutVersion: group.LayoutVersion, Columns: group.Columns, Scheme: group.Scheme,
+		FirstUnit: first, Units: count, UnitBytes: group.CellBytes,
+	}
+}
+
+// itemOf turns a receipt into the record of a whole block.
+func itemOf(receipt *block.Receipt) catalog.Item {
+	return catalog.Item{
+		First: receipt.FirstUnit, Units: receipt.Units, Base: receipt.FirstUnit, Stamp: receipt.Address.Stamp,
+		Node: receipt.Address.Node, Incarnation: receipt.Incarnation, Checksum: receipt.Checksum, Fingerprint: receipt.Fingerprint,
+	}
+}
+
+// announce lists the blocks of a new group: every slot of the present scheme on its home node.
+func announce(id block.GroupID, slots int, home []block.NodeID) catalog.BlockSet {
+	set := catalog.BlockSet{Group: id, Nodes: append([]block.NodeID{}, home[:slots]...)}
+	for slot := range slots {
+		set.Slots = append(set.Slots, slot)
+	}
+	return set
+}

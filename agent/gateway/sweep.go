@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// sweepLoop empties the graveyard, frees dead groups, settles expired attempts and rebuilds blocks that reads missed, for
+// as long as the gateway lives. Stores are listed for leftovers at longer intervals.
+func (g *Gateway) sweepLoop(ctx context.Context) {
+	if g.options.SweepEvery < 0 {
+		return
+	}
+	listed := time.Now()
+	every(ctx, g.options.SweepEvery, func(ctx context.Context) {
+		orphans := g.options.OrphanEvery > 0 && time.Since(listed) > g.options.OrphanEvery
+		if orphans {
+			listed = time.Now()
+		}
+		if _, err := g.Sweep(ctx, orphans); err != nil && ctx.Err() == nil {
+			g.log.Warn("sweeping", "cause", err)
+		}
+		result, err := g.Repair(ctx, false, false)
+		if err != nil && ctx.Err() == nil {
+			g.log.Warn("repairing groups with missing blocks", "cause", err)
+		}
+		for _, failure := range result.Failed {
+			g.log.Warn("a group could not be repaired", "cause", failure)
+		}
+	})
+}
+
+// sweepPage is how many records one step of a sweep looks at.
+const sweepPage = 1000
+
+// Sweep does one round: groups without live extents are freed, expired attempts settled, dead blocks deleted; with
+// orphans every store that can list is searched for blocks that nobody names.
+func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) {
+	var result SweepResult
+	var err error
+	if result.GroupsFreed, err = g.catalog.FreeAll(ctx); err != nil {
+		return result, fmt.Errorf("freeing groups: %w", err)
+	}
+	expired, err := g.catalog.Expire(ctx, time.Now(), g.options.Retention)
+	if err != nil {
+		return result, fmt.Errorf("settling expired attempts: %w", err)
+	}
+	result.IntentsSettled, result.IntentsForgotten = expired.Expired, expired.Forgotten
+	if err := g.bury(ctx, &result); err != nil {
+		return result, err
+	}
+	if !orphans {
+		return result, nil
+	}
+	var errs []error
+	for _, target := range g.agents.all() {
+		if reachable, _, _ := target.state(); reachable {
+			errs = append(errs, g.sweepOrphans(ctx, target.node.ID, &result))
+		}
+	}
+	return result, errors.Join(errs...)
+}
+
+// bury deletes the blocks of the graveyard that are due and takes their rows out once the delete was acknowledged
+// (protocol, rule 10). Nodes that do not answer keep theirs for a later round.
+func (g *Gateway) bury(ctx context.Context, result *SweepResult) error {
+	after := ""
+	for {
+		graves, err := g.catalog.Graves(ctx, time.Now(), after, sweepPage)
+		if err != nil {
+			return fmt.Errorf("reading the graveyard: %w", err)
+		}
+		if len(graves) == 0 {
+			return nil
+		}
+		due := map[block.NodeID][]block.Address{}
+		for _, grave := range graves {
+			due[grave.Address.Node] = append(due[grave.Address.Node], grave.Address)
+		}
+		for id, addresses := range due {
+			if !g.answers(id) {
+				result.GravesLeft += len(addresses)
+				continue
+			}
+			if _, err := g.agents.call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: addresses}, nil, nil); err != nil {
+				g.log.Debug("deleting dead blocks", "node", id, "cause", err)
+				result.GravesLeft += len(addresses)
+				continue
+			}
+			if err := g.catalog.Buried(ctx, addresses); err != nil {
+				return fmt.Errorf("emptying the graveyard: %w", err)
+			}
+			result.BlocksDeleted += len(addresses)
+		}
+		after = graves[len(graves)-1].Address.String()
+		if len(graves) < sweepPage {
+			return nil
+		}
+	}
+}
+
+// sweepOrphans lists a store and only then asks the catalog which of the blocks anybody names (protocol, rule 12).
+func (g *Gateway) sweepOrphans(ctx context.Context, id block.NodeID, result *SweepResult) error {
+	after := ""
+	for {
+		var listed wire.ListReply
+		_, err := g.agents.call(ctx, id, wire.OpList, wire.ListRequest{After: after, Limit: sweepPage}, nil, &listed)
+		if errors.Is(err, wire.ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listing the store of node %s: %w", id, err)
+		}
+		if len(listed.Addresses) == 0 {
+			return nil
+		}
+		orphans, quarantined, err := g.catalog.Orphans(ctx, listed.Addresses)
+		if err != nil {
+			return fmt.Errorf("judging the blocks of node %s: %w", id, err)
+		}
+		for _, address := range quarantined {
+			g.log.Error("a block has a stamp this catalog never drew; the catalog may be an old copy: the block is left alone", "block", address)
+		}
+		result.Quarantined += len(quarantined)
+		if len(orphans) > 0 {
+			if _, err := g.agents.call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: orphans}, nil, nil); err != nil {
+				return fmt.Errorf("deleting leftovers on node %s: %w", id, err)
+			}
+			result.OrphansDeleted += len(orphans)
+		}
+		if !listed.More {
+			return nil
+		}
+		after = listed.Addresses[len(listed.Addresses)-1].Key()
+	}
+}
+
+// eachObject visits every object whose key begins with prefix, in key order.
+func (g *Gateway) eachObject(ctx context.Context, prefix string, visit func(*catalog.Object) error) error {
+	after := ""
+	for {
+		page, err := g.catalog.ListObjects(ctx, prefix, after, sweepPage)
+		if err != nil {
+			return fmt.Errorf("listing objects: %w", err)
+		}
+		for i := range page {
+			if err := visit(&page[i]); err != nil {
+				return err
+			}
+		}
+		if len(page) < sweepPage {
+			return nil
+		}
+		after = page[len(page)-1].Key
+	}
+}
+
+// eachGroup visits every group after the given one, in order of creation.
+func (g *Gateway) eachGroup(ctx context.Context, after block.GroupID, visit func(*catalog.GroupView) error) error {
+	for {
+		page, err := g.catalog.ListGroups(ctx, after, sweepPage)
+		if err != nil {
+			return fmt.Errorf("listing groups: %w", err)
+		}
+		for i := range page {
+			if err := visit(&page[i]); err != nil {
+				return err
+			}
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		after = page[len(page)-1].Group.ID
+	}
+}

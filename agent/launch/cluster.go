@@ -1,0 +1,363 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/yaml"
+)
+
+// Options say what to run. Directory is required.
+type Options struct {
+	Directory   string       // state directory; made if absent
+	Binary      string       // the restripe program; default this very one
+	Store       StoreKind    // default file
+	Agents      int          // default 14
+	ClassFile   string       // default: the gateway's built-in class
+	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
+	AllowRemote bool         // lets Listen be an address that other machines can reach
+	Domains     int          // failure domains the agents are dealt to in turn; 0: each its own
+	Logger      *slog.Logger // what happens to the processes; default discards
+}
+
+// defaultAgents hosts the built-in ladder, whose widest step is rs(12,2).
+const defaultAgents = 14
+
+// Member is one node of the cluster.
+type Member struct {
+	ID      string `json:"id"`
+	Address string `json:"address"` // of its agent
+	Domain  string `json:"domain,omitempty"`
+	Store   string `json:"-"` // URL
+}
+
+// Cluster is a running tree of processes. Its methods are safe for concurrent use.
+type Cluster struct {
+	options   Options
+	lock      *os.File
+	forker    *forker
+	ports     ports
+	members   []Member
+	processes map[string]*process
+	order     []*process // stores, agents, gateway: the order of starting
+}
+
+// GatewayName names the gateway's process; agents are n1, n2, ... and their stores n1-store, n2-store, ...
+const GatewayName = "gw1"
+
+// StoreName returns the name of the process that is the store of an agent.
+func StoreName(agent string) string { return agent + "-store" }
+
+// Start launches a cluster and returns when the gateway serves. On an error nothing is left running.
+func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(options.Directory, "logs"), 0o755); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	lock, err := lockDirectory(options.Directory)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, lock: lock, forker: newForker(), processes: map[string]*process{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop())
+		}
+	}()
+	shape, err := loadShape(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.startStores(ctx, shape); err != nil {
+		return nil, err
+	}
+	if err := c.startAgents(ctx, shape); err != nil {
+		return nil, err
+	}
+	if err := c.startGateway(ctx, shape); err != nil {
+		return nil, err
+	}
+	if err := shape.save(options.Directory); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (o *Options) complete() error {
+	if o.Directory == "" {
+		return errors.New("launching a cluster: a state directory is required")
+	}
+	directory, err := filepath.Abs(o.Directory)
+	if err != nil {
+		return fmt.Errorf("launching a cluster: %w", err)
+	}
+	o.Directory = directory
+	if o.Binary == "" {
+		if o.Binary, err = os.Executable(); err != nil {
+			return fmt.Errorf("finding the restripe program: %w", err)
+		}
+	}
+	if o.Store == "" {
+		o.Store = StoreFile
+	}
+	if o.Agents == 0 {
+		o.Agents = defaultAgents
+	}
+	if o.Agents < 1 || o.Agents > 1000 {
+		return fmt.Errorf("launching a cluster: %d agents; want 1 to 1000", o.Agents)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (c *Cluster) path(parts ...string) string {
+	return filepath.Join(append([]string{c.options.Directory}, parts...)...)
+}
+
+// add registers a process under its name.
+func (c *Cluster) add(s spec) *process {
+	p := newProcess(s, c.forker, &c.ports, c.options.Logger)
+	c.processes[s.name] = p
+	c.order = append(c.order, p)
+	return p
+}
+
+// address returns the recorded address of a process, or a new one.
+func (c *Cluster) address(s *shape, name string) (string, error) {
+	if recorded := s.Addresses[name]; recorded != "" {
+		return recorded, nil
+	}
+	return c.ports.take()
+}
+
+// startsAtOnce bounds how many processes start side by side.
+const startsAtOnce = 4
+
+// startAll starts processes side by side and records where they listen.
+func (c *Cluster) startAll(ctx context.Context, s *shape, processes []*process) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(startsAtOnce)
+	for _, p := range processes {
+		group.Go(func() error { return p.first(ctx) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, p := range processes {
+		s.Addresses[p.name] = p.address
+	}
+	return nil
+}
+
+func (c *Cluster) startStores(ctx context.Context, s *shape) error {
+	var servers []*process
+	for i := range c.options.Agents {
+		member := Member{ID: "n" + strconv.Itoa(i+1)}
+		if c.options.Domains > 0 {
+			member.Domain = "d" + strconv.Itoa(i%c.options.Domains+1)
+		}
+		directory := c.path("nodes", member.ID, "store")
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return fmt.Errorf("making the directory of %s: %w", member.ID, err)
+		}
+		c.members = append(c.members, member)
+		name := StoreName(member.ID)
+		address, err := c.address(s, name)
+		if err != nil {
+			return err
+		}
+		server, ok, err := storeSpec(c.options.Store, name, directory, c.path("logs", name+".log"), address)
+		if err != nil {
+			return err
+		}
+		if ok {
+			servers = append(servers, c.add(server))
+		}
+	}
+	if err := c.startAll(ctx, s, servers); err != nil {
+		return err
+	}
+	for i := range c.members {
+		member := &c.members[i]
+		member.Store = storeURL(c.options.Store, c.path("nodes", member.ID, "store"), s.Addresses[StoreName(member.ID)])
+	}
+	return nil
+}
+
+func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
+	var agents []*process
+	for _, member := range c.members {
+		address, err := c.address(s, member.ID)
+		if err != nil {
+			return err
+		}
+		agents = append(agents, c.add(spec{
+			name: member.ID, log: c.path("logs", member.ID+".log"), address: address, movable: true,
+			command: c.self("agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID)),
+		}))
+	}
+	if err := c.startAll(ctx, s, agents); err != nil {
+		return err
+	}
+	for i := range c.members {
+		c.members[i].Address = s.Addresses[c.members[i].ID]
+	}
+	text, err := yaml.Marshal(map[string][]Member{"nodes": c.members})
+	if err != nil {
+		return fmt.Errorf("writing the members: %w", err)
+	}
+	return writeWhole(c.path("nodes.yaml"), text)
+}
+
+func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
+	address, movable := c.options.Listen, false
+	if address == "" || address == "127.0.0.1:0" || address == "localhost:0" {
+		var err error
+		if address, err = c.address(s, GatewayName); err != nil {
+			return err
+		}
+		movable = true
+	}
+	arguments := []string{"gateway", "--id", GatewayName, "--catalog", "sqlite:" + c.path("catalog.db"), "--nodes", c.path("nodes.yaml")}
+	if c.options.AllowRemote {
+		arguments = append(arguments, "--allow-remote")
+	}
+	if c.options.ClassFile != "" {
+		text, err := os.ReadFile(c.options.ClassFile)
+		if err != nil {
+			return fmt.Errorf("reading the class file: %w", err)
+		}
+		if err := writeWhole(c.path("classes.yaml"), text); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(c.path("classes.yaml")); err == nil {
+		arguments = append(arguments, "--classes", c.path("classes.yaml"))
+	}
+	gateway := c.add(spec{
+		name: GatewayName, log: c.path("logs", GatewayName+".log"), address: address, movable: movable,
+		command: c.self(arguments...),
+	})
+	if err := c.startAll(ctx, s, []*process{gateway}); err != nil {
+		return err
+	}
+	return writeWhole(c.path("gateway.addr"), []byte(gateway.address+"\n"))
+}
+
+// Gateway returns the address clients reach the cluster at, host:port.
+func (c *Cluster) Gateway() string { return c.processes[GatewayName].address }
+
+// Directory returns the state directory, absolute.
+func (c *Cluster) Directory() string { return c.options.Directory }
+
+// Members returns the nodes.
+func (c *Cluster) Members() []Member { return slices.Clone(c.members) }
+
+// Names returns the names of all processes in the order they were started.
+func (c *Cluster) Names() []string {
+	names := make([]string, len(c.order))
+	for i, p := range c.order {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Pids returns the process id of every process; 0 for one that does not run at the moment.
+func (c *Cluster) Pids() map[string]int {
+	pids := map[string]int{}
+	for _, p := range c.order {
+		pids[p.name] = p.pid()
+	}
+	return pids
+}
+
+func (c *Cluster) process(name string) (*process, error) {
+	p, there := c.processes[name]
+	if !there {
+		return nil, fmt.Errorf("%w: %q; there are %s", ErrNoProcess, name, strings.Join(c.Names(), ", "))
+	}
+	return p, nil
+}
+
+// Kill ends a process by SIGKILL and returns when it is gone. It is started again at once, as after any other death.
+func (c *Cluster) Kill(name string) error {
+	p, err := c.process(name)
+	if err != nil {
+		return err
+	}
+	return p.kill()
+}
+
+// Halt ends a process by SIGKILL and keeps it down until Restart.
+func (c *Cluster) Halt(name string) error {
+	p, err := c.process(name)
+	if err != nil {
+		return err
+	}
+	return p.halt()
+}
+
+// Restart lets a halted or dying process run and returns once it serves. A process that serves is left alone.
+func (c *Cluster) Restart(ctx context.Context, name string) error {
+	p, err := c.process(name)
+	if err != nil {
+		return err
+	}
+	return p.resume(ctx)
+}
+
+// Stop ends every process, the gateway first and the stores last, and gives the state directory free. It may be called
+// again.
+func (c *Cluster) Stop() error {
+	if c.lock == nil {
+		return nil
+	}
+	for _, class := range [][]*process{c.gateways(), c.agents(), c.stores()} {
+		var group errgroup.Group
+		for _, p := range class {
+			group.Go(func() error { p.stop(); return nil })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	c.forker.close()
+	err := c.lock.Close()
+	c.lock = nil
+	if err != nil {
+		return fmt.Errorf("giving the state directory free: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) pick(is func(name string) bool) []*process {
+	var picked []*process
+	for _, p := range c.order {
+		if is(p.name) {
+			picked = append(picked, p)
+		}
+	}
+	return picked
+}
+
+func (c *Cluster) gateways() []*process {
+	return c.pick(func(name string) bool { return name == GatewayName })
+}
+func (c *Cluster) stores() []*process {
+	return c.pick(func(name string) bool { return strings.HasSuffix(name, StoreName("")) })
+}
+func (c *Cluster) agents() []*process {
+	return c.pick(func(name string) bool { return name != GatewayName && !strings.HasSuffix(name, StoreName("")) })
+}

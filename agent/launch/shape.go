@@ -1,0 +1,103 @@
+package launch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// shape is what is kept of a cluster between two starts.
+type shape struct {
+	Version   int               `json:"version"`
+	Store     StoreKind         `json:"store"`
+	Agents    int               `json:"agents"`
+	Addresses map[string]string `json:"addresses"` // by name of process
+}
+
+const (
+	shapeVersion = 1
+	shapeFile    = "cluster.json"
+)
+
+// loadShape reads what was launched in the directory before and refuses options that differ from it.
+func loadShape(options Options) (*shape, error) {
+	path := filepath.Join(options.Directory, shapeFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &shape{Version: shapeVersion, Store: options.Store, Agents: options.Agents, Addresses: map[string]string{}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the shape of the cluster: %w", err)
+	}
+	var s shape
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if s.Version != shapeVersion {
+		return nil, fmt.Errorf("%w: %s has version %d, this program knows %d: use the program that wrote it, or another directory", ErrOtherShape, path, s.Version, shapeVersion)
+	}
+	if s.Store != options.Store || s.Agents != options.Agents {
+		return nil, fmt.Errorf("%w: %s has %d agents over %s, asked for are %d over %s: ask for the same, or give another directory",
+			ErrOtherShape, options.Directory, s.Agents, s.Store, options.Agents, options.Store)
+	}
+	if s.Addresses == nil {
+		s.Addresses = map[string]string{}
+	}
+	return &s, nil
+}
+
+func (s *shape) save(directory string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("recording the shape of the cluster: %w", err)
+	}
+	return writeWhole(filepath.Join(directory, shapeFile), append(text, '\n'))
+}
+
+// writeWhole puts text at path, whole or not at all.
+func writeWhole(path string, text []byte) error {
+	staged := path + ".new"
+	if err := os.WriteFile(staged, text, 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(staged, path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// lockDirectory takes the directory for this launcher; the lock ends with the process that holds it.
+func lockDirectory(directory string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(directory, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the state directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		refused := fmt.Errorf("%w: %s: stop it, or give another directory", ErrInUse, directory)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			refused = fmt.Errorf("locking %s: %w", directory, err)
+		}
+		return nil, errors.Join(refused, lock.Close())
+	}
+	return lock, nil
+}
+
+// self makes commands that run this program with the arguments, an address to listen on, and an end when their standard
+// input closes.
+func (c *Cluster) self(arguments ...string) func(address string) *exec.Cmd {
+	return func(address string) *exec.Cmd {
+		all := append(append([]string{}, arguments...), "--listen", address, "--"+LifelineFlag)
+		command := exec.Command(c.options.Binary, all...)
+		command.Dir = c.options.Directory
+		return command
+	}
+}
+
+// LifelineFlag is the flag of agents and gateways that makes them leave when their standard input closes.
+const LifelineFlag = "lifeline"

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// flights shares readings of units: many small reads of one unit at a time cost one read of the store.
+type flights struct {
+	mutex sync.Mutex
+	units map[unitName]*flight
+}
+
+type unitName struct {
+	address block.Address
+	unit    int
+}
+
+// flight is one reading under way. data and err are set before landed is closed.
+type flight struct {
+	landed chan struct{}
+	cancel context.CancelFunc
+	users  int // under flights.mutex; at zero the flight is over and its buffer free
+	data   []byte
+	err    error
+}
+
+// readShared returns the verified bytes of a unit, which the caller must not change, and lets go of with done.
+func (n *Node) readShared(ctx context.Context, found stored, unit int) (data []byte, done func(), err error) {
+	name := unitName{found.header.Address(), unit}
+	f := n.join(found, name)
+	done = func() { n.leave(name, f) }
+	select {
+	case <-f.landed:
+	case <-ctx.Done():
+		done()
+		return nil, nil, ctx.Err()
+	}
+	if f.err != nil {
+		done()
+		return nil, nil, f.err
+	}
+	return f.data, done, nil
+}
+
+// join becomes a user of the present flight, or starts one.
+func (n *Node) join(found stored, name unitName) *flight {
+	n.flights.mutex.Lock()
+	defer n.flights.mutex.Unlock()
+	if f, flying := n.flights.units[name]; flying {
+		f.users++
+		return f
+	}
+	if n.flights.units == nil {
+		n.flights.units = map[unitName]*flight{}
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	f := &flight{landed: make(chan struct{}), cancel: cancel, users: 1}
+	n.flights.units[name] = f
+	n.work.Add(1)
+	go func() {
+		defer n.work.Done()
+		data := n.pool.Get(found.header.UnitBytes)
+		err := n.readExactly(ctx, found, data, found.offset(name.unit))
+		if err == nil {
+			err = found.checkUnit(name.unit, data)
+		}
+		if err == nil {
+			n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(len(data))})
+		}
+		f.data, f.err = data, err
+		close(f.landed)
+	}()
+	return f
+}
+
+// leave ends one use. The last user takes the flight off the board, so a later read looks at the store again.
+func (n *Node) leave(name unitName, f *flight) {
+	n.flights.mutex.Lock()
+	f.users--
+	last := f.users == 0
+	if last {
+		delete(n.flights.units, name)
+	}
+	n.flights.mutex.Unlock()
+	if !last {
+		return
+	}
+	f.cancel()
+	n.work.Add(1)
+	go func() { // the reading may be under way still, into the buffer
+		defer n.work.Done()
+		<-f.landed
+		n.pool.Put(f.data)
+	}()
+}

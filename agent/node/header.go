@@ -1,0 +1,171 @@
+package node
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// firstReadBytes is how much of a block is read in the hope that it holds the whole header.
+const firstReadBytes = 4 << 10
+
+// stored is the header of a block as the store holds it, and where the payload begins.
+type stored struct {
+	header    *block.Header
+	headBytes int
+}
+
+// offset returns where a unit begins within the value.
+func (s stored) offset(unit int) int64 {
+	return int64(s.headBytes) + int64(unit-s.header.FirstUnit)*int64(s.header.UnitBytes)
+}
+
+// checkUnit compares the bytes of a unit with its checksum.
+func (s stored) checkUnit(unit int, data []byte) error {
+	return s.compareUnit(unit, block.Checksum(data))
+}
+
+func (s stored) compareUnit(unit int, checksum uint32) error {
+	if s.header.Checksums[unit-s.header.FirstUnit] != checksum {
+		return fmt.Errorf("block %s: %w: the checksum of unit %d does not match", s.header.Address(), store.ErrCorrupt, unit)
+	}
+	return nil
+}
+
+// readStored reads a header from the store, manifest included.
+func (n *Node) readStored(ctx context.Context, address block.Address) (stored, error) {
+	key := address.Key()
+	value := make([]byte, firstReadBytes)
+	length, err := n.store.ReadAt(ctx, key, value, 0)
+	if err != nil {
+		return stored{}, fmt.Errorf("reading block %s: %w", address, err)
+	}
+	headBytes, err := block.HeadBytes(value[:length])
+	if err != nil {
+		return stored{}, unreadable(address, err)
+	}
+	if headBytes > length {
+		value = make([]byte, headBytes)
+		if length, err = n.store.ReadAt(ctx, key, value, 0); err != nil {
+			return stored{}, fmt.Errorf("reading block %s: %w", address, err)
+		}
+	}
+	header, err := block.DecodeHeader(value[:length])
+	if err != nil {
+		return stored{}, unreadable(address, err)
+	}
+	if header.Address() != address {
+		return stored{}, fmt.Errorf("block %s: %w: the header says it is block %s", address, store.ErrCorrupt, header.Address())
+	}
+	return stored{header, headBytes}, nil
+}
+
+// unreadable classes a failure to decode: a newer format is no damage, and must not be repaired away.
+func unreadable(address block.Address, err error) error {
+	if errors.Is(err, block.ErrVersion) {
+		return fmt.Errorf("block %s: %w: %w", address, wire.ErrUnsupported, err)
+	}
+	return fmt.Errorf("block %s: %w: %w", address, store.ErrCorrupt, err)
+}
+
+// lookUp returns a header from the cache or the store, without its manifest. A cached one does not prove that the block
+// is still there.
+func (n *Node) lookUp(ctx context.Context, address block.Address) (stored, error) {
+	if found, ok := n.headers.get(address); ok {
+		return found, nil
+	}
+	found, err := n.readStored(ctx, address)
+	if err != nil {
+		return stored{}, err
+	}
+	found.header.Manifest = nil
+	n.headers.put(address, found)
+	return found, nil
+}
+
+func (n *Node) header(ctx context.Context, request wire.HeaderRequest) (any, error) {
+	if _, err := n.attached(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.own(request.Address); err != nil {
+		return nil, err
+	}
+	found, err := n.readStored(ctx, request.Address)
+	if err != nil {
+		return nil, n.judge(ctx, err)
+	}
+	return wire.HeaderReply{Header: *found.header}, nil
+}
+
+// headerCache keeps the headers used last, within a bound of bytes. Headers are immutable, so it is never stale; the
+// zero cache with a limit is ready.
+type headerCache struct {
+	limit int64
+
+	mutex   sync.Mutex
+	entries map[block.Address]*list.Element // of *cachedHeader
+	order   list.List                       // used last first
+	bytes   int64
+}
+
+type cachedHeader struct {
+	address block.Address
+	stored  stored
+	bytes   int64
+}
+
+func (c *headerCache) get(address block.Address) (stored, bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	element, found := c.entries[address]
+	if !found {
+		return stored{}, false
+	}
+	c.order.MoveToFront(element)
+	return element.Value.(*cachedHeader).stored, true
+}
+
+func (c *headerCache) put(address block.Address, value stored) {
+	h := value.header
+	const overhead = 512 // of the structs and the map, roughly
+	size := int64(overhead + 20*h.Units + len(h.Class) + len(h.Ladder) + len(h.Mode) + len(h.Scheme))
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if _, found := c.entries[address]; found || size > c.limit {
+		return
+	}
+	if c.entries == nil {
+		c.entries = map[block.Address]*list.Element{}
+	}
+	c.entries[address] = c.order.PushFront(&cachedHeader{address, value, size})
+	for c.bytes += size; c.bytes > c.limit; {
+		c.remove(c.order.Back())
+	}
+}
+
+func (c *headerCache) drop(address block.Address) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if element, found := c.entries[address]; found {
+		c.remove(element)
+	}
+}
+
+func (c *headerCache) remove(element *list.Element) {
+	entry := c.order.Remove(element).(*cachedHeader)
+	delete(c.entries, entry.address)
+	c.bytes -= entry.bytes
+}
+
+func (c *headerCache) clear() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.entries, c.bytes = nil, 0
+	c.order.Init()
+}

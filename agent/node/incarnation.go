@@ -1,0 +1,246 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// Keys of the bookkeeping values in a store.
+const (
+	incarnationKey = "restripe/incarnation"
+	clusterKey     = "restripe/cluster"
+	maxMarkerBytes = 128
+)
+
+// identity is what the node holds of its store's contents.
+type identity struct {
+	mutex       sync.Mutex
+	incarnation block.Incarnation // as last read from the store; empty: not read yet
+	readings    uint64            // raised by every change of incarnation
+	doubt       bool              // the store did not answer since; look before believing
+	serving     *serving          // nil: unregistered
+}
+
+// serving is what an attached node answers under; immutable.
+type serving struct {
+	incarnation block.Incarnation
+	cluster     string
+	printer     *kernel.Fingerprinter
+	key         [16]byte
+}
+
+func (i *identity) registeredAs(incarnation block.Incarnation) bool {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return i.serving != nil && i.serving.incarnation == incarnation
+}
+
+// attached returns what the node serves under, or ErrUnregistered.
+func (n *Node) attached(ctx context.Context) (*serving, error) {
+	n.identity.mutex.Lock()
+	doubt := n.identity.doubt
+	n.identity.mutex.Unlock()
+	if doubt {
+		if _, err := n.confirm(ctx); err != nil {
+			return nil, err
+		}
+	}
+	n.identity.mutex.Lock()
+	defer n.identity.mutex.Unlock()
+	if n.identity.serving == nil {
+		return nil, fmt.Errorf("node %s: %w: %q", n.id, wire.ErrUnregistered, n.identity.incarnation)
+	}
+	return n.identity.serving, nil
+}
+
+// confirm reads the marker and returns the incarnation of what the store holds now. An absent marker is replaced by a
+// new random one. If it is not the incarnation known so far, the node is unregistered and all runs are void.
+func (n *Node) confirm(ctx context.Context) (block.Incarnation, error) {
+	for {
+		n.identity.mutex.Lock()
+		readings := n.identity.readings
+		n.identity.mutex.Unlock()
+		found, err := n.readMarker(ctx, incarnationKey)
+		if errors.Is(err, store.ErrNotFound) {
+			created := rand.Text()
+			if err = n.store.Create(ctx, incarnationKey, []byte(created)); err == nil {
+				found = created
+			} else if errors.Is(err, store.ErrExists) {
+				continue // another reader made one at the same moment
+			}
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				n.doubt()
+			}
+			return "", down(fmt.Errorf("node %s: reading the incarnation of the store: %w", n.id, err))
+		}
+		if n.settle(block.Incarnation(found), readings) {
+			return block.Incarnation(found), nil
+		}
+		// Somebody saw another marker while this one was read: which is the newer is for the store to say.
+	}
+}
+
+// settle takes over a reading of the marker, unless the known incarnation changed since the reading began.
+func (n *Node) settle(found block.Incarnation, readings uint64) bool {
+	i := &n.identity
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if i.readings != readings {
+		return false
+	}
+	i.doubt = false
+	if i.incarnation == found {
+		return true
+	}
+	if i.incarnation != "" {
+		n.log.Warn("the store has lost or changed its contents", "was", i.incarnation, "is", found)
+	}
+	i.incarnation, i.serving = found, nil
+	i.readings++
+	n.headers.clear()
+	n.runs.void(fmt.Errorf("node %s: %w: the store's contents changed to %q", n.id, wire.ErrUnregistered, found))
+	return true
+}
+
+func (n *Node) doubt() {
+	n.identity.mutex.Lock()
+	defer n.identity.mutex.Unlock()
+	n.identity.doubt = true
+}
+
+func (n *Node) readMarker(ctx context.Context, key string) (string, error) {
+	value := make([]byte, maxMarkerBytes+1)
+	length, err := n.store.ReadAt(ctx, key, value, 0)
+	if err != nil {
+		return "", err
+	}
+	if length == 0 || length > maxMarkerBytes {
+		return "", fmt.Errorf("%w: %q holds %d bytes, not 1 to %d", store.ErrCorrupt, key, length, maxMarkerBytes)
+	}
+	return string(value[:length]), nil
+}
+
+// judge looks at the marker before a failure of the store is believed: a block may be missing because all are.
+func (n *Node) judge(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || store.Definite(err) && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	before := n.known()
+	after, confirming := n.confirm(ctx)
+	if confirming != nil {
+		return confirming
+	}
+	if after != before {
+		return fmt.Errorf("node %s: %w: the store's contents changed from %q to %q", n.id, wire.ErrUnregistered, before, after)
+	}
+	return down(err)
+}
+
+func (n *Node) known() block.Incarnation {
+	n.identity.mutex.Lock()
+	defer n.identity.mutex.Unlock()
+	return n.identity.incarnation
+}
+
+// down adds ErrDown to an error of the store of which it cannot be said what happened.
+func down(err error) error {
+	if store.Definite(err) || errors.Is(err, store.ErrDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrDown, err)
+}
+
+// guard runs a write between two readings of the marker, both of which must show what the node serves under.
+func (n *Node) guard(ctx context.Context, under *serving, write func() error) error {
+	if err := n.still(ctx, under); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return n.judge(ctx, err)
+	}
+	return n.still(ctx, under)
+}
+
+func (n *Node) still(ctx context.Context, under *serving) error {
+	now, err := n.confirm(ctx)
+	if err != nil {
+		return err
+	}
+	if now != under.incarnation {
+		return fmt.Errorf("node %s: %w: the store's contents changed from %q to %q", n.id, wire.ErrUnregistered, under.incarnation, now)
+	}
+	return nil
+}
+
+func (n *Node) attach(ctx context.Context, request wire.AttachRequest) (any, error) {
+	if len(request.Cluster) < 1 || len(request.Cluster) > maxMarkerBytes || request.Incarnation == "" {
+		return nil, fmt.Errorf("attaching node %s: %w: a cluster of 1 to %d bytes and an incarnation are required", n.id, wire.ErrBadRequest, maxMarkerBytes)
+	}
+	cluster, err := n.bindCluster(ctx, request.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if cluster != request.Cluster {
+		return nil, fmt.Errorf("attaching node %s: %w: its store belongs to cluster %s, not %s; give this node a store of its own, or delete the key %s if the other cluster is gone",
+			n.id, wire.ErrBadRequest, cluster, request.Cluster, clusterKey)
+	}
+	now, err := n.confirm(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := &n.identity
+	i.mutex.Lock()
+	current := i.serving
+	i.mutex.Unlock()
+	if current == nil || current.incarnation != request.Incarnation || current.key != request.FingerprintKey || current.cluster != cluster {
+		current = &serving{
+			incarnation: request.Incarnation, cluster: cluster, key: request.FingerprintKey,
+			printer: kernel.NewFingerprinter(request.FingerprintKey),
+		}
+	}
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if i.incarnation != request.Incarnation {
+		return nil, fmt.Errorf("attaching node %s: %w: the store holds %q, not %q", n.id, wire.ErrUnregistered, now, request.Incarnation)
+	}
+	i.serving = current
+	return nil, nil
+}
+
+// boundCluster returns the cluster the store belongs to, empty for none.
+func (n *Node) boundCluster(ctx context.Context) (string, error) {
+	cluster, err := n.readMarker(ctx, clusterKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", n.judge(ctx, fmt.Errorf("node %s: reading which cluster the store belongs to: %w", n.id, err))
+	}
+	return cluster, nil
+}
+
+// bindCluster returns the cluster the store belongs to, which is the given one where it belonged to none.
+func (n *Node) bindCluster(ctx context.Context, cluster string) (string, error) {
+	bound, err := n.boundCluster(ctx)
+	if bound != "" || err != nil {
+		return bound, err
+	}
+	err = n.store.Create(ctx, clusterKey, []byte(cluster))
+	if errors.Is(err, store.ErrExists) {
+		return n.boundCluster(ctx)
+	}
+	if err != nil {
+		return "", n.judge(ctx, fmt.Errorf("node %s: noting which cluster the store belongs to: %w", n.id, err))
+	}
+	return cluster, nil
+}

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// inspectors is how many blocks one request has inspected at a time.
+const inspectors = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, error) {
+	under, err := n.attached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.checkAddresses(request.Addresses); err != nil {
+		return nil, err
+	}
+	receipts := make([]*block.Receipt, len(request.Addresses))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(inspectors)
+	for i, address := range request.Addresses {
+		group.Go(func() error {
+			receipt, err := n.inspectOne(groupCtx, under, address, request.Deep)
+			if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+				return nil
+			}
+			receipts[i] = receipt
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, n.judge(ctx, err)
+	}
+	// Blocks may be missing because all are, and a receipt vouches for the contents as they are now.
+	if err := n.still(ctx, under); err != nil {
+		return nil, err
+	}
+	var reply wire.InspectReply
+	for i, receipt := range receipts {
+		if receipt == nil {
+			reply.Missing = append(reply.Missing, request.Addresses[i])
+		} else {
+			reply.Receipts = append(reply.Receipts, *receipt)
+		}
+	}
+	return reply, nil
+}
+
+func (n *Node) checkAddresses(addresses []block.Address) error {
+	if len(addresses) > wire.MaxAddresses {
+		return fmt.Errorf("node %s: %w: %d addresses, at most %d are taken at a time", n.id, wire.ErrBadRequest, len(addresses), wire.MaxAddresses)
+	}
+	for _, address := range addresses {
+		if err := n.own(address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) inspectOne(ctx context.Context, under *serving, address block.Address, deep bool) (*block.Receipt, error) {
+	found, err := n.readStored(ctx, address) // not from the cache: the question is whether it is there
+	if err != nil {
+		return nil, err
+	}
+	if deep {
+		err = n.verifyPayload(ctx, found)
+	} else {
+		err = n.checkLength(ctx, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return receiptOf(found.header, under), nil
+}
+
+// checkLength reads across the end of the value.
+func (n *Node) checkLength(ctx context.Context, found stored) error {
+	var last [2]byte
+	end := int64(found.headBytes) + found.header.PayloadBytes()
+	length, err := n.store.ReadAt(ctx, found.header.Address().Key(), last[:], end-1)
+	if err != nil {
+		return fmt.Errorf("reading the end of block %s: %w", found.header.Address(), err)
+	}
+	if length != 1 {
+		return fmt.Errorf("block %s: %w: it does not end after %d bytes", found.header.Address(), store.ErrCorrupt, end)
+	}
+	return nil
+}
+
+// verifyPayload reads all units and compares their checksums.
+func (n *Node) verifyPayload(ctx context.Context, found stored) error {
+	h := found.header
+	if err := n.checkLength(ctx, found); err != nil {
+		return err
+	}
+	err := n.memory.Acquire(ctx, min(pieceBytes, n.options.MemoryBytes))
+	if err != nil {
+		return fmt.Errorf("verifying block %s: waiting for memory: %w", h.Address(), err)
+	}
+	defer n.memory.Release(min(pieceBytes, n.options.MemoryBytes))
+	return n.readPieces(ctx, found, h.FirstUnit, h.Units, func(int, int, []byte) {}, func(int) {})
+}
+
+// pieceBytes is how much of a block is read at a time where its bytes are only passed over.
+const pieceBytes = 1 << 20
+
+// readPieces reads units first..first+units-1 of a block in pieces. It calls piece with bytes of one unit, from offset
+// on, in order; they are not verified yet. It calls complete when a unit was passed whole and its checksum was right.
+func (n *Node) readPieces(ctx context.Context, found stored, first, units int, piece func(unit, offset int, data []byte), complete func(unit int)) error {
+	h := found.header
+	total := units * h.UnitBytes
+	buffer := n.pool.Get(min(total, pieceBytes))
+	defer n.pool.Put(buffer)
+	var sum uint32
+	for position := 0; position < total; {
+		data := buffer[:min(total-position, len(buffer))]
+		if err := n.readExactly(ctx, found, data, found.offset(first)+int64(position)); err != nil {
+			return err
+		}
+		for len(data) > 0 {
+			unit, offset := first+position/h.UnitBytes, position%h.UnitBytes
+			part := data[:min(len(data), h.UnitBytes-offset)]
+			if offset == 0 {
+				sum = 0
+			}
+			sum = crc32.Update(sum, castagnoli, part)
+			piece(unit, offset, part)
+			position += len(part)
+			data = data[len(part):]
+			if offset+len(part) == h.UnitBytes {
+				if err := found.compareUnit(unit, sum); err != nil {
+					return err
+				}
+				complete(unit)
+			}
+		}
+	}
+	return nil
+}
+
+// readExactly fills data from a block; a value that ends before is torn.
+func (n *Node) readExactly(ctx context.Context, found stored, data []byte, offset int64) error {
+	address := found.header.Address()
+	length, err := n.store.ReadAt(ctx, address.Key(), data, offset)
+	if err != nil {
+		return fmt.Errorf("reading block %s: %w", address, err)
+	}
+	if length != len(data) {
+		return fmt.Errorf("block %s: %w: it ends at byte %d", address, store.ErrCorrupt, offset+int64(length))
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// Options configure a Node. ID and Store are required; zero fields take the defaults.
+type Options struct {
+	ID     block.NodeID
+	Store  store.Store  // owned by the caller, who closes it after the Node
+	Logger *slog.Logger // default slog.Default
+
+	// MemoryBytes bounds the buffers of reads, writes and inspections together. Default 96 MiB.
+	MemoryBytes int64
+	// RunBytes bounds what all runs together gather, and so the largest run. Default 128 MiB.
+	RunBytes int64
+	// ParkedBytes bounds the messages that wait for a run that is not there yet. Default 32 MiB.
+	ParkedBytes int64
+	// HeaderBytes bounds the cache of block headers. Default 16 MiB.
+	HeaderBytes int64
+
+	// AdmitWait is how long a run waits for room before it is refused with ErrBusy. Runs of one attempt hold room on
+	// several nodes while they wait for each other, so two attempts can block each other: this bound is what frees
+	// them. Default 5 s.
+	AdmitWait time.Duration
+	// DeliverWait is how long a message waits for its run. Default 5 s.
+	DeliverWait time.Duration
+	// RunTime bounds the life of a run. Default 10 min.
+	RunTime time.Duration
+	// Remembered is how many finished runs are remembered, to answer repeated requests. Default 1024.
+	Remembered int
+}
+
+// Node serves one store. Create it with New; it works until Close. Its methods are safe for concurrent use.
+type Node struct {
+	options Options
+	id      block.NodeID
+	store   store.Store
+	log     *slog.Logger
+	start   string
+
+	identity identity
+	headers  headerCache
+	flights  flights
+	runs     runs
+	peers    peers
+	memory   *semaphore.Weighted
+	pool     *kernel.Pool
+	counters counters
+
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// New makes a node. It does not touch the store yet: a node whose store is down starts, and says so when asked.
+func New(options Options) (*Node, error) {
+	if len(options.ID) < 1 || len(options.ID) > 63 || options.Store == nil {
+		return nil, fmt.Errorf("starting node %q: a name of 1 to 63 characters and a store are required", options.ID)
+	}
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	setDefault(&options.MemoryBytes, 96<<20)
+	setDefault(&options.RunBytes, 128<<20)
+	setDefault(&options.ParkedBytes, 32<<20)
+	setDefault(&options.HeaderBytes, 16<<20)
+	setDefault(&options.AdmitWait, 5*time.Second)
+	setDefault(&options.DeliverWait, 5*time.Second)
+	setDefault(&options.RunTime, 10*time.Minute)
+	setDefault(&options.Remembered, 1024)
+	n := &Node{
+		options: options, id: options.ID, store: options.Store, log: options.Logger.With("node", string(options.ID)),
+		start: rand.Text(), memory: semaphore.NewWeighted(options.MemoryBytes), pool: &kernel.Pool{},
+	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.headers.limit = options.HeaderBytes
+	n.runs.init(options)
+	return n, nil
+}
+
+func setDefault[T ~int | ~int64](value *T, absent T) {
+	if *value <= 0 {
+		*value = absent
+	}
+}
+
+// ID returns the node's name.
+func (n *Node) ID() block.NodeID { return n.id }
+
+// Close cancels every run, ends the connections to other agents and waits. Stop serving first. The store stays open.
+func (n *Node) Close() error {
+	n.stop()
+	n.work.Wait()
+	return n.peers.close()
+}
+
+// Handle is the node's wire.Handler.
+func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload []byte) (any, []byte, func(), error) {
+	switch op {
+	case wire.OpHello:
+		return answer(ctx, header, n.hello)
+	case wire.OpAttach:
+		return answer(ctx, header, n.attach)
+	case wire.OpRead:
+		var request wire.ReadRequest
+		if err := wire.Decode(header, &request); err != nil {
+			return nil, nil, nil, err
+		}
+		data, release, err := n.read(ctx, request)
+		return nil, data, release, err
+	case wire.OpWrite:
+		return answer(ctx, header, func(ctx context.Context, request wire.WriteRequest) (any, error) {
+			return n.write(ctx, request, payload)
+		})
+	case wire.OpInspect:
+		return answer(ctx, header, n.inspect)
+	case wire.OpHeader:
+		return answer(ctx, header, n.header)
+	case wire.OpRun:
+		return answer(ctx, header, func(ctx context.Context, request wire.RunRequest) (any, error) {
+			return n.run(ctx, &request, payload)
+		})
+	case wire.OpDeliver:
+		return answer(ctx, header, func(ctx context.Context, request wire.DeliverRequest) (any, error) {
+			return nil, n.deliver(ctx, request, payload)
+		})
+	case wire.OpDelete:
+		return answer(ctx, header, n.delete)
+	case wire.OpList:
+		return answer(ctx, header, n.list)
+	default:
+		return nil, nil, nil, fmt.Errorf("%w: operation %d is not known to this release; run one release on all agents and gateways", wire.ErrUnsupported, op)
+	}
+}
+
+// answer decodes a request and passes it on.
+func answer[Request any](ctx context.Context, header []byte, serve func(context.Context, Request) (any, error)) (any, []byte, func(), error) {
+	var request Request
+	if err := wire.Decode(header, &request); err != nil {
+		return nil, nil, nil, err
+	}
+	reply, err := serve(ctx, request)
+	return reply, nil, nil, err
+}
+
+func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
+	incarnation, err := n.confirm(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := n.store.Info(ctx)
+	if err != nil {
+		return nil, n.judge(ctx, fmt.Errorf("asking the store about itself: %w", err))
+	}
+	cluster, err := n.boundCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return wire.HelloReply{
+		Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
+		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
+	}, nil
+}
+
+// own refuses an address that names another node.
+func (n *Node) own(address block.Address) error {
+	if address.Node != n.id {
+		return fmt.Errorf("%w: block %s was asked of node %s; correct the node list", wire.ErrBadRequest, address, n.id)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+func (n *Node) write(ctx context.Context, request wire.WriteRequest, payload []byte) (any, error) {
+	under, err := n.attached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	header := request.Header
+	if err := n.checkNew(&header); err != nil {
+		return nil, err
+	}
+	if int64(len(payload)) != header.PayloadBytes() {
+		return nil, fmt.Errorf("writing block %s: %w: %d bytes for %d units of %d bytes", header.Address(), wire.ErrBadRequest, len(payload), header.Units, header.UnitBytes)
+	}
+	room, err := headRoom(&header)
+	if err != nil {
+		return nil, err
+	}
+	size := min(int64(room+len(payload)), n.options.MemoryBytes)
+	if err := n.memory.Acquire(ctx, size); err != nil {
+		return nil, fmt.Errorf("writing block %s: waiting for memory: %w", header.Address(), err)
+	}
+	defer n.memory.Release(size)
+	buffer := n.pool.Get(room + len(payload))
+	defer n.pool.Put(buffer)
+	copy(buffer[room:], payload)
+	receipt, err := n.create(ctx, under, header, buffer, room)
+	if err != nil {
+		return nil, err
+	}
+	return *receipt, nil
+}
+
+// checkNew refuses headers that this node must not write.
+func (n *Node) checkNew(header *block.Header) error {
+	if err := n.own(header.Address()); err != nil {
+		return err
+	}
+	if err := header.ValidateShape(); err != nil {
+		return fmt.Errorf("%w: %w", wire.ErrBadRequest, err)
+	}
+	if len(header.Checksums) != 0 || len(header.Fingerprints) != 0 {
+		return fmt.Errorf("writing block %s: %w: checksums and fingerprints are the agent's to fill in", header.Address(), wire.ErrBadRequest)
+	}
+	if header.PayloadBytes() > wire.MaxPayloadBytes {
+		return fmt.Errorf("writing block %s: %w: %d bytes, at most %d are allowed", header.Address(), wire.ErrTooLarge, header.PayloadBytes(), wire.MaxPayloadBytes)
+	}
+	return nil
+}
+
+// headRoom returns how many bytes the encoded header takes at most, whatever the checksums will be.
+func headRoom(header *block.Header) (int, error) {
+	largest := *header
+	largest.Checksums = make([]uint32, header.Units)
+	for i := range largest.Checksums {
+		largest.Checksums[i] = ^uint32(0)
+	}
+	largest.Fingerprints = make([]block.Fingerprint, header.Units)
+	head, err := block.EncodeHeader(&largest)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", wire.ErrBadRequest, err)
+	}
+	return len(head), nil
+}
+
+// create stores the block whose payload is buffer[room:], with the header right before it. A block that is there
+// already with the same content is as good; another content is ErrConflict.
+func (n *Node) create(ctx context.Context, under *serving, header block.Header, buffer []byte, room int) (*block.Receipt, error) {
+	address := header.Address()
+	payload := buffer[room:]
+	header.Checksums = make([]uint32, header.Units)
+	header.Fingerprints = make([]block.Fingerprint, header.Units)
+	for i := range header.Units {
+		unit := payload[i*header.UnitBytes : (i+1)*header.UnitBytes]
+		header.Checksums[i] = block.Checksum(unit)
+		header.Fingerprints[i] = under.printer.Sum(unit)
+	}
+	head, err := block.EncodeHeader(&header)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", wire.ErrBadRequest, err)
+	}
+	value := buffer[room-len(head):]
+	copy(value, head)
+	err = n.guard(ctx, under, func() error {
+		err := n.store.Create(ctx, address.Key(), value)
+		if errors.Is(err, store.ErrExists) {
+			return n.compare(ctx, &header)
+		}
+		if err != nil {
+			return fmt.Errorf("writing block %s: %w", address, err)
+		}
+		n.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: int64(len(payload))})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	receipt := receiptOf(&header, under)
+	header.Manifest = nil
+	n.headers.put(address, stored{&header, len(head)})
+	return receipt, nil
+}
+
+// compare accepts a block that is there already if it holds, whole, what header says.
+func (n *Node) compare(ctx context.Context, header *block.Header) error {
+	address := header.Address()
+	there, err := n.readStored(ctx, address)
+	if err != nil {
+		return err
+	}
+	h := there.header
+	if h.FirstUnit != header.FirstUnit || h.Units != header.Units || h.UnitBytes != header.UnitBytes || h.ContentChecksum() != header.ContentChecksum() {
+		return fmt.Errorf("writing block %s: %w: units %d+%d with checksum %08x are there, units %d+%d with checksum %08x were to be written",
+			address, wire.ErrConflict, h.FirstUnit, h.Units, h.ContentChecksum(), header.FirstUnit, header.Units, header.ContentChecksum())
+	}
+	return n.verifyPayload(ctx, there)
+}
+
+// receiptOf vouches for a block in the contents the node serves under.
+func receiptOf(header *block.Header, under *serving) *block.Receipt {
+	return &block.Receipt{
+		Address: header.Address(), Checksum: header.ContentChecksum(), Fingerprints: header.Fingerprints,
+		Fingerprint: under.printer.JoinUnits(header.Fingerprints, header.UnitBytes),
+		FirstUnit:   header.FirstUnit, Units: header.Units, Incarnation: under.incarnation,
+	}
+}

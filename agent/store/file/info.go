@@ -1,0 +1,41 @@
+package file
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/restripe/restripe/agent/store"
+)
+
+// scarcePercent is the share of free space below which Info warns.
+const scarcePercent = 5
+
+// Info implements store.Store. Capacity and use are those of the whole file system: what other programs use is used,
+// and what is reserved for the superuser is no capacity.
+func (s *Store) Info(ctx context.Context) (store.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Info{}, fmt.Errorf("describing the directory %s: %w", s.path, err)
+	}
+	var status unix.Statfs_t
+	if err := retryInterrupted(func() error { return unix.Fstatfs(int(s.root.Fd()), &status) }); err != nil {
+		return store.Info{}, fmt.Errorf("describing the directory %s: %w", s.path, classify(err))
+	}
+	info := store.Info{Kind: "file", Location: "file:" + s.path, Durable: true}
+	used := int64(status.Blocks-status.Bfree) * status.Bsize
+	available := int64(status.Bavail) * status.Bsize
+	info.CapacityBytes, info.UsedBytes = used+available, used
+	if available*100 < info.CapacityBytes*scarcePercent {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("Only %d of %d bytes are free on the file system of %s; remove other files, enlarge it, or drain the node.",
+			available, info.CapacityBytes, s.path))
+	}
+	if status.Type == unix.TMPFS_MAGIC || status.Type == unix.RAMFS_MAGIC {
+		info.Durable = false
+		info.Warnings = append(info.Warnings, fmt.Sprintf("%s lies in memory (tmpfs) and is empty after a restart of the machine; use a directory on a disk.", s.path))
+	}
+	if status.Flags&unix.ST_RDONLY != 0 {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("The file system of %s is mounted read-only; look for disk errors in the kernel's log and mount it writable.", s.path))
+	}
+	return info, nil
+}

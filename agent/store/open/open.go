@@ -1,0 +1,178 @@
+package open
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/store/file"
+	"github.com/restripe/restripe/agent/store/mem"
+	"github.com/restripe/restripe/agent/store/memcached"
+	"github.com/restripe/restripe/agent/store/redis"
+)
+
+// ErrAddress is wrapped where the address of a store is not one.
+var ErrAddress = errors.New("not the address of a store")
+
+// schemes lists what Open takes, for people.
+const schemes = "file:/directory, memcached://host:port, redis://host:port/database, rediss://host:port/database or mem:"
+
+// Open opens the store at address. The caller closes it. Errors name the address without its secrets and say what to
+// do; they wrap ErrAddress, the sentinels of package store, or those of package file.
+func Open(ctx context.Context, address string) (store.Store, error) {
+	scheme, rest, found := strings.Cut(address, ":")
+	if !found {
+		return nil, fmt.Errorf("%w: %q has no scheme; write %s", ErrAddress, Redact(address), schemes)
+	}
+	switch scheme {
+	case "mem":
+		if rest != "" {
+			return nil, fmt.Errorf("%w: %q; a store in memory takes no more than mem:", ErrAddress, Redact(address))
+		}
+		return mem.New(0), nil
+	case "file":
+		return openFile(ctx, rest)
+	case "memcached":
+		return openMemcached(ctx, address)
+	case "redis", "rediss":
+		return openRedis(ctx, address)
+	}
+	return nil, fmt.Errorf("%w: %q has the unknown scheme %q; write %s", ErrAddress, Redact(address), scheme, schemes)
+}
+
+// Redact returns address without what may be secret: the user's name, the password and the query.
+func Redact(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		scheme, rest = "", address
+	} else {
+		scheme += "://"
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 { // a password may hold a stray slash or sign
+		rest = rest[at+1:]
+	}
+	return scheme + rest
+}
+
+// openFile takes file:path, file:///path and file://localhost/path.
+func openFile(ctx context.Context, path string) (store.Store, error) {
+	if authority, found := strings.CutPrefix(path, "//"); found {
+		host, rest, _ := strings.Cut(authority, "/")
+		if host != "" && host != "localhost" {
+			return nil, fmt.Errorf("%w: %q names the directory of another host, %q; write file:/directory", ErrAddress, "file:"+path, host)
+		}
+		path = "/" + rest
+	}
+	if path == "" || path == "/" {
+		return nil, fmt.Errorf("%w: %q names no directory; write file:/var/lib/restripe", ErrAddress, "file:"+path)
+	}
+	s, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// parse reads an address with a host; errors never show what the parser saw.
+func parse(address, defaultPort string) (*url.URL, error) {
+	location, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q cannot be read; percent-encode special characters of the user's name and password", ErrAddress, Redact(address))
+	}
+	host, port := location.Hostname(), location.Port()
+	if host == "" {
+		return nil, fmt.Errorf("%w: %q names no host; write %s://host:port", ErrAddress, Redact(address), location.Scheme)
+	}
+	if port == "" {
+		port = defaultPort
+	}
+	location.Host = net.JoinHostPort(host, port)
+	return location, nil
+}
+
+func openMemcached(ctx context.Context, address string) (store.Store, error) {
+	location, err := parse(address, "11211")
+	if err != nil {
+		return nil, err
+	}
+	if location.User != nil {
+		return nil, fmt.Errorf("%w: %q has credentials, and SASL is not supported; protect memcached by its network", ErrAddress, Redact(address))
+	}
+	if location.Path != "" && location.Path != "/" || location.RawQuery != "" {
+		return nil, fmt.Errorf("%w: %q has more than a host and a port; write memcached://host:port", ErrAddress, Redact(address))
+	}
+	s, err := memcached.Open(ctx, location.Host, memcached.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%w; see that the server runs and is reachable from here", err)
+	}
+	return s, nil
+}
+
+func openRedis(ctx context.Context, address string) (store.Store, error) {
+	location, err := parse(address, "6379")
+	if err != nil {
+		return nil, err
+	}
+	options := redis.Options{Address: location.Host}
+	if location.User != nil {
+		options.Username = location.User.Username()
+		options.Password, _ = location.User.Password()
+	}
+	if database := strings.Trim(location.Path, "/"); database != "" {
+		if options.Database, err = strconv.Atoi(database); err != nil || options.Database < 0 {
+			return nil, fmt.Errorf("%w: %q: %q is not the number of a database; write for example redis://host:6379/0", ErrAddress, Redact(address), database)
+		}
+	}
+	if options.TLS, err = readTLS(location); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", Redact(address), err)
+	}
+	s, err := redis.Open(ctx, options)
+	switch {
+	case errors.Is(err, store.ErrAuth):
+		return nil, fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+	case err != nil:
+		return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and does or does not speak TLS as the address says", err)
+	}
+	return s, nil
+}
+
+// readTLS returns the TLS settings of an address, nil for none.
+func readTLS(location *url.URL) (*tls.Config, error) {
+	query := location.Query()
+	for name := range query {
+		if location.Scheme != "rediss" || name != "ca" && name != "cert" && name != "key" {
+			return nil, fmt.Errorf("%w: unknown parameter %q; rediss: takes ca, cert and key", ErrAddress, name)
+		}
+	}
+	if location.Scheme != "rediss" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: location.Hostname()}
+	if name := query.Get("ca"); name != "" {
+		authorities, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate authorities: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(authorities) {
+			return nil, fmt.Errorf("%s holds no certificate; give a PEM file as ca", name)
+		}
+	}
+	if query.Get("cert") != "" || query.Get("key") != "" {
+		certificate, err := tls.LoadX509KeyPair(query.Get("cert"), query.Get("key"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the client's certificate: %w; give PEM files as cert and key, both", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}

@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/restripe/restripe/agent/store"
+)
+
+// Options say which server and database to use, and how.
+type Options struct {
+	Address  string // host:port
+	Username string
+	Password string
+	Database int
+	TLS      *tls.Config   // nil: no TLS
+	Timeout  time.Duration // how long a connection may take to be made or to move on before the server counts as down; default 10 s
+}
+
+const (
+	defaultTimeout = 10 * time.Second
+
+	// valueLimit is the longest string of Redis (proto-max-bulk-len).
+	valueLimit = 512 << 20
+
+	keyPrefix = "restripe.value/"
+)
+
+// Store is a store.Store and store.Lister on one Redis database. Use Open.
+type Store struct {
+	client   rueidis.Client
+	location string
+}
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Lister = (*Store)(nil)
+)
+
+// Open connects to a server, which must answer: errors wrap store.ErrDown if it does not, store.ErrAuth if it refuses
+// the credentials.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	scheme := "redis"
+	if options.TLS != nil {
+		scheme = "rediss"
+	}
+	location := fmt.Sprintf("%s://%s/%d", scheme, options.Address, options.Database)
+	if options.Timeout <= 0 {
+		options.Timeout = defaultTimeout
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", location, err)
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:       []string{options.Address},
+		Username:          options.Username,
+		Password:          options.Password,
+		SelectDB:          options.Database,
+		TLSConfig:         options.TLS,
+		Dialer:            net.Dialer{Timeout: options.Timeout},
+		ConnWriteTimeout:  options.Timeout,
+		ForceSingleClient: true,
+		DisableCache:      true,
+		DisableRetry:      true, // whoever calls decides; a read that repeats itself for ever would hide a server that is down
+		ClientSetInfo:     rueidis.DisableClientSetInfo,
+		ClientName:        "restripe",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
+	}
+	s := &Store{client: client, location: location}
+	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
+	}
+	return s, nil
+}
+
+// Close ends the connections. The values stay.
+func (s *Store) Close() error {
+	s.client.Close()
+	return nil
+}

@@ -1,0 +1,93 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/restripe/restripe/agent/store"
+)
+
+// Create implements store.Store.
+func (s *Store) Create(ctx context.Context, key string, value []byte) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("creating %q in %s: %w", key, s.location, err)
+	}
+	if len(value) > valueLimit {
+		return fmt.Errorf("creating %q in %s: %d bytes, limit %d: %w", key, s.location, len(value), valueLimit, store.ErrTooLarge)
+	}
+	// The copy is what makes "value is not retained" true: the client may still be sending after ctx has ended.
+	set := s.client.B().Set().Key(keyPrefix + key).Value(string(value)).Nx().Build()
+	err := s.client.Do(ctx, set).Error()
+	if rueidis.IsRedisNil(err) {
+		err = store.ErrExists
+	} else {
+		err = classify(ctx, err)
+	}
+	if err != nil {
+		return fmt.Errorf("creating %q in %s: %w", key, s.location, err)
+	}
+	return nil
+}
+
+// sizeScript tells an absent key from an empty value in one step: -1 for the former, else the length.
+var sizeScript = rueidis.NewLuaScript(`if redis.call('EXISTS', KEYS[1]) == 0 then return -1 end return redis.call('STRLEN', KEYS[1])`)
+
+// ReadAt implements store.Store.
+func (s *Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
+	if err := store.CheckRead(key, offset); err != nil {
+		return 0, err
+	}
+	count, err := s.readAt(ctx, keyPrefix+key, p, offset)
+	if err != nil {
+		return 0, fmt.Errorf("reading %q in %s: %w", key, s.location, err)
+	}
+	return count, nil
+}
+
+func (s *Store) readAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if len(p) > 0 && offset < valueLimit {
+			get := s.client.B().Getrange().Key(key).Start(offset).End(offset + int64(len(p)) - 1).Build()
+			content, err := s.client.Do(ctx, get).ToString()
+			if err != nil {
+				return 0, classify(ctx, err)
+			}
+			if len(content) > 0 { // less than asked for is the end: values do not change
+				return copy(p, content), nil
+			}
+		}
+		size, err := sizeScript.Exec(ctx, s.client, []string{key}, nil).AsInt64()
+		switch {
+		case err != nil:
+			return 0, classify(ctx, err)
+		case size < 0:
+			return 0, store.ErrNotFound
+		case size <= offset || len(p) == 0:
+			return 0, nil
+		}
+		// The value was created between the two commands.
+	}
+}
+
+// Delete implements store.Store. The server frees the memory in the background.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("deleting %q in %s: %w", key, s.location, err)
+	}
+	err := s.client.Do(ctx, s.client.B().Unlink().Key(keyPrefix+key).Build()).Error()
+	if err != nil {
+		return fmt.Errorf("deleting %q in %s: %w", key, s.location, classify(ctx, err))
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package stripe
+
+// treeBudget bounds the search for the best tree of parents: all trees are tried when their number times cells (in
+// atoms) times levels stays below it, else the chain and the divisibility trees only. Part of LayoutVersion.
+const treeBudget = 1_500_000
+
+// ladderCuts returns a cut for every width (ascending, none of them 1) of a group of rows x columns, in cells.
+//
+// Any tree that gives every width a wider parent makes the steps between widths and their parents optimal at once
+// (refine); the search tries trees, both orders of looking at the other partitions, and row-major order, and keeps the
+// lowest score. It works on atoms: with g the common divisor of all widths and the columns, g neighbouring columns act
+// as one.
+func ladderCuts(widths []int, columns, rows int, mode Mode) []*cut {
+	atom := columns
+	for _, k := range widths {
+		atom = gcd(atom, k)
+	}
+	search := &chainSearch{atom: atom, columns: columns / atom, mode: mode, real: len(widths)}
+	for _, k := range widths {
+		search.widths = append(search.widths, k/atom)
+	}
+	if top := len(widths) - 1; search.widths[top] != search.columns {
+		search.widths = append(search.widths, search.columns)
+	}
+	search.cells = rows * search.columns
+	search.run()
+	cuts := make([]*cut, len(widths))
+	for level := range cuts {
+		cuts[level] = search.best[level].expand(atom, search.columns)
+	}
+	return cuts
+}
+
+// expand replaces every cell by atom cells in neighbouring columns.
+func (c *cut) expand(atom, columns int) *cut {
+	if atom == 1 {
+		return c
+	}
+	stripes := make([][]int32, len(c.stripes))
+	for index, stripe := range c.stripes {
+		wide := make([]int32, 0, len(stripe)*atom)
+		for _, cell := range stripe {
+			for i := range int32(atom) {
+				wide = append(wide, cell*int32(atom)+i)
+			}
+		}
+		stripes[index] = wide
+	}
+	return newCut(c.k*atom, len(c.of)*atom, stripes)
+}
+
+// chainSearch looks for the best partitions of every level; the last level is the rows of the group.
+type chainSearch struct {
+	atom    int // cells per atom
+	columns int // in atoms
+	cells   int // in atoms
+	widths  []int
+	real    int // levels that belong to the ladder: all, or all but the last
+	mode    Mode
+
+	best      []*cut
+	bestScore score
+}
+
+func (s *chainSearch) run() {
+	levels := len(s.widths)
+	top := levels - 1
+	trial := make([]*cut, levels)
+	for level, k := range s.widths {
+		trial[level] = runs(s.cells, k)
+	}
+	total := score{}
+	for level := top - 1; level >= 0; level-- {
+		total = total.plus(s.levelScore(trial, level))
+	}
+	s.keep(trial, total)
+
+	chain := make([][]int, top)
+	smallest := make([][]int, top)
+	largest := make([][]int, top)
+	every := make([][]int, top)
+	trees := 1
+	for level := range top {
+		chain[level] = []int{level + 1}
+		smallest[level], largest[level] = chain[level], chain[level]
+		for parent := top; parent > level; parent-- {
+			if s.widths[parent]%s.widths[level] == 0 {
+				smallest[level] = []int{parent}
+			}
+		}
+		for parent := level + 1; parent <= top; parent++ {
+			every[level] = append(every[level], parent)
+			if s.widths[parent]%s.widths[level] == 0 {
+				largest[level] = []int{parent}
+			}
+		}
+		trees *= top - level
+	}
+	starts := [][][]int{chain, smallest, largest}
+	if trees*s.cells*levels <= treeBudget {
+		starts = [][][]int{every}
+	}
+	for _, parents := range starts {
+		for _, finestFirst := range []bool{false, true} {
+			fresh := make([]*cut, levels)
+			fresh[top] = trial[top]
+			s.explore(fresh, top-1, parents, finestFirst, score{})
+		}
+	}
+}
+
+// explore builds the levels from level down with every allowed choice of parents.
+func (s *chainSearch) explore(built []*cut, level int, parents [][]int, finestFirst bool, sofar score) {
+	if level < 0 {
+		s.keep(built, sofar)
+		return
+	}
+	var coarse []*cut
+	for i := level + 1; i < len(built); i++ {
+		if finestFirst {
+			coarse = append(coarse, built[i])
+		} else {
+			coarse = append(coarse, built[len(built)-i+level])
+		}
+	}
+	for _, parent := range parents[level] {
+		built[level] = refine(built[parent], s.widths[level], s.columns, coarse)
+		s.explore(built, level-1, parents, finestFirst, sofar.plus(s.levelScore(built, level)))
+	}
+}
+
+func (s *chainSearch) keep(cuts []*cut, total score) {
+	if s.best == nil || total.less(s.bestScore) {
+		s.best, s.bestScore = append([]*cut(nil), cuts...), total
+	}
+}
+
+// score compares layouts: the strict cost of the pairs the mode insists on first, then the weighted cost of all pairs.
+type score struct {
+	strict, weighted int
+}
+
+func (s score) plus(other score) score {
+	return score{s.strict + other.strict, s.weighted + other.weighted}
+}
+
+func (s score) less(other score) bool {
+	return s.strict < other.strict || s.strict == other.strict && s.weighted < other.weighted
+}
+
+// levelScore scores the pairs of a level with the wider levels of the ladder, both directions.
+func (s *chainSearch) levelScore(cuts []*cut, level int) score {
+	total := score{}
+	for wider := level + 1; wider < s.real; wider++ {
+		adjacent := wider == level+1
+		weight, insisted := 1, false
+		switch s.mode {
+		case ModeFree:
+			insisted = s.widths[wider]%s.widths[level] == 0
+			if adjacent {
+				weight = 4
+			}
+		case ModeAdj:
+			insisted = adjacent
+		}
+		for _, pair := range [][2]*cut{{cuts[level], cuts[wider]}, {cuts[wider], cuts[level]}} {
+			pairScore := s.pairScore(pair[0], pair[1])
+			total.weighted += weight * pairScore.weighted
+			if insisted {
+				total.strict += pairScore.strict
+			}
+		}
+	}
+	return total
+}
+
+// pairScore scores the step from one partition to another. Its strict part is least exactly where reads and network
+// are least for every m; its weighted part is reads and network at m = 2 and m = 3.
+func (s *chainSearch) pairScore(from, to *cut) score {
+	total := score{}
+	counts := make([]int, len(to.stripes))
+	for _, stripe := range from.stripes {
+		overlap, segments := 0, 0
+		for _, cell := range stripe {
+			if counts[to.of[cell]]++; counts[to.of[cell]] == 1 {
+				segments++
+			}
+		}
+		for _, cell := range stripe {
+			overlap = max(overlap, counts[to.of[cell]])
+			counts[to.of[cell]] = 0
+		}
+		loose := from.k - overlap
+		total.strict += from.k*from.k - overlap*(overlap-1)/2 + loose + segments
+		for _, parities := range []int{2, 3} {
+			total.weighted += min(from.k*s.atom, parities+loose*s.atom) + loose*s.atom + (parities-1)*(segments-1)
+		}
+	}
+	return total
+}

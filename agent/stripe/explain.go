@@ -1,0 +1,120 @@
+package stripe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Explain says in sentences what a plan does to one group, for users: what crosses the network and why, what is read and
+// written, and what is left alone.
+func Explain(plan *Plan) string {
+	var sentences []string
+	switch plan.Planner {
+	case plannerUpdate:
+		sentences = explainUpdate(plan)
+	case plannerRepair:
+		sentences = explainRepair(plan)
+	case PlannerRestripe:
+		sentences = explainRestripe(plan)
+	default:
+		sentences = explainProxy(plan)
+	}
+	return strings.Join(sentences, " ")
+}
+
+func explainRestripe(plan *Plan) []string {
+	from, to, cost := plan.From, plan.To, plan.Cost
+	if cost == (Cost{}) {
+		if from.M > to.M {
+			return []string{fmt.Sprintf("0 blocks cross the network and none is read: the stripes stay as they are and %s deleted.",
+				counted(from.M-to.M, "parity row is", "parity rows are"))}
+		}
+		return []string{"There is nothing to do: the group is as wanted already."}
+	}
+	var sentences []string
+	switch crossing := crossings(cost.BlocksSent); {
+	case cost.BlocksSent == 0 && to.M == 0:
+		sentences = append(sentences, crossing+": the data stays where it is and keeps no parity.")
+	case cost.BlocksSent == 0 && to.M == 1:
+		sentences = append(sentences, fmt.Sprintf("%s: the parity node adds the %s it already holds.", crossing, held(plan)))
+	case cost.BlocksSent == 0:
+		sentences = append(sentences, fmt.Sprintf("%s: each parity node adds the %s it already holds.", crossing, held(plan)))
+	case to.M > from.M:
+		sentences = append(sentences, fmt.Sprintf("%s: %s needed, and whoever gathers a stripe computes them for all.",
+			crossing, counted(to.M-from.M, "new parity row is", "new parity rows are")))
+	default:
+		sentences = append(sentences, fmt.Sprintf("%s: each parity node keeps what it holds and is sent only the sums of cells that change stripes.", crossing))
+	}
+	sentences = append(sentences, readsAndWrites(cost))
+	if cost.BlocksSent > 0 {
+		sentences = append(sentences, busiest(cost))
+	}
+	if from.K != to.K && from.M > to.M {
+		sentences = append(sentences, counted(from.M-to.M, "old parity row is", "old parity rows are")+" deleted.")
+	}
+	return append(sentences, "No data block moves.")
+}
+
+// held names what a parity node adds up per new stripe in a merge.
+func held(plan *Plan) string {
+	count := plan.To.K / plan.From.K
+	if plan.From.Replication() {
+		return fmt.Sprintf("%d copies", count)
+	}
+	return fmt.Sprintf("%d parity blocks", count)
+}
+
+func explainProxy(plan *Plan) []string {
+	cost := plan.Cost
+	if cost == (Cost{}) {
+		return []string{"There is nothing to compute: no parity is added and the stripes stay as they are."}
+	}
+	sentences := []string{fmt.Sprintf("%s, all of them through one proxy, which receives %s and sends %s.",
+		crossings(cost.BlocksSent), blocks(cost.MaxNodeBlocksReceived), blocks(cost.BlocksSent-cost.MaxNodeBlocksReceived))}
+	sentences = append(sentences, readsAndWrites(cost))
+	if cost.DataBlocksMoved > 0 {
+		return append(sentences, fmt.Sprintf("%s to new nodes.", counted(cost.DataBlocksMoved, "data block moves", "data blocks move")))
+	}
+	return append(sentences, "No data block moves.")
+}
+
+func explainUpdate(plan *Plan) []string {
+	cost := plan.Cost
+	return []string{
+		fmt.Sprintf("%s: each of %s sends its difference once to %s.", crossings(cost.BlocksSent),
+			counted(cost.DataBlocksMoved, "changed cell", "changed cells"), counted(plan.To.M, "parity node", "parity nodes")),
+		readsAndWrites(cost),
+	}
+}
+
+func explainRepair(plan *Plan) []string {
+	return []string{
+		fmt.Sprintf("%s: %s of every stripe send their part to the node that rebuilds.", crossings(plan.Cost.BlocksSent),
+			counted(plan.From.K, "survivor", "survivors")),
+		readsAndWrites(plan.Cost), busiest(plan.Cost),
+	}
+}
+
+func readsAndWrites(cost Cost) string {
+	return fmt.Sprintf("%s read where they are stored and %s written.", were(cost.BlocksRead), were(cost.BlocksWritten))
+}
+
+func busiest(cost Cost) string {
+	return fmt.Sprintf("The busiest node sends %s and the busiest receives %s.",
+		blocks(cost.MaxNodeBlocksSent), blocks(cost.MaxNodeBlocksReceived))
+}
+
+func were(count int) string { return counted(count, "block is", "blocks are") }
+
+func blocks(count int) string { return counted(count, "block", "blocks") }
+
+func crossings(count int) string {
+	return counted(count, "block crosses the network", "blocks cross the network")
+}
+
+func counted(count int, one, many string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", count, many)
+}

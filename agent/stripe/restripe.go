@@ -1,0 +1,197 @@
+package stripe
+
+// restripe plans with the parities where they are. The node of parity row p holds the old parities of the row; for every
+// old stripe it keeps the parity in the main new stripe and needs, from outside, only the loose cells: it adds their
+// products to the new stripe they join and to the one they leave. How cells reach the parity nodes is a set of tasks,
+// each carried out in one of several ways (deliver.go).
+//
+// An old stripe may also be recomputed: its old parity is left alone and all its cells are fetched. That reads less
+// where the overlap is smaller than the number of parities, and where parities are added every cell is needed anyway.
+func (t *transition) restripe(b *planBuilder, objective Objective) {
+	var best *deliveries
+	for _, tasks := range t.taskSets(objective) {
+		d := newDeliveries(t, tasks)
+		d.choose(objective)
+		if best == nil || d.better(best, objective) {
+			best = d
+		}
+	}
+	t.emit(b, best)
+}
+
+// keptRows returns how many old parity rows go on living.
+func (t *transition) keptRows() int { return min(t.from.M, t.to.M) }
+
+// noStripe as a target or main stripe means none.
+const noStripe = -1
+
+// demand asks for sum over cells of U[row][column]*D, for every row of first..end-1, to be added to new stripes.
+type demand struct {
+	first, end int // parity rows
+	cells      []int32
+	joined     int // new stripe
+	left       int // the other new stripe, or noStripe
+}
+
+// task is a set of cells that one position can gather to meet all demands.
+type task struct {
+	cells   []int32
+	demands []demand
+	whole   []int // old stripes that lie within cells
+	main    []int // main stripes of the old stripes whose parity is kept, noStripe where it is not
+}
+
+// taskSet is one way to divide the work; mains says which old parities it keeps.
+type taskSet struct {
+	tasks []task
+	main  []int
+}
+
+// taskSets returns the ways worth comparing for an objective.
+func (t *transition) taskSets(objective Objective) []taskSet {
+	added := t.to.M > t.from.M
+	if !added {
+		main := make([]int, len(t.main))
+		for i := range main {
+			main[i] = t.main[i]
+			if objective == LeastReads && t.overlap[i] < t.keptRows() {
+				main[i] = noStripe
+			}
+		}
+		return []taskSet{t.mend(main)}
+	}
+	afresh := t.rebuild(false)
+	if objective == LeastReads || t.keptRows() == 0 {
+		return []taskSet{afresh}
+	}
+	kept := t.rebuild(true)
+	if t.from.K == t.to.K {
+		return []taskSet{kept}
+	}
+	return []taskSet{kept, afresh}
+}
+
+// mend makes one task for every pair of new stripes that exchange loose cells: what moves between them enters both as
+// one sum. Recomputed old stripes only join, with one task per new stripe.
+func (t *transition) mend(main []int) taskSet {
+	type pair struct{ low, high int }
+	index := make(map[pair]int)
+	set := taskSet{main: main}
+	for i, cells := range t.a.Stripes {
+		for _, cell := range cells {
+			joined := int(t.b.StripeOf[cell])
+			if joined == main[i] {
+				continue
+			}
+			key := pair{min(joined, main[i]), max(joined, main[i])}
+			at, found := index[key]
+			if !found {
+				at = len(set.tasks)
+				index[key] = at
+				set.tasks = append(set.tasks, task{
+					demands: []demand{{end: t.keptRows(), joined: joined, left: main[i]}},
+				})
+			}
+			set.tasks[at].cells = append(set.tasks[at].cells, cell)
+		}
+	}
+	for at := range set.tasks {
+		set.tasks[at].demands[0].cells = set.tasks[at].cells
+	}
+	t.findWhole(&set)
+	return set
+}
+
+// rebuild makes one task per new stripe, for parities that are added: whoever has all its cells computes the new rows
+// and, if old parities are kept, also the sums of loose cells for the old rows; if not, all rows are computed afresh.
+func (t *transition) rebuild(keep bool) taskSet {
+	set := taskSet{main: make([]int, len(t.main))}
+	for i := range set.main {
+		set.main[i] = noStripe
+		if keep {
+			set.main[i] = t.main[i]
+		}
+	}
+	for j, cells := range t.b.Stripes {
+		work := task{cells: cells}
+		first := 0
+		if keep || t.from.K == t.to.K {
+			first = t.from.M
+		}
+		work.demands = append(work.demands, demand{first: first, end: t.to.M, cells: cells, joined: j, left: noStripe})
+		if keep {
+			at := make(map[int]int)
+			for _, cell := range cells {
+				left := set.main[t.a.StripeOf[cell]]
+				if left == j {
+					continue
+				}
+				if _, found := at[left]; !found {
+					at[left] = len(work.demands)
+					work.demands = append(work.demands, demand{end: t.from.M, joined: j, left: left})
+				}
+				work.demands[at[left]].cells = append(work.demands[at[left]].cells, cell)
+			}
+		}
+		set.tasks = append(set.tasks, work)
+	}
+	t.findWhole(&set)
+	return set
+}
+
+// findWhole notes the old stripes that lie within each task's cells: an old parity node can do without one of their
+// cells, which its own parity gives.
+func (t *transition) findWhole(set *taskSet) {
+	counts := make([]int, len(t.a.Stripes))
+	for at := range set.tasks {
+		work := &set.tasks[at]
+		for _, cell := range work.cells {
+			i := t.a.StripeOf[cell]
+			if counts[i]++; counts[i] == t.from.K {
+				work.whole = append(work.whole, int(i))
+			}
+		}
+		for _, cell := range work.cells {
+			counts[t.a.StripeOf[cell]] = 0
+		}
+	}
+}
+
+// emit turns the chosen deliveries into programs.
+func (t *transition) emit(b *planBuilder, d *deliveries) {
+	w := t.layout.Columns
+	if t.from.K != t.to.K {
+		for row := range t.keptRows() {
+			for i, j := range d.set.main {
+				if j != noStripe {
+					b.stage(Position(w+row), w+row, j, b.parity(row, i))
+				}
+			}
+		}
+	}
+	for at, work := range d.set.tasks {
+		gathered := d.gather(b, work, d.chosen[at])
+		for _, want := range work.demands {
+			for row := want.first; row < want.end; row++ {
+				home := Position(w + row)
+				var sum expression
+				if d.chosen[at] == direct {
+					for _, cell := range want.cells {
+						sum = sum.plus(Coefficient(row, t.column(cell)), b.send(Position(t.column(cell)), home, b.cell(cell)))
+					}
+				} else {
+					for _, cell := range want.cells {
+						sum = sum.plus(Coefficient(row, t.column(cell)), gathered[cell])
+					}
+					if d.chosen[at] != home {
+						sum = b.send(d.chosen[at], home, expression(sum.reduced()))
+					}
+				}
+				b.stage(home, w+row, want.joined, sum)
+				if want.left != noStripe {
+					b.stage(home, w+row, want.left, sum)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/restripe/restripe/agent/kernel"
+)
+
+var (
+	encoding = must(cbor.CoreDetEncOptions().EncMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		MaxArrayElements: 1 << 20,
+		MaxMapPairs:      4096,
+		MaxNestedLevels:  16,
+	}.DecMode())
+)
+
+// must is for modes made of constants: an error is a mistake of the program.
+func must[Mode any](mode Mode, err error) Mode {
+	if err != nil {
+		panic(fmt.Sprintf("wire: %v", err))
+	}
+	return mode
+}
+
+// Decode reads the header of a frame into value, within the limits of the protocol. What it cannot read is
+// ErrBadRequest. Unknown fields are skipped, so that a newer peer may add some.
+func Decode(header []byte, value any) error {
+	if err := decoding.Unmarshal(header, value); err != nil {
+		return fmt.Errorf("%w: reading the header: %w", ErrBadRequest, err)
+	}
+	return nil
+}
+
+func encode(value any) ([]byte, error) {
+	if value == nil {
+		return nil, nil
+	}
+	header, err := encoding.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", value, err)
+	}
+	return header, nil
+}
+
+// buffers holds the payloads of all clients and servers of the process.
+var buffers kernel.Pool
+
+// Recycle gives a payload that Client.Call returned back for reuse. Nobody has to; the caller must not touch it again.
+func Recycle(payload []byte) { buffers.Put(payload) }

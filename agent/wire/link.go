@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	readBufferBytes = 64 << 10
+	// bodyTime bounds how long a peer may take over the rest of a frame it has begun, in either direction.
+	bodyTime = 60 * time.Second
+	// cancelledWriteTime bounds how long a frame goes on being written after its caller has given up: finishing it
+	// spares the other calls on the connection.
+	cancelledWriteTime = time.Second
+)
+
+// link is one connection as both sides see it: frames out, one at a time; frames in, read by one goroutine.
+type link struct {
+	conn    net.Conn
+	reader  *bufio.Reader
+	writing chan struct{} // holds one token while nobody writes
+	sent    *atomic.Int64
+}
+
+// countingReader counts what comes in as it comes in, so that a long body shows life before it is complete.
+type countingReader struct {
+	conn     net.Conn
+	received *atomic.Int64
+}
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.conn.Read(p)
+	r.received.Add(int64(n))
+	return n, err
+}
+
+func newLink(conn net.Conn, sent, received *atomic.Int64) *link {
+	l := &link{
+		conn: conn, reader: bufio.NewReaderSize(countingReader{conn, received}, readBufferBytes),
+		writing: make(chan struct{}, 1), sent: sent,
+	}
+	l.writing <- struct{}{}
+	return l
+}
+
+// write sends a frame. An error while it was under way leaves the connection broken, and closed; notSent says that
+// ctx ended before the first byte, which leaves it good.
+func (l *link) write(ctx context.Context, p prefix, header, payload []byte) (notSent bool, err error) {
+	select {
+	case <-l.writing:
+	case <-ctx.Done():
+		return true, ctx.Err()
+	}
+	defer func() { l.writing <- struct{}{} }()
+	if err := l.conn.SetWriteDeadline(time.Now().Add(bodyTime)); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		// A failure here means that the connection is closed, and then the write below fails too.
+		_ = l.conn.SetWriteDeadline(time.Now().Add(cancelledWriteTime))
+	})
+	defer stop()
+	head := p.encode()
+	parts := net.Buffers{head[:]}
+	if len(header) > 0 {
+		parts = append(parts, header)
+	}
+	if len(payload) > 0 {
+		parts = append(parts, payload)
+	}
+	n, err := parts.WriteTo(l.conn)
+	l.sent.Add(n)
+	if err != nil {
+		return false, fmt.Errorf("%w: sending: %w", ErrUnreachable, joinClose(err, l.conn))
+	}
+	return false, nil
+}
+
+// readPrefix waits for the next frame, however long that takes.
+func (l *link) readPrefix() (prefix, error) {
+	if err := l.conn.SetReadDeadline(time.Time{}); err != nil {
+		return prefix{}, err
+	}
+	var b [prefixBytes]byte
+	if _, err := io.ReadFull(l.reader, b[:]); err != nil {
+		return prefix{}, err
+	}
+	return decodePrefix(&b)
+}
+
+// readBody reads header and payload into buffers of the right lengths and checks them.
+func (l *link) readBody(p prefix, header, payload []byte) error {
+	if err := l.conn.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(l.reader, header); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(l.reader, payload); err != nil {
+		return err
+	}
+	return p.checkBody(header, payload)
+}
+
+// skipBody reads a body that nobody wants.
+func (l *link) skipBody(p prefix) error {
+	if err := l.conn.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
+		return err
+	}
+	_, err := io.CopyN(io.Discard, l.reader, int64(p.header)+int64(p.payload))
+	return err
+}

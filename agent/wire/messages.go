@@ -1,0 +1,197 @@
+package wire
+
+import (
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Op names an operation of the protocol.
+type Op uint8
+
+// The operations. Each has a request struct of its name, and a reply struct where it answers more than a payload.
+const (
+	OpHello   Op = 1 + iota // HelloRequest -> HelloReply
+	OpAttach                // AttachRequest -> nothing
+	OpWrite                 // WriteRequest, payload -> block.Receipt
+	OpRead                  // ReadRequest -> payload
+	OpInspect               // InspectRequest -> InspectReply
+	OpRun                   // RunRequest, payload -> RunReply
+	OpDeliver               // DeliverRequest, payload -> nothing
+	OpDelete                // DeleteRequest -> nothing
+	OpList                  // ListRequest -> ListReply
+	OpHeader                // HeaderRequest -> HeaderReply
+)
+
+var opNames = [...]string{"", "Hello", "Attach", "Write", "Read", "Inspect", "Run", "Deliver", "Delete", "List", "Header"}
+
+// String returns the name of the operation.
+func (op Op) String() string {
+	if op == 0 || int(op) >= len(opNames) {
+		return "unknown operation"
+	}
+	return opNames[op]
+}
+
+// Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block.
+type Counters struct {
+	BlocksRead    int64 `cbor:"1,keyasint" json:"blocksRead"`
+	BlocksSent    int64 `cbor:"2,keyasint" json:"blocksSent"`
+	BlocksWritten int64 `cbor:"3,keyasint" json:"blocksWritten"`
+	BytesRead     int64 `cbor:"4,keyasint" json:"bytesRead"`    // payload bytes read from the store
+	BytesSent     int64 `cbor:"5,keyasint" json:"bytesSent"`    // payload bytes sent to other agents
+	BytesWritten  int64 `cbor:"6,keyasint" json:"bytesWritten"` // payload bytes stored
+}
+
+// Add adds other to c.
+func (c *Counters) Add(other Counters) {
+	c.BlocksRead += other.BlocksRead
+	c.BlocksSent += other.BlocksSent
+	c.BlocksWritten += other.BlocksWritten
+	c.BytesRead += other.BytesRead
+	c.BytesSent += other.BytesSent
+	c.BytesWritten += other.BytesWritten
+}
+
+// HelloRequest asks an agent who it is. It is answered whether or not the agent serves; ErrDown means that its store does
+// not answer, so that nobody can say what it holds.
+type HelloRequest struct{}
+
+// HelloReply says who the agent is and what its store holds.
+type HelloReply struct {
+	Node        block.NodeID      `cbor:"1,keyasint"`
+	Incarnation block.Incarnation `cbor:"2,keyasint"`
+	Start       string            `cbor:"3,keyasint"` // random, of this start of the agent: runs of an earlier start are void
+	Cluster     string            `cbor:"4,keyasint"` // the cluster the store belongs to; empty: none yet
+	Store       store.Info        `cbor:"5,keyasint"`
+	Registered  bool              `cbor:"6,keyasint"` // Attach confirmed the present incarnation: the agent serves
+	Counters    Counters          `cbor:"7,keyasint"`
+}
+
+// AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if
+// the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster.
+type AttachRequest struct {
+	Cluster        string            `cbor:"1,keyasint"`
+	Incarnation    block.Incarnation `cbor:"2,keyasint"`
+	FingerprintKey [16]byte          `cbor:"3,keyasint"`
+}
+
+// WriteRequest stores one block. The payload is Header.Units units of Header.UnitBytes bytes; the agent fills in
+// Checksums and Fingerprints, which must be empty. A block with equal content that is there already is answered with
+// its receipt; another content is ErrConflict.
+type WriteRequest struct {
+	Header block.Header `cbor:"1,keyasint"`
+}
+
+// Range is a run of bytes within one unit.
+type Range struct {
+	Unit   int `cbor:"1,keyasint"` // as in the block's header: FirstUnit .. FirstUnit+Units-1
+	Offset int `cbor:"2,keyasint"` // bytes into the unit
+	Length int `cbor:"3,keyasint"`
+}
+
+// ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, each from a unit whose
+// checksum was verified.
+type ReadRequest struct {
+	Address block.Address `cbor:"1,keyasint"`
+	Ranges  []Range       `cbor:"2,keyasint"`
+}
+
+// InspectRequest asks whether blocks are present and whole: header readable and length right; with Deep also every
+// unit's checksum.
+type InspectRequest struct {
+	Addresses []block.Address `cbor:"1,keyasint"`
+	Deep      bool            `cbor:"2,keyasint"`
+}
+
+// InspectReply has a receipt for every block that is whole, and the others, each group in the order asked.
+type InspectReply struct {
+	Receipts []block.Receipt `cbor:"1,keyasint"`
+	Missing  []block.Address `cbor:"2,keyasint"`
+}
+
+// Source says where a run finds units First..First+Units-1 of a slot at its own node: in the block at Address, whose
+// first unit is Base.
+type Source struct {
+	Slot    int           `cbor:"1,keyasint"`
+	First   int           `cbor:"2,keyasint"`
+	Units   int           `cbor:"3,keyasint"`
+	Address block.Address `cbor:"4,keyasint"`
+	Base    int           `cbor:"5,keyasint"`
+}
+
+// Patch announces Length bytes of the run's payload as the new bytes of a cell from Offset on. Patches of one cell do
+// not overlap.
+type Patch struct {
+	Slot   int `cbor:"1,keyasint"`
+	Unit   int `cbor:"2,keyasint"`
+	Offset int `cbor:"3,keyasint"`
+	Length int `cbor:"4,keyasint"`
+}
+
+// RunRequest gives one position its part of a plan. The payload is the bytes of Patches, in order.
+//
+// A run with the stamp, group and position of one the agent runs or still remembers is answered with that one's result.
+type RunRequest struct {
+	Stamp    block.Stamp                `cbor:"1,keyasint"`
+	Group    block.GroupID              `cbor:"2,keyasint"`
+	Program  stripe.Program             `cbor:"3,keyasint"`
+	Blocks   []Source                   `cbor:"4,keyasint"`
+	Peers    map[stripe.Position]string `cbor:"5,keyasint"` // address of the agent at each position this one sends to
+	Messages []stripe.Message           `cbor:"6,keyasint"` // Plan.Messages
+	Stage    []block.Header             `cbor:"7,keyasint"` // one for each staged slot; FirstUnit and Units say which units
+	Patches  []Patch                    `cbor:"8,keyasint"`
+	// UnitBytes is the cell size. Zero means that of Stage[0]; a run that stages nothing must say it.
+	UnitBytes int `cbor:"9,keyasint,omitempty"`
+}
+
+// RunReply says what a run stored and what it cost.
+type RunReply struct {
+	Receipts []block.Receipt `cbor:"1,keyasint"` // in the order of RunRequest.Stage
+	Counters Counters        `cbor:"2,keyasint"`
+}
+
+// DeliverRequest brings one message of a plan, as payload, to the run it belongs to. It is counted once however often
+// it is sent. It waits a bounded time for its run; ErrNotFound means the run is not there (yet, or any more).
+type DeliverRequest struct {
+	Stamp   block.Stamp   `cbor:"1,keyasint"`
+	Group   block.GroupID `cbor:"2,keyasint"`
+	Message int           `cbor:"3,keyasint"` // index into Plan.Messages
+	// Position is the receiving position, which tells two runs of one group apart where both are on one node.
+	Position stripe.Position `cbor:"4,keyasint"`
+}
+
+// DeleteRequest removes blocks; absent ones count as removed.
+type DeleteRequest struct {
+	Addresses []block.Address `cbor:"1,keyasint"`
+}
+
+// ListRequest asks for blocks in key order. It is ErrUnsupported where the store cannot list.
+type ListRequest struct {
+	After string `cbor:"1,keyasint"` // only blocks whose key is greater; empty: from the start
+	Limit int    `cbor:"2,keyasint"` // 0: MaxListed
+}
+
+// ListReply is one page of blocks, ascending by key; More says whether others follow.
+type ListReply struct {
+	Addresses []block.Address `cbor:"1,keyasint"`
+	More      bool            `cbor:"2,keyasint"`
+}
+
+// HeaderRequest asks for the stored header of one block, for a rebuild of the catalog.
+type HeaderRequest struct {
+	Address block.Address `cbor:"1,keyasint"`
+}
+
+// HeaderReply is the stored header.
+type HeaderReply struct {
+	Header block.Header `cbor:"1,keyasint"`
+}
+
+// Limits of the protocol.
+const (
+	MaxHeaderBytes  = 16 << 20 // header of a frame
+	MaxPayloadBytes = 64 << 20 // payload of a frame
+	MaxListed       = 10000    // addresses in one ListReply
+	MaxAddresses    = 10000    // addresses in one InspectRequest or DeleteRequest
+)

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store/open"
+)
+
+// agentFlags are the flags of `restripe agent`.
+type agentFlags struct {
+	id, store, listen, state string
+	allowRemote, lifeline    *bool
+}
+
+// agentAddressFile is where an agent writes its address, inside its state directory.
+const agentAddressFile = "agent.addr"
+
+func agentCommand(s *session) *cobra.Command {
+	var f agentFlags
+	command := &cobra.Command{
+		Use: "agent", Short: "Run an agent beside a store",
+		Example: "  restripe agent --id n1 --store file:/srv/restripe --listen 127.0.0.1:7481\n  restripe agent --id n2 --store redis://127.0.0.1:6379 --state /var/lib/restripe/n2",
+		Args:    cobra.NoArgs,
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.id, "id", "", "name of the node: 1 to 63 of a-z, 0-9 and - (required)")
+	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port or rediss://host:port (required)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
+	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
+	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if err := checkNodeID(f.id); err != nil {
+			return misuse(command, "--%w", err)
+		}
+		if f.store == "" {
+			return misuse(command, "say where the blocks go: --store file:DIRECTORY, memcached://host:port or redis://host:port")
+		}
+		if err := checkListen(command, f.listen, *f.allowRemote); err != nil {
+			return err
+		}
+		ctx, cancel := s.withLifeline(command.Context(), *f.lifeline)
+		defer cancel()
+		return s.serveAgent(ctx, f)
+	}
+	return command
+}

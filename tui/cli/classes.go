@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+func classesCommand(s *session) *cobra.Command {
+	command := &cobra.Command{Use: "classes", Short: "List the object classes and their ladders", Args: cobra.NoArgs}
+	format := outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			classes, err := c.Classes(command.Context())
+			if err != nil {
+				return err
+			}
+			l := listing{value: classes, empty: "There are no classes.", columns: []column{
+				{title: "CLASS"}, {title: "LADDER"}, {title: "DEFAULT"}, {title: "PREFIXES"}, {title: "NODES", right: true},
+				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true}, {title: "GROUP", wide: true, right: true},
+			}}
+			for _, class := range classes {
+				prefixes := make([]string, len(class.Prefixes))
+				for i, prefix := range class.Prefixes {
+					prefixes[i] = strconv.Quote(prefix)
+				}
+				packed := "never"
+				if class.PackBelow > 0 {
+					packed = bytesText(class.PackBelow)
+				}
+				l.names = append(l.names, class.Name)
+				l.rows = append(l.rows, []string{
+					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
+					class.Mode, packed, class.PackDelay, bytesText(class.GroupBytes),
+				})
+			}
+			return s.show(format, l)
+		})
+	}
+	return command
+}

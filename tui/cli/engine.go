@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/redis"
+	"github.com/restripe/restripe/agent/catalog/sqlite"
+)
+
+// openCatalog opens the catalog at address for one start of the gateway id. The caller closes it.
+func openCatalog(ctx context.Context, address, id string) (*catalog.Catalog, error) {
+	engine, err := openEngine(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog: %w", err)
+	}
+	opened, err := catalog.Open(ctx, engine, catalog.Owner(id, rand.Text()))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the catalog: %w", err), engine.Close())
+	}
+	return opened, nil
+}
+
+// openEngine chooses the engine by the scheme of address.
+func openEngine(ctx context.Context, address string) (catalog.Engine, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch {
+	case scheme == "sqlite" && rest != "":
+		return sqlite.Open(ctx, rest)
+	case scheme == "redis" || scheme == "rediss":
+		return redis.Open(ctx, address)
+	}
+	return nil, fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+}

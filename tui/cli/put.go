@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+// defaultJobs is how many objects a tree is stored by at a time.
+const defaultJobs = 8
+
+func putCommand(s *session) *cobra.Command {
+	var options client.PutOptions
+	var jobs int
+	var revision string
+	command := &cobra.Command{
+		Use: "put PATH|- [KEY]", Short: "Store a file, standard input, or a whole directory",
+		Long: "Store one object, or every file below a directory.\n\n" +
+			"A file is stored under KEY, or under its name where KEY is left out. Standard input (-) needs a KEY.\n" +
+			"For a directory KEY is the prefix of all keys (none if left out), and links and devices are skipped.",
+		Example: "  restripe put photo.jpg photos/2026/photo.jpg\n  tar c . | restripe put - backup.tar --class archive\n  restripe put ~/photos photos/ --jobs 16",
+		Args:    cobra.RangeArgs(1, 2),
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Class, "class", "", "object class (default: the class with the longest matching prefix)")
+	flags.StringVar(&options.Scheme, "scheme", "", "scheme to store under, such as 'rs(4,2)' (default: the class's)")
+	flags.IntVar(&jobs, "jobs", defaultJobs, "objects of a directory stored at a time")
+	flags.StringVar(&revision, "if-revision", "", "only if the object is at this revision")
+	flags.BoolVar(&options.IfAbsent, "if-absent", false, "only if there is no object of this key")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		if jobs < 1 || jobs > 1024 {
+			return misuse(command, "--jobs %d: want 1 to 1024", jobs)
+		}
+		if revision != "" {
+			stamp, err := block.ParseStamp(revision)
+			if err != nil {
+				return misuse(command, "--if-revision: %w; `restripe stat KEY` shows the present one", err)
+			}
+			options.IfRevision = &stamp
+		}
+		return s.withClient(func(c *client.Client) error {
+			path, key := arguments[0], ""
+			if len(arguments) == 2 {
+				key = arguments[1]
+			}
+			if path == "-" {
+				if key == "" {
+					return misuse(command, "standard input has no name: give a KEY")
+				}
+				object, err := c.Put(command.Context(), key, s.in, options)
+				if err != nil {
+					return fmt.Errorf("storing standard input as %q: %w", key, err)
+				}
+				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, bytesText(object.Size), object.Scheme, object.Revision)})
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				return fmt.Errorf("storing: %w", err)
+			}
+			if info.IsDir() {
+				return s.putTree(command, c, path, key, options, jobs)
+			}
+			if key == "" {
+				key = filepath.Base(path)
+			}
+			return putFile(command.Context(), c, path, key, options)
+		})
+	}
+	return command
+}
+
+func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix string, options client.PutOptions, jobs int) error {
+	if options.IfRevision != nil {
+		return misuse(command, "--if-revision speaks of one object, %s is a directory", root)
+	}
+	files, err := readTree(root, prefix)
+	if err != nil {
+		return err
+	}
+	var done progress
+	begin := time.Now()
+	m := newMeter(s.messages)
+	stop := m.watch(func() string { return files.line(&done, time.Since(begin)) })
+	err = files.put(command.Context(), c, options, jobs, &done)
+	stop()
+	elapsed := time.Since(begin)
+	m.say("%s of %s objects, %s stored in %s", countText(done.objects.Load()), countText(int64(len(files.files))), bytesText(done.bytes.Load()), durationText(elapsed))
+	if files.skipped > 0 {
+		m.say("%s links or devices were skipped", countText(int64(files.skipped)))
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+// Exit codes of the program.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// gatewayVariable names the environment variable with the gateway's address.
+const gatewayVariable = "RESTRIPE_GATEWAY"
+
+// defaultListen is where a gateway listens and is looked for unless told otherwise.
+const defaultListen = "127.0.0.1:7480"
+
+// usageError is a wrong use of a command: exit code 2 and a pointer to its help.
+type usageError struct {
+	command *cobra.Command
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// session is what all commands of one call share.
+type session struct {
+	in       io.Reader
+	out      io.Writer
+	messages io.Writer // standard error
+	gateway  string    // flag --gateway
+}
+
+// Execute runs one command line and returns the exit code. SIGINT and SIGTERM end the command in order.
+func Execute(arguments []string, in io.Reader, out, messages io.Writer) int {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	return execute(ctx, arguments, in, out, messages)
+}
+
+func execute(ctx context.Context, arguments []string, in io.Reader, out, messages io.Writer) int {
+	root := newRoot(&session{in: in, out: out, messages: messages})
+	root.SetArgs(arguments)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(messages)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		fmt.Fprintf(messages, "restripe: %v\nSee %s --help.\n", wrong, wrong.command.CommandPath())
+		return exitUsage
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(messages, "restripe: interrupted")
+		return exitFailed
+	}
+	fmt.Fprintf(messages, "restripe: %v\n", err)
+	if errors.Is(err, client.ErrUnreachable) {
+		fmt.Fprintf(messages, "Start a cluster with `restripe up`, or name a gateway with --gateway or %s.\n", gatewayVariable)
+	}
+	return exitFailed
+}
+
+func newRoot(s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "restripe",
+		Short: "Keep objects as safe and as cheap as you say, re-striping them in place",
+		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis) under replication or\n" +
+			"erasure codes, and takes them from one code to another in place while they are read and written.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.PersistentFlags().StringVar(&s.gateway, "gateway", "", "address of the gateway, host:port (default "+gatewayVariable+", else "+defaultListen+")")
+	root.AddGroup(
+		&cobra.Group{ID: "objects", Title: "Objects:"},
+		&cobra.Group{ID: "codes", Title: "Codes and transitions:"},
+		&cobra.Group{ID: "cluster", Title: "Cluster:"},
+		&cobra.Group{ID: "run", Title: "Running it:"},
+	)
+	for group, commands := range map[string][]*cobra.Command{
+		"objects": {putCommand(s), getCommand(s), listCommand(s), statCommand(s), removeCommand(s), moveCommand(s)},
+		"codes":   {transitionCommand(s), planCommand(s), explainCommand(s), layoutCommand(s), laddersCommand(s), classesCommand(s)},
+		"cluster": {statusCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s)},
+		"run":     {upCommand(s), agentCommand(s), gatewayCommand(s), demoCommand(s), versionCommand(s)},
+	} {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	markUsage(root)
+	return root
+}
+
+// noSuchCommand refuses arguments of a command that only has subcommands.
+func noSuchCommand(command *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("there is no command %q", command.CommandPath()+" "+arguments[0])
+	if near := command.SuggestionsFor(arguments[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return errors.New(text)
+}
+
+// markUsage makes every complaint about flags and arguments a usageError of its command.
+func markUsage(command *cobra.Command) {
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return &usageError{command, err} })
+	if check := command.Args; check != nil {
+		command.Args = func(command *cobra.Command, arguments []string) error {
+			if err := check(command, arguments); err != nil {
+				return &usageError{command, err}
+			}
+			return nil
+		}
+	}
+	command.SuggestionsMinimumDistance = 2
+	for _, child := range command.Commands() {
+		markUsage(child)
+	}
+}
+
+// misuse is a usageError found after the arguments were parsed.
+func misuse(command *cobra.Command, format string, values ...any) error {
+	return &usageError{command, fmt.Errorf(format, values...)}
+}
+
+// client returns a client of the gateway that the flag, the environment or the default names.
+func (s *session) client() (*client.Client, error) {
+	address := s.gateway
+	if address == "" {
+		address = os.Getenv(gatewayVariable)
+	}
+	if address == "" {
+		address = defaultListen
+	}
+	return client.New(address)
+}
+
+// withClient runs work with a client and drops its connections afterwards.
+func (s *session) withClient(work func(*client.Client) error) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return work(c)
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/launch"
+)
+
+// joined joins errors; a call that failed keeps its own error first.
+func joined(err error, more ...error) error { return errors.Join(append([]error{err}, more...)...) }
+
+// remoteFlag adds --allow-remote.
+func remoteFlag(command *cobra.Command) *bool {
+	return command.Flags().Bool("allow-remote", false, "allow an address that other machines can reach; there is no authentication and no encryption")
+}
+
+// checkListen refuses addresses that other machines can reach, unless that is allowed.
+func checkListen(command *cobra.Command, address string, allowRemote bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return misuse(command, "--listen %q: want host:port, such as %s", address, defaultListen)
+	}
+	if host == "localhost" || allowRemote {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return misuse(command, "--listen %q can be reached by other machines, and whoever reaches it can read and delete everything: "+
+			"use a loopback address such as 127.0.0.1, or add --allow-remote on a network you trust", address)
+	}
+	return nil
+}
+
+// lifelineFlag adds the flag that ties a server to the process that holds its standard input open.
+func lifelineFlag(command *cobra.Command) *bool {
+	return command.Flags().Bool(launch.LifelineFlag, false, "leave when standard input closes")
+}
+
+// withLifeline returns a context that also ends when standard input closes, if on is set. The goroutine that reads it
+// ends with the process.
+func (s *session) withLifeline(ctx context.Context, on bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if on {
+		go func() {
+			defer cancel()
+			if _, err := io.Copy(io.Discard, s.in); err != nil {
+				fmt.Fprintf(s.messages, "restripe: reading the lifeline: %v\n", err)
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// announce tells the person or the launcher at standard output where a server listens.
+func (s *session) announce(what, id, address string) error {
+	return writeLines(s.out, []string{what + " " + id + launch.ListeningMark + address})
+}
+
+// serverLog returns the log of a server: text on standard error.
+func (s *session) serverLog() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.messages, nil))
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+func statCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "stat KEY", Short: "Show where an object lies and whether each block is there",
+		Args: cobra.ExactArgs(1),
+	}
+	format := outputFlag(command, "table", "wide", "json", "yaml")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		return s.withClient(func(c *client.Client) error {
+			stat, err := c.Stat(command.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			if format.chosen == "json" || format.chosen == "yaml" {
+				return s.show(format, listing{value: stat})
+			}
+			return writeLines(s.out, statLines(stat, format.chosen == "wide"))
+		})
+	}
+	return command
+}
+
+// statLines shows an object and a table of its groups; wide adds every slot.
+func statLines(stat gateway.Stat, wide bool) []string {
+	lines := []string{
+		"key       " + stat.Key,
+		"class     " + stat.Class,
+		"scheme    " + stat.Scheme,
+		fmt.Sprintf("size      %s (%s bytes)", bytesText(stat.Size), countText(stat.Size)),
+		"revision  " + stat.Revision.String(),
+		"modified  " + stat.Modified.Format("2006-01-02 15:04:05 MST"),
+	}
+	var groups [][]string
+	for _, g := range stat.Groups {
+		kind := "own"
+		if g.Packed {
+			kind = "shared by " + strconv.FormatInt(g.Live, 10)
+		}
+		groups = append(groups, []string{
+			g.ID.String(), g.Scheme, fmt.Sprintf("%dx%d of %s", g.Rows, g.Columns, bytesText(int64(g.CellBytes))), kind,
+			bytesText(g.Bytes), health(g), g.Ladder, g.Mode,
+		})
+	}
+	if len(groups) > 0 {
+		lines = append(lines, "")
+		lines = append(lines, tableLines([]column{
+			{title: "GROUP"}, {title: "SCHEME"}, {title: "CELLS"}, {title: "KIND"}, {title: "HERE", right: true}, {title: "BLOCKS"},
+			{title: "LADDER", wide: true}, {title: "MODE", wide: true},
+		}, groups, wide)...)
+	}
+	if !wide {
+		return lines
+	}
+	for _, g := range stat.Groups {
+		var slots [][]string
+		for _, slot := range g.Slots {
+			slots = append(slots, []string{strconv.Itoa(slot.Slot), slot.Role, string(slot.Node), strconv.Itoa(slot.Blocks), slot.State})
+		}
+		lines = append(lines, "", "group "+g.ID.String()+", epoch "+g.Epoch.String())
+		lines = append(lines, tableLines([]column{{title: "SLOT", right: true}, {title: "ROLE"}, {title: "NODE"}, {title: "ITEMS", right: true}, {title: "STATE"}}, slots, true)...)
+	}
+	return lines
+}
+
+// health sums up the slots of a group: "14 ok", or which are not.
+func health(g gateway.GroupStat) string {
+	ok := 0
+	var wrong []string
+	for _, slot := range g.Slots {
+		if slot.State == "ok" {
+			ok++
+		} else {
+			wrong = append(wrong, fmt.Sprintf("%d on %s %s", slot.Slot, slot.Node, slot.State))
+		}
+	}
+	text := fmt.Sprintf("%d ok", ok)
+	if len(wrong) > 0 {
+		text += ", " + strings.Join(wrong, ", ")
+	}
+	return text
+}

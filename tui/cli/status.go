@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func statusCommand(s *session) *cobra.Command {
+	var watch bool
+	var interval time.Duration
+	command := &cobra.Command{Use: "status", Short: "Show the cluster at a glance", Args: cobra.NoArgs}
+	format := outputFlag(command, "table", "wide", "json", "yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "show it again and again until interrupted")
+	command.Flags().DurationVar(&interval, "interval", 2*time.Second, "time between two pictures of --watch")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if interval < 100*time.Millisecond {
+			return misuse(command, "--interval %s: want at least 100ms", interval)
+		}
+		return s.withClient(func(c *client.Client) error {
+			ticker := time.NewTicker(interval)
+			defer ticker.Stop()
+			for {
+				status, err := c.Status(command.Context())
+				if err != nil {
+					return err
+				}
+				if err := s.showStatus(status, format, watch); err != nil || !watch {
+					return err
+				}
+				select {
+				case <-ticker.C:
+				case <-command.Context().Done():
+					return nil // leaving a watch is its ordinary end
+				}
+			}
+		})
+	}
+	return command
+}
+
+// clearScreen moves to the top of a terminal and clears it.
+const clearScreen = "\x1b[H\x1b[2J"
+
+func (s *session) showStatus(status gateway.Status, format *formatValue, again bool) error {
+	if format.chosen == "json" || format.chosen == "yaml" {
+		return s.show(format, listing{value: status})
+	}
+	lines := statusLines(status, format.chosen == "wide")
+	if again && isTerminal(s.out) {
+		lines[0] = clearScreen + lines[0]
+	}
+	return writeLines(s.out, lines)
+}
+
+// statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.
+func statusLines(status gateway.Status, wide bool) []string {
+	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s objects in %s groups; %s attempts under way, %s dead blocks waiting for their delete",
+		status.Cluster, status.Gateway, countText(status.Objects), countText(status.Groups), countText(status.Active), countText(status.Graves))}
+	lines = append(lines, "")
+	lines = append(lines, tableLines(classColumns, classRows(status.Classes), wide)...)
+	if len(status.Transitions) > 0 {
+		lines = append(lines, "")
+		lines = append(lines, tableLines(transitionColumns, transitionListing(status.Transitions, nil).rows, wide)...)
+	}
+	var nodes [][]string
+	var warnings []string
+	for _, n := range status.Nodes {
+		capacity := "-"
+		if n.CapacityBytes > 0 {
+			capacity = bytesText(n.CapacityBytes)
+		}
+		nodes = append(nodes, []string{string(n.ID), n.State, bytesText(n.UsedBytes), capacity, n.Domain, n.Address, n.Store})
+		for _, warning := range n.Warnings {
+			warnings = append(warnings, fmt.Sprintf("warning: %s: %s", n.ID, warning))
+		}
+	}
+	lines = append(lines, "")
+	lines = append(lines, tableLines([]column{
+		{title: "NODE"}, {title: "STATE"}, {title: "USED", right: true}, {title: "CAPACITY", right: true}, {title: "DOMAIN"},
+		{title: "ADDRESS", wide: true}, {title: "STORE", wide: true},
+	}, nodes, wide)...)
+	if len(warnings) > 0 {
+		lines = append(lines, "")
+		lines = append(lines, warnings...)
+	}
+	return lines
+}
+
+// safetyText says in one line what the stored objects survive now.
+func safetyText(status gateway.Status) string {
+	safe := ""
+	switch {
+	case status.CanLose < 0:
+		return "Nothing is stored yet. Store something with `restripe put FILE`."
+	case status.CanLose == 0:
+		safe = "Some objects survive no further loss of a node"
+	case status.CanLose == 1:
+		safe = fmt.Sprintf("All %s objects survive the loss of any 1 node", countText(status.Objects))
+	default:
+		safe = fmt.Sprintf("All %s objects survive the loss of any %d nodes", countText(status.Objects), status.CanLose)
+	}
+	if status.NotWhole > 0 {
+		safe += fmt.Sprintf("; %s groups are not whole: `restripe repair` rebuilds them", countText(status.NotWhole))
+	}
+	return safe + "."
+}
+
+var classColumns = []column{
+	{title: "CLASS"}, {title: "LADDER"}, {title: "OBJECTS", right: true}, {title: "BYTES", right: true}, {title: "STORED", right: true},
+	{title: "OVERHEAD", right: true}, {title: "GROUPS"},
+}
+
+func classRows(classes []gateway.ClassStatus) [][]string {
+	var rows [][]string
+	for _, class := range classes {
+		overhead := "-"
+		if class.Bytes > 0 {
+			overhead = strconv.FormatFloat(float64(class.Stored)/float64(class.Bytes), 'f', 2, 64) + "x"
+		}
+		var groups []string
+		for _, scheme := range sortedKeys(class.ByScheme) {
+			groups = append(groups, countText(class.ByScheme[scheme])+" "+scheme)
+		}
+		if len(groups) == 0 {
+			groups = []string{"-"}
+		}
+		rows = append(rows, []string{class.Name, class.Ladder, countText(class.Objects), bytesText(class.Bytes), bytesText(class.Stored), overhead, strings.Join(groups, ", ")})
+	}
+	return rows
+}
+
+// errFindings ends a doctor that found errors.
+var errFindings = errors.New("the doctor found errors")
+
+func doctorCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "doctor", Short: "Look for what is wrong and say what to do about it",
+		Long: "Look for what is wrong and say what to do about it. Exit code 1 if there is an error; warnings are no errors.",
+		Args: cobra.NoArgs,
+	}
+	format := outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			findings, err := c.Doctor(command.Context())
+			if err != nil {
+				return err
+			}
+			l := listing{value: findings, empty: "Nothing was found.", columns: []column{{title: "SEVERITY"}, {title: "SUBJECT"}, {title: "FINDING"}, {title: "CURE"}}}
+			failed := 0
+			for _, f := range findings {
+				if f.Severity == "error" {
+					failed++
+				}
+				l.names = append(l.names, f.Subject)
+				l.rows = append(l.rows, []string{f.Severity, f.Subject, f.Text, f.Cure})
+			}
+			if err := s.show(format, l); err != nil {
+				return err
+			}
+			if failed > 0 {
+				return fmt.Errorf("%w: %d", errFindings, failed)
+			}
+			return nil
+		})
+	}
+	return command
+}
+
+func sweepCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "sweep", Short: "Settle what was left undone and delete dead blocks now",
+		Long: "Settle attempts that are past their deadline, free groups without objects, and delete dead and orphaned blocks now\n" +
+			"rather than at the gateway's next round.",
+		Args: cobra.NoArgs,
+	}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			r, err := c.Sweep(command.Context())
+			if err != nil {
+				return err
+			}
+			return s.show(format, counts(r, []any{
+				"attempts settled", r.IntentsSettled, "attempts forgotten", r.IntentsForgotten, "groups freed", r.GroupsFreed,
+				"dead blocks deleted", r.BlocksDeleted, "orphans deleted", r.OrphansDeleted, "blocks quarantined", r.Quarantined, "dead blocks left", r.GravesLeft,
+			}))
+		})
+	}
+	return command
+}
+
+func repairCommand(s *session) *cobra.Command {
+	command := &cobra.Command{Use: "repair", Short: "Rebuild the blocks that are missing", Args: cobra.NoArgs}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			r, err := c.Repair(command.Context())
+			if err != nil {
+				return err
+			}
+			if err := s.show(format, counts(r, []any{"groups checked", r.GroupsChecked, "groups repaired", r.GroupsRepaired, "slots rebuilt", r.SlotsRebuilt})); err != nil {
+				return err
+			}
+			if len(r.Failed) > 0 {
+				return fmt.Errorf("%d groups could not be repaired:\n%s", len(r.Failed), strings.Join(r.Failed, "\n"))
+			}
+			return nil
+		})
+	}
+	return command
+}
+
+// counts lists pairs of a word and a number.
+func counts(value any, pairs []any) listing {
+	l := listing{value: value, columns: []column{{title: "WHAT"}, {title: "COUNT", right: true}}}
+	for i := 0; i < len(pairs); i += 2 {
+		l.rows = append(l.rows, []string{fmt.Sprint(pairs[i]), fmt.Sprint(pairs[i+1])})
+	}
+	return l
+}

@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+func transitionCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "transition", Aliases: []string{"transitions", "tr"}, Short: "Take objects from one code to another, in place",
+		Args: noSuchCommand,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(transitionStart(s), transitionList(s), transitionShow(s), transitionPause(s), transitionResume(s), transitionCancel(s))
+	return command
+}
+
+// addressed registers --key, --prefix and --class and returns the selector they make.
+func addressed(command *cobra.Command) func() (gateway.Selector, error) {
+	var key, prefix, class string
+	flags := command.Flags()
+	flags.StringVar(&class, "class", "", "every object of this class")
+	flags.StringVar(&prefix, "prefix", "", "every object whose key begins with this")
+	flags.StringVar(&key, "key", "", "this object alone")
+	return func() (gateway.Selector, error) {
+		var chosen gateway.Selector
+		n := 0
+		if flags.Changed("class") {
+			chosen.Class, n = class, n+1
+		}
+		if flags.Changed("prefix") {
+			encoded := gateway.EncodeKey(prefix)
+			chosen.Prefix64, n = &encoded, n+1
+		}
+		if flags.Changed("key") {
+			chosen.Key64, n = gateway.EncodeKey(key), n+1
+		}
+		if n != 1 {
+			return chosen, misuse(command, "say which objects: exactly one of --class, --prefix and --key")
+		}
+		return chosen, nil
+	}
+}
+
+func transitionStart(s *session) *cobra.Command {
+	var request gateway.TransitionRequest
+	var rate string
+	var wait bool
+	command := &cobra.Command{
+		Use: "start --to SCHEME --class C|--prefix P|--key K", Short: "Start a transition",
+		Example: "  restripe transition start --to 'rs(12,2)' --class default --wait\n  restripe transition start --to 'rep(3)' --prefix hot/ --rate 50MiB/s",
+		Args:    cobra.NoArgs,
+	}
+	selector := addressed(command)
+	format := outputFlag(command, "table", "json", "yaml", "name")
+	flags := command.Flags()
+	flags.StringVar(&request.To, "to", "", "scheme to reach, on the ladder of the objects' class (required)")
+	flags.StringVar(&request.Planner, "planner", "", "planner: restripe, or a baseline to compare with")
+	flags.StringVar(&request.Objective, "objective", "", "what to keep least: network, reads or bottleneck (default network)")
+	flags.StringVar(&request.Proxy, "proxy", "", "node that plays the proxy of a baseline planner")
+	flags.StringVar(&rate, "rate", "", "limit on bytes read, sent and written together, such as 50MiB/s")
+	flags.BoolVar(&wait, "wait", false, "stay and show progress until it ends; exit code 1 unless it is done")
+	completePlans(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if request.To == "" {
+			return misuse(command, "say where to: --to SCHEME, for example --to 'rs(12,2)'")
+		}
+		scheme, err := stripe.ParseScheme(request.To)
+		if err != nil {
+			return misuse(command, "--to: %w", err)
+		}
+		request.To = scheme.String()
+		if request.Selector, err = selector(); err != nil {
+			return err
+		}
+		if request.BytesPerSecond, err = parseRate(rate); err != nil {
+			return misuse(command, "--rate: %w", err)
+		}
+		return s.withClient(func(c *client.Client) error {
+			t, err := c.StartTransition(command.Context(), request)
+			if err != nil {
+				return fmt.Errorf("starting a transition to %s: %w", request.To, err)
+			}
+			if wait {
+				return s.follow(command, c, t.ID, format)
+			}
+			if format.chosen == "table" {
+				return writeLines(s.out, []string{"transition " + t.ID + " started", "Watch it with `restripe transition show " + t.ID + " --watch`."})
+			}
+			return s.show(format, listing{value: t, names: []string{t.ID}})
+		})
+	}
+	return command
+}
+
+func moveCommand(s *session) *cobra.Command {
+	var wait bool
+	command := &cobra.Command{
+		Use: "move KEY SCHEME", Aliases: []string{"mv"}, Short: "Take one object to another scheme",
+		Example: "  restripe move photos/a.jpg 'rs(4,2)'",
+		Args:    cobra.ExactArgs(2),
+	}
+	format := outputFlag(command, "table", "json", "yaml", "name")
+	command.Flags().BoolVar(&wait, "wait", true, "stay until it ends")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		scheme, err := stripe.ParseScheme(arguments[1])
+		if err != nil {
+			return misuse(command, "%w", err)
+		}
+		return s.withClient(func(c *client.Client) error {
+			t, err := c.Move(command.Context(), arguments[0], scheme.String())
+			if err != nil {
+				return fmt.Errorf("moving %q to %s: %w", arguments[0], scheme, err)
+			}
+			if wait {
+				return s.follow(command, c, t.ID, format)
+			}
+			return s.show(format, transitionListing([]gateway.Transition{t}, t))
+		})
+	}
+	return command
+}
+
+var transitionColumns = []column{
+	{title: "ID"}, {title: "OBJECTS"}, {title: "TO"}, {title: "STATE"}, {title: "DONE", right: true}, {title: "GROUPS", right: true},
+	{title: "SENT", right: true}, {title: "LEFT", right: true}, {title: "AGE", right: true},
+	{title: "PLANNER", wide: true}, {title: "OBJECTIVE", wide: true}, {title: "PREDICTED", wide: true, right: true},
+	{title: "REWRITTEN", wide: true, right: true}, {title: "ATTEMPTS", wide: true, right: true}, {title: "LIMIT", wide: true, right: true},
+	{title: "ERROR", wide: true},
+}
+
+func transitionListing(list []gateway.Transition, value any) listing {
+	l := listing{value: value, columns: transitionColumns, empty: "There were no transitions. Start one with `restripe transition start`."}
+	now := time.Now()
+	for _, t := range list {
+		left := "-"
+		if t.State == gateway.TransitionRunning {
+			left = leftText(t.ETASeconds)
+		}
+		l.names = append(l.names, t.ID)
+		l.rows = append(l.rows, []string{
+			t.ID, selectorText(t.Selector), t.To, string(t.State), shareText(t.BytesDone, t.BytesTotal),
+			countText(t.GroupsDone) + "/" + countText(t.GroupsTotal), bytesText(t.Measured.BytesSent), left, ageText(t.Started, now),
+			t.Planner, t.Objective, bytesText(t.Predicted.BytesSent), countText(t.ObjectsRewritten), countText(t.Attempts),
+			rateText(t.BytesPerSecond), t.Error,
+		})
+	}
+	return l
+}
+
+// selectorText says which objects a selector covers.
+func selectorText(selector gateway.Selector) string {
+	decode := func(text string) string {
+		key, err := gateway.DecodeKey(text)
+		if err != nil {
+			return text
+		}
+		return fmt.Sprintf("%q", key)
+	}
+	switch {
+	case selector.Class != "":
+		return "class " + selector.Class
+	case selector.Prefix64 != nil && *selector.Prefix64 == "":
+		return "all"
+	case selector.Prefix64 != nil:
+		return "prefix " + decode(*selector.Prefix64)
+	}
+	return "key " + decode(selector.Key64)
+}
+
+func transitionList(s *session) *cobra.Command {
+	command := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List transitions", Args: cobra.NoArgs}
+	format := outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			list, err := c.Transitions(command.Context())
+			if err != nil {
+				return err
+			}
+			return s.show(format, transitionListing(list, list))
+		})
+	}
+	return command
+}
+
+func transitionShow(s *session) *cobra.Command {
+	var watch bool
+	command := &cobra.Command{Use: "show ID", Short: "Show one transition: progress, cost predicted and measured", Args: cobra.ExactArgs(1)}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "stay and show progress until it ends")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		return s.withClient(func(c *client.Client) error {
+			if watch {
+				return s.follow(command, c, arguments[0], format)
+			}
+			t, err := c.Transition(command.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			if format.chosen != "table" {
+				return s.show(format, listing{value: t})
+			}
+			return writeLines(s.out, transitionLines(t))
+		})
+	}
+	return command
+}
+
+func transitionPause(s *session) *cobra.Command {
+	return s.transitionAction("pause ID", "Stop after the groups in work, until resumed", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+		return c.Pause(command.Context(), id)
+	})
+}
+
+func transitionCancel(s *session) *cobra.Command {
+	return s.transitionAction("cancel ID", "End a transition; groups already taken over stay as they are", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+		return c.Cancel(command.Context(), id)
+	})
+}
+
+func transitionResume(s *session) *cobra.Command {
+	var rate string
+	command := s.transitionAction("resume ID", "Go on with a paused transition", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+		var limit *int64
+		if command.Flags().Changed("rate") {
+			bytesPerSecond, err := parseRate(rate)
+			if err != nil {
+				return gateway.Transition{}, misuse(command, "--rate: %w", err)
+			}
+			limit = &bytesPerSecond
+		}
+		return c.Resume(command.Context(), id, limit)
+	})
+	command.Flags().StringVar(&rate, "rate", "", "new limit, such as 50MiB/s, or unlimited (default: as before)")
+	return command
+}
+
+func (s *session) transitionAction(use, short string, act func(*cobra.Command, *client.Client, string) (gateway.Transition, error)) *cobra.Command {
+	command := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		return s.withClient(func(c *client.Client) error {
+			t, err := act(command, c, arguments[0])
+			if err != nil {
+				return err
+			}
+			return writeLines(s.out, []string{"transition " + t.ID + " is " + string(t.State)})
+		})
+	}
+	return command
+}
+
+// errNotDone is the end of a transition that was waited for and did not reach its scheme.
+var errNotDone = errors.New("the transition did not complete")
+
+// follow shows the progress of a transition until it ends.
+func (s *session) follow(command *cobra.Command, c *client.Client, id string, format *formatValue) error {
+	m := newMeter(s.messages)
+	last, err := c.Watch(command.Context(), id, func(t gateway.Transition) error {
+		m.show(time.Now(), func() string { return transitionLine(t) })
+		return nil
+	})
+	m.clear()
+	if err != nil {
+		return err
+	}
+	if format.chosen == "table" {
+		err = writeLines(s.out, transitionLines(last))
+	} else {
+		err = s.show(format, listing{value: last, names: []string{last.ID}})
+	}
+	if err == nil && last.State != gateway.TransitionDone {
+		err = fmt.Errorf("%w: %s is %s", errNotDone, last.ID, last.State)
+		if last.Error != "" {
+			err = fmt.Errorf("%w: %s", err, last.Error)
+		}
+	}
+	return err
+}
+
+// transitionLine is the one-line form that follow draws.
+func transitionLine(t gateway.Transition) string {
+	line := fmt.Sprintf("%s to %s %s %4s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, barText(t.BytesDone, t.BytesTotal),
+		shareText(t.BytesDone, t.BytesTotal), countText(t.GroupsDone), countText(t.GroupsTotal), bytesText(t.Measured.BytesSent))
+	if t.State != gateway.TransitionRunning {
+		return line + "  " + string(t.State)
+	}
+	return line + "  " + leftText(t.ETASeconds) + " left"
+}
+
+// transitionLines is the long form: the run, then its traffic next to what other ways would have sent.
+func transitionLines(t gateway.Transition) []string {
+	lines := []string{
+		"transition  " + t.ID,
+		"objects     " + selectorText(t.Selector),
+		"to          " + t.To,
+		fmt.Sprintf("planner     %s, least %s", t.Planner, t.Objective),
+		"state       " + string(t.State),
+		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", barText(t.BytesDone, t.BytesTotal), bytesText(t.BytesDone), bytesText(t.BytesTotal),
+			countText(t.GroupsDone), countText(t.GroupsTotal), countText(t.GroupsSkipped)),
+		"time        " + durationText(time.Duration(t.ElapsedSeconds*float64(time.Second))),
+	}
+	if t.State == gateway.TransitionRunning {
+		lines = append(lines, "left        "+leftText(t.ETASeconds))
+	}
+	if t.Error != "" {
+		lines = append(lines, "error       "+t.Error)
+	}
+	if t.ObjectsRewritten > 0 {
+		lines = append(lines, fmt.Sprintf("rewritten   %s small objects that shared a group with others", countText(t.ObjectsRewritten)))
+	}
+	if t.BytesPerSecond > 0 {
+		lines = append(lines, "limit       "+rateText(t.BytesPerSecond))
+	}
+	row := func(name string, predicted, measured, predictedBytes, measuredBytes int64) []string {
+		return []string{name, countText(predicted), countText(measured), bytesText(predictedBytes), bytesText(measuredBytes)}
+	}
+	p, m := t.Predicted, t.Measured
+	lines = append(lines, "")
+	lines = append(lines, tableLines([]column{
+		{title: "BLOCKS"}, {title: "PREDICTED", right: true}, {title: "MEASURED", right: true}, {title: "BYTES PREDICTED", right: true}, {title: "MEASURED", right: true},
+	}, [][]string{
+		row("read", p.BlocksRead, m.BlocksRead, p.BytesRead, m.BytesRead),
+		row("sent", p.BlocksSent, m.BlocksSent, p.BytesSent, m.BytesSent),
+		row("written", p.BlocksWritten, m.BlocksWritten, p.BytesWritten, m.BytesWritten),
+	}, true)...)
+	if len(t.Baselines) > 0 {
+		lines = append(lines, "", "Other ways would have sent:")
+		for _, name := range sortedKeys(t.Baselines) {
+			lines = append(lines, fmt.Sprintf("  %-12s %s", name, bytesText(t.Baselines[name])))
+		}
+	}
+	return lines
+}
