@@ -9,7 +9,8 @@ import (
 )
 
 func (n *Node) delete(ctx context.Context, request wire.DeleteRequest) (any, error) {
-	if _, err := n.attached(ctx); err != nil {
+	under, err := n.attached(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := n.checkAddresses(request.Addresses); err != nil {
@@ -25,5 +26,5 @@ func (n *Node) delete(ctx context.Context, request wire.DeleteRequest) (any, err
 			}
 		}
 	}
-	return nil, n.judge(ctx, errors.Join(failures...))
+	return nil, n.judge(ctx, under, errors.Join(failures...))
 }

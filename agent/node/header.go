@@ -90,7 +90,8 @@ func (n *Node) lookUp(ctx context.Context, address block.Address) (stored, error
 }
 
 func (n *Node) header(ctx context.Context, request wire.HeaderRequest) (any, error) {
-	if _, err := n.attached(ctx); err != nil {
+	under, err := n.attached(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := n.own(request.Address); err != nil {
@@ -98,7 +99,7 @@ func (n *Node) header(ctx context.Context, request wire.HeaderRequest) (any, err
 	}
 	found, err := n.readStored(ctx, request.Address)
 	if err != nil {
-		return nil, n.judge(ctx, err)
+		return nil, n.judge(ctx, under, err)
 	}
 	return wire.HeaderReply{Header: *found.header}, nil
 }

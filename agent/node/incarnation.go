@@ -131,25 +131,14 @@ func (n *Node) readMarker(ctx context.Context, key string) (string, error) {
 }
 
 // judge looks at the marker before a failure of the store is believed: a block may be missing because all are.
-func (n *Node) judge(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || store.Definite(err) && !errors.Is(err, store.ErrNotFound) {
+func (n *Node) judge(ctx context.Context, under *serving, err error) error {
+	if err == nil || ctx.Err() != nil || store.Definite(err) && !errors.Is(err, store.ErrNotFound) || errors.Is(err, wire.ErrUnregistered) {
 		return err
 	}
-	before := n.known()
-	after, confirming := n.confirm(ctx)
-	if confirming != nil {
-		return confirming
-	}
-	if after != before {
-		return fmt.Errorf("node %s: %w: the store's contents changed from %q to %q", n.id, wire.ErrUnregistered, before, after)
+	if changed := n.still(ctx, under); changed != nil {
+		return changed
 	}
 	return down(err)
-}
-
-func (n *Node) known() block.Incarnation {
-	n.identity.mutex.Lock()
-	defer n.identity.mutex.Unlock()
-	return n.identity.incarnation
 }
 
 // down adds ErrDown to an error of the store of which it cannot be said what happened.
@@ -166,7 +155,7 @@ func (n *Node) guard(ctx context.Context, under *serving, write func() error) er
 		return err
 	}
 	if err := write(); err != nil {
-		return n.judge(ctx, err)
+		return n.judge(ctx, under, err)
 	}
 	return n.still(ctx, under)
 }
@@ -224,7 +213,7 @@ func (n *Node) boundCluster(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", n.judge(ctx, fmt.Errorf("node %s: reading which cluster the store belongs to: %w", n.id, err))
+		return "", down(fmt.Errorf("node %s: reading which cluster the store belongs to: %w", n.id, err))
 	}
 	return cluster, nil
 }
@@ -240,7 +229,7 @@ func (n *Node) bindCluster(ctx context.Context, cluster string) (string, error) 
 		return n.boundCluster(ctx)
 	}
 	if err != nil {
-		return "", n.judge(ctx, fmt.Errorf("node %s: noting which cluster the store belongs to: %w", n.id, err))
+		return "", down(fmt.Errorf("node %s: noting which cluster the store belongs to: %w", n.id, err))
 	}
 	return cluster, nil
 }

@@ -26,6 +26,13 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, e
 	if err := n.checkAddresses(request.Addresses); err != nil {
 		return nil, err
 	}
+	if request.Deep {
+		size := min(inspectors*pieceBytes, n.options.MemoryBytes)
+		if err := n.memory.Acquire(ctx, size); err != nil {
+			return nil, fmt.Errorf("node %s: inspecting blocks: waiting for memory: %w", n.id, err)
+		}
+		defer n.memory.Release(size)
+	}
 	receipts := make([]*block.Receipt, len(request.Addresses))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(inspectors)
@@ -40,7 +47,7 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, e
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, n.judge(ctx, err)
+		return nil, n.judge(ctx, under, err)
 	}
 	// Blocks may be missing because all are, and a receipt vouches for the contents as they are now.
 	if err := n.still(ctx, under); err != nil {
@@ -105,11 +112,6 @@ func (n *Node) verifyPayload(ctx context.Context, found stored) error {
 	if err := n.checkLength(ctx, found); err != nil {
 		return err
 	}
-	err := n.memory.Acquire(ctx, min(pieceBytes, n.options.MemoryBytes))
-	if err != nil {
-		return fmt.Errorf("verifying block %s: waiting for memory: %w", h.Address(), err)
-	}
-	defer n.memory.Release(min(pieceBytes, n.options.MemoryBytes))
 	return n.readPieces(ctx, found, h.FirstUnit, h.Units, func(int, int, []byte) {}, func(int) {})
 }
 
@@ -143,6 +145,7 @@ func (n *Node) readPieces(ctx context.Context, found stored, first, units int, p
 				if err := found.compareUnit(unit, sum); err != nil {
 					return err
 				}
+				n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(h.UnitBytes)})
 				complete(unit)
 			}
 		}

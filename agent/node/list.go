@@ -15,7 +15,8 @@ import (
 // list returns one page of blocks. The store lists in no particular order, so each page passes over all keys and keeps
 // the smallest ones.
 func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) {
-	if _, err := n.attached(ctx); err != nil {
+	under, err := n.attached(ctx)
+	if err != nil {
 		return nil, err
 	}
 	lister, can := n.store.(store.Lister)
@@ -47,7 +48,7 @@ func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) 
 		return nil
 	})
 	if err != nil {
-		return nil, n.judge(ctx, fmt.Errorf("listing node %s: %w", n.id, err))
+		return nil, n.judge(ctx, under, fmt.Errorf("listing node %s: %w", n.id, err))
 	}
 	slices.Sort(page)
 	page = slices.Compact(page) // a key may be seen twice

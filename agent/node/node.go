@@ -163,7 +163,7 @@ func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
 	}
 	info, err := n.store.Info(ctx)
 	if err != nil {
-		return nil, n.judge(ctx, fmt.Errorf("asking the store about itself: %w", err))
+		return nil, down(fmt.Errorf("node %s: asking the store about itself: %w", n.id, err))
 	}
 	cluster, err := n.boundCluster(ctx)
 	if err != nil {

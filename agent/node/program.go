@@ -240,7 +240,7 @@ func (p *program) compilePatches(payloadBytes int) error {
 	if from != payloadBytes {
 		return p.wrong("the patches take %d bytes, %d came", from, payloadBytes)
 	}
-	p.bytes += int64(payloadBytes)
+	p.bytes += int64(payloadBytes) + 2*min(int64(len(p.reads))*int64(p.unitBytes), pieceBytes) // and what is read at a time
 	return nil
 }
 

@@ -9,7 +9,8 @@ import (
 
 // read returns the asked ranges one after the other, in a buffer that release gives back.
 func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, release func(), err error) {
-	if _, err := n.attached(ctx); err != nil {
+	under, err := n.attached(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
 	address := request.Address
@@ -18,7 +19,7 @@ func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, re
 	}
 	found, err := n.lookUp(ctx, address)
 	if err != nil {
-		return nil, nil, n.judge(ctx, err)
+		return nil, nil, n.judge(ctx, under, err)
 	}
 	h := found.header
 	total := int64(0)
@@ -43,7 +44,7 @@ func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, re
 	}
 	if err := n.fill(ctx, found, request.Ranges, out); err != nil {
 		release()
-		return nil, nil, n.judge(ctx, err)
+		return nil, nil, n.judge(ctx, under, err)
 	}
 	return out, release, nil
 }

@@ -1,5 +1,7 @@
 package stripe
 
+import "cmp"
+
 // treeBudget bounds the search for the best tree of parents: all trees are tried when their number times cells (in
 // atoms) times levels stays below it, else the chain and the divisibility trees only. Part of LayoutVersion.
 const treeBudget = 1_500_000
@@ -135,17 +137,19 @@ func (s *chainSearch) keep(cuts []*cut, total score) {
 	}
 }
 
-// score compares layouts: the strict cost of the pairs the mode insists on first, then the weighted cost of all pairs.
+// score compares layouts: the strict cost of the pairs the mode insists on first, then the weighted cost of all pairs,
+// then the strict cost of adjacent pairs, so that of equals the one wins that is best for every m.
 type score struct {
-	strict, weighted int
+	strict, weighted, adjacent int
 }
 
 func (s score) plus(other score) score {
-	return score{s.strict + other.strict, s.weighted + other.weighted}
+	return score{s.strict + other.strict, s.weighted + other.weighted, s.adjacent + other.adjacent}
 }
 
 func (s score) less(other score) bool {
-	return s.strict < other.strict || s.strict == other.strict && s.weighted < other.weighted
+	return cmp.Or(cmp.Compare(s.strict, other.strict), cmp.Compare(s.weighted, other.weighted),
+		cmp.Compare(s.adjacent, other.adjacent)) < 0
 }
 
 // levelScore scores the pairs of a level with the wider levels of the ladder, both directions.
@@ -168,6 +172,9 @@ func (s *chainSearch) levelScore(cuts []*cut, level int) score {
 			total.weighted += weight * pairScore.weighted
 			if insisted {
 				total.strict += pairScore.strict
+			}
+			if adjacent {
+				total.adjacent += pairScore.strict
 			}
 		}
 	}

@@ -35,17 +35,17 @@ func (t *transition) holdsParity(position Position) bool {
 }
 
 // options lists the gatherers worth trying. A gatherer that is a parity node of the rows in need saves one message per
-// row it serves itself, a data node the message of its own cell; both need t+m-1 messages for t cells and m rows.
+// row it serves itself, a data node the message of its own cell; both need t+m-1 messages for t cells and m rows. The
+// node of an old parity row saves a cell per old stripe that lies within the task, even if it needs nothing itself.
 // The data nodes are tried for the bottleneck only.
 func (d *deliveries) options(work task, objective Objective) []Position {
 	var options []Position
 	t := d.transition
-	for row := range t.to.M {
-		for _, want := range work.demands {
-			if row >= want.first && row < want.end {
-				options = append(options, Position(t.layout.Columns+row))
-				break
-			}
+	for row := range max(t.from.M, t.to.M) {
+		inNeed := func(want demand) bool { return row >= want.first && row < want.end }
+		if position := Position(t.layout.Columns + row); slices.ContainsFunc(work.demands, inNeed) ||
+			len(work.whole) > 0 && t.holdsParity(position) {
+			options = append(options, position)
 		}
 	}
 	if len(work.demands) == 1 && (len(work.cells) == 1 || objective == LeastBottleneck) {

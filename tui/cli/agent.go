@@ -52,3 +52,50 @@ func agentCommand(s *session) *cobra.Command {
 	}
 	return command
 }
+
+// serveAgent runs an agent until ctx ends.
+func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
+	opened, err := open.Open(ctx, f.store)
+	if err != nil {
+		return fmt.Errorf("opening the store of %s: %w", f.id, err)
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	n, err := node.New(node.Options{ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	address, ended, err := node.ListenAndServe(serving, f.listen, n, *f.allowRemote)
+	if err != nil {
+		return fmt.Errorf("listening for gateways and agents: %w", err)
+	}
+	if f.state != "" {
+		if err := writeAddress(f.state, address.String()); err != nil {
+			cancel()
+			return errors.Join(err, <-ended)
+		}
+	}
+	if err := s.announce("agent", f.id, address.String()); err != nil {
+		cancel()
+		return errors.Join(err, <-ended)
+	}
+	return <-ended
+}
+
+// writeAddress leaves the address of an agent in its state directory, whole or not at all.
+func writeAddress(directory, address string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return fmt.Errorf("making the state directory: %w", err)
+	}
+	path := filepath.Join(directory, agentAddressFile)
+	staged := path + ".new"
+	if err := os.WriteFile(staged, []byte(address+"\n"), 0o644); err != nil {
+		return fmt.Errorf("writing the address: %w", err)
+	}
+	if err := os.Rename(staged, path); err != nil {
+		return fmt.Errorf("writing the address: %w", err)
+	}
+	return nil
+}

@@ -11,7 +11,11 @@ import (
 
 func newStore(testing.TB) store.Store { return mem.New(0) }
 
-func TestConformance(t *testing.T) { storetest.Run(t, newStore, storetest.Options{}) }
+func TestConformance(t *testing.T) {
+	storetest.Run(t, newStore, storetest.Options{
+		Small: func(testing.TB) store.Store { return mem.New(storetest.SmallBytes) },
+	})
+}
 
 func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, newStore) }
 

@@ -26,6 +26,9 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store {
 		return open(t, server.Memcached(t, "-M", "-m", "256"), Options{})
 	}, storetest.Options{
+		Small: func(t testing.TB) store.Store {
+			return open(t, server.Memcached(t, "-M", "-m", "16"), Options{})
+		},
 		Crashing: func(t testing.TB) storetest.Crashing {
 			process := server.Memcached(t, "-M", "-m", "256")
 			return storetest.Crashing{Store: open(t, process, Options{}), Kill: process.Kill, Restart: process.Restart}

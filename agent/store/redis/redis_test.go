@@ -22,6 +22,9 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store {
 		return open(t, server.Redis(t))
 	}, storetest.Options{
+		Small: func(t testing.TB) store.Store {
+			return open(t, server.Redis(t, "--maxmemory", "16mb", "--maxmemory-policy", "noeviction"))
+		},
 		Crashing: func(t testing.TB) storetest.Crashing {
 			process := server.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 			return storetest.Crashing{Store: open(t, process), Kill: process.Kill, Restart: process.Restart}

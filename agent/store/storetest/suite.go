@@ -25,9 +25,15 @@ type Options struct {
 	// Unlisted says that the store cannot list. Others must.
 	Unlisted bool
 
+	// Small returns an empty store that is full after about SmallBytes of values; nil skips what needs that.
+	Small func(t testing.TB) store.Store
+
 	// Crashing returns a store whose server can be killed; nil skips what needs that.
 	Crashing func(t testing.TB) Crashing
 }
+
+// SmallBytes is about what a store made by Options.Small holds: between a quarter of it and four times as much.
+const SmallBytes = 16 << 20
 
 // Crashing is a store with the means to crash its server.
 type Crashing struct {
@@ -67,6 +73,13 @@ func Run(t *testing.T, newStore func(t testing.TB) store.Store, options Options)
 			s := newStore(t)
 			defer closeStore(t, s)
 			test.run(t, s, options)
+		})
+	}
+	if options.Small != nil {
+		t.Run("a full store says so, keeps what it has, and takes more once there is room", func(t *testing.T) {
+			s := options.Small(t)
+			defer closeStore(t, s)
+			testFull(t, s, options)
 		})
 	}
 	if options.Crashing != nil {

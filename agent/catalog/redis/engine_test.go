@@ -1,0 +1,243 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/redis"
+)
+
+// server is a Redis server the test started.
+type server struct {
+	port      int
+	directory string
+	arguments []string
+	process   *exec.Cmd
+}
+
+// start runs redis-server on a free port of the loopback interface until the test ends.
+func start(t *testing.T, arguments ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not installed")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{port: listener.Addr().(*net.TCPAddr).Port, directory: t.TempDir(), arguments: arguments}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t)
+	t.Cleanup(func() { s.kill(t) })
+	return s
+}
+
+func (s *server) run(t *testing.T) {
+	t.Helper()
+	// A secret in the configuration must not be on the command line, as in earnest.
+	configuration := filepath.Join(s.directory, "redis.conf")
+	lines := append([]string{fmt.Sprintf("port %d", s.port), "bind 127.0.0.1", "save \"\"", "dir " + s.directory}, s.arguments...)
+	if err := os.WriteFile(configuration, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.process = exec.Command("redis-server", configuration)
+	output, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.process.Stdout, s.process.Stderr = output, output
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := output.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t)
+}
+
+// await asks the server until it answers.
+func (s *server) await(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		connection, err := net.DialTimeout("tcp", s.host(), time.Second)
+		if err != nil {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		answer := make([]byte, 64)
+		_, errWrite := connection.Write([]byte("PING\r\n"))
+		count, errRead := connection.Read(answer)
+		errClose := connection.Close()
+		text := string(answer[:count])
+		if errors.Join(errWrite, errRead, errClose) == nil && (strings.HasPrefix(text, "+PONG") || strings.HasPrefix(text, "-NOAUTH")) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("redis-server does not answer")
+}
+
+func (s *server) host() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+
+func (s *server) kill(t *testing.T) {
+	if err := s.process.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = s.process.Wait() // it says that the process was killed
+}
+
+func open(t *testing.T, address string) *redis.Engine {
+	t.Helper()
+	engine, err := redis.Open(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+func TestEngine(t *testing.T) {
+	s := start(t, "appendonly yes", "appendfsync always")
+	count := 0
+	catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
+		count++
+		address := fmt.Sprintf("redis://%s/0?catalog=test%d", s.host(), count)
+		engine := open(t, address)
+		if warnings := engine.Warnings(); len(warnings) > 0 {
+			t.Errorf("a durable server is warned of: %q", warnings)
+		}
+		return catalogtest.Instance{
+			Engine: engine,
+			Second: func() (catalog.Engine, error) { return redis.Open(context.Background(), address) },
+			Crash: func() catalog.Engine {
+				s.kill(t)
+				s.run(t)
+				return open(t, address)
+			},
+		}
+	})
+}
+
+func TestEvictingServer(t *testing.T) {
+	s := start(t, "maxmemory 100mb", "maxmemory-policy allkeys-lru")
+	_, err := redis.Open(context.Background(), "redis://"+s.host())
+	if err == nil || !strings.Contains(err.Error(), "noeviction") {
+		t.Errorf("opening a server that evicts: %v", err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, test := range []struct {
+		configuration []string
+		want          string
+	}{
+		{[]string{"appendonly no"}, "keeps no append-only file"},
+		{[]string{"appendonly yes", "appendfsync everysec"}, "everysec"},
+		{[]string{"rename-command CONFIG \"\""}, "does not say what appendonly"},
+	} {
+		s := start(t, test.configuration...)
+		engine := open(t, "redis://"+s.host())
+		if warnings := strings.Join(engine.Warnings(), "\n"); !strings.Contains(warnings, test.want) {
+			t.Errorf("%q: warned of %q", test.configuration, warnings)
+		}
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPassword(t *testing.T) {
+	const secret = "s3cr3t-%2Fword"
+	s := start(t, "requirepass s3cr3t-/word")
+	engine := open(t, "redis://:"+secret+"@"+s.host())
+	if err := engine.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, address := range []string{"redis://:wrong-s3cr3t@" + s.host(), "redis://:s3cr3t%zz@" + s.host(), "http://:s3cr3t@" + s.host()} {
+		_, err := redis.Open(context.Background(), address)
+		if err == nil || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("opening with a wrong address: %v", err)
+		}
+	}
+}
+
+// A server at its memory limit refuses updates as a whole.
+func TestFullServer(t *testing.T) {
+	s := start(t, "maxmemory 3mb", "maxmemory-policy noeviction")
+	engine := open(t, "redis://"+s.host())
+	defer func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx := context.Background()
+	for i := range 200 {
+		name := fmt.Sprintf("%03d", i)
+		_, err := engine.Update(ctx, nil, []catalog.Write{{Key: "a" + name, Value: make([]byte, 30_000)}, {Key: "b" + name, Value: []byte("x")}})
+		if err == nil {
+			continue
+		}
+		values, readErr := engine.Read(ctx, "a"+name, "b"+name)
+		if readErr != nil || values[0] != nil || values[1] != nil {
+			t.Errorf("an update refused with %v left %d and %d bytes, %v", err, len(values[0]), len(values[1]), readErr)
+		}
+		return
+	}
+	t.Error("the server took everything")
+}
+
+// In cluster mode all keys are in one slot.
+func TestClusterMode(t *testing.T) {
+	s := start(t, "cluster-enabled yes")
+	connection, err := net.Dial("tcp", s.host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 4096)
+	if _, err := connection.Write([]byte("CLUSTER ADDSLOTSRANGE 0 16383\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if count, err := connection.Read(answer); err != nil || !strings.HasPrefix(string(answer[:count]), "+OK") {
+		t.Fatalf("taking all slots: %q, %v", answer[:count], err)
+	}
+	for state := ""; !strings.Contains(state, "cluster_state:ok"); {
+		if _, err := connection.Write([]byte("CLUSTER INFO\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		count, err := connection.Read(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = string(answer[:count])
+	}
+	if err := connection.Close(); err != nil {
+		t.Fatal(err)
+	}
+	engine := open(t, "redis://"+s.host())
+	defer func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := catalog.Open(context.Background(), engine, catalog.Owner("gateway", "start"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PutNode(context.Background(), catalog.Node{ID: "n0"}); err != nil {
+		t.Fatal(err)
+	}
+	if nodes, err := c.Nodes(context.Background()); err != nil || len(nodes) != 1 {
+		t.Errorf("nodes: %v, %v", nodes, err)
+	}
+}

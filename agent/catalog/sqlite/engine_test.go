@@ -1,0 +1,267 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/sqlite"
+)
+
+// childVariable names the database a child process of the test writes to until it is killed.
+const childVariable = "RESTRIPE_TEST_CATALOG"
+
+const childClients = 8
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childVariable); path != "" {
+		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func open(t testing.TB, path string) *sqlite.Engine {
+	t.Helper()
+	engine, err := sqlite.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+func TestEngine(t *testing.T) {
+	catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
+		path := filepath.Join(t.TempDir(), "a catalog?with #odd %41 name.db")
+		engine := open(t, path)
+		return catalogtest.Instance{
+			Engine:    engine,
+			Second:    func() (catalog.Engine, error) { return sqlite.Open(context.Background(), path) },
+			Exclusive: true,
+			Crash: func() catalog.Engine {
+				if err := engine.Close(); err != nil {
+					t.Error(err)
+				}
+				return open(t, path)
+			},
+		}
+	})
+}
+
+// writeUntilKilled counts, in one record for each client, and says what was acknowledged.
+func writeUntilKilled(path string) error {
+	ctx := context.Background()
+	engine, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	failures := make(chan error)
+	for client := range childClients {
+		go func() {
+			for i := 1; ; i++ {
+				write := catalog.Write{Key: fmt.Sprintf("client/%d", client), Kind: catalog.Increment, Add: 1}
+				if _, err := engine.Update(ctx, nil, []catalog.Write{write}); err != nil {
+					failures <- err
+					return
+				}
+				mu.Lock()
+				fmt.Printf("%d %d\n", client, i)
+				mu.Unlock()
+			}
+		}()
+	}
+	return <-failures
+}
+
+// A killed owner leaves neither a lock nor a gap.
+func TestKilledOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := [childClients]int{}
+	for round := range 3 {
+		child := exec.Command(executable)
+		child.Env = append(os.Environ(), childVariable+"="+path)
+		child.Stderr = os.Stderr
+		output, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := acknowledged
+		lines := bufio.NewScanner(output)
+		for count := 0; lines.Scan(); count++ {
+			client, number, _ := strings.Cut(lines.Text(), " ")
+			i, errClient := strconv.Atoi(client)
+			n, errNumber := strconv.Atoi(number)
+			if errClient != nil || errNumber != nil {
+				continue // the line the kill cut off
+			}
+			acknowledged[i] = before[i] + n
+			if count == 0 {
+				_, err := sqlite.Open(context.Background(), path)
+				if !errors.Is(err, catalog.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(child.Process.Pid)) {
+					t.Errorf("opening what process %d has open: %v", child.Process.Pid, err)
+				}
+			}
+			if count == 200 {
+				if err := child.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := child.Wait(); err == nil {
+			t.Fatal("the child ended by itself")
+		}
+		engine := open(t, path)
+		for client := range childClients {
+			values, err := engine.Read(context.Background(), fmt.Sprintf("client/%d", client))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			if values[0] != nil {
+				if got, err = strconv.Atoi(string(values[0])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// One more may have been committed without its acknowledgement being seen.
+			if got < acknowledged[client] || got > acknowledged[client]+1 {
+				t.Errorf("round %d, client %d: %d acknowledged, %d there", round, client, acknowledged[client], got)
+			}
+			acknowledged[client] = got
+		}
+		if err := engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestForeignFiles(t *testing.T) {
+	ctx := context.Background()
+	for _, test := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		want error
+		text string
+	}{
+		{"text", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("no database at all\n", 100)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "not a database"},
+		{"other application", func(t *testing.T, path string) { execute(t, path, "CREATE TABLE songs (title TEXT)") }, nil, "another application"},
+		{"newer", func(t *testing.T, path string) {
+			if err := open(t, path).Close(); err != nil {
+				t.Fatal(err)
+			}
+			execute(t, path, "PRAGMA user_version = 9")
+		}, catalog.ErrNewer, "version 9"},
+		{"directory", func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "unable to open"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "catalog.db")
+			test.make(t, path)
+			_, err := sqlite.Open(ctx, path)
+			if err == nil || (test.want != nil && !errors.Is(err, test.want)) || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) {
+				t.Errorf("opening: %v", err)
+			}
+		})
+	}
+	if _, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "absent", "catalog.db")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("opening in a directory that is not there: %v", err)
+	}
+}
+
+func execute(t *testing.T, path, statement string) {
+	t.Helper()
+	database, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := database.Exec(statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := database.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkUpdate shows what coalescing gains: the same updates by one client and by many.
+func BenchmarkUpdate(b *testing.B) {
+	for _, parallel := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("clients=%d", parallel), func(b *testing.B) {
+			engine := open(b, filepath.Join(b.TempDir(), "catalog.db"))
+			defer func() {
+				if err := engine.Close(); err != nil {
+					b.Error(err)
+				}
+			}()
+			value := make([]byte, 500)
+			var all sync.WaitGroup
+			work := make(chan int)
+			for range parallel {
+				all.Go(func() {
+					for i := range work {
+						write := catalog.Write{Key: fmt.Sprintf("o/%d", i), Value: value}
+						if _, err := engine.Update(context.Background(), []catalog.Check{{Key: write.Key}}, []catalog.Write{write}); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			for i := range b.N {
+				work <- i
+			}
+			close(work)
+			all.Wait()
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	engine := open(b, filepath.Join(b.TempDir(), "catalog.db"))
+	defer func() {
+		if err := engine.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	var writes []catalog.Write
+	var keys []string
+	for i := range 32 {
+		keys = append(keys, fmt.Sprintf("g/%d", i))
+		writes = append(writes, catalog.Write{Key: keys[i], Value: make([]byte, 500)})
+	}
+	if _, err := engine.Update(context.Background(), nil, writes); err != nil {
+		b.Fatal(err)
+	}
+	for _, count := range []int{1, 3, 32} {
+		b.Run(fmt.Sprintf("keys=%d", count), func(b *testing.B) {
+			for range b.N {
+				if _, err := engine.Read(context.Background(), keys[:count]...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store/mem"
+)
+
+// cluster is a gateway and agents in this process, talking over loopback, with stores and catalog in memory.
+type cluster struct {
+	t       *testing.T
+	engine  *catalogmem.Engine
+	catalog *catalog.Catalog
+	gateway *gateway.Gateway
+	classes []gateway.Class
+	agents  []*testAgent
+	starts  int
+}
+
+type testAgent struct {
+	id      block.NodeID
+	store   *mem.Store
+	address string
+	stop    func()
+}
+
+const testClasses = `classes:
+- {name: default, ladder: 'rep(3),rs(3,2),rs(6,2)', prefixes: [''], packBelow: 4KiB, groupBytes: 64KiB}
+- {name: odd, ladder: 'rs(4,2),rs(5,2)', prefixes: ['odd/'], packBelow: 1KiB, groupBytes: 96KiB}
+- {name: temporary, ladder: 'rep(1)', prefixes: ['tmp/'], packBelow: 0, groupBytes: 64KiB}
+- {name: firm, ladder: 'rs(3,2),rs(3,3),rs(6,3)', prefixes: ['firm/'], packBelow: 1KiB, groupBytes: 64KiB}
+`
+
+func newCluster(t *testing.T, agents int) *cluster {
+	t.Helper()
+	classes, err := gateway.ParseClasses([]byte(testClasses))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, engine: catalogmem.New(), classes: classes}
+	for i := range agents {
+		agent := &testAgent{id: block.NodeID(fmt.Sprintf("n%d", i+1)), store: mem.New(0), address: "127.0.0.1:0"}
+		c.agents = append(c.agents, agent)
+		c.startAgent(agent)
+	}
+	t.Cleanup(func() {
+		c.stopGateway()
+		for _, agent := range c.agents {
+			agent.stop()
+		}
+	})
+	c.startGateway()
+	return c
+}
+
+func (c *cluster) startAgent(agent *testAgent) {
+	c.t.Helper()
+	n, err := node.New(node.Options{ID: agent.id, Store: agent.store, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	address, ended, err := node.ListenAndServe(ctx, agent.address, n, false)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	agent.address = address.String()
+	stopped := false
+	agent.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Errorf("agent %s: %v", agent.id, err)
+		}
+		if err := n.Close(); err != nil {
+			c.t.Errorf("agent %s: %v", agent.id, err)
+		}
+	}
+}
+
+func (c *cluster) startGateway() {
+	c.t.Helper()
+	c.starts++
+	start := fmt.Sprintf("start%d", c.starts)
+	var err error
+	c.catalog, err = catalog.Open(c.t.Context(), c.engine, catalog.Owner("gw", start), catalog.WithGrace(0))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var nodes []catalog.Node
+	for _, agent := range c.agents {
+		nodes = append(nodes, catalog.Node{ID: agent.id, Address: agent.address})
+	}
+	c.gateway, err = gateway.New(c.t.Context(), gateway.Options{
+		Catalog: c.catalog, ID: "gw", Start: start, Classes: c.classes, Nodes: nodes, SweepEvery: -1,
+		CallTimeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) stopGateway() {
+	if c.gateway != nil {
+		if err := c.gateway.Close(); err != nil {
+			c.t.Errorf("closing the gateway: %v", err)
+		}
+		c.gateway = nil
+	}
+}
+
+func (c *cluster) put(key string, data []byte, options gateway.PutOptions) gateway.Object {
+	c.t.Helper()
+	if options.Size == 0 {
+		options.Size = int64(len(data))
+	}
+	object, err := c.gateway.Put(c.t.Context(), key, bytes.NewReader(data), options)
+	if err != nil {
+		c.t.Fatalf("putting %q: %v", key, err)
+	}
+	return object
+}
+
+func (c *cluster) get(key string) []byte {
+	c.t.Helper()
+	data, err := c.read(key)
+	if err != nil {
+		c.t.Fatalf("getting %q: %v", key, err)
+	}
+	return data
+}
+
+func (c *cluster) read(key string) ([]byte, error) {
+	reader, err := c.gateway.Open(c.t.Context(), key)
+	if err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	err = reader.WriteTo(c.t.Context(), &data, 0, reader.Size())
+	return data.Bytes(), err
+}
+
+func (c *cluster) check(key string, want []byte) {
+	c.t.Helper()
+	if got := c.get(key); !bytes.Equal(got, want) {
+		c.t.Fatalf("%q reads back %d bytes that differ from the %d written", key, len(got), len(want))
+	}
+}
+
+// transition runs one to its end.
+func (c *cluster) transition(request gateway.TransitionRequest) gateway.Transition {
+	c.t.Helper()
+	t, err := c.gateway.StartTransition(c.t.Context(), request)
+	if err != nil {
+		c.t.Fatalf("starting a transition: %v", err)
+	}
+	return c.ended(t.ID)
+}
+
+func (c *cluster) ended(id string) gateway.Transition {
+	c.t.Helper()
+	var t gateway.Transition
+	c.await("the transition ends", func() bool {
+		var err error
+		t, err = c.gateway.Transition(c.t.Context(), id)
+		return err == nil && t.State.Final()
+	})
+	return t
+}
+
+func (c *cluster) await(what string, holds func() bool) {
+	c.t.Helper()
+	deadline := time.After(time.Minute)
+	for !holds() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			c.t.Fatalf("after a minute it does not hold that %s", what)
+		}
+	}
+}
+
+// audit checks the records, and that the stores hold exactly the blocks that the records name.
+func (c *cluster) audit() {
+	c.t.Helper()
+	if err := c.catalog.Audit(c.t.Context()); err != nil {
+		c.t.Fatalf("the records contradict each other: %v", err)
+	}
+	if _, err := c.gateway.Sweep(c.t.Context(), true); err != nil {
+		c.t.Fatal(err)
+	}
+	named := map[string]bool{}
+	views, err := c.catalog.ListGroups(c.t.Context(), block.GroupID{}, 100000)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range views {
+		for slot, items := range views[i].Slots {
+			for _, item := range items {
+				address := views[i].Address(slot, item)
+				named[string(address.Node)+" "+address.Key()] = true
+			}
+		}
+	}
+	for _, agent := range c.agents {
+		err := agent.store.List(c.t.Context(), block.KeyPrefix, func(key string, _ int64) error {
+			if name := string(agent.id) + " " + key; !named[name] {
+				c.t.Errorf("%s is stored and nobody names it", name)
+			} else {
+				delete(named, name)
+			}
+			return nil
+		})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for name := range named {
+		c.t.Errorf("%s is named and not stored", name)
+	}
+}
+
+// noise returns n bytes that depend on the seed.
+func noise(n int, seed uint64) []byte {
+	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)})
+	data := make([]byte, n)
+	if _, err := io.ReadFull(source, data); err != nil {
+		panic(err) // ChaCha8 never fails
+	}
+	return data
+}

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/restripe/restripe/agent/wire"
+)
+
+func (n *Node) deliver(ctx context.Context, request wire.DeliverRequest, payload []byte) error {
+	if _, err := n.attached(ctx); err != nil {
+		return err
+	}
+	r, err := n.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload), n.options.DeliverWait)
+	if err == nil {
+		err = r.take(request.Message, payload)
+	}
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.id, err)
+	}
+	return nil
+}
+
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// send delivers a complete row and repeats it until it is acknowledged or the run ends: the other side counts it once.
+func (d *dataflow) send(row int) error {
+	p := d.run.program
+	message := p.request.Program.Rows[row].Message
+	to := p.request.Messages[message].To
+	client := d.node.peers.client(p.request.Peers[to])
+	request := wire.DeliverRequest{Stamp: p.request.Stamp, Group: p.request.Group, Message: message, Position: to}
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		_, err := client.Call(d.ctx, wire.OpDeliver, request, d.run.rows[row], nil)
+		if err == nil {
+			return nil
+		}
+		if d.ctx.Err() != nil {
+			return context.Cause(d.ctx)
+		}
+		if !passing(err) {
+			return fmt.Errorf("delivering message %d to position %d: %w", message, to, err)
+		}
+		d.run.mutex.Lock()
+		d.run.trouble = err
+		d.run.mutex.Unlock()
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-d.ctx.Done():
+			timer.Stop()
+			return context.Cause(d.ctx)
+		}
+	}
+}
+
+// passing reports whether a delivery may yet succeed: the peer, its store or its run are not there now.
+func passing(err error) bool {
+	for _, class := range []error{wire.ErrUnreachable, wire.ErrNotFound, wire.ErrBusy, wire.ErrDown, wire.ErrUnregistered, wire.ErrCancelled} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return false
+}

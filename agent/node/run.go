@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// run carries out one program as a dataflow: every row has an accumulator; inputs are added to the rows that use them
+// as they come, stored units by the reader and messages by Deliver, each exactly once; a row that has all its inputs is
+// sent on, or stored with the rest of its block. Nothing here waits for anything but what it needs, so the runs of a
+// plan, whose rows can be ordered, finish in any order of arrival.
+type run struct {
+	name    runName
+	program *program
+
+	// Under runs.mutex.
+	waiters int
+	over    bool
+	reply   wire.RunReply
+	err     error
+
+	ctx     context.Context
+	cancel  context.CancelCauseFunc // the first cause counts
+	started chan struct{}           // closed once messages are taken
+	ended   chan struct{}           // closed once reply and err are there
+
+	mutex     sync.Mutex
+	open      bool // accumulators are there
+	rows      [][]byte
+	buffers   [][]byte // of the staged slots: room for the header, then the units
+	needs     []int    // inputs each row still waits for
+	left      []int    // rows each slot still waits for
+	delivered []bool   // of each input: it was counted
+	scratch   [][]byte
+	dispatch  *dataflow // while open
+	results   int       // messages and slots still to be done
+	queue     []int     // rows to be sent
+	senders   int
+	trouble   error // of the last delivery that failed, for the report
+	complete  chan struct{}
+	counters  wire.Counters
+	receipts  wire.RunReply
+	tasks     sync.WaitGroup
+}
+
+func newRun(ctx context.Context, name runName, p *program) *run {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &run{
+		name: name, program: p, ctx: ctx, cancel: cancel,
+		started: make(chan struct{}), ended: make(chan struct{}), complete: make(chan struct{}),
+	}
+}
+
+func (r *run) hasStarted() bool {
+	select {
+	case <-r.started:
+		return true
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (n *Node) run(ctx context.Context, request *wire.RunRequest, payload []byte) (any, error) {
+	under, err := n.attached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := n.compile(request, len(payload))
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.id, err)
+	}
+	r, fresh := n.runs.enter(n.ctx, runName{request.Stamp, request.Group, request.Program.Position}, p)
+	defer n.runs.leave(r)
+	if fresh {
+		own := append([]byte(nil), payload...) // the run may outlive this call
+		n.work.Add(1)
+		go func() {
+			defer n.work.Done()
+			n.carryOut(r, under, own)
+		}()
+	}
+	select {
+	case <-r.ended:
+		reply, err := n.runs.outcome(r)
+		return reply, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// carryOut runs r to its end and records the outcome.
+func (n *Node) carryOut(r *run, under *serving, payload []byte) {
+	ctx, stop := context.WithTimeoutCause(r.ctx, n.options.RunTime, fmt.Errorf("%s: %w: it took longer than %s", r.name, wire.ErrCancelled, n.options.RunTime))
+	defer r.cancel(nil)
+	defer stop()
+	reply, err := n.perform(ctx, r, under, payload)
+	if err != nil {
+		if ctx.Err() != nil { // the first cause explains more than what it led to
+			err = context.Cause(ctx)
+		}
+		if r.trouble != nil && errors.Is(err, wire.ErrCancelled) {
+			err = fmt.Errorf("%w; the last delivery failed: %w", err, plain(r.trouble))
+		}
+		err = fmt.Errorf("node %s: %s: %w", n.id, r.name, err)
+	}
+	n.counters.add(wire.Counters{BlocksSent: r.counters.BlocksSent, BytesSent: r.counters.BytesSent})
+	r.slim()
+	n.runs.finish(r, reply, err)
+}
+
+// slim drops what only a run under way needs, and keeps what answers repeated messages.
+func (r *run) slim() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.program = &program{unitBytes: r.program.unitBytes, messages: r.program.messages}
+	r.needs, r.left, r.queue = nil, nil, nil
+}
+
+// plain takes the class from an error, so that it only informs.
+func plain(err error) error { return errors.New(err.Error()) }
+
+// perform gathers, sends and stores. When it returns nothing touches the run's buffers any more.
+func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []byte) (wire.RunReply, error) {
+	sources, err := n.find(ctx, r.program)
+	if err != nil {
+		return wire.RunReply{}, n.judge(ctx, under, err)
+	}
+	if err := n.admit(ctx, r.program.bytes); err != nil {
+		return wire.RunReply{}, err
+	}
+	defer n.runs.room.Release(r.program.bytes)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &dataflow{node: n, run: r, under: under, ctx: ctx, fail: cancel}
+	d.open()
+	defer d.close()
+	d.task(func() error { return d.readLocal(sources, payload) })
+	select {
+	case <-r.complete:
+		r.tasks.Wait()
+		if ctx.Err() != nil {
+			return wire.RunReply{}, context.Cause(ctx)
+		}
+		r.receipts.Counters = r.counters
+		return r.receipts, nil
+	case <-ctx.Done():
+		return wire.RunReply{}, context.Cause(ctx)
+	}
+}
+
+// admit waits a bounded time for room to gather in.
+func (n *Node) admit(ctx context.Context, bytes int64) error {
+	if bytes > n.options.RunBytes {
+		return fmt.Errorf("%w: it gathers %d bytes, runs may take %d together; use smaller groups or give the agent more memory", wire.ErrTooLarge, bytes, n.options.RunBytes)
+	}
+	if n.runs.room.TryAcquire(bytes) {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, n.options.AdmitWait)
+	defer cancel()
+	if err := n.runs.room.Acquire(waiting, bytes); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: other runs take the memory for %s", wire.ErrBusy, n.options.AdmitWait)
+	}
+	return nil
+}

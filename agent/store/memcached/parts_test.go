@@ -1,0 +1,316 @@
+package memcached
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/store/storetest/server"
+)
+
+// items returns the names of all items of a server that begin with prefix.
+func items(t *testing.T, s *Store, prefix string) (names []string) {
+	t.Helper()
+	c, err := dial(t.Context(), s.address, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.abandon()
+	c.request("lru_crawler", "metadump", "hash")
+	if err := c.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		line, err := c.readLine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(line) == "END" {
+			return names
+		}
+		name := strings.NewReplacer("%2F", "/").Replace(strings.TrimPrefix(strings.Fields(string(line))[0], "key="))
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+}
+
+// ask sends one request and returns the line that answers it.
+func ask(t *testing.T, s *Store, words ...string) string {
+	t.Helper()
+	var answer string
+	err := s.pool.use(t.Context(), func(c *connection) error {
+		c.request(words...)
+		if err := c.flush(); err != nil {
+			return err
+		}
+		line, err := c.readLine()
+		c.pending--
+		answer = string(line)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestSizesAroundPartsAndTheItemLimitComeBack(t *testing.T) {
+	for _, limit := range []string{"16k", "1m", "4m"} {
+		s := open(t, server.Memcached(t, "-M", "-m", "256", "-I", limit), Options{PartBytes: 1 << 30})
+		part := int(s.partSize())
+		for _, size := range []int{part - 1, part, part + 1, 2*part - 1, 2 * part, 2*part + 1, 5 * part} {
+			key := fmt.Sprintf("%0*d", store.KeyLimit, size)
+			value := bytes.Repeat([]byte{byte(size)}, size)
+			if err := s.Create(t.Context(), key, value); err != nil {
+				t.Fatalf("limit %s: creating %d bytes: %v", limit, size, err)
+			}
+			got := make([]byte, size+1)
+			if count, err := s.ReadAt(t.Context(), key, got, 0); err != nil || !bytes.Equal(got[:count], value) {
+				t.Fatalf("limit %s: reading %d bytes: %d, %v", limit, size, count, err)
+			}
+		}
+		if err := s.Create(t.Context(), "large", make([]byte, valueLimit+1)); !errors.Is(err, store.ErrTooLarge) {
+			t.Fatalf("creating %d bytes: %v, want %v", valueLimit+1, err, store.ErrTooLarge)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestARangeFetchesOnlyThePartsItTouches(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 64 << 10})
+	defer s.Close()
+	if err := s.Create(t.Context(), "k", make([]byte, 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		offset int64
+		length int
+		parts  int64
+	}{{0, 10, 1}, {64<<10 - 1, 2, 2}, {64 << 10, 64 << 10, 1}, {4<<20 - 5, 100, 1}, {1 << 20, 1 << 20, 16}, {1<<20 + 1, 1 << 20, 17}} {
+		before := sent(t, s)
+		if _, err := s.ReadAt(t.Context(), "k", make([]byte, c.length), c.offset); err != nil {
+			t.Fatal(err)
+		}
+		bytesSent := sent(t, s) - before
+		if least, most := c.parts*64<<10, c.parts*64<<10+4096; bytesSent < least || bytesSent > most {
+			t.Errorf("reading %d bytes at %d: server sent %d, want %d to %d", c.length, c.offset, bytesSent, least, most)
+		}
+	}
+}
+
+// sent returns how many bytes the server has sent so far.
+func sent(t *testing.T, s *Store) int64 {
+	t.Helper()
+	var statistics statistics
+	err := s.pool.use(t.Context(), func(c *connection) (err error) {
+		statistics, err = readStatistics(c, "stats")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return statistics.number("bytes_written")
+}
+
+func TestPartsExpireUntilTheValueIsComplete(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 1000})
+	defer s.Close()
+	value := make([]byte, 2500)
+	m := manifest{id: 7, length: 2500, partBytes: 1000}
+	err := s.pool.use(t.Context(), func(c *connection) error { return m.writeParts(c, "interrupted", value) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer := ask(t, s, "mg", m.partKey("interrupted", 2), "t", "s"); answer != "HD t3600 s500" && answer != "HD t3599 s500" {
+		t.Errorf("part of an interrupted creation: %q, want about 3600 seconds to live", answer)
+	}
+	if err := s.Create(t.Context(), "complete", value); err != nil {
+		t.Fatal(err)
+	}
+	parts := 0
+	for _, name := range items(t, s, partPrefix) {
+		if strings.HasSuffix(name, "/complete") {
+			parts++
+			if answer := ask(t, s, "mg", name, "t"); answer != "HD t-1" {
+				t.Errorf("part %s of a complete value: %q, want it to stay for ever", name, answer)
+			}
+		}
+	}
+	if parts != 3 {
+		t.Errorf("a value of 2500 bytes has %d parts of 1000, want 3", parts)
+	}
+}
+
+func TestAMissingPartMakesTheValueCorruptUntilItIsDeleted(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 1000})
+	defer s.Close()
+	if err := s.Create(t.Context(), "k", make([]byte, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	parts := items(t, s, partPrefix)
+	if len(parts) != 5 {
+		t.Fatalf("parts: %q, want 5", parts)
+	}
+	for _, part := range parts {
+		if strings.Contains(part, "/3/") {
+			if answer := ask(t, s, "md", part); answer != "HD" {
+				t.Fatalf("deleting a part: %q", answer)
+			}
+		}
+	}
+	p := make([]byte, 5000)
+	if _, err := s.ReadAt(t.Context(), "k", p, 0); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("reading a value without one of its parts: %v, want %v", err, store.ErrCorrupt)
+	}
+	if count, err := s.ReadAt(t.Context(), "k", p[:1000], 2000); err != nil || count != 1000 {
+		t.Errorf("reading a part that is there: %d, %v", count, err)
+	}
+	if err := s.Create(t.Context(), "k", p); !errors.Is(err, store.ErrExists) {
+		t.Errorf("creating it again: %v, want %v", err, store.ErrExists)
+	}
+	if err := s.Delete(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if left := items(t, s, ""); len(left) != 0 {
+		t.Errorf("left after deletion: %q", left)
+	}
+}
+
+func TestLosersAndFailuresLeaveNoParts(t *testing.T) {
+	s := open(t, server.Memcached(t, "-M", "-m", "8"), Options{PartBytes: 50_000})
+	defer s.Close()
+	results := make(chan error)
+	for range 8 {
+		go func() { results <- s.Create(t.Context(), "contended", make([]byte, 300_000)) }()
+	}
+	for range 8 {
+		if err := <-results; err != nil && !errors.Is(err, store.ErrExists) {
+			t.Error(err)
+		}
+	}
+	if parts := items(t, s, partPrefix); len(parts) != 6 {
+		t.Errorf("after 8 creators of one value of 6 parts there are %d parts", len(parts))
+	}
+	if err := s.Create(t.Context(), "too much", nil); !errors.Is(err, store.ErrKey) {
+		t.Errorf("creating a key with a space: %v", err)
+	}
+	if err := s.Create(t.Context(), "too-much", make([]byte, 32<<20)); !errors.Is(err, store.ErrFull) {
+		t.Errorf("creating more than fits: %v, want %v", err, store.ErrFull)
+	}
+	if parts := items(t, s, partPrefix); len(parts) != 6 {
+		t.Errorf("after a creation that did not fit there are %d parts, want 6", len(parts))
+	}
+}
+
+func TestEvictionIsReportedAndNeverYieldsWrongBytes(t *testing.T) {
+	s := open(t, server.Memcached(t, "-m", "8"), Options{PartBytes: 50_000})
+	defer s.Close()
+	warnings := func() string {
+		info, err := s.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(info.Warnings, "\n")
+	}
+	if !strings.Contains(warnings(), "restart it with -M") {
+		t.Errorf("a server that evicts is not warned of: %q", warnings())
+	}
+	if strings.Contains(warnings(), "has dropped") {
+		t.Errorf("a server that has not evicted is warned of: %q", warnings())
+	}
+	const count, size = 200, 180_000
+	for i := range count {
+		err := s.Create(t.Context(), fmt.Sprint(i), bytes.Repeat([]byte{byte(i)}, size))
+		if err != nil && !errors.Is(err, store.ErrFull) {
+			t.Fatal(err)
+		}
+	}
+	outcomes := map[string]int{}
+	for i := range count {
+		p := make([]byte, size+1)
+		got, err := s.ReadAt(t.Context(), fmt.Sprint(i), p, 0)
+		switch {
+		case err == nil && bytes.Equal(p[:got], bytes.Repeat([]byte{byte(i)}, size)):
+			outcomes["whole"]++
+		case errors.Is(err, store.ErrNotFound):
+			outcomes["absent"]++
+		case errors.Is(err, store.ErrCorrupt):
+			outcomes["corrupt"]++
+		default:
+			t.Errorf("reading value %d of a server that evicts: %d bytes, %v", i, got, err)
+		}
+	}
+	t.Logf("outcomes: %v", outcomes)
+	if outcomes["whole"] == count {
+		t.Error("a server of 8 MiB has kept 36 MB")
+	}
+	if !strings.Contains(warnings(), "has dropped") {
+		t.Errorf("a server that has evicted is not warned of: %q", warnings())
+	}
+}
+
+func TestASilentServerIsDown(t *testing.T) {
+	process := server.Memcached(t)
+	s := open(t, process, Options{Timeout: 100 * time.Millisecond})
+	defer s.Close()
+	if err := s.Create(t.Context(), "k", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	process.Suspend()
+	if _, err := s.ReadAt(t.Context(), "k", make([]byte, 5), 0); !errors.Is(err, store.ErrDown) {
+		t.Errorf("reading from a suspended server: %v, want %v", err, store.ErrDown)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := s.ReadAt(ctx, "k", make([]byte, 5), 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("reading from a suspended server with little time: %v, want %v", err, context.DeadlineExceeded)
+	}
+	process.Resume()
+	p := make([]byte, 5)
+	if count, err := s.ReadAt(t.Context(), "k", p, 0); err != nil || string(p[:count]) != "value" {
+		t.Errorf("reading after the server resumed: %q, %v", p[:count], err)
+	}
+}
+
+func TestListLeavesOutWhatOthersStore(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 1000})
+	defer s.Close()
+	if answer := ask(t, s, "ms", "foreign", "0\r\n"); answer != "HD" {
+		t.Fatalf("storing a foreign item: %q", answer)
+	}
+	if err := s.Create(t.Context(), "ours", make([]byte, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]int64{}
+	if err := s.List(t.Context(), "", func(key string, size int64) error { shown[key] = size; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) != 1 || shown["ours"] != 3000 {
+		t.Errorf("list shows %v, want ours with 3000 bytes alone", shown)
+	}
+}
+
+func TestOpenRefusesWhatIsNoMemcached(t *testing.T) {
+	for _, address := range []string{"nohost", "", "127.0.0.1"} {
+		if s, err := Open(t.Context(), address, Options{}); err == nil {
+			s.Close()
+			t.Errorf("Open(%q) succeeds", address)
+		}
+	}
+	redis := server.Redis(t)
+	if _, err := Open(t.Context(), redis.Addr, Options{}); !errors.Is(err, errProtocol) {
+		t.Errorf("opening a Redis: %v, want %v", err, errProtocol)
+	}
+	redis.Kill()
+	if _, err := Open(t.Context(), redis.Addr, Options{}); !errors.Is(err, store.ErrDown) {
+		t.Errorf("opening a port nobody listens on: %v, want %v", err, store.ErrDown)
+	}
+}

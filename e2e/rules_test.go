@@ -1,0 +1,400 @@
+package e2e
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the import path of this module.
+const module = "github.com/restripe/restripe"
+
+// source is one file of the repository.
+type source struct {
+	path string // from the root, with slashes
+	text string
+	tree *ast.File // of a Go file
+	set  *token.FileSet
+}
+
+func (s *source) isGo() bool     { return strings.HasSuffix(s.path, ".go") }
+func (s *source) isTest() bool   { return strings.HasSuffix(s.path, "_test.go") }
+func (s *source) folder() string { return path.Dir(s.path) }
+
+// within reports whether the file lies in the folder or below it.
+func (s *source) within(folder string) bool {
+	return s.folder() == folder || strings.HasPrefix(s.folder(), folder+"/")
+}
+
+// rule looks at one file and returns what breaks it.
+type rule func(s *source) []string
+
+var rules = map[string]rule{
+	"import directions":        importDirections,
+	"imports of pure packages": pureImports,
+	"imports of processes":     processImports,
+	"imports of stores":        backendImports,
+	"imports of tests":         testImports,
+	"banned calls":             bannedCalls,
+	"errors thrown away":       thrownErrors,
+	"file size":                fileSize,
+	"unfinished business":      unfinished,
+	"names that say nothing":   emptyNames,
+	"links":                    func(s *source) []string { return brokenLinks(s, exists) },
+}
+
+func TestRules(t *testing.T) {
+	sources := repository(t)
+	for name, check := range rules {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			for i := range sources {
+				for _, breach := range check(&sources[i]) {
+					t.Errorf("%s: %s", sources[i].path, breach)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryPackageHasADocComment(t *testing.T) {
+	documented, packages := map[string]bool{}, map[string]string{}
+	sources := repository(t)
+	for i := range sources {
+		s := &sources[i]
+		if !s.isGo() || s.isTest() {
+			continue
+		}
+		packages[s.folder()] = s.tree.Name.Name
+		if s.tree.Doc != nil && strings.HasPrefix(s.tree.Doc.Text(), docStart(s.tree.Name.Name)) {
+			documented[s.folder()] = true
+		}
+	}
+	for folder, name := range packages {
+		if !documented[folder] {
+			t.Errorf("%s: no file has a doc comment that begins with %q", folder, docStart(name))
+		}
+	}
+}
+
+func docStart(name string) string {
+	if name == "main" {
+		return "Command "
+	}
+	return "Package " + name + " "
+}
+
+func TestReadmeNamesTheCommands(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"make run", "make test"} {
+		if !strings.Contains(string(text), command) {
+			t.Errorf("README.md does not name `%s`", command)
+		}
+	}
+}
+
+// Folders with nothing of ours in them.
+var foreign = map[string]bool{".git": true, "bin": true, "node_modules": true, ".cache": true, "testdata": true}
+
+// repository reads every text file of the repository.
+func repository(t *testing.T) []source {
+	t.Helper()
+	var sources []source
+	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if foreign[entry.Name()] {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		below, err := filepath.Rel("..", name)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains([]string{".go", ".md", ".sh", ".yml", ".yaml", ""}, filepath.Ext(name)) || !entry.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		s, err := newSource(filepath.ToSlash(below), string(text))
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sources) < 50 {
+		t.Fatalf("only %d files found: the rules look at the wrong place", len(sources))
+	}
+	return sources
+}
+
+func newSource(name, text string) (source, error) {
+	s := source{path: name, text: text, set: token.NewFileSet()}
+	if !s.isGo() {
+		return s, nil
+	}
+	var err error
+	s.tree, err = parser.ParseFile(s.set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return s, err
+}
+
+// imports returns what a Go file imports: standard packages by their path, ours from the root of the module.
+func (s *source) imports() []string {
+	if s.tree == nil {
+		return nil
+	}
+	var list []string
+	for _, spec := range s.tree.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			name = spec.Path.Value
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// own returns the path of one of our packages from the root, or "" for a foreign one.
+func own(imported string) string {
+	below, is := strings.CutPrefix(imported, module+"/")
+	if !is {
+		return ""
+	}
+	return below
+}
+
+func under(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+// importDirections: arrows point one way, faces -> operator -> agent.
+func importDirections(s *source) (breaches []string) {
+	above := map[string][]string{
+		"agent":    {"operator", "tui", "web", "policies", "e2e"},
+		"operator": {"tui", "web", "e2e"},
+		"tui":      {"e2e"},
+	}
+	for folder, forbidden := range above {
+		if !s.within(folder) {
+			continue
+		}
+		for _, name := range s.imports() {
+			for _, upper := range forbidden {
+				if under(own(name), upper) {
+					breaches = append(breaches, fmt.Sprintf("%s may not import %s: arrows point from the faces to the agent", folder, name))
+				}
+			}
+		}
+	}
+	return breaches
+}
+
+// pureImports: what decides knows no outside world.
+func pureImports(s *source) (breaches []string) {
+	allowed, pure := map[string][]string{
+		"agent/stripe": {},
+		"agent/block":  {"github.com/fxamacker/cbor/v2"},
+	}[s.folder()]
+	if !pure || s.isTest() {
+		return nil
+	}
+	for _, name := range s.imports() {
+		if first, _, _ := strings.Cut(name, "/"); strings.Contains(first, ".") && !slices.Contains(allowed, name) {
+			breaches = append(breaches, fmt.Sprintf("%s is pure and may not import %s", s.folder(), name))
+		}
+		if slices.Contains([]string{"os", "net", "net/http", "time", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"}, name) {
+			breaches = append(breaches, fmt.Sprintf("%s is pure and may not import %s: no I/O, no clock, no randomness", s.folder(), name))
+		}
+	}
+	return breaches
+}
+
+// processImports: few places start processes.
+func processImports(s *source) []string {
+	allowed := []string{"agent/launch", "tui/cli", "e2e", "agent/store/storetest/server"}
+	if s.isTest() || slices.ContainsFunc(allowed, s.within) || !slices.Contains(s.imports(), "os/exec") {
+		return nil
+	}
+	return []string{"only " + strings.Join(allowed, ", ") + " and tests start processes (os/exec)"}
+}
+
+// backendImports: backends and engines are behind their interfaces; one place each chooses.
+func backendImports(s *source) (breaches []string) {
+	if s.isTest() {
+		return nil
+	}
+	for _, name := range s.imports() {
+		below := own(name)
+		for _, backend := range []string{"file", "mem", "memcached", "redis"} {
+			if under(below, "agent/store/"+backend) && !s.within("agent/store") && !s.within("agent/sim") {
+				breaches = append(breaches, "imports the backend "+below+"; open stores through agent/store/open")
+			}
+		}
+		for _, engine := range []string{"sqlite", "redis", "mem"} {
+			if under(below, "agent/catalog/"+engine) && !s.within("agent/catalog") && !s.within("agent/sim") && !s.within("tui/cli") {
+				breaches = append(breaches, "imports the engine "+below+"; take a *catalog.Catalog instead")
+			}
+		}
+	}
+	return breaches
+}
+
+// testImports: product code does not link the testing package.
+func testImports(s *source) []string {
+	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest"} {
+		if s.within(folder) {
+			return nil
+		}
+	}
+	if s.isTest() || !slices.Contains(s.imports(), "testing") {
+		return nil
+	}
+	return []string{"imports testing outside a test"}
+}
+
+// sleepers may sleep, for the reason given.
+var sleepers = map[string]string{}
+
+// bannedCalls: no sleeping, no global logger, no panic but for broken invariants, no exit but from main.
+func bannedCalls(s *source) (breaches []string) {
+	if s.tree == nil {
+		return nil
+	}
+	marked := map[int]bool{} // lines with a comment that names an invariant
+	for _, group := range s.tree.Comments {
+		for _, comment := range group.List {
+			if strings.Contains(comment.Text, "invariant") {
+				marked[s.set.Position(comment.Pos()).Line] = true
+			}
+		}
+	}
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		call, is := n.(*ast.CallExpr)
+		if !is {
+			return true
+		}
+		line := s.set.Position(call.Pos()).Line
+		breach := func(format string, values ...any) {
+			breaches = append(breaches, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, values...))
+		}
+		switch function := call.Fun.(type) {
+		case *ast.Ident:
+			if function.Name == "panic" && !s.isTest() && !marked[line] && !marked[line-1] && !abortsHandler(call) {
+				breach("panic without a comment that names the invariant")
+			}
+		case *ast.SelectorExpr:
+			from, is := function.X.(*ast.Ident)
+			if !is {
+				return true
+			}
+			switch {
+			case from.Name == "time" && function.Sel.Name == "Sleep" && sleepers[s.path] == "":
+				breach("time.Sleep; wait for what is waited for")
+			case from.Name == "log" && slices.Contains(s.imports(), "log"):
+				breach("log.%s; take a *slog.Logger", function.Sel.Name)
+			case from.Name == "os" && function.Sel.Name == "Exit" && !s.isTest() && s.path != "main.go":
+				breach("os.Exit; return an error")
+			}
+		}
+		return true
+	})
+	return breaches
+}
+
+// abortsHandler reports whether a call is net/http's way of breaking a connection.
+func abortsHandler(call *ast.CallExpr) bool {
+	if len(call.Args) != 1 {
+		return false
+	}
+	selector, is := call.Args[0].(*ast.SelectorExpr)
+	return is && selector.Sel.Name == "ErrAbortHandler"
+}
+
+var discarded = regexp.MustCompile(`^\s*(defer )?_(, _)* = .*\b(Close|Remove|RemoveAll|Write|Flush|Sync|Rename)\(`)
+
+// thrownErrors: an error of cleaning up is an error.
+func thrownErrors(s *source) (breaches []string) {
+	if !s.isGo() || s.isTest() {
+		return nil
+	}
+	for i, line := range strings.Split(s.text, "\n") {
+		if discarded.MatchString(line) {
+			breaches = append(breaches, fmt.Sprintf("line %d throws an error away", i+1))
+		}
+	}
+	return breaches
+}
+
+// longestFile is the largest number of lines of a Go file.
+const longestFile = 700
+
+func fileSize(s *source) []string {
+	if lines := strings.Count(s.text, "\n"); s.isGo() && lines > longestFile {
+		return []string{fmt.Sprintf("%d lines; split it, %d is the limit", lines, longestFile)}
+	}
+	return nil
+}
+
+// The words are put together here so that this file does not hold them.
+var unfinishedWords = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"}, "|") + `)\b`)
+
+func unfinished(s *source) (breaches []string) {
+	for i, line := range strings.Split(s.text, "\n") {
+		if word := unfinishedWords.FindString(line); word != "" {
+			breaches = append(breaches, fmt.Sprintf("line %d: %s; finish it, or write the limit down in SCOPE.md", i+1, word))
+		}
+	}
+	return breaches
+}
+
+var emptyName = regexp.MustCompile(`(^|/)(utils?|helpers?|common|misc)(_[a-z]+)*(\.[a-z]+|/)`)
+
+func emptyNames(s *source) []string {
+	if emptyName.MatchString(s.path) {
+		return []string{"a name that says nothing; name it after what is in it"}
+	}
+	return nil
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// brokenLinks: links to files of the repository lead somewhere.
+func brokenLinks(s *source, exists func(name string) bool) (breaches []string) {
+	if !strings.HasSuffix(s.path, ".md") {
+		return nil
+	}
+	for _, match := range link.FindAllStringSubmatch(s.text, -1) {
+		target, _, _ := strings.Cut(match[1], "#")
+		if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		if name := path.Join(s.folder(), target); !exists(name) {
+			breaches = append(breaches, "links to "+match[1]+", which is not there")
+		}
+	}
+	return breaches
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(filepath.Join("..", filepath.FromSlash(name)))
+	return err == nil
+}
