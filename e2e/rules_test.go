@@ -279,14 +279,6 @@ func bannedCalls(s *source) (breaches []string) {
 	if s.tree == nil {
 		return nil
 	}
-	marked := map[int]bool{} // lines with a comment that names an invariant
-	for _, group := range s.tree.Comments {
-		for _, comment := range group.List {
-			if strings.Contains(comment.Text, "invariant") {
-				marked[s.set.Position(comment.Pos()).Line] = true
-			}
-		}
-	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)
 		if !is {
@@ -298,8 +290,8 @@ func bannedCalls(s *source) (breaches []string) {
 		}
 		switch function := call.Fun.(type) {
 		case *ast.Ident:
-			if function.Name == "panic" && !s.isTest() && !marked[line] && !marked[line-1] && !abortsHandler(call) {
-				breach("panic without a comment that names the invariant")
+			if function.Name == "panic" && !s.isTest() && !s.explained(call.Pos(), "panic", "mistake", "invariant") && !abortsHandler(call) {
+				breach("panic without a comment that says which invariant is broken")
 			}
 		case *ast.SelectorExpr:
 			from, is := function.X.(*ast.Ident)
@@ -320,6 +312,26 @@ func bannedCalls(s *source) (breaches []string) {
 	return breaches
 }
 
+// explained reports whether a comment on the line of pos or on the line above says why, or the doc comment of the
+// function around it has one of the words.
+func (s *source) explained(pos token.Pos, words ...string) bool {
+	line := s.set.Position(pos).Line
+	for _, group := range s.tree.Comments {
+		if first, last := s.set.Position(group.Pos()).Line, s.set.Position(group.End()).Line; first <= line && last >= line-1 {
+			return true
+		}
+	}
+	for _, declaration := range s.tree.Decls {
+		function, is := declaration.(*ast.FuncDecl)
+		if !is || pos < function.Pos() || pos >= function.End() {
+			continue
+		}
+		doc := strings.ToLower(function.Doc.Text())
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(doc, word) })
+	}
+	return false
+}
+
 // abortsHandler reports whether a call is net/http's way of breaking a connection.
 func abortsHandler(call *ast.CallExpr) bool {
 	if len(call.Args) != 1 {
@@ -329,19 +341,34 @@ func abortsHandler(call *ast.CallExpr) bool {
 	return is && selector.Sel.Name == "ErrAbortHandler"
 }
 
-var discarded = regexp.MustCompile(`^\s*(defer )?_(, _)* = .*\b(Close|Remove|RemoveAll|Write|Flush|Sync|Rename)\(`)
+// cleanups are the calls whose errors are easily forgotten.
+var cleanups = []string{"Close", "Remove", "RemoveAll", "Write", "Flush", "Sync", "Rename"}
 
-// thrownErrors: an error of cleaning up is an error.
+// thrownErrors: an error of cleaning up is an error; where it truly has no one to go to, a comment says so.
 func thrownErrors(s *source) (breaches []string) {
-	if !s.isGo() || s.isTest() {
+	if s.tree == nil || s.isTest() {
 		return nil
 	}
-	for i, line := range strings.Split(s.text, "\n") {
-		if discarded.MatchString(line) {
-			breaches = append(breaches, fmt.Sprintf("line %d throws an error away", i+1))
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		assignment, is := n.(*ast.AssignStmt)
+		if !is || len(assignment.Rhs) != 1 || !isBlank(assignment.Lhs[len(assignment.Lhs)-1]) {
+			return true
 		}
-	}
+		call, is := assignment.Rhs[0].(*ast.CallExpr)
+		if !is {
+			return true
+		}
+		if selector, is := call.Fun.(*ast.SelectorExpr); is && slices.Contains(cleanups, selector.Sel.Name) && !s.explained(call.Pos(), "error") {
+			breaches = append(breaches, fmt.Sprintf("line %d throws the error of %s away without a word", s.set.Position(call.Pos()).Line, selector.Sel.Name))
+		}
+		return true
+	})
 	return breaches
+}
+
+func isBlank(expression ast.Expr) bool {
+	name, is := expression.(*ast.Ident)
+	return is && name.Name == "_"
 }
 
 // longestFile is the largest number of lines of a Go file.

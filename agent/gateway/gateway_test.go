@@ -225,8 +225,9 @@ func TestSmallObjectsShareGroups(t *testing.T) {
 	var workers sync.WaitGroup
 	for i := range 200 {
 		key := fmt.Sprintf("small/%03d", i)
-		want[key] = noise(1+i*7, uint64(i))
-		workers.Go(func() { c.put(key, want[key], gateway.PutOptions{}) })
+		data := noise(1+i*7, uint64(i))
+		want[key] = data
+		workers.Go(func() { c.put(key, data, gateway.PutOptions{}) })
 	}
 	workers.Wait()
 	groups := map[block.GroupID]bool{}

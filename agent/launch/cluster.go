@@ -26,6 +26,8 @@ type Options struct {
 	AllowRemote bool         // lets Listen be an address that other machines can reach
 	Domains     int          // failure domains the agents are dealt to in turn; 0: each its own
 	Logger      *slog.Logger // what happens to the processes; default discards
+
+	GatewayArguments []string // further flags of the gateway
 }
 
 // defaultAgents hosts the built-in ladder, whose widest step is rs(12,2).
@@ -246,6 +248,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	if _, err := os.Stat(c.path("classes.yaml")); err == nil {
 		arguments = append(arguments, "--classes", c.path("classes.yaml"))
 	}
+	arguments = append(arguments, c.options.GatewayArguments...)
 	gateway := c.add(spec{
 		name: GatewayName, log: c.path("logs", GatewayName+".log"), address: address, movable: movable,
 		command: c.self(arguments...),

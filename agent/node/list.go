@@ -29,7 +29,7 @@ func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) 
 	}
 	var page largestFirst
 	more := false
-	err := lister.List(ctx, block.KeyPrefix, func(key string, _ int64) error {
+	err = lister.List(ctx, block.KeyPrefix, func(key string, _ int64) error {
 		if key <= request.After {
 			return nil
 		}

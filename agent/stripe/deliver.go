@@ -37,7 +37,7 @@ func (t *transition) holdsParity(position Position) bool {
 // options lists the gatherers worth trying. A gatherer that is a parity node of the rows in need saves one message per
 // row it serves itself, a data node the message of its own cell; both need t+m-1 messages for t cells and m rows. The
 // node of an old parity row saves a cell per old stripe that lies within the task, even if it needs nothing itself.
-// The data nodes are tried for the bottleneck only.
+// Data nodes are tried where they hold several of the cells, and for the bottleneck.
 func (d *deliveries) options(work task, objective Objective) []Position {
 	var options []Position
 	t := d.transition
@@ -51,12 +51,14 @@ func (d *deliveries) options(work task, objective Objective) []Position {
 	if len(work.demands) == 1 && (len(work.cells) == 1 || objective == LeastBottleneck) {
 		options = append(options, direct)
 	}
-	if objective == LeastBottleneck {
-		for _, cell := range work.cells {
-			if column := Position(t.column(cell)); !slices.Contains(options, column) {
-				options = append(options, column)
-			}
+	var seen, offered [MaxData]bool
+	for _, cell := range work.cells {
+		column := t.column(cell)
+		if (seen[column] || objective == LeastBottleneck) && !offered[column] {
+			options = append(options, Position(column))
+			offered[column] = true
 		}
+		seen[column] = true
 	}
 	return options
 }

@@ -24,24 +24,28 @@ func Explain(plan *Plan) string {
 
 func explainRestripe(plan *Plan) []string {
 	from, to, cost := plan.From, plan.To, plan.Cost
-	if cost == (Cost{}) {
-		if from.M > to.M {
-			return []string{fmt.Sprintf("0 blocks cross the network and none is read: the stripes stay as they are and %s deleted.",
-				counted(from.M-to.M, "parity row is", "parity rows are"))}
-		}
+	dropped := counted(from.M-to.M, "parity row is", "parity rows are") + " deleted."
+	switch {
+	case from == to:
 		return []string{"There is nothing to do: the group is as wanted already."}
+	case to.M == 0:
+		return []string{"0 blocks cross the network and none is read: the data stays where it is and " + dropped}
+	case from.K == to.K && from.M > to.M:
+		return []string{"0 blocks cross the network and none is read: the stripes stay as they are and " + dropped}
 	}
 	var sentences []string
 	switch crossing := crossings(cost.BlocksSent); {
-	case cost.BlocksSent == 0 && to.M == 0:
-		sentences = append(sentences, crossing+": the data stays where it is and keeps no parity.")
 	case cost.BlocksSent == 0 && to.M == 1:
 		sentences = append(sentences, fmt.Sprintf("%s: the parity node adds the %s it already holds.", crossing, held(plan)))
 	case cost.BlocksSent == 0:
 		sentences = append(sentences, fmt.Sprintf("%s: each parity node adds the %s it already holds.", crossing, held(plan)))
+	case to.M == from.M+1:
+		sentences = append(sentences, crossing+": 1 new parity row is needed, and one node gathers each stripe and computes the row.")
 	case to.M > from.M:
-		sentences = append(sentences, fmt.Sprintf("%s: %s needed, and whoever gathers a stripe computes them for all.",
-			crossing, counted(to.M-from.M, "new parity row is", "new parity rows are")))
+		sentences = append(sentences, fmt.Sprintf("%s: %d new parity rows are needed, and one node gathers each stripe and computes the rows for all.",
+			crossing, to.M-from.M))
+	case !plan.readsParity():
+		sentences = append(sentences, crossing+": the new parities are computed from the cells alone, which reads least.")
 	default:
 		sentences = append(sentences, fmt.Sprintf("%s: each parity node keeps what it holds and is sent only the sums of cells that change stripes.", crossing))
 	}
@@ -50,9 +54,21 @@ func explainRestripe(plan *Plan) []string {
 		sentences = append(sentences, busiest(cost))
 	}
 	if from.K != to.K && from.M > to.M {
-		sentences = append(sentences, counted(from.M-to.M, "old parity row is", "old parity rows are")+" deleted.")
+		sentences = append(sentences, dropped)
 	}
 	return append(sentences, "No data block moves.")
+}
+
+// readsParity reports whether any old parity goes into the new ones.
+func (p *Plan) readsParity() bool {
+	for _, program := range p.Programs {
+		for _, input := range program.Inputs {
+			if input.Kind == SourceBlock && input.Slot >= p.Layout.Columns {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // held names what a parity node adds up per new stripe in a merge.
@@ -81,8 +97,9 @@ func explainProxy(plan *Plan) []string {
 func explainUpdate(plan *Plan) []string {
 	cost := plan.Cost
 	return []string{
-		fmt.Sprintf("%s: each of %s sends its difference once to %s.", crossings(cost.BlocksSent),
-			counted(cost.DataBlocksMoved, "changed cell", "changed cells"), counted(plan.To.M, "parity node", "parity nodes")),
+		fmt.Sprintf("%s: %s once to each of %s.", crossings(cost.BlocksSent),
+			counted(cost.DataBlocksMoved, "changed cell sends its difference", "changed cells send their differences"),
+			counted(plan.To.M, "parity node", "parity nodes")),
 		readsAndWrites(cost),
 	}
 }

@@ -2,23 +2,24 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
-// openCatalog opens the catalog at address for one start of the gateway id. The caller closes it.
-func openCatalog(ctx context.Context, address, id string) (*catalog.Catalog, error) {
+// openCatalog opens the catalog at address for one start of the gateway id; blocks that die stay readable for the grace.
+// The caller closes it.
+func openCatalog(ctx context.Context, address, id, start string, grace time.Duration) (*catalog.Catalog, error) {
 	engine, err := openEngine(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog: %w", err)
 	}
-	opened, err := catalog.Open(ctx, engine, catalog.Owner(id, rand.Text()))
+	opened, err := catalog.Open(ctx, engine, catalog.Owner(id, start), catalog.WithGrace(grace))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the catalog: %w", err), engine.Close())
 	}

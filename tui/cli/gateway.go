@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 // gatewayFlags are the flags of `restripe gateway`.
 type gatewayFlags struct {
 	id, catalog, classes, nodes, listen string
+	grace                               time.Duration
 	allowRemote, lifeline               *bool
 }
 
@@ -36,6 +38,7 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address and domain (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
+	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if f.catalog == "" {
@@ -53,7 +56,7 @@ func gatewayCommand(s *session) *cobra.Command {
 
 // serveGateway runs a gateway until ctx ends.
 func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) {
-	options := gateway.Options{ID: f.id, Logger: s.serverLog()}
+	options := gateway.Options{ID: f.id, Start: rand.Text(), Logger: s.serverLog()}
 	if f.classes != "" {
 		if options.Classes, err = gateway.LoadClasses(f.classes); err != nil {
 			return err
@@ -68,7 +71,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
 	}
-	if options.Catalog, err = openCatalog(ctx, f.catalog, f.id); err != nil {
+	if options.Catalog, err = openCatalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, options.Catalog.Close()) }()

@@ -61,18 +61,18 @@ func ask(t *testing.T, s *Store, words ...string) string {
 }
 
 func TestSizesAroundPartsAndTheItemLimitComeBack(t *testing.T) {
-	for _, limit := range []string{"16k", "1m", "4m"} {
-		s := open(t, server.Memcached(t, "-M", "-m", "256", "-I", limit), Options{PartBytes: 1 << 30})
+	for _, limit := range [][]string{{"-I", "16k", "-o", "slab_chunk_max=16384"}, {"-I", "1m"}, {"-I", "4m"}} {
+		s := open(t, server.Memcached(t, append([]string{"-M", "-m", "256"}, limit...)...), Options{PartBytes: 1 << 30})
 		part := int(s.partSize())
 		for _, size := range []int{part - 1, part, part + 1, 2*part - 1, 2 * part, 2*part + 1, 5 * part} {
 			key := fmt.Sprintf("%0*d", store.KeyLimit, size)
 			value := bytes.Repeat([]byte{byte(size)}, size)
 			if err := s.Create(t.Context(), key, value); err != nil {
-				t.Fatalf("limit %s: creating %d bytes: %v", limit, size, err)
+				t.Fatalf("limit %q: creating %d bytes: %v", limit, size, err)
 			}
 			got := make([]byte, size+1)
 			if count, err := s.ReadAt(t.Context(), key, got, 0); err != nil || !bytes.Equal(got[:count], value) {
-				t.Fatalf("limit %s: reading %d bytes: %d, %v", limit, size, count, err)
+				t.Fatalf("limit %q: reading %d bytes: %d, %v", limit, size, count, err)
 			}
 		}
 		if err := s.Create(t.Context(), "large", make([]byte, valueLimit+1)); !errors.Is(err, store.ErrTooLarge) {
