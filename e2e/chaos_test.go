@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func newChaos(t *testing.T, kind launch.StoreKind, seed uint64) *chaos {
 		t.Fatal(err)
 	}
 	cluster, err := launch.Start(t.Context(), launch.Options{
-		Directory: filepath.Join(directory, "cluster"), Binary: binary(t), Store: kind, Agents: chaosAgents, ClassFile: classes,
+		Directory: filepath.Join(directory, "cluster"), Binary: program(t), Store: kind, Agents: chaosAgents, ClassFile: classes,
 		GatewayArguments: []string{"--grace", "0s"},
 	})
 	if err != nil {
@@ -175,7 +176,10 @@ func (c *chaos) round(round, kills int) {
 	}
 	workers.Go(func() { c.transitions(ctx, round) })
 	for range kills {
-		c.pause(time.Duration(20+c.random.IntN(250)) * time.Millisecond)
+		// A random number of acknowledged operations and a random moment after: the kill hits any step of any operation.
+		enough := c.acknowledged() + c.random.IntN(40)
+		c.await("clients get on", func() bool { return c.acknowledged() >= enough })
+		c.pause(time.Duration(c.random.IntN(60_000)) * time.Microsecond)
 		c.kill()
 	}
 	c.pause(100 * time.Millisecond)
@@ -222,8 +226,13 @@ func (c *chaos) kill() {
 	case draw < 6 && len(stores) > 0:
 		victim = stores[c.random.IntN(len(stores))]
 	}
-	if err := c.cluster.Kill(victim); err != nil {
+	if err := c.cluster.Halt(victim); err != nil {
 		c.t.Errorf("killing %s: %v", victim, err)
+		return
+	}
+	c.pause(time.Duration(c.random.IntN(150)) * time.Millisecond) // it stays away for a while
+	if err := c.cluster.Restart(c.t.Context(), victim); err != nil {
+		c.t.Errorf("starting %s again: %v", victim, err)
 		return
 	}
 	kind := "agent"
@@ -238,6 +247,13 @@ func (c *chaos) kill() {
 	if kind == "store" && c.kind == launch.StoreMemcached {
 		c.await("lost blocks are rebuilt", func() bool { return c.allUp() && c.repaired() })
 	}
+}
+
+// acknowledged counts the writes and reads that succeeded so far.
+func (c *chaos) acknowledged() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.counts["put"] + c.counts["get"] + c.counts["update"] + c.counts["delete"]
 }
 
 func (c *chaos) allUp() bool {
@@ -316,6 +332,8 @@ func (c *chaos) act(ctx context.Context, source *rand.Rand, key string) {
 		value, err := c.get(ctx, key)
 		if err == nil {
 			c.finish(input{key: key, action: actionGet}, output{value: value}, call, nil, "get")
+		} else {
+			c.pause(5 * time.Millisecond)
 		}
 	case draw < 65:
 		numbers := make([]uint32, segments)
@@ -350,6 +368,10 @@ func (c *chaos) finish(in input, out output, call int64, err error, name string)
 		c.count(name)
 	case errors.Is(err, client.ErrNotFound):
 		out.missing = true
+	case errors.Is(err, syscall.ECONNREFUSED): // never sent
+		c.count("not sent")
+		c.pause(5 * time.Millisecond)
+		return
 	case errors.As(err, &refused) && !errors.Is(err, client.ErrUnknownOutcome) && refused.Code != "cancelled" && refused.Code != "internal" && refused.Code != "timeout":
 		c.count(name + " refused")
 		return

@@ -199,7 +199,7 @@ func TestVanishedMarker(t *testing.T) {
 	h := header("n1", 0, stamp(2), 0, 1, 16)
 	other := header("n1", 1, stamp(2), 0, 1, 16)
 	for name, meet := range map[string]func(a *agent) error{
-		"read": func(a *agent) error { _, err := a.read(h.Address(), wire.Range{Unit: 0, Length: 16}); return err },
+		"read":  func(a *agent) error { _, err := a.read(h.Address(), wire.Range{Unit: 0, Length: 16}); return err },
 		"write": func(a *agent) error { _, err := a.write(other, make([]byte, 16)); return err },
 		"inspect": func(a *agent) error {
 			return a.call(wire.OpInspect, wire.InspectRequest{Addresses: []block.Address{h.Address()}}, nil, &wire.InspectReply{})
@@ -243,8 +243,8 @@ type gate struct {
 	*mem.Store
 	reads    atomic.Int64
 	down     atomic.Bool
-	onRead   func(key string, offset int64)
-	onCreate func(key string)
+	onRead   atomic.Pointer[func()] // called before a block is read
+	onCreate atomic.Pointer[func()] // called after a block was created
 }
 
 func (g *gate) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
@@ -253,8 +253,8 @@ func (g *gate) ReadAt(ctx context.Context, key string, p []byte, offset int64) (
 	}
 	if _, err := block.ParseKey("n1", key); err == nil {
 		g.reads.Add(1)
-		if g.onRead != nil {
-			g.onRead(key, offset)
+		if hook := g.onRead.Load(); hook != nil {
+			(*hook)()
 		}
 	}
 	return g.Store.ReadAt(ctx, key, p, offset)
@@ -265,8 +265,10 @@ func (g *gate) Create(ctx context.Context, key string, value []byte) error {
 		return store.ErrDown
 	}
 	err := g.Store.Create(ctx, key, value)
-	if _, parsing := block.ParseKey("n1", key); parsing == nil && g.onCreate != nil {
-		g.onCreate(key)
+	if _, parsing := block.ParseKey("n1", key); parsing == nil {
+		if hook := g.onCreate.Load(); hook != nil {
+			(*hook)()
+		}
 	}
 	return err
 }
@@ -275,7 +277,8 @@ func TestStoreEmptiedDuringWriteGivesNoReceipt(t *testing.T) {
 	g := &gate{Store: mem.New(0)}
 	a := start(t, "n1", g, node.Options{})
 	a.attach()
-	g.onCreate = func(string) { erase(t, g.Store) }
+	hook := func() { erase(t, g.Store) }
+	g.onCreate.Store(&hook)
 	if _, err := a.write(header("n1", 0, stamp(2), 0, 1, 16), make([]byte, 16)); !errors.Is(err, wire.ErrUnregistered) {
 		t.Fatalf("writing while the store loses everything: %v, want ErrUnregistered", err)
 	}
@@ -316,10 +319,11 @@ func TestParallelSmallReadsShareOneReading(t *testing.T) {
 	const readers = 40
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	g.onRead = func(string, int64) {
+	hook := func() {
 		once.Do(func() { close(reading) })
 		<-goOn
 	}
+	g.onRead.Store(&hook)
 	g.reads.Store(0)
 	failures := make(chan error, readers)
 	read := func(i int) {

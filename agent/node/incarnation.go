@@ -132,7 +132,7 @@ func (n *Node) readMarker(ctx context.Context, key string) (string, error) {
 
 // judge looks at the marker before a failure of the store is believed: a block may be missing because all are.
 func (n *Node) judge(ctx context.Context, under *serving, err error) error {
-	if err == nil || ctx.Err() != nil || store.Definite(err) && !errors.Is(err, store.ErrNotFound) || errors.Is(err, wire.ErrUnregistered) {
+	if err == nil || ctx.Err() != nil || definite(err) && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	if changed := n.still(ctx, under); changed != nil {
@@ -141,9 +141,19 @@ func (n *Node) judge(ctx context.Context, under *serving, err error) error {
 	return down(err)
 }
 
+// definite reports whether err says what happened, be it the store's or the node's own.
+func definite(err error) bool {
+	for _, class := range []error{wire.ErrBadRequest, wire.ErrUnsupported, wire.ErrConflict, wire.ErrUnregistered} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return store.Definite(err)
+}
+
 // down adds ErrDown to an error of the store of which it cannot be said what happened.
 func down(err error) error {
-	if store.Definite(err) || errors.Is(err, store.ErrDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if definite(err) || errors.Is(err, store.ErrDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", store.ErrDown, err)

@@ -5,7 +5,8 @@ import "fmt"
 // Baselines returns what other ways to make a transition cost per group of layout l, by planner; nil where the paper
 // behind a planner does not describe the transition. Each baseline is counted on its own best layout of lcm(k,k') cells
 // (ers2-proxy: mode pair; ers1-proxy and srs-proxy: mode row), once per such window of the group; loads of the busiest
-// node are those of one window times the windows, as a window may use the same nodes as the next.
+// node are those of one window times the windows, as a window may use the same nodes as the next. from and to must be
+// valid.
 func Baselines(l *Layout, from, to Scheme) map[string]*Cost {
 	costs := map[string]*Cost{
 		PlannerReencode: reencodeCost(l, from, to), PlannerCopyPool: copyPoolCost(l, from, to),

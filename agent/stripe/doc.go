@@ -6,4 +6,15 @@
 // GF(2^8)/0x11d, where U is one fixed matrix for every scheme (Coefficient). A plan is a value that says which
 // node-local linear combinations and which messages between nodes take a group from one scheme to another; it is
 // proved symbolically before anybody runs it.
+//
+// As a cell's coefficients depend on its column alone, the parity of a union of stripes is the XOR of their parities:
+// merging stripes, and turning replicas (k = 1) into a code, sends nothing.
+//
+// Where to start: ParseLadder reads what a class may become, NewLayout cuts its groups, NewPlan, NewUpdatePlan and
+// NewRepairPlan make plans, LowerBound and Baselines say what they are worth, Explain says it in words. Layouts and
+// plans are shared values from bounded caches; do not change them. All functions are safe for concurrent use.
+//
+// Files: field, matrix (the code); scheme, parse (ladders); layout, cut, refine, chain (layouts); plan, builder,
+// transition, restripe, deliver, proxy, update, repair, decode (plans); prove; cost, baseline, recommend, explain,
+// report (for people).
 package stripe

@@ -44,8 +44,8 @@ func explainRestripe(plan *Plan) []string {
 	case to.M > from.M:
 		sentences = append(sentences, fmt.Sprintf("%s: %d new parity rows are needed, and one node gathers each stripe and computes the rows for all.",
 			crossing, to.M-from.M))
-	case !plan.readsParity():
-		sentences = append(sentences, crossing+": the new parities are computed from the cells alone, which reads least.")
+	case plan.Objective == LeastReads:
+		sentences = append(sentences, crossing+": old parities are kept only where that saves reads; what the parity nodes lack is gathered and sent to them as sums.")
 	default:
 		sentences = append(sentences, fmt.Sprintf("%s: each parity node keeps what it holds and is sent only the sums of cells that change stripes.", crossing))
 	}
@@ -57,18 +57,6 @@ func explainRestripe(plan *Plan) []string {
 		sentences = append(sentences, dropped)
 	}
 	return append(sentences, "No data block moves.")
-}
-
-// readsParity reports whether any old parity goes into the new ones.
-func (p *Plan) readsParity() bool {
-	for _, program := range p.Programs {
-		for _, input := range program.Inputs {
-			if input.Kind == SourceBlock && input.Slot >= p.Layout.Columns {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // held names what a parity node adds up per new stripe in a merge.

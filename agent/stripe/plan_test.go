@@ -209,6 +209,30 @@ func TestObjectivesKeepTheirOrder(t *testing.T) {
 	})
 }
 
+// The plan never sends more than loose cells and one sum per further segment, and in mode adj it sends exactly that on
+// adjacent steps.
+func TestNetworkOfPlansFollowsSegments(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		layout := drawLayout(r)
+		from := rapid.SampledFrom(layout.Ladder).Draw(r, "from")
+		to := rapid.SampledFrom(layout.Ladder).Draw(r, "to")
+		if from.K == to.K || to.M > from.M || to.M == 0 {
+			return
+		}
+		plan, err := NewPlan(layout, from, to, PlannerRestripe, LeastNetwork)
+		if err != nil {
+			r.Fatal(err)
+		}
+		_, network := stepCost(layout.partitions[from.K], layout.partitions[to.K], to.M)
+		widths := layout.Ladder.widths()
+		distance := slices.Index(widths, from.K) - slices.Index(widths, to.K)
+		exact := layout.Mode == ModeAdj && distance*distance == 1
+		if plan.Cost.BlocksSent > network || exact && plan.Cost.BlocksSent != network {
+			r.Fatalf("%s to %s: %d sent, want %d", from, to, plan.Cost.BlocksSent, network)
+		}
+	})
+}
+
 // The largest codes and longest ladders.
 func TestLimits(t *testing.T) {
 	layout := mustLayout(t, Ladder{RS(48, MaxParity), RS(MaxData, MaxParity), Replicas(MaxParity + 1)}, 0, ModeFree)

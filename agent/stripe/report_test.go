@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 	}
 	wide := mustLayout(t, Ladder{RS(2, 4), RS(4, 4)}, 0, "")
 	afresh := Explain(mustPlan(t, wide, RS(2, 4), RS(4, 4), "", LeastReads))
-	if !strings.Contains(afresh, "computed from the cells alone") {
+	if !strings.Contains(afresh, "kept only where that saves reads") {
 		t.Error(afresh)
 	}
 	update, err := NewUpdatePlan(layout, RS(3, 2), []int{1})

@@ -1,5 +1,7 @@
 package stripe
 
+import "slices"
+
 // restripe plans with the parities where they are. The node of parity row p holds the old parities of the row; for every
 // old stripe it keeps the parity in the main new stripe and needs, from outside, only the loose cells: it adds their
 // products to the new stripe they join and to the one they leave. How cells reach the parity nodes is a set of tasks,
@@ -38,37 +40,51 @@ type task struct {
 	cells   []int32
 	demands []demand
 	whole   []int // old stripes that lie within cells
-	main    []int // main stripes of the old stripes whose parity is kept, noStripe where it is not
 }
 
-// taskSet is one way to divide the work; mains says which old parities it keeps.
+// taskSet is one way to divide the work.
 type taskSet struct {
 	tasks []task
-	main  []int
+	main  []int // per old stripe: the new stripe that keeps its parity, noStripe where the old stripe is recomputed
 }
 
 // taskSets returns the ways worth comparing for an objective.
 func (t *transition) taskSets(objective Objective) []taskSet {
-	added := t.to.M > t.from.M
-	if !added {
-		main := make([]int, len(t.main))
-		for i := range main {
-			main[i] = t.main[i]
-			if objective == LeastReads && t.overlap[i] < t.keptRows() {
-				main[i] = noStripe
-			}
+	if t.to.M > t.from.M {
+		afresh := t.rebuild(false)
+		if objective == LeastReads || t.keptRows() == 0 {
+			return []taskSet{afresh}
 		}
-		return []taskSet{t.mend(main)}
+		kept := t.rebuild(true)
+		if t.from.K == t.to.K {
+			return []taskSet{kept}
+		}
+		return []taskSet{kept, afresh}
 	}
-	afresh := t.rebuild(false)
-	if objective == LeastReads || t.keptRows() == 0 {
-		return []taskSet{afresh}
+	fewReads := slices.Clone(t.main)
+	for i, overlap := range t.overlap {
+		if overlap < t.keptRows() {
+			fewReads[i] = noStripe
+		}
 	}
-	kept := t.rebuild(true)
-	if t.from.K == t.to.K {
-		return []taskSet{kept}
+	var sets []taskSet
+	if objective != LeastReads {
+		sets = t.mendings(t.main)
 	}
-	return []taskSet{kept, afresh}
+	if objective == LeastReads || !slices.Equal(fewReads, t.main) {
+		sets = append(sets, t.mendings(fewReads)...)
+	}
+	return sets
+}
+
+// mendings returns the tasks of mend and, if pairs of new stripes form circles, also those of joinCircles.
+func (t *transition) mendings(main []int) []taskSet {
+	pairs := t.mend(main)
+	circles, found := t.joinCircles(pairs)
+	if !found {
+		return []taskSet{pairs}
+	}
+	return []taskSet{pairs, circles}
 }
 
 // mend makes one task for every pair of new stripes that exchange loose cells: what moves between them enters both as
@@ -100,6 +116,83 @@ func (t *transition) mend(main []int) taskSet {
 	}
 	t.findWhole(&set)
 	return set
+}
+
+// joinCircles joins the tasks of new stripes that exchange cells in a circle, and reports whether there are any. Whoever
+// has all cells of n such stripes need not send a sum per pair: the changes of all but one stripe suffice, as they add up
+// to the change of the last; with recomputed old stripes among them, the changes of all n.
+func (t *transition) joinCircles(pairs taskSet) (taskSet, bool) {
+	parent := make([]int, len(t.b.Stripes))
+	for j := range parent {
+		parent[j] = j
+	}
+	root := func(j int) int {
+		for parent[j] != j {
+			parent[j] = parent[parent[j]]
+			j = parent[j]
+		}
+		return j
+	}
+	for _, work := range pairs.tasks {
+		if want := work.demands[0]; want.left != noStripe {
+			parent[root(want.joined)] = root(want.left)
+		}
+	}
+	members := make(map[int][]int) // tasks by root
+	stripes := make(map[int]int)   // new stripes by root
+	open := make(map[int]bool)     // roots with recomputed old stripes
+	for j := range parent {
+		stripes[root(j)]++
+	}
+	for at, work := range pairs.tasks {
+		want := work.demands[0]
+		members[root(want.joined)] = append(members[root(want.joined)], at)
+		open[root(want.joined)] = open[root(want.joined)] || want.left == noStripe
+	}
+	joined := taskSet{main: pairs.main}
+	found := false
+	for at, work := range pairs.tasks {
+		top := root(work.demands[0].joined)
+		sums := stripes[top] - 1
+		if open[top] {
+			sums++
+		}
+		if len(members[top]) <= sums {
+			joined.tasks = append(joined.tasks, task{cells: work.cells, demands: work.demands})
+			continue
+		}
+		found = true
+		if members[top][0] == at {
+			joined.tasks = append(joined.tasks, t.joinCircle(pairs, members[top], top, open[top]))
+		}
+	}
+	t.findWhole(&joined)
+	return joined, found
+}
+
+// joinCircle makes one task of several; the last stripe, whose change the others give, is top.
+func (t *transition) joinCircle(pairs taskSet, members []int, top int, open bool) task {
+	var circle task
+	last := top
+	if open {
+		last = noStripe
+	}
+	at := make(map[int]int) // demand by new stripe
+	for _, member := range members {
+		work := pairs.tasks[member]
+		circle.cells = append(circle.cells, work.cells...)
+		for _, j := range []int{work.demands[0].joined, work.demands[0].left} {
+			if j == last || j == noStripe {
+				continue
+			}
+			if _, found := at[j]; !found {
+				at[j] = len(circle.demands)
+				circle.demands = append(circle.demands, demand{end: t.keptRows(), joined: j, left: last})
+			}
+			circle.demands[at[j]].cells = append(circle.demands[at[j]].cells, work.cells...)
+		}
+	}
+	return circle
 }
 
 // rebuild makes one task per new stripe, for parities that are added: whoever has all its cells computes the new rows

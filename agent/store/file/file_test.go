@@ -45,7 +45,7 @@ func mountMemory(t testing.TB, options string) string {
 
 func TestConformanceWithoutNamelessFiles(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store {
-		s := open(t, t.TempDir())
+		s := open(t, mountMemory(t, "size=256m")) // the disk had its turn in TestConformance
 		s.namelessFiles = false
 		return s
 	}, storetest.Options{})

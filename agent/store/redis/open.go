@@ -53,23 +53,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = defaultTimeout
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("opening %s: %w", location, err)
-	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress:       []string{options.Address},
-		Username:          options.Username,
-		Password:          options.Password,
-		SelectDB:          options.Database,
-		TLSConfig:         options.TLS,
-		Dialer:            net.Dialer{Timeout: options.Timeout},
-		ConnWriteTimeout:  options.Timeout,
-		ForceSingleClient: true,
-		DisableCache:      true,
-		DisableRetry:      true, // whoever calls decides; a read that repeats itself for ever would hide a server that is down
-		ClientSetInfo:     rueidis.DisableClientSetInfo,
-		ClientName:        "restripe",
-	})
+	client, err := connect(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
 	}
@@ -79,6 +63,46 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
 	}
 	return s, nil
+}
+
+// connect makes the client, which dials. It returns as soon as ctx ends; a client that is still made then is closed.
+func connect(ctx context.Context, options Options) (rueidis.Client, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	type result struct {
+		client rueidis.Client
+		err    error
+	}
+	made := make(chan result, 1)
+	go func() {
+		client, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress:       []string{options.Address},
+			Username:          options.Username,
+			Password:          options.Password,
+			SelectDB:          options.Database,
+			TLSConfig:         options.TLS,
+			Dialer:            net.Dialer{Timeout: options.Timeout},
+			ConnWriteTimeout:  options.Timeout,
+			ForceSingleClient: true,
+			DisableCache:      true,
+			DisableRetry:      true, // whoever calls decides; a read that repeats itself for ever would hide a server that is down
+			ClientSetInfo:     rueidis.DisableClientSetInfo,
+			ClientName:        "restripe",
+		})
+		made <- result{client, err}
+	}()
+	select {
+	case result := <-made:
+		return result.client, result.err
+	case <-ctx.Done():
+		go func() {
+			if late := <-made; late.err == nil {
+				late.client.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // Close ends the connections. The values stay.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -153,8 +155,43 @@ func (p *Process) Kill() { p.signal(syscall.SIGKILL) }
 // Stop asks the server to end and waits until it has.
 func (p *Process) Stop() { p.signal(syscall.SIGTERM) }
 
-// Suspend stops the server from answering without closing its connections, until Resume, Kill or Stop.
-func (p *Process) Suspend() { p.send(syscall.SIGSTOP) }
+// Suspend stops the server from answering without closing its connections, until Resume, Kill or Stop. It returns when
+// every thread has stopped.
+func (p *Process) Suspend() {
+	p.send(syscall.SIGSTOP)
+	for deadline := time.Now().Add(startTimeout); !p.stopped(); {
+		if time.Now().After(deadline) {
+			p.t.Errorf("%s does not stop", p.program)
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// stopped reports whether all threads of the server are stopped, as Linux tells it (proc(5)); true if it does not run.
+func (p *Process) stopped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return true
+	}
+	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Errorf("looking for the threads of %s: %v", p.program, err)
+		return true
+	}
+	for _, name := range states {
+		state, err := os.ReadFile(name)
+		if err != nil { // the thread has ended
+			continue
+		}
+		_, afterName, _ := bytes.Cut(state, []byte(") "))
+		if !bytes.HasPrefix(afterName, []byte("T")) {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume undoes Suspend.
 func (p *Process) Resume() { p.send(syscall.SIGCONT) }

@@ -14,8 +14,8 @@ var built struct {
 	err  error
 }
 
-// binary builds the restripe program once per test run.
-func binary(t *testing.T) string {
+// program builds the restripe program once per test run.
+func program(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
 		var directory string

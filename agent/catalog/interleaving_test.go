@@ -1,0 +1,345 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/mem"
+	"pgregory.net/rapid"
+)
+
+// machine runs random interleavings of attempts of two catalogs, with lost, late and repeated requests, against a model
+// that is told outcomes only: the revision of every key.
+type machine struct {
+	*world
+	keys      []string
+	revisions map[string]block.Stamp // as told; absent keys have none
+	attempts  []*modelled
+	losses    int
+}
+
+// modelled is an operation and what the model knows of it.
+type modelled struct {
+	operation
+	name     string
+	deadline time.Time
+	ended    bool
+	done     bool
+}
+
+// TestInterleavings compares the catalog with the model after every step, and audits it.
+func TestInterleavings(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &machine{world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}}
+		m.faults.Decide = func() catalogtest.Fault {
+			// Mostly none: a call has to come to an end.
+			return rapid.SampledFrom([]catalogtest.Fault{catalogtest.None, catalogtest.None, catalogtest.None, catalogtest.LoseRequest,
+				catalogtest.LoseAnswer, catalogtest.Delay, catalogtest.Duplicate}).Draw(rt, "fault")
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":           m.check,
+			"put":        m.beginPut,
+			"append":     m.beginAppend,
+			"update":     m.beginUpdate,
+			"move":       m.beginMove,
+			"transition": m.beginTransition,
+			"repair":     m.beginRepair,
+			"commit":     m.commit,
+			"commitSoon": m.commit,
+			"abort":      m.abort,
+			"settle":     m.settle,
+			"expire":     m.expire,
+			"delete":     m.delete,
+			"free":       m.free,
+			"late":       m.late,
+			"bury":       func(rt *rapid.T) { m.bury(rt, m.pick(rt)) },
+			"scan":       func(rt *rapid.T) { m.orphans(rt, m.pick(rt), m.list()) },
+			"lose":       m.loseContents,
+		})
+	})
+}
+
+func (m *machine) pick(rt *rapid.T) *catalog.Catalog {
+	return rapid.SampledFrom([]*catalog.Catalog{m.a, m.b}).Draw(rt, "catalog")
+}
+
+func (m *machine) key(rt *rapid.T) string { return rapid.SampledFrom(m.keys).Draw(rt, "key") }
+
+func (m *machine) add(name string, o operation) {
+	m.attempts = append(m.attempts, &modelled{operation: o, name: name, deadline: m.now.Add(time.Minute)})
+}
+
+func (m *machine) beginPut(rt *rapid.T) {
+	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(m.keys), 1, 3, rapid.ID[string]).Draw(rt, "keys")
+	put := m.put(rt, m.pick(rt), keys...)
+	if rapid.Bool().Draw(rt, "conditional") {
+		put.change.IfRevision = map[string]block.Stamp{keys[0]: m.revisions[keys[0]]}
+	}
+	m.add("put", put)
+}
+
+func (m *machine) anyGroup(rt *rapid.T) *catalog.GroupView {
+	groups, err := m.b.ListGroups(m.ctx, block.GroupID{}, 100)
+	must(rt, err)
+	if len(groups) == 0 {
+		rt.Skip("no group")
+	}
+	return &groups[rapid.IntRange(0, len(groups)-1).Draw(rt, "group")]
+}
+
+func (m *machine) anySnapshot(rt *rapid.T) *catalog.Snapshot {
+	snapshot, err := m.b.Snapshot(m.ctx, m.key(rt))
+	if errors.Is(err, catalog.ErrNoObject) {
+		rt.Skip("no object")
+	}
+	must(rt, err)
+	return snapshot
+}
+
+func (m *machine) beginAppend(rt *rapid.T) {
+	m.add("append", m.append(rt, m.pick(rt), m.anyGroup(rt), m.key(rt)))
+}
+func (m *machine) beginMove(rt *rapid.T) { m.add("move", m.move(rt, m.pick(rt), m.anySnapshot(rt))) }
+func (m *machine) beginTransition(rt *rapid.T) {
+	m.add("transition", m.transition(rt, m.pick(rt), m.anyGroup(rt)))
+}
+
+func (m *machine) beginUpdate(rt *rapid.T) {
+	snapshot := m.anySnapshot(rt)
+	if snapshot.Object.Extents[0].Column == parity {
+		rt.Skip("not in a data column")
+	}
+	m.add("update", m.update(rt, m.pick(rt), snapshot))
+}
+
+func (m *machine) beginRepair(rt *rapid.T) {
+	group := m.anyGroup(rt)
+	slot := rapid.IntRange(0, parity).Draw(rt, "slot")
+	if items := group.Slots[slot]; len(items) > 1 {
+		rt.Skip("the slot is in several blocks")
+	}
+	node := group.Slots[slot][0].Node
+	if free := m.freeNode(&group.Group); rapid.Bool().Draw(rt, "elsewhere") {
+		node = free
+	}
+	m.add("repair", m.repair(rt, m.pick(rt), group, slot, node))
+}
+
+// freeNode returns the node that has no slot of the group.
+func (m *machine) freeNode(group *catalog.Group) block.NodeID {
+	nodes := append(slices.Clone(home), spare)
+	for _, items := range group.Slots {
+		for _, item := range items {
+			nodes = slices.DeleteFunc(nodes, func(node block.NodeID) bool { return node == item.Node })
+		}
+	}
+	return nodes[0]
+}
+
+func (m *machine) anyAttempt(rt *rapid.T) *modelled {
+	if len(m.attempts) == 0 {
+		rt.Skip("no attempt")
+	}
+	// The latest ones are the likeliest to matter; earlier ones are late and repeated calls.
+	return m.attempts[len(m.attempts)-1-rapid.IntRange(0, min(5, len(m.attempts)-1)).Draw(rt, "attempt")]
+}
+
+// commit predicts the outcome from the records as they are, and compares.
+func (m *machine) commit(rt *rapid.T) {
+	o := m.anyAttempt(rt)
+	wish := m.admissible(rt, o)
+	wasDone, wasEnded := o.done, o.ended
+	err := o.Attempt.Commit(m.ctx, o.change)
+	o.ended = true
+	switch {
+	case wasDone:
+		must(rt, err)
+		return
+	case wasEnded || !wish:
+		if err == nil {
+			rt.Fatalf("%s %s committed and must not", o.name, o.Stamp())
+		}
+		if !errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrNotActive) {
+			rt.Fatalf("committing %s: %v", o.name, err)
+		}
+		return
+	case err != nil:
+		// Only a request that was lost may fail what is admissible.
+		if !errors.Is(err, catalog.ErrNotActive) || !errors.Is(err, catalogtest.ErrLost) {
+			rt.Fatalf("committing %s, with nothing against it: %v", o.name, err)
+		}
+		return
+	}
+	o.done = true
+	for _, object := range o.change.Put {
+		m.revisions[object.Key] = o.Stamp()
+	}
+	if o.change.Update != nil {
+		m.revisions[o.change.Update.Snapshot.Object.Key] = o.Stamp()
+	}
+}
+
+// admissible is rule 6 in a few lines, over records as they are now.
+func (m *machine) admissible(rt *rapid.T, o *modelled) bool {
+	whole := func(slots []catalog.Slot, only []int) bool {
+		for slot, items := range slots {
+			for _, item := range items {
+				if (only == nil || slices.Contains(only, slot)) && item.Incarnation != m.incarnations[item.Node] {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for i := range o.change.NewGroups {
+		if !whole(o.change.NewGroups[i].Slots, nil) {
+			return false
+		}
+	}
+	for _, group := range o.change.Groups {
+		now, err := m.b.Group(m.ctx, group.Was.ID)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			return false
+		}
+		must(rt, err)
+		if now.Generation != group.Was.Generation || !whole(group.Slots, o.change.RepairedSlots[group.Was.ID]) {
+			return false
+		}
+	}
+	for key, revision := range o.change.IfRevision {
+		if m.revisions[key] != revision {
+			return false
+		}
+	}
+	asRead := func(was *catalog.Snapshot) bool {
+		now, err := m.b.Snapshot(m.ctx, was.Object.Key)
+		if errors.Is(err, catalog.ErrNoObject) {
+			return false
+		}
+		must(rt, err)
+		return now.Object.Revision == was.Object.Revision && slices.Equal(now.Object.Extents, was.Object.Extents)
+	}
+	if o.change.Update != nil && !asRead(o.change.Update.Snapshot) {
+		return false
+	}
+	for _, move := range o.change.Move {
+		if !asRead(move.Snapshot) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *machine) abort(rt *rapid.T) {
+	o := m.anyAttempt(rt)
+	err := o.Abort(m.ctx)
+	if o.done != errors.Is(err, catalog.ErrCommitted) || (!o.done && err != nil) {
+		rt.Fatalf("aborting %s, done %v: %v", o.name, o.done, err)
+	}
+	o.ended = true
+}
+
+func (m *machine) settle(rt *rapid.T) {
+	o := m.anyAttempt(rt)
+	outcome, err := m.pick(rt).Settle(m.ctx, o.Stamp())
+	must(rt, err)
+	if (outcome == catalog.Done) != o.done || outcome == catalog.Unknown {
+		rt.Fatalf("settling %s, done %v: %s", o.name, o.done, outcome)
+	}
+	o.ended = true
+}
+
+func (m *machine) expire(rt *rapid.T) {
+	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
+	want := 0
+	result, err := m.b.Expire(m.ctx, m.now, 24*time.Hour)
+	must(rt, err)
+	for _, o := range m.attempts {
+		if !o.ended && o.deadline.Before(m.now) {
+			o.ended = true
+			want++
+		}
+	}
+	if result.Expired != want {
+		rt.Fatalf("%d attempts expired, want %d", result.Expired, want)
+	}
+}
+
+func (m *machine) delete(rt *rapid.T) {
+	key := m.key(rt)
+	var condition *block.Stamp
+	if rapid.Bool().Draw(rt, "conditional") {
+		revision := m.revisions[key]
+		condition = &revision
+		if rapid.Bool().Draw(rt, "stale") {
+			condition = &block.Stamp{Sequence: 1, Salt: 1}
+		}
+	}
+	existed, err := m.pick(rt).Delete(m.ctx, key, condition)
+	revision, there := m.revisions[key]
+	stale := condition != nil && *condition != revision
+	switch {
+	case errors.Is(err, catalog.ErrNotActive) && errors.Is(err, catalogtest.ErrLost):
+		// A lost request; the model keeps the key.
+	case stale:
+		is(rt, err, catalog.ErrStale)
+	case !there:
+		is(rt, err, catalog.ErrNoObject)
+	default:
+		must(rt, err)
+		delete(m.revisions, key)
+	}
+	if existed != (err == nil) {
+		rt.Fatalf("deleting %q: existed %v, %v", key, existed, err)
+	}
+}
+
+func (m *machine) free(rt *rapid.T) {
+	c := m.pick(rt)
+	if rapid.Bool().Draw(rt, "all") {
+		_, err := c.FreeAll(m.ctx)
+		must(rt, err)
+		return
+	}
+	group := m.anyGroup(rt)
+	freed, err := c.Free(m.ctx, group.ID)
+	must(rt, err)
+	if freed != (group.Live == 0) {
+		rt.Fatalf("group of live count %d: freed %v", group.Live, freed)
+	}
+}
+
+// late lets a delayed or repeated request arrive, or a block be written after its delete.
+func (m *machine) late(rt *rapid.T) {
+	if count := m.faults.Late(); count > 0 {
+		must(rt, m.faults.Deliver(context.Background(), rapid.IntRange(0, count-1).Draw(rt, "request"), rapid.Bool().Draw(rt, "again")))
+	}
+}
+
+func (m *machine) loseContents(rt *rapid.T) {
+	node := rapid.SampledFrom(append(slices.Clone(home), spare)).Draw(rt, "node")
+	m.losses++
+	m.lose(rt, node, fmt.Sprint(m.losses))
+}
+
+// check compares the records with the model.
+func (m *machine) check(rt *rapid.T) {
+	m.audit(rt)
+	objects, err := m.b.ListObjects(m.ctx, "", "", 100)
+	must(rt, err)
+	if len(objects) != len(m.revisions) {
+		rt.Fatalf("%d objects, the model has %d", len(objects), len(m.revisions))
+	}
+	for _, object := range objects {
+		if m.revisions[object.Key] != object.Revision {
+			rt.Fatalf("object %q has the revision %s, the model %s", object.Key, object.Revision, m.revisions[object.Key])
+		}
+	}
+}

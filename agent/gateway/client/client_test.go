@@ -1,0 +1,258 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve starts a server of the routes and returns its client.
+func serve(t *testing.T, routes map[string]http.HandlerFunc) *Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	for pattern, handler := range routes {
+		mux.HandleFunc(pattern, handler)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	c, err := New(strings.TrimPrefix(server.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestAnyKeyArrivesAsItWas(t *testing.T) {
+	var seen string
+	c := serve(t, map[string]http.HandlerFunc{
+		"DELETE /v1/objects/{key...}": func(w http.ResponseWriter, r *http.Request) { seen = r.PathValue("key") },
+		"/":                           func(w http.ResponseWriter, r *http.Request) { seen = "elsewhere: " + r.URL.Path },
+	})
+	check := func(key string) error {
+		if err := c.Delete(context.Background(), key); err != nil {
+			return fmt.Errorf("%q: %w", key, err)
+		}
+		if seen != key {
+			return fmt.Errorf("sent %q, arrived %q", key, seen)
+		}
+		return nil
+	}
+	for _, key := range []string{".", "..", "a/../b", "/", "//a//", "a b", "100%", "%2F", "ä\xff\x00", "?x=1#y", "..."} {
+		if err := check(key); err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		if err := check(string(rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(r, "key"))); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+func TestRefusalsKeepTheirClass(t *testing.T) {
+	cases := []struct {
+		status int
+		code   string
+		class  error
+	}{
+		{404, "not_found", ErrNotFound}, {412, "conflict", ErrConflict}, {400, "bad_request", ErrBadRequest},
+		{503, "too_few_nodes", ErrTooFewNodes}, {503, "unavailable", ErrUnavailable}, {500, "data_loss", ErrDataLoss},
+		{500, "unknown_outcome", ErrUnknownOutcome}, {507, "full", ErrFull},
+	}
+	for _, want := range cases {
+		c := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(want.status)
+			if err := json.NewEncoder(w).Encode(gateway.ErrorBody{Error: "what, where, cure", Code: want.code}); err != nil {
+				t.Error(err)
+			}
+		}})
+		_, err := c.Stat(t.Context(), "k")
+		var refused *Error
+		if !errors.Is(err, want.class) || !errors.As(err, &refused) || refused.Status != want.status || err.Error() != "what, where, cure" {
+			t.Errorf("%s: have %v", want.code, err)
+		}
+		for _, other := range cases {
+			if other.class != want.class && errors.Is(err, other.class) {
+				t.Errorf("%s is also %v", want.code, other.class)
+			}
+		}
+	}
+}
+
+func TestRefusalWithoutABody(t *testing.T) {
+	c := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }})
+	if _, err := c.Stat(t.Context(), "k"); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	address := server.URL
+	server.Close()
+	c, err := New(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Status(t.Context()); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), address) {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Status(cancelled); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+	for _, address := range []string{"", "ftp://x", "http://", "http://%zz"} {
+		if _, err := New(address); err == nil {
+			t.Errorf("address %q was accepted", address)
+		}
+	}
+}
+
+func TestPutSendsItsConditions(t *testing.T) {
+	stamp := block.Stamp{Sequence: 7, Salt: 9}
+	var got *http.Request
+	var body string
+	c := serve(t, map[string]http.HandlerFunc{"PUT /v1/objects/{key}": func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got, body = r, string(text)
+		if err := json.NewEncoder(w).Encode(gateway.Object{Key: "k", Revision: stamp}); err != nil {
+			t.Error(err)
+		}
+	}})
+	object, err := c.Put(t.Context(), "k", strings.NewReader("bytes"), PutOptions{Class: "c", Scheme: "rs(4,2)", Size: 5, SizeKnown: true, IfRevision: &stamp})
+	if err != nil || object.Revision != stamp {
+		t.Fatal(object, err)
+	}
+	if body != "bytes" || got.ContentLength != 5 || got.URL.Query().Get("class") != "c" || got.URL.Query().Get("scheme") != "rs(4,2)" ||
+		got.Header.Get("If-Match") != `"`+stamp.String()+`"` || got.Header.Get("If-None-Match") != "" {
+		t.Errorf("sent %q with %v %v", body, got.URL, got.Header)
+	}
+	if _, err := c.Put(t.Context(), "k", strings.NewReader("stream"), PutOptions{IfAbsent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if body != "stream" || got.ContentLength != -1 || got.Header.Get("If-None-Match") != "*" {
+		t.Errorf("sent %q with %v", body, got.Header)
+	}
+	if _, err := c.Put(t.Context(), "k", strings.NewReader(""), PutOptions{SizeKnown: true}); err != nil || got.ContentLength != 0 {
+		t.Errorf("an empty object: %v, length %d", err, got.ContentLength)
+	}
+}
+
+func TestGetNeverEndsEarlyInSilence(t *testing.T) {
+	stamp := block.Stamp{Sequence: 1}
+	c := serve(t, map[string]http.HandlerFunc{"GET /v1/objects/{key}": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"`+stamp.String()+`"`)
+		w.Header().Set("Content-Length", "10")
+		if r.PathValue("key") == "ignores-ranges" {
+			w.Header().Set("Content-Length", "0")
+			return
+		}
+		if _, err := io.WriteString(w, "12345"); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler)
+	}})
+	content, err := c.Get(t.Context(), "k", Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content.Revision != stamp || content.Length != 10 {
+		t.Errorf("revision %v, length %d", content.Revision, content.Length)
+	}
+	if text, err := io.ReadAll(content); err == nil {
+		t.Errorf("a broken stream read as %q", text)
+	}
+	if err := content.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Get(t.Context(), "ignores-ranges", Range{Offset: 5}); err == nil {
+		t.Error("a whole object was taken for a range")
+	}
+}
+
+func TestObjectsWalksAllPages(t *testing.T) {
+	keys := []string{"a", "b\xff", "c", "d", "e"}
+	c := serve(t, map[string]http.HandlerFunc{"GET /v1/objects": func(w http.ResponseWriter, r *http.Request) {
+		after, err := gateway.DecodeKey(r.URL.Query().Get("after64"))
+		if err != nil {
+			t.Error(err)
+		}
+		var page gateway.ObjectList
+		for _, key := range keys {
+			if key > after && len(page.Objects) < 2 {
+				page.Objects = append(page.Objects, gateway.Object{Key64: gateway.EncodeKey(key)})
+				page.Next = gateway.EncodeKey(key)
+			}
+		}
+		if len(page.Objects) < 2 {
+			page.Next = ""
+		}
+		if err := json.NewEncoder(w).Encode(page); err != nil {
+			t.Error(err)
+		}
+	}})
+	var seen []string
+	for object, err := range c.Objects(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := gateway.DecodeKey(object.Key64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, key)
+	}
+	if strings.Join(seen, " ") != strings.Join(keys, " ") {
+		t.Errorf("saw %q", seen)
+	}
+}
+
+func TestWatchTellsAnEndFromABreak(t *testing.T) {
+	stream := func(states ...gateway.TransitionState) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			for _, state := range states {
+				if err := json.NewEncoder(w).Encode(gateway.Transition{ID: "t", State: state}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET /v1/transitions/ends":   stream(gateway.TransitionRunning, gateway.TransitionDone),
+		"GET /v1/transitions/pauses": stream(gateway.TransitionRunning, gateway.TransitionPaused),
+		"GET /v1/transitions/breaks": stream(gateway.TransitionRunning),
+	})
+	for id, ends := range map[string]bool{"ends": true, "pauses": true, "breaks": false} {
+		visits := 0
+		_, err := c.Watch(t.Context(), id, func(gateway.Transition) error { visits++; return nil })
+		if (err == nil) != ends || visits == 0 {
+			t.Errorf("%s: %d visits, error %v", id, visits, err)
+		}
+	}
+	enough := errors.New("enough")
+	if _, err := c.Watch(t.Context(), "ends", func(gateway.Transition) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,170 @@
+//go:build linux
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// The parts of a run.
+const (
+	partTransitions = "transitions"
+	partDataPath    = "data-path"
+)
+
+// options say what to measure.
+type options struct {
+	quick       bool
+	write       bool
+	parts       map[string]bool
+	rounds      int // of transitions at each rate
+	objects     int
+	objectBytes int64
+	rates       []int // megabits per second
+	steps       []step
+	merges      []step
+	stores      []launch.StoreKind
+	passes      int // rounds of the data path
+	concurrency int
+	flood       flood
+	binary      string
+	documents   string
+	command     string // as typed, for the provenance
+}
+
+// flood is the load under which the gateway's peak memory is measured.
+type flood struct {
+	objects     int // all at once
+	objectBytes int64
+}
+
+// step is one change of scheme; the bench goes there and back.
+type step struct{ from, to stripe.Scheme }
+
+// String returns the text parseSteps reads.
+func (s step) String() string { return s.from.String() + "->" + s.to.String() }
+
+// defaultSteps are parameter sets (k,m,k') of the ERS paper's evaluation; defaultMerges move no byte under restripe.
+const (
+	defaultSteps  = "rs(4,1)->rs(5,1);rs(5,1)->rs(6,1);rs(8,2)->rs(10,2);rs(9,2)->rs(10,2);rs(10,3)->rs(12,3);rs(12,3)->rs(14,3)"
+	defaultMerges = "rep(3)->rs(4,2);rs(6,3)->rs(12,3);rs(4,2)->rs(12,2)"
+)
+
+// parseOptions reads the command line. Errors of the flag package are printed by it, too.
+func parseOptions(arguments []string, messages io.Writer) (options, error) {
+	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}}
+	var only, rates, steps, merges, stores string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.BoolVar(&o.quick, "quick", false, "every part once, on few and small objects: shows that it works, not how fast")
+	flags.BoolVar(&o.write, "write", false, "write the results to the directory of -documents")
+	flags.StringVar(&only, "only", "", "parts to run, comma-separated: transitions, data-path (default both)")
+	flags.IntVar(&o.rounds, "rounds", 3, "rounds of transitions at each rate")
+	flags.IntVar(&o.objects, "objects", 64, "objects a transition covers")
+	flags.Int64Var(&o.objectBytes, "object-bytes", 4<<20, "bytes of such an object, one group each")
+	flags.StringVar(&rates, "rates", "200,1000", "rates of the links, megabits per second")
+	flags.StringVar(&steps, "steps", defaultSteps, "changes of scheme to compare, separated by semicolons; may be empty")
+	flags.StringVar(&merges, "merges", defaultMerges, "changes of scheme that move nothing under restripe; may be empty")
+	flags.StringVar(&stores, "stores", "memcached,redis", "stores of the data path")
+	flags.IntVar(&o.passes, "passes", 5, "rounds of the data path")
+	flags.IntVar(&o.concurrency, "concurrency", 8, "clients of the data path at once")
+	flags.StringVar(&o.binary, "binary", "", "the restripe program (default: build it)")
+	flags.StringVar(&o.documents, "documents", "docs/benchmarks", "where -write puts the pages")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag; run with -help for the list", flags.Arg(0))
+	}
+	o.command = strings.Join(append([]string{"go run ./e2e/bench"}, arguments...), " ")
+	if o.quick {
+		o.rounds, o.objects, o.objectBytes, o.passes = 1, 8, 1<<20, 2
+		o.flood = flood{objects: 16, objectBytes: 8 << 20}
+	}
+	return o, o.complete(only, rates, steps, merges, stores)
+}
+
+// complete reads the lists.
+func (o *options) complete(only, rates, steps, merges, stores string) (err error) {
+	if only == "" {
+		only = partTransitions + "," + partDataPath
+	}
+	for name := range strings.SplitSeq(only, ",") {
+		if name != partTransitions && name != partDataPath {
+			return fmt.Errorf("-only: there is no part %q; the parts are %s and %s", name, partTransitions, partDataPath)
+		}
+		o.parts[name] = true
+	}
+	for text := range strings.SplitSeq(rates, ",") {
+		rate, err := strconv.Atoi(text)
+		if err != nil || rate < 1 || rate > 100_000 {
+			return fmt.Errorf("-rates: %q is not a rate of 1 to 100000 megabits per second", text)
+		}
+		o.rates = append(o.rates, rate)
+	}
+	if o.steps, err = parseSteps(steps); err != nil {
+		return fmt.Errorf("-steps: %w", err)
+	}
+	if o.merges, err = parseSteps(merges); err != nil {
+		return fmt.Errorf("-merges: %w", err)
+	}
+	for text := range strings.SplitSeq(stores, ",") {
+		kind, err := launch.ParseStoreKind(text)
+		if err != nil || kind == launch.StoreFile {
+			return fmt.Errorf("-stores: %q; the plain client of the comparison speaks to memcached and redis", text)
+		}
+		o.stores = append(o.stores, kind)
+	}
+	for name, value := range map[string]int{"rounds": o.rounds, "objects": o.objects, "passes": o.passes, "concurrency": o.concurrency} {
+		if value < 1 {
+			return fmt.Errorf("-%s: %d; want at least 1", name, value)
+		}
+	}
+	if o.objectBytes < 64<<10 || o.objectBytes > 64<<20 {
+		return fmt.Errorf("-object-bytes: %d is outside 64 KiB to 64 MiB, the sizes of a group", o.objectBytes)
+	}
+	return nil
+}
+
+// parseSteps reads changes of scheme such as "rs(4,1)->rs(5,1);rep(3)->rs(4,2)".
+func parseSteps(text string) ([]step, error) {
+	var steps []step
+	for entry := range strings.SplitSeq(text, ";") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		from, to, found := strings.Cut(entry, "->")
+		if !found {
+			return nil, fmt.Errorf("%q: want two schemes, such as rs(4,1)->rs(5,1)", entry)
+		}
+		var s step
+		var err error
+		if s.from, err = stripe.ParseScheme(strings.TrimSpace(from)); err != nil {
+			return nil, err
+		}
+		if s.to, err = stripe.ParseScheme(strings.TrimSpace(to)); err != nil {
+			return nil, err
+		}
+		if err := s.ladder().Validate(); err != nil {
+			return nil, err
+		}
+		if slices.Contains(steps, s) {
+			return nil, fmt.Errorf("%s is given twice", s)
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+func (s step) ladder() stripe.Ladder { return stripe.Ladder{s.from, s.to} }
+
+// nodes is how many nodes a group of the step's ladder lies on.
+func (s step) nodes() int { return s.ladder().Width() + s.ladder().MaxParity() }
