@@ -108,6 +108,31 @@ func TestMistake04RepairAgainstTransition(t *testing.T) {
 	}
 }
 
+// The same, with the other's commit between the reading and the writing of the first.
+func TestMistake04RacingInsideTheCommit(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		id := w.have(t, "k")
+		was := w.group(t, id)
+		transition, repair := w.transition(t, w.a, was), w.repair(t, w.b, was, parity, spare)
+		w.engine.beforeUpdate = func() { must(t, repair.commit(w)) }
+		violates(t, transition.commit(w), catalog.ViolationGroup)
+		w.audit(t)
+		was = w.group(t, id)
+		freed, transition := w.transition(t, w.a, was), w.transition(t, w.a, was)
+		w.engine.beforeUpdate = func() {
+			if _, err := w.b.Delete(w.ctx, "k", nil); err != nil {
+				t.Error(err)
+			}
+			if count, err := w.b.FreeAll(w.ctx); err != nil || count != 1 {
+				t.Errorf("freed %d groups, %v", count, err)
+			}
+		}
+		violates(t, freed.commit(w), catalog.ViolationFreed)
+		violates(t, transition.commit(w), catalog.ViolationFreed)
+		w.audit(t)
+	})
+}
+
 // The live count is no field of the group record, so a transition cannot write back an old one.
 func TestMistake05WritingBackTheWholeRecord(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {

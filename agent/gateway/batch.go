@@ -26,7 +26,7 @@ type batchKey struct {
 // Bounds on one batch and on batches on their way.
 const (
 	batchObjects = 2048
-	flushes      = 8
+	flushes      = 4
 )
 
 type batches struct {

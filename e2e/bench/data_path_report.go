@@ -64,7 +64,7 @@ func (r dataPathResults) series() (keys []passKey, passes map[passKey][]pass) {
 func rates(passes []pass) sample {
 	values := make(sample, len(passes))
 	for _, one := range passes {
-		values[one.round] = one.rate(dataPathObjects * dataPathBytes)
+		values[one.round] = one.rate()
 	}
 	return values
 }
@@ -84,7 +84,9 @@ func throughputTable(keys []passKey, passes map[passKey][]pass) *table {
 	return t
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond))
+}
 
 func cpuTable(keys []passKey, passes map[passKey][]pass) *table {
 	t := &table{headings: []string{"store", "operation", "kept as", "client", "gateway", "agents", "servers", "all", "bytes moved"}}
@@ -92,12 +94,12 @@ func cpuTable(keys []passKey, passes map[passKey][]pass) *table {
 		var client, gateway, agents, stores, all, moved sample
 		for _, one := range passes[key] {
 			perMiB := func(d time.Duration) float64 {
-				return float64(d) / float64(time.Millisecond) / (dataPathObjects * dataPathBytes >> 20)
+				return float64(d) / float64(time.Millisecond) / float64(one.bytes()>>20)
 			}
 			client, gateway = append(client, perMiB(one.cpu.client)), append(gateway, perMiB(one.cpu.gateway))
 			agents, stores = append(agents, perMiB(one.cpu.agents)), append(stores, perMiB(one.cpu.stores))
 			all = append(all, perMiB(one.cpu.client+one.cpu.gateway+one.cpu.agents+one.cpu.stores))
-			moved = append(moved, float64(one.loopback)/(dataPathObjects*dataPathBytes))
+			moved = append(moved, float64(one.loopback)/float64(one.bytes()))
 		}
 		row := []string{string(key.store), key.operation, key.way}
 		for _, values := range []sample{client, gateway, agents, stores, all, moved} {

@@ -13,7 +13,7 @@ import (
 const (
 	bridgeDevice  = "bridge"
 	bridgeAddress = "198.18.0.254/24"
-	insideDevice  = "link" // the end of a link inside a node's namespace
+	insideDevice  = "eth0" // the end of a link inside a node's namespace
 	gatewayName   = "gateway"
 	proxyName     = "proxy"
 )

@@ -41,13 +41,6 @@ func newCorpus(objects int, objectBytes int64) (corpus, error) {
 	return c, nil
 }
 
-func (c corpus) bytes() (total int64) {
-	for _, data := range c {
-		total += int64(len(data))
-	}
-	return total
-}
-
 // keyOf names object i under a prefix.
 func keyOf(prefix string, i int) string { return fmt.Sprintf("%s%04d", prefix, i) }
 

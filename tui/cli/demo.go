@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +47,7 @@ func demoCommand(s *session) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&kind, "store", string(launch.StoreFile), "what each node keeps its blocks in: file, memcached or redis")
 	flags.IntVar(&f.agents, "agents", 14, "number of nodes; the widest step needs 14")
-	flags.IntVar(&f.jobs, "jobs", 16, "objects stored at a time")
+	flags.IntVar(&f.jobs, "jobs", 128, "objects stored at a time")
 	flags.BoolVar(&f.keep, "keep", false, "stay up at the end, until interrupted, and keep the state directory")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		var err error
@@ -62,14 +62,17 @@ func demoCommand(s *session) *cobra.Command {
 	return command
 }
 
-// defaultTree is the source tree of the Go toolchain: of this program's, or of the one in PATH.
+// defaultTree is the source tree of the Go toolchain in PATH.
 func defaultTree() (string, error) {
-	for _, root := range []string{os.Getenv("GOROOT"), runtime.GOROOT()} {
-		if root == "" {
-			continue
+	roots := []string{os.Getenv("GOROOT")}
+	if program, err := exec.LookPath("go"); err == nil {
+		if program, err = filepath.EvalSymlinks(program); err == nil {
+			roots = append(roots, filepath.Dir(filepath.Dir(program)))
 		}
+	}
+	for _, root := range roots {
 		source := filepath.Join(root, "src")
-		if info, err := os.Stat(source); err == nil && info.IsDir() {
+		if info, err := os.Stat(source); root != "" && err == nil && info.IsDir() {
 			return source, nil
 		}
 	}
@@ -159,6 +162,7 @@ func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *l
 
 	reader := startReader(ctx, c, files)
 	defer reader.stop()
+	victimGroups, victimAttempts := int64(0), int64(0)
 	rows := [][]string{{"put rep(3)", countText(int64(len(files.files))), bytesText(files.bytes), "-", "-", "-", "-", "-", durationText(put), "-"}}
 	now := "rep(3)"
 	for i, to := range demoSteps {
@@ -170,6 +174,9 @@ func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *l
 		t, err := s.demoStep(ctx, m, cluster, c, reader, to, victim)
 		if err != nil {
 			return nil, err
+		}
+		if victim != "" {
+			victimGroups, victimAttempts = t.GroupsDone, t.Attempts
 		}
 		rows = append(rows, demoRow(now+" -> "+to, t, len(files.files), reader.verified.Load()-verifiedBefore))
 		m.say("%s -> %s: %s in %s, %s sent (predicted %s)", now, to, bytesText(t.BytesDone),
@@ -192,7 +199,8 @@ func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *l
 	return append(lines, "",
 		fmt.Sprintf("The reader compared %s objects (%s) with their files while all this went on, and all %s once more at the end in %s: every byte was right.",
 			countText(reader.verified.Load()), bytesText(reader.bytes.Load()), countText(int64(len(files.files))), durationText(time.Since(passBegin))),
-		fmt.Sprintf("Agent %s was killed in the middle of step %d and started again; the transition went on by itself.", demoVictim, demoKillStep+1)), nil
+		fmt.Sprintf("Agent %s was killed in the middle of %s -> %s and started again; the transition went on and completed: %s groups in %s attempts.",
+			demoVictim, demoSteps[demoKillStep-1], demoSteps[demoKillStep], countText(victimGroups), countText(victimAttempts))), nil
 }
 
 var demoColumns = []column{

@@ -172,6 +172,9 @@ func TestGetNeverEndsEarlyInSilence(t *testing.T) {
 		if _, err := io.WriteString(w, "12345"); err != nil {
 			t.Error(err)
 		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
 		panic(http.ErrAbortHandler)
 	}})
 	content, err := c.Get(t.Context(), "k", Range{})

@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/restripe/restripe/agent/store"
 )
 
 // recorded is a connection on which the server has said all it will ever say.
@@ -79,6 +81,26 @@ func FuzzMetaParser(f *testing.F) {
 			if err := converse(c); err == nil && c.err != nil {
 				t.Errorf("conversation %q: failure %v of the connection is not reported", said, c.err)
 			}
+		}
+	})
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add(manifest{id: 7, length: 10, partBytes: 5}.encode(), uint32(10))
+	f.Add([]byte("RSM1"), uint32(1))
+	f.Fuzz(func(t *testing.T, encoded []byte, flags uint32) {
+		m, err := parseManifest(encoded, flags)
+		if err != nil {
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("error %v does not wrap ErrCorrupt", err)
+			}
+			return
+		}
+		if !bytes.Equal(m.encode(), encoded) || m.length != int64(flags) {
+			t.Errorf("%x with flags %d is parsed as %+v", encoded, flags, m)
+		}
+		if from, to := m.span(m.parts() - 1); from < 0 || from >= to || to != m.length {
+			t.Errorf("the last part of %+v holds %d to %d", m, from, to)
 		}
 	})
 }

@@ -13,14 +13,18 @@ import (
 // Options change how a server is used. The zero Options are the defaults.
 type Options struct {
 	Connections int           // at most this many at a time; default 8
-	PartBytes   int64         // size of a part; default 256 KiB, or what the server's item size limit allows if that is less
+	PartBytes   int64         // size of a part; default 64 KiB, or what the server's item size limit allows if that is less
 	Timeout     time.Duration // how long the server may be silent in the middle of a call before it counts as down; default 10 s
 }
 
 const (
 	defaultConnections = 8
-	defaultPartBytes   = 256 << 10
 	defaultTimeout     = 10 * time.Second
+
+	// defaultPartBytes trades large reads against small ranges, since memcached yields an item whole or not at all: a
+	// range of 4 KiB costs half of what it costs with parts of 256 KiB. It also fits memcached's size classes: of 128
+	// values of 1 MiB, 119 fit into 128 MiB, against 95 with parts of 128 or 256 KiB (memcached 1.6.18).
+	defaultPartBytes = 64 << 10
 
 	// valueLimit is the size of the largest value.
 	valueLimit = 1 << 30

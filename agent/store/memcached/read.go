@@ -117,7 +117,7 @@ func (m manifest) readParts(c *connection, key string, p []byte, offset int64) (
 
 // readAhead is how many parts are asked for before the first is there: few, so that a server is not made to hold
 // answers nobody takes.
-const readAhead = 4
+const readAhead = 8
 
 // readPart reads the answer that holds one part of size bytes, and fills target from offset within on.
 func readPart(c *connection, part int, size int64, target []byte, within int64) error {

@@ -107,3 +107,16 @@ func TestErrorsNameTheAddressWithoutSecretsAndTheCure(t *testing.T) {
 		}
 	}
 }
+
+func FuzzRedact(f *testing.F) {
+	for _, secret := range []string{"hidden", "a@b", "a/b", "a:b", "a?b", "%zz", "#"} {
+		f.Add("redis", "user", secret)
+	}
+	f.Fuzz(func(t *testing.T, scheme, user, secret string) {
+		const mark = "SECRET"
+		address := scheme + "://" + user + ":" + mark + secret + "@host:1/0?key=" + mark
+		if shown := open.Redact(address); strings.Contains(shown, mark) && !strings.Contains(scheme, mark) {
+			t.Errorf("%q is shown as %q", address, shown)
+		}
+	})
+}

@@ -58,7 +58,7 @@ func describe(facts map[string]string, location string) store.Info {
 		if err != nil { // a server that does not say
 			return 0
 		}
-		return number
+		return max(0, number)
 	}
 	info := store.Info{
 		Kind:          "redis",

@@ -240,3 +240,26 @@ func selfSigned(t *testing.T) (path string, authorities *x509.CertPool) {
 	authorities.AppendCertsFromPEM(authority)
 	return path, authorities
 }
+
+func FuzzInfo(f *testing.F) {
+	f.Add("# Memory\r\nused_memory:1000\r\nmaxmemory:5\r\nmaxmemory_policy:allkeys-lru\r\nrole:slave\r\naof_enabled:1\r\n")
+	f.Add("maxmemory:-3\nused_memory:x\nevicted_keys:7")
+	f.Fuzz(func(t *testing.T, answer string) {
+		info := describe(parseInfo(answer), "redis://host:1/0")
+		if info.Durable {
+			t.Error("durable, though INFO alone cannot tell")
+		}
+		if info.CapacityBytes < 0 || info.UsedBytes < 0 {
+			t.Errorf("negative sizes: %+v", info)
+		}
+		if len(info.Warnings) == 0 {
+			t.Error("no warning of a server that may lose data")
+		}
+	})
+}
+
+func TestPatternsMatchThePrefixAlone(t *testing.T) {
+	if got, want := escapePattern(`a*b?[c]^-\d/%`), `a\*b\?\[c\]\^\-\\d/%`; got != want {
+		t.Errorf("escaped %q, want %q", got, want)
+	}
+}

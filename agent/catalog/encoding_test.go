@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/restripe/restripe/agent/block"
+	"pgregory.net/rapid"
+)
+
+// Equal records have equal encodings, and any key is kept.
+func TestEncodingRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stamp := rapid.Custom(func(t *rapid.T) block.Stamp {
+			return block.Stamp{Sequence: rapid.Uint64().Draw(t, "sequence"), Salt: rapid.Uint64().Draw(t, "salt")}
+		})
+		object := Object{
+			Key: string(rapid.SliceOf(rapid.Byte()).Draw(t, "key")), Revision: stamp.Draw(t, "revision"), Class: "c", Scheme: "rs(4,2)",
+			Size: rapid.Int64().Draw(t, "size"), Modified: rapid.Int64().Draw(t, "modified"),
+			Extents: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Extent {
+				return Extent{block.GroupID{Stamp: stamp.Draw(t, "group"), Index: rapid.Uint32().Draw(t, "index")},
+					rapid.IntRange(-1, 70).Draw(t, "column"), rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "length")}
+			}), 1, 5).Draw(t, "extents"),
+		}
+		raw := encode(object)
+		again, err := decode[Object]("o/", raw)
+		if err != nil || !reflect.DeepEqual(object, again) {
+			t.Fatalf("%+v became %+v, %v", object, again, err)
+		}
+		if !bytes.Equal(raw, encode(again)) {
+			t.Fatal("one record has two encodings")
+		}
+	})
+}
+
+// A new field or order of encoding must not go unnoticed: catalogs written before have to be read.
+func TestEncodingIsFixed(t *testing.T) {
+	object := Object{Key: "k\xff", Revision: block.Stamp{Sequence: 1, Salt: 2}, Class: "c", Scheme: "rep(3)", Size: 3, Modified: 4,
+		Extents: []Extent{{Group: block.GroupID{Stamp: block.Stamp{Sequence: 1, Salt: 2}, Index: 3}, Column: WholeGroup, Length: 3}}}
+	want := "\xa7\x01\x42k\xff\x02\xa2\x01\x01\x02\x02\x03\x41c\x04\x46rep(3)\x05\x03\x06\x04\x07\x81\xa4\x01\xa2\x01\xa2\x01\x01\x02\x02\x02\x03\x02\x20\x03\x00\x04\x03"
+	if got := string(encode(object)); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Damaged records are errors, never panics, and what is read is written as it was.
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(Object{Key: "k", Extents: []Extent{{Column: WholeGroup}}}))
+	f.Add(encode(Group{Slots: []Slot{{{Units: 1, Node: "n"}}}}))
+	f.Add(encode(Intent{Kind: KindPut, Blocks: []BlockSet{{Slots: []int{1}, Nodes: []block.NodeID{"n"}}}}))
+	f.Add([]byte("17"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if object, err := decode[Object]("o/k", raw); err == nil {
+			if again, err := decode[Object]("o/k", encode(object)); err != nil || !reflect.DeepEqual(object, again) {
+				t.Errorf("%+v became %+v, %v", object, again, err)
+			}
+		}
+		if group, err := decode[Group]("g/k", raw); err == nil && checkShape(&group) == nil {
+			if err := checkInside(&group, []Extent{{Column: WholeGroup, Length: 1}}); err != nil && len(group.Slots) == 0 {
+				t.Errorf("a group without slots is well-formed")
+			}
+		}
+		_, intentErr := decode[Intent]("i/k", raw)
+		_, graveErr := decode[graveRecord]("d/k", raw)
+		if _, err := decodeCount("l/k", raw); err == nil && intentErr == nil && graveErr == nil && len(raw) > 0 && raw[0] >= 0x80 {
+			t.Errorf("%q is a number and a map", raw)
+		}
+	})
+}
+
+func FuzzAddressOfGrave(f *testing.F) {
+	f.Add(graveKey(block.Address{Node: "n-1", Slot: 300, Stamp: block.Stamp{Sequence: 1, Salt: 2}}))
+	f.Add("d/:")
+	f.Fuzz(func(t *testing.T, key string) {
+		if address, err := addressOfGrave(key); err == nil && graveKey(address) != key && prefixGrave+key != graveKey(address) {
+			t.Errorf("%q became %q", key, graveKey(address))
+		}
+	})
+}
