@@ -32,6 +32,7 @@ func TestRulesFindBreaches(t *testing.T) {
 		{"banned calls", "agent/node/a.go", "package node\nfunc f() { panic(1) // invariant: never\n}", 0},
 		{"banned calls", "agent/node/a.go", "package node\nfunc f() { panic(http.ErrAbortHandler) }", 0},
 		{"banned calls", "agent/node/a.go", "package node\nfunc f() { os.Exit(1) }", 1},
+		{"banned calls", "main.go", "package main\nfunc main() { os.Exit(1) }", 0},
 		{"errors thrown away", "agent/node/a.go", "package node\nfunc f() {\n\t_ = g.Close()\n}", 1},
 		{"errors thrown away", "agent/node/a.go", "package node\nfunc f() {\n\t_, err = g.Write(nil)\n}", 0},
 		{"file size", "agent/node/a.go", "package node\n" + strings.Repeat("\n", longestFile), 1},

@@ -19,12 +19,12 @@ import (
 //	payload   Units units of UnitBytes bytes
 const (
 	PreambleBytes  = 24
-	Alignment      = 64      // of the payload within the value
-	MaxHeaderBytes = 4 << 20 // a header with its manifest
-	MaxUnits       = 1 << 16 // units of one block
-	MaxUnitBytes   = 1 << 30 // bytes of one unit
-	maxTextBytes   = 4096    // each text of a header
-	maxSlot        = 1 << 16 // exclusive
+	Alignment      = 64       // of the payload within the value
+	MaxHeaderBytes = 4 << 20  // a header with its manifest
+	MaxUnits       = 1 << 16  // units of one block
+	MaxUnitBytes   = 64 << 20 // bytes of one unit
+	maxTextBytes   = 4096     // each text of a header
+	maxSlot        = 1 << 16  // exclusive
 	magic          = "RSTRIPE\x01"
 )
 

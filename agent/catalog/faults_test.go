@@ -343,7 +343,9 @@ func TestAuditFinds(t *testing.T) {
 		"rolled back counter": func(*world, block.GroupID) []catalog.Write {
 			return []catalog.Write{{Key: "meta/next", Value: []byte("1")}}
 		},
-		"missing object": func(*world, block.GroupID) []catalog.Write { return []catalog.Write{{Key: "o/k", Kind: catalog.Remove}} },
+		"missing object": func(*world, block.GroupID) []catalog.Write {
+			return []catalog.Write{{Key: "o/k", Kind: catalog.Remove}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryEngine(t, func(t *testing.T, w *world) {
@@ -382,6 +384,44 @@ func TestGravePages(t *testing.T) {
 			}
 			if len(slices.Compact(seen)) != want || !slices.IsSorted(seen) {
 				t.Errorf("at %s: %d graves, want %d", now, len(seen), want)
+			}
+		}
+	})
+}
+
+// An announcement that got lost, or arrives while its caller asks again, is told apart by the counter.
+func TestUnclearAnnouncement(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		none := func(block.Stamp) []catalog.BlockSet { return nil }
+		begin := func(c *catalog.Catalog) *catalog.Attempt {
+			attempt, err := c.Begin(w.ctx, catalog.KindPut, w.now.Add(time.Minute), none)
+			must(t, err)
+			return attempt
+		}
+		for name, prepare := range map[string]func() catalogtest.Fault{
+			"lost, and somebody else drew": func() catalogtest.Fault { begin(w.b); return catalogtest.LoseRequest },
+			"late, and somebody else drew": func() catalogtest.Fault { begin(w.b); return catalogtest.Delay },
+			"late, before the caller looks": func() catalogtest.Fault {
+				w.engine.beforeRead = func() { must(t, w.faults.Deliver(w.ctx, 0, false)) }
+				return catalogtest.Delay
+			},
+			"late, after the caller looked": func() catalogtest.Fault {
+				w.engine.beforeRead = func() {
+					w.engine.beforeUpdate = func() { must(t, w.faults.Deliver(w.ctx, 0, false)) }
+				}
+				return catalogtest.Delay
+			},
+		} {
+			w.faults.Decide = func() catalogtest.Fault { w.faults.Decide = nil; return prepare() }
+			attempt := begin(w.a)
+			for w.faults.Late() > 0 {
+				must(t, w.faults.Deliver(w.ctx, 0, false))
+			}
+			if outcome, err := w.b.Settle(w.ctx, attempt.Stamp()); err != nil || outcome != catalog.Failed {
+				t.Errorf("%s: the attempt was %s when it was settled, %v", name, outcome, err)
+			}
+			if next := begin(w.b); next.Stamp().Sequence <= attempt.Stamp().Sequence {
+				t.Errorf("%s: stamp %s after %s", name, next.Stamp(), attempt.Stamp())
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -23,6 +24,7 @@ type machine struct {
 	revisions map[string]block.Stamp // as told; absent keys have none
 	attempts  []*modelled
 	losses    int
+	counts    map[string]int // of commits, by operation and answer
 }
 
 // modelled is an operation and what the model knows of it.
@@ -36,12 +38,16 @@ type modelled struct {
 
 // TestInterleavings compares the catalog with the model after every step, and audits it.
 func TestInterleavings(t *testing.T) {
+	if err := flag.Set("rapid.steps", "120"); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	defer func() { t.Log(counts) }()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}}
+		m := &machine{counts: counts, world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}}
 		m.faults.Decide = func() catalogtest.Fault {
 			// Mostly none: a call has to come to an end.
-			return rapid.SampledFrom([]catalogtest.Fault{catalogtest.None, catalogtest.None, catalogtest.None, catalogtest.LoseRequest,
-				catalogtest.LoseAnswer, catalogtest.Delay, catalogtest.Duplicate}).Draw(rt, "fault")
+			return max(0, catalogtest.Fault(rapid.IntRange(-12, int(catalogtest.Duplicate)).Draw(rt, "fault")))
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"":           m.check,
@@ -51,8 +57,13 @@ func TestInterleavings(t *testing.T) {
 			"move":       m.beginMove,
 			"transition": m.beginTransition,
 			"repair":     m.beginRepair,
-			"commit":     m.commit,
-			"commitSoon": m.commit,
+			"commit1":    m.commit,
+			"commit2":    m.commit,
+			"commit3":    m.commit,
+			"commit4":    m.commit,
+			"commit5":    m.commit,
+			"have1":      m.putAtOnce,
+			"have2":      m.putAtOnce,
 			"abort":      m.abort,
 			"settle":     m.settle,
 			"expire":     m.expire,
@@ -83,6 +94,19 @@ func (m *machine) beginPut(rt *rapid.T) {
 		put.change.IfRevision = map[string]block.Stamp{keys[0]: m.revisions[keys[0]]}
 	}
 	m.add("put", put)
+}
+
+// putAtOnce stores keys without disturbance, for the other operations to work on.
+func (m *machine) putAtOnce(rt *rapid.T) {
+	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(m.keys), 1, 3, rapid.ID[string]).Draw(rt, "keys")
+	put := m.put(rt, m.b, keys...)
+	if !m.admissible(rt, &modelled{operation: put}) {
+		rt.Fatalf("a put of the stores as they are is not admissible")
+	}
+	must(rt, put.commit(m.world))
+	for _, key := range keys {
+		m.revisions[key] = put.Stamp()
+	}
 }
 
 func (m *machine) anyGroup(rt *rapid.T) *catalog.GroupView {
@@ -147,17 +171,43 @@ func (m *machine) anyAttempt(rt *rapid.T) *modelled {
 	if len(m.attempts) == 0 {
 		rt.Skip("no attempt")
 	}
-	// The latest ones are the likeliest to matter; earlier ones are late and repeated calls.
+	var open []*modelled
+	for _, o := range m.attempts {
+		if !o.ended {
+			open = append(open, o)
+		}
+	}
+	// Now and then one that has ended: a late or repeated call.
+	if len(open) > 0 && rapid.IntRange(0, 4).Draw(rt, "ended") > 0 {
+		return rapid.SampledFrom(open).Draw(rt, "attempt")
+	}
 	return m.attempts[len(m.attempts)-1-rapid.IntRange(0, min(5, len(m.attempts)-1)).Draw(rt, "attempt")]
 }
 
-// commit predicts the outcome from the records as they are, and compares.
+// commit commits an attempt, now and then with another one's commit between its reading and its writing.
 func (m *machine) commit(rt *rapid.T) {
 	o := m.anyAttempt(rt)
+	if other := m.anyAttempt(rt); other != o && rapid.Bool().Draw(rt, "race") {
+		m.commitOne(rt, o, func() { m.commitOne(rt, other, nil) })
+		return
+	}
+	m.commitOne(rt, o, nil)
+}
+
+// commitOne predicts the outcome from the records as they are just before they are written, and compares.
+func (m *machine) commitOne(rt *rapid.T, o *modelled, between func()) {
 	wish := m.admissible(rt, o)
+	if between != nil {
+		m.engine.beforeUpdate = func() {
+			between()
+			wish = wish && m.admissible(rt, o)
+		}
+		defer func() { m.engine.beforeUpdate = nil }()
+	}
 	wasDone, wasEnded := o.done, o.ended
 	err := o.Attempt.Commit(m.ctx, o.change)
 	o.ended = true
+	m.count(o.name, err)
 	switch {
 	case wasDone:
 		must(rt, err)
@@ -184,6 +234,19 @@ func (m *machine) commit(rt *rapid.T) {
 	if o.change.Update != nil {
 		m.revisions[o.change.Update.Snapshot.Object.Key] = o.Stamp()
 	}
+}
+
+// count shows in the log of the test that every operation did commit and was refused.
+func (m *machine) count(name string, err error) {
+	switch {
+	case err == nil:
+		name += " committed"
+	case errors.Is(err, catalog.ErrStale):
+		name += " stale"
+	default:
+		name += " not active"
+	}
+	m.counts[name]++
 }
 
 // admissible is rule 6 in a few lines, over records as they are now.
@@ -257,7 +320,7 @@ func (m *machine) settle(rt *rapid.T) {
 }
 
 func (m *machine) expire(rt *rapid.T) {
-	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
+	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(rt, "seconds")) * time.Second)
 	want := 0
 	result, err := m.b.Expire(m.ctx, m.now, 24*time.Hour)
 	must(rt, err)

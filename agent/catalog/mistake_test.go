@@ -329,6 +329,26 @@ func TestMistake09BlindRetryOfADelete(t *testing.T) {
 	}
 }
 
+// A put between the reading and the writing of a delete: the delete takes what is there then, or, with a condition,
+// nothing.
+func TestMistake09PutInsideTheDelete(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		w.have(t, "k")
+		revision := w.snapshot(t, "k").Object.Revision
+		w.engine.beforeUpdate = func() { w.have(t, "k") }
+		_, err := w.a.Delete(w.ctx, "k", &revision)
+		violates(t, err, catalog.ViolationRevision)
+		w.audit(t)
+		w.engine.beforeUpdate = func() { w.have(t, "k") }
+		if existed, err := w.a.Delete(w.ctx, "k", nil); err != nil || !existed {
+			t.Errorf("deleting: %v, %v", existed, err)
+		}
+		w.audit(t)
+		_, err = w.b.Snapshot(w.ctx, "k")
+		is(t, err, catalog.ErrNoObject)
+	})
+}
+
 // An attempt that was swept cannot commit any more.
 func TestMistake10SweepingWithoutSettling(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
@@ -436,6 +456,18 @@ func TestMistake13AppendAgainstFree(t *testing.T) {
 		if _, err := w.b.Snapshot(w.ctx, "new"); err != nil {
 			t.Error(err)
 		}
+
+		// A transition that slips in between leaves no parity behind.
+		id = w.have(t, "k")
+		if _, err := w.b.Delete(w.ctx, "k", nil); err != nil {
+			t.Fatal(err)
+		}
+		transition := w.transition(t, w.a, w.group(t, id))
+		w.engine.beforeUpdate = func() { must(t, transition.commit(w)) }
+		if freed, err := w.b.Free(w.ctx, id); err != nil || !freed {
+			t.Fatalf("freeing: %v, %v", freed, err)
+		}
+		w.audit(t)
 	})
 }
 

@@ -2,7 +2,9 @@ package catalog_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -99,7 +101,10 @@ func newWorld(t failer, engine catalog.Engine) *world {
 
 func (w *world) open(t failer, engine catalog.Engine, gateway, start string) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Open(w.ctx, engine, catalog.Owner(gateway, start), catalog.WithClock(func() time.Time { return w.now }),
+	// Salts repeat from run to run, so that a failure can be replayed, and differ between starts.
+	random := rand.NewChaCha8(sha256.Sum256([]byte(gateway + start)))
+	c, err := catalog.Open(w.ctx, engine, catalog.Owner(gateway, start), catalog.WithRandom(random),
+		catalog.WithClock(func() time.Time { return w.now }),
 		catalog.WithPause(func(_ context.Context, turn int) error {
 			if turn > 50 {
 				return errors.New("patience is over")

@@ -180,9 +180,10 @@ func (a *agents) close() error {
 	return errors.Join(errs...)
 }
 
-// goneBlock reports whether err means that the block itself is lost or wrong, in contrast to a node that does not answer.
+// goneBlock reports whether err means that the block itself is lost or wrong, in contrast to a node that does not
+// answer. A store that lost its contents in the middle of a request has lost the block too.
 func goneBlock(err error) bool {
-	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt)
+	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt) || errors.Is(err, wire.ErrUnregistered)
 }
 
 // unanswered reports whether err means the node or its store did not answer.

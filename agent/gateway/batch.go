@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,6 +27,7 @@ type batchKey struct {
 // Bounds on one batch and on batches on their way.
 const (
 	batchObjects = 2048
+	batchTries   = 4 // of a batch whose blocks a store lost before they were committed
 	flushes      = 4
 )
 
@@ -102,7 +104,12 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		open.err = ErrClosed
 		return
 	}
-	open.result, open.err = b.gateway.putPacked(ctx, open.class, open.key.scheme, open.entries)
+	for try := range batchTries {
+		open.result, open.err = b.gateway.putPacked(ctx, open.class, open.key.scheme, open.entries)
+		if !errors.Is(open.err, errNotWhole) || pause(ctx, try) != nil {
+			return
+		}
+	}
 }
 
 // putPacked writes small objects into one shared group and commits them together.

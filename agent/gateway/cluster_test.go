@@ -95,10 +95,15 @@ func (c *cluster) startAgent(agent *testAgent) {
 
 func (c *cluster) startGateway() {
 	c.t.Helper()
+	c.catalog, c.gateway = c.newGateway("gw")
+}
+
+// newGateway makes a gateway of that name over the cluster's records and agents. The caller closes it.
+func (c *cluster) newGateway(id string) (*catalog.Catalog, *gateway.Gateway) {
+	c.t.Helper()
 	c.starts++
 	start := fmt.Sprintf("start%d", c.starts)
-	var err error
-	c.catalog, err = catalog.Open(c.t.Context(), c.engine, catalog.Owner("gw", start), catalog.WithGrace(0))
+	records, err := catalog.Open(c.t.Context(), c.engine, catalog.Owner(id, start), catalog.WithGrace(0))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -106,13 +111,14 @@ func (c *cluster) startGateway() {
 	for _, agent := range c.agents {
 		nodes = append(nodes, catalog.Node{ID: agent.id, Address: agent.address})
 	}
-	c.gateway, err = gateway.New(c.t.Context(), gateway.Options{
-		Catalog: c.catalog, ID: "gw", Start: start, Classes: c.classes, Nodes: nodes, SweepEvery: -1,
+	made, err := gateway.New(c.t.Context(), gateway.Options{
+		Catalog: records, ID: id, Start: start, Classes: c.classes, Nodes: nodes, SweepEvery: -1,
 		CallTimeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	return records, made
 }
 
 func (c *cluster) stopGateway() {

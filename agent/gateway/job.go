@@ -630,7 +630,6 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 			return nil
 		}
 		switch {
-		case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
 		case errors.Is(err, errNotWhole), goneBlock(err):
 			if _, repairErr := r.gateway.repairGroup(ctx, work.group, false); repairErr != nil {
 				if errors.Is(repairErr, ErrDataLoss) {
@@ -638,6 +637,7 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 				}
 				err = errors.Join(err, repairErr)
 			}
+		case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
 		case unanswered(err), errors.Is(err, ErrUnavailable), errors.Is(err, ErrTooFewNodes), errors.Is(err, ErrUnknown), isFull(err):
 		case errors.Is(err, ErrBadRequest), errors.Is(err, ErrDataLoss):
 			return fmt.Errorf("group %s: %w", work.group, err)

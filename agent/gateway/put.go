@@ -267,9 +267,12 @@ func (g *Gateway) abandon(ctx context.Context, attempt *catalog.Attempt, cause e
 // commit commits and turns the catalog's refusals into the gateway's.
 func (g *Gateway) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
 	err := attempt.Commit(ctx, change)
+	var stale *catalog.StaleError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &stale) && stale.Has(catalog.ViolationWhole):
+		return refuse(ErrUnavailable, "nothing was changed, try again: %w: %v", errNotWhole, err)
 	case errors.Is(err, catalog.ErrStale):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case errors.Is(err, catalog.ErrUnknown):

@@ -14,8 +14,8 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// errNotWhole refuses work on a group that has lost a block (rule 19: repair it first).
-var errNotWhole = errors.New("group is not whole")
+// errNotWhole refuses to commit what lacks a block, or to work on it (rules 6b and 19).
+var errNotWhole = errors.New("a store has lost a block of the group")
 
 // run is a plan bound to one group: positions are nodes, inputs are addresses. Transitions, updates and repairs are
 // carried out by the same code.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -151,7 +152,7 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group
 		if err == nil {
 			return &receipt, nil
 		}
-		if ctx.Err() != nil || !(unanswered(err) || isFull(err)) {
+		if ctx.Err() != nil || !(unanswered(err) || isFull(err) || errors.Is(err, wire.ErrUnregistered)) {
 			return nil, err
 		}
 		homes.Lock()

@@ -62,7 +62,7 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 		cause = err
 		if unanswered(err) || goneBlock(err) || errors.Is(err, errNotWhole) {
 			object, err := g.rewrite(ctx, snapshot, offset, data)
-			if err == nil || !errors.Is(err, ErrConflict) {
+			if err == nil || !(errors.Is(err, ErrConflict) || errors.Is(err, errNotWhole)) {
 				return object, err
 			}
 			cause = err

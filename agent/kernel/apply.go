@@ -60,7 +60,7 @@ func (m *Matrix) apply(out, in [][]byte, overwrite bool) {
 	}
 }
 
-// check returns the common length of all slices.
+// check returns the common length of all slices; it panics on a mistake of the caller.
 func (m *Matrix) check(out, in [][]byte) int {
 	if len(out) != len(m.rows) || len(in) != len(m.columns) {
 		panic(fmt.Sprintf("kernel: %d outputs and %d inputs for a matrix of %d x %d", len(out), len(in), len(m.rows), len(m.columns)))
@@ -80,6 +80,7 @@ func (m *Matrix) check(out, in [][]byte) int {
 	return length
 }
 
+// checkLength panics on a mistake of the caller: the slices of one call have one length.
 func checkLength(what string, i int, data []byte, want int) {
 	if len(data) != want {
 		panic(fmt.Sprintf("kernel: %s %d has %d bytes, others have %d", what, i, len(data), want))

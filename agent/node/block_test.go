@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -238,24 +237,16 @@ func erase(t *testing.T, s *mem.Store) {
 	}
 }
 
-// gate is a store whose reads and creations of blocks can be held up, failed and counted.
+// gate is a store whose reads and creations of blocks can be failed and followed.
 type gate struct {
 	*mem.Store
-	reads    atomic.Int64
 	down     atomic.Bool
-	onRead   atomic.Pointer[func()] // called before a block is read
 	onCreate atomic.Pointer[func()] // called after a block was created
 }
 
 func (g *gate) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	if g.down.Load() {
 		return 0, store.ErrDown
-	}
-	if _, err := block.ParseKey("n1", key); err == nil {
-		g.reads.Add(1)
-		if hook := g.onRead.Load(); hook != nil {
-			(*hook)()
-		}
 	}
 	return g.Store.ReadAt(ctx, key, p, offset)
 }
@@ -304,51 +295,6 @@ func TestStoreDownThenBackEmpty(t *testing.T) {
 	// Deleting would succeed on any store: only the doubt makes the node look first.
 	if err := a.call(wire.OpDelete, wire.DeleteRequest{Addresses: []block.Address{h.Address()}}, nil, nil); !errors.Is(err, wire.ErrUnregistered) {
 		t.Fatalf("first operation after the store came back empty: %v, want ErrUnregistered", err)
-	}
-}
-
-func TestParallelSmallReadsShareOneReading(t *testing.T) {
-	g := &gate{Store: mem.New(0)}
-	a := start(t, "n1", g, node.Options{})
-	a.attach()
-	payload := random(5, 1<<16)
-	h := header("n1", 0, stamp(2), 0, 1, 1<<16)
-	if _, err := a.write(h, payload); err != nil {
-		t.Fatal(err)
-	}
-	const readers = 40
-	reading, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	hook := func() {
-		once.Do(func() { close(reading) })
-		<-goOn
-	}
-	g.onRead.Store(&hook)
-	g.reads.Store(0)
-	failures := make(chan error, readers)
-	read := func(i int) {
-		got, err := a.read(h.Address(), wire.Range{Unit: 0, Offset: 100 * i, Length: 50})
-		if err == nil && !bytes.Equal(got, payload[100*i:100*i+50]) {
-			err = fmt.Errorf("reader %d got other bytes", i)
-		}
-		failures <- err
-	}
-	go read(0)
-	<-reading
-	for i := 1; i < readers; i++ {
-		go read(i)
-	}
-	// The greeting was sent after the reads on the same connection, so all of them have begun when it is answered;
-	// whichever has not joined the reading yet makes one of its own, which is why the bound below is not 1.
-	a.hello()
-	close(goOn)
-	for range readers {
-		if err := <-failures; err != nil {
-			t.Error(err)
-		}
-	}
-	if reads := g.reads.Load(); reads > readers/2 {
-		t.Errorf("%d readings of the store for %d reads of one unit at a time", reads, readers)
 	}
 }
 

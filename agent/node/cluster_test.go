@@ -153,10 +153,12 @@ func five(t *testing.T, options node.Options) []*agent {
 	t.Helper()
 	agents := make([]*agent, 5)
 	for i := range agents {
-		agents[i] = start(t, block.NodeID(fmt.Sprintf("n%d", i)), mem.New(0), options)
+		agents[i] = start(t, nodeName(i), mem.New(0), options)
 		agents[i].attach()
 	}
 	return agents
 }
 
 var printer = kernel.NewFingerprinter(kernel.Key(fingerprintKey))
+
+func nodeName(i int) block.NodeID { return block.NodeID(fmt.Sprintf("n%d", i)) }

@@ -18,6 +18,8 @@ const (
 	incarnationKey = "restripe/incarnation"
 	clusterKey     = "restripe/cluster"
 	maxMarkerBytes = 128
+
+	confirmTries = 100 // readings of a marker that changes at every look
 )
 
 // identity is what the node holds of its store's contents.
@@ -64,7 +66,7 @@ func (n *Node) attached(ctx context.Context) (*serving, error) {
 // confirm reads the marker and returns the incarnation of what the store holds now. An absent marker is replaced by a
 // new random one. If it is not the incarnation known so far, the node is unregistered and all runs are void.
 func (n *Node) confirm(ctx context.Context) (block.Incarnation, error) {
-	for {
+	for range confirmTries {
 		n.identity.mutex.Lock()
 		readings := n.identity.readings
 		n.identity.mutex.Unlock()
@@ -88,6 +90,9 @@ func (n *Node) confirm(ctx context.Context) (block.Incarnation, error) {
 		}
 		// Somebody saw another marker while this one was read: which is the newer is for the store to say.
 	}
+	n.doubt()
+	return "", fmt.Errorf("node %s: %w: its contents do not hold still: the key %s changed %d times in a row; does another server or agent use this store?",
+		n.id, store.ErrDown, incarnationKey, confirmTries)
 }
 
 // settle takes over a reading of the marker, unless the known incarnation changed since the reading began.

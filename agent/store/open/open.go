@@ -48,17 +48,27 @@ func Open(ctx context.Context, address string) (store.Store, error) {
 	return nil, fmt.Errorf("%w: %q has the unknown scheme %q; write %s", ErrAddress, Redact(address), scheme, schemes)
 }
 
-// Redact returns address without what may be secret: the user's name, the password and the query.
+// Redact returns address without what may be secret: the user's name, the password and the query. Where those cannot be
+// told from the rest, it returns the scheme alone.
 func Redact(address string) string {
-	address, _, _ = strings.Cut(address, "?")
 	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
-		scheme, rest = "", address
-	} else {
+	if found {
 		scheme += "://"
+	} else {
+		scheme, rest = "", address
 	}
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 { // a password may hold a stray slash or sign
-		rest = rest[at+1:]
+	at, query := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
+	switch {
+	case query >= 0 && query < at: // of a query, or of a password that is not percent-encoded
+		return scheme + "..."
+	case query >= 0:
+		rest = rest[:query]
+	}
+	rest = rest[at+1:]
+	authority, _, _ := strings.Cut(rest, "/")
+	if _, port, found := strings.Cut(authority, ":"); found && strings.HasPrefix(scheme, "redis") && strings.Trim(port, "0123456789") != "" &&
+		!strings.HasPrefix(authority, "[") { // user:password with the host forgotten
+		return scheme + "..."
 	}
 	return scheme + rest
 }

@@ -81,6 +81,8 @@ func TestErrorsNameTheAddressWithoutSecretsAndTheCure(t *testing.T) {
 		{"memcached://host:1/path", open.ErrAddress, []string{"memcached://host:port"}},
 		{"memcached://" + down.Addr, store.ErrDown, []string{down.Addr, "server runs"}},
 		{"redis://user:hid%zen@host", open.ErrAddress, []string{"redis://host", "percent-encode"}},
+		{"redis://:hid?den@host:1", open.ErrAddress, []string{"redis://...", "percent-encode"}},
+		{"redis://user:hidden", open.ErrAddress, []string{"redis://...", "percent-encode"}},
 		{"redis://:hid/den@host:1", open.ErrAddress, []string{"host:1", "percent-encode"}},
 		{"redis://:hidden@host/x", open.ErrAddress, []string{"redis://host/x", "number of a database"}},
 		{"redis://:hidden@host?ca=hidden", open.ErrAddress, []string{"redis://host", "ca"}},

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/restripe/restripe/agent/gateway"
+)
+
+func TestQuantitiesCarryUnits(t *testing.T) {
+	cases := []struct{ have, want string }{
+		{bytesText(0), "0 B"}, {bytesText(1536), "1.5 KiB"}, {bytesText(-1024), "-1.0 KiB"}, {rateText(0), "unlimited"}, {rateText(50 << 20), "50 MiB/s"},
+		{countText(11478), "11,478"}, {durationText(400 * time.Millisecond), "0.4 s"}, {durationText(59 * time.Second), "59 s"},
+		{durationText(200 * time.Second), "3 min 20 s"}, {durationText(125 * time.Minute), "2 h 5 min"}, {leftText(-1), "unknown"}, {leftText(12), "about 12 s"},
+		{shareText(1, 4), "25%"}, {shareText(0, 0), "-"}, {barText(1, 2), "[##########----------]"}, {barText(3, 2), "[" + strings.Repeat("#", 20) + "]"}, {barText(0, 0), "[" + strings.Repeat("-", 20) + "]"},
+		{stripeLetters(0), "a"}, {stripeLetters(25), "z"}, {stripeLetters(26), "aa"}, {stripeLetters(27), "ab"}, {stripeLetters(26 + 26*26), "aaa"},
+	}
+	for _, c := range cases {
+		if c.have != c.want {
+			t.Errorf("have %q, want %q", c.have, c.want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "unlimited": 0, "0": 0, "50MiB/s": 50 << 20, "50MB/s": 50e6, "1 GiB": 1 << 30, "4096": 4096} {
+		if have, err := parseRate(text); err != nil || have != want {
+			t.Errorf("%q: %d, %v; want %d", text, have, err, want)
+		}
+	}
+	for _, text := range []string{"fast", "-5MiB/s", "MiB", "1e40GiB"} {
+		if have, err := parseRate(text); err == nil {
+			t.Errorf("%q was read as %d", text, have)
+		}
+	}
+}
+
+func FuzzParseSpan(f *testing.F) {
+	for _, text := range []string{"0-9", "5-", "5+3", "9-3", "-5", "+", "a-b", "9223372036854775807-", "0-9223372036854775807"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		offset, length, err := parseSpan(text)
+		if err == nil && (offset < 0 || length < 0 || (length == 0 && !strings.HasSuffix(text, "-"))) {
+			t.Errorf("%q: offset %d, length %d", text, offset, length)
+		}
+	})
+}
+
+func FuzzParseNodes(f *testing.F) {
+	f.Add([]byte("nodes:\n- {id: n1, address: '127.0.0.1:1', domain: r1}\n- {id: n2, address: '[::1]:2'}\n"))
+	f.Add([]byte("nodes: []"))
+	f.Add([]byte("nodes:\n- {id: n1, address: x}"))
+	f.Add([]byte("nodes:\n- {id: n1, address: 'a:1'}\n- {id: n1, address: 'a:2'}"))
+	f.Add([]byte("nodes:\n- {id: n1, adress: 'a:1'}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		nodes, err := parseNodes(text)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, node := range nodes {
+			if checkNodeID(string(node.ID)) != nil || seen[string(node.ID)] {
+				t.Errorf("node %q passed", node.ID)
+			}
+			seen[string(node.ID)] = true
+		}
+	})
+}
+
+func TestNodeFileRefusals(t *testing.T) {
+	for text, want := range map[string]string{
+		"nodes: []":                                                    "no nodes",
+		"nodes:\n- {id: N1, address: 'a:1'}":                           "only a-z",
+		"nodes:\n- {id: n1, address: a}":                               "want host:port",
+		"nodes:\n- {id: n1, adress: 'a:1'}":                            "adress",
+		"nodes:\n- {id: n, address: 'a:1'}\n- {id: n, address: 'a:2'}": "used twice",
+	} {
+		if _, err := parseNodes([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: have %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestFirstDifference compares streams that come in pieces of any size.
+func TestFirstDifference(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		length := rapid.SampledFrom([]int{0, 1, 1000, compareBytes - 1, compareBytes, compareBytes + 1, 2 * compareBytes}).Draw(r, "length")
+		a := bytes.Repeat([]byte{1}, length)
+		b := bytes.Clone(a)
+		want := int64(-1)
+		if length > 0 && rapid.Bool().Draw(r, "differs") {
+			at := rapid.IntRange(0, length-1).Draw(r, "at")
+			b[at], want = 2, int64(at)
+		} else if rapid.Bool().Draw(r, "longer") {
+			b, want = append(b, 1), int64(length)
+		}
+		if have, err := firstDifference(iotest.HalfReader(bytes.NewReader(a)), bytes.NewReader(b)); err != nil || have != want {
+			r.Fatalf("have %d, %v; want %d", have, err, want)
+		}
+	})
+	for _, broken := range []error{io.ErrUnexpectedEOF, errors.New("reset")} {
+		if _, err := firstDifference(io.MultiReader(strings.NewReader("12"), iotest.ErrReader(broken)), strings.NewReader("12")); !errors.Is(err, broken) {
+			t.Errorf("a stream broken by %v: %v", broken, err)
+		}
+	}
+}
+
+func TestSafetyIsSaidInOneLine(t *testing.T) {
+	cases := []struct {
+		status gateway.Status
+		want   string
+	}{
+		{gateway.Status{CanLose: -1}, "Nothing is stored yet"},
+		{gateway.Status{CanLose: 0, Objects: 3}, "Some objects survive no further loss"},
+		{gateway.Status{CanLose: 1, Objects: 1200, NotWhole: 2}, "All 1,200 objects survive the loss of any 1 node; 2 groups are not whole"},
+		{gateway.Status{CanLose: 2, Objects: 3}, "All 3 objects survive the loss of any 2 nodes."},
+	}
+	for _, c := range cases {
+		if have := safetyText(c.status); !strings.HasPrefix(have, c.want) {
+			t.Errorf("have %q, want %q", have, c.want)
+		}
+	}
+}
