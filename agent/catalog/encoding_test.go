@@ -50,15 +50,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(Group{Slots: []Slot{{{Units: 1, Node: "n"}}}}))
 	f.Add(encode(Intent{Kind: KindPut, Blocks: []BlockSet{{Slots: []int{1}, Nodes: []block.NodeID{"n"}}}}))
 	f.Add([]byte("17"))
+	f.Add(encode(Group{Columns: 3, Slots: []Slot{{{Units: 1, Node: "n"}}}}))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if object, err := decode[Object]("o/k", raw); err == nil {
 			if again, err := decode[Object]("o/k", encode(object)); err != nil || !reflect.DeepEqual(object, again) {
 				t.Errorf("%+v became %+v, %v", object, again, err)
 			}
 		}
-		if group, err := decode[Group]("g/k", raw); err == nil && checkShape(&group) == nil {
-			if err := checkInside(&group, []Extent{{Column: WholeGroup, Length: 1}}); err != nil && len(group.Slots) == 0 {
-				t.Errorf("a group without slots is well-formed")
+		if group, err := decode[Group]("g/k", raw); err == nil {
+			shape, inside := checkShape(&group), checkInside(&group, []Extent{{Group: group.ID, Column: 0, Length: 1}})
+			if shape == nil && inside == nil && len(group.Slots[0]) == 0 {
+				t.Errorf("a byte lies inside an empty column of %+v", group)
 			}
 		}
 		_, intentErr := decode[Intent]("i/k", raw)

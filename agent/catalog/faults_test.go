@@ -128,6 +128,22 @@ func TestCommitOfACancelledCaller(t *testing.T) {
 	})
 }
 
+// Of two who save the same version of a job one is told that it is stale.
+func TestJobs(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		one, two := &catalog.Job{ID: "job", Owner: "one"}, &catalog.Job{ID: "job", Owner: "two"}
+		w.engine.beforeUpdate = func() { must(t, w.b.SaveJob(w.ctx, two)) }
+		is(t, w.a.SaveJob(w.ctx, one), catalog.ErrStale)
+		jobs, err := w.a.Jobs(w.ctx)
+		if err != nil || len(jobs) != 1 || jobs[0].Owner != "two" || jobs[0].Version != two.Version {
+			t.Errorf("jobs: %+v, %v", jobs, err)
+		}
+		must(t, w.a.DeleteJob(w.ctx, "job"))
+		_, err = w.a.Job(w.ctx, "job")
+		is(t, err, catalog.ErrNoJob)
+	})
+}
+
 // An extension does not revive what ended, and an expiry does not end what was extended.
 func TestExtend(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
@@ -287,11 +303,11 @@ func TestForeignFields(t *testing.T) {
 		repair.change.RepairedSlots[id] = []int{1}
 		is(t, repair.commit(w), catalog.ErrBadChange)
 
-		w.lose(t, "n0", "second")
-		pretending := w.transition(t, w.a, was)
-		item = was.Slots[0][0]
-		item.Incarnation = w.incarnations["n0"]
-		pretending.change.Groups[0].Slots[0] = catalog.Slot{item}
+		w.lose(t, "n1", "second")
+		pretending := w.append(t, w.a, was, "k2")
+		item = was.Slots[1][0]
+		item.Incarnation = w.incarnations["n1"]
+		pretending.change.Groups[0].Slots[1] = catalog.Slot{item}
 		is(t, pretending.commit(w), catalog.ErrBadChange)
 		w.audit(t)
 	})

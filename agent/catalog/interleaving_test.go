@@ -38,7 +38,7 @@ type modelled struct {
 
 // TestInterleavings compares the catalog with the model after every step, and audits it.
 func TestInterleavings(t *testing.T) {
-	if err := flag.Set("rapid.steps", "120"); err != nil {
+	if err := flag.Set("rapid.steps", "80"); err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]int{}

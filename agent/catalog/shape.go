@@ -35,10 +35,12 @@ func checkShape(group *Group) error {
 	return nil
 }
 
-// checkInside checks that extents lie inside the data cells of group, as far as they concern it.
+// checkInside checks that extents lie inside the data cells of group, as far as they concern it. The group may be
+// malformed.
 func checkInside(group *Group, extents []Extent) error {
 	rows := int64(0)
-	for _, slot := range group.Slots[:group.Columns] {
+	columns := group.Slots[:max(0, min(group.Columns, len(group.Slots)))]
+	for _, slot := range columns {
 		rows = max(rows, slot.end())
 	}
 	for _, extent := range extents {
@@ -48,10 +50,10 @@ func checkInside(group *Group, extents []Extent) error {
 		limit := rows * int64(group.CellBytes)
 		if extent.Column == WholeGroup {
 			limit *= int64(group.Columns)
-		} else if extent.Column < 0 || extent.Column >= group.Columns {
-			return fmt.Errorf("extent %+v: the group has %d columns", extent, group.Columns)
+		} else if extent.Column < 0 || extent.Column >= len(columns) {
+			return fmt.Errorf("extent %+v: the group has %d columns", extent, len(columns))
 		} else {
-			limit = group.Slots[extent.Column].end() * int64(group.CellBytes)
+			limit = columns[extent.Column].end() * int64(group.CellBytes)
 		}
 		if extent.Offset < 0 || extent.Length <= 0 || extent.Offset > limit-extent.Length {
 			return fmt.Errorf("extent %+v: ends beyond byte %d", extent, limit)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,7 +35,8 @@ type agent struct {
 	node   catalog.Node
 	client *wire.Client
 
-	attaching sync.Mutex // one handshake at a time
+	attaching sync.Mutex   // one handshake at a time
+	busy      atomic.Int64 // calls under way
 
 	mutex     sync.Mutex
 	reachable bool
@@ -82,6 +85,8 @@ func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request 
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
+	target.busy.Add(1)
+	defer target.busy.Add(-1)
 	answer, err := target.client.Call(ctx, op, request, payload, reply)
 	if errors.Is(err, wire.ErrUnregistered) {
 		if err = a.attach(ctx, target); err == nil {
@@ -189,4 +194,16 @@ func goneBlock(err error) bool {
 // unanswered reports whether err means the node or its store did not answer.
 func unanswered(err error) bool {
 	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// load orders nodes by how much is asked of them now; one that does not answer comes last.
+func (a *agents) load(id block.NodeID) int64 {
+	target, err := a.get(id)
+	if err != nil {
+		return math.MaxInt64
+	}
+	if reachable, _, _ := target.state(); !reachable {
+		return math.MaxInt64
+	}
+	return target.busy.Load()
 }

@@ -112,6 +112,22 @@ func (c *code) checkParity(units [][]block.Fingerprint, stripes []int) error {
 	return nil
 }
 
+// unscale turns a copy read from a parity row under replication into the cell of a column, in place.
+func (c *code) unscale(row, column int, data []byte) error {
+	coefficient := stripe.Coefficient(row, column)
+	if coefficient == 1 {
+		return nil
+	}
+	matrix, err := kernel.Compile(1, 1, []kernel.Term{{Coefficient: stripe.Inverse(coefficient)}})
+	if err != nil {
+		return fmt.Errorf("compiling the inverse of a coefficient: %w", err)
+	}
+	plain := make([]byte, len(data))
+	matrix.Apply([][]byte{plain}, [][]byte{data})
+	copy(data, plain)
+	return nil
+}
+
 func (c *code) stripes() int { return len(c.partition.Stripes) }
 
 // units is the number of units slot x has.

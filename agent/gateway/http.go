@@ -150,7 +150,7 @@ func (g *Gateway) servePut(w http.ResponseWriter, r *http.Request, key string) e
 		return err
 	}
 	query := r.URL.Query()
-	return reply(w)(g.Put(r.Context(), key, r.Body, PutOptions{
+	return reply(w)(g.Put(r.Context(), key, patient{http.NewResponseController(w), r.Body}, PutOptions{
 		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
 	}))
 }
@@ -183,6 +183,9 @@ func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) e
 		begun.status = http.StatusPartialContent
 	}
 	err = reader.WriteTo(r.Context(), begun, offset, length)
+	if begun.begun { // the connection may be kept for later requests
+		err = errors.Join(err, http.NewResponseController(w).SetWriteDeadline(time.Time{}))
+	}
 	if err == nil {
 		begun.begin()
 		return nil
@@ -215,7 +218,33 @@ func (w *lazyWriter) begin() {
 // Write sends the status first.
 func (w *lazyWriter) Write(p []byte) (int, error) {
 	w.begin()
+	if err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(clientPatience)); err != nil {
+		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
+	}
 	return w.ResponseWriter.Write(p)
+}
+
+// clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
+const clientPatience = time.Minute
+
+// patient reads a request's body and gives up on a client that stalls.
+type patient struct {
+	control *http.ResponseController
+	body    io.Reader
+}
+
+// Read waits for clientPatience at most.
+func (p patient) Read(into []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(clientPatience)); err != nil {
+		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
+	}
+	n, err := p.body.Read(into)
+	if err != nil { // what follows may take its time
+		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
+			return n, errors.Join(err, failed)
+		}
+	}
+	return n, err
 }
 
 // parseRange reads a Range header with one range.
@@ -259,7 +288,7 @@ func (g *Gateway) servePatch(w http.ResponseWriter, r *http.Request, key string)
 	if err != nil {
 		return refuse(ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
 	}
-	data, err := io.ReadAll(io.LimitReader(r.Body, maxUpdate+1))
+	data, err := io.ReadAll(io.LimitReader(patient{http.NewResponseController(w), r.Body}, maxUpdate+1))
 	if err != nil {
 		return fmt.Errorf("reading the new bytes: %w", err)
 	}

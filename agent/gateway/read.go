@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/restripe/restripe/agent/block"
@@ -206,10 +207,39 @@ func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Sn
 	return group.Generation != seen.Groups[id].Generation, nil
 }
 
-// readCell reads a fragment straight from its cell.
+// readCell reads a fragment straight from its cell. Under replication every parity row is a copy, scaled by its
+// coefficient: the least loaded copy serves, the exact one where loads are equal.
 func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
-	slot, unit := f.cell%group.Columns, f.cell/group.Columns
-	return g.readUnit(ctx, group, slot, unit, f.offset, f.length)
+	code, err := g.codeOf(group)
+	if err != nil {
+		return nil, err
+	}
+	column := f.cell % group.Columns
+	best := survivor{slot: column, unit: f.cell / group.Columns}
+	if code.scheme.K > 1 {
+		return g.readUnit(ctx, group, best.slot, best.unit, f.offset, f.length)
+	}
+	stripe := int(code.partition.StripeOf[f.cell])
+	least := g.loadOf(group, best)
+	for p := range code.scheme.M {
+		other := survivor{slot: group.Columns + p, unit: stripe}
+		if load := g.loadOf(group, other); load < least {
+			best, least = other, load
+		}
+	}
+	data, err := g.readUnit(ctx, group, best.slot, best.unit, f.offset, f.length)
+	if err != nil || best.slot == column {
+		return data, err
+	}
+	return data, code.unscale(best.slot-group.Columns, column, data)
+}
+
+func (g *Gateway) loadOf(group *catalog.Group, copy survivor) int64 {
+	item, found := group.Find(copy.slot, copy.unit)
+	if !found {
+		return math.MaxInt64
+	}
+	return g.agents.load(item.Node)
 }
 
 func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, slot, unit, offset, length int) ([]byte, error) {
@@ -241,7 +271,7 @@ func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) 
 	s := int(code.partition.StripeOf[f.cell])
 	var candidates []survivor
 	for _, cell := range code.partition.Stripes[s] {
-		if int(cell) != f.cell {
+		if int(cell) != f.cell || code.scheme.K == 1 { // under replication it may be a copy that failed
 			candidates = append(candidates, survivor{slot: int(cell) % columns, unit: int(cell) / columns})
 		}
 	}

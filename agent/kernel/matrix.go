@@ -51,12 +51,3 @@ func Compile(outputs, inputs int, terms []Term) (*Matrix, error) {
 	}
 	return m, nil
 }
-
-// Outputs returns the number of rows.
-func (m *Matrix) Outputs() int { return len(m.rows) }
-
-// Inputs returns the number of columns.
-func (m *Matrix) Inputs() int { return len(m.columns) }
-
-// Terms returns how many entries row output has: the number of inputs that go into it.
-func (m *Matrix) Terms(output int) int { return len(m.rows[output]) }

@@ -54,6 +54,7 @@ func (c cpuShares) minus(other cpuShares) cpuShares {
 type dataPathResults struct {
 	passes   []pass
 	memories []storeMemory
+	profiles []profile
 	flood    []floodResult
 }
 
@@ -72,6 +73,9 @@ func (b *bench) dataPath(ctx context.Context) (results dataPathResults, err erro
 		if err := b.storeDataPath(ctx, kind, objects, &results); err != nil {
 			return results, fmt.Errorf("over %s: %w", kind, err)
 		}
+	}
+	if results.profiles, err = b.profiles(ctx, objects); err != nil {
+		return results, err
 	}
 	results.flood, err = b.flood(ctx)
 	return results, err
@@ -179,10 +183,10 @@ func (l *local) memory() (m memory, err error) {
 	return m, nil
 }
 
-// carrier puts or gets one object; buffer is the caller's, as long as the object.
+// carrier puts and gets objects. Slices stay the caller's.
 type carrier interface {
 	set(ctx context.Context, key string, data []byte) error
-	get(ctx context.Context, key string, data []byte) error
+	get(ctx context.Context, key string, data []byte) error // fills data, which is as long as the object
 	close() error
 }
 
@@ -231,8 +235,7 @@ func (b *bench) pass(ctx context.Context, l *local, one *pass, objects corpus) e
 			}
 		}
 	}
-	devices := &network{}
-	before, err := devices.count()
+	before, err := countDevices()
 	if err != nil {
 		return err
 	}
@@ -241,7 +244,6 @@ func (b *bench) pass(ctx context.Context, l *local, one *pass, objects corpus) e
 		return err
 	}
 	one.repeats = repeats(one.way, one.operation)
-	one.latencies = make([]time.Duration, one.repeats*len(objects))
 	began := time.Now()
 	if err := carryAll(ctx, carriers, one, objects); err != nil {
 		return err
@@ -251,7 +253,7 @@ func (b *bench) pass(ctx context.Context, l *local, one *pass, objects corpus) e
 	if err != nil {
 		return err
 	}
-	after, err := devices.count()
+	after, err := countDevices()
 	if err != nil {
 		return err
 	}
@@ -261,16 +263,16 @@ func (b *bench) pass(ctx context.Context, l *local, one *pass, objects corpus) e
 	return nil
 }
 
-// repeats lets a pass take about half a second and more. Protected puts are made once: what they overwrite is kept for a
-// minute, and memcached has only so much memory.
+// repeats lets a pass of gets take about as long as one of puts. Puts are made once, under new keys in every round, so
+// that all ways alike write to memory that the servers have not used before.
 func repeats(way, operation string) int {
 	switch {
+	case operation == "put":
+		return 1
 	case way == plainWay:
 		return 8
-	case operation == "get":
-		return 3
 	}
-	return 1
+	return 3
 }
 
 // bytes is the user data carried.
@@ -279,8 +281,11 @@ func (p *pass) bytes() int64 { return int64(p.repeats) * dataPathObjects * dataP
 // rate is user bytes over time, in megabytes per second.
 func (p *pass) rate() float64 { return float64(p.bytes()) / 1e6 / p.elapsed.Seconds() }
 
+// carryAll carries all objects as often as the pass repeats them, every carrier the next one that is left, and notes how
+// long each took.
 func carryAll(ctx context.Context, carriers []carrier, one *pass, objects corpus) error {
-	prefix := one.way + "/"
+	one.latencies = make([]time.Duration, one.repeats*len(objects))
+	prefix := fmt.Sprintf("%s/%d/", one.way, one.round+1)
 	workers, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for _, c := range carriers {

@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -37,6 +39,16 @@ func (c counted) headers() int64 { return c.packets * headerBytes }
 
 // payload is what TCP carried.
 func (c counted) payload() int64 { return c.bytes - c.headers() }
+
+// countDevices reads the counters of all devices of the bench's own namespace.
+func countDevices() (devices map[string]device, err error) {
+	file, err := os.Open("/proc/net/dev")
+	if err != nil {
+		return nil, fmt.Errorf("counting bytes: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return parseDevices(file)
+}
 
 // parseDevices reads the text of /proc/net/dev: two lines of headings, then a device a line with 16 numbers.
 func parseDevices(text io.Reader) (map[string]device, error) {

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 )
 
@@ -95,20 +94,4 @@ func (n *network) bothEnds(ctx context.Context, name, verb string, filter ...str
 		}
 	}
 	return nil
-}
-
-// count reads the counters of all devices in this namespace.
-func (n *network) count() (map[string]device, error) {
-	file, err := os.Open("/proc/net/dev")
-	if err != nil {
-		return nil, fmt.Errorf("counting bytes: %w", err)
-	}
-	devices, err := parseDevices(file)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return nil, fmt.Errorf("counting bytes: %w", err)
-	}
-	return devices, nil
 }

@@ -25,7 +25,7 @@ type options struct {
 	quick       bool
 	write       bool
 	parts       map[string]bool
-	rounds      int // of transitions at each rate
+	rounds      []int // of transitions, at each of rates
 	objects     int
 	objectBytes int64
 	rates       []int // megabits per second
@@ -61,13 +61,13 @@ const (
 // parseOptions reads the command line. Errors of the flag package are printed by it, too.
 func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}}
-	var only, rates, steps, merges, stores string
+	var only, rates, rounds, steps, merges, stores string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.BoolVar(&o.quick, "quick", false, "every part once, on few and small objects: shows that it works, not how fast")
 	flags.BoolVar(&o.write, "write", false, "write the results to the directory of -documents")
 	flags.StringVar(&only, "only", "", "parts to run, comma-separated: transitions, data-path (default both)")
-	flags.IntVar(&o.rounds, "rounds", 3, "rounds of transitions at each rate")
+	flags.StringVar(&rounds, "rounds", "2,3", "rounds of transitions, one number for each rate")
 	flags.IntVar(&o.objects, "objects", 64, "objects a transition covers")
 	flags.Int64Var(&o.objectBytes, "object-bytes", 4<<20, "bytes of such an object, one group each")
 	flags.StringVar(&rates, "rates", "200,1000", "rates of the links, megabits per second")
@@ -86,14 +86,15 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	}
 	o.command = strings.Join(append([]string{"go run ./e2e/bench"}, arguments...), " ")
 	if o.quick {
-		o.rounds, o.objects, o.objectBytes, o.passes = 1, 8, 1<<20, 2
+		rates, rounds = "1000", "1"
+		o.objects, o.objectBytes, o.passes = 8, 1<<20, 1
 		o.flood = flood{objects: 16, objectBytes: 8 << 20}
 	}
-	return o, o.complete(only, rates, steps, merges, stores)
+	return o, o.complete(only, rates, rounds, steps, merges, stores)
 }
 
 // complete reads the lists.
-func (o *options) complete(only, rates, steps, merges, stores string) (err error) {
+func (o *options) complete(only, rates, rounds, steps, merges, stores string) (err error) {
 	if only == "" {
 		only = partTransitions + "," + partDataPath
 	}
@@ -103,12 +104,14 @@ func (o *options) complete(only, rates, steps, merges, stores string) (err error
 		}
 		o.parts[name] = true
 	}
-	for text := range strings.SplitSeq(rates, ",") {
-		rate, err := strconv.Atoi(text)
-		if err != nil || rate < 1 || rate > 100_000 {
-			return fmt.Errorf("-rates: %q is not a rate of 1 to 100000 megabits per second", text)
-		}
-		o.rates = append(o.rates, rate)
+	if o.rates, err = parseNumbers(rates, 100_000); err != nil {
+		return fmt.Errorf("-rates: %w", err)
+	}
+	if o.rounds, err = parseNumbers(rounds, 1000); err != nil {
+		return fmt.Errorf("-rounds: %w", err)
+	}
+	if len(o.rates) != len(o.rounds) {
+		return fmt.Errorf("-rounds: %d numbers for %d rates; give one for each", len(o.rounds), len(o.rates))
 	}
 	if o.steps, err = parseSteps(steps); err != nil {
 		return fmt.Errorf("-steps: %w", err)
@@ -123,7 +126,7 @@ func (o *options) complete(only, rates, steps, merges, stores string) (err error
 		}
 		o.stores = append(o.stores, kind)
 	}
-	for name, value := range map[string]int{"rounds": o.rounds, "objects": o.objects, "passes": o.passes, "concurrency": o.concurrency} {
+	for name, value := range map[string]int{"objects": o.objects, "passes": o.passes, "concurrency": o.concurrency} {
 		if value < 1 {
 			return fmt.Errorf("-%s: %d; want at least 1", name, value)
 		}
@@ -132,6 +135,19 @@ func (o *options) complete(only, rates, steps, merges, stores string) (err error
 		return fmt.Errorf("-object-bytes: %d is outside 64 KiB to 64 MiB, the sizes of a group", o.objectBytes)
 	}
 	return nil
+}
+
+// parseNumbers reads a list such as "200,1000" of numbers from 1 to most.
+func parseNumbers(text string, most int) ([]int, error) {
+	var numbers []int
+	for entry := range strings.SplitSeq(text, ",") {
+		number, err := strconv.Atoi(entry)
+		if err != nil || number < 1 || number > most {
+			return nil, fmt.Errorf("%q is not a number of 1 to %d", entry, most)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
 }
 
 // parseSteps reads changes of scheme such as "rs(4,1)->rs(5,1);rep(3)->rs(4,2)".

@@ -16,16 +16,9 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 )
 
-// plainClient keeps objects in stores as one item each, on one server each, with no protection: the peer of the data
-// path. It serves one goroutine.
-type plainClient interface {
-	set(ctx context.Context, key string, data []byte) error
-	get(ctx context.Context, key string, data []byte) error // fills data, which has the length of the object
-	close() error
-}
-
-// newPlainClient connects to the servers of a cluster.
-func newPlainClient(ctx context.Context, kind launch.StoreKind, addresses []string) (plainClient, error) {
+// newPlainClient connects to the servers of a cluster. The client keeps an object as one item on one server, with no
+// protection, and is the peer of the data path. It serves one goroutine.
+func newPlainClient(ctx context.Context, kind launch.StoreKind, addresses []string) (carrier, error) {
 	if kind == launch.StoreRedis {
 		return newPlainRedis(addresses)
 	}
@@ -46,7 +39,7 @@ type plainMemcached struct {
 	streams     []*bufio.ReadWriter
 }
 
-func newPlainMemcached(ctx context.Context, addresses []string) (plainClient, error) {
+func newPlainMemcached(ctx context.Context, addresses []string) (carrier, error) {
 	c := &plainMemcached{}
 	for _, address := range addresses {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -117,7 +110,7 @@ func (c *plainMemcached) close() error {
 
 type plainRedis struct{ servers []rueidis.Client }
 
-func newPlainRedis(addresses []string) (plainClient, error) {
+func newPlainRedis(addresses []string) (carrier, error) {
 	c := &plainRedis{}
 	for _, address := range addresses {
 		server, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true, ForceSingleClient: true})

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -32,7 +31,7 @@ import (
 // profileScheme is how the objects of the profile are kept, and profileRounds how often each is put and read.
 const (
 	profileScheme = "rs(4,2)"
-	profileRounds = 6
+	profileRounds = 8
 )
 
 // roleLabel marks the samples of a CPU profile with the role of the goroutine that was running.
@@ -71,7 +70,7 @@ func (b *bench) profiles(ctx context.Context, objects corpus) (found []profile, 
 	for _, operation := range []string{"put", "get"} {
 		path := filepath.Join(state, operation+".pprof")
 		if err := profileInto(path, func() error {
-			one := pass{operation: operation, way: profileScheme, latencies: make([]time.Duration, profileRounds*len(objects))}
+			one := pass{operation: operation, way: profileScheme, repeats: profileRounds}
 			return carryAll(ctx, carriers, &one, objects)
 		}); err != nil {
 			return nil, fmt.Errorf("profiling %s: %w", operation, err)

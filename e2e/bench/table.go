@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,8 +61,8 @@ func (t *table) String() string {
 	return text.String()
 }
 
-// megabytes shows bytes in units of a million.
-func megabytes(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/1e6) }
+// megabytes shows bytes in units of a million, to two places, of which zero has no sign.
+func megabytes(bytes int64) string { return fmt.Sprintf("%.2f", math.Round(float64(bytes)/1e4)/100+0) }
 
 // mebibytes shows bytes in units of 2^20.
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }

@@ -57,7 +57,7 @@ func reportTransitions(source provenance, o options, results transitionResults) 
 		fmt.Sprintf("objects: %d of %s MiB, one group each, read back and compared byte for byte after every transition", o.objects, mebibytes(o.objectBytes)),
 		"nodes: as many as the ladder needs (k + m of its widest steps), and one proxy that holds no blocks; one network namespace each; file stores in memory",
 		"links: one pair of virtual devices per node to one bridge, `tbf` with burst 128 kB and latency 50 ms on both ends",
-		fmt.Sprintf("rounds: %d, the contenders one after the other in rotating order; merges 1 round", o.rounds),
+		"rounds: "+roundsOf(o)+", the contenders one after the other in rotating order; reencode and merges 1 round",
 		"layouts: restripe and reencode the default one (mode free), ers2-proxy mode pair, srs-proxy mode row",
 	))
 	keys, runs := results.series()
@@ -73,6 +73,15 @@ func reportTransitions(source provenance, o options, results transitionResults) 
 	page.WriteString("\nControl is what gateway and agents said to each other to announce, run, verify and commit.\n")
 	page.WriteString("\n## Memory\n\nPeak resident memory of the processes of each cluster, MiB, all planners included.\n\n" + memoryTable(results).String())
 	return page.String()
+}
+
+// roundsOf says how many rounds there are at each rate.
+func roundsOf(o options) string {
+	texts := make([]string, len(o.rates))
+	for i, rate := range o.rates {
+		texts[i] = fmt.Sprintf("%d at %d Mb/s", o.rounds[i], rate)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // aimsMet counts the rows that reach the aims.

@@ -148,11 +148,11 @@ func trimNewline(text string) string {
 }
 
 // demoRun stores the tree, takes it through the steps, and returns the report.
-func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *launch.Cluster, c *client.Client, files *tree) ([]string, error) {
+func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *launch.Cluster, c *client.Client, files *tree) (report []string, err error) {
 	begin := time.Now()
 	var done progress
 	stop := m.watch(func() string { return "put as rep(3) " + files.line(&done, time.Since(begin)) })
-	err := files.put(ctx, c, client.PutOptions{Class: "default", Scheme: "rep(3)"}, f.jobs, &done)
+	err = files.put(ctx, c, client.PutOptions{Class: "default", Scheme: "rep(3)"}, f.jobs, &done)
 	stop()
 	if err != nil {
 		return nil, err
@@ -161,7 +161,11 @@ func (s *session) demoRun(ctx context.Context, f demoFlags, m *meter, cluster *l
 	m.say("Stored %s files, %s, as rep(3) in %s", countText(int64(len(files.files))), bytesText(files.bytes), durationText(put))
 
 	reader := startReader(ctx, c, files)
-	defer reader.stop()
+	defer func() {
+		if stopped := reader.stop(); err == nil {
+			err = stopped
+		}
+	}()
 	killed := fmt.Sprintf("The step in which agent %s was to be killed ended too soon for it; a larger tree gives it time.", demoVictim)
 	rows := [][]string{{"put rep(3)", countText(int64(len(files.files))), bytesText(files.bytes), "-", "-", "-", "-", "-", "-", durationText(put), "-"}}
 	now := "rep(3)"

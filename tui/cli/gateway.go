@@ -112,7 +112,9 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	if err != nil {
 		return fmt.Errorf("ending the service: %w", err)
 	}
-	<-failed // http.ErrServerClosed: Serve has returned
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving clients: %w", err)
+	}
 	return nil
 }
 

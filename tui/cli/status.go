@@ -101,7 +101,7 @@ func statusLines(status gateway.Status, wide bool) []string {
 
 // safetyText says in one line what the stored objects survive now.
 func safetyText(status gateway.Status) string {
-	safe := ""
+	var safe string
 	switch {
 	case status.CanLose < 0:
 		return "Nothing is stored yet. Store something with `restripe put FILE`."

@@ -94,7 +94,7 @@ func parseSpan(text string) (offset, length int64, err error) {
 		if err == nil {
 			length, err = strconv.ParseInt(count, 10, 64)
 		}
-		if err != nil || offset < 0 || length <= 0 {
+		if err != nil || offset < 0 || length <= 0 || offset > math.MaxInt64-length {
 			return 0, 0, wrong
 		}
 		return offset, length, nil
@@ -107,7 +107,7 @@ func parseSpan(text string) (offset, length int64, err error) {
 		return offset, 0, nil
 	}
 	end, err := strconv.ParseInt(last, 10, 64)
-	if err != nil || end < offset {
+	if err != nil || end < offset || end == math.MaxInt64 {
 		return 0, 0, wrong
 	}
 	return offset, end - offset + 1, nil

@@ -43,12 +43,12 @@ func TestRates(t *testing.T) {
 }
 
 func FuzzParseSpan(f *testing.F) {
-	for _, text := range []string{"0-9", "5-", "5+3", "9-3", "-5", "+", "a-b", "9223372036854775807-", "0-9223372036854775807"} {
+	for _, text := range []string{"0-9", "5-", "5+3", "9-3", "-5", "+", "a-b", "9223372036854775807-", "0-9223372036854775807", "9+9223372036854775807"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		offset, length, err := parseSpan(text)
-		if err == nil && (offset < 0 || length < 0 || (length == 0 && !strings.HasSuffix(text, "-"))) {
+		if err == nil && (offset < 0 || length < 0 || offset+length < 0 || (length == 0 && !strings.HasSuffix(text, "-"))) {
 			t.Errorf("%q: offset %d, length %d", text, offset, length)
 		}
 	})
@@ -59,7 +59,7 @@ func FuzzParseNodes(f *testing.F) {
 	f.Add([]byte("nodes: []"))
 	f.Add([]byte("nodes:\n- {id: n1, address: x}"))
 	f.Add([]byte("nodes:\n- {id: n1, address: 'a:1'}\n- {id: n1, address: 'a:2'}"))
-	f.Add([]byte("nodes:\n- {id: n1, adress: 'a:1'}"))
+	f.Add([]byte("nodes:\n- {id: n1, addres5: 'a:1'}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		nodes, err := parseNodes(text)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestNodeFileRefusals(t *testing.T) {
 		"nodes: []":                                                    "no nodes",
 		"nodes:\n- {id: N1, address: 'a:1'}":                           "only a-z",
 		"nodes:\n- {id: n1, address: a}":                               "want host:port",
-		"nodes:\n- {id: n1, adress: 'a:1'}":                            "adress",
+		"nodes:\n- {id: n1, addres5: 'a:1'}":                           "addres5",
 		"nodes:\n- {id: n, address: 'a:1'}\n- {id: n, address: 'a:2'}": "used twice",
 	} {
 		if _, err := parseNodes([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,8 +1,10 @@
 package catalogtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/restripe/restripe/agent/catalog"
@@ -47,8 +49,7 @@ func (f *Faulty) Update(ctx context.Context, checks []catalog.Check, writes []ca
 		fault = f.Decide()
 	}
 	if fault == Delay || fault == Duplicate {
-		// Values are never changed by who made them, so keeping them is safe within this repository.
-		f.late = append(f.late, pending{append([]catalog.Check(nil), checks...), append([]catalog.Write(nil), writes...)})
+		f.late = append(f.late, retain(checks, writes))
 	}
 	f.mu.Unlock()
 	if fault == LoseRequest || fault == Delay {
@@ -59,6 +60,18 @@ func (f *Faulty) Update(ctx context.Context, checks []catalog.Check, writes []ca
 		return nil, ErrLost
 	}
 	return failed, err
+}
+
+// retain copies what belongs to the caller.
+func retain(checks []catalog.Check, writes []catalog.Write) pending {
+	p := pending{slices.Clone(checks), slices.Clone(writes)}
+	for i := range p.checks {
+		p.checks[i].Value = bytes.Clone(p.checks[i].Value)
+	}
+	for i := range p.writes {
+		p.writes[i].Value = bytes.Clone(p.writes[i].Value)
+	}
+	return p
 }
 
 // Close leaves the wrapped engine open, for it may be shared.

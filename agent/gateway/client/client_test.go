@@ -90,7 +90,7 @@ func TestRefusalsKeepTheirClass(t *testing.T) {
 			t.Errorf("%s: have %v", want.code, err)
 		}
 		for _, other := range cases {
-			if other.class != want.class && errors.Is(err, other.class) {
+			if other.code != want.code && errors.Is(err, other.class) {
 				t.Errorf("%s is also %v", want.code, other.class)
 			}
 		}

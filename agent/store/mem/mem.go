@@ -117,7 +117,6 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		Location:      "mem:",
 		CapacityBytes: s.capacity,
 		UsedBytes:     s.used,
-		ValueLimit:    s.capacity,
 		Warnings:      []string{"Values live in the memory of this process and end with it; use file:, redis: or memcached: for data that matters."},
 	}, nil
 }

@@ -18,16 +18,29 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 	if len(value) > valueLimit {
 		return fmt.Errorf("creating %q: %d bytes, limit %d: %w", key, len(value), int64(valueLimit), store.ErrTooLarge)
 	}
-	err := s.pool.use(ctx, func(c *connection) error {
-		if int64(len(value)) <= s.partSize() {
-			return add(c, key, value, 0)
+	partBytes := s.partSize()
+	err := s.create(ctx, key, value, partBytes)
+	if errors.Is(err, store.ErrTooLarge) { // perhaps the server was restarted with a lower limit
+		if _, settingsErr := s.settings(ctx); settingsErr != nil {
+			err = settingsErr
+		} else if s.partSize() < partBytes {
+			err = s.create(ctx, key, value, s.partSize())
 		}
-		return s.createInParts(c, key, value)
-	})
+	}
 	if err != nil {
 		return fmt.Errorf("creating %q: %w", key, err)
 	}
 	return nil
+}
+
+// create stores a value in one item, or in parts of partBytes.
+func (s *Store) create(ctx context.Context, key string, value []byte, partBytes int64) error {
+	return s.pool.use(ctx, func(c *connection) error {
+		if int64(len(value)) <= partBytes {
+			return add(c, key, value, 0)
+		}
+		return createInParts(c, key, value, partBytes)
+	})
 }
 
 // add stores the main item of key.
@@ -50,7 +63,7 @@ func add(c *connection, key string, content []byte, flags uint32) error {
 }
 
 // createInParts stores parts, makes them stay, and adds the main item.
-func (s *Store) createInParts(c *connection, key string, value []byte) error {
+func createInParts(c *connection, key string, value []byte, partBytes int64) error {
 	if found, err := exists(c, key); err != nil {
 		return err
 	} else if found {
@@ -58,7 +71,7 @@ func (s *Store) createInParts(c *connection, key string, value []byte) error {
 	}
 	var id [8]byte
 	rand.Read(id[:])
-	m := manifest{id: binary.BigEndian.Uint64(id[:]), length: int64(len(value)), partBytes: s.partSize()}
+	m := manifest{id: binary.BigEndian.Uint64(id[:]), length: int64(len(value)), partBytes: partBytes}
 	err := m.writeParts(c, key, value)
 	if err == nil {
 		err = m.keepParts(c, key)

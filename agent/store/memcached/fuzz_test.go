@@ -71,11 +71,7 @@ func FuzzMetaParser(f *testing.F) {
 			func(c *connection) error { _, err := readStatistics(c, "stats"); return err },
 			func(c *connection) error { _, _, err := readDump(c, "hash", ""); return err },
 			func(c *connection) error { return readSizes(c, []string{"a", "b"}, make([]int64, 2)) },
-			func(c *connection) error {
-				s := &Store{partBytes: 4}
-				s.itemBytes.Store(1 << 20)
-				return s.createInParts(c, "key", []byte("0123456789"))
-			},
+			func(c *connection) error { return createInParts(c, "key", []byte("0123456789"), 4) },
 		} {
 			c := replay(said)
 			if err := converse(c); err == nil && c.err != nil {

@@ -106,6 +106,23 @@ func TestARangeFetchesOnlyThePartsItTouches(t *testing.T) {
 	}
 }
 
+func TestALimitThatWasLoweredIsFoundOut(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 4 << 20})
+	defer s.Close()
+	s.itemBytes.Store(8 << 20) // what the server said before it was restarted
+	for _, size := range []int{3 << 20, 9 << 20} {
+		key, value := fmt.Sprint(size), bytes.Repeat([]byte{7}, size)
+		if err := s.Create(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, size)
+		if count, err := s.ReadAt(t.Context(), key, got, 0); err != nil || count != size || !bytes.Equal(got, value) {
+			t.Errorf("reading %d bytes: %d, %v", size, count, err)
+		}
+		s.itemBytes.Store(8 << 20)
+	}
+}
+
 // sent returns how many bytes the server has sent so far.
 func sent(t *testing.T, s *Store) int64 {
 	t.Helper()
@@ -181,6 +198,25 @@ func TestAMissingPartMakesTheValueCorruptUntilItIsDeleted(t *testing.T) {
 	}
 	if left := items(t, s, ""); len(left) != 0 {
 		t.Errorf("left after deletion: %q", left)
+	}
+}
+
+func TestAValueReplacedWhileItIsReadIsReadAnew(t *testing.T) {
+	main := func(m manifest) string {
+		return fmt.Sprintf("VA %d s%d f%d c1\r\n%s\r\n", manifestBytes, manifestBytes, m.length, m.encode())
+	}
+	before, after := manifest{id: 1, length: 10, partBytes: 5}, manifest{id: 2, length: 10, partBytes: 5}
+	lost := main(before) + "VA 5 s5\r\nold..\r\nEN\r\n"
+	p := make([]byte, 10)
+	count, err := readAt(replay([]byte(lost+main(after)+main(after)+"VA 5 s5\r\nnew01\r\nVA 5 s5\r\n23456\r\n")), "k", p, 0)
+	if err != nil || string(p[:count]) != "new0123456" {
+		t.Errorf("replaced between main item and part: %q, %v", p[:count], err)
+	}
+	if _, err := readAt(replay([]byte(lost+"EN\r\n")), "k", p, 0); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("deleted between main item and part: %v, want %v", err, store.ErrNotFound)
+	}
+	if _, err := readAt(replay([]byte(lost+main(before))), "k", p, 0); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("without a part: %v, want %v", err, store.ErrCorrupt)
 	}
 }
 
@@ -277,6 +313,27 @@ func TestASilentServerIsDown(t *testing.T) {
 	p := make([]byte, 5)
 	if count, err := s.ReadAt(t.Context(), "k", p, 0); err != nil || string(p[:count]) != "value" {
 		t.Errorf("reading after the server resumed: %q, %v", p[:count], err)
+	}
+}
+
+func TestARestartedServerIsUsedAtOnce(t *testing.T) {
+	process := server.Memcached(t)
+	s := open(t, process, Options{})
+	defer s.Close()
+	fill := make([]*connection, defaultConnections)
+	for i := range fill { // as many idle connections as there may be
+		c, err := dial(t.Context(), s.address, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill[i] = c
+	}
+	for _, c := range fill {
+		s.pool.giveBack(c)
+	}
+	process.Restart()
+	if err := s.Create(t.Context(), "k", []byte("value")); err != nil {
+		t.Errorf("creating after a restart: %v", err)
 	}
 }
 

@@ -3,10 +3,14 @@ package redis
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/storetest"
 	"github.com/restripe/restripe/agent/store/storetest/server"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open opens the store of a server.
 func open(t testing.TB, process *server.Process) *Store {

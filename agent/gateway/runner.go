@@ -1,0 +1,396 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+func (r *runner) adjust(bytesPerSecond *int64) {
+	if bytesPerSecond == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.body.Transition.BytesPerSecond = *bytesPerSecond
+	fresh := limiterFor(*bytesPerSecond)
+	r.limiter.SetLimit(fresh.Limit())
+	r.limiter.SetBurst(fresh.Burst())
+}
+
+// stop has the runner end in the given state once the groups under way are finished.
+func (r *runner) stop(wanted TransitionState) {
+	r.mutex.Lock()
+	r.wanted = wanted
+	r.mutex.Unlock()
+	r.halting.Do(func() { close(r.halt) })
+}
+
+func (r *runner) halted() bool {
+	select {
+	case <-r.halt:
+		return true
+	default:
+		return false
+	}
+}
+
+// progress is the transition as of now.
+func (r *runner) progress() Transition {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := r.body.Transition
+	t.Baselines = maps.Clone(t.Baselines)
+	now := time.Since(r.resumed).Seconds()
+	if !t.State.Final() {
+		t.ElapsedSeconds = r.earlier + now
+	}
+	t.ETASeconds = -1
+	if left := t.BytesTotal - t.BytesDone; t.State == TransitionRunning && t.BytesDone > 0 {
+		t.ETASeconds = max(0, float64(left)/float64(t.BytesDone)*t.ElapsedSeconds)
+	}
+	return t
+}
+
+// jobConcurrency is how many groups of one transition are under way at once.
+const jobConcurrency = 4
+
+// run works until the transition ends, is halted, or the gateway closes. In the last case the record keeps saying
+// "running", which is what the next start resumes.
+func (r *runner) run(ctx context.Context) {
+	saving, stopSaving := context.WithCancel(ctx)
+	var saver sync.WaitGroup
+	saver.Go(func() { every(saving, time.Second, func(ctx context.Context) { r.save(ctx) }) })
+	err := r.work(ctx)
+	stopSaving()
+	saver.Wait()
+	if ctx.Err() != nil {
+		r.save(context.WithoutCancel(ctx))
+		return
+	}
+	t := r.progress()
+	now := time.Now().UTC()
+	r.mutex.Lock()
+	state := &r.body.Transition
+	state.ElapsedSeconds = t.ElapsedSeconds
+	switch {
+	case r.wanted != TransitionRunning:
+		state.State = r.wanted
+	case err != nil:
+		state.State, state.Error = TransitionFailed, err.Error()
+	default:
+		state.State, state.Error = TransitionDone, ""
+	}
+	if state.State.Final() {
+		state.Finished = &now
+	}
+	r.mutex.Unlock()
+	for try := 0; !r.save(ctx) && pause(ctx, try) == nil; try++ {
+	}
+}
+
+// save writes the record. Where another gateway changed it, that gateway's wish is taken over and obeyed.
+func (r *runner) save(ctx context.Context) bool {
+	t := r.progress()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	body := r.body
+	body.Transition.ElapsedSeconds, body.Transition.ETASeconds = t.ElapsedSeconds, t.ETASeconds
+	job := r.job
+	err := r.gateway.saveJob(ctx, &job, &body)
+	if err == nil {
+		r.job = job
+		return true
+	}
+	if errors.Is(err, catalog.ErrStale) {
+		fresh, readErr := r.gateway.catalog.Job(ctx, r.job.ID)
+		var theirs jobBody
+		if readErr == nil && json.Unmarshal(fresh.Body, &theirs) == nil {
+			r.job = *fresh
+			if theirs.Transition.State != TransitionRunning && r.wanted == TransitionRunning {
+				r.wanted = theirs.Transition.State
+				r.halting.Do(func() { close(r.halt) })
+			}
+		}
+		return false
+	}
+	if ctx.Err() == nil {
+		r.gateway.log.Warn("saving the progress of a transition", "transition", r.job.ID, "cause", err)
+	}
+	return false
+}
+
+// item is one piece of work: a group to take along in place, or objects to move out of a group they share.
+type item struct {
+	group   block.GroupID
+	bytes   int64
+	rewrite []string // keys
+}
+
+// work finds what is selected and takes it to the scheme, a few groups at a time.
+func (r *runner) work(ctx context.Context) error {
+	items, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	t := &r.body.Transition
+	t.GroupsTotal, t.BytesTotal = t.GroupsDone+t.GroupsSkipped, t.BytesDone
+	for _, item := range items {
+		t.GroupsTotal++
+		t.BytesTotal += item.bytes
+	}
+	r.mutex.Unlock()
+	var (
+		workers  sync.WaitGroup
+		mutex    sync.Mutex
+		failures []error
+		next     int
+		finished = make([]bool, len(items))
+		upTo     int
+	)
+	for range jobConcurrency {
+		workers.Go(func() {
+			for {
+				mutex.Lock()
+				if next == len(items) || r.halted() || ctx.Err() != nil {
+					mutex.Unlock()
+					return
+				}
+				index := next
+				next++
+				mutex.Unlock()
+				err := r.insist(ctx, &items[index])
+				mutex.Lock()
+				if err != nil {
+					failures = append(failures, err)
+				} else if ctx.Err() == nil {
+					finished[index] = true
+				}
+				for upTo < len(items) && finished[upTo] {
+					upTo++
+				}
+				if upTo > 0 {
+					r.mutex.Lock()
+					r.body.Cursor = items[upTo-1].group
+					r.mutex.Unlock()
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if len(failures) > 0 {
+		return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(failures), len(items), r.to, failures[0])
+	}
+	return nil
+}
+
+// find lists the work that is left.
+func (r *runner) find(ctx context.Context) ([]item, error) {
+	g := r.gateway
+	r.mutex.Lock()
+	selector, cursor := r.body.Transition.Selector, r.body.Cursor
+	r.mutex.Unlock()
+	if selector.Class != "" {
+		var items []item
+		err := g.eachGroup(ctx, cursor, func(view *catalog.GroupView) error {
+			if view.Class == selector.Class && view.Scheme != r.to.String() {
+				items = append(items, item{group: view.ID, bytes: bytesOf(&view.Group)})
+			}
+			return nil
+		})
+		return items, err
+	}
+	selected := map[block.GroupID][]string{}
+	extents := map[block.GroupID]int64{}
+	note := func(object *catalog.Object) error {
+		for _, extent := range object.Extents {
+			extents[extent.Group]++
+			keys := selected[extent.Group]
+			if len(keys) == 0 || keys[len(keys)-1] != object.Key {
+				selected[extent.Group] = append(keys, object.Key)
+			}
+		}
+		return nil
+	}
+	var err error
+	if selector.Key64 != "" {
+		var key string
+		if key, err = DecodeKey(selector.Key64); err == nil {
+			var snapshot *catalog.Snapshot
+			if snapshot, err = g.catalog.Snapshot(ctx, key); err == nil {
+				err = note(&snapshot.Object)
+			} else if errors.Is(err, catalog.ErrNoObject) {
+				err = nil // deleted since: nothing is left to do
+			}
+		}
+	} else {
+		var prefix string
+		if prefix, err = DecodeKey(*selector.Prefix64); err == nil {
+			err = g.eachObject(ctx, prefix, note)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var items []item
+	for id, keys := range selected {
+		view, err := g.catalog.Group(ctx, id)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if view.Scheme == r.to.String() {
+			continue
+		}
+		work := item{group: id, bytes: bytesOf(&view.Group)}
+		if view.Packed && view.Live > extents[id] {
+			work.rewrite = keys
+		}
+		items = append(items, work)
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.group.String(), b.group.String()) })
+	return items, nil
+}
+
+func bytesOf(group *catalog.Group) int64 {
+	ladder, err := stripe.ParseLadder(group.Ladder)
+	if err != nil {
+		return 0 // its transition will say so
+	}
+	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
+	if err != nil {
+		return 0
+	}
+	return int64(layout.Cells()) * int64(group.CellBytes)
+}
+
+// oddTries is how often a failure of no known kind is tried again.
+const oddTries = 5
+
+// insist takes one item to the scheme. What passes by itself (other writers, nodes that are away) is waited for; blocks
+// that are lost are rebuilt first. It gives up on what no waiting cures.
+func (r *runner) insist(ctx context.Context, work *item) error {
+	odd := 0
+	for try := 0; ; try++ {
+		r.mutex.Lock()
+		r.body.Transition.Attempts++
+		r.mutex.Unlock()
+		cost, err := r.once(ctx, work)
+		if err == nil {
+			r.count(work, cost)
+			return nil
+		}
+		if ctx.Err() != nil || r.halted() && try > 0 {
+			return nil
+		}
+		switch {
+		case errors.Is(err, errNotWhole), goneBlock(err):
+			if _, repairErr := r.gateway.repairGroup(ctx, work.group, false); repairErr != nil {
+				if errors.Is(repairErr, ErrDataLoss) {
+					return fmt.Errorf("group %s: %w", work.group, repairErr)
+				}
+				err = errors.Join(err, repairErr)
+			}
+		case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
+		case unanswered(err), errors.Is(err, ErrUnavailable), errors.Is(err, ErrTooFewNodes), errors.Is(err, ErrUnknown), isFull(err):
+		case errors.Is(err, ErrBadRequest), errors.Is(err, ErrDataLoss):
+			return fmt.Errorf("group %s: %w", work.group, err)
+		default:
+			if odd++; odd == oddTries {
+				return fmt.Errorf("group %s: %w", work.group, err)
+			}
+		}
+		r.mutex.Lock()
+		r.body.Transition.Error = "waiting: " + err.Error()
+		r.mutex.Unlock()
+		if err := r.wait(ctx, try); err != nil {
+			return nil
+		}
+	}
+}
+
+// wait is pause, cut short when the runner is halted.
+func (r *runner) wait(ctx context.Context, try int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.halt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return pause(ctx, try)
+}
+
+func (r *runner) once(ctx context.Context, work *item) (*moved, error) {
+	if work.rewrite == nil {
+		return r.gateway.transitionGroup(ctx, work.group, r.to, r.how)
+	}
+	byClass := map[string][]*catalog.Snapshot{}
+	for _, key := range work.rewrite {
+		snapshot, err := r.gateway.catalog.Snapshot(ctx, key)
+		if errors.Is(err, catalog.ErrNoObject) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if snapshot.Groups[work.group] != nil && len(snapshot.Object.Extents) == 1 {
+			byClass[snapshot.Object.Class] = append(byClass[snapshot.Object.Class], snapshot)
+		}
+	}
+	cost := &moved{}
+	for name, snapshots := range byClass {
+		class, err := r.gateway.classFor("", name)
+		if err != nil {
+			return nil, err
+		}
+		if !class.Ladder.Contains(r.to) {
+			return nil, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s", r.to, class.Ladder, class.Name)
+		}
+		if err := r.gateway.moveObjects(ctx, class, r.to, snapshots); err != nil {
+			return nil, err
+		}
+		cost.objects += int64(len(snapshots))
+	}
+	return cost, nil
+}
+
+func (r *runner) count(work *item, cost *moved) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := &r.body.Transition
+	t.Error = ""
+	t.BytesDone += work.bytes
+	t.ObjectsRewritten += cost.objects
+	if cost.skipped {
+		t.GroupsSkipped++
+		return
+	}
+	t.GroupsDone++
+	t.Predicted.add(cost.predicted)
+	t.Measured.add(cost.measured)
+	r.gateway.metrics.addMoved(cost.measured)
+	if t.Baselines == nil {
+		t.Baselines = map[string]int64{}
+	}
+	for name, bytes := range cost.baselines {
+		t.Baselines[name] += bytes
+	}
+}
