@@ -23,6 +23,9 @@ var (
 	ErrClosed      = errors.New("gateway is closing")
 )
 
+// errRange is the ErrBadRequest that HTTP has a status of its own for.
+var errRange = fmt.Errorf("%w: range not satisfiable", ErrBadRequest)
+
 func refuse(class error, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", class, fmt.Errorf(format, args...))
 }
@@ -30,6 +33,8 @@ func refuse(class error, format string, args ...any) error {
 // statusOf maps an error to its HTTP status and the code clients can switch on.
 func statusOf(err error) (status int, code string) {
 	switch {
+	case errors.Is(err, errRange):
+		return http.StatusRequestedRangeNotSatisfiable, "bad_request"
 	case errors.Is(err, ErrBadRequest):
 		return http.StatusBadRequest, "bad_request"
 	case errors.Is(err, ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
@@ -44,7 +49,8 @@ func statusOf(err error) (status int, code string) {
 		return http.StatusInsufficientStorage, "full"
 	case errors.Is(err, ErrTooFewNodes):
 		return http.StatusServiceUnavailable, "too_few_nodes"
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown):
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
+		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
 		return http.StatusServiceUnavailable, "unavailable"
 	case errors.Is(err, context.Canceled):
 		return 499, "cancelled"

@@ -169,9 +169,11 @@ func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) e
 	header.Set("Restripe-Class", object.Class)
 	offset, length, partial, err := parseRange(r.Header.Get("Range"), object.Size)
 	if err != nil {
+		for _, name := range []string{"ETag", "Last-Modified", "Accept-Ranges"} {
+			header.Del(name)
+		}
 		header.Set("Content-Range", fmt.Sprintf("bytes */%d", object.Size))
-		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		return nil
+		return err
 	}
 	header.Set("Content-Length", strconv.FormatInt(length, 10))
 	if r.Method == http.MethodHead {
@@ -247,6 +249,11 @@ func (p patient) Read(into []byte) (int, error) {
 	return n, err
 }
 
+// outside refuses a range that has no byte of the object.
+func outside(text string, size int64) error {
+	return refuse(errRange, "range %q has no byte of an object of %d bytes; ask for bytes from 0 to %d", text, size, max(size-1, 0))
+}
+
 // parseRange reads a Range header with one range.
 func parseRange(text string, size int64) (offset, length int64, partial bool, err error) {
 	if text == "" {
@@ -260,19 +267,19 @@ func parseRange(text string, size int64) (offset, length int64, partial bool, er
 	if from == "" {
 		n, err := strconv.ParseInt(to, 10, 64)
 		if err != nil || n <= 0 || size == 0 {
-			return 0, 0, false, fmt.Errorf("range %q", text)
+			return 0, 0, false, outside(text, size)
 		}
 		n = min(n, size)
 		return size - n, n, true, nil
 	}
 	first, err := strconv.ParseInt(from, 10, 64)
 	if err != nil || first < 0 || first >= size {
-		return 0, 0, false, fmt.Errorf("range %q", text)
+		return 0, 0, false, outside(text, size)
 	}
 	last := size - 1
 	if to != "" {
 		if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
-			return 0, 0, false, fmt.Errorf("range %q", text)
+			return 0, 0, false, outside(text, size)
 		}
 		last = min(last, size-1)
 	}
@@ -308,7 +315,7 @@ func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, key string
 }
 
 func (g *Gateway) serveStat(w http.ResponseWriter, r *http.Request, key string) error {
-	return reply(w)(g.Stat(r.Context(), key))
+	return reply(w)(g.Stat(r.Context(), key, r.URL.Query().Get("deep") == "true"))
 }
 
 func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 )
 
-// Stat describes an object and the groups that hold it, block by block.
-func (g *Gateway) Stat(ctx context.Context, key string) (Stat, error) {
+// Stat describes an object and the groups that hold it, block by block; deep has the blocks read and checked whole.
+func (g *Gateway) Stat(ctx context.Context, key string, deep bool) (Stat, error) {
 	if err := checkKey(key); err != nil {
 		return Stat{}, err
 	}
@@ -24,7 +24,7 @@ func (g *Gateway) Stat(ctx context.Context, key string) (Stat, error) {
 		if err != nil {
 			return Stat{}, err
 		}
-		states, err := g.slotStates(ctx, &view.Group, false)
+		states, err := g.slotStates(ctx, &view.Group, deep)
 		if err != nil {
 			return Stat{}, err
 		}

@@ -40,7 +40,7 @@ func (g *Gateway) Put(ctx context.Context, key string, body io.Reader, options P
 			return Object{}, refuse(ErrBadRequest, "%w", err)
 		}
 		if !class.Ladder.Contains(scheme) {
-			return Object{}, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s", scheme, class.Ladder, class.Name)
+			return Object{}, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", scheme, class.Ladder, class.Name)
 		}
 	}
 	head, whole, err := readHead(body, class.PackBelow, options.Size)

@@ -149,10 +149,12 @@ func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int,
 	return slotWhole
 }
 
-// Repair checks every group, or only those in which a read met a missing block, and rebuilds what is lost.
+// Repair checks every group, or only those in which a read met a missing or corrupt block, and rebuilds what is lost.
+// Those are read whole, since what a read found wrong may show in the bytes alone; the others are with deep, and else
+// only asked for.
 func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
 	var result RepairResult
-	one := func(id block.GroupID) {
+	one := func(id block.GroupID, deep bool) {
 		result.GroupsChecked++
 		rebuilt, err := g.repairGroup(ctx, id, deep)
 		if err != nil {
@@ -169,13 +171,13 @@ func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, err
 			g.reported.add(id)
 			continue
 		}
-		one(id)
+		one(id, true)
 	}
 	if !all {
 		return result, ctx.Err()
 	}
 	return result, g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
-		one(view.Group.ID)
+		one(view.Group.ID, deep)
 		return ctx.Err()
 	})
 }

@@ -141,7 +141,7 @@ func (c *code) checkUnits(units [][]block.Fingerprint) error {
 	return nil
 }
 
-// stageSlot writes one slot, on its home node or, where that fails to answer or is full, on a substitute.
+// stageSlot writes one slot, on its home node or, where that fails to answer or takes nothing, on a substitute.
 func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group *catalog.Group, homes *sync.Mutex, header block.Header, payload []byte) (*block.Receipt, error) {
 	for {
 		homes.Lock()
@@ -152,7 +152,7 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group
 		if err == nil {
 			return &receipt, nil
 		}
-		if ctx.Err() != nil || !(unanswered(err) || isFull(err) || errors.Is(err, wire.ErrUnregistered)) {
+		if ctx.Err() != nil || !(unanswered(err) || takesNothing(err) || errors.Is(err, wire.ErrUnregistered)) {
 			return nil, err
 		}
 		homes.Lock()

@@ -60,6 +60,33 @@ func orderedScan(t *testing.T, instance Instance) {
 	})
 }
 
+// scanPrefixes checks prefixes that end in bytes that are no text.
+func scanPrefixes(t *testing.T, instance Instance) {
+	engine := instance.Engine
+	keys := []string{"p\x7f", "p\x80", "p\x80\xff", "p\x80\xff\xff", "p\x81", "p\xfe", "p\xff", "p\xff\xff", "q"}
+	for _, key := range keys {
+		update(t, engine, nil, set(key, key))
+	}
+	for _, prefix := range append([]string{"p", "p\x82", ""}, keys...) {
+		var want, got []string
+		for _, key := range keys {
+			if strings.HasPrefix(key, prefix) {
+				want = append(want, key)
+			}
+		}
+		records, err := engine.Scan(deadline(t), prefix, "", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range records {
+			got = append(got, record.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("prefix %q: got %q, want %q", prefix, got, want)
+		}
+	}
+}
+
 // scanPages walks records page by page and at the ends of the key space.
 func scanPages(t *testing.T, instance Instance) {
 	engine := instance.Engine

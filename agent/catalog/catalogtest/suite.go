@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) Instance) {
 		{"Values", values},
 		{"Increment", increment},
 		{"OrderedScan", orderedScan},
+		{"ScanPrefixes", scanPrefixes},
 		{"ScanPages", scanPages},
 		{"SnapshotReads", snapshotReads},
 		{"OneWinner", oneWinner},

@@ -174,7 +174,11 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]c
 
 // successor returns the smallest string greater than all that begin with prefix; empty if there is none.
 func successor(prefix string) string {
-	end := []byte(strings.TrimRight(prefix, "\xff"))
+	end := []byte(prefix)
+	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
 	if len(end) > 0 {
 		end[len(end)-1]++
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -227,7 +226,11 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (rec
 
 // successor returns the smallest string greater than all that begin with prefix; nil if there is none.
 func successor(prefix string) []byte {
-	end := bytes.TrimRight([]byte(prefix), "\xff")
+	end := []byte(prefix)
+	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
 	if len(end) == 0 {
 		return nil
 	}
