@@ -315,7 +315,10 @@ func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, key string
 }
 
 func (g *Gateway) serveStat(w http.ResponseWriter, r *http.Request, key string) error {
-	return reply(w)(g.Stat(r.Context(), key, r.URL.Query().Get("deep") == "true"))
+	if r.URL.Query().Get("deep") == "true" {
+		return reply(w)(g.StatDeep(r.Context(), key))
+	}
+	return reply(w)(g.Stat(r.Context(), key))
 }
 
 func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {

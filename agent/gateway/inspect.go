@@ -8,8 +8,16 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 )
 
-// Stat describes an object and the groups that hold it, block by block; deep has the blocks read and checked whole.
-func (g *Gateway) Stat(ctx context.Context, key string, deep bool) (Stat, error) {
+// Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
+// lengths; damage inside a block is found by StatDeep.
+func (g *Gateway) Stat(ctx context.Context, key string) (Stat, error) { return g.stat(ctx, key, false) }
+
+// StatDeep is Stat with every block read and checked whole at its node.
+func (g *Gateway) StatDeep(ctx context.Context, key string) (Stat, error) {
+	return g.stat(ctx, key, true)
+}
+
+func (g *Gateway) stat(ctx context.Context, key string, deep bool) (Stat, error) {
 	if err := checkKey(key); err != nil {
 		return Stat{}, err
 	}

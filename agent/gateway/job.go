@@ -177,7 +177,7 @@ func (g *Gateway) checkTransition(ctx context.Context, t *Transition, to stripe.
 			return err
 		}
 		if !class.Ladder.Contains(to) {
-			return refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s", to, class.Ladder, class.Name)
+			return refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", to, class.Ladder, class.Name)
 		}
 	}
 	if t.Selector.Key64 != "" {

@@ -284,3 +284,8 @@ func (g *Gateway) commit(ctx context.Context, attempt *catalog.Attempt, change c
 }
 
 func isFull(err error) bool { return errors.Is(err, store.ErrFull) }
+
+// takesNothing reports whether err means that the node's store answers and takes no new blocks.
+func takesNothing(err error) bool {
+	return isFull(err) || errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrAuth)
+}

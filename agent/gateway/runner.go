@@ -362,7 +362,7 @@ func (r *runner) once(ctx context.Context, work *item) (*moved, error) {
 			return nil, err
 		}
 		if !class.Ladder.Contains(r.to) {
-			return nil, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s", r.to, class.Ladder, class.Name)
+			return nil, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
 		}
 		if err := r.gateway.moveObjects(ctx, class, r.to, snapshots); err != nil {
 			return nil, err

@@ -33,7 +33,11 @@ func openEngine(ctx context.Context, address string) (catalog.Engine, error) {
 	case scheme == "sqlite" && rest != "":
 		return sqlite.Open(ctx, rest)
 	case scheme == "redis" || scheme == "rediss":
-		return redis.Open(ctx, address)
+		engine, err := redis.Open(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and takes the user and password of redis://user:password@host:port", err)
+		}
+		return engine, nil
 	}
 	return nil, fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func putCommand(s *session) *cobra.Command {
 				}
 				object, err := c.Put(command.Context(), key, s.in, options)
 				if err != nil {
-					return fmt.Errorf("storing standard input as %q: %w", key, err)
+					return putError("standard input", key, options, err)
 				}
 				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, bytesText(object.Size), object.Scheme, object.Revision)})
 			}
@@ -66,13 +67,34 @@ func putCommand(s *session) *cobra.Command {
 			if info.IsDir() {
 				return s.putTree(command, c, path, key, options, jobs)
 			}
-			if key == "" {
+			if len(arguments) == 1 {
 				key = filepath.Base(path)
+			} else if key == "" {
+				return misuse(command, "the KEY is empty: leave it out to store under the file's name, or give 1 to 4096 bytes")
 			}
 			return putFile(command.Context(), c, path, key, options)
 		})
 	}
 	return command
+}
+
+// keyShown bounds how much of a key an error repeats.
+const keyShown = 200
+
+// putError says which of the caller's conditions a refused put did not meet, and how to see what is there.
+func putError(source, key string, options client.PutOptions, err error) error {
+	if len(key) > keyShown {
+		key = key[:keyShown] + "..."
+	}
+	if errors.Is(err, client.ErrConflict) {
+		switch {
+		case options.IfAbsent:
+			return fmt.Errorf("storing %s as %q: there is an object of this key already, and --if-absent was given; nothing was changed: %w", source, key, err)
+		case options.IfRevision != nil:
+			return fmt.Errorf("storing %s as %q: the object is not at revision %s; nothing was changed, `restripe stat KEY` shows the present one: %w", source, key, options.IfRevision, err)
+		}
+	}
+	return fmt.Errorf("storing %s as %q: %w", source, key, err)
 }
 
 func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix string, options client.PutOptions, jobs int) error {

@@ -12,14 +12,20 @@ import (
 )
 
 func statCommand(s *session) *cobra.Command {
+	var deep bool
 	command := &cobra.Command{
 		Use: "stat KEY", Short: "Show where an object lies and whether each block is there",
 		Args: cobra.ExactArgs(1),
 	}
+	command.Flags().BoolVar(&deep, "deep", false, "have every block read and checked whole; a corrupt one counts as missing")
 	format := outputFlag(command, "table", "wide", "json", "yaml")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		return s.withClient(func(c *client.Client) error {
-			stat, err := c.Stat(command.Context(), arguments[0])
+			look := c.Stat
+			if deep {
+				look = c.StatDeep
+			}
+			stat, err := look(command.Context(), arguments[0])
 			if err != nil {
 				return err
 			}

@@ -203,11 +203,22 @@ func sweepCommand(s *session) *cobra.Command {
 }
 
 func repairCommand(s *session) *cobra.Command {
-	command := &cobra.Command{Use: "repair", Short: "Rebuild the blocks that are missing", Args: cobra.NoArgs}
+	var deep bool
+	command := &cobra.Command{
+		Use: "repair", Short: "Rebuild the blocks that are missing",
+		Long: "Rebuild the blocks that are missing, and those that a read found corrupt. With --deep every block is read first, so that\n" +
+			"damage nobody has met yet is found too; that costs a read of everything at the nodes, and nothing on the network.",
+		Args: cobra.NoArgs,
+	}
+	command.Flags().BoolVar(&deep, "deep", false, "read and check every block first")
 	format := outputFlag(command, "table", "json", "yaml")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		return s.withClient(func(c *client.Client) error {
-			r, err := c.Repair(command.Context())
+			repair := c.Repair
+			if deep {
+				repair = c.RepairDeep
+			}
+			r, err := repair(command.Context())
 			if err != nil {
 				return err
 			}

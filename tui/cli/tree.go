@@ -102,7 +102,7 @@ func putFile(ctx context.Context, c *client.Client, path, key string, options cl
 		options.Size, options.SizeKnown = info.Size(), true
 	}
 	if _, err := c.Put(ctx, key, file, options); err != nil {
-		return fmt.Errorf("storing %s as %q: %w", path, key, err)
+		return putError(path, key, options, err)
 	}
 	return nil
 }

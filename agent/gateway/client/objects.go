@@ -115,6 +115,11 @@ func (c *Client) Stat(ctx context.Context, key string) (stat gateway.Stat, err e
 	return stat, c.call(ctx, http.MethodGet, "/v1/stat/"+escapeKey(key), nil, nil, &stat)
 }
 
+// StatDeep is Stat with every block read and checked whole at its node.
+func (c *Client) StatDeep(ctx context.Context, key string) (stat gateway.Stat, err error) {
+	return stat, c.call(ctx, http.MethodGet, "/v1/stat/"+escapeKey(key), url.Values{"deep": {"true"}}, nil, &stat)
+}
+
 // List returns one page of the objects with prefix, in the order of their keys, after the key after. limit 0 leaves the
 // page size to the gateway.
 func (c *Client) List(ctx context.Context, prefix, after string, limit int) (page gateway.ObjectList, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/restripe/restripe/agent/gateway"
 )
@@ -24,9 +25,14 @@ func (c *Client) Sweep(ctx context.Context) (result gateway.SweepResult, err err
 	return result, c.call(ctx, http.MethodPost, "/v1/sweep", nil, nil, &result)
 }
 
-// Repair rebuilds the slots that are missing.
+// Repair rebuilds the slots that are missing, and those that a read found corrupt.
 func (c *Client) Repair(ctx context.Context) (result gateway.RepairResult, err error) {
 	return result, c.call(ctx, http.MethodPost, "/v1/repair", nil, nil, &result)
+}
+
+// RepairDeep is Repair that has every block read and checked whole first.
+func (c *Client) RepairDeep(ctx context.Context) (result gateway.RepairResult, err error) {
+	return result, c.call(ctx, http.MethodPost, "/v1/repair", url.Values{"deep": {"true"}}, nil, &result)
 }
 
 // Class says how the objects of a class are kept, as its class file says.
