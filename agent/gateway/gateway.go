@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -235,9 +234,4 @@ func (r *reported) take() []block.GroupID {
 	}
 	r.groups = nil
 	return ids
-}
-
-// isCancelled tells a caller's own cancellation from every other failure.
-func isCancelled(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -429,6 +430,25 @@ func TestRefusalsSayWhatAndWhatToDo(t *testing.T) {
 	} {
 		if !errors.Is(refusal.err, refusal.class) || !strings.Contains(fmt.Sprint(refusal.err), refusal.words) {
 			t.Errorf("%s: %v", refusal.intent, refusal.err)
+		}
+	}
+	c.audit()
+}
+
+// A body that breaks off, however its reader says so, stores nothing: neither under an announced length nor without one.
+func TestBrokenBodyStoresNothing(t *testing.T) {
+	c := newCluster(t, 9)
+	for _, broken := range []error{io.ErrUnexpectedEOF, fmt.Errorf("connection lost: %w", io.EOF), errors.New("reset")} {
+		for _, length := range []int{0, 100, 5000, 64 << 10, 200_000} {
+			for _, announced := range []int64{-1, int64(length) + 1} {
+				body := io.MultiReader(bytes.NewReader(noise(length, 1)), iotest.ErrReader(broken))
+				if _, err := c.gateway.Put(t.Context(), "k", body, gateway.PutOptions{Size: announced}); err == nil {
+					t.Errorf("%d bytes of %d, then %v: stored", length, announced, broken)
+				}
+				if _, err := c.gateway.Open(t.Context(), "k"); !errors.Is(err, catalog.ErrNoObject) {
+					t.Errorf("%d bytes of %d, then %v: %v", length, announced, broken, err)
+				}
+			}
 		}
 	}
 	c.audit()

@@ -193,9 +193,9 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes
 		}
 		n := copy(target, p.head)
 		p.head = p.head[n:]
-		more, err := io.ReadFull(p.body, target[n:])
+		more, ended, err := readFull(p.body, target[n:])
 		bytes += int64(n + more)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if ended {
 			d, err = p.gateway.shrink(ctx, d, bytes)
 			return d, bytes, true, err
 		}
@@ -205,6 +205,22 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes
 		}
 	}
 	return d, bytes, p.size >= 0 && at+bytes == p.size, nil
+}
+
+// readFull reads until into is full or the body has ended. In contrast to io.ReadFull it tells the end from a body that
+// broke off, which net/http reports as io.ErrUnexpectedEOF: a part must never be stored as the whole.
+func readFull(body io.Reader, into []byte) (n int, ended bool, err error) {
+	for n < len(into) {
+		more, err := body.Read(into[n:])
+		n += more
+		if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+	}
+	return n, false, nil
 }
 
 // shrink gives a draft that got fewer bytes than it was made for cells of the size it needs.

@@ -17,7 +17,7 @@ func Baselines(l *Layout, from, to Scheme) map[string]*Cost {
 	}
 	for planner, mode := range map[string]Mode{PlannerERS2: ModePair, PlannerERS1: ModeRow, PlannerSRS: ModeRow} {
 		cost, err := windowCost(from, to, planner, mode)
-		if err != nil {
+		if err != nil { // invariant: the papers' layouts exist for every pair they apply to
 			panic(fmt.Sprintf("stripe: baseline %s from %s to %s: %v", planner, from, to, err))
 		}
 		costs[planner] = cost.times(l.Cells() / lcm(from.K, to.K))

@@ -98,7 +98,7 @@ func (p *schemeParser) scheme() (Scheme, error) {
 		p.at++
 	}
 	name := strings.ToLower(p.text[start:p.at])
-	arguments := 0
+	var arguments int
 	switch name {
 	case "rep":
 		arguments = 1

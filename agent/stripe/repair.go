@@ -108,7 +108,8 @@ func (r *repair) rebuild(stripe int, lost []int) error {
 			unit = int(cellOf[slot]) / w
 		}
 		for _, part := range parts {
-			source, value := part.Index, expression(nil)
+			source := part.Index
+			var value expression
 			if part.Parity {
 				source += w
 				value = r.b.parity(part.Index, stripe)

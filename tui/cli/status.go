@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,8 +68,8 @@ func (s *session) showStatus(status gateway.Status, format *formatValue, again b
 
 // statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.
 func statusLines(status gateway.Status, wide bool) []string {
-	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s objects in %s groups; %s attempts under way, %s dead blocks waiting for their delete",
-		status.Cluster, status.Gateway, countText(status.Objects), countText(status.Groups), countText(status.Active), countText(status.Graves))}
+	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
+		status.Cluster, status.Gateway, plural(status.Objects, "object"), plural(status.Groups, "group"), plural(status.Active, "attempt"), plural(status.Graves, "dead block"))}
 	lines = append(lines, "")
 	lines = append(lines, tableLines(classColumns, classRows(status.Classes), wide)...)
 	if len(status.Transitions) > 0 {
@@ -77,7 +78,7 @@ func statusLines(status gateway.Status, wide bool) []string {
 	}
 	var nodes [][]string
 	var warnings []string
-	for _, n := range status.Nodes {
+	for _, n := range slices.SortedFunc(slices.Values(status.Nodes), byName) {
 		capacity := "-"
 		if n.CapacityBytes > 0 {
 			capacity = bytesText(n.CapacityBytes)
@@ -99,6 +100,11 @@ func statusLines(status gateway.Status, wide bool) []string {
 	return lines
 }
 
+// byName orders nodes as people count them: n2 before n10.
+func byName(a, b gateway.NodeStatus) int {
+	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+}
+
 // safetyText says in one line what the stored objects survive now.
 func safetyText(status gateway.Status) string {
 	var safe string
@@ -107,13 +113,13 @@ func safetyText(status gateway.Status) string {
 		return "Nothing is stored yet. Store something with `restripe put FILE`."
 	case status.CanLose == 0:
 		safe = "Some objects survive no further loss of a node"
-	case status.CanLose == 1:
-		safe = fmt.Sprintf("All %s objects survive the loss of any 1 node", countText(status.Objects))
+	case status.Objects == 1:
+		safe = "The one object survives the loss of any " + plural(int64(status.CanLose), "node")
 	default:
-		safe = fmt.Sprintf("All %s objects survive the loss of any %d nodes", countText(status.Objects), status.CanLose)
+		safe = fmt.Sprintf("All %s survive the loss of any %s", plural(status.Objects, "object"), plural(int64(status.CanLose), "node"))
 	}
 	if status.NotWhole > 0 {
-		safe += fmt.Sprintf("; %s groups are not whole: `restripe repair` rebuilds them", countText(status.NotWhole))
+		safe += fmt.Sprintf("; %s not whole, `restripe repair` rebuilds them", plural(status.NotWhole, "group"))
 	}
 	return safe + "."
 }

@@ -41,6 +41,14 @@ func parseRate(text string) (int64, error) {
 	return int64(n), nil
 }
 
+// plural shows a count of things: "1 object", "11,478 objects".
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return countText(n) + " " + thing + "s"
+}
+
 // durationText shows a length of time as people say it: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min.
 func durationText(d time.Duration) string {
 	switch {

@@ -120,7 +120,8 @@ func TestSafetyIsSaidInOneLine(t *testing.T) {
 	}{
 		{gateway.Status{CanLose: -1}, "Nothing is stored yet"},
 		{gateway.Status{CanLose: 0, Objects: 3}, "Some objects survive no further loss"},
-		{gateway.Status{CanLose: 1, Objects: 1200, NotWhole: 2}, "All 1,200 objects survive the loss of any 1 node; 2 groups are not whole"},
+		{gateway.Status{CanLose: 1, Objects: 1200, NotWhole: 2}, "All 1,200 objects survive the loss of any 1 node; 2 groups not whole"},
+		{gateway.Status{CanLose: 2, Objects: 1}, "The one object survives the loss of any 2 nodes."},
 		{gateway.Status{CanLose: 2, Objects: 3}, "All 3 objects survive the loss of any 2 nodes."},
 	}
 	for _, c := range cases {

@@ -66,7 +66,7 @@ func (c *connection) guard(ctx context.Context) (release func()) {
 	return func() {
 		if !stop() {
 			<-finished
-			c.fail(context.Cause(ctx))
+			c.harm(context.Cause(ctx))
 		}
 	}
 }
@@ -77,17 +77,22 @@ func (c *connection) extend() {
 	defer c.mu.Unlock()
 	if !c.cancelled {
 		if err := c.socket.SetDeadline(time.Now().Add(c.timeout)); err != nil {
-			c.fail(err)
+			c.harm(err)
 		}
 	}
 }
 
 // fail keeps the first error and returns it.
 func (c *connection) fail(err error) error {
+	c.harm(err)
+	return c.err
+}
+
+// harm is fail where nobody waits for the error now: the next step of the call meets it.
+func (c *connection) harm(err error) {
 	if c.err == nil {
 		c.err = err
 	}
-	return c.err
 }
 
 // reusable reports whether the connection is between two calls and unharmed.
@@ -137,7 +142,7 @@ func (c *connection) write(data []byte) {
 		c.extend()
 	}
 	if _, err := c.writer.Write(data); err != nil {
-		c.fail(fmt.Errorf("sending: %w", err))
+		c.harm(fmt.Errorf("sending: %w", err))
 	}
 }
 
