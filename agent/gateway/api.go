@@ -150,10 +150,10 @@ type Transition struct {
 	GroupsDone       int64            `json:"groupsDone"`
 	GroupsSkipped    int64            `json:"groupsSkipped"`    // already there, or gone meanwhile
 	ObjectsRewritten int64            `json:"objectsRewritten"` // small objects moved out of a group they share with objects not selected
-	BytesTotal       int64            `json:"bytesTotal"`       // user bytes in the groups
+	BytesTotal       int64            `json:"bytesTotal"`       // of the cells of the groups: user bytes and what fills the last cells up
 	BytesDone        int64            `json:"bytesDone"`
 	Predicted        Traffic          `json:"predicted"` // by the plans of the groups done
-	Measured         Traffic          `json:"measured"`  // by the agents that carried them out
+	Measured         Traffic          `json:"measured"`  // by the agents that carried them out; attempts that did not commit are not in it
 	Baselines        map[string]int64 `json:"baselines"` // bytes other ways would have sent for the groups done
 	Attempts         int64            `json:"attempts"`  // tries of groups, aborted ones included
 	BytesPerSecond   int64            `json:"bytesPerSecond"`

@@ -24,7 +24,7 @@ type Options struct {
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
 
-	MemoryBytes int64         // bound on buffers of puts, reads and updates together; default 96 MiB
+	MemoryBytes int64         // bound on buffers: half of it for groups being written, a quarter each for reads and updates; default 128 MiB
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h
@@ -37,7 +37,7 @@ type Gateway struct {
 	options Options
 	catalog *catalog.Catalog
 	agents  *agents
-	memory  *semaphore.Weighted
+	memory  memory
 	printer *kernel.Fingerprinter
 	pool    *kernel.Pool
 	log     *slog.Logger
@@ -64,7 +64,7 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	setDefault(&options.MemoryBytes, 96<<20)
+	setDefault(&options.MemoryBytes, 128<<20)
 	setDefault(&options.CallTimeout, 30*time.Second)
 	setDefault(&options.AttemptTime, 5*time.Minute)
 	setDefault(&options.Retention, 24*time.Hour)
@@ -74,7 +74,10 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 	printer := kernel.NewFingerprinter(kernel.Key(cluster.FingerprintKey))
 	g := &Gateway{
 		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
-		memory: semaphore.NewWeighted(options.MemoryBytes), printer: printer, pool: &kernel.Pool{},
+		memory: memory{
+			groups: newBudget(options.MemoryBytes / 2), reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes / 4),
+		},
+		printer: printer, pool: &kernel.Pool{},
 	}
 	g.ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := g.open(ctx); err != nil {
@@ -201,13 +204,27 @@ func checkKey(key string) error {
 	return nil
 }
 
-// reserve takes bytes of buffer memory, waiting its turn. One request larger than the whole budget gets the budget.
-func (g *Gateway) reserve(ctx context.Context, bytes int64) (release func(), err error) {
-	bytes = min(bytes, g.options.MemoryBytes)
-	if err := g.memory.Acquire(ctx, bytes); err != nil {
+// memory bounds the gateway's buffers. An update may read its object and write it anew as groups, and a group being
+// written may wait for a read, never the other way round: each has a budget of its own, so that none waits in a circle.
+type memory struct {
+	groups, reads, updates budget
+}
+
+// budget is a number of bytes that may be in use at once.
+type budget struct {
+	bytes int64
+	used  *semaphore.Weighted
+}
+
+func newBudget(bytes int64) budget { return budget{bytes: bytes, used: semaphore.NewWeighted(bytes)} }
+
+// reserve takes bytes, waiting its turn. One request larger than the whole budget gets the budget.
+func (b budget) reserve(ctx context.Context, bytes int64) (release func(), err error) {
+	bytes = min(bytes, b.bytes)
+	if err := b.used.Acquire(ctx, bytes); err != nil {
 		return nil, fmt.Errorf("waiting for buffer memory: %w", err)
 	}
-	return func() { g.memory.Release(bytes) }, nil
+	return func() { b.used.Release(bytes) }, nil
 }
 
 // reported is the set of groups with blocks found missing or wrong, waiting for repair.

@@ -31,11 +31,11 @@ func (g *Gateway) Handler() http.Handler {
 	object := func(serve func(w http.ResponseWriter, r *http.Request, key string) error) func(http.ResponseWriter, *http.Request) error {
 		return func(w http.ResponseWriter, r *http.Request) error { return serve(w, r, r.PathValue("key")) }
 	}
-	route("PUT /v1/objects/{key}", object(g.servePut))
-	route("GET /v1/objects/{key}", object(g.serveGet)) // HEAD too
-	route("PATCH /v1/objects/{key}", object(g.servePatch))
-	route("DELETE /v1/objects/{key}", object(g.serveDelete))
-	route("GET /v1/stat/{key}", object(g.serveStat))
+	route("PUT /v1/objects/{key...}", object(g.servePut))
+	route("GET /v1/objects/{key...}", object(g.serveGet)) // HEAD too
+	route("PATCH /v1/objects/{key...}", object(g.servePatch))
+	route("DELETE /v1/objects/{key...}", object(g.serveDelete))
+	route("GET /v1/stat/{key...}", object(g.serveStat))
 	route("GET /v1/objects", g.serveList)
 	route("POST /v1/move", g.serveMove)
 	route("POST /v1/transitions", g.serveStart)
@@ -295,6 +295,14 @@ func (g *Gateway) servePatch(w http.ResponseWriter, r *http.Request, key string)
 	if err != nil {
 		return refuse(ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
 	}
+	if r.ContentLength < 0 || r.ContentLength > maxUpdate {
+		return refuse(ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", maxUpdate)
+	}
+	release, err := g.memory.updates.reserve(r.Context(), r.ContentLength)
+	if err != nil {
+		return err
+	}
+	defer release()
 	data, err := io.ReadAll(io.LimitReader(patient{http.NewResponseController(w), r.Body}, maxUpdate+1))
 	if err != nil {
 		return fmt.Errorf("reading the new bytes: %w", err)

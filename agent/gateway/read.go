@@ -105,7 +105,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	go func() {
 		defer close(queue)
 		for _, f := range fragments(r.snapshot(), offset, length) {
-			release, err := r.gateway.reserve(ctx, int64(f.length))
+			release, err := r.gateway.memory.reads.reserve(ctx, int64(f.length))
 			result := make(chan piece, 1)
 			select {
 			case queue <- result:

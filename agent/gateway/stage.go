@@ -46,7 +46,7 @@ func (g *Gateway) newDraft(ctx context.Context, class *Class, scheme stripe.Sche
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	release, err := g.reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.stripes()))
+	release, err := g.memory.groups.reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.stripes()))
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (g *Gateway) moveObjects(ctx context.Context, class *Class, to stripe.Schem
 	for _, snapshot := range snapshots {
 		total += snapshot.Object.Size
 	}
-	release, err := g.reserve(ctx, total)
+	release, err := g.memory.updates.reserve(ctx, total)
 	if err != nil {
 		return err
 	}

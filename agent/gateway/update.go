@@ -22,7 +22,7 @@ const maxUpdate = 64 << 20
 const updateTries = 20
 
 // Update replaces bytes [offset, offset+len(data)) of an object. Only the touched cells and the parities over them are
-// written: data nodes send differences to the parity nodes. Where a node of a group does not answer, the whole object is
+// written: data nodes send differences to the parity nodes. data is the caller's memory. Where a node of a group does not answer, the whole object is
 // written anew instead.
 func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []byte, ifRevision *block.Stamp) (Object, error) {
 	if err := checkKey(key); err != nil {
@@ -31,11 +31,6 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 	if len(data) > maxUpdate {
 		return Object{}, refuse(ErrBadRequest, "an update has at most %d bytes, this one %d; put the object anew", maxUpdate, len(data))
 	}
-	release, err := g.reserve(ctx, int64(len(data)))
-	if err != nil {
-		return Object{}, err
-	}
-	defer release()
 	var cause error
 	for try := range updateTries {
 		snapshot, err := g.catalog.Snapshot(ctx, key)
@@ -178,7 +173,7 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 }
 
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.
-func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (Object, error) {
+func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (_ Object, err error) {
 	reader := &Reader{gateway: g, current: snapshot}
 	pipe, feed := io.Pipe()
 	g.background(func(context.Context) {
@@ -192,7 +187,7 @@ func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 		}
 		feed.CloseWithError(err) // nil closes with io.EOF; CloseWithError never fails
 	})
-	defer pipe.Close()
+	defer func() { err = errors.Join(err, pipe.Close()) }()
 	scheme := snapshot.Object.Scheme
 	if class, err := g.classFor(snapshot.Object.Key, snapshot.Object.Class); err == nil && scheme != "" {
 		if parsed, err := stripe.ParseScheme(scheme); err != nil || !class.Ladder.Contains(parsed) {

@@ -70,23 +70,31 @@ func (s *server) run(t *testing.T) {
 // await asks the server until it answers.
 func (s *server) await(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		connection, err := net.DialTimeout("tcp", s.host(), time.Second)
-		if err != nil {
-			time.Sleep(5 * time.Millisecond)
-			continue
-		}
-		answer := make([]byte, 64)
-		_, errWrite := connection.Write([]byte("PING\r\n"))
-		count, errRead := connection.Read(answer)
-		errClose := connection.Close()
-		text := string(answer[:count])
-		if errors.Join(errWrite, errRead, errClose) == nil && (strings.HasPrefix(text, "+PONG") || strings.HasPrefix(text, "-NOAUTH")) {
+	deadline := time.After(20 * time.Second)
+	for {
+		if s.answers() {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			t.Fatal("redis-server does not answer")
+		}
 	}
-	t.Fatal("redis-server does not answer")
+}
+
+// answers reports whether the server answers a ping, or asks for credentials.
+func (s *server) answers() bool {
+	connection, err := net.DialTimeout("tcp", s.host(), time.Second)
+	if err != nil {
+		return false
+	}
+	answer := make([]byte, 64)
+	_, errWrite := connection.Write([]byte("PING\r\n"))
+	count, errRead := connection.Read(answer)
+	errClose := connection.Close()
+	text := string(answer[:count])
+	return errors.Join(errWrite, errRead, errClose) == nil && (strings.HasPrefix(text, "+PONG") || strings.HasPrefix(text, "-NOAUTH"))
 }
 
 func (s *server) host() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/launch"
+)
+
+// smallDisk mounts a file system of the given size and returns where.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("a small file system can only be mounted by root")
+	}
+	directory := t.TempDir()
+	if err := syscall.Mount("tmpfs", directory, "tmpfs", 0, "mode=0755,size="+size); err != nil {
+		t.Skipf("mounting a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(directory, 0); err != nil {
+			t.Errorf("unmounting %s: %v", directory, err)
+		}
+	})
+	return directory
+}
+
+// TestFullDisk fills the disk below the stores. What was acknowledged stays, what is refused leaves nothing behind, a
+// transition waits for room, and after deletes everything goes on.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, "12m")
+	var stores []string
+	for i := range 6 {
+		stores = append(stores, "file:"+filepath.Join(disk, fmt.Sprintf("n%d", i+1)))
+	}
+	g := gatewayOver(t, faultClasses, agentsOver(t, stores...)...)
+	c := clientOf(t, g.address)
+	stored := map[string][]byte{}
+	fill := func(size int) error {
+		for i := range 2_000 {
+			key := fmt.Sprintf("size-%d/%d", size, i)
+			data := noise(uint64(size+i), size)
+			_, err := c.Put(t.Context(), key, bytes.NewReader(data), client.PutOptions{Size: int64(size), SizeKnown: true})
+			if err != nil {
+				return err
+			}
+			stored[key] = data
+		}
+		return nil
+	}
+	for _, size := range []int{400_000, 30_000, 5_000} { // groups of their own, then packed ones into what is left
+		if err := fill(size); !errors.Is(err, client.ErrFull) {
+			t.Fatalf("filling a disk of 12 MiB with objects of %d bytes ends with %v; want that it is full", size, err)
+		}
+	}
+	refused(t, restripe(t, g.address, "put", write(t, "more", string(noise(9, 400_000))), "more"), "store is full", "no space left", "node n", "no other node is free")
+	everything := func() {
+		t.Helper()
+		for key, data := range stored {
+			holds(t, c, key, data)
+		}
+	}
+	everything()
+	atRest(t, c)
+
+	moving, err := c.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(4,1)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everything()
+	deleted := 0
+	for key := range stored {
+		if deleted++; deleted%3 == 0 {
+			continue
+		}
+		if err := c.Delete(t.Context(), key); err != nil {
+			t.Fatalf("deleting on a full disk: %v", err)
+		}
+		delete(stored, key)
+	}
+	until(t, "the transition ends", func() bool {
+		if _, err := c.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		moving, err = c.Transition(t.Context(), moving.ID)
+		return err == nil && moving.State.Final()
+	})
+	if moving.State != gateway.TransitionDone {
+		t.Errorf("the transition ends as %s: %s", moving.State, moving.Error)
+	}
+	put(t, c, "again", noise(7, 400_000), client.PutOptions{})
+	stored["again"] = noise(7, 400_000)
+	everything()
+	atRest(t, c)
+	t.Logf("%d objects on a disk of 12 MiB, %d kept through full, transition and deletes", deleted, len(stored))
+}
+
+// TestReadOnlyDirectory starts an agent over a file system that cannot be written, and takes the right to write from one
+// that runs: puts go to other nodes, or are refused with the cause; reads go on.
+func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, "4m")
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skipf("mounting a file system read-only: %v", err)
+	}
+	refused(t, restripe(t, "", "agent", "--id", "n1", "--store", "file:"+filepath.Join(disk, "store")),
+		"opening the store of n1", disk, "store cannot be written", "make it yourself, or give the agent's user the right to")
+	refused(t, restripe(t, "", "agent", "--id", "n1", "--store", "file:"+disk), "opening the store of n1", disk, "store cannot be written")
+
+	// Root writes everywhere, so these agents run as nobody, from directories nobody may enter.
+	top, err := os.MkdirTemp("", "restripe-readonly-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(top); err != nil {
+			t.Error(err)
+		}
+	})
+	binary := filepath.Join(top, "restripe")
+	text, err := os.ReadFile(program(t))
+	if err == nil {
+		err = errors.Join(os.Chmod(top, 0o755), os.WriteFile(binary, text, 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	var agents []*daemon
+	store := func(i int) string { return filepath.Join(top, fmt.Sprintf("store%d", i)) }
+	for i := 1; i <= 4; i++ {
+		if err := errors.Join(os.Mkdir(store(i), 0o755), os.Chown(store(i), nobody, nobody)); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(binary, "agent", "--id", fmt.Sprintf("n%d", i), "--store", "file:"+store(i), "--"+launch.LifelineFlag)
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		command.Dir = top
+		agents = append(agents, serveCommand(t, command))
+	}
+	g := gatewayOver(t, "classes: [{name: default, ladder: 'rep(2),rs(2,1)', prefixes: ['']}]", agents...)
+	c := clientOf(t, g.address)
+	data := noise(3, 100_000)
+	put(t, c, "before", data, client.PutOptions{})
+	protect := func(i int, mode os.FileMode) {
+		t.Helper()
+		err := filepath.WalkDir(store(i), func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				err = os.Chmod(path, mode)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	protect(1, 0o555)
+	for i := range 8 { // groups go round the nodes, so that some have n1 as their home
+		put(t, c, fmt.Sprintf("one-read-only-%d", i), data, client.PutOptions{})
+	}
+	protect(2, 0o555)
+	a := restripe(t, g.address, "put", write(t, "file", string(data)), "two-read-only")
+	refused(t, a, "store cannot be written", "permission denied", "node n", "no other node is free")
+	_, err = c.Put(t.Context(), "two-read-only", bytes.NewReader(data), client.PutOptions{})
+	if !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("two of four stores are read-only and three are needed: %v; want that it is not available now", err)
+	}
+	holds(t, c, "before", data)
+	protect(1, 0o755)
+	protect(2, 0o755)
+	put(t, c, "after", data, client.PutOptions{})
+	for _, key := range []string{"before", "one-read-only-0", "one-read-only-7", "after"} {
+		holds(t, c, key, data)
+	}
+	atRest(t, c)
+}
