@@ -63,6 +63,7 @@ e2e:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./agent/...
+	go run ./e2e/bench -write
 
 clean:
 	rm -rf bin

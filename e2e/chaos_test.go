@@ -422,13 +422,18 @@ func (c *chaos) settle() {
 		return err == nil && len(status.Transitions) == 0
 	})
 	c.await("every group is whole", c.repaired)
+	var status gateway.Status
 	c.await("attempts and dead blocks are gone", func() bool {
 		if _, err := c.client.Sweep(ctx); err != nil {
 			return false
 		}
-		status, err := c.client.Status(ctx)
+		var err error
+		status, err = c.client.Status(ctx)
 		return err == nil && status.Active == 0 && status.Graves == 0 && status.NotWhole == 0
 	})
+	if c.t.Failed() {
+		c.t.Logf("%d attempts, %d dead blocks, %d groups not whole", status.Active, status.Graves, status.NotWhole)
+	}
 	result, err := c.client.Sweep(ctx)
 	if err != nil || result.OrphansDeleted+result.BlocksDeleted+result.Quarantined > 0 {
 		c.t.Errorf("a sweep at rest: %+v, %v; want nothing left over", result, err)

@@ -20,9 +20,10 @@ type Header struct {
 	FirstUnit     int           `cbor:"11,keyasint"` // row of the first cell, or index of the first stripe
 	Units         int           `cbor:"12,keyasint"`
 	UnitBytes     int           `cbor:"13,keyasint"`           // cell size
-	Checksums     []uint32      `cbor:"14,keyasint"`           // CRC-32C of each unit
-	Fingerprints  []Fingerprint `cbor:"15,keyasint"`           // of each unit
+	Checksums     []uint32      `cbor:"14,keyasint"`           // CRC-32C of each unit, with its trailing zeros
+	Fingerprints  []Fingerprint `cbor:"15,keyasint"`           // of each unit, with its trailing zeros
 	Manifest      []byte        `cbor:"16,keyasint,omitempty"` // CBOR of []ManifestEntry; with parities, or column 0 where m = 0
+	Lengths       []int         `cbor:"17,keyasint,omitempty"` // stored bytes of each unit, the rest of which is zeros; nil: all are stored in full
 }
 
 // ManifestEntry names one object range held by the group, as known when the block was written.
@@ -30,7 +31,7 @@ type Header struct {
 type ManifestEntry struct {
 	Key      []byte `cbor:"1,keyasint"`
 	Revision Stamp  `cbor:"2,keyasint"`
-	Size     int64  `cbor:"3,keyasint"` // of the whole object
+	Size     int64  `cbor:"3,keyasint"` // of the whole object; 0 where it was not known yet
 	At       int64  `cbor:"4,keyasint"` // offset of this range within the object
 	Column   int    `cbor:"5,keyasint"` // -1: the range runs over the group's cells in row-major order
 	Offset   int64  `cbor:"6,keyasint"` // within the column, or within the group where Column is -1
@@ -41,7 +42,7 @@ type ManifestEntry struct {
 type Receipt struct {
 	Address      Address       `cbor:"1,keyasint"`
 	Checksum     uint32        `cbor:"2,keyasint"` // CRC-32C over the header's unit checksums: identifies the content
-	Fingerprint  Fingerprint   `cbor:"3,keyasint"` // of the payload as one run of bytes
+	Fingerprint  Fingerprint   `cbor:"3,keyasint"` // of the full units as one run of bytes
 	Fingerprints []Fingerprint `cbor:"4,keyasint"` // of each unit
 	FirstUnit    int           `cbor:"5,keyasint"`
 	Units        int           `cbor:"6,keyasint"`

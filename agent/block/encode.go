@@ -10,13 +10,16 @@ import (
 
 // A block at rest is
 //
-//	8 bytes   magic, the last byte of which is the format version
+//	8 bytes   magic, the last byte of which is the format version: 2 for a header with Lengths, 1 for one without
 //	4 bytes   length of the header, little-endian as all numbers here
 //	8 bytes   length of the payload
 //	4 bytes   CRC-32C of the 20 bytes before and of the header
 //	header    deterministic CBOR (RFC 8949, section 4.2.1) of a Header
 //	padding   zeros up to a multiple of 64 bytes
-//	payload   Units units of UnitBytes bytes
+//	payload   of each of the Units units the first Lengths[i] bytes, UnitBytes where there are no Lengths
+//
+// The two versions differ so that a release that knows only version 1 takes a block of version 2 for what it is, newer,
+// and not for a damaged one.
 const (
 	PreambleBytes  = 24
 	Alignment      = 64       // of the payload within the value
@@ -25,7 +28,9 @@ const (
 	MaxUnitBytes   = 64 << 20 // bytes of one unit
 	maxTextBytes   = 4096     // each text of a header
 	maxSlot        = 1 << 16  // exclusive
-	magic          = "RSTRIPE\x01"
+	magic          = "RSTRIPE"
+	versionFull    = 1 // every unit is stored in full
+	versionTrimmed = 2 // the header has Lengths
 )
 
 // Errors of decoding and encoding; use errors.Is.
@@ -35,18 +40,26 @@ var (
 	ErrInvalid   = errors.New("invalid block header")               // a header whose fields contradict each other
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Checksum returns the CRC-32C of data.
-func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
-
 // Address returns where the block lies.
 func (h *Header) Address() Address {
 	return Address{Node: h.Node, Group: h.Group, Slot: h.Slot, Stamp: h.Stamp}
 }
 
-// PayloadBytes returns the length of the payload.
-func (h *Header) PayloadBytes() int64 { return int64(h.Units) * int64(h.UnitBytes) }
+// PayloadBytes returns the length of the payload as it is stored: without the trailing zeros of the units, where there
+// are Lengths.
+func (h *Header) PayloadBytes() int64 {
+	if h.Lengths == nil {
+		return h.FullBytes()
+	}
+	sum := int64(0)
+	for _, length := range h.Lengths {
+		sum += int64(length)
+	}
+	return sum
+}
+
+// FullBytes returns the length of all units with their trailing zeros.
+func (h *Header) FullBytes() int64 { return int64(h.Units) * int64(h.UnitBytes) }
 
 // ContentChecksum identifies the content of the block: the CRC-32C over its unit checksums, each as four bytes in
 // little-endian order.
@@ -61,6 +74,7 @@ func (h *Header) ContentChecksum() uint32 {
 }
 
 // ValidateShape checks that the fields hold together, apart from Checksums and Fingerprints, which may be absent still.
+// Lengths have one form: one for each unit, or nil where every unit is stored in full.
 func (h *Header) ValidateShape() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("block %s: %w: %s", h.Address(), ErrInvalid, fmt.Sprintf(format, args...))
@@ -82,6 +96,20 @@ func (h *Header) ValidateShape() error {
 		return wrong("negative layout version or number of columns")
 	case len(h.Class) > maxTextBytes || len(h.Ladder) > maxTextBytes || len(h.Mode) > maxTextBytes || len(h.Scheme) > maxTextBytes:
 		return wrong("a text is longer than %d bytes", maxTextBytes)
+	}
+	if h.Lengths == nil {
+		return nil
+	}
+	if len(h.Lengths) != h.Units {
+		return wrong("%d lengths for %d units", len(h.Lengths), h.Units)
+	}
+	for i, length := range h.Lengths {
+		if length < 0 || length > h.UnitBytes {
+			return wrong("%d bytes are stored of unit %d, not 0 to %d", length, h.FirstUnit+i, h.UnitBytes)
+		}
+	}
+	if h.PayloadBytes() == h.FullBytes() {
+		return wrong("there are lengths, and every unit is stored in full")
 	}
 	return nil
 }
@@ -114,6 +142,7 @@ func EncodeHeader(h *Header) ([]byte, error) {
 	}
 	head := make([]byte, align(PreambleBytes+len(encoded)))
 	copy(head, magic)
+	head[7] = h.version()
 	binary.LittleEndian.PutUint32(head[8:], uint32(len(encoded)))
 	binary.LittleEndian.PutUint64(head[12:], uint64(h.PayloadBytes()))
 	copy(head[PreambleBytes:], encoded)
@@ -121,11 +150,19 @@ func EncodeHeader(h *Header) ([]byte, error) {
 	return head, nil
 }
 
-// Encode returns the block at rest: header and payload, whose length must be that the header says.
+func (h *Header) version() byte {
+	if h.Lengths != nil {
+		return versionTrimmed
+	}
+	return versionFull
+}
+
+// Encode returns the block at rest: header and payload, whose length must be the header's PayloadBytes. It trims
+// nothing; Pack does.
 func Encode(h *Header, payload []byte) ([]byte, error) {
 	if int64(len(payload)) != h.PayloadBytes() {
-		return nil, fmt.Errorf("block %s: %w: %d bytes of payload for %d units of %d bytes",
-			h.Address(), ErrInvalid, len(payload), h.Units, h.UnitBytes)
+		return nil, fmt.Errorf("block %s: %w: %d bytes of payload, the header says %d for %d units of %d bytes",
+			h.Address(), ErrInvalid, len(payload), h.PayloadBytes(), h.Units, h.UnitBytes)
 	}
 	head, err := EncodeHeader(h)
 	if err != nil {
@@ -140,11 +177,11 @@ func HeadBytes(preamble []byte) (int, error) {
 	if len(preamble) < PreambleBytes {
 		return 0, fmt.Errorf("%w: %d bytes are too few for a block", ErrMalformed, len(preamble))
 	}
-	if string(preamble[:7]) != magic[:7] {
+	if string(preamble[:7]) != magic {
 		return 0, fmt.Errorf("%w: it does not begin with the magic", ErrMalformed)
 	}
-	if preamble[7] != magic[7] {
-		return 0, fmt.Errorf("%w: version %d, this release reads version %d; use the release that wrote it", ErrVersion, preamble[7], magic[7])
+	if version := preamble[7]; version != versionFull && version != versionTrimmed {
+		return 0, fmt.Errorf("%w: version %d, this release reads versions %d and %d; use the release that wrote it", ErrVersion, version, versionFull, versionTrimmed)
 	}
 	length := binary.LittleEndian.Uint32(preamble[8:])
 	if length == 0 || length > MaxHeaderBytes {
@@ -180,6 +217,9 @@ func DecodeHeader(value []byte) (*Header, error) {
 	}
 	if err := h.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if value[7] != h.version() {
+		return nil, fmt.Errorf("%w: the header has not the form of version %d", ErrMalformed, value[7])
 	}
 	if binary.LittleEndian.Uint64(value[12:]) != uint64(h.PayloadBytes()) {
 		return nil, fmt.Errorf("%w: the preamble and the header differ on the length of the payload", ErrMalformed)

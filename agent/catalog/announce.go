@@ -63,7 +63,9 @@ func (c *Catalog) Begin(ctx context.Context, kind Kind, deadline time.Time, bloc
 		case <-a.lead:
 			c.lead(ctx)
 		case <-ctx.Done():
-			c.drawing.leave(a)
+			if !c.drawing.leave(a) {
+				go a.withdraw(context.WithoutCancel(ctx))
+			}
 			return nil, fmt.Errorf("announcing a %s: %w", kind, ctx.Err())
 		}
 	}
@@ -81,15 +83,27 @@ func (d *drawing) enter(a *announcement) bool {
 	return true
 }
 
-// leave withdraws a, passing on the lead if it was just handed to it.
-func (d *drawing) leave(a *announcement) {
+// leave takes a out of the queue, passing on the lead if it was just handed to it. It reports whether a was still
+// waiting: otherwise its announcement is under way.
+func (d *drawing) leave(a *announcement) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	before := len(d.waiting)
 	d.waiting = slices.DeleteFunc(d.waiting, func(other *announcement) bool { return other == a })
 	select {
 	case <-a.lead:
 		d.handOver()
 	default:
+	}
+	return len(d.waiting) < before
+}
+
+// withdraw gives up an announcement that was under way when its caller left, so that it need not expire. If that fails
+// too, it does expire.
+func (a *announcement) withdraw(ctx context.Context) {
+	<-a.done
+	if a.attempt != nil {
+		_ = a.attempt.Abort(ctx) // bounded by the catalog's patience; the deadline settles what this cannot
 	}
 }
 

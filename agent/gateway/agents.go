@@ -39,6 +39,7 @@ type agent struct {
 	busy      atomic.Int64 // calls under way
 
 	mutex     sync.Mutex
+	ours      bool // it was greeted, and is the node and of the cluster it should be, since it last could not be reached
 	reachable bool
 	problem   error // why not, where it is not
 	hello     wire.HelloReply
@@ -48,10 +49,28 @@ func newAgents(c *catalog.Catalog, timeout time.Duration, log *slog.Logger) *age
 	return &agents{catalog: c, cluster: c.Cluster(), timeout: timeout, log: log, nodes: map[block.NodeID]*agent{}}
 }
 
-func (a *agents) add(node catalog.Node) {
+// enter makes node a member, or gives a member what changed of it. Calls under way at an old address end in errors.
+func (a *agents) enter(node catalog.Node) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.nodes[node.ID] = &agent{node: node, client: wire.NewClient(node.Address)}
+	was := a.nodes[node.ID]
+	if was != nil && was.node == node {
+		return
+	}
+	made := &agent{node: node}
+	if was != nil && was.node.Address == node.Address {
+		made.client = was.client
+		made.reachable, made.problem, made.hello = was.state()
+		made.ours = was.isOurs()
+	} else {
+		made.client = wire.NewClient(node.Address)
+		if was != nil {
+			if err := was.client.Close(); err != nil {
+				a.log.Debug("closing the connection to an old address", "node", node.ID, "cause", err)
+			}
+		}
+	}
+	a.nodes[node.ID] = made
 }
 
 func (a *agents) get(id block.NodeID) (*agent, error) {
@@ -87,6 +106,14 @@ func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request 
 	defer cancel()
 	target.busy.Add(1)
 	defer target.busy.Add(-1)
+	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
+		if _, err := a.greet(ctx, target); err != nil {
+			if errors.Is(err, wire.ErrUnreachable) {
+				target.set(false, err)
+			}
+			return nil, fmt.Errorf("node %s: %w", id, err)
+		}
+	}
 	answer, err := target.client.Call(ctx, op, request, payload, reply)
 	if errors.Is(err, wire.ErrUnregistered) {
 		if err = a.attach(ctx, target); err == nil {
@@ -107,14 +134,10 @@ func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request 
 func (a *agents) attach(ctx context.Context, target *agent) error {
 	target.attaching.Lock()
 	defer target.attaching.Unlock()
-	var hello wire.HelloReply
-	if _, err := target.client.Call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello); err != nil {
-		return fmt.Errorf("greeting the agent: %w", err)
+	hello, err := a.greet(ctx, target)
+	if err != nil {
+		return err
 	}
-	if hello.Node != target.node.ID {
-		return refuse(ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.node.Address, hello.Node, target.node.ID)
-	}
-	target.greeted(hello)
 	if hello.Registered {
 		return nil
 	}
@@ -129,19 +152,55 @@ func (a *agents) attach(ctx context.Context, target *agent) error {
 	return nil
 }
 
+// greet asks an agent who it is and takes note of the answer, unless it is of another node or of another cluster: a store
+// belongs to one catalog, and to any other all its blocks would look like orphans.
+func (a *agents) greet(ctx context.Context, target *agent) (hello wire.HelloReply, err error) {
+	if _, err := target.client.Call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello); err != nil {
+		return hello, fmt.Errorf("greeting the agent: %w", err)
+	}
+	if hello.Node != target.node.ID {
+		return hello, refuse(ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.node.Address, hello.Node, target.node.ID)
+	}
+	if hello.Cluster != "" && hello.Cluster != a.cluster.ID {
+		return hello, refuse(ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",
+			hello.Node, target.node.Address, hello.Cluster, a.cluster.ID)
+	}
+	target.greeted(hello)
+	return hello, nil
+}
+
+// refresh takes over what the catalog says of the members: other gateways may have entered nodes or new addresses.
+func (a *agents) refresh(ctx context.Context) {
+	nodes, err := a.catalog.Nodes(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("reading the members", "cause", err)
+		}
+		return
+	}
+	for _, node := range nodes {
+		a.enter(node)
+	}
+}
+
 // probe greets every agent once and notes who answers.
 func (a *agents) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
+	a.refresh(ctx)
+	incarnations, err := a.catalog.Incarnations(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("reading incarnations", "cause", err)
+	}
 	var group errgroup.Group
 	for _, target := range a.all() {
 		group.Go(func() error {
-			var hello wire.HelloReply
-			_, err := target.client.Call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello)
+			hello, err := a.greet(ctx, target)
 			if err == nil && !hello.Registered {
 				err = a.attach(ctx, target)
-			} else if err == nil {
-				target.greeted(hello)
+			} else if known := incarnations[hello.Node]; err == nil && known != "" && known != hello.Incarnation {
+				// Another gateway's registration of earlier contents came late.
+				err = a.catalog.RegisterIncarnation(ctx, hello.Node, hello.Incarnation)
 			}
 			target.set(err == nil, err)
 			return nil
@@ -154,12 +213,19 @@ func (t *agent) set(reachable bool, problem error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.reachable, t.problem = reachable, problem
+	t.ours = t.ours && reachable
+}
+
+func (t *agent) isOurs() bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.ours
 }
 
 func (t *agent) greeted(hello wire.HelloReply) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.hello = hello
+	t.hello, t.ours = hello, true
 }
 
 // state returns whether the node answered last, why not, and what it said of itself.
@@ -193,7 +259,7 @@ func goneBlock(err error) bool {
 
 // unanswered reports whether err means the node or its store did not answer.
 func unanswered(err error) bool {
-	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // load orders nodes by how much is asked of them now; one that does not answer comes last.

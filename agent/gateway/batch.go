@@ -27,6 +27,7 @@ type batchKey struct {
 // Bounds on one batch and on batches on their way.
 const (
 	batchObjects = 2048
+	batchNames   = 1 << 20
 	batchTries   = 4 // of a batch whose blocks a store lost before they were committed
 	flushes      = 4
 )
@@ -44,6 +45,7 @@ type batch struct {
 	class   *Class
 	entries map[string][]byte
 	bytes   int64
+	names   int           // bytes of the keys: all are in the group's manifest
 	done    chan struct{} // closed once the fields below are set
 	result  map[string]Object
 	err     error
@@ -69,8 +71,9 @@ func (b *batches) put(ctx context.Context, key batchKey, class *Class, name stri
 		b.gateway.background(func(ctx context.Context) { b.flush(ctx, open) })
 	}
 	open.bytes += int64(len(data)) - int64(len(open.entries[name]))
+	open.names += len(name)
 	open.entries[name] = data
-	if open.bytes >= class.GroupBytes || len(open.entries) >= batchObjects {
+	if open.bytes >= class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
 		delete(b.open, key)
 		open.once.Do(func() { close(open.full) })
 	}
@@ -167,11 +170,11 @@ func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, cla
 	if err != nil {
 		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	d, err := g.newDraft(ctx, class, scheme, cellBytesFor(layout.Rows, slices.Max(filled)))
+	d, err := g.newDraft(ctx, g.memory.batches, class, scheme, cellBytesFor(layout.Rows, slices.Max(filled)))
 	if err != nil {
 		return nil, nil, err
 	}
-	defer d.release()
+	defer g.release(d)
 	d.id, d.packed = id, true
 	for _, key := range keys {
 		extent := extents[key]

@@ -89,27 +89,33 @@ func (g *Gateway) codeUnder(group *catalog.Group, scheme stripe.Scheme) (*code, 
 	return g.codes.get(layout, scheme)
 }
 
-// checkParity verifies the parity equations of the given stripes on fingerprints alone: the fingerprint of every parity
-// block must be the same combination of its cells' fingerprints as the block is of the cells. units[slot][unit] are the
-// fingerprints of what the nodes hold.
-func (c *code) checkParity(units [][]block.Fingerprint, stripes []int) error {
-	for _, s := range stripes {
-		cells := c.partition.Stripes[s]
-		coefficients := make([]byte, len(cells))
-		prints := make([]block.Fingerprint, len(cells))
-		for i, cell := range cells {
-			prints[i] = units[int(cell)%c.layout.Columns][int(cell)/c.layout.Columns]
-		}
-		for p := range c.scheme.M {
-			for i, cell := range cells {
-				coefficients[i] = stripe.Coefficient(p, int(cell)%c.layout.Columns)
-			}
-			if kernel.Combine(coefficients, prints) != units[c.layout.Columns+p][s] {
-				return fmt.Errorf("parity row %d of stripe %d does not match its %d cells by fingerprint", p, s, len(cells))
+// checkParity verifies the parity equations on fingerprints alone: the fingerprint of every parity block must be the same
+// combination of its cells' fingerprints as the block is of the cells. units[slot][unit] are the fingerprints of what the
+// nodes hold.
+func (c *code) checkParity(units [][]block.Fingerprint) error {
+	for p := range c.scheme.M {
+		for s, want := range c.parityPrints(units, p) {
+			if units[c.layout.Columns+p][s] != want {
+				return fmt.Errorf("parity row %d of stripe %d does not match its %d cells by fingerprint", p, s, c.scheme.K)
 			}
 		}
 	}
 	return nil
+}
+
+// parityPrints returns the fingerprints that the blocks of a parity row must have by those of the cells.
+func (c *code) parityPrints(units [][]block.Fingerprint, row int) []block.Fingerprint {
+	expected := make([]block.Fingerprint, c.stripes())
+	coefficients := make([]byte, c.scheme.K)
+	prints := make([]block.Fingerprint, c.scheme.K)
+	for s, cells := range c.partition.Stripes {
+		for i, cell := range cells {
+			column := int(cell) % c.layout.Columns
+			coefficients[i], prints[i] = stripe.Coefficient(row, column), units[column][int(cell)/c.layout.Columns]
+		}
+		expected[s] = kernel.Combine(coefficients, prints)
+	}
+	return expected
 }
 
 // unscale turns a copy read from a parity row under replication into the cell of a column, in place.
@@ -139,12 +145,3 @@ func (c *code) units(slot int) int {
 }
 
 func (c *code) slots() int { return c.layout.Columns + c.scheme.M }
-
-// allStripes lists every stripe.
-func (c *code) allStripes() []int {
-	list := make([]int, c.stripes())
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}

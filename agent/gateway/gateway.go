@@ -24,7 +24,7 @@ type Options struct {
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
 
-	MemoryBytes int64         // bound on buffers: half of it for groups being written, a quarter each for reads and updates; default 128 MiB
+	MemoryBytes int64         // bound on buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and updates (a quarter each); default 128 MiB
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h
@@ -75,7 +75,8 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 	g := &Gateway{
 		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
 		memory: memory{
-			groups: newBudget(options.MemoryBytes / 2), reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes / 4),
+			groups: newBudget(options.MemoryBytes * 3 / 8), batches: newBudget(options.MemoryBytes / 8),
+			reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes / 4),
 		},
 		printer: printer, pool: &kernel.Pool{},
 	}
@@ -122,7 +123,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	}
 	g.agents = newAgents(g.catalog, g.options.CallTimeout, g.log)
 	for _, node := range members {
-		g.agents.add(node)
+		g.agents.enter(node)
 	}
 	g.metrics = newMetrics()
 	g.batches.init(g)
@@ -206,8 +207,9 @@ func checkKey(key string) error {
 
 // memory bounds the gateway's buffers. An update may read its object and write it anew as groups, and a group being
 // written may wait for a read, never the other way round: each has a budget of its own, so that none waits in a circle.
+// Groups are filled at the pace of their clients, which batches of small objects must not wait for.
 type memory struct {
-	groups, reads, updates budget
+	groups, batches, reads, updates budget
 }
 
 // budget is a number of bytes that may be in use at once.

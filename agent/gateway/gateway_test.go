@@ -308,7 +308,12 @@ func TestDamagedAndLostBlocksAreDecodedAndRebuilt(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func([]byte) []byte{
-		"a flipped bit":  func(value []byte) []byte { value[len(value)-100] ^= 4; return value },
+		"a flipped bit": func(value []byte) []byte {
+			if len(value) > 100 { // not what an earlier case left
+				value[len(value)-100] ^= 4
+			}
+			return value
+		},
 		"a cut block":    func(value []byte) []byte { return value[:len(value)/2] },
 		"an empty block": func([]byte) []byte { return nil },
 	} {

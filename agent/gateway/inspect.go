@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
@@ -112,7 +115,14 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 		name := "node " + string(target.node.ID)
 		reachable, problem, hello := target.state()
 		if !reachable {
-			note("error", name, "start its agent, or check the address and the network", "the agent at %s does not answer: %v", target.node.Address, problem)
+			cure := "start its agent, or check the address and the network"
+			switch {
+			case errors.Is(problem, store.ErrDown):
+				cure = "start its store, or check the address and the network"
+			case problem != nil && !errors.Is(problem, wire.ErrUnreachable):
+				cure = "see to what it says"
+			}
+			note("error", name, cure, "the agent at %s does not serve: %v", target.node.Address, problem)
 			continue
 		}
 		if target.node.State == catalog.NodeUp {

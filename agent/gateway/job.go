@@ -50,6 +50,7 @@ type runner struct {
 	resumed time.Time // start of this run
 	earlier float64   // seconds of earlier runs
 	wanted  TransitionState
+	taken   bool // another gateway goes on with it
 }
 
 func (j *jobs) init(g *Gateway) { j.gateway, j.runners = g, map[string]*runner{} }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 
 	"github.com/restripe/restripe/agent/block"
@@ -15,15 +16,24 @@ func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) 
 	want := class.nodesNeeded()
 	var candidates []catalog.Node
 	members := 0
+	var problem error // of the first node that does not serve
 	for _, target := range g.agents.all() {
 		members++
-		if reachable, _, _ := target.state(); reachable && target.node.State == catalog.NodeUp {
+		reachable, cause, _ := target.state()
+		switch {
+		case reachable && target.node.State == catalog.NodeUp:
 			candidates = append(candidates, target.node)
+		case !reachable && cause != nil && problem == nil:
+			problem = fmt.Errorf("node %s: %w", target.node.ID, cause)
 		}
 	}
 	if len(candidates) < want {
-		return nil, refuse(ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
+		short := refuse(ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
 			class.Name, class.Ladder, want, class.Ladder.Width(), class.Ladder.MaxParity(), len(candidates), members)
+		if problem != nil {
+			return nil, fmt.Errorf("%w; %v", short, problem)
+		}
+		return nil, short
 	}
 	hash := fnv.New64a()
 	var number [8]byte

@@ -98,6 +98,7 @@ func (g *Gateway) putLarge(ctx context.Context, class *Class, scheme stripe.Sche
 		return Object{}, fmt.Errorf("announcing the put: %w", err)
 	}
 	p.attempt = attempt
+	defer g.keepAlive(ctx, attempt)()
 	record := catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
 	groups, err := p.stageAll(ctx, &record)
 	if err != nil {
@@ -114,6 +115,31 @@ func (g *Gateway) putLarge(ctx context.Context, class *Class, scheme stripe.Sche
 	return publicObject(&record), nil
 }
 
+// keepAlive extends the deadline of an attempt that goes on at its client's pace, until the returned function is called.
+func (g *Gateway) keepAlive(ctx context.Context, attempt *catalog.Attempt) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(g.options.AttemptTime / 4)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if err := attempt.Extend(ctx, nil, g.deadline()); err != nil && ctx.Err() == nil {
+					g.log.Warn("extending the deadline of an attempt", "attempt", attempt.Stamp(), "cause", err)
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // stageAll reads the body group by group and stages each; record gets its size and extents.
 func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.Group, error) {
 	workers, ctx := errgroup.WithContext(ctx)
@@ -128,18 +154,18 @@ func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.G
 			if bytes > 0 {
 				home, err := p.home(ctx, index, d.code.slots())
 				if err != nil {
-					d.release()
+					p.gateway.release(d)
 					return err
 				}
 				d.manifest = []block.ManifestEntry{{
-					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.size, At: record.Size, Column: catalog.WholeGroup, Length: bytes,
+					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: max(p.size, 0), At: record.Size, Column: catalog.WholeGroup, Length: bytes,
 				}}
 				record.Extents = append(record.Extents, catalog.Extent{Group: d.id, Column: catalog.WholeGroup, Length: bytes})
 				record.Size += bytes
 				staged := new(catalog.Group)
 				groups = append(groups, staged)
 				workers.Go(func() error {
-					defer d.release()
+					defer p.gateway.release(d)
 					group, err := p.gateway.stage(ctx, p.attempt, d, home)
 					if err == nil {
 						*staged = *group
@@ -147,7 +173,7 @@ func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.G
 					return err
 				})
 			} else if d != nil {
-				d.release()
+				p.gateway.release(d)
 			}
 			if last || ctx.Err() != nil {
 				return nil
@@ -181,7 +207,7 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("class %s: %w", p.class.Name, err)
 	}
-	d, err = p.gateway.newDraft(ctx, p.class, p.scheme, cellBytesFor(layout.Cells(), want))
+	d, err = p.gateway.newDraft(ctx, p.gateway.memory.groups, p.class, p.scheme, cellBytesFor(layout.Cells(), want))
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -196,11 +222,11 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes
 		more, ended, err := readFull(p.body, target[n:])
 		bytes += int64(n + more)
 		if ended {
-			d, err = p.gateway.shrink(ctx, d, bytes)
-			return d, bytes, true, err
+			p.gateway.shrink(d, bytes)
+			return d, bytes, true, nil
 		}
 		if err != nil {
-			d.release()
+			p.gateway.release(d)
 			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
 		}
 	}
@@ -223,24 +249,23 @@ func readFull(body io.Reader, into []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// shrink gives a draft that got fewer bytes than it was made for cells of the size it needs.
-func (g *Gateway) shrink(ctx context.Context, d *draft, bytes int64) (*draft, error) {
-	cells := d.code.layout.Cells()
-	if cellBytesFor(cells, bytes) == d.cell {
-		return d, nil
+// shrink gives a draft that got fewer bytes than it was made for cells of the size it needs, within its reservation.
+func (g *Gateway) shrink(d *draft, bytes int64) {
+	cell := cellBytesFor(d.code.layout.Cells(), bytes)
+	if cell == d.cell {
+		return
 	}
-	defer d.release()
-	smaller, err := g.newDraft(context.WithoutCancel(ctx), d.class, d.code.scheme, cellBytesFor(cells, bytes))
-	if err != nil {
-		return nil, err
-	}
-	smaller.id = d.id
+	large := *d
+	d.cell = cell
+	g.allocate(d)
 	for at := int64(0); at < bytes; {
-		from := d.cellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
-		to := smaller.cellAt(int(at / int64(smaller.cell)))[at%int64(smaller.cell):]
+		from := large.cellAt(int(at / int64(large.cell)))[at%int64(large.cell):]
+		to := d.cellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
 		at += int64(copy(to, from[:min(int64(len(from)), bytes-at)]))
 	}
-	return smaller, nil
+	for _, column := range large.columns {
+		g.pool.Put(column)
+	}
 }
 
 // home returns the nodes of group index, announcing its blocks, and those of groups to come, before anything is written.

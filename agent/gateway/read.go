@@ -52,10 +52,11 @@ func (r *Reader) snapshot() *catalog.Snapshot {
 
 // fragment is a run of bytes inside one cell.
 type fragment struct {
-	group  block.GroupID
-	cell   int // row-major index
-	offset int // bytes into the cell
-	length int
+	position int64 // of its first byte in the object
+	group    block.GroupID
+	cell     int // row-major index
+	offset   int // bytes into the cell
+	length   int
 }
 
 // maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side.
@@ -79,7 +80,7 @@ func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
 				cell = int(index)*group.Columns + extent.Column
 			}
 			n := min(group.CellBytes-inner, int(to-position), maxFragment)
-			list = append(list, fragment{group: extent.Group, cell: cell, offset: inner, length: n})
+			list = append(list, fragment{position: position, group: extent.Group, cell: cell, offset: inner, length: n})
 			position += int64(n)
 		}
 		at += extent.Length
@@ -91,7 +92,7 @@ func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
 // their stripe.
 func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64) error {
 	size := r.Size()
-	if offset < 0 || length < 0 || offset+length > size {
+	if offset < 0 || length < 0 || offset > size-length {
 		return refuse(ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -136,6 +137,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 				cancel()
 			}
 		}
+		wire.Recycle(got.data)
 		got.release()
 	}
 	return failed
@@ -148,7 +150,10 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 	var cause error
 	for range maxMoves {
 		snapshot := r.snapshot()
-		group := snapshot.Groups[f.group]
+		group, there := snapshot.Groups[f.group]
+		if !there {
+			return r.fetchMoved(ctx, snapshot, f)
+		}
 		data, err := r.gateway.readCell(ctx, group, f)
 		if err == nil {
 			return data, nil
@@ -201,10 +206,20 @@ func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Sn
 	r.current = fresh
 	r.mutex.Unlock()
 	group, there := fresh.Groups[id]
-	if !there {
-		return false, refuse(ErrConflict, "the object was moved while it was read; read it again")
+	return !there || group.Generation != seen.Groups[id].Generation, nil
+}
+
+// fetchMoved reads a fragment whose bytes were moved to other groups: the revision is the same, so they are the same.
+func (r *Reader) fetchMoved(ctx context.Context, snapshot *catalog.Snapshot, f fragment) ([]byte, error) {
+	data := make([]byte, 0, f.length)
+	for _, piece := range fragments(snapshot, f.position, int64(f.length)) {
+		part, err := r.fetch(ctx, piece)
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, part...)
 	}
-	return group.Generation != seen.Groups[id].Generation, nil
+	return data, nil
 }
 
 // readCell reads a fragment straight from its cell. Under replication every parity row is a copy, scaled by its
@@ -313,6 +328,9 @@ func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) 
 	}
 	output := make([]byte, f.length)
 	matrix.Apply([][]byte{output}, inputs)
+	for _, survivor := range survivors {
+		wire.Recycle(survivor.data)
+	}
 	g.metrics.degraded.Add(1)
 	return output, nil
 }

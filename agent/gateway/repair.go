@@ -25,10 +25,13 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 	if err != nil {
 		return 0, err
 	}
-	var lost []int
+	var lost, away []int
 	for slot, state := range states {
-		if state == slotMissing || state == slotSuspect {
+		switch state {
+		case slotMissing, slotSuspect:
 			lost = append(lost, slot)
+		case slotUnreachable:
+			away = append(away, slot)
 		}
 	}
 	if len(lost) == 0 {
@@ -41,7 +44,10 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 	if len(lost) > code.scheme.M {
 		return 0, refuse(ErrDataLoss, "group %s has lost slots %v and %s survives the loss of %d", id, lost, code.scheme, code.scheme.M)
 	}
-	plan, err := stripe.NewRepairPlan(code.layout, code.scheme, lost)
+	plan, err := stripe.NewRepairPlan(code.layout, code.scheme, lost, away)
+	if errors.Is(err, stripe.ErrLost) {
+		return 0, refuse(ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", id, lost, away)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("planning the repair of group %s: %w", id, err)
 	}
@@ -49,7 +55,10 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 	if err != nil {
 		return 0, err
 	}
-	r.lost = map[int]bool{}
+	r.lost, r.away = map[int]bool{}, map[int]bool{}
+	for _, slot := range away {
+		r.away[slot] = true
+	}
 	home := append([]block.NodeID{}, group.Home...)
 	taken := map[block.NodeID]bool{}
 	for _, node := range home {
@@ -154,7 +163,12 @@ func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int,
 // only asked for.
 func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
 	var result RepairResult
+	checked := map[block.GroupID]bool{}
 	one := func(id block.GroupID, deep bool) {
+		if checked[id] {
+			return
+		}
+		checked[id] = true
 		result.GroupsChecked++
 		rebuilt, err := g.repairGroup(ctx, id, deep)
 		if err != nil {

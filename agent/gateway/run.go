@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -29,6 +30,7 @@ type run struct {
 	patches map[int][]cellPatch // by cell; updates only
 	revised string              // key whose revision the manifest raises to the attempt's stamp; updates only
 	lost    map[int]bool        // slots being rebuilt; repairs only
+	away    map[int]bool        // slots on nodes that do not answer; repairs only
 }
 
 // stagedRange is the run of units a plan stages in a slot.
@@ -241,7 +243,7 @@ func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, stag
 	asked := map[block.NodeID][]block.Address{}
 	for slot := range slots {
 		for _, item := range slots[slot] {
-			if receipt := staged[slot]; receipt == nil || receipt.Address.Stamp != item.Stamp {
+			if receipt := staged[slot]; !r.away[slot] && (receipt == nil || receipt.Address.Stamp != item.Stamp) {
 				asked[item.Node] = append(asked[item.Node], r.group.Address(slot, item))
 			}
 		}
@@ -255,6 +257,9 @@ func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, stag
 	}
 	units := make([][]block.Fingerprint, len(slots))
 	for slot := range slots {
+		if r.away[slot] {
+			continue
+		}
 		for _, item := range slots[slot] {
 			receipt := receipts[r.group.Address(slot, item)]
 			if receipt == nil {
@@ -268,10 +273,63 @@ func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, stag
 			units[slot] = append(units[slot], receipt.Fingerprints[from:from+item.Units]...)
 		}
 	}
+	if err := r.infer(units); err != nil {
+		return err
+	}
 	if err := r.after.checkUnits(units); err != nil {
 		return err
 	}
-	return r.after.checkParity(units, r.after.allStripes())
+	return r.after.checkParity(units)
+}
+
+// infer gives slots that are away the fingerprints their units must have by those of the survivors, so that the parity
+// equations judge the rebuilt slots alone.
+func (r *run) infer(units [][]block.Fingerprint) error {
+	c := r.after
+	known := func(slot int) bool { return !r.away[slot] && !r.lost[slot] }
+	for slot := range r.away {
+		if slot >= c.layout.Columns {
+			continue // after the columns
+		}
+		for row := range c.layout.Rows {
+			s := c.partition.StripeOf[row*c.layout.Columns+slot]
+			var columns, data, parities []int
+			rowOf := map[int]int{}
+			for _, cell := range c.partition.Stripes[s] {
+				column := int(cell) % c.layout.Columns
+				columns, rowOf[column] = append(columns, column), int(cell)/c.layout.Columns
+				if known(column) {
+					data = append(data, column)
+				}
+			}
+			for p := range c.scheme.M {
+				if known(c.layout.Columns + p) {
+					parities = append(parities, p)
+				}
+			}
+			parts, err := stripe.Decode(c.scheme, columns, slot, data, parities)
+			if err != nil {
+				return fmt.Errorf("inferring fingerprints of slot %d: %w", slot, err)
+			}
+			coefficients := make([]byte, len(parts))
+			prints := make([]block.Fingerprint, len(parts))
+			for i, part := range parts {
+				coefficients[i] = part.Coefficient
+				if part.Parity {
+					prints[i] = units[c.layout.Columns+part.Index][s]
+				} else {
+					prints[i] = units[part.Index][rowOf[part.Index]]
+				}
+			}
+			units[slot] = append(units[slot], kernel.Combine(coefficients, prints))
+		}
+	}
+	for slot := range r.away {
+		if slot >= c.layout.Columns {
+			units[slot] = c.parityPrints(units, slot-c.layout.Columns)
+		}
+	}
+	return nil
 }
 
 // inspect asks nodes for receipts of blocks they hold; with deep they read them whole first. Blocks that are absent or

@@ -105,6 +105,9 @@ func (r *runner) save(ctx context.Context) bool {
 	t := r.progress()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	if r.taken {
+		return true // it is another gateway's to write
+	}
 	body := r.body
 	body.Transition.ElapsedSeconds, body.Transition.ETASeconds = t.ElapsedSeconds, t.ETASeconds
 	job := r.job
@@ -118,8 +121,11 @@ func (r *runner) save(ctx context.Context) bool {
 		var theirs jobBody
 		if readErr == nil && json.Unmarshal(fresh.Body, &theirs) == nil {
 			r.job = *fresh
+			r.taken = fresh.Owner != r.gateway.options.ID
 			if theirs.Transition.State != TransitionRunning && r.wanted == TransitionRunning {
 				r.wanted = theirs.Transition.State
+			}
+			if r.taken || r.wanted != TransitionRunning {
 				r.halting.Do(func() { close(r.halt) })
 			}
 		}
@@ -173,9 +179,11 @@ func (r *runner) work(ctx context.Context) error {
 				mutex.Unlock()
 				err := r.insist(ctx, &items[index])
 				mutex.Lock()
-				if err != nil {
+				switch {
+				case errors.Is(err, errHalted): // still to do at the next run
+				case err != nil:
 					failures = append(failures, err)
-				} else if ctx.Err() == nil {
+				default:
 					finished[index] = true
 				}
 				for upTo < len(items) && finished[upTo] {
@@ -295,12 +303,12 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 			r.count(work, cost)
 			return nil
 		}
-		if ctx.Err() != nil || r.halted() && try > 0 {
-			return nil
+		if ctx.Err() != nil || r.halted() {
+			return errHalted
 		}
 		switch {
 		case errors.Is(err, errNotWhole), goneBlock(err):
-			if _, repairErr := r.gateway.repairGroup(ctx, work.group, false); repairErr != nil {
+			if _, repairErr := r.gateway.repairGroup(ctx, work.group, true); repairErr != nil {
 				if errors.Is(repairErr, ErrDataLoss) {
 					return fmt.Errorf("group %s: %w", work.group, repairErr)
 				}
@@ -319,10 +327,13 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 		r.body.Transition.Error = "waiting: " + err.Error()
 		r.mutex.Unlock()
 		if err := r.wait(ctx, try); err != nil {
-			return nil
+			return errHalted
 		}
 	}
 }
+
+// errHalted says that a group was left as it is because the runner was told to stop.
+var errHalted = errors.New("halted")
 
 // wait is pause, cut short when the runner is halted.
 func (r *runner) wait(ctx context.Context, try int) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -33,11 +34,11 @@ type draft struct {
 	columns  [][]byte // one buffer of Rows*cell bytes per column
 	packed   bool
 	manifest []block.ManifestEntry
-	release  func()
+	free     func() // gives the reservation back
 }
 
-// newDraft reserves memory for a group of the given cell size, parities included, and returns it zeroed.
-func (g *Gateway) newDraft(ctx context.Context, class *Class, scheme stripe.Scheme, cell int) (*draft, error) {
+// newDraft reserves memory of a budget for a group of the given cell size, parities included, and returns it zeroed.
+func (g *Gateway) newDraft(ctx context.Context, memory budget, class *Class, scheme stripe.Scheme, cell int) (*draft, error) {
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)
@@ -46,22 +47,29 @@ func (g *Gateway) newDraft(ctx context.Context, class *Class, scheme stripe.Sche
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	release, err := g.memory.groups.reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.stripes()))
+	free, err := memory.reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.stripes()))
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{class: class, code: code, cell: cell, columns: make([][]byte, layout.Columns)}
+	d := &draft{class: class, code: code, cell: cell, free: free}
+	g.allocate(d)
+	return d, nil
+}
+
+func (g *Gateway) allocate(d *draft) {
+	d.columns = make([][]byte, d.code.layout.Columns)
 	for x := range d.columns {
-		d.columns[x] = g.pool.Get(layout.Rows * cell)
+		d.columns[x] = g.pool.Get(d.code.layout.Rows * d.cell)
 		clear(d.columns[x])
 	}
-	d.release = func() {
-		for _, column := range d.columns {
-			g.pool.Put(column)
-		}
-		release()
+}
+
+// release gives the memory of a draft back. The draft must not be used any more.
+func (g *Gateway) release(d *draft) {
+	for _, column := range d.columns {
+		g.pool.Put(column)
 	}
-	return d, nil
+	d.free()
 }
 
 // cellAt returns the bytes of a cell.
@@ -102,7 +110,7 @@ func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft,
 		Home: append([]block.NodeID{}, home...), Slots: make([]catalog.Slot, d.code.slots()),
 	}
 	units := make([][]block.Fingerprint, d.code.slots())
-	var homes sync.Mutex // of group.Home, while slots look for substitutes
+	homes := &homes{group: group, refused: map[block.NodeID]bool{}}
 	var workers errgroup.Group
 	for slot := range payloads {
 		header := headerFor(group, slot, attempt.Stamp(), 0, d.code.units(slot))
@@ -110,7 +118,7 @@ func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft,
 			header.Manifest = manifest
 		}
 		workers.Go(func() error {
-			receipt, err := g.stageSlot(ctx, attempt, group, &homes, header, payloads[slot])
+			receipt, err := g.stageSlot(ctx, attempt, homes, header, payloads[slot])
 			if err != nil {
 				return fmt.Errorf("staging slot %d: %w", slot, err)
 			}
@@ -125,7 +133,7 @@ func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft,
 	if err := d.code.checkUnits(units); err != nil {
 		return nil, fmt.Errorf("group %s: %w", d.id, err)
 	}
-	if err := d.code.checkParity(units, d.code.allStripes()); err != nil {
+	if err := d.code.checkParity(units); err != nil {
 		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.id, err)
 	}
 	return group, nil
@@ -141,12 +149,39 @@ func (c *code) checkUnits(units [][]block.Fingerprint) error {
 	return nil
 }
 
+// homes is where the slots of a group go while they are staged side by side and look for substitutes.
+type homes struct {
+	mutex   sync.Mutex
+	group   *catalog.Group
+	refused map[block.NodeID]bool // nodes that did not take a block of the group: none is asked twice, or slots would go in circles
+}
+
+func (h *homes) of(slot int) block.NodeID {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.group.Home[slot]
+}
+
+// replace finds another node for a slot whose home has not taken it; false if there is none left to ask.
+func (h *homes) replace(slot int, substitute func(taken map[block.NodeID]bool) (block.NodeID, bool)) (block.NodeID, bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.refused[h.group.Home[slot]] = true
+	taken := maps.Clone(h.refused)
+	for _, id := range h.group.Home {
+		taken[id] = true
+	}
+	other, found := substitute(taken)
+	if found {
+		h.group.Home[slot] = other
+	}
+	return other, found
+}
+
 // stageSlot writes one slot, on its home node or, where that fails to answer or takes nothing, on a substitute.
-func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group *catalog.Group, homes *sync.Mutex, header block.Header, payload []byte) (*block.Receipt, error) {
+func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, homes *homes, header block.Header, payload []byte) (*block.Receipt, error) {
 	for {
-		homes.Lock()
-		header.Node = group.Home[header.Slot]
-		homes.Unlock()
+		header.Node = homes.of(header.Slot)
 		var receipt block.Receipt
 		_, err := g.agents.call(ctx, header.Node, wire.OpWrite, wire.WriteRequest{Header: header}, payload, &receipt)
 		if err == nil {
@@ -155,21 +190,12 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, group
 		if ctx.Err() != nil || !(unanswered(err) || takesNothing(err) || errors.Is(err, wire.ErrUnregistered)) {
 			return nil, err
 		}
-		homes.Lock()
-		taken := map[block.NodeID]bool{}
-		for _, id := range group.Home {
-			taken[id] = true
-		}
-		other, found := g.substitute(taken)
-		if found {
-			group.Home[header.Slot] = other
-		}
-		homes.Unlock()
+		other, found := homes.replace(header.Slot, g.substitute)
 		if !found {
-			return nil, fmt.Errorf("and no other node is free to take the block: %w", err)
+			return nil, fmt.Errorf("no other node is free to take the block, make room or bring nodes back: %w", err)
 		}
-		g.log.Warn("writing to another node", "group", group.ID, "slot", header.Slot, "failed", header.Node, "instead", other, "cause", err)
-		set := catalog.BlockSet{Group: group.ID, Slots: []int{header.Slot}, Nodes: []block.NodeID{other}}
+		g.log.Warn("writing to another node", "group", header.Group, "slot", header.Slot, "failed", header.Node, "instead", other, "cause", err)
+		set := catalog.BlockSet{Group: header.Group, Slots: []int{header.Slot}, Nodes: []block.NodeID{other}}
 		if err := attempt.Extend(ctx, []catalog.BlockSet{set}, g.deadline()); err != nil {
 			return nil, fmt.Errorf("announcing a substitute: %w", err)
 		}

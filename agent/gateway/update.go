@@ -38,8 +38,8 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 			return Object{}, err
 		}
 		size := snapshot.Object.Size
-		if offset < 0 || offset+int64(len(data)) > size {
-			return Object{}, refuse(ErrBadRequest, "bytes %d to %d are outside the object's %d; an update does not change the size, put the object anew", offset, offset+int64(len(data)), size)
+		if offset < 0 || offset > size-int64(len(data)) {
+			return Object{}, refuse(ErrBadRequest, "%d bytes at %d are outside the object's %d; an update does not change the size, put the object anew", len(data), offset, size)
 		}
 		if ifRevision != nil && snapshot.Object.Revision != *ifRevision {
 			return Object{}, refuse(ErrConflict, "the object is at revision %s, not %s", snapshot.Object.Revision, *ifRevision)

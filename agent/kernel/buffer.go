@@ -28,7 +28,7 @@ type Pool struct {
 	bytes int
 }
 
-const maxPooledBytes = 64 << 20
+const maxPooledBytes = 32 << 20
 
 // Get returns size bytes that begin on a 64-byte boundary, with any content.
 func (p *Pool) Get(size int) []byte {

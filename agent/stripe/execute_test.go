@@ -228,7 +228,7 @@ func TestRepairRestoresLostSlots(t *testing.T) {
 		scheme := rapid.SampledFrom(layout.Ladder).Draw(r, "scheme")
 		slots := layout.Columns + scheme.M
 		lost := rapid.SliceOfNDistinct(rapid.IntRange(0, slots-1), 1, min(slots, scheme.M+1), rapid.ID).Draw(r, "lost")
-		plan, err := NewRepairPlan(layout, scheme, lost)
+		plan, err := NewRepairPlan(layout, scheme, lost, nil)
 		if len(lost) > scheme.M {
 			if err == nil {
 				r.Fatalf("lost %v of %s: planned", lost, scheme)

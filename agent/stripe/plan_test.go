@@ -38,7 +38,7 @@ func drawPlan(t *rapid.T) *Plan {
 			if from.M == 0 {
 				continue
 			}
-			plan, err = NewRepairPlan(layout, from, []int{layout.Columns - 1})
+			plan, err = NewRepairPlan(layout, from, []int{layout.Columns - 1}, nil)
 		default:
 			to := rapid.SampledFrom(layout.Ladder).Draw(t, "to")
 			planner := rapid.SampledFrom([]string{PlannerRestripe, PlannerReencode, PlannerCopyPool}).Draw(t, "planner")
@@ -241,7 +241,7 @@ func TestLimits(t *testing.T) {
 			mustPlan(t, layout, from, to, "", LeastNetwork)
 		}
 	}
-	if _, err := NewRepairPlan(layout, RS(MaxData, MaxParity), []int{0, 9, 17, 30, 44, 63, 64, 71}); err != nil {
+	if _, err := NewRepairPlan(layout, RS(MaxData, MaxParity), []int{0, 9, 17, 30, 44, 63, 64, 71}, nil); err != nil {
 		t.Error(err)
 	}
 	six := Ladder{Replicas(3), RS(4, 2), RS(6, 2), RS(8, 2), RS(12, 2), RS(24, 3)}
@@ -281,11 +281,11 @@ func TestPlansRefused(t *testing.T) {
 		}
 	}
 	for _, lost := range [][]int{nil, {-1}, {layout.Columns + 2}, {1, 1}} {
-		if _, err := NewRepairPlan(layout, RS(4, 2), lost); !errors.Is(err, ErrPlan) {
+		if _, err := NewRepairPlan(layout, RS(4, 2), lost, nil); !errors.Is(err, ErrPlan) {
 			t.Errorf("repair of %v: %v", lost, err)
 		}
 	}
-	if _, err := NewRepairPlan(layout, RS(4, 2), []int{0, 1, 2}); !errors.Is(err, ErrLost) {
+	if _, err := NewRepairPlan(layout, RS(4, 2), []int{0, 1, 2}, nil); !errors.Is(err, ErrLost) {
 		t.Errorf("repair of three slots: %v", err)
 	}
 }

@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 	if got := Explain(update); !strings.HasPrefix(got, "2 blocks cross the network: 1 changed cell sends its difference once to each of 2 parity nodes.") {
 		t.Error(got)
 	}
-	repair, err := NewRepairPlan(layout, RS(3, 2), []int{0})
+	repair, err := NewRepairPlan(layout, RS(3, 2), []int{0}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +58,7 @@ func gatewayCommand(s *session) *cobra.Command {
 
 // serveGateway runs a gateway until ctx ends.
 func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) {
+	limitMemory()
 	options := gateway.Options{ID: f.id, Start: rand.Text(), Logger: s.serverLog()}
 	if f.classes != "" {
 		if options.Classes, err = gateway.LoadClasses(f.classes); err != nil {
@@ -84,6 +87,16 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 		return errors.Join(err, listener.Close())
 	}
 	return serveHTTP(ctx, listener, g.Handler())
+}
+
+// gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would
+// double them. GOMEMLIMIT overrides it.
+const gatewayMemory = 208 << 20
+
+func limitMemory() {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(gatewayMemory)
+	}
 }
 
 // Bounds on slow clients, and on the wait for requests under way when the gateway stops.
