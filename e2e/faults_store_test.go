@@ -68,6 +68,30 @@ func TestDoctorFindsEvictingStores(t *testing.T) {
 	}
 }
 
+// TestDoctorFindsForgetfulCatalog keeps the catalog in a Redis that loses what it has acknowledged when it is restarted.
+func TestDoctorFindsForgetfulCatalog(t *testing.T) {
+	t.Parallel()
+	nodes, classes := nodeFile(t, agentsOver(t, directories(t, 4)...)...), write(t, "classes.yaml", smallClasses)
+	for _, test := range []struct {
+		intent    string
+		arguments []string
+		words     string
+	}{
+		{"no append-only file", []string{"--appendonly", "no"}, "Set appendonly yes and appendfsync always"},
+		{"a file that lags behind", []string{"--appendonly", "yes", "--appendfsync", "everysec"}, "Set appendfsync always"},
+	} {
+		t.Run(test.intent, func(t *testing.T) {
+			g := serve(t, "gateway", "--catalog", "redis://"+server.Redis(t, test.arguments...).Addr, "--nodes", nodes, "--classes", classes, "--listen", "127.0.0.1:0")
+			doctor := restripe(t, g.address, "doctor").out // which also finds, the second time, that the stores belong to the first catalog
+			if !strings.Contains(doctor, "The catalog redis://") || !strings.Contains(doctor, test.words) {
+				t.Errorf("the doctor does not say %q of the catalog:\n%s", test.words, doctor)
+			}
+		})
+	}
+	refused(t, restripe(t, "", "gateway", "--catalog", "redis://"+server.Redis(t, "--maxmemory-policy", "allkeys-lru").Addr, "--nodes", nodes),
+		"the server evicts keys (maxmemory-policy allkeys-lru) and would lose the catalog", "set maxmemory-policy noeviction, or name another server")
+}
+
 // TestWrongPassword gives Redis a password and the agent, or the gateway for its catalog, another one or none.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
@@ -80,7 +104,7 @@ func TestWrongPassword(t *testing.T) {
 			asStore := restripe(t, "", "agent", "--id", "n1", "--store", address)
 			refused(t, asStore, "opening the store of n1", guarded.Addr, "store refused the credentials", "give the right user and password")
 			asCatalog := restripe(t, "", "gateway", "--catalog", address, "--listen", "127.0.0.1:0")
-			refused(t, asCatalog, "opening the catalog", guarded.Addr, "takes the user and password of redis://user:password@host:port")
+			refused(t, asCatalog, "opening the catalog", guarded.Addr, "give the right user and password in redis://user:password@host:port")
 			if strings.Contains(asStore.messages+asCatalog.messages, "secret") {
 				t.Error("an error shows a password")
 			}
@@ -278,6 +302,7 @@ func TestCorruptBlocks(t *testing.T) {
 	}
 	everything()
 	t.Logf("%s", must(t, g.address, "repair"))
+	until(t, "what a read has met is rebuilt", func() bool { return states("own", "--deep")["ok"] == 6 }) // by repair, or by the gateway itself
 	everything()
 	// What no read has met is found by looking at everything.
 	must(t, g.address, "repair", "--deep")

@@ -3,6 +3,7 @@ package block
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"math"
 	"reflect"
@@ -27,6 +28,12 @@ func drawHeader(t *rapid.T) *Header {
 	for range h.Units {
 		h.Checksums = append(h.Checksums, rapid.Uint32().Draw(t, "checksum"))
 		h.Fingerprints = append(h.Fingerprints, Fingerprint(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "fingerprint")))
+	}
+	if rapid.Bool().Draw(t, "trimmed") {
+		h.Lengths = rapid.SliceOfN(rapid.IntRange(0, h.UnitBytes), h.Units, h.Units).Draw(t, "lengths")
+		if h.PayloadBytes() == h.FullBytes() {
+			h.Lengths = nil
+		}
 	}
 	if rapid.Bool().Draw(t, "manifest") {
 		h.Manifest = rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "manifest bytes")
@@ -76,6 +83,11 @@ func TestInvalidHeadersAreNotWritten(t *testing.T) {
 		"checksum missing":      func(h *Header) { h.Checksums = h.Checksums[:1] },
 		"fingerprint missing":   func(h *Header) { h.Fingerprints = nil },
 		"long text":             func(h *Header) { h.Class = strings.Repeat("x", 5000) },
+		"length missing":        func(h *Header) { h.Lengths = []int{7} },
+		"length too many":       func(h *Header) { h.Lengths = []int{7, 7, 0} },
+		"negative length":       func(h *Header) { h.Lengths = []int{8, -1} },
+		"length over the unit":  func(h *Header) { h.Lengths = []int{9, 1} },
+		"only full lengths":     func(h *Header) { h.Lengths = []int{8, 8} },
 		"long manifest":         func(h *Header) { h.Manifest = make([]byte, MaxHeaderBytes) },
 	} {
 		h := sample()
@@ -84,15 +96,25 @@ func TestInvalidHeadersAreNotWritten(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
-	if _, err := Encode(sample(), make([]byte, 15)); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a short payload: %v, want ErrInvalid", err)
+	for h, wrong := range map[*Header]int{sample(): 15, trimmedSample(): 16} {
+		if _, err := Encode(h, make([]byte, wrong)); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a payload of %d bytes where there should be %d: %v, want ErrInvalid", wrong, h.PayloadBytes(), err)
+		}
 	}
 }
 
+// trimmedSample stores 5 bytes of its 16.
+func trimmedSample() *Header {
+	h := sample()
+	h.Lengths = []int{5, 0}
+	return h
+}
+
 // forge makes a head around any header bytes, with right checksums.
-func forge(encoded []byte, payloadBytes uint64, padding byte) []byte {
+func forge(version byte, encoded []byte, payloadBytes uint64, padding byte) []byte {
 	head := make([]byte, align(PreambleBytes+len(encoded)))
 	copy(head, magic)
+	head[7] = version
 	binary.LittleEndian.PutUint32(head[8:], uint32(len(encoded)))
 	binary.LittleEndian.PutUint64(head[12:], payloadBytes)
 	copy(head[PreambleBytes:], encoded)
@@ -108,27 +130,66 @@ func TestOnlyTheCanonicalFormIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := DecodeHeader(forge(encoded, 16, 0)); err != nil {
-		t.Fatalf("the forger does not work: %v", err)
+	trimmed, err := encoding.Marshal(trimmedSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgeLengths := func(payloadBytes uint64, lengths ...int) []byte {
+		h := sample()
+		h.Lengths = lengths
+		encoded, err := encoding.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return forge(2, encoded, payloadBytes, 0)
+	}
+	for _, head := range [][]byte{forge(1, encoded, 16, 0), forge(2, trimmed, 5, 0), forgeLengths(12, 4, 8)} {
+		if _, err := DecodeHeader(head); err != nil {
+			t.Fatalf("the forger does not work: %v", err)
+		}
 	}
 	longer := append([]byte{0xb8, encoded[0] & 0x1f}, encoded[1:]...) // length of the map in two bytes instead of one
 	for name, head := range map[string][]byte{
-		"length in more bytes than needed": forge(longer, 16, 0),
-		"trailing byte":                    forge(append(bytes.Clone(encoded), 0), 16, 0),
-		"padding":                          forge(encoded, 16, 1),
-		"other payload length":             forge(encoded, 17, 0),
-		"cut off":                          forge(encoded, 16, 0)[:70],
+		"length in more bytes than needed": forge(1, longer, 16, 0),
+		"trailing byte":                    forge(1, append(bytes.Clone(encoded), 0), 16, 0),
+		"padding":                          forge(1, encoded, 16, 1),
+		"other payload length":             forge(1, encoded, 17, 0),
+		"cut off":                          forge(1, encoded, 16, 0)[:70],
 		"nothing":                          nil,
-		"array of 2^32 checksums":          forge([]byte{0xa1, 0x0e, 0x9a, 0xff, 0xff, 0xff, 0xff}, 0, 0),
+		"array of 2^32 checksums":          forge(1, []byte{0xa1, 0x0e, 0x9a, 0xff, 0xff, 0xff, 0xff}, 0, 0),
+		"lengths in version 1":             forge(1, trimmed, 5, 0),
+		"no lengths in version 2":          forge(2, encoded, 16, 0),
+		"payload not the sum of lengths":   forge(2, trimmed, 16, 0),
+		"lengths of full units":            forgeLengths(16, 8, 8),
+		"empty lengths":                    forgeLengths(16),
+		"one length for two units":         forgeLengths(5, 5),
+		"lengths that wrap around":         forgeLengths(7, 8, -1),
+		"length over the unit":             forgeLengths(10, 9, 1),
+		"array of 2^32 lengths":            forge(2, []byte{0xa1, 0x11, 0x9a, 0xff, 0xff, 0xff, 0xff}, 0, 0),
 	} {
 		if h, err := DecodeHeader(head); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, %v; want ErrMalformed", name, h, err)
 		}
 	}
-	newer := forge(encoded, 16, 0)
+	newer := forge(1, encoded, 16, 0)
 	newer[7] = 9
 	if _, err := DecodeHeader(newer); !errors.Is(err, ErrVersion) || errors.Is(err, ErrMalformed) {
 		t.Errorf("a newer version: %v, want ErrVersion and not ErrMalformed", err)
+	}
+}
+
+// TestFullBlocksLookAsEver pins the form of a block of full units, which was the only one at first.
+func TestFullBlocksLookAsEver(t *testing.T) {
+	const pinned = "52535452495045016600000010000000000000009b1b7b63" +
+		"af01a201a2010102020203020403a20105020604626e310561630666726570283329076466726565080109030a667265702833290b000c020d080e82011affffffff" +
+		"0f825000000000000000000000000000000000500000000000000000000000000000000000" +
+		"30313233343536373839616263640000"
+	value, err := Encode(sample(), []byte("0123456789abcd\x00\x00"))
+	if err != nil || hex.EncodeToString(value) != pinned {
+		t.Fatalf("%x, %v; want %s", value, err, pinned)
+	}
+	if back, err := DecodeHeader(value); err != nil || !reflect.DeepEqual(back, sample()) {
+		t.Fatalf("decoded %+v, %v", back, err)
 	}
 }
 
@@ -161,14 +222,16 @@ func TestNamesAndKeys(t *testing.T) {
 }
 
 func FuzzDecodeHeader(f *testing.F) {
-	head, err := EncodeHeader(sample())
-	if err != nil {
-		f.Fatal(err)
+	for _, h := range []*Header{sample(), trimmedSample()} {
+		head, err := EncodeHeader(h)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(head)
+		f.Add(head[PreambleBytes : PreambleBytes+int(binary.LittleEndian.Uint32(head[8:]))])
 	}
-	f.Add(head)
-	f.Add(head[PreambleBytes:])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, value := range [][]byte{data, forge(data, 16, 0)} { // the second passes the checksum
+		for _, value := range [][]byte{data, forge(1, data, 16, 0), forge(2, data, 5, 0)} { // the last two pass the checksum
 			h, err := DecodeHeader(value)
 			if err != nil {
 				if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
@@ -179,6 +242,9 @@ func FuzzDecodeHeader(f *testing.F) {
 			again, err := EncodeHeader(h)
 			if err != nil || !bytes.HasPrefix(value, again) {
 				t.Fatalf("%x decodes, and encodes to %x, %v", value, again, err)
+			}
+			if stored, full := h.PayloadBytes(), h.FullBytes(); stored < 0 || stored > full || stored == full != (h.Lengths == nil) {
+				t.Fatalf("%d of %d bytes are stored, with lengths %v", stored, full, h.Lengths)
 			}
 		}
 		if _, err := DecodeManifest(data); err != nil && !errors.Is(err, ErrMalformed) {

@@ -36,9 +36,7 @@ func (h *Header) Pack(payload []byte) []byte {
 		if h.Lengths != nil {
 			length = h.Lengths[i]
 		}
-		unit := payload[from : from+length]
-		from += length
-		kept := Trim(unit)
+		kept := Trim(payload[from : from+length])
 		if kept < h.UnitBytes && lengths == nil {
 			lengths = make([]int, h.Units)
 			for full := range i {
@@ -48,7 +46,10 @@ func (h *Header) Pack(payload []byte) []byte {
 		if lengths != nil {
 			lengths[i] = kept
 		}
-		to += copy(payload[to:], unit[:kept])
+		if to < from {
+			copy(payload[to:], payload[from:from+kept])
+		}
+		from, to = from+length, to+kept
 	}
 	h.Lengths = lengths
 	return payload[:to]

@@ -108,7 +108,7 @@ func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request 
 	defer target.busy.Add(-1)
 	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
 		if _, err := a.greet(ctx, target); err != nil {
-			if errors.Is(err, wire.ErrUnreachable) {
+			if errors.Is(err, wire.ErrUnreachable) || errors.Is(err, ErrUnavailable) {
 				target.set(false, err)
 			}
 			return nil, fmt.Errorf("node %s: %w", id, err)

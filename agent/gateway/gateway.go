@@ -24,6 +24,8 @@ type Options struct {
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
 
+	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
+
 	MemoryBytes int64         // bound on buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and updates (a quarter each); default 128 MiB
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min

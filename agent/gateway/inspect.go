@@ -149,6 +149,9 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 			}
 		}
 	}
+	for _, warning := range g.options.CatalogWarnings {
+		note("warning", "catalog", "", "%s", warning)
+	}
 	if err := g.catalog.Audit(ctx); err != nil {
 		note("error", "catalog", "stop writing and report this with the catalog file", "the records contradict each other: %v", err)
 	}

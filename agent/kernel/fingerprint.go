@@ -144,6 +144,16 @@ func (f *Fingerprinter) JoinUnits(prints []block.Fingerprint, unitBytes int) blo
 	return sum.bytes()
 }
 
+// Extend returns the fingerprint of data with zeros appended up to fullBytes, from that of the data and its length,
+// which is at most fullBytes. It takes a time logarithmic in the number of zeros.
+func (f *Fingerprinter) Extend(print block.Fingerprint, dataBytes, fullBytes int) block.Fingerprint {
+	vectors := (fullBytes+vectorBytes-1)/vectorBytes - (dataBytes+vectorBytes-1)/vectorBytes
+	if vectors == 0 || print == (block.Fingerprint{}) {
+		return print
+	}
+	return elementOf((*[16]byte)(&print)).times(f.beta.power(uint64(vectors))).bytes()
+}
+
 // shift is what data moves by when that many bytes follow it.
 func (f *Fingerprinter) shift(bytes int) element {
 	return f.beta.power(uint64(bytes+vectorBytes-1) / vectorBytes)

@@ -98,6 +98,18 @@ func TestFingerprintJoin(t *testing.T) {
 	})
 }
 
+func TestFingerprintExtend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := NewFingerprinter(drawKey(t))
+		data := rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(t, "data")
+		full := make([]byte, len(data)+rapid.IntRange(0, 5000).Draw(t, "zeros"))
+		copy(full, data)
+		if got, want := f.Extend(f.Sum(data), len(data), len(full)), f.Sum(full); got != want {
+			t.Fatalf("Extend from %d to %d bytes is %x, Sum is %x", len(data), len(full), got, want)
+		}
+	})
+}
+
 func TestWeakKeysAreRemapped(t *testing.T) {
 	for name, key := range map[string]Key{"zero": {}, "one": {1}, "of GF(2^8)": {0x57}} {
 		f := NewFingerprinter(key)
@@ -196,5 +208,13 @@ func BenchmarkFingerprint(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		f.Sum(data)
+	}
+}
+
+func BenchmarkExtend(b *testing.B) {
+	f := NewFingerprinter(Key{1, 2, 3, 4, 5, 6, 7, 8, 9})
+	print := f.Sum([]byte("data"))
+	for b.Loop() {
+		f.Extend(print, 4, 1<<20)
 	}
 }

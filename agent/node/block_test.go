@@ -199,7 +199,7 @@ func TestVanishedMarker(t *testing.T) {
 	other := header("n1", 1, stamp(2), 0, 1, 16)
 	for name, meet := range map[string]func(a *agent) error{
 		"read":  func(a *agent) error { _, err := a.read(h.Address(), wire.Range{Unit: 0, Length: 16}); return err },
-		"write": func(a *agent) error { _, err := a.write(other, make([]byte, 16)); return err },
+		"write": func(a *agent) error { _, err := a.write(other, random(1, 16)); return err },
 		"inspect": func(a *agent) error {
 			return a.call(wire.OpInspect, wire.InspectRequest{Addresses: []block.Address{h.Address()}}, nil, &wire.InspectReply{})
 		},
@@ -207,7 +207,7 @@ func TestVanishedMarker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, s := attached(t, node.Options{})
 			was := a.hello().Incarnation
-			if _, err := a.write(h, make([]byte, 16)); err != nil {
+			if _, err := a.write(h, random(1, 16)); err != nil {
 				t.Fatal(err)
 			}
 			erase(t, s)
@@ -280,7 +280,7 @@ func TestStoreDownThenBackEmpty(t *testing.T) {
 	a := start(t, "n1", g, node.Options{})
 	a.attach()
 	h := header("n1", 0, stamp(2), 0, 1, 16)
-	if _, err := a.write(h, make([]byte, 16)); err != nil {
+	if _, err := a.write(h, random(1, 16)); err != nil {
 		t.Fatal(err)
 	}
 	g.down.Store(true)

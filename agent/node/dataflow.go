@@ -44,7 +44,7 @@ func (d *dataflow) open() {
 	r.buffers = make([][]byte, len(p.slots))
 	r.receipts.Receipts = make([]block.Receipt, len(p.slots))
 	for i, header := range p.slots {
-		r.buffers[i] = d.node.pool.Get(p.rooms[i] + int(header.PayloadBytes()))
+		r.buffers[i] = d.node.pool.Get(p.rooms[i] + int(header.FullBytes()))
 		clear(r.buffers[i])
 	}
 	r.results = len(p.slots)
@@ -149,6 +149,10 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 				d.count(read.whole)
 			}
 			if read.change >= 0 {
+				stored := sources[read.source].length(unit)
+				for _, patch := range read.patches {
+					d.changeZeros(read.change, patch, payload, stored)
+				}
 				d.count(read.change)
 			}
 		}
@@ -172,6 +176,16 @@ func (d *dataflow) change(input int, patch localPatch, payload []byte, offset in
 	d.run.accumulate(input, from, difference)
 }
 
+// changeZeros adds the bytes of a patch from offset from of the unit on, where the old unit is zeros. The caller holds
+// r.mutex.
+func (d *dataflow) changeZeros(input int, patch localPatch, payload []byte, from int) {
+	from = max(patch.offset, from)
+	if to := patch.offset + patch.length; from < to {
+		start := patch.from - patch.offset
+		d.run.accumulate(input, from, payload[start+from:start+to])
+	}
+}
+
 // store writes a staged block whose rows are complete.
 func (d *dataflow) store(slot int) error {
 	r := d.run
@@ -183,7 +197,7 @@ func (d *dataflow) store(slot int) error {
 	defer r.mutex.Unlock()
 	r.receipts.Receipts[slot] = *receipt
 	r.counters.BlocksWritten += int64(receipt.Units)
-	r.counters.BytesWritten += r.program.slots[slot].PayloadBytes()
+	r.counters.BytesWritten += r.program.slots[slot].FullBytes()
 	r.done()
 	return nil
 }

@@ -28,7 +28,7 @@ type flight struct {
 	err    error
 }
 
-// readShared returns the verified bytes of a unit, which the caller must not change, and lets go of with done.
+// readShared returns what is stored of a unit, verified, which the caller must not change, and lets go of with done.
 func (n *Node) readShared(ctx context.Context, found stored, unit int) (data []byte, done func(), err error) {
 	name := unitName{found.header.Address(), unit}
 	f := n.join(found, name)
@@ -63,13 +63,13 @@ func (n *Node) join(found stored, name unitName) *flight {
 	n.work.Add(1)
 	go func() {
 		defer n.work.Done()
-		data := n.pool.Get(found.header.UnitBytes)
+		data := n.pool.Get(found.length(name.unit))
 		err := n.readExactly(ctx, found, data, found.offset(name.unit))
 		if err == nil {
 			err = found.checkUnit(name.unit, data)
 		}
 		if err == nil {
-			n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(len(data))})
+			n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
 		}
 		f.data, f.err = data, err
 		close(f.landed)

@@ -57,7 +57,7 @@ func slowNode(t *testing.T) (*Node, *slowStore, stored, []byte) {
 			t.Error(err)
 		}
 	})
-	return n, s, stored{header, len(value) - len(payload)}, payload
+	return n, s, newStored(header, len(value)-len(payload)), payload
 }
 
 // awaitUsers waits until a flight has so many.
@@ -151,7 +151,7 @@ func TestHeaderCacheStaysWithinItsBound(t *testing.T) {
 	cache := headerCache{limit: 10_000}
 	for i := range 1000 {
 		header := &block.Header{Units: 1 + i%20, Stamp: block.Stamp{Sequence: uint64(i)}}
-		cache.put(header.Address(), stored{header, 64})
+		cache.put(header.Address(), newStored(header, 64))
 		if cache.bytes > cache.limit || cache.order.Len() != len(cache.entries) {
 			t.Fatalf("%d bytes in %d entries", cache.bytes, len(cache.entries))
 		}

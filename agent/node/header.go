@@ -19,27 +19,58 @@ const firstReadBytes = 4 << 10
 type stored struct {
 	header    *block.Header
 	headBytes int
+	starts    []int64 // of each unit within the payload, and the payload's length; nil: every unit is stored in full
 }
 
-// offset returns where a unit begins within the value.
+func newStored(header *block.Header, headBytes int) stored {
+	s := stored{header: header, headBytes: headBytes}
+	if header.Lengths != nil {
+		s.starts = make([]int64, header.Units+1)
+		for i, length := range header.Lengths {
+			s.starts[i+1] = s.starts[i] + int64(length)
+		}
+	}
+	return s
+}
+
+// offset returns where the stored part of a unit begins within the value; that of the unit after the last is the end.
 func (s stored) offset(unit int) int64 {
-	return int64(s.headBytes) + int64(unit-s.header.FirstUnit)*int64(s.header.UnitBytes)
+	i := unit - s.header.FirstUnit
+	if s.starts != nil {
+		return int64(s.headBytes) + s.starts[i]
+	}
+	return int64(s.headBytes) + int64(i)*int64(s.header.UnitBytes)
 }
 
-// checkUnit compares the bytes of a unit with its checksum.
+// length returns how many bytes of a unit are stored; the others are zeros.
+func (s stored) length(unit int) int {
+	if s.header.Lengths != nil {
+		return s.header.Lengths[unit-s.header.FirstUnit]
+	}
+	return s.header.UnitBytes
+}
+
+// checkUnit compares the stored bytes of a unit with its checksum.
 func (s stored) checkUnit(unit int, data []byte) error {
 	return s.compareUnit(unit, block.Checksum(data))
 }
 
+// compareUnit compares the checksum of the stored bytes of a unit, to which its zeros are added, with that it should be.
 func (s stored) compareUnit(unit int, checksum uint32) error {
+	checksum = block.ExtendChecksum(checksum, s.header.UnitBytes-s.length(unit))
 	if s.header.Checksums[unit-s.header.FirstUnit] != checksum {
 		return fmt.Errorf("block %s: %w: the checksum of unit %d does not match", s.header.Address(), store.ErrCorrupt, unit)
 	}
 	return nil
 }
 
-// readStored reads a header from the store, manifest included.
-func (n *Node) readStored(ctx context.Context, address block.Address) (stored, error) {
+// readStored reads a header from the store, manifest included. What cannot be read is not remembered any more either.
+func (n *Node) readStored(ctx context.Context, address block.Address) (_ stored, err error) {
+	defer func() {
+		if err != nil {
+			n.headers.drop(address)
+		}
+	}()
 	key := address.Key()
 	value := make([]byte, firstReadBytes)
 	length, err := n.store.ReadAt(ctx, key, value, 0)
@@ -63,7 +94,7 @@ func (n *Node) readStored(ctx context.Context, address block.Address) (stored, e
 	if header.Address() != address {
 		return stored{}, fmt.Errorf("block %s: %w: the header says it is block %s", address, store.ErrCorrupt, header.Address())
 	}
-	return stored{header, headBytes}, nil
+	return newStored(header, headBytes), nil
 }
 
 // unreadable classes a failure to decode: a newer format is no damage, and must not be repaired away.
@@ -135,7 +166,7 @@ func (c *headerCache) get(address block.Address) (stored, bool) {
 func (c *headerCache) put(address block.Address, value stored) {
 	h := value.header
 	const overhead = 512 // of the structs and the map, roughly
-	size := int64(overhead + 20*h.Units + len(h.Class) + len(h.Ladder) + len(h.Mode) + len(h.Scheme))
+	size := int64(overhead + 20*h.Units + 8*len(h.Lengths) + 8*len(value.starts) + len(h.Class) + len(h.Ladder) + len(h.Mode) + len(h.Scheme))
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if _, found := c.entries[address]; found || size > c.limit {

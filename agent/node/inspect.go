@@ -95,7 +95,7 @@ func (n *Node) inspectOne(ctx context.Context, under *serving, address block.Add
 // checkLength reads across the end of the value.
 func (n *Node) checkLength(ctx context.Context, found stored) error {
 	var last [2]byte
-	end := int64(found.headBytes) + found.header.PayloadBytes()
+	end := found.offset(found.header.FirstUnit + found.header.Units)
 	length, err := n.store.ReadAt(ctx, found.header.Address().Key(), last[:], end-1)
 	if err != nil {
 		return fmt.Errorf("reading the end of block %s: %w", found.header.Address(), err)
@@ -118,37 +118,36 @@ func (n *Node) verifyPayload(ctx context.Context, found stored) error {
 // pieceBytes is how much of a block is read at a time where its bytes are only passed over.
 const pieceBytes = 1 << 20
 
-// readPieces reads units first..first+units-1 of a block in pieces. It calls piece with bytes of one unit, from offset
-// on, in order; they are not verified yet. It calls complete when a unit was passed whole and its checksum was right.
+// readPieces reads units first..first+units-1 of a block in pieces. It calls piece with stored bytes of one unit, from
+// offset on, in order; they are not verified yet. It calls complete when all that is stored of a unit was passed and its
+// checksum was right.
 func (n *Node) readPieces(ctx context.Context, found stored, first, units int, piece func(unit, offset int, data []byte), complete func(unit int)) error {
-	h := found.header
-	total := units * h.UnitBytes
-	buffer := n.pool.Get(min(total, pieceBytes))
+	position, end := found.offset(first), found.offset(first+units)
+	buffer := n.pool.Get(int(min(end-position, pieceBytes)))
 	defer n.pool.Put(buffer)
-	var sum uint32
-	for position := 0; position < total; {
-		data := buffer[:min(total-position, len(buffer))]
-		if err := n.readExactly(ctx, found, data, found.offset(first)+int64(position)); err != nil {
-			return err
-		}
-		for len(data) > 0 {
-			unit, offset := first+position/h.UnitBytes, position%h.UnitBytes
-			part := data[:min(len(data), h.UnitBytes-offset)]
-			if offset == 0 {
-				sum = 0
-			}
-			sum = crc32.Update(sum, castagnoli, part)
-			piece(unit, offset, part)
-			position += len(part)
-			data = data[len(part):]
-			if offset+len(part) == h.UnitBytes {
-				if err := found.compareUnit(unit, sum); err != nil {
+	var data []byte // read and not passed yet
+	for unit := first; unit < first+units; unit++ {
+		var sum uint32
+		length := found.length(unit)
+		for offset := 0; offset < length; {
+			if len(data) == 0 {
+				data = buffer[:min(end-position, int64(len(buffer)))]
+				if err := n.readExactly(ctx, found, data, position); err != nil {
 					return err
 				}
-				n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(h.UnitBytes)})
-				complete(unit)
+				position += int64(len(data))
 			}
+			part := data[:min(len(data), length-offset)]
+			sum = crc32.Update(sum, castagnoli, part)
+			piece(unit, offset, part)
+			offset += len(part)
+			data = data[len(part):]
 		}
+		if err := found.compareUnit(unit, sum); err != nil {
+			return err
+		}
+		n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
+		complete(unit)
 	}
 	return nil
 }

@@ -110,6 +110,9 @@ func (p *program) compileStage(n *Node) error {
 		if err := n.checkNew(&header); err != nil {
 			return err
 		}
+		if header.Lengths != nil {
+			return p.wrong("block %s has lengths, which are the agent's to find", header.Address())
+		}
 		if header.Stamp != p.request.Stamp || header.Group != p.request.Group || header.UnitBytes != p.unitBytes || seen[header.Slot] {
 			return p.wrong("block %s does not belong to the run, has other units than %d bytes, or comes twice", header.Address(), p.unitBytes)
 		}
@@ -119,7 +122,7 @@ func (p *program) compileStage(n *Node) error {
 			return err
 		}
 		p.slots, p.rooms = append(p.slots, header), append(p.rooms, room)
-		p.bytes += int64(room) + header.PayloadBytes()
+		p.bytes += int64(room) + header.FullBytes()
 	}
 	return nil
 }
@@ -248,8 +251,10 @@ func (p *program) compilePatches(payloadBytes int) error {
 // what the request says.
 func (n *Node) find(ctx context.Context, p *program) ([]stored, error) {
 	sources := make([]stored, len(p.request.Blocks))
+	shown := make([]bool, len(p.request.Blocks)) // there are bytes to read, which shows that the block is there
 	for _, read := range p.reads {
 		if sources[read.source].header != nil {
+			shown[read.source] = shown[read.source] || sources[read.source].length(read.unit) > 0
 			continue
 		}
 		source := p.request.Blocks[read.source]
@@ -263,6 +268,15 @@ func (n *Node) find(ctx context.Context, p *program) ([]stored, error) {
 				source.Address, h.FirstUnit, h.Units, h.UnitBytes, source.First, source.Units, source.Base, p.unitBytes)
 		}
 		sources[read.source] = found
+		shown[read.source] = found.length(read.unit) > 0
+	}
+	for i, source := range sources {
+		if source.header == nil || shown[i] {
+			continue
+		}
+		if _, err := n.readStored(ctx, source.header.Address()); err != nil { // the header may come from the cache
+			return nil, err
+		}
 	}
 	return sources, nil
 }

@@ -50,7 +50,7 @@ func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, re
 }
 
 // fill reads the ranges into out. Runs of whole units are read at once, right where they are wanted; parts of a unit
-// come from one shared reading of it.
+// come from one shared reading of it. For bytes that are zeros because they are not stored nothing is read.
 func (n *Node) fill(ctx context.Context, found stored, ranges []wire.Range, out []byte) error {
 	unitBytes := found.header.UnitBytes
 	for len(ranges) > 0 {
@@ -60,26 +60,56 @@ func (n *Node) fill(ctx context.Context, found stored, ranges []wire.Range, out 
 		}
 		if whole == 0 {
 			r := ranges[0]
-			unit, done, err := n.readShared(ctx, found, r.Unit)
-			if err != nil {
+			if err := n.fillPart(ctx, found, r, out[:r.Length]); err != nil {
 				return err
 			}
-			copy(out[:r.Length], unit[r.Offset:])
-			done()
 			out, ranges = out[r.Length:], ranges[1:]
 			continue
 		}
-		data := out[:whole*unitBytes]
-		if err := n.readExactly(ctx, found, data, found.offset(ranges[0].Unit)); err != nil {
+		if err := n.fillUnits(ctx, found, ranges[0].Unit, out[:whole*unitBytes]); err != nil {
 			return err
 		}
-		for i := range whole {
-			if err := found.checkUnit(ranges[i].Unit, data[i*unitBytes:(i+1)*unitBytes]); err != nil {
-				return err
-			}
-		}
-		n.counters.add(wire.Counters{BlocksRead: int64(whole), BytesRead: int64(len(data))})
-		out, ranges = out[len(data):], ranges[whole:]
+		out, ranges = out[whole*unitBytes:], ranges[whole:]
 	}
+	return nil
+}
+
+// fillPart reads part of a unit.
+func (n *Node) fillPart(ctx context.Context, found stored, r wire.Range, out []byte) error {
+	if r.Offset < found.length(r.Unit) {
+		unit, done, err := n.readShared(ctx, found, r.Unit)
+		if err != nil {
+			return err
+		}
+		out = out[copy(out, unit[r.Offset:]):]
+		done()
+	}
+	clear(out)
+	return nil
+}
+
+// fillUnits reads consecutive whole units, of which out has room for the full ones.
+func (n *Node) fillUnits(ctx context.Context, found stored, first int, out []byte) error {
+	unitBytes := found.header.UnitBytes
+	units := len(out) / unitBytes
+	// What is stored is read to the end of out and moved to its places from the front: no unit's place reaches into
+	// what is stored of a later one.
+	data := out[len(out)-int(found.offset(first+units)-found.offset(first)):]
+	if len(data) > 0 {
+		if err := n.readExactly(ctx, found, data, found.offset(first)); err != nil {
+			return err
+		}
+	}
+	for i := range units {
+		length := found.length(first + i)
+		if err := found.checkUnit(first+i, data[:length]); err != nil {
+			return err
+		}
+		place := out[i*unitBytes : (i+1)*unitBytes]
+		copy(place, data[:length])
+		clear(place[length:])
+		data = data[length:]
+	}
+	n.counters.add(wire.Counters{BlocksRead: int64(units), BytesRead: int64(len(out))})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/store"
@@ -20,7 +21,8 @@ func (n *Node) write(ctx context.Context, request wire.WriteRequest, payload []b
 		return nil, err
 	}
 	if int64(len(payload)) != header.PayloadBytes() {
-		return nil, fmt.Errorf("writing block %s: %w: %d bytes for %d units of %d bytes", header.Address(), wire.ErrBadRequest, len(payload), header.Units, header.UnitBytes)
+		return nil, fmt.Errorf("writing block %s: %w: %d bytes came, the header says %d for %d units of %d bytes",
+			header.Address(), wire.ErrBadRequest, len(payload), header.PayloadBytes(), header.Units, header.UnitBytes)
 	}
 	room, err := headRoom(&header)
 	if err != nil {
@@ -52,13 +54,13 @@ func (n *Node) checkNew(header *block.Header) error {
 	if len(header.Checksums) != 0 || len(header.Fingerprints) != 0 {
 		return fmt.Errorf("writing block %s: %w: checksums and fingerprints are the agent's to fill in", header.Address(), wire.ErrBadRequest)
 	}
-	if header.PayloadBytes() > wire.MaxPayloadBytes {
-		return fmt.Errorf("writing block %s: %w: %d bytes, at most %d are allowed", header.Address(), wire.ErrTooLarge, header.PayloadBytes(), wire.MaxPayloadBytes)
+	if header.FullBytes() > wire.MaxPayloadBytes { // full units: whatever is stored can be read in one reply
+		return fmt.Errorf("writing block %s: %w: %d bytes, at most %d are allowed", header.Address(), wire.ErrTooLarge, header.FullBytes(), wire.MaxPayloadBytes)
 	}
 	return nil
 }
 
-// headRoom returns how many bytes the encoded header takes at most, whatever the checksums will be.
+// headRoom returns how many bytes the encoded header takes at most, whatever the checksums and lengths will be.
 func headRoom(header *block.Header) (int, error) {
 	largest := *header
 	largest.Checksums = make([]uint32, header.Units)
@@ -66,6 +68,8 @@ func headRoom(header *block.Header) (int, error) {
 		largest.Checksums[i] = ^uint32(0)
 	}
 	largest.Fingerprints = make([]block.Fingerprint, header.Units)
+	largest.Lengths = slices.Repeat([]int{header.UnitBytes}, header.Units)
+	largest.Lengths[0]-- // one unit at least is short where there are lengths
 	head, err := block.EncodeHeader(&largest)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", wire.ErrBadRequest, err)
@@ -73,57 +77,65 @@ func headRoom(header *block.Header) (int, error) {
 	return len(head), nil
 }
 
-// create stores the block whose payload is buffer[room:], with the header right before it. A block that is there
-// already with the same content is as good; another content is ErrConflict.
+// create stores the block whose payload, laid out as header says, is buffer[room:], with the header right before it and
+// without the zeros units end in; buffer is changed. A block that is there already with the same content is as good, be
+// it stored in full; another content is ErrConflict.
 func (n *Node) create(ctx context.Context, under *serving, header block.Header, buffer []byte, room int) (*block.Receipt, error) {
 	address := header.Address()
-	payload := buffer[room:]
+	payload := header.Pack(buffer[room:])
 	header.Checksums = make([]uint32, header.Units)
 	header.Fingerprints = make([]block.Fingerprint, header.Units)
-	for i := range header.Units {
-		unit := payload[i*header.UnitBytes : (i+1)*header.UnitBytes]
-		header.Checksums[i] = block.Checksum(unit)
-		header.Fingerprints[i] = under.printer.Sum(unit)
+	for i, rest := 0, payload; i < header.Units; i++ {
+		length := header.UnitBytes
+		if header.Lengths != nil {
+			length = header.Lengths[i]
+		}
+		header.Checksums[i] = block.ExtendChecksum(block.Checksum(rest[:length]), header.UnitBytes-length)
+		header.Fingerprints[i] = under.printer.Extend(under.printer.Sum(rest[:length]), length, header.UnitBytes)
+		rest = rest[length:]
 	}
 	head, err := block.EncodeHeader(&header)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", wire.ErrBadRequest, err)
 	}
-	value := buffer[room-len(head):]
+	value := buffer[room-len(head) : room+len(payload)]
 	copy(value, head)
+	kept := newStored(&header, len(head))
 	err = n.guard(ctx, under, func() error {
 		err := n.store.Create(ctx, address.Key(), value)
 		if errors.Is(err, store.ErrExists) {
-			return n.compare(ctx, &header)
+			kept, err = n.compare(ctx, &header)
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("writing block %s: %w", address, err)
 		}
-		n.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: int64(len(payload))})
+		n.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: header.FullBytes()})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	receipt := receiptOf(&header, under)
-	header.Manifest = nil
-	n.headers.put(address, stored{&header, len(head)})
+	kept.header.Manifest = nil
+	n.headers.put(address, kept)
 	return receipt, nil
 }
 
-// compare accepts a block that is there already if it holds, whole, what header says.
-func (n *Node) compare(ctx context.Context, header *block.Header) error {
+// compare accepts a block that is there already if it holds, whole, what header says, and returns how: another manifest
+// or lengths may have been written with the same units.
+func (n *Node) compare(ctx context.Context, header *block.Header) (stored, error) {
 	address := header.Address()
 	there, err := n.readStored(ctx, address)
 	if err != nil {
-		return err
+		return stored{}, err
 	}
 	h := there.header
 	if h.FirstUnit != header.FirstUnit || h.Units != header.Units || h.UnitBytes != header.UnitBytes || h.ContentChecksum() != header.ContentChecksum() {
-		return fmt.Errorf("writing block %s: %w: units %d+%d with checksum %08x are there, units %d+%d with checksum %08x were to be written",
+		return stored{}, fmt.Errorf("writing block %s: %w: units %d+%d with checksum %08x are there, units %d+%d with checksum %08x were to be written",
 			address, wire.ErrConflict, h.FirstUnit, h.Units, h.ContentChecksum(), header.FirstUnit, header.Units, header.ContentChecksum())
 	}
-	return n.verifyPayload(ctx, there)
+	return there, n.verifyPayload(ctx, there)
 }
 
 // receiptOf vouches for a block in the contents the node serves under.

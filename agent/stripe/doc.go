@@ -14,7 +14,7 @@
 // NewRepairPlan make plans, LowerBound and Baselines say what they are worth, Explain says it in words. Layouts and
 // plans are shared values from bounded caches; do not change them. All functions are safe for concurrent use.
 //
-// Files: field, matrix (the code); scheme, parse (ladders); layout, cut, refine, chain (layouts); plan, builder,
-// transition, restripe, deliver, proxy, update, repair, decode (plans); prove; cost, baseline, recommend, explain,
-// report (for people).
+// Files: field, matrix (the code); scheme, parse (ladders); layout, cut, refine, chain, polish, polishstep (layouts);
+// plan, builder, transition, restripe, deliver, proxy, update, repair, decode (plans); prove; cost, baseline, recommend,
+// explain, report (for people).
 package stripe

@@ -215,7 +215,7 @@ func TestLayoutIgnoresOrderAndParityOfLadder(t *testing.T) {
 }
 
 func BenchmarkNewLayout(b *testing.B) {
-	for _, text := range []string{"rep(3),rs(3,2),rs(6,2),rs(12,2)", "rs(4,2),rs(6,2),rs(8,2),rs(12,2)", "rs(10,2),rs(12,2),rs(14,2)", "rep(3),rs(4,2),rs(6,2),rs(9,2),rs(12,2),rs(16,2)", "rs(30,2),rs(31,2),rs(32,2)"} {
+	for _, text := range []string{"rep(3),rs(3,2),rs(6,2),rs(12,2)", "rs(4,2),rs(6,2),rs(8,2),rs(12,2)", "rs(10,2),rs(12,2),rs(14,2)", "rep(3),rs(4,2),rs(6,2),rs(9,2),rs(12,2),rs(16,2)", "rs(30,2),rs(31,2),rs(32,2)", "rs(11,2),rs(20,2),rs(28,2),rs(35,2),rs(44,2),rs(55,2)"} {
 		ladder, err := ParseLadder(text)
 		if err != nil {
 			b.Fatal(err)

@@ -29,6 +29,10 @@ func refine(parent *cut, k, columns int, coarse []*cut) *cut {
 			r.coarse = append(r.coarse, c)
 		}
 	}
+	for _, c := range r.coarse {
+		r.inParent = append(r.inParent, make([]int32, len(c.stripes)))
+		r.inCross = append(r.inCross, make([]int32, len(c.stripes)))
+	}
 	cells := len(parent.of)
 	r.stripes = make([][]int32, 0, cells/k)
 	sources := r.sources(parent)
@@ -54,6 +58,10 @@ type refinery struct {
 	stripes [][]int32
 	of      []int32
 	load    []int // cells of each column in cross stripes
+
+	// Per coarse partition and stripe of it, how many cells of the parent stripe and of the cross stripe in hand it
+	// holds; zero between uses.
+	inParent, inCross [][]int32
 }
 
 // source is a parent stripe on its way to being cut up.
@@ -71,7 +79,8 @@ func (r *refinery) sources(parent *cut) []*source {
 		s := &source{index: int32(index), cells: slices.Clone(stripe)}
 		groups := make([][]int32, len(r.coarse)) // per coarse partition: size of each cell's group
 		for level, c := range r.coarse {
-			sizes := groupSizes(s.cells, c)
+			sizes := r.inParent[level]
+			count(s.cells, c, sizes, 1)
 			mainStripe, overlap := int32(-1), int32(0)
 			groups[level] = make([]int32, len(s.cells))
 			for i, cell := range s.cells {
@@ -81,6 +90,7 @@ func (r *refinery) sources(parent *cut) []*source {
 					mainStripe, overlap = c.of[cell], size
 				}
 			}
+			count(s.cells, c, sizes, -1)
 			s.key = append(s.key, mainStripe, -overlap)
 		}
 		order := make([]int, len(s.cells))
@@ -109,12 +119,11 @@ func (r *refinery) sources(parent *cut) []*source {
 	return sources
 }
 
-func groupSizes(cells []int32, c *cut) map[int32]int32 {
-	sizes := make(map[int32]int32, 8)
+// count adds by to the number of cells that each stripe of c holds of cells.
+func count(cells []int32, c *cut, sizes []int32, by int32) {
 	for _, cell := range cells {
-		sizes[c.of[cell]]++
+		sizes[c.of[cell]] += by
 	}
-	return sizes
 }
 
 func (r *refinery) emit(stripe []int32) {
@@ -173,31 +182,24 @@ type cross struct {
 	used  [MaxData]bool // columns
 }
 
-// take moves count cells of s whose columns are open to c. It prefers cells whose coarse stripe c holds most of already,
-// then cells of small groups, then the columns that have given least.
-func (r *refinery) take(c *cross, s *source, count int) {
-	for range count {
-		best, bestKey := -1, []int32(nil)
-		remaining := make([]map[int32]int32, len(r.coarse))
-		joined := make([]map[int32]int32, len(r.coarse))
-		for level, coarse := range r.coarse {
-			remaining[level] = groupSizes(s.cells, coarse)
-			joined[level] = groupSizes(c.cells, coarse)
-		}
+// take moves the wanted number of cells of s whose columns are open to c. It prefers cells whose coarse stripe c holds
+// most of already, then cells of small groups, then the columns that have given least.
+func (r *refinery) take(c *cross, s *source, wanted int) {
+	r.countBoth(c, s, 1)
+	levels := len(r.coarse)
+	for range wanted {
+		best, bestKey := -1, takeKey{}
 		for i, cell := range s.cells {
-			column := int(cell) % r.columns
-			if c.used[column] {
+			if c.used[int(cell)%r.columns] {
 				continue
 			}
-			key := make([]int32, 0, 2*len(r.coarse)+2)
+			key := takeKey{}
 			for level, coarse := range r.coarse {
-				key = append(key, -joined[level][coarse.of[cell]])
+				key[level] = -r.inCross[level][coarse.of[cell]]
+				key[levels+level] = r.inParent[level][coarse.of[cell]]
 			}
-			for level, coarse := range r.coarse {
-				key = append(key, remaining[level][coarse.of[cell]])
-			}
-			key = append(key, int32(r.load[column]), cell)
-			if best < 0 || slices.Compare(key, bestKey) < 0 {
+			key[2*levels], key[2*levels+1] = int32(r.load[int(cell)%r.columns]), cell
+			if best < 0 || slices.Compare(key[:2*levels+2], bestKey[:2*levels+2]) < 0 {
 				best, bestKey = i, key
 			}
 		}
@@ -207,5 +209,21 @@ func (r *refinery) take(c *cross, s *source, count int) {
 		c.cells = append(c.cells, cell)
 		r.load[column]++
 		s.cells = slices.Delete(s.cells, best, best+1)
+		for level, coarse := range r.coarse {
+			r.inCross[level][coarse.of[cell]]++
+			r.inParent[level][coarse.of[cell]]--
+		}
+	}
+	r.countBoth(c, s, -1)
+}
+
+// takeKey orders the cells a cross stripe may take: a value per coarse partition for the cross stripe, another for the
+// parent stripe, the load of the column, and the cell.
+type takeKey [2*MaxSchemes + 2]int32
+
+func (r *refinery) countBoth(c *cross, s *source, by int32) {
+	for level, coarse := range r.coarse {
+		count(c.cells, coarse, r.inCross[level], by)
+		count(s.cells, coarse, r.inParent[level], by)
 	}
 }

@@ -33,14 +33,15 @@ func (op Op) String() string {
 	return opNames[op]
 }
 
-// Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block.
+// Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block. Bytes
+// are those of whole units, as plans predict them, also where trailing zeros are neither stored nor read.
 type Counters struct {
 	BlocksRead    int64 `cbor:"1,keyasint" json:"blocksRead"`
 	BlocksSent    int64 `cbor:"2,keyasint" json:"blocksSent"`
 	BlocksWritten int64 `cbor:"3,keyasint" json:"blocksWritten"`
-	BytesRead     int64 `cbor:"4,keyasint" json:"bytesRead"`    // payload bytes read from the store
-	BytesSent     int64 `cbor:"5,keyasint" json:"bytesSent"`    // payload bytes sent to other agents
-	BytesWritten  int64 `cbor:"6,keyasint" json:"bytesWritten"` // payload bytes stored
+	BytesRead     int64 `cbor:"4,keyasint" json:"bytesRead"`    // of units read from the store
+	BytesSent     int64 `cbor:"5,keyasint" json:"bytesSent"`    // of units sent to other agents
+	BytesWritten  int64 `cbor:"6,keyasint" json:"bytesWritten"` // of units stored
 }
 
 // Add adds other to c.
@@ -76,9 +77,10 @@ type AttachRequest struct {
 	FingerprintKey [16]byte          `cbor:"3,keyasint"`
 }
 
-// WriteRequest stores one block. The payload is Header.Units units of Header.UnitBytes bytes; the agent fills in
-// Checksums and Fingerprints, which must be empty. A block with equal content that is there already is answered with
-// its receipt; another content is ErrConflict.
+// WriteRequest stores one block. The payload is Header.Units units of Header.UnitBytes bytes or, where Header.Lengths are
+// given, that much of each, the rest being zeros (block.Header.Pack makes both); in either case the agent stores no
+// trailing zeros. It fills in Checksums and Fingerprints, those of the full units, which must be empty. A block with
+// equal content that is there already, however it was sent, is answered with its receipt; another content is ErrConflict.
 type WriteRequest struct {
 	Header block.Header `cbor:"1,keyasint"`
 }
@@ -90,14 +92,15 @@ type Range struct {
 	Length int `cbor:"3,keyasint"`
 }
 
-// ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, each from a unit whose
-// checksum was verified.
+// ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, trailing zeros of units
+// included; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
+// answered from the header, which may be remembered: they do not show that the block is there still.
 type ReadRequest struct {
 	Address block.Address `cbor:"1,keyasint"`
 	Ranges  []Range       `cbor:"2,keyasint"`
 }
 
-// InspectRequest asks whether blocks are present and whole: header readable and length right; with Deep also every
+// InspectRequest asks whether blocks are present and whole: header readable and length at rest right; with Deep also every
 // unit's checksum.
 type InspectRequest struct {
 	Addresses []block.Address `cbor:"1,keyasint"`
@@ -139,7 +142,7 @@ type RunRequest struct {
 	Blocks   []Source                   `cbor:"4,keyasint"`
 	Peers    map[stripe.Position]string `cbor:"5,keyasint"` // address of the agent at each position this one sends to
 	Messages []stripe.Message           `cbor:"6,keyasint"` // Plan.Messages
-	Stage    []block.Header             `cbor:"7,keyasint"` // one for each staged slot; FirstUnit and Units say which units
+	Stage    []block.Header             `cbor:"7,keyasint"` // one for each staged slot, without Lengths; FirstUnit and Units say which units
 	Patches  []Patch                    `cbor:"8,keyasint"`
 	// UnitBytes is the cell size. Zero means that of Stage[0]; a run that stages nothing must say it.
 	UnitBytes int `cbor:"9,keyasint,omitempty"`

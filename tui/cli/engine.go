@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/redis"
@@ -13,17 +16,20 @@ import (
 )
 
 // openCatalog opens the catalog at address for one start of the gateway id; blocks that die stay readable for the grace.
-// The caller closes it.
-func openCatalog(ctx context.Context, address, id, start string, grace time.Duration) (*catalog.Catalog, error) {
+// The caller closes it. warnings say what the engine may lose.
+func openCatalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
 	engine, err := openEngine(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("opening the catalog: %w", err)
+		return nil, nil, fmt.Errorf("opening the catalog: %w", err)
 	}
-	opened, err := catalog.Open(ctx, engine, catalog.Owner(id, start), catalog.WithGrace(grace))
+	if engine, warns := engine.(interface{ Warnings() []string }); warns {
+		warnings = engine.Warnings()
+	}
+	opened, err = catalog.Open(ctx, engine, catalog.Owner(id, start), catalog.WithGrace(grace))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the catalog: %w", err), engine.Close())
+		return nil, nil, errors.Join(fmt.Errorf("opening the catalog: %w", err), engine.Close())
 	}
-	return opened, nil
+	return opened, warnings, nil
 }
 
 // openEngine chooses the engine by the scheme of address.
@@ -34,10 +40,18 @@ func openEngine(ctx context.Context, address string) (catalog.Engine, error) {
 		return sqlite.Open(ctx, rest)
 	case scheme == "redis" || scheme == "rediss":
 		engine, err := redis.Open(ctx, address)
-		if err != nil {
-			return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and takes the user and password of redis://user:password@host:port", err)
+		if err == nil {
+			return engine, nil
 		}
-		return engine, nil
+		var unreachable *net.OpError
+		var refused *rueidis.RedisError
+		switch {
+		case errors.As(err, &unreachable):
+			err = fmt.Errorf("%w; see that the server runs and is reachable from here", err)
+		case errors.As(err, &refused):
+			err = fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+		}
+		return nil, err
 	}
 	return nil, fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
 }

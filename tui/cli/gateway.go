@@ -74,7 +74,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
 	}
-	if options.Catalog, err = openCatalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
+	if options.Catalog, options.CatalogWarnings, err = openCatalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, options.Catalog.Close()) }()
