@@ -53,8 +53,11 @@ func TestOneFault(t *testing.T) {
 				must(t, w.a.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeDraining}))
 				must(t, w.b.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeUp}))
 				next = fault
-				must(t, w.a.RegisterIncarnation(w.ctx, "n2", "older"))
-				must(t, w.b.RegisterIncarnation(w.ctx, "n2", "newer"))
+				registered, err := w.b.Incarnations(w.ctx)
+				must(t, err)
+				must(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "older"))
+				must(t, w.b.RegisterIncarnation(w.ctx, "n2", "older", "newer"))
+				is(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "late"), catalog.ErrStale)
 
 				next = fault
 				must(t, w.a.Buried(w.ctx, []block.Address{graves[0].Address}))

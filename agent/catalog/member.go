@@ -33,13 +33,26 @@ func (c *Catalog) PutNode(ctx context.Context, node Node) error {
 	return nil
 }
 
-// RegisterIncarnation records the contents of a node's store, before the node serves anything (rule 17). From then on
-// slots stored under another incarnation are suspect. A late repetition of an earlier registration has no effect.
-func (c *Catalog) RegisterIncarnation(ctx context.Context, node block.NodeID, incarnation block.Incarnation) error {
-	if node == "" || incarnation == "" {
-		return fmt.Errorf("registering incarnation %q of node %q: %w", incarnation, node, ErrBadChange)
+// RegisterIncarnation records that the contents of a node's store are no longer was but now, before the node serves
+// anything (rule 17); was is empty for a node that is new. From then on slots stored under another incarnation are
+// suspect. was must be what the catalog said before the agent was asked: if something else was registered since, nothing
+// changes and the error is an ErrStale, or a late registration would bring back contents that are no more.
+func (c *Catalog) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
+	if node == "" || now == "" {
+		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
 	}
-	err := c.assign(ctx, incarnationKey(node), []byte(incarnation))
+	key := incarnationKey(node)
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := c.engine.Read(ctx, key)
+		if err != nil || string(values[0]) == string(now) {
+			return err == nil, err
+		}
+		if string(values[0]) != string(was) {
+			return false, final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
+		}
+		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: []byte(now)}})
+		return err == nil && len(failed) == 0, err
+	})
 	if err != nil {
 		return fmt.Errorf("registering the store of node %s: %w", node, err)
 	}

@@ -120,8 +120,10 @@ func (w *world) open(t failer, engine catalog.Engine, gateway, start string) *ca
 // lose registers new contents of a node's store.
 func (w *world) lose(t failer, node block.NodeID, contents string) {
 	t.Helper()
+	registered, err := w.b.Incarnations(w.ctx)
+	must(t, err)
 	w.incarnations[node] = block.Incarnation(contents + " contents of " + string(node))
-	must(t, w.b.RegisterIncarnation(w.ctx, node, w.incarnations[node]))
+	must(t, w.b.RegisterIncarnation(w.ctx, node, registered[node], w.incarnations[node]))
 }
 
 func must(t failer, err error) {

@@ -27,6 +27,7 @@ type agents struct {
 	timeout time.Duration
 	log     *slog.Logger
 
+	lost  atomic.Bool // a store lost its contents: its blocks wait for repair
 	mutex sync.RWMutex
 	nodes map[block.NodeID]*agent
 }
@@ -134,6 +135,10 @@ func (a *agents) call(ctx context.Context, id block.NodeID, op wire.Op, request 
 func (a *agents) attach(ctx context.Context, target *agent) error {
 	target.attaching.Lock()
 	defer target.attaching.Unlock()
+	known, err := a.catalog.Incarnations(ctx) // before the agent is asked
+	if err != nil {
+		return fmt.Errorf("reading incarnations: %w", err)
+	}
 	hello, err := a.greet(ctx, target)
 	if err != nil {
 		return err
@@ -141,14 +146,30 @@ func (a *agents) attach(ctx context.Context, target *agent) error {
 	if hello.Registered {
 		return nil
 	}
-	if err := a.catalog.RegisterIncarnation(ctx, hello.Node, hello.Incarnation); err != nil {
-		return fmt.Errorf("registering the contents of the store: %w", err)
+	if err := a.register(ctx, known[hello.Node], hello); err != nil {
+		return err
 	}
 	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey}
 	if _, err := target.client.Call(ctx, wire.OpAttach, request, nil, nil); err != nil {
 		return fmt.Errorf("attaching the agent: %w", err)
 	}
 	a.log.Info("agent attached", "node", hello.Node, "incarnation", hello.Incarnation, "store", hello.Store.Location)
+	return nil
+}
+
+// register tells the catalog of contents that it does not know. If those it knew are lost, every block of them is
+// suspect and waits for repair.
+func (a *agents) register(ctx context.Context, was block.Incarnation, hello wire.HelloReply) error {
+	if was == hello.Incarnation {
+		return nil
+	}
+	if err := a.catalog.RegisterIncarnation(ctx, hello.Node, was, hello.Incarnation); err != nil {
+		return fmt.Errorf("registering the contents of the store: %w", err)
+	}
+	if was != "" {
+		a.log.Warn("a store has lost its contents", "node", hello.Node, "was", was, "now", hello.Incarnation)
+		a.lost.Store(true)
+	}
 	return nil
 }
 
@@ -198,9 +219,8 @@ func (a *agents) probe(ctx context.Context) {
 			hello, err := a.greet(ctx, target)
 			if err == nil && !hello.Registered {
 				err = a.attach(ctx, target)
-			} else if known := incarnations[hello.Node]; err == nil && known != "" && known != hello.Incarnation {
-				// Another gateway's registration of earlier contents came late.
-				err = a.catalog.RegisterIncarnation(ctx, hello.Node, hello.Incarnation)
+			} else if known := incarnations[hello.Node]; err == nil && known != "" {
+				err = a.register(ctx, known, hello) // another gateway's registration of earlier contents came late
 			}
 			target.set(err == nil, err)
 			return nil
@@ -259,7 +279,8 @@ func goneBlock(err error) bool {
 
 // unanswered reports whether err means the node or its store did not answer.
 func unanswered(err error) bool {
-	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, wire.ErrBusy) ||
+		errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // load orders nodes by how much is asked of them now; one that does not answer comes last.

@@ -84,7 +84,7 @@ func (g *Gateway) codeUnder(group *catalog.Group, scheme stripe.Scheme) (*code, 
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
 	if layout.Version != group.LayoutVersion {
-		return nil, refuse(ErrUnavailable, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
+		return nil, refuse(ErrBadRequest, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
 	}
 	return g.codes.get(layout, scheme)
 }

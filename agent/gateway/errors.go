@@ -49,7 +49,7 @@ func statusOf(err error) (status int, code string) {
 		return http.StatusInsufficientStorage, "full"
 	case errors.Is(err, ErrTooFewNodes):
 		return http.StatusServiceUnavailable, "too_few_nodes"
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
 		return http.StatusServiceUnavailable, "unavailable"
 	case errors.Is(err, context.Canceled):

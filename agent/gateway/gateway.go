@@ -78,7 +78,7 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
 		memory: memory{
 			groups: newBudget(options.MemoryBytes * 3 / 8), batches: newBudget(options.MemoryBytes / 8),
-			reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes / 4),
+			reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes * 3 / 16), rewrites: newBudget(options.MemoryBytes / 16),
 		},
 		printer: printer, pool: &kernel.Pool{},
 	}
@@ -207,11 +207,11 @@ func checkKey(key string) error {
 	return nil
 }
 
-// memory bounds the gateway's buffers. An update may read its object and write it anew as groups, and a group being
-// written may wait for a read, never the other way round: each has a budget of its own, so that none waits in a circle.
-// Groups are filled at the pace of their clients, which batches of small objects must not wait for.
+// memory bounds the gateway's buffers. Each kind has a budget of its own, so that none waits in a circle: an update may
+// read its object and write it anew as groups, and what was read for that waits for the group to have room (rewrites, one
+// at a time). Groups are filled at the pace of their clients, which batches of small objects must not wait for.
 type memory struct {
-	groups, batches, reads, updates budget
+	groups, batches, reads, updates, rewrites budget
 }
 
 // budget is a number of bytes that may be in use at once.

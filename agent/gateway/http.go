@@ -155,10 +155,23 @@ func (g *Gateway) servePut(w http.ResponseWriter, r *http.Request, key string) e
 	}))
 }
 
+// getTries is how often a read starts over because the object was overwritten before a byte was sent.
+const getTries = 10
+
 func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) error {
+	for try := 0; ; try++ {
+		begun, err := g.serveVersion(w, r, key)
+		if begun || try == getTries || !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// serveVersion answers one version of an object. begun says that bytes were sent.
+func (g *Gateway) serveVersion(w http.ResponseWriter, r *http.Request, key string) (begun bool, err error) {
 	reader, err := g.Open(r.Context(), key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	object := reader.Object()
 	header := w.Header()
@@ -173,34 +186,31 @@ func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) e
 			header.Del(name)
 		}
 		header.Set("Content-Range", fmt.Sprintf("bytes */%d", object.Size))
-		return err
+		return false, err
 	}
 	header.Set("Content-Length", strconv.FormatInt(length, 10))
 	if r.Method == http.MethodHead {
-		return nil
+		return false, nil
 	}
-	begun := &lazyWriter{ResponseWriter: w, status: http.StatusOK}
+	answer := &lazyWriter{ResponseWriter: w, status: http.StatusOK}
 	if partial {
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, object.Size))
-		begun.status = http.StatusPartialContent
+		answer.status = http.StatusPartialContent
 	}
-	err = reader.WriteTo(r.Context(), begun, offset, length)
-	if begun.begun { // the connection may be kept for later requests
+	err = reader.WriteTo(r.Context(), answer, offset, length)
+	if answer.begun { // the connection may be kept for later requests
 		err = errors.Join(err, http.NewResponseController(w).SetWriteDeadline(time.Time{}))
 	}
 	if err == nil {
-		begun.begin()
-		return nil
+		answer.begin()
+		return true, nil
 	}
-	if !begun.begun {
+	if !answer.begun {
 		for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Range", "Accept-Ranges"} {
 			header.Del(name)
 		}
-		if errors.Is(err, ErrConflict) { // overwritten before a byte was sent: start over
-			return g.serveGet(w, r, key)
-		}
 	}
-	return err
+	return answer.begun, err
 }
 
 // lazyWriter sends the status with the first byte, so that a read that fails before it can still answer an error.

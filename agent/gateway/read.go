@@ -19,6 +19,7 @@ import (
 // old blocks are gone, the read fails with ErrConflict instead of splicing.
 type Reader struct {
 	gateway *Gateway
+	memory  budget
 	mutex   sync.Mutex // of snapshot
 	current *catalog.Snapshot
 }
@@ -32,7 +33,7 @@ func (g *Gateway) Open(ctx context.Context, key string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{gateway: g, current: snapshot}, nil
+	return &Reader{gateway: g, memory: g.memory.reads, current: snapshot}, nil
 }
 
 // Object describes the version being read.
@@ -106,7 +107,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	go func() {
 		defer close(queue)
 		for _, f := range fragments(r.snapshot(), offset, length) {
-			release, err := r.gateway.memory.reads.reserve(ctx, int64(f.length))
+			release, err := r.memory.reserve(ctx, int64(f.length))
 			result := make(chan piece, 1)
 			select {
 			case queue <- result:
@@ -154,6 +155,11 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 		if !there {
 			return r.fetchMoved(ctx, snapshot, f)
 		}
+		if !r.gateway.homeAnswers(group, f) { // spare the wait where the others can serve
+			if data, err := r.gateway.decode(ctx, group, f); err == nil {
+				return data, nil
+			}
+		}
 		data, err := r.gateway.readCell(ctx, group, f)
 		if err == nil {
 			return data, nil
@@ -162,14 +168,14 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 			return nil, err
 		}
 		cause = err
-		changed, err := r.refresh(ctx, f.group, snapshot)
-		if err != nil {
-			return nil, err
-		}
-		if changed {
-			continue
-		}
-		if goneBlock(cause) {
+		if goneBlock(err) { // a node that does not answer says nothing of its blocks: the others decode under this record
+			changed, err := r.refresh(ctx, f.group, snapshot)
+			if err != nil {
+				return nil, err
+			}
+			if changed {
+				continue
+			}
 			r.gateway.reported.add(f.group)
 		}
 		data, err = r.gateway.decode(ctx, group, f)
@@ -396,6 +402,12 @@ func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates [
 		}
 	}
 	return nil, refuse(class, "group %s: %d of the %d blocks needed to decode could be read: %w", group.ID, len(got), want, errors.Join(failures...))
+}
+
+// homeAnswers reports whether the node of a fragment's cell answered last.
+func (g *Gateway) homeAnswers(group *catalog.Group, f fragment) bool {
+	item, found := group.Find(f.cell%group.Columns, f.cell/group.Columns)
+	return found && g.answers(item.Node)
 }
 
 func (g *Gateway) answers(id block.NodeID) bool {

@@ -31,7 +31,11 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 		case slotMissing, slotSuspect:
 			lost = append(lost, slot)
 		case slotUnreachable:
-			away = append(away, slot)
+			if g.isGone(group.Slots[slot][0].Node) {
+				lost = append(lost, slot)
+			} else {
+				away = append(away, slot)
+			}
 		}
 	}
 	if len(lost) == 0 {
@@ -94,6 +98,12 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 	}
 	g.log.Info("group repaired", "group", id, "slots", lost)
 	return len(lost), nil
+}
+
+// isGone reports whether a node that does not answer is not expected back: its state says down.
+func (g *Gateway) isGone(id block.NodeID) bool {
+	target, err := g.agents.get(id)
+	return err != nil || target.node.State == catalog.NodeDown
 }
 
 func (g *Gateway) takesBlocks(id block.NodeID) bool {
@@ -173,6 +183,7 @@ func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, err
 		rebuilt, err := g.repairGroup(ctx, id, deep)
 		if err != nil {
 			result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
+			g.reported.add(id) // for a later round
 			return
 		}
 		if rebuilt > 0 {

@@ -349,6 +349,9 @@ func (r *runner) wait(ctx context.Context, try int) error {
 	return pause(ctx, try)
 }
 
+// objectsPerMove bounds the objects moved in one attempt: one that is written meanwhile makes all of them try again.
+const objectsPerMove = 64
+
 func (r *runner) once(ctx context.Context, work *item) (*moved, error) {
 	if work.rewrite == nil {
 		return r.gateway.transitionGroup(ctx, work.group, r.to, r.how)
@@ -375,10 +378,12 @@ func (r *runner) once(ctx context.Context, work *item) (*moved, error) {
 		if !class.Ladder.Contains(r.to) {
 			return nil, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
 		}
-		if err := r.gateway.moveObjects(ctx, class, r.to, snapshots); err != nil {
-			return nil, err
+		for part := range slices.Chunk(snapshots, objectsPerMove) {
+			if err := r.gateway.moveObjects(ctx, class, r.to, part); err != nil {
+				return nil, err
+			}
+			cost.objects += int64(len(part))
 		}
-		cost.objects += int64(len(snapshots))
 	}
 	return cost, nil
 }

@@ -26,7 +26,8 @@ func (g *Gateway) sweepLoop(ctx context.Context) {
 		if _, err := g.Sweep(ctx, orphans); err != nil && ctx.Err() == nil {
 			g.log.Warn("sweeping", "cause", err)
 		}
-		result, err := g.Repair(ctx, false, false)
+		all := g.agents.lost.Swap(false) // suspect slots are the repair queue (protocol, rule 17)
+		result, err := g.Repair(ctx, all, false)
 		if err != nil && ctx.Err() == nil {
 			g.log.Warn("repairing groups with missing blocks", "cause", err)
 		}
@@ -43,22 +44,22 @@ const sweepPage = 1000
 // orphans every store that can list is searched for blocks that nobody names.
 func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) {
 	var result SweepResult
+	var errs []error // one step that fails does not keep the others from being done
+	note := func(doing string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", doing, err))
+		}
+	}
 	var err error
-	if result.GroupsFreed, err = g.catalog.FreeAll(ctx); err != nil {
-		return result, fmt.Errorf("freeing groups: %w", err)
-	}
+	result.GroupsFreed, err = g.catalog.FreeAll(ctx)
+	note("freeing groups", err)
 	expired, err := g.catalog.Expire(ctx, time.Now(), g.options.Retention)
-	if err != nil {
-		return result, fmt.Errorf("settling expired attempts: %w", err)
-	}
+	note("settling expired attempts", err)
 	result.IntentsSettled, result.IntentsForgotten = expired.Expired, expired.Forgotten
-	if err := g.bury(ctx, &result); err != nil {
-		return result, err
-	}
+	note("emptying the graveyard", g.bury(ctx, &result))
 	if !orphans {
-		return result, nil
+		return result, errors.Join(errs...)
 	}
-	var errs []error
 	for _, target := range g.agents.all() {
 		if reachable, _, _ := target.state(); reachable {
 			errs = append(errs, g.sweepOrphans(ctx, target.node.ID, &result))

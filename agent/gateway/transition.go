@@ -167,7 +167,7 @@ func (g *Gateway) moveObjects(ctx context.Context, class *Class, to stripe.Schem
 	defer release()
 	for _, snapshot := range snapshots {
 		var data bytes.Buffer
-		reader := &Reader{gateway: g, current: snapshot}
+		reader := &Reader{gateway: g, memory: g.memory.reads, current: snapshot}
 		if err := reader.WriteTo(ctx, &data, 0, snapshot.Object.Size); err != nil {
 			return fmt.Errorf("reading an object to move: %w", err)
 		}

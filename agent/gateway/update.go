@@ -174,7 +174,13 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.
 func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (_ Object, err error) {
-	reader := &Reader{gateway: g, current: snapshot}
+	// One at a time, with memory of its own: what it has read waits for the group it is read into.
+	release, err := g.memory.rewrites.reserve(ctx, g.memory.rewrites.bytes)
+	if err != nil {
+		return Object{}, err
+	}
+	defer release()
+	reader := &Reader{gateway: g, memory: newBudget(g.memory.rewrites.bytes), current: snapshot}
 	pipe, feed := io.Pipe()
 	g.background(func(context.Context) {
 		err := reader.WriteTo(ctx, feed, 0, offset)

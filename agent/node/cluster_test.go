@@ -151,7 +151,12 @@ func attached(t *testing.T, options node.Options) (*agent, *mem.Store) {
 // five starts the nodes of a 3+2 group: positions 0 to 2 are columns, 3 and 4 parity rows.
 func five(t *testing.T, options node.Options) []*agent {
 	t.Helper()
-	agents := make([]*agent, 5)
+	return several(t, 5, options)
+}
+
+func several(t *testing.T, count int, options node.Options) []*agent {
+	t.Helper()
+	agents := make([]*agent, count)
 	for i := range agents {
 		agents[i] = start(t, nodeName(i), mem.New(0), options)
 		agents[i].attach()

@@ -35,6 +35,12 @@ type fixture struct {
 
 func newGroup(t *testing.T, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int) *fixture {
 	t.Helper()
+	return newGroupOf(t, index, agents, ladder, scheme, unitBytes, func(cell int) []byte { return random(uint64(100+cell), unitBytes) })
+}
+
+// newGroupOf is newGroup with the given bytes in its cells.
+func newGroupOf(t *testing.T, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int, bytesOf func(cell int) []byte) *fixture {
+	t.Helper()
 	parsed, err := stripe.ParseLadder(ladder)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +51,7 @@ func newGroup(t *testing.T, index uint32, agents []*agent, ladder string, scheme
 	}
 	g := &fixture{t: t, id: block.GroupID{Stamp: stamp(1), Index: index}, agents: agents, layout: layout, unitBytes: unitBytes, written: map[int]block.Stamp{}}
 	for i := range layout.Cells() {
-		g.cells = append(g.cells, random(uint64(100+i), unitBytes))
+		g.cells = append(g.cells, bytesOf(i))
 	}
 	for slot := range layout.Columns + scheme.M {
 		units := g.slot(scheme, slot)

@@ -38,7 +38,7 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.id, "id", "gw1", "name of this gateway, the same at every start and no other's")
 	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several (required)")
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
-	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address and domain (default: those the catalog knows)")
+	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
@@ -151,6 +151,7 @@ func parseNodes(text []byte) ([]catalog.Node, error) {
 			ID      string `json:"id"`
 			Address string `json:"address"`
 			Domain  string `json:"domain"`
+			State   string `json:"state"`
 		} `json:"nodes"`
 	}
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
@@ -172,7 +173,13 @@ func parseNodes(text []byte) ([]catalog.Node, error) {
 		if _, _, err := net.SplitHostPort(entry.Address); err != nil {
 			return nil, fmt.Errorf("node %d (%s): address %q: want host:port", i+1, entry.ID, entry.Address)
 		}
-		nodes = append(nodes, catalog.Node{ID: block.NodeID(entry.ID), Address: entry.Address, Domain: entry.Domain})
+		state := catalog.NodeState(entry.State)
+		switch state {
+		case "", catalog.NodeUp, catalog.NodeDown, catalog.NodeDraining:
+		default:
+			return nil, fmt.Errorf("node %d (%s): state %q: want up, draining (serves, takes no blocks) or down (not expected back: repair rebuilds its blocks elsewhere)", i+1, entry.ID, entry.State)
+		}
+		nodes = append(nodes, catalog.Node{ID: block.NodeID(entry.ID), Address: entry.Address, Domain: entry.Domain, State: state})
 	}
 	return nodes, nil
 }

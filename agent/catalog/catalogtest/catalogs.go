@@ -29,7 +29,7 @@ func catalogs(t *testing.T, instance Instance) {
 	}
 	for _, node := range nodes {
 		incarnations[node] = block.Incarnation("contents of " + node)
-		if err := both[0].RegisterIncarnation(ctx, node, incarnations[node]); err != nil {
+		if err := both[0].RegisterIncarnation(ctx, node, "", incarnations[node]); err != nil {
 			t.Fatal(err)
 		}
 	}
