@@ -196,7 +196,7 @@ type ClassStatus struct {
 	Ladder   string           `json:"ladder"`
 	Objects  int64            `json:"objects"`
 	Bytes    int64            `json:"bytes"`
-	Stored   int64            `json:"storedBytes"` // cells and parities, without headers
+	Stored   int64            `json:"storedBytes"` // cells and parities at full size; trailing zeros of cells are not stored
 	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
 }
 

@@ -117,8 +117,9 @@ func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft,
 		if slot >= layout.Columns || scheme.M == 0 && slot == 0 {
 			header.Manifest = manifest
 		}
+		payload := header.Pack(payloads[slot]) // padding is neither sent nor stored
 		workers.Go(func() error {
-			receipt, err := g.stageSlot(ctx, attempt, homes, header, payloads[slot])
+			receipt, err := g.stageSlot(ctx, attempt, homes, header, payload)
 			if err != nil {
 				return fmt.Errorf("staging slot %d: %w", slot, err)
 			}
