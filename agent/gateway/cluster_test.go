@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
@@ -43,26 +45,51 @@ const testClasses = `classes:
 - {name: firm, ladder: 'rs(3,2),rs(3,3),rs(6,3)', prefixes: ['firm/'], packBelow: 1KiB, groupBytes: 64KiB}
 `
 
-func newCluster(t *testing.T, agents int) *cluster {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newCluster starts agents, each with a store of its own that options may change, and a gateway.
+func newCluster(t *testing.T, agents int, options ...func(*testAgent)) *cluster {
 	t.Helper()
 	classes, err := gateway.ParseClasses([]byte(testClasses))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, engine: catalogmem.New(), classes: classes}
-	for i := range agents {
-		agent := &testAgent{id: block.NodeID(fmt.Sprintf("n%d", i+1)), store: mem.New(0), address: "127.0.0.1:0"}
-		c.agents = append(c.agents, agent)
-		c.startAgent(agent)
-	}
 	t.Cleanup(func() {
 		c.stopGateway()
 		for _, agent := range c.agents {
 			agent.stop()
 		}
 	})
+	for range agents {
+		c.addAgent(options...)
+	}
 	c.startGateway()
 	return c
+}
+
+// addAgent starts one more agent. No gateway that runs already knows of it.
+func (c *cluster) addAgent(options ...func(*testAgent)) *testAgent {
+	c.t.Helper()
+	agent := &testAgent{id: block.NodeID(fmt.Sprintf("n%d", len(c.agents)+1)), store: mem.New(0), address: "127.0.0.1:0"}
+	for _, option := range options {
+		option(agent)
+	}
+	c.startAgent(agent)
+	c.agents = append(c.agents, agent)
+	return agent
+}
+
+// agent returns the agent of a node.
+func (c *cluster) agent(id block.NodeID) *testAgent {
+	c.t.Helper()
+	for _, agent := range c.agents {
+		if agent.id == id {
+			return agent
+		}
+	}
+	c.t.Fatalf("there is no agent %s", id)
+	return nil
 }
 
 func (c *cluster) startAgent(agent *testAgent) {
@@ -95,11 +122,23 @@ func (c *cluster) startAgent(agent *testAgent) {
 
 func (c *cluster) startGateway() {
 	c.t.Helper()
-	c.catalog, c.gateway = c.newGateway("gw")
+	c.catalog, c.gateway = c.makeGateway("gw")
 }
 
-// newGateway makes a gateway of that name over the cluster's records and agents. The caller closes it.
-func (c *cluster) newGateway(id string) (*catalog.Catalog, *gateway.Gateway) {
+// newGateway makes one more gateway of that name, with options changed, and closes it when the test ends.
+func (c *cluster) newGateway(id string, changes ...func(*gateway.Options)) *gateway.Gateway {
+	c.t.Helper()
+	_, made := c.makeGateway(id, changes...)
+	c.t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			c.t.Errorf("closing gateway %s: %v", id, err)
+		}
+	})
+	return made
+}
+
+// makeGateway makes a gateway of that name over the cluster's records and agents. The caller closes it.
+func (c *cluster) makeGateway(id string, changes ...func(*gateway.Options)) (*catalog.Catalog, *gateway.Gateway) {
 	c.t.Helper()
 	c.starts++
 	start := fmt.Sprintf("start%d", c.starts)
@@ -111,10 +150,14 @@ func (c *cluster) newGateway(id string) (*catalog.Catalog, *gateway.Gateway) {
 	for _, agent := range c.agents {
 		nodes = append(nodes, catalog.Node{ID: agent.id, Address: agent.address})
 	}
-	made, err := gateway.New(c.t.Context(), gateway.Options{
+	options := gateway.Options{
 		Catalog: records, ID: id, Start: start, Classes: c.classes, Nodes: nodes, SweepEvery: -1,
 		CallTimeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	made, err := gateway.New(c.t.Context(), options)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -151,8 +194,10 @@ func (c *cluster) get(key string) []byte {
 	return data
 }
 
-func (c *cluster) read(key string) ([]byte, error) {
-	reader, err := c.gateway.Open(c.t.Context(), key)
+func (c *cluster) read(key string) ([]byte, error) { return c.readFrom(c.gateway, key) }
+
+func (c *cluster) readFrom(g *gateway.Gateway, key string) ([]byte, error) {
+	reader, err := g.Open(c.t.Context(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +242,44 @@ func (c *cluster) await(what string, holds func() bool) {
 		case <-time.After(5 * time.Millisecond):
 		case <-deadline:
 			c.t.Fatalf("after a minute it does not hold that %s", what)
+		}
+	}
+}
+
+// during does work again and again for a while.
+func (c *cluster) during(while time.Duration, work func()) {
+	c.t.Helper()
+	began := time.Now()
+	c.await("the while is over", func() bool {
+		work()
+		return time.Since(began) > while
+	})
+}
+
+// stat describes an object by the gateway of the cluster.
+func (c *cluster) stat(key string) gateway.Stat {
+	c.t.Helper()
+	stat, err := c.gateway.Stat(c.t.Context(), key)
+	if err != nil {
+		c.t.Fatalf("describing %q: %v", key, err)
+	}
+	return stat
+}
+
+// damage flips a bit in the payload of every block of one slot of the object's first group.
+func (c *cluster) damage(key string, slot int) {
+	c.t.Helper()
+	view, err := c.catalog.Group(c.t.Context(), c.stat(key).Groups[0].ID)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, item := range view.Slots[slot] {
+		address := view.Address(slot, item)
+		if !c.agent(address.Node).store.Damage(address.Key(), func(value []byte) []byte {
+			value[len(value)-100] ^= 4
+			return value
+		}) {
+			c.t.Fatalf("%s is not stored on %s", address.Key(), address.Node)
 		}
 	}
 }

@@ -179,12 +179,7 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 // also run transitions over the same groups.
 func TestTwoGatewaysLoseNoUpdate(t *testing.T) {
 	c := newCluster(t, 9)
-	_, other := c.newGateway("gw-b")
-	defer func() {
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	other := c.newGateway("gw-b")
 	const counters, rounds = 16, 12
 	data := make([]byte, 100_000)
 	c.put("k", data, gateway.PutOptions{})
@@ -236,12 +231,7 @@ func TestTwoGatewaysLoseNoUpdate(t *testing.T) {
 // A job may be steered through any gateway.
 func TestTransitionIsPausedThroughAnotherGateway(t *testing.T) {
 	c := newCluster(t, 9)
-	_, other := c.newGateway("gw-b")
-	defer func() {
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	other := c.newGateway("gw-b")
 	c.put("k", noise(64<<10*40, 1), gateway.PutOptions{})
 	begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{
 		Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: 1 << 20,
