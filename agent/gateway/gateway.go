@@ -132,7 +132,10 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.jobs.init(g)
 	g.agents.probe(ctx) // one round before the first put, so that it knows which nodes are there
 	g.background(func(ctx context.Context) { every(ctx, time.Second, g.agents.probe) })
-	g.background(g.sweepLoop)
+	if g.options.SweepEvery > 0 {
+		g.background(g.sweepLoop)
+		g.background(g.repairLoop)
+	}
 	return g.jobs.resumeOwned(ctx)
 }
 

@@ -31,7 +31,7 @@ func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) 
 		short := refuse(ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
 			class.Name, class.Ladder, want, class.Ladder.Width(), class.Ladder.MaxParity(), len(candidates), members)
 		if problem != nil {
-			return nil, fmt.Errorf("%w; %v", short, problem)
+			return nil, fmt.Errorf("%w; %w", short, problem)
 		}
 		return nil, short
 	}

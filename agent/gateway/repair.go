@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -168,41 +171,65 @@ func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int,
 	return slotWhole
 }
 
-// Repair checks every group, or only those in which a read met a missing or corrupt block, and rebuilds what is lost.
-// Those are read whole, since what a read found wrong may show in the bytes alone; the others are with deep, and else
-// only asked for.
+// repairConcurrency is how many groups one pass looks at side by side.
+const repairConcurrency = 4
+
+// Repair rebuilds what is lost in the groups in which a read met a missing block and, with all, in every other group
+// there is when it starts. Groups that fail are looked at again by the next pass.
 func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
+	reported := g.reported.take()
+	depth := map[block.GroupID]bool{}
+	for _, id := range reported {
+		depth[id] = true // a header may be whole where the cells are not
+	}
+	ids := reported
+	if all {
+		// Listed before any is worked on: groups that are written meanwhile are whole, and would never end.
+		if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+			if !depth[view.ID] {
+				ids = append(ids, view.ID)
+			}
+			return nil
+		}); err != nil {
+			return RepairResult{}, err
+		}
+	}
 	var result RepairResult
-	checked := map[block.GroupID]bool{}
-	one := func(id block.GroupID, deep bool) {
-		if checked[id] {
-			return
-		}
-		checked[id] = true
-		result.GroupsChecked++
-		rebuilt, err := g.repairGroup(ctx, id, deep)
-		if err != nil {
-			result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
-			g.reported.add(id) // for a later round
-			return
-		}
-		if rebuilt > 0 {
-			result.GroupsRepaired++
-			result.SlotsRebuilt += rebuilt
+	var mutex sync.Mutex
+	var workers errgroup.Group
+	workers.SetLimit(repairConcurrency)
+	for _, id := range ids {
+		workers.Go(func() error {
+			rebuilt, err := g.repairInsisting(ctx, id, deep || depth[id])
+			mutex.Lock()
+			defer mutex.Unlock()
+			result.GroupsChecked++
+			switch {
+			case err != nil:
+				result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
+				g.reported.add(id)
+			case rebuilt > 0:
+				result.GroupsRepaired++
+				result.SlotsRebuilt += rebuilt
+			}
+			return nil
+		})
+	}
+	_ = workers.Wait() // workers note their errors in the result
+	return result, ctx.Err()
+}
+
+// repairTries is how often the repair of a group starts over because other commits came first.
+const repairTries = 20
+
+// repairInsisting repairs a group and starts over where somebody else's commit came first.
+func (g *Gateway) repairInsisting(ctx context.Context, id block.GroupID, deep bool) (rebuilt int, err error) {
+	for try := range repairTries {
+		rebuilt, err = g.repairGroup(ctx, id, deep)
+		isRace := errors.Is(err, ErrConflict) || errors.Is(err, catalog.ErrStale) || errors.Is(err, errNotWhole)
+		if !isRace || pause(ctx, try) != nil {
+			break
 		}
 	}
-	for _, id := range g.reported.take() {
-		if ctx.Err() != nil {
-			g.reported.add(id)
-			continue
-		}
-		one(id, true)
-	}
-	if !all {
-		return result, ctx.Err()
-	}
-	return result, g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
-		one(view.Group.ID, deep)
-		return ctx.Err()
-	})
+	return rebuilt, err
 }

@@ -11,12 +11,9 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// sweepLoop empties the graveyard, frees dead groups, settles expired attempts and rebuilds blocks that reads missed, for
-// as long as the gateway lives. Stores are listed for leftovers at longer intervals.
+// sweepLoop empties the graveyard, frees dead groups and settles expired attempts for as long as the gateway lives. Stores
+// are listed for leftovers at longer intervals.
 func (g *Gateway) sweepLoop(ctx context.Context) {
-	if g.options.SweepEvery < 0 {
-		return
-	}
 	listed := time.Now()
 	every(ctx, g.options.SweepEvery, func(ctx context.Context) {
 		orphans := g.options.OrphanEvery > 0 && time.Since(listed) > g.options.OrphanEvery
@@ -26,6 +23,13 @@ func (g *Gateway) sweepLoop(ctx context.Context) {
 		if _, err := g.Sweep(ctx, orphans); err != nil && ctx.Err() == nil {
 			g.log.Warn("sweeping", "cause", err)
 		}
+	})
+}
+
+// repairLoop rebuilds blocks that reads missed, and looks at every group when a store has lost its contents. It is a loop
+// of its own: a long repair must not keep dead blocks from being deleted.
+func (g *Gateway) repairLoop(ctx context.Context) {
+	every(ctx, g.options.SweepEvery, func(ctx context.Context) {
 		all := g.agents.lost.Swap(false) // suspect slots are the repair queue (protocol, rule 17)
 		result, err := g.Repair(ctx, all, false)
 		if err != nil && ctx.Err() == nil {

@@ -105,7 +105,7 @@ func sameBytes(got, want io.Reader, length int64) error {
 		at += n
 	}
 	if n, err := got.Read(left[:1]); n != 0 || err != io.EOF {
-		return fmt.Errorf("%w: more than %d bytes came (%d, %v)", errDifferent, length, n, err)
+		return fmt.Errorf("%w: more than %d bytes came", errDifferent, length)
 	}
 	return nil
 }
