@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -412,4 +415,32 @@ func statusOfPut(t *testing.T, url, body string) int {
 		t.Fatal(err)
 	}
 	return response.StatusCode
+}
+
+// A repair pass ends though clients keep writing new groups faster than it looks at them.
+func TestRepairEndsWhileObjectsKeepComing(t *testing.T) {
+	c := newCluster(t, 8)
+	c.put("k", noise(64<<10*20, 1), gateway.PutOptions{})
+	done := make(chan struct{})
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					c.put(fmt.Sprint("new", i), noise(8000, uint64(i)), gateway.PutOptions{})
+				}
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	result, err := c.gateway.Repair(ctx, true, false)
+	close(done)
+	writers.Wait()
+	if err != nil || len(result.Failed) > 0 || result.GroupsChecked < 20 {
+		t.Errorf("%+v, %v", result, err)
+	}
 }
