@@ -50,7 +50,7 @@ lint:
 	go run $(GOLANGCI_LINT) run ./...
 
 unit:
-	go test $$(go list ./... | grep -v /e2e$$)
+	@e2e/unit.sh
 
 race:
 	go test -race -short $(RACE_PACKAGES)

@@ -217,7 +217,7 @@ func TestAReadOnlyFileSystemIsReadOnly(t *testing.T) {
 	}
 	// The lock is open for writing, so only a forced remount of the mount point, not of the file system, succeeds.
 	if err := unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
-		t.Skipf("remounting takes the rights of root: %v", err)
+		t.Skipf("the mount cannot be made read-only under an open store here: %v", err)
 	}
 	if err := s.Create(t.Context(), "other", nil); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("creating on a read-only file system: %v, want %v", err, store.ErrReadOnly)
