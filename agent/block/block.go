@@ -24,6 +24,7 @@ type Header struct {
 	Fingerprints  []Fingerprint `cbor:"15,keyasint"`           // of each unit, with its trailing zeros
 	Manifest      []byte        `cbor:"16,keyasint,omitempty"` // CBOR of []ManifestEntry; with parities, or column 0 where m = 0
 	Lengths       []int         `cbor:"17,keyasint,omitempty"` // stored bytes of each unit, the rest of which is zeros; nil: all are stored in full
+	Span          []uint32      `cbor:"18,keyasint,omitempty"` // indices of all groups that an update of several writes, ascending; nil: of one group
 }
 
 // ManifestEntry names one object range held by the group, as known when the block was written.

@@ -10,7 +10,8 @@ import (
 
 // A block at rest is
 //
-//	8 bytes   magic, the last byte of which is the format version: 2 for a header with Lengths, 1 for one without
+//	8 bytes   magic, the last byte of which is the format version: 3 for a header with a Span, else 2 for one with Lengths,
+//	          else 1
 //	4 bytes   length of the header, little-endian as all numbers here
 //	8 bytes   length of the payload
 //	4 bytes   CRC-32C of the 20 bytes before and of the header
@@ -18,8 +19,9 @@ import (
 //	padding   zeros up to a multiple of 64 bytes
 //	payload   of each of the Units units the first Lengths[i] bytes, UnitBytes where there are no Lengths
 //
-// The two versions differ so that a release that knows only version 1 takes a block of version 2 for what it is, newer,
-// and not for a damaged one.
+// The versions differ so that a release that knows only the lower ones takes a block of a higher one for what it is,
+// newer, and not for a damaged one. Every version keeps the preamble and its checksum: a version that is damage is known by
+// it.
 const (
 	PreambleBytes  = 24
 	Alignment      = 64       // of the payload within the value
@@ -31,6 +33,7 @@ const (
 	magic          = "RSTRIPE"
 	versionFull    = 1 // every unit is stored in full
 	versionTrimmed = 2 // the header has Lengths
+	versionSpanned = 3 // the header has a Span
 )
 
 // Errors of decoding and encoding; use errors.Is.
@@ -97,6 +100,14 @@ func (h *Header) ValidateShape() error {
 	case len(h.Class) > maxTextBytes || len(h.Ladder) > maxTextBytes || len(h.Mode) > maxTextBytes || len(h.Scheme) > maxTextBytes:
 		return wrong("a text is longer than %d bytes", maxTextBytes)
 	}
+	if len(h.Span) == 1 || len(h.Span) > MaxUnits {
+		return wrong("a span of %d groups, not 2 to %d", len(h.Span), MaxUnits)
+	}
+	for i := 1; i < len(h.Span); i++ {
+		if h.Span[i] <= h.Span[i-1] {
+			return wrong("the groups of the span are not ascending")
+		}
+	}
 	if h.Lengths == nil {
 		return nil
 	}
@@ -151,6 +162,9 @@ func EncodeHeader(h *Header) ([]byte, error) {
 }
 
 func (h *Header) version() byte {
+	if len(h.Span) > 0 {
+		return versionSpanned
+	}
 	if h.Lengths != nil {
 		return versionTrimmed
 	}
@@ -171,17 +185,14 @@ func Encode(h *Header, payload []byte) ([]byte, error) {
 	return append(head, payload...), nil
 }
 
-// HeadBytes returns how many bytes stand before the payload, from the first PreambleBytes bytes of a block. It fails
-// with ErrMalformed or ErrVersion.
+// HeadBytes returns how many bytes stand before the payload, from the first PreambleBytes bytes of a block of whichever
+// version. It fails with ErrMalformed.
 func HeadBytes(preamble []byte) (int, error) {
 	if len(preamble) < PreambleBytes {
 		return 0, fmt.Errorf("%w: %d bytes are too few for a block", ErrMalformed, len(preamble))
 	}
 	if string(preamble[:7]) != magic {
 		return 0, fmt.Errorf("%w: it does not begin with the magic", ErrMalformed)
-	}
-	if version := preamble[7]; version != versionFull && version != versionTrimmed {
-		return 0, fmt.Errorf("%w: version %d, this release reads versions %d and %d; use the release that wrote it", ErrVersion, version, versionFull, versionTrimmed)
 	}
 	length := binary.LittleEndian.Uint32(preamble[8:])
 	if length == 0 || length > MaxHeaderBytes {
@@ -204,6 +215,9 @@ func DecodeHeader(value []byte) (*Header, error) {
 	length := int(binary.LittleEndian.Uint32(value[8:]))
 	if binary.LittleEndian.Uint32(value[20:]) != headChecksum(value, length) {
 		return nil, fmt.Errorf("%w: the checksum of the header does not match", ErrMalformed)
+	}
+	if version := value[7]; version < versionFull || version > versionSpanned {
+		return nil, fmt.Errorf("%w: version %d, this release reads versions %d to %d; use the release that wrote it", ErrVersion, version, versionFull, versionSpanned)
 	}
 	encoded := value[PreambleBytes : PreambleBytes+length]
 	for _, pad := range value[PreambleBytes+length : headBytes] {

@@ -171,10 +171,26 @@ func TestOnlyTheCanonicalFormIsRead(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want ErrMalformed", name, h, err)
 		}
 	}
-	newer := forge(1, encoded, 16, 0)
-	newer[7] = 9
+	newer := forge(9, encoded, 16, 0)
 	if _, err := DecodeHeader(newer); !errors.Is(err, ErrVersion) || errors.Is(err, ErrMalformed) {
 		t.Errorf("a newer version: %v, want ErrVersion and not ErrMalformed", err)
+	}
+}
+
+// TestDamagedHeadersAreMalformed: a flipped bit anywhere is damage, in the version too, and never a newer release's block.
+func TestDamagedHeadersAreMalformed(t *testing.T) {
+	for _, h := range []*Header{sample(), trimmedSample()} {
+		head, err := EncodeHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for bit := range 8 * len(head) {
+			head[bit/8] ^= 1 << (bit % 8)
+			if _, err := DecodeHeader(head); !errors.Is(err, ErrMalformed) || errors.Is(err, ErrVersion) {
+				t.Errorf("with bit %d flipped: %v, want ErrMalformed", bit, err)
+			}
+			head[bit/8] ^= 1 << (bit % 8)
+		}
 	}
 }
 

@@ -36,3 +36,35 @@ func DecodeManifest(encoded []byte) ([]ManifestEntry, error) {
 	}
 	return entries, nil
 }
+
+// MergeManifests returns every range that one of the manifests of a group has, once, with the newest of its revisions and
+// the size that is known of its object, in the order of first appearance. Ranges of a group never change, so manifests
+// of different times differ in these alone.
+func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
+	if len(manifests) == 1 {
+		return manifests[0]
+	}
+	type place struct {
+		key            string
+		column         int
+		at, from, long int64
+	}
+	var merged []ManifestEntry
+	index := map[place]int{}
+	for _, entries := range manifests {
+		for _, entry := range entries {
+			name := place{string(entry.Key), entry.Column, entry.At, entry.Offset, entry.Length}
+			i, seen := index[name]
+			if !seen {
+				index[name] = len(merged)
+				merged = append(merged, entry)
+				continue
+			}
+			if merged[i].Revision.Sequence < entry.Revision.Sequence {
+				merged[i].Revision = entry.Revision
+			}
+			merged[i].Size = max(merged[i].Size, entry.Size)
+		}
+	}
+	return merged
+}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 )
@@ -172,13 +173,13 @@ func resize(object Object, size int64) (Object, error) {
 	return object, checkExtents(object.Key, extents, size)
 }
 
-// apply returns the group as the change leaves it.
-func (change *GroupChange) apply(stamp block.Stamp) Group {
+// apply returns the group as the change leaves it, at the given time.
+func (change *GroupChange) apply(stamp block.Stamp, now time.Time) Group {
 	group := change.Was.Group
 	group.Generation = stamp
 	group.Slots = change.Slots
-	if change.Scheme != "" {
-		group.Scheme = change.Scheme
+	if change.Scheme != "" && change.Scheme != group.Scheme {
+		group.Scheme, group.Settled = change.Scheme, now.UnixMilli()
 	}
 	if change.NewEpoch {
 		group.Epoch = stamp

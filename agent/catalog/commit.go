@@ -148,7 +148,7 @@ func (t *transaction) violate(detail StaleDetail) { t.violated = append(t.violat
 
 // changeGroups adds new groups and applies the changes to existing ones.
 func (t *transaction) changeGroups(change *Change) error {
-	stamp := t.attempt.stamp
+	stamp, now := t.attempt.stamp, t.attempt.catalog.now()
 	own := map[block.Address]bool{}
 	for _, address := range announced(&t.intent) {
 		own[address] = true
@@ -156,7 +156,7 @@ func (t *transaction) changeGroups(change *Change) error {
 	used := map[block.Address]bool{}
 	for i := range change.NewGroups {
 		group := change.NewGroups[i]
-		group.Generation, group.Epoch = stamp, stamp
+		group.Generation, group.Epoch, group.Settled = stamp, stamp, now.UnixMilli()
 		t.checks = append(t.checks, Check{Key: groupKey(group.ID)})
 		t.created[group.ID], t.open[group.ID] = true, true
 		if err := t.result(&group, nil, own, used); err != nil {
@@ -176,7 +176,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 		t.checks = append(t.checks, Check{key, was.raw})
 		t.open[was.ID] = was.Open
-		group := edit.apply(stamp)
+		group := edit.apply(stamp, now)
 		repaired, isRepair := change.RepairedSlots[was.ID]
 		if err := t.checkFields(&was.Group, &group, repaired, isRepair); err != nil {
 			return err

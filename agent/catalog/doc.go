@@ -29,7 +29,16 @@
 //	n/<node>      Node
 //	x/<node>      Incarnation of the node's store, raw
 //	j/<id>        Job
+//	c/<name>      Class, also of a class that was removed
+//	h/<part>/<gateway>  heat counters of a part of the groups, the gateway's own encoding
+//	s/<finding>   what a scrub found, newest first, the gateway's own encoding
 //	meta/schema, meta/cluster, meta/next
+//	meta/classes  raised by every change of a class
+//	meta/heat     since when accesses are counted, Unix milliseconds
+//	meta/scrub    Job of the scrub, of which a cluster has one
+//	meta/rebuilt  in a catalog that was rebuilt: blocks of attempts below this number are kept, whoever names them or not
+//	meta/members  Membership
+//	meta/repair   RepairControl
 //
 // # Clocks
 //

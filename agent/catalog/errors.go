@@ -28,6 +28,8 @@ var (
 	ErrBadChange = errors.New("impossible change")
 	// ErrNewer says that the catalog was written by a newer release.
 	ErrNewer = errors.New("catalog is newer than this program")
+	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.
+	ErrOlder = errors.New("catalog is older than this program")
 	// ErrInUse says that another process has the catalog open and the engine allows one only.
 	ErrInUse = errors.New("catalog is in use")
 	// ErrClosed says that the engine was closed.

@@ -52,6 +52,17 @@ func TestOneFault(t *testing.T) {
 				next = fault
 				must(t, w.a.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeDraining}))
 				must(t, w.b.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeUp}))
+				members, err := w.b.Nodes(w.ctx)
+				must(t, err)
+				member := members[slices.IndexFunc(members, func(n catalog.Node) bool { return n.ID == "n0" })]
+				next = fault
+				down, err := w.a.ChangeNode(w.ctx, member, catalog.Node{ID: "n0", State: catalog.NodeDown})
+				must(t, err)
+				if down.Version != member.Version+1 || !down.Fenced {
+					t.Errorf("declared down: %+v, of %+v", down, member)
+				}
+				_, err = w.b.ChangeNode(w.ctx, member, member)
+				is(t, err, catalog.ErrStale)
 				next = fault
 				registered, err := w.b.Incarnations(w.ctx)
 				must(t, err)
@@ -81,7 +92,7 @@ func TestOneFault(t *testing.T) {
 					t.Errorf("job: %+v, %v", saved, err)
 				}
 				nodes, err := w.b.Nodes(w.ctx)
-				if err != nil || len(nodes) != 1 || nodes[0].State != catalog.NodeUp {
+				if err != nil || len(nodes) != 1 || nodes[0] != down {
 					t.Errorf("nodes: %+v, %v", nodes, err)
 				}
 				incarnations, err := w.b.Incarnations(w.ctx)
@@ -141,7 +152,10 @@ func TestJobs(t *testing.T) {
 		if err != nil || len(jobs) != 1 || jobs[0].Owner != "two" || jobs[0].Version != two.Version {
 			t.Errorf("jobs: %+v, %v", jobs, err)
 		}
-		must(t, w.a.DeleteJob(w.ctx, "job"))
+		must(t, w.a.DropJob(w.ctx, *one)) // it has changed since
+		_, err = w.a.Job(w.ctx, "job")
+		must(t, err)
+		must(t, w.a.DropJob(w.ctx, *two))
 		_, err = w.a.Job(w.ctx, "job")
 		is(t, err, catalog.ErrNoJob)
 	})

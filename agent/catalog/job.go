@@ -22,14 +22,18 @@ func (c *Catalog) Jobs(ctx context.Context) ([]Job, error) {
 
 // Job returns one job. ErrNoJob if there is none.
 func (c *Catalog) Job(ctx context.Context, id string) (*Job, error) {
-	values, err := c.engine.Read(ctx, jobKey(id))
+	return c.readJob(ctx, jobKey(id), id)
+}
+
+func (c *Catalog) readJob(ctx context.Context, key, id string) (*Job, error) {
+	values, err := c.engine.Read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading job %s: %w", id, err)
 	}
 	if values[0] == nil {
 		return nil, fmt.Errorf("job %s: %w", id, ErrNoJob)
 	}
-	job, err := decode[Job](jobKey(id), values[0])
+	job, err := decode[Job](key, values[0])
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +47,11 @@ func (c *Catalog) SaveJob(ctx context.Context, job *Job) error {
 	if job.ID == "" {
 		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
 	}
-	key, saved := jobKey(job.ID), *job
+	return c.saveJob(ctx, jobKey(job.ID), job)
+}
+
+func (c *Catalog) saveJob(ctx context.Context, key string, job *Job) error {
+	saved := *job
 	saved.Version++
 	want := encode(saved)
 	unclear := false
@@ -78,10 +86,15 @@ func (c *Catalog) SaveJob(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// DeleteJob removes a job, which may be absent.
-func (c *Catalog) DeleteJob(ctx context.Context, id string) error {
-	if err := c.apply(ctx, []Write{{Key: jobKey(id), Kind: Remove}}); err != nil {
-		return fmt.Errorf("removing job %s: %w", id, err)
+// DropJob removes a job if it is still as it was read.
+func (c *Catalog) DropJob(ctx context.Context, job Job) error {
+	key := jobKey(job.ID)
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		_, err := c.engine.Update(ctx, []Check{{key, encode(job)}}, []Write{{Key: key, Kind: Remove}})
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("removing job %s: %w", job.ID, err)
 	}
 	return nil
 }

@@ -20,10 +20,19 @@ const (
 	prefixNode        = "n/"
 	prefixIncarnation = "x/"
 	prefixJob         = "j/"
+	prefixClass       = "c/"
+	prefixHeat        = "h/"
+	prefixFinding     = "s/"
 
 	keySchema  = "meta/schema"
 	keyCluster = "meta/cluster"
 	keyNext    = "meta/next"
+	keyClasses = "meta/classes"
+	keyHeat    = "meta/heat"
+	keyScrub   = "meta/scrub"
+	keyRebuilt = "meta/rebuilt"
+	keyMembers = "meta/members"
+	keyRepair  = "meta/repair"
 )
 
 func objectKey(key string) string             { return prefixObject + key }
@@ -36,6 +45,9 @@ func graveKey(address block.Address) string   { return prefixGrave + address.Str
 func nodeKey(node block.NodeID) string        { return prefixNode + string(node) }
 func incarnationKey(node block.NodeID) string { return prefixIncarnation + string(node) }
 func jobKey(id string) string                 { return prefixJob + id }
+func classKey(name string) string             { return prefixClass + name }
+func heatPrefix(part int) string              { return fmt.Sprintf("%s%02x/", prefixHeat, part) }
+func heatKey(part int, gateway string) string { return heatPrefix(part) + gateway }
 func addressOfGrave(key string) (block.Address, error) {
 	node, name, found := strings.Cut(strings.TrimPrefix(key, prefixGrave), ":")
 	if !found {

@@ -22,13 +22,102 @@ func (c *Catalog) Nodes(ctx context.Context) ([]Node, error) {
 	return nodes, nil
 }
 
-// PutNode adds or replaces the record of a member.
+// PutNode adds the record of a member, or replaces it whatever it is now; Version is ignored. A node that was ever given
+// up stays fenced: ChangeNode alone ends that.
 func (c *Catalog) PutNode(ctx context.Context, node Node) error {
 	if node.ID == "" {
 		return fmt.Errorf("saving a node without an id: %w", ErrBadChange)
 	}
-	if err := c.assign(ctx, nodeKey(node.ID), encode(node)); err != nil {
+	key := nodeKey(node.ID)
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, was, err := c.readNode(ctx, node.ID)
+		if err != nil {
+			return false, err
+		}
+		next := node
+		next.Version, next.Fenced = was.Version, node.Fenced || was.Fenced || node.IsGone()
+		if raw != nil && next == was {
+			return true, nil
+		}
+		next.Version++
+		failed, err := c.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&next))
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
 		return fmt.Errorf("saving node %s: %w", node.ID, err)
+	}
+	return nil
+}
+
+// ChangeNode replaces the record of a member if it is still was, and returns it with its new Version. It fails with
+// ErrStale, changing nothing, if somebody else changed it meanwhile; if ErrUnknown is in the chain too, this change may
+// have come before theirs.
+func (c *Catalog) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
+	if was.ID == "" || was.ID != is.ID {
+		return Node{}, fmt.Errorf("changing node %q to %q: %w", was.ID, is.ID, ErrBadChange)
+	}
+	is.Version = was.Version + 1
+	is.Fenced = is.Fenced || is.IsGone()
+	key, unclear := nodeKey(was.ID), false
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, now, err := c.readNode(ctx, was.ID)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case unclear && now == is:
+			return true, nil
+		case now != was && unclear:
+			return false, final(fmt.Errorf("it was changed after an unclear answer: %w, %w", ErrStale, ErrUnknown))
+		case now != was:
+			return false, final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
+		}
+		failed, err := c.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&is))
+		unclear = unclear || err != nil
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return Node{}, fmt.Errorf("changing node %s: %w", was.ID, err)
+	}
+	return is, nil
+}
+
+// nodeWrites stores the record of a member. Where it is excluded the registration of its contents goes in the same
+// transaction, so that no commit onto it can come later.
+func nodeWrites(node *Node) []Write {
+	writes := []Write{{Key: nodeKey(node.ID), Value: encode(node)}}
+	if node.IsExcluded() {
+		writes = append(writes, Write{Key: incarnationKey(node.ID), Kind: Remove})
+	}
+	return writes
+}
+
+// readNode returns the record of a member, raw nil and a zero Node if there is none.
+func (c *Catalog) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
+	values, err := c.engine.Read(ctx, nodeKey(id))
+	if err != nil || values[0] == nil {
+		return nil, Node{}, err
+	}
+	node, err = decode[Node](nodeKey(id), values[0])
+	return values[0], node, err
+}
+
+// Membership returns how patient the cluster is with nodes that do not answer.
+func (c *Catalog) Membership(ctx context.Context) (Membership, error) {
+	values, err := c.engine.Read(ctx, keyMembers)
+	if err != nil {
+		return Membership{}, fmt.Errorf("reading the patience with nodes: %w", err)
+	}
+	if values[0] == nil {
+		return Membership{}, nil
+	}
+	return decode[Membership](keyMembers, values[0])
+}
+
+// PutMembership sets how patient the cluster is with nodes that do not answer.
+func (c *Catalog) PutMembership(ctx context.Context, membership Membership) error {
+	if err := c.assign(ctx, keyMembers, encode(membership)); err != nil {
+		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
 }
@@ -36,27 +125,43 @@ func (c *Catalog) PutNode(ctx context.Context, node Node) error {
 // RegisterIncarnation records that the contents of a node's store are no longer was but now, before the node serves
 // anything (rule 17); was is empty for a node that is new. From then on slots stored under another incarnation are
 // suspect. was must be what the catalog said before the agent was asked: if something else was registered since, nothing
-// changes and the error is an ErrStale, or a late registration would bring back contents that are no more.
+// changes and the error is an ErrStale, or a late registration would bring back contents that are no more. It is an
+// ErrStale, too, where the node is excluded.
 func (c *Catalog) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
 	if node == "" || now == "" {
 		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
 	}
-	key := incarnationKey(node)
+	key, member := incarnationKey(node), nodeKey(node)
 	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, key)
+		values, err := c.engine.Read(ctx, key, member)
 		if err != nil || string(values[0]) == string(now) {
 			return err == nil, err
 		}
 		if string(values[0]) != string(was) {
 			return false, final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
 		}
-		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: []byte(now)}})
+		if err := checkMember(member, values[1]); err != nil {
+			return false, final(err)
+		}
+		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}, {member, values[1]}}, []Write{{Key: key, Value: []byte(now)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
 		return fmt.Errorf("registering the store of node %s: %w", node, err)
 	}
 	return nil
+}
+
+// checkMember refuses a node whose record says that it is excluded.
+func checkMember(key string, raw []byte) error {
+	if raw == nil {
+		return nil
+	}
+	node, err := decode[Node](key, raw)
+	if err == nil && node.IsExcluded() {
+		err = fmt.Errorf("its record says that it is %s; declare it up to make it a member again: %w", node.State, ErrStale)
+	}
+	return err
 }
 
 // assign gives a record a value by comparing it with what was read, so that a request that arrives late does not bring

@@ -14,8 +14,9 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
-// SchemaVersion is the version of the records this release writes, and the newest it reads.
-const SchemaVersion = 1
+// SchemaVersion is the version of the records this release writes, and the only one it reads: the fingerprints of
+// version 1 were of another kind.
+const SchemaVersion = 2
 
 // Catalog applies the rules of the commit protocol to the records of an Engine. All methods are safe for concurrent
 // use; several Catalogs, in one process or in many, may work on the same records where the engine allows it.
@@ -67,7 +68,7 @@ func Owner(gateway, start string) string { return gateway + "/" + start }
 // Open makes a Catalog of the records in engine, and the records themselves if there are none. owner names this start
 // of this gateway, made by Owner. The Catalog owns engine from then on; if Open fails, the caller still does.
 //
-// It fails with ErrNewer if a newer release wrote the catalog.
+// It fails with ErrNewer if a newer release wrote the catalog, and with ErrOlder if an older one did.
 func Open(ctx context.Context, engine Engine, owner string, options ...Option) (*Catalog, error) {
 	c := &Catalog{
 		engine: engine, owner: owner, now: time.Now, random: &lockedReader{source: rand.Reader},
@@ -91,6 +92,9 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if string(values[0]) == rebuilding {
+		return false, final(fmt.Errorf("%w: a rebuild into it did not end: remove it and rebuild again", ErrCorrupt))
+	}
 	if values[0] != nil {
 		version, err := strconv.Atoi(string(values[0]))
 		if err != nil {
@@ -99,6 +103,10 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		if version > SchemaVersion {
 			return false, final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
 				"use a newer release of restripe, or name another catalog", ErrNewer, version, SchemaVersion))
+		}
+		if version < SchemaVersion {
+			return false, final(fmt.Errorf("%w: its records have version %d, this program knows version %d alone: "+
+				"read the objects with the release that wrote them and put them into a new catalog", ErrOlder, version, SchemaVersion))
 		}
 		if values[1] == nil || values[2] == nil {
 			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",

@@ -14,13 +14,14 @@ const orphanBatch = 128
 //
 // orphans are named by no group record, announced by no active attempt and in no grave: late writes, which may be
 // deleted. quarantined are addresses that must not be touched and should alarm somebody: their stamps, or their
-// groups', were never drawn from this catalog, which therefore has been rolled back; see Raise.
+// groups', were never drawn from this catalog, which therefore has been rolled back; see Raise. In a catalog that was
+// rebuilt, blocks from before are neither, until Accept.
 func (c *Catalog) Orphans(ctx context.Context, listed []block.Address) (orphans, quarantined []block.Address, err error) {
 	for len(listed) > 0 {
 		count := min(len(listed), orphanBatch)
 		batch := listed[:count]
 		listed = listed[count:]
-		keys := []string{keyNext}
+		keys := []string{keyNext, keyRebuilt}
 		for _, address := range batch {
 			keys = append(keys, groupKey(address.Group), intentKey(address.Stamp), graveKey(address))
 		}
@@ -32,16 +33,20 @@ func (c *Catalog) Orphans(ctx context.Context, listed []block.Address) (orphans,
 		if err != nil {
 			return nil, nil, err
 		}
+		kept, err := decodeCount(keyRebuilt, values[1])
+		if err != nil {
+			return nil, nil, err
+		}
 		for i, address := range batch {
 			if address.Stamp.Sequence >= next || address.Group.Stamp.Sequence >= next {
 				quarantined = append(quarantined, address)
 				continue
 			}
-			accounted, err := isAccounted(address, values[1+3*i], values[2+3*i], values[3+3*i])
+			accounted, err := isAccounted(address, values[2+3*i], values[3+3*i], values[4+3*i])
 			if err != nil {
 				return nil, nil, err
 			}
-			if accounted {
+			if accounted || address.Stamp.Sequence < uint64(kept) {
 				continue
 			}
 			foreign, err := c.drawnTwice(ctx, address)

@@ -42,6 +42,10 @@ type Group struct {
 	Open          bool           `cbor:"12,keyasint"` // takes appends
 	Home          []block.NodeID `cbor:"13,keyasint"` // node of every slot the ladder may use: Columns + largest m
 	Slots         []Slot         `cbor:"14,keyasint"` // Columns + m of the present scheme
+
+	// Settled is when the group came under its present scheme, in Unix milliseconds by the catalog's clock; 0 where an
+	// earlier release wrote the record. It is for the temperature of data alone, no rule depends on it.
+	Settled int64 `cbor:"15,keyasint,omitempty"`
 }
 
 // Slot lists the blocks that make up a data column or parity row, ordered by First, gapless and disjoint.
@@ -76,22 +80,59 @@ func (g *Group) Find(slot, unit int) (Item, bool) {
 	return Item{}, false
 }
 
-// Node is a member of the cluster.
+// Node is a member of the cluster. What a person declares of it is its State; what the gateways find of it stands beside.
 type Node struct {
 	ID      block.NodeID `cbor:"1,keyasint"`
 	Address string       `cbor:"2,keyasint"` // host:port of its agent
 	Domain  string       `cbor:"3,keyasint"` // failure domain; empty: its own
 	State   NodeState    `cbor:"4,keyasint"`
+
+	Spare    bool         `cbor:"5,keyasint,omitempty"`  // takes no new groups while others can, and substitutes first
+	Replaces block.NodeID `cbor:"6,keyasint,omitempty"`  // the node whose blocks it takes over before other nodes do
+	Out      string       `cbor:"7,keyasint,omitempty"`  // the gateway that gave it up after it had not answered for long; empty: not given up
+	Fenced   bool         `cbor:"8,keyasint,omitempty"`  // its blocks may have been rebuilt elsewhere: it takes none until its store was swept
+	Drain    Drain        `cbor:"9,keyasint,omitzero"`   // how far its drain has come
+	Since    int64        `cbor:"10,keyasint,omitempty"` // when State or Out was last changed, Unix milliseconds; for people only
+	Version  uint64       `cbor:"11,keyasint,omitempty"` // raised by every change
 }
 
-// NodeState is what the cluster holds of a node.
+// Drain is the drain of a node, as far as it must outlive a gateway. What is left to do is counted in the group records.
+type Drain struct {
+	Slots          int64 `cbor:"1,keyasint"`           // slots on the node when it began
+	Began          int64 `cbor:"2,keyasint"`           // when it was last begun or resumed, Unix milliseconds; for people only
+	Elapsed        int64 `cbor:"3,keyasint"`           // milliseconds it had run before that
+	BytesPerSecond int64 `cbor:"4,keyasint,omitempty"` // limit on bytes read, sent and written; 0 is none
+	Paused         bool  `cbor:"5,keyasint,omitempty"`
+}
+
+// NodeState is what is declared of a node.
 type NodeState string
 
 const (
-	NodeUp       NodeState = "up"       // takes new blocks
-	NodeDown     NodeState = "down"     // takes none
-	NodeDraining NodeState = "draining" // serves, takes none
+	NodeUp       NodeState = "up"       // takes new blocks, if it answers
+	NodeDown     NodeState = "down"     // takes none and is not expected back: its blocks are rebuilt elsewhere
+	NodeDraining NodeState = "draining" // serves, takes none: its blocks are moved elsewhere
+	NodeRemoving NodeState = "removing" // about to be removed: nothing can be committed onto it any more
+	NodeRemoved  NodeState = "removed"  // no member any more; the record stays, so that a node list that still names it does not bring it back
 )
+
+// IsGone reports whether the node is not expected back: its blocks are rebuilt on other nodes.
+func (n *Node) IsGone() bool {
+	return n.State == NodeDown || n.IsExcluded() || n.Out != ""
+}
+
+// IsExcluded reports whether nothing can be committed onto the node: the contents of its store are not registered, and
+// cannot be.
+func (n *Node) IsExcluded() bool { return n.State == NodeRemoving || n.State == NodeRemoved }
+
+// TakesBlocks reports whether new blocks may go to the node, as far as its record says.
+func (n *Node) TakesBlocks() bool { return n.State == NodeUp && n.Out == "" && !n.Fenced }
+
+// Membership is how patient a cluster is with nodes that do not answer. Zero fields mean the gateways' defaults.
+type Membership struct {
+	DownAfter int64 `cbor:"1,keyasint"` // milliseconds without an answer after which a node is down
+	OutAfter  int64 `cbor:"2,keyasint"` // and after which it is given up; negative: never
+}
 
 // Kind names the operation of an attempt.
 type Kind string
@@ -101,7 +142,8 @@ const (
 	KindUpdate     Kind = "update"
 	KindTransition Kind = "transition"
 	KindRepair     Kind = "repair"
-	KindMove       Kind = "move" // bytes of an object copied to other groups, same revision
+	KindRelocation Kind = "relocation" // slots of a group copied to other nodes
+	KindMove       Kind = "move"       // bytes of an object copied to other groups, same revision
 )
 
 // IntentState is where an attempt stands.
@@ -137,4 +179,13 @@ type Job struct {
 	Body    []byte `cbor:"2,keyasint"` // the gateway's own encoding
 	Owner   string `cbor:"3,keyasint"`
 	Version uint64 `cbor:"4,keyasint"` // raised by every save
+}
+
+// Class is the record of a class of objects. One that is removed leaves a record behind, so that nobody takes it for
+// one that was never declared.
+type Class struct {
+	Name    string `cbor:"1,keyasint"`
+	Body    []byte `cbor:"2,keyasint"` // the gateway's own encoding
+	Origin  string `cbor:"3,keyasint"` // who declared it as it is
+	Removed bool   `cbor:"4,keyasint,omitempty"`
 }

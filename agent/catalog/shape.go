@@ -94,3 +94,6 @@ func sortAddresses(list []block.Address) {
 		return 0
 	})
 }
+
+// Check says what is wrong with a group record by itself, if anything is.
+func (g *Group) Check() error { return checkShape(g) }

@@ -141,7 +141,7 @@ func TestRepairLeavesANodeThatIsAwayAlone(t *testing.T) {
 	was := c.stat("k").Groups[0].Slots
 	away := c.agent(was[0].Node)
 	away.stop()
-	c.noticed(away.id, "unreachable")
+	c.noticed(away.id, "suspect")
 	if result, err := c.gateway.Repair(t.Context(), true, true); err != nil || len(result.Failed) > 0 || result.SlotsRebuilt != 0 {
 		t.Errorf("with a node away: %+v, %v", result, err)
 	}
@@ -208,7 +208,7 @@ func TestAddressTakenByAnotherAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.check("k", data) // at once
-	c.noticed(replaced.id, "unreachable")
+	c.noticed(replaced.id, "suspect")
 	c.check("k", data) // and once it is known
 	for range 2 {
 		if _, err := c.gateway.Sweep(t.Context(), true); err != nil {
@@ -443,4 +443,22 @@ func TestRepairEndsWhileObjectsKeepComing(t *testing.T) {
 	if err != nil || len(result.Failed) > 0 || result.GroupsChecked < 20 {
 		t.Errorf("%+v, %v", result, err)
 	}
+}
+
+// What nobody knows to be wrong yet must not become too much by dropping a parity: going down in m reads what stays first.
+func TestLoweringMReadsWhatStays(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	want := noise(60_000, 7)
+	c.put("firm/k", want, gateway.PutOptions{Scheme: "rs(3,3)"})
+	for _, slot := range []int{0, 1, 6} { // two cells of the first stripe, and row 0
+		c.damage("firm/k", slot)
+	}
+	done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "firm"}, To: "rs(3,2)"})
+	if done.State != gateway.TransitionDone || done.GroupsDone != 1 {
+		t.Fatalf("%+v", done)
+	}
+	c.check("firm/k", want)
+	c.audit()
+	survives(t, c, map[string][]byte{"firm/k": want})
 }

@@ -84,14 +84,23 @@ type Selector struct {
 	Class    string  `json:"class,omitempty"`
 }
 
-// TransitionRequest starts a transition.
+// TransitionRequest starts a transition. From, the heat bounds and SettledSeconds need a selector of a class; a group is
+// judged by them when it is looked at and again right before its plan is carried out.
 type TransitionRequest struct {
 	Selector
-	To             string `json:"to"`
-	Planner        string `json:"planner,omitempty"`        // default restripe
-	Objective      string `json:"objective,omitempty"`      // default network
-	BytesPerSecond int64  `json:"bytesPerSecond,omitempty"` // 0: unlimited; counts bytes read, sent and written
-	Proxy          string `json:"proxy,omitempty"`          // node that plays the proxy of a proxy planner
+	ID                   string   `json:"id,omitempty"` // chosen by the caller, who may repeat the request: the same id is the same transition
+	From                 string   `json:"from,omitempty"`
+	To                   string   `json:"to"`
+	HeatAtLeast          *float64 `json:"heatAtLeast,omitempty"` // accesses a day
+	HeatBelow            *float64 `json:"heatBelow,omitempty"`
+	SettledSeconds       float64  `json:"settledSeconds,omitempty"`       // only groups under their scheme, and watched, for so long
+	Planner              string   `json:"planner,omitempty"`              // default restripe
+	Objective            string   `json:"objective,omitempty"`            // default network
+	BytesPerSecond       int64    `json:"bytesPerSecond,omitempty"`       // 0: unlimited; counts bytes read, sent and written
+	NodeBytesPerSecond   int64    `json:"nodeBytesPerSecond,omitempty"`   // the same at any one node, and bytes it receives
+	DomainBytesPerSecond int64    `json:"domainBytesPerSecond,omitempty"` // the same at the nodes of any one failure domain
+	Concurrency          int      `json:"concurrency,omitempty"`          // groups under way at once; default 4
+	Proxy                string   `json:"proxy,omitempty"`                // node that plays the proxy of a proxy planner
 }
 
 // MoveRequest takes one object to another scheme.
@@ -138,29 +147,37 @@ func (t *Traffic) add(other Traffic) {
 
 // Transition is the progress of one transition. Counts are of groups and grow until the scan has found them all.
 type Transition struct {
-	ID               string           `json:"id"`
-	Selector         Selector         `json:"selector"`
-	To               string           `json:"to"`
-	Planner          string           `json:"planner"`
-	Objective        string           `json:"objective"`
-	Proxy            string           `json:"proxy,omitempty"`
-	State            TransitionState  `json:"state"`
-	Error            string           `json:"error,omitempty"`
-	GroupsTotal      int64            `json:"groupsTotal"`
-	GroupsDone       int64            `json:"groupsDone"`
-	GroupsSkipped    int64            `json:"groupsSkipped"`    // already there, or gone meanwhile
-	ObjectsRewritten int64            `json:"objectsRewritten"` // small objects moved out of a group they share with objects not selected
-	BytesTotal       int64            `json:"bytesTotal"`       // of the cells of the groups: user bytes and what fills the last cells up
-	BytesDone        int64            `json:"bytesDone"`
-	Predicted        Traffic          `json:"predicted"` // by the plans of the groups done
-	Measured         Traffic          `json:"measured"`  // by the agents that carried them out; attempts that did not commit are not in it
-	Baselines        map[string]int64 `json:"baselines"` // bytes other ways would have sent for the groups done
-	Attempts         int64            `json:"attempts"`  // tries of groups, aborted ones included
-	BytesPerSecond   int64            `json:"bytesPerSecond"`
-	Started          time.Time        `json:"started"`
-	Finished         *time.Time       `json:"finished,omitempty"`
-	ElapsedSeconds   float64          `json:"elapsedSeconds"`
-	ETASeconds       float64          `json:"etaSeconds"` // of what is left, at the rate so far; -1 unknown
+	ID                   string           `json:"id"`
+	Selector             Selector         `json:"selector"`
+	From                 string           `json:"from,omitempty"`
+	To                   string           `json:"to"`
+	HeatAtLeast          *float64         `json:"heatAtLeast,omitempty"`
+	HeatBelow            *float64         `json:"heatBelow,omitempty"`
+	SettledSeconds       float64          `json:"settledSeconds,omitempty"`
+	Planner              string           `json:"planner"`
+	Objective            string           `json:"objective"`
+	Proxy                string           `json:"proxy,omitempty"`
+	State                TransitionState  `json:"state"`
+	Error                string           `json:"error,omitempty"`
+	GroupsTotal          int64            `json:"groupsTotal"`
+	GroupsDone           int64            `json:"groupsDone"`
+	GroupsSkipped        int64            `json:"groupsSkipped"`    // already there, gone meanwhile, or no longer selected
+	GroupsOffLadder      int64            `json:"groupsOffLadder"`  // left alone: written for a ladder without the scheme
+	ObjectsRewritten     int64            `json:"objectsRewritten"` // small objects moved out of a group they share with objects not selected
+	BytesTotal           int64            `json:"bytesTotal"`       // of the cells of the groups: user bytes and what fills the last cells up
+	BytesDone            int64            `json:"bytesDone"`
+	Predicted            Traffic          `json:"predicted"` // by the plans of the groups done
+	Measured             Traffic          `json:"measured"`  // by the agents that carried them out; attempts that did not commit are not in it
+	Baselines            map[string]int64 `json:"baselines"` // bytes other ways would have sent for the groups done
+	Attempts             int64            `json:"attempts"`  // tries of groups, aborted ones included
+	BytesPerSecond       int64            `json:"bytesPerSecond"`
+	NodeBytesPerSecond   int64            `json:"nodeBytesPerSecond,omitempty"`
+	DomainBytesPerSecond int64            `json:"domainBytesPerSecond,omitempty"`
+	Concurrency          int              `json:"concurrency,omitempty"`
+	Started              time.Time        `json:"started"`
+	Finished             *time.Time       `json:"finished,omitempty"`
+	ElapsedSeconds       float64          `json:"elapsedSeconds"`
+	ETASeconds           float64          `json:"etaSeconds"` // of what is left, at the rate so far; -1 unknown
 }
 
 // Status is the cluster at a glance.
@@ -183,8 +200,12 @@ type NodeStatus struct {
 	ID            block.NodeID `json:"id"`
 	Address       string       `json:"address"`
 	Domain        string       `json:"domain"`
-	State         string       `json:"state"` // up, down, draining, unreachable
+	State         string       `json:"state"`           // up, suspect, down, out, draining
+	Spare         bool         `json:"spare,omitempty"` // it takes no new groups while others can, and substitutes first
 	Store         string       `json:"store"`
+	StoreKind     string       `json:"storeKind,omitempty"`  // file, memcached, redis, mem; unknown while the agent has not answered
+	Durable       bool         `json:"durable,omitempty"`    // what was acknowledged survives power loss
+	ValueLimit    int64        `json:"valueLimit,omitempty"` // largest item the store takes; 0 where it has no limit of its own
 	UsedBytes     int64        `json:"usedBytes"`
 	CapacityBytes int64        `json:"capacityBytes"`
 	Warnings      []string     `json:"warnings,omitempty"`
@@ -209,14 +230,6 @@ type SweepResult struct {
 	OrphansDeleted   int `json:"orphansDeleted"`
 	Quarantined      int `json:"quarantined"` // blocks with stamps the catalog never drew: left alone
 	GravesLeft       int `json:"gravesLeft"`  // not yet due, or on nodes that do not answer
-}
-
-// RepairResult counts what one repair pass did.
-type RepairResult struct {
-	GroupsChecked  int      `json:"groupsChecked"`
-	GroupsRepaired int      `json:"groupsRepaired"`
-	SlotsRebuilt   int      `json:"slotsRebuilt"`
-	Failed         []string `json:"failed,omitempty"` // group and cause, in words
 }
 
 // Finding is one observation of the doctor.

@@ -20,7 +20,7 @@ import (
 
 // batchKey says which small objects may share a group.
 type batchKey struct {
-	class  string
+	class  *Class // as it was declared when the put came
 	scheme stripe.Scheme
 }
 
@@ -42,7 +42,6 @@ type batches struct {
 // batch collects puts until it is flushed. A key put twice keeps the later bytes; both callers get the same answer.
 type batch struct {
 	key     batchKey
-	class   *Class
 	entries map[string][]byte
 	bytes   int64
 	names   int           // bytes of the keys: all are in the group's manifest
@@ -58,7 +57,7 @@ func (b *batches) init(g *Gateway) {
 }
 
 // put adds an object to the open batch and waits for its flush. A caller that gives up does not take its object back.
-func (b *batches) put(ctx context.Context, key batchKey, class *Class, name string, data []byte) (Object, error) {
+func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (Object, error) {
 	b.mutex.Lock()
 	if b.gateway.ctx.Err() != nil {
 		b.mutex.Unlock()
@@ -66,14 +65,14 @@ func (b *batches) put(ctx context.Context, key batchKey, class *Class, name stri
 	}
 	open := b.open[key]
 	if open == nil {
-		open = &batch{key: key, class: class, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
+		open = &batch{key: key, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
 		b.open[key] = open
 		b.gateway.background(func(ctx context.Context) { b.flush(ctx, open) })
 	}
 	open.bytes += int64(len(data)) - int64(len(open.entries[name]))
 	open.names += len(name)
 	open.entries[name] = data
-	if open.bytes >= class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
+	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
 		delete(b.open, key)
 		open.once.Do(func() { close(open.full) })
 	}
@@ -88,7 +87,7 @@ func (b *batches) put(ctx context.Context, key batchKey, class *Class, name stri
 
 // flush waits for company and for its turn, then commits the batch.
 func (b *batches) flush(ctx context.Context, open *batch) {
-	timer := time.NewTimer(open.class.PackDelay)
+	timer := time.NewTimer(open.key.class.PackDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -108,7 +107,7 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		return
 	}
 	for try := range batchTries {
-		open.result, open.err = b.gateway.putPacked(ctx, open.class, open.key.scheme, open.entries)
+		open.result, open.err = b.gateway.putPacked(ctx, open.key.class, open.key.scheme, open.entries)
 		if !errors.Is(open.err, errNotWhole) || pause(ctx, try) != nil {
 			return
 		}
@@ -140,6 +139,7 @@ func (g *Gateway) putPacked(ctx context.Context, class *Class, scheme stripe.Sch
 	if err := g.commit(ctx, attempt, change); err != nil {
 		return nil, err
 	}
+	g.heat.used(group)
 	return result, nil
 }
 

@@ -3,12 +3,14 @@ package gateway
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"sigs.k8s.io/yaml"
 
+	"github.com/restripe/restripe/agent/heat"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -23,6 +25,8 @@ type Class struct {
 	PackBelow  int64         // objects smaller than this share groups; 0: none do
 	PackDelay  time.Duration // how long a small object waits for company
 	GroupBytes int64         // user bytes per group of a large object
+	HalfLife   time.Duration // after which an access counts half
+	Dwell      time.Duration // under one scheme before a group counts as settled
 }
 
 // Limits of a class.
@@ -32,17 +36,14 @@ const (
 	maxGroupBytes = 64 << 20 // a group is staged in memory while it is written
 )
 
+// Limits and defaults of temperature.
+const (
+	defaultDwell = 6 * time.Hour
+	maxDwell     = 10 * 365 * 24 * time.Hour
+)
+
 type classFile struct {
-	Classes []struct {
-		Name       string   `json:"name"`
-		Ladder     string   `json:"ladder"`
-		Default    string   `json:"default"`
-		Mode       string   `json:"mode"`
-		Prefixes   []string `json:"prefixes"`
-		PackBelow  string   `json:"packBelow"`
-		PackDelay  string   `json:"packDelay"`
-		GroupBytes string   `json:"groupBytes"`
-	} `json:"classes"`
+	Classes []ClassSpec `json:"classes"`
 }
 
 // DefaultClasses is what a cluster has that was given no class file: one class for every key.
@@ -68,7 +69,7 @@ func LoadClasses(path string) ([]Class, error) {
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
-// groupBytes 4MiB, and the first scheme of the ladder. Unknown fields are refused.
+// groupBytes 4MiB, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown fields are refused.
 func ParseClasses(text []byte) ([]Class, error) {
 	var file classFile
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
@@ -80,70 +81,123 @@ func ParseClasses(text []byte) ([]Class, error) {
 	names, prefixes := map[string]bool{}, map[string]string{}
 	var classes []Class
 	for i, entry := range file.Classes {
-		class := Class{Name: entry.Name, Mode: stripe.Mode(entry.Mode), Prefixes: entry.Prefixes}
-		wrong := func(field string, err error) error {
-			return fmt.Errorf("class %d (%q), %s: %w", i+1, entry.Name, field, err)
-		}
-		if entry.Name == "" || strings.ContainsAny(entry.Name, "/ \t\n") || len(entry.Name) > 63 {
-			return nil, wrong("name", fmt.Errorf("want 1 to 63 characters without spaces or slashes"))
-		}
-		if names[entry.Name] {
-			return nil, wrong("name", fmt.Errorf("used twice; class names are unique"))
+		class, err := entry.parse()
+		if err == nil && names[entry.Name] {
+			err = wrong("name", "used twice; class names are unique")
 		}
 		names[entry.Name] = true
 		for _, prefix := range entry.Prefixes {
-			if other, taken := prefixes[prefix]; taken {
-				return nil, wrong("prefixes", fmt.Errorf("prefix %q belongs to class %q already; each prefix has one class", prefix, other))
+			if other, taken := prefixes[prefix]; taken && err == nil {
+				err = wrong("prefixes", "prefix %q belongs to class %q already; each prefix has one class", prefix, other)
 			}
 			prefixes[prefix] = entry.Name
 		}
-		var err error
-		if class.Ladder, err = stripe.ParseLadder(entry.Ladder); err != nil {
-			return nil, wrong("ladder", err)
-		}
-		class.Default = class.Ladder[0]
-		if entry.Default != "" {
-			if class.Default, err = stripe.ParseScheme(entry.Default); err != nil {
-				return nil, wrong("default", err)
-			}
-			if !class.Ladder.Contains(class.Default) {
-				return nil, wrong("default", fmt.Errorf("%s is not on the ladder %s; choose a scheme of the ladder", class.Default, class.Ladder))
-			}
-		}
-		if class.Mode == "" {
-			class.Mode = stripe.ModeFree
-		}
-		layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 		if err != nil {
-			return nil, wrong("ladder", err)
-		}
-		if layout.Rows > maxRows {
-			return nil, wrong("ladder", fmt.Errorf("%s needs groups of %d rows (at most %d): choose schemes whose k divide the widest one", class.Ladder, layout.Rows, maxRows))
-		}
-		if class.PackBelow, err = parseBytes(entry.PackBelow, 64<<10); err != nil {
-			return nil, wrong("packBelow", err)
-		}
-		if class.GroupBytes, err = parseBytes(entry.GroupBytes, 4<<20); err != nil {
-			return nil, wrong("groupBytes", err)
-		}
-		if class.GroupBytes < minGroupBytes || class.GroupBytes > maxGroupBytes {
-			return nil, wrong("groupBytes", fmt.Errorf("%d is outside %d to %d bytes", class.GroupBytes, minGroupBytes, maxGroupBytes))
-		}
-		if class.PackBelow > class.GroupBytes {
-			return nil, wrong("packBelow", fmt.Errorf("%d is over groupBytes (%d); a small object must fit one column of a group", class.PackBelow, class.GroupBytes))
-		}
-		class.PackDelay = 5 * time.Millisecond
-		if entry.PackDelay != "" {
-			if class.PackDelay, err = time.ParseDuration(entry.PackDelay); err != nil {
-				return nil, wrong("packDelay", err)
-			}
-			if class.PackDelay < 0 || class.PackDelay > time.Minute {
-				return nil, wrong("packDelay", fmt.Errorf("%s is outside 0 to 1m", class.PackDelay))
-			}
+			return nil, fmt.Errorf("class %d (%q), %w", i+1, entry.Name, err)
 		}
 		classes = append(classes, class)
 	}
 	return classes, nil
+}
+
+// wrong says what is the matter with a field of a class.
+func wrong(field, format string, values ...any) error {
+	return fmt.Errorf("%s: %w", field, fmt.Errorf(format, values...))
+}
+
+// parse reads a specification by itself and fills in defaults.
+func (spec *ClassSpec) parse() (class Class, err error) {
+	class = Class{Name: spec.Name, Mode: stripe.Mode(spec.Mode), Prefixes: spec.Prefixes}
+	if spec.Name == "" || strings.ContainsAny(spec.Name, "/ \t\n") || len(spec.Name) > 63 {
+		return class, wrong("name", "want 1 to 63 characters without spaces or slashes")
+	}
+	for _, prefix := range spec.Prefixes {
+		if len(prefix) > maxKeyBytes {
+			return class, wrong("prefixes", "a prefix of %d bytes; a key has at most %d", len(prefix), maxKeyBytes)
+		}
+	}
+	if err := class.setLadder(spec); err != nil {
+		return class, err
+	}
+	if class.PackBelow, err = parseBytes(spec.PackBelow, 64<<10); err != nil {
+		return class, wrong("packBelow", "%w", err)
+	}
+	if class.GroupBytes, err = parseBytes(spec.GroupBytes, 4<<20); err != nil {
+		return class, wrong("groupBytes", "%w", err)
+	}
+	if class.GroupBytes < minGroupBytes || class.GroupBytes > maxGroupBytes {
+		return class, wrong("groupBytes", "%d is outside %d to %d bytes", class.GroupBytes, minGroupBytes, maxGroupBytes)
+	}
+	if class.PackBelow > class.GroupBytes {
+		return class, wrong("packBelow", "%d is over groupBytes (%d); a small object must fit one column of a group", class.PackBelow, class.GroupBytes)
+	}
+	if class.PackDelay, err = parseDuration("packDelay", spec.PackDelay, 5*time.Millisecond, 0, time.Minute); err != nil {
+		return class, err
+	}
+	if class.HalfLife, err = parseDuration("halfLife", spec.HalfLife, heat.DefaultHalfLife, heat.MinHalfLife, heat.MaxHalfLife); err != nil {
+		return class, err
+	}
+	class.Dwell, err = parseDuration("dwell", spec.Dwell, defaultDwell, 0, maxDwell)
+	return class, err
+}
+
+// setLadder reads the codes of a class and checks that groups can be laid out for them.
+func (c *Class) setLadder(spec *ClassSpec) (err error) {
+	if c.Ladder, err = stripe.ParseLadder(spec.Ladder); err != nil {
+		return wrong("ladder", "%w", err)
+	}
+	c.Default = c.Ladder[0]
+	if spec.Default != "" {
+		if c.Default, err = stripe.ParseScheme(spec.Default); err != nil {
+			return wrong("default", "%w", err)
+		}
+		if !c.Ladder.Contains(c.Default) {
+			return wrong("default", "%s is not on the ladder %s; choose a scheme of the ladder", c.Default, c.Ladder)
+		}
+	}
+	if c.Mode == "" {
+		c.Mode = stripe.ModeFree
+	}
+	layout, err := stripe.NewLayout(c.Ladder, 0, c.Mode)
+	if err != nil {
+		return wrong("ladder", "%w", err)
+	}
+	if layout.Rows > maxRows {
+		return wrong("ladder", "%s needs groups of %d rows (at most %d): choose schemes whose k divide the widest one", c.Ladder, layout.Rows, maxRows)
+	}
+	return nil
+}
+
+func parseDuration(field, text string, absent, least, most time.Duration) (time.Duration, error) {
+	if text == "" {
+		return absent, nil
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, wrong(field, "%q is not a duration such as 5ms or 24h", text)
+	}
+	if duration < least || duration > most {
+		return 0, wrong(field, "%s is outside %s to %s", duration, least, most)
+	}
+	return duration, nil
+}
+
+// spec is the specification that says all that there is to say of a class.
+func (c *Class) spec() ClassSpec {
+	bytes := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return ClassSpec{
+		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
+		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes),
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(),
+	}
+}
+
+func (c *Class) info(origin ClassOrigin) ClassInfo {
+	return ClassInfo{
+		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
+		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
+		Dwell: c.Dwell.String(), Nodes: c.nodesNeeded(), Origin: origin,
+	}
 }
 
 func parseBytes(text string, absent int64) (int64, error) {

@@ -17,6 +17,7 @@ import (
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
 
@@ -34,6 +35,7 @@ type cluster struct {
 type testAgent struct {
 	id      block.NodeID
 	store   *mem.Store
+	wrap    func(store.Store) store.Store // what lies between the agent and its store; nil: nothing
 	address string
 	stop    func()
 }
@@ -94,7 +96,11 @@ func (c *cluster) agent(id block.NodeID) *testAgent {
 
 func (c *cluster) startAgent(agent *testAgent) {
 	c.t.Helper()
-	n, err := node.New(node.Options{ID: agent.id, Store: agent.store, Logger: slog.New(slog.DiscardHandler)})
+	var behind store.Store = agent.store
+	if agent.wrap != nil {
+		behind = agent.wrap(behind)
+	}
+	n, err := node.New(node.Options{ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
@@ -25,6 +26,18 @@ var (
 
 // errRange is the ErrBadRequest that HTTP has a status of its own for.
 var errRange = fmt.Errorf("%w: range not satisfiable", ErrBadRequest)
+
+// statusCancelled is what is noted of requests whose clients left.
+const statusCancelled = 499
+
+// noRoomError says which node did not take a block that a plan stages on it.
+type noRoomError struct {
+	node  block.NodeID
+	cause error
+}
+
+func (e *noRoomError) Error() string { return e.cause.Error() }
+func (e *noRoomError) Unwrap() error { return e.cause }
 
 func refuse(class error, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", class, fmt.Errorf(format, args...))
@@ -53,7 +66,7 @@ func statusOf(err error) (status int, code string) {
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
 		return http.StatusServiceUnavailable, "unavailable"
 	case errors.Is(err, context.Canceled):
-		return 499, "cancelled"
+		return statusCancelled, "cancelled"
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, "timeout"
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // Options configure a Gateway. Catalog, ID and Start are required.
@@ -20,18 +19,25 @@ type Options struct {
 	Catalog *catalog.Catalog // owned by the caller, who closes it after the Gateway
 	ID      string           // stable name of this gateway; its unfinished work of an earlier start is settled by it
 	Start   string           // random name of this start; Catalog was opened for catalog.Owner(ID, Start)
-	Classes []Class          // default DefaultClasses
+	Classes []Class          // what the cluster begins with, and class files change; default DefaultClasses
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
 
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
-	MemoryBytes int64         // bound on buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and updates (a quarter each); default 128 MiB
+	MemoryBytes int64         // bound on buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what they decode from (one eighth each), updates (a quarter); default 128 MiB
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h
 	SweepEvery  time.Duration // default 5 s; negative: only on request
 	OrphanEvery time.Duration // how often stores are listed for leftovers; default 10 min; negative: only on request
+	ScrubEvery  time.Duration // from one scrub of all groups to the next; default a week; negative: only on request
+
+	HeatGroups int              // most groups whose accesses are counted, at up to 64 bytes each; default heat.DefaultGroups
+	Now        func() time.Time // the clock of temperature, and of nothing else; default time.Now
+
+	Dial  wire.Dial        // how agents are reached; default TCP
+	Clock func() time.Time // by which attempts expire and graves fall due, which no rule depends on; default time.Now
 }
 
 // Gateway serves objects. Create it with New; it works until Close.
@@ -46,9 +52,17 @@ type Gateway struct {
 	codes   codeCache
 	batches batches
 	jobs    jobs
+	scrub   scrubber
+	classes registry
+	heat    thermometer
+	load    loadWindow
+	hedge   hedge
+	mending mending
 	metrics *metrics
+	members membership
 
 	reported reported // groups in which a block was found missing or wrong
+	repairs  repairs
 	ctx      context.Context
 	stop     context.CancelFunc
 	work     sync.WaitGroup
@@ -72,13 +86,20 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 	setDefault(&options.Retention, 24*time.Hour)
 	setDefault(&options.SweepEvery, 5*time.Second)
 	setDefault(&options.OrphanEvery, 10*time.Minute)
+	setDefault(&options.ScrubEvery, scrubEvery)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
 	cluster := options.Catalog.Cluster()
 	printer := kernel.NewFingerprinter(kernel.Key(cluster.FingerprintKey))
 	g := &Gateway{
 		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
 		memory: memory{
 			groups: newBudget(options.MemoryBytes * 3 / 8), batches: newBudget(options.MemoryBytes / 8),
-			reads: newBudget(options.MemoryBytes / 4), updates: newBudget(options.MemoryBytes * 3 / 16), rewrites: newBudget(options.MemoryBytes / 16),
+			reads: newBudget(options.MemoryBytes / 8), decodes: newBudget(options.MemoryBytes / 8), updates: newBudget(options.MemoryBytes * 3 / 16), rewrites: newBudget(options.MemoryBytes / 16),
 		},
 		printer: printer, pool: &kernel.Pool{},
 	}
@@ -100,43 +121,48 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.catalog.AbortOwn(ctx, g.options.ID, g.options.Start); err != nil {
 		return fmt.Errorf("settling attempts of an earlier start: %w", err)
 	}
-	known, err := g.catalog.Nodes(ctx)
+	members, err := g.enterNodes(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the members: %w", err)
+		return err
 	}
-	members := map[block.NodeID]catalog.Node{}
-	for _, node := range known {
-		members[node.ID] = node
-	}
-	for _, node := range g.options.Nodes {
-		was, there := members[node.ID]
-		if node.State == "" {
-			node.State = catalog.NodeUp
-			if there {
-				node.State = was.State
-			}
-		}
-		if !there || was != node {
-			if err := g.catalog.PutNode(ctx, node); err != nil {
-				return fmt.Errorf("entering node %s: %w", node.ID, err)
-			}
-		}
-		members[node.ID] = node
-	}
-	g.agents = newAgents(g.catalog, g.options.CallTimeout, g.log)
+	g.agents = newAgents(g.catalog, g.options.CallTimeout, g.options.Dial, g.log)
+	g.agents.gateway = g.options.ID
 	for _, node := range members {
 		g.agents.enter(node)
 	}
 	g.metrics = newMetrics()
+	g.heat.init(g)
+	if err := g.enterClasses(ctx); err != nil {
+		return err
+	}
+	if err := g.refreshClasses(ctx); err != nil {
+		return fmt.Errorf("reading the classes: %w", err)
+	}
+	if err := g.heat.restore(ctx); err != nil {
+		return err
+	}
 	g.batches.init(g)
 	g.jobs.init(g)
+	g.repairs.init(g)
+	g.scrub.init(g)
+	doubts := g.elsewhere(members)
+	g.follow(ctx, doubts)
 	g.agents.probe(ctx) // one round before the first put, so that it knows which nodes are there
-	g.background(func(ctx context.Context) { every(ctx, time.Second, g.agents.probe) })
+	g.background(g.agents.probeLoop)
+	g.background(func(ctx context.Context) { g.followLoop(ctx, doubts) })
+	g.background(g.classLoop)
+	g.background(g.heat.exchangeLoop)
+	g.background(g.heat.walkLoop)
+	g.background(g.heat.countLoop)
+	g.background(g.scrub.loop)
 	if g.options.SweepEvery > 0 {
 		g.background(g.sweepLoop)
-		g.background(g.repairLoop)
+		g.background(g.repairs.reportedLoop) // beside each other: a long repair must not keep others waiting, nor dead blocks
+		g.background(g.repairs.recordsLoop)
+		g.background(g.memberLoop)
+		g.background(g.relocationLoop)
 	}
-	return g.jobs.resumeOwned(ctx)
+	return g.jobs.takeUp(ctx)
 }
 
 // background runs work until it returns or the gateway closes; Close waits for it.
@@ -167,38 +193,8 @@ func every(ctx context.Context, period time.Duration, work func(ctx context.Cont
 func (g *Gateway) Close() error {
 	g.stop()
 	g.work.Wait()
+	g.heat.saveLast()
 	return g.agents.close()
-}
-
-// classFor returns the class a key belongs to: the named one, else the one with the longest matching prefix.
-func (g *Gateway) classFor(key, name string) (*Class, error) {
-	var best *Class
-	longest := -1
-	for i := range g.options.Classes {
-		class := &g.options.Classes[i]
-		if name != "" {
-			if class.Name == name {
-				return class, nil
-			}
-			continue
-		}
-		for _, prefix := range class.Prefixes {
-			if strings.HasPrefix(key, prefix) && len(prefix) > longest {
-				best, longest = class, len(prefix)
-			}
-		}
-	}
-	if best != nil {
-		return best, nil
-	}
-	names := make([]string, len(g.options.Classes))
-	for i := range g.options.Classes {
-		names[i] = g.options.Classes[i].Name
-	}
-	if name != "" {
-		return nil, refuse(ErrBadRequest, "there is no class %q; the classes are %s", name, strings.Join(names, ", "))
-	}
-	return nil, refuse(ErrBadRequest, "no class has a prefix that matches key %.80q; name one of %s", key, strings.Join(names, ", "))
 }
 
 const maxKeyBytes = 4096
@@ -212,9 +208,11 @@ func checkKey(key string) error {
 
 // memory bounds the gateway's buffers. Each kind has a budget of its own, so that none waits in a circle: an update may
 // read its object and write it anew as groups, and what was read for that waits for the group to have room (rewrites, one
-// at a time). Groups are filled at the pace of their clients, which batches of small objects must not wait for.
+// at a time). Groups are filled at the pace of their clients, which batches of small objects must not wait for. A fragment
+// holds the memory of its own bytes until they are written to a client; what it is decoded from (decodes) it holds until
+// nodes have answered, and for nobody else.
 type memory struct {
-	groups, batches, reads, updates, rewrites budget
+	groups, batches, reads, decodes, updates, rewrites budget
 }
 
 // budget is a number of bytes that may be in use at once.
@@ -234,28 +232,8 @@ func (b budget) reserve(ctx context.Context, bytes int64) (release func(), err e
 	return func() { b.used.Release(bytes) }, nil
 }
 
-// reported is the set of groups with blocks found missing or wrong, waiting for repair.
-type reported struct {
-	mutex  sync.Mutex
-	groups map[block.GroupID]bool
-}
-
-func (r *reported) add(id block.GroupID) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.groups == nil {
-		r.groups = map[block.GroupID]bool{}
-	}
-	r.groups[id] = true
-}
-
-func (r *reported) take() []block.GroupID {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	ids := make([]block.GroupID, 0, len(r.groups))
-	for id := range r.groups {
-		ids = append(ids, id)
-	}
-	r.groups = nil
-	return ids
+// try is reserve that does not wait. It reports whether there was room.
+func (b budget) try(bytes int64) (release func(), room bool) {
+	bytes = min(bytes, b.bytes)
+	return func() { b.used.Release(bytes) }, b.used.TryAcquire(bytes)
 }

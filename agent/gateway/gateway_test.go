@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,10 +113,28 @@ func survives(t *testing.T, c *cluster, want map[string][]byte) {
 		for key, data := range want {
 			c.check(key, data)
 		}
+		back := []block.NodeID{}
 		for _, i := range lost {
 			c.startAgent(c.agents[i])
+			back = append(back, c.agents[i].id)
+		}
+		c.await("those that are back are asked again", func() bool { return !c.unreachable(want, back) })
+	}
+}
+
+// unreachable reports whether a block of these objects lies on one of the nodes and cannot be asked for there.
+func (c *cluster) unreachable(objects map[string][]byte, nodes []block.NodeID) bool {
+	c.t.Helper()
+	for key := range objects {
+		for _, group := range c.stat(key).Groups {
+			for _, slot := range group.Slots {
+				if slot.State == "unreachable" && slices.Contains(nodes, slot.Node) {
+					return true
+				}
+			}
 		}
 	}
+	return false
 }
 
 func TestMergesSendNothing(t *testing.T) {

@@ -25,6 +25,14 @@ func (g *Gateway) Handler() http.Handler {
 			if err := serve(seen, r); err != nil {
 				g.fail(seen, r, err)
 			}
+			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
+				ended := time.Now()
+				if seen.sent {
+					g.load.request(ended, seen.began.Sub(began))
+				} else {
+					g.load.request(ended, ended.Sub(began))
+				}
+			}
 			g.metrics.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.status)).Observe(time.Since(began).Seconds())
 		})
 	}
@@ -50,13 +58,24 @@ func (g *Gateway) Handler() http.Handler {
 		return reply(w)(g.CancelTransition(r.Context(), r.PathValue("id")))
 	})
 	route("POST /v1/transitions/{id}/resume", g.serveResume)
-	route("GET /v1/status", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Status(r.Context())) })
+	route("POST /v1/transitions/{id}/throttle", g.serveThrottle)
+	route("POST /v1/estimate", g.serveEstimate)
+	route("GET /v1/status", func(w http.ResponseWriter, r *http.Request) error {
+		if r.URL.Query().Get("brief") == "true" {
+			return reply(w)(g.StatusBrief(r.Context()))
+		}
+		return reply(w)(g.Status(r.Context()))
+	})
+	route("GET /v1/load", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Load(), nil) })
+	route("GET /v1/heat", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Heat(), nil) })
 	route("GET /v1/doctor", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Doctor(r.Context())) })
 	route("POST /v1/sweep", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Sweep(r.Context(), true)) })
-	route("POST /v1/repair", func(w http.ResponseWriter, r *http.Request) error {
-		return reply(w)(g.Repair(r.Context(), true, r.URL.Query().Get("deep") == "true"))
-	})
-	route("GET /v1/classes", g.serveClasses)
+	g.routeRepair(route)
+	route("GET /v1/classes", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Classes(), nil) })
+	route("PUT /v1/classes/{name}", g.servePutClass)
+	route("DELETE /v1/classes/{name}", g.serveDeleteClass)
+	g.routeNodes(route)
+	g.routeScrub(route)
 	route("GET /healthz", func(w http.ResponseWriter, r *http.Request) error {
 		_, err := io.WriteString(w, "ok\n")
 		return err
@@ -70,17 +89,25 @@ type statusWriter struct {
 	http.ResponseWriter
 	status int
 	sent   bool
+	began  time.Time // of the answer
+}
+
+func (w *statusWriter) begin() {
+	if !w.sent {
+		w.sent, w.began = true, time.Now()
+	}
 }
 
 // WriteHeader remembers the status.
 func (w *statusWriter) WriteHeader(status int) {
-	w.status, w.sent = status, true
+	w.begin()
+	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write remembers that bytes were sent.
 func (w *statusWriter) Write(p []byte) (int, error) {
-	w.sent = true
+	w.begin()
 	return w.ResponseWriter.Write(p)
 }
 
@@ -172,6 +199,9 @@ func (g *Gateway) serveVersion(w http.ResponseWriter, r *http.Request, key strin
 	reader, err := g.Open(r.Context(), key)
 	if err != nil {
 		return false, err
+	}
+	if r.URL.Query().Get("repair") == "true" {
+		reader.RepairFirst()
 	}
 	object := reader.Object()
 	header := w.Header()
@@ -421,27 +451,4 @@ func (g *Gateway) serveTransition(w http.ResponseWriter, r *http.Request) error 
 		return nil // the watcher left
 	}
 	return failed
-}
-
-func (g *Gateway) serveClasses(w http.ResponseWriter, r *http.Request) error {
-	type class struct {
-		Name       string   `json:"name"`
-		Ladder     string   `json:"ladder"`
-		Default    string   `json:"default"`
-		Mode       string   `json:"mode"`
-		Prefixes   []string `json:"prefixes"`
-		PackBelow  int64    `json:"packBelow"`
-		PackDelay  string   `json:"packDelay"`
-		GroupBytes int64    `json:"groupBytes"`
-		Nodes      int      `json:"nodes"` // needed for a group
-	}
-	list := make([]class, 0, len(g.options.Classes))
-	for i := range g.options.Classes {
-		c := &g.options.Classes[i]
-		list = append(list, class{
-			Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
-			PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, Nodes: c.nodesNeeded(),
-		})
-	}
-	return reply(w)(list, nil)
 }

@@ -114,6 +114,14 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 	for _, target := range g.agents.all() {
 		name := "node " + string(target.node.ID)
 		reachable, problem, hello := target.state()
+		switch {
+		case target.node.State == catalog.NodeDown:
+			note("warning", name, "remove it, replace it, or declare it up", "it is declared down: its blocks are rebuilt elsewhere")
+			continue
+		case target.node.Out != "" && !reachable:
+			note("error", name, "bring it back, replace it, or declare it down and remove it", "it has not answered for long and was given up: its blocks are rebuilt elsewhere")
+			continue
+		}
 		if !reachable {
 			cure := "start its agent, or check the address and the network"
 			switch {
@@ -125,7 +133,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 			note("error", name, cure, "the agent at %s does not serve: %v", target.node.Address, problem)
 			continue
 		}
-		if target.node.State == catalog.NodeUp {
+		if target.node.TakesBlocks() {
 			usable++
 		}
 		for _, warning := range hello.Store.Warnings {
@@ -136,8 +144,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 				hello.Store.UsedBytes*100/hello.Store.CapacityBytes, hello.Store.UsedBytes, hello.Store.CapacityBytes)
 		}
 	}
-	for i := range g.options.Classes {
-		class := &g.options.Classes[i]
+	for _, class := range g.classes.all() {
 		if need := class.nodesNeeded(); need > usable {
 			note("error", "class "+class.Name, "bring nodes back, add some, or use a narrower ladder", "its ladder %s needs %d nodes and %d take blocks; puts into it are refused", class.Ladder, need, usable)
 		} else if need == usable {
@@ -151,6 +158,16 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 	}
 	for _, warning := range g.options.CatalogWarnings {
 		note("warning", "catalog", "", "%s", warning)
+	}
+	if scrub, err := g.Scrub(ctx); err != nil {
+		note("error", "scrub", "see to the catalog", "how it stands cannot be told: %v", err)
+	} else if scrub.Findings > scrub.Repaired {
+		note("error", "scrub", "see `restripe scrub report -o wide`", "%d findings of cycle %d could not be repaired", scrub.Findings-scrub.Repaired, scrub.Cycle)
+	}
+	if below, err := g.catalog.Rebuilt(ctx); err != nil {
+		note("error", "catalog", "see to the catalog", "whether it was rebuilt and is not accepted yet cannot be told: %v", err)
+	} else if below > 0 {
+		note("warning", "catalog", "look at the objects, then run `restripe catalog accept`", "the catalog was rebuilt and is not accepted yet: blocks that nobody names are kept")
 	}
 	if err := g.catalog.Audit(ctx); err != nil {
 		note("error", "catalog", "stop writing and report this with the catalog file", "the records contradict each other: %v", err)

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -9,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -39,7 +35,8 @@ type runner struct {
 	gateway *Gateway
 	to      stripe.Scheme
 	how     how
-	limiter *rate.Limiter
+	chosen  *selection // by which groups of a class are selected; nil for other selectors
+	pacer   *pacer
 	halt    chan struct{} // closed: start no further groups
 	halting sync.Once
 	done    chan struct{} // closed when the runner has saved for the last time
@@ -47,6 +44,7 @@ type runner struct {
 	mutex   sync.Mutex // of what follows
 	job     catalog.Job
 	body    jobBody
+	saved   rates     // limits as of the last save
 	resumed time.Time // start of this run
 	earlier float64   // seconds of earlier runs
 	wanted  TransitionState
@@ -55,27 +53,54 @@ type runner struct {
 
 func (j *jobs) init(g *Gateway) { j.gateway, j.runners = g, map[string]*runner{} }
 
-// resumeOwned starts the runners of the transitions an earlier start of this gateway left running.
-func (j *jobs) resumeOwned(ctx context.Context) error {
+// takeUp starts the runners of transitions that are this gateway's to carry out and that it does not carry out: those an
+// earlier start left running, and those whose record was saved although that could not be learned.
+func (j *jobs) takeUp(ctx context.Context) error {
 	list, err := j.gateway.catalog.Jobs(ctx)
 	if err != nil {
 		return fmt.Errorf("reading transitions: %w", err)
 	}
 	for _, job := range list {
-		var body jobBody
-		if err := json.Unmarshal(job.Body, &body); err != nil {
+		idle, _, err := j.isIdle(&job)
+		if err != nil {
+			return err
+		}
+		if !idle {
+			continue
+		}
+		// It may have ended since they were listed.
+		current, err := j.gateway.catalog.Job(ctx, job.ID)
+		if errors.Is(err, catalog.ErrNoJob) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("reading transition %s: %w", job.ID, err)
 		}
-		if job.Owner == j.gateway.options.ID && body.Transition.State == TransitionRunning {
-			if err := j.start(job, body); err != nil {
-				return err
-			}
+		idle, body, err := j.isIdle(current)
+		if err != nil {
+			return err
+		}
+		if !idle {
+			continue
+		}
+		if err := j.start(*current, body); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// start begins to carry out a transition.
+// isIdle reports whether a transition should be carried out here and is not.
+func (j *jobs) isIdle(job *catalog.Job) (idle bool, body jobBody, err error) {
+	if err := json.Unmarshal(job.Body, &body); err != nil {
+		return false, body, fmt.Errorf("reading transition %s: %w", job.ID, err)
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return job.Owner == j.gateway.options.ID && body.Transition.State == TransitionRunning && j.runners[job.ID] == nil, body, nil
+}
+
+// start begins to carry out a transition, unless that is done already.
 func (j *jobs) start(job catalog.Job, body jobBody) error {
 	t := &body.Transition
 	to, err := stripe.ParseScheme(t.To)
@@ -84,129 +109,133 @@ func (j *jobs) start(job catalog.Job, body jobBody) error {
 	}
 	r := &runner{
 		gateway: j.gateway, to: to, job: job, body: body, halt: make(chan struct{}), done: make(chan struct{}),
-		how:     how{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
-		limiter: limiterFor(t.BytesPerSecond), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: TransitionRunning,
+		how:   how{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
+		saved: t.rates(), pacer: newPacer(t.rates(), j.gateway.domainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: TransitionRunning,
 	}
-	r.how.throttle = r.throttle
+	if t.Selector.Class != "" {
+		r.chosen = t.selection(to)
+	}
+	r.how.admit = r.admit
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
+	if j.runners[t.ID] != nil {
+		return nil
+	}
 	j.runners[t.ID] = r
 	j.gateway.background(func(ctx context.Context) {
 		r.run(ctx)
 		j.mutex.Lock()
-		if j.runners[t.ID] == r {
-			delete(j.runners, t.ID)
-		}
+		delete(j.runners, t.ID)
 		j.mutex.Unlock()
 		close(r.done)
+		j.gateway.heat.kick()
 	})
 	return nil
 }
 
-func limiterFor(bytesPerSecond int64) *rate.Limiter {
-	if bytesPerSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 0)
-	}
-	return rate.NewLimiter(rate.Limit(bytesPerSecond), int(max(bytesPerSecond, 1<<20)))
+// rates are the limits of a transition.
+func (t *Transition) rates() rates {
+	return rates{total: t.BytesPerSecond, node: t.NodeBytesPerSecond, domain: t.DomainBytesPerSecond}
 }
 
-// throttle waits until a group's bytes fit the budget.
-func (r *runner) throttle(ctx context.Context, bytes int64) error {
-	burst := r.limiter.Burst()
-	if r.limiter.Limit() == rate.Inf {
-		return nil
+// admit is asked right before a group's plan is carried out: it waits until the plan fits the budget, and tells whether
+// the group is still selected.
+func (r *runner) admit(ctx context.Context, group *catalog.Group, plan *run) (bool, error) {
+	if !r.selects(group) {
+		return false, nil
 	}
-	for bytes > 0 {
-		n := min(bytes, int64(burst))
-		if err := r.limiter.WaitN(ctx, int(n)); err != nil {
-			return fmt.Errorf("waiting for the transition's budget: %w", err)
-		}
-		bytes -= n
+	if err := r.pacer.wait(ctx, r.halt, plan.load()); err != nil {
+		return false, err
 	}
-	return nil
+	return r.selects(group), nil
 }
 
-// StartTransition begins to take the selected objects to another scheme.
+func (r *runner) selects(group *catalog.Group) bool {
+	return r.chosen == nil || r.gateway.selects(r.chosen, group.ID, group.Scheme, group.Settled)
+}
+
+// StartTransition begins to take the selected objects to another scheme. A request that names an id which exists already
+// returns the transition of that id as it is now, or ErrConflict where that one is another.
 func (g *Gateway) StartTransition(ctx context.Context, request TransitionRequest) (Transition, error) {
-	to, err := stripe.ParseScheme(request.To)
+	t, to, err := request.transition()
 	if err != nil {
-		return Transition{}, refuse(ErrBadRequest, "%w", err)
+		return Transition{}, err
 	}
-	t := Transition{
-		Selector: request.Selector, To: to.String(), Planner: cmp.Or(request.Planner, "restripe"),
-		Objective: cmp.Or(request.Objective, string(stripe.LeastNetwork)), Proxy: request.Proxy, BytesPerSecond: request.BytesPerSecond,
-		State: TransitionRunning, Started: time.Now().UTC(), ETASeconds: -1, Baselines: map[string]int64{},
+	if t.ID != "" {
+		switch found, err := g.repeated(ctx, &t); {
+		case err == nil:
+			return found, nil
+		case !errors.Is(err, ErrNotFound):
+			return Transition{}, err
+		}
 	}
 	if err := g.checkTransition(ctx, &t, to); err != nil {
 		return Transition{}, err
 	}
-	var salt [3]byte
-	if _, err := rand.Read(salt[:]); err != nil {
-		return Transition{}, fmt.Errorf("naming the transition: %w", err)
+	if t.ID == "" {
+		var salt [3]byte
+		if _, err := rand.Read(salt[:]); err != nil {
+			return Transition{}, fmt.Errorf("naming the transition: %w", err)
+		}
+		t.ID = t.Started.Format("20060102-150405-") + hex.EncodeToString(salt[:])
 	}
-	t.ID = t.Started.Format("20060102-150405-") + hex.EncodeToString(salt[:])
 	job := catalog.Job{ID: t.ID, Owner: g.options.ID}
 	body := jobBody{Transition: t}
-	if err := g.saveJob(ctx, &job, &body); err != nil {
+	err = g.saveJob(ctx, &job, &body)
+	if errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrUnknown) {
+		return g.repeated(ctx, &t) // another request of the same id was faster
+	}
+	if err != nil {
 		return Transition{}, err
 	}
-	return t, g.jobs.start(job, body)
+	if err := g.jobs.start(job, body); err != nil {
+		return Transition{}, err
+	}
+	if err := g.forgetTransitions(ctx); err != nil {
+		g.log.Warn("forgetting old transitions", "cause", err)
+	}
+	return t, nil
 }
 
-func (g *Gateway) checkTransition(ctx context.Context, t *Transition, to stripe.Scheme) error {
-	if !slices.Contains(stripe.Planners(), t.Planner) {
-		return refuse(ErrBadRequest, "there is no planner %q; the planners are %s", t.Planner, strings.Join(stripe.Planners(), ", "))
+// keptTransitions is how many transitions that have ended are remembered.
+const keptTransitions = 1000
+
+// forgetTransitions removes the records of those that ended first, beyond the number that is remembered.
+func (g *Gateway) forgetTransitions(ctx context.Context) error {
+	list, err := g.catalog.Jobs(ctx)
+	if err != nil || len(list) <= keptTransitions {
+		return err
 	}
-	switch stripe.Objective(t.Objective) {
-	case stripe.LeastNetwork, stripe.LeastReads, stripe.LeastBottleneck:
-	default:
-		return refuse(ErrBadRequest, "there is no objective %q; the objectives are network, reads, bottleneck", t.Objective)
-	}
-	if t.BytesPerSecond < 0 {
-		return refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", t.BytesPerSecond)
-	}
-	if t.Proxy != "" {
-		if _, err := g.agents.get(block.NodeID(t.Proxy)); err != nil {
-			return refuse(ErrBadRequest, "proxy: %w", err)
+	ended := map[string]time.Time{}
+	for _, job := range list {
+		var body jobBody
+		if err := json.Unmarshal(job.Body, &body); err != nil {
+			return fmt.Errorf("reading transition %s: %w", job.ID, err)
+		}
+		if t := &body.Transition; t.State.Final() && t.Finished != nil {
+			ended[job.ID] = *t.Finished
 		}
 	}
-	selectors := 0
-	if t.Selector.Class != "" {
-		selectors++
-		class, err := g.classFor("", t.Selector.Class)
-		if err != nil {
+	list = slices.DeleteFunc(list, func(job catalog.Job) bool { return ended[job.ID].IsZero() })
+	slices.SortStableFunc(list, func(a, b catalog.Job) int { return ended[b.ID].Compare(ended[a.ID]) })
+	for _, job := range list[min(keptTransitions, len(list)):] {
+		if err := g.catalog.DropJob(ctx, job); err != nil {
 			return err
 		}
-		if !class.Ladder.Contains(to) {
-			return refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", to, class.Ladder, class.Name)
-		}
-	}
-	if t.Selector.Key64 != "" {
-		selectors++
-		key, err := DecodeKey(t.Selector.Key64)
-		if err != nil {
-			return refuse(ErrBadRequest, "key64: %w", err)
-		}
-		snapshot, err := g.catalog.Snapshot(ctx, key)
-		if err != nil {
-			return err
-		}
-		for _, group := range snapshot.Groups {
-			if _, err := g.codeUnder(group, to); err != nil {
-				return err
-			}
-		}
-	}
-	if t.Selector.Prefix64 != nil {
-		selectors++
-		if _, err := DecodeKey(*t.Selector.Prefix64); err != nil {
-			return refuse(ErrBadRequest, "prefix64: %w", err)
-		}
-	}
-	if selectors != 1 {
-		return refuse(ErrBadRequest, "a transition selects by exactly one of key, prefix and class; %d were given", selectors)
 	}
 	return nil
+}
+
+// repeated returns the transition that has the id of t, if it is the same one.
+func (g *Gateway) repeated(ctx context.Context, t *Transition) (Transition, error) {
+	found, err := g.Transition(ctx, t.ID)
+	if err != nil {
+		return Transition{}, err
+	}
+	if !found.isSame(t) {
+		return Transition{}, refuse(ErrConflict, "transition %s exists and takes other groups, or takes them elsewhere; choose another id", t.ID)
+	}
+	return found, nil
 }
 
 func (g *Gateway) saveJob(ctx context.Context, job *catalog.Job, body *jobBody) error {
@@ -259,17 +288,18 @@ func (g *Gateway) job(ctx context.Context, id string) (catalog.Job, error) {
 	return *job, nil
 }
 
-// present returns the live progress of a job run here, else what its record says.
+// present returns the live progress of a job run here, else what its record says. A record that is not running any more
+// goes before what this gateway has not noticed yet.
 func (g *Gateway) present(job catalog.Job) (Transition, error) {
-	g.jobs.mutex.Lock()
-	r := g.jobs.runners[job.ID]
-	g.jobs.mutex.Unlock()
-	if r != nil {
-		return r.progress(), nil
-	}
 	var body jobBody
 	if err := json.Unmarshal(job.Body, &body); err != nil {
 		return Transition{}, fmt.Errorf("reading transition %s: %w", job.ID, err)
+	}
+	g.jobs.mutex.Lock()
+	r := g.jobs.runners[job.ID]
+	g.jobs.mutex.Unlock()
+	if r != nil && body.Transition.State == TransitionRunning {
+		return r.progress(), nil
 	}
 	return body.Transition, nil
 }
@@ -287,7 +317,55 @@ func (g *Gateway) CancelTransition(ctx context.Context, id string) (Transition, 
 
 // ResumeTransition goes on with a paused transition, or one that failed; bytesPerSecond, where given, is its new budget.
 func (g *Gateway) ResumeTransition(ctx context.Context, id string, bytesPerSecond *int64) (Transition, error) {
+	if bytesPerSecond != nil && *bytesPerSecond < 0 {
+		return Transition{}, refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *bytesPerSecond)
+	}
 	return g.steer(ctx, id, TransitionRunning, bytesPerSecond)
+}
+
+// ThrottleTransition changes the limits of a transition that has not ended. A running one goes by them at once, or within
+// a second where another gateway carries it out.
+func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request ThrottleRequest) (Transition, error) {
+	if err := request.check(); err != nil {
+		return Transition{}, err
+	}
+	g.jobs.mutex.Lock()
+	r := g.jobs.runners[id]
+	g.jobs.mutex.Unlock()
+	if r != nil {
+		r.throttle(request)
+		return r.progress(), nil
+	}
+	for {
+		job, err := g.job(ctx, id)
+		if err != nil {
+			return Transition{}, err
+		}
+		var body jobBody
+		if err := json.Unmarshal(job.Body, &body); err != nil {
+			return Transition{}, fmt.Errorf("reading transition %s: %w", id, err)
+		}
+		if body.Transition.State.Final() {
+			return Transition{}, refuse(ErrBadRequest, "transition %s is %s already", id, body.Transition.State)
+		}
+		body.Transition.limit(request)
+		if err = g.saveJob(ctx, &job, &body); err == nil {
+			return body.Transition, nil
+		}
+		if !errors.Is(err, catalog.ErrStale) {
+			return Transition{}, err
+		}
+	}
+}
+
+// check refuses rates below zero.
+func (r *ThrottleRequest) check() error {
+	for name, rate := range map[string]*int64{"bytesPerSecond": r.BytesPerSecond, "nodeBytesPerSecond": r.NodeBytesPerSecond, "domainBytesPerSecond": r.DomainBytesPerSecond} {
+		if rate != nil && *rate < 0 {
+			return refuse(ErrBadRequest, "%s: a rate of %d bytes per second; give a positive one, or 0 for no limit", name, *rate)
+		}
+	}
+	return nil
 }
 
 func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, bytesPerSecond *int64) (Transition, error) {
@@ -296,7 +374,7 @@ func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, 
 	g.jobs.mutex.Unlock()
 	if r != nil {
 		if wanted == TransitionRunning {
-			r.adjust(bytesPerSecond)
+			r.throttle(ThrottleRequest{BytesPerSecond: bytesPerSecond})
 			return r.progress(), nil
 		}
 		r.stop(wanted)

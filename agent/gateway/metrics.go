@@ -10,10 +10,11 @@ import (
 
 // metrics are the gateway's own; each Gateway has a registry of its own.
 type metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.HistogramVec
-	moved    *prometheus.CounterVec // by transitions: bytes read, sent, written
-	degraded atomic.Int64           // fragments decoded because their cell could not be read
+	registry          *prometheus.Registry
+	requests          *prometheus.HistogramVec
+	moved             *prometheus.CounterVec // by transitions: bytes read, sent, written
+	degraded          atomic.Int64           // fragments decoded because their cell could not be read
+	hedges, hedgesWon atomic.Int64           // reads asked of more nodes than needed because one was slow, and those that so came first
 }
 
 func newMetrics() *metrics {
@@ -27,9 +28,18 @@ func newMetrics() *metrics {
 			Name: "restripe_transition_bytes_total", Help: "Bytes that transitions read, sent between nodes and wrote.",
 		}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.requests, m.moved, prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "restripe_gateway_degraded_reads_total", Help: "Fragments decoded because their cell could not be read.",
-	}, func() float64 { return float64(m.degraded.Load()) }))
+	m.registry.MustRegister(m.requests, m.moved)
+	for _, counter := range []struct {
+		name, help string
+		count      *atomic.Int64
+	}{
+		{"restripe_gateway_degraded_reads_total", "Fragments decoded because their cell could not be read.", &m.degraded},
+		{"restripe_gateway_hedged_reads_total", "Reads that were asked of more nodes than needed because one was slow.", &m.hedges},
+		{"restripe_gateway_hedged_reads_won_total", "Hedged reads of fragments whose decoding came before their cell.", &m.hedgesWon},
+	} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help},
+			func() float64 { return float64(counter.count.Load()) }))
+	}
 	return m
 }
 

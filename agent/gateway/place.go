@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -11,21 +13,26 @@ import (
 
 // place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
 // answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
-// that every node carries data and parity evenly.
+// that every node carries data and parity evenly. Spares are taken only where the others are too few.
 func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) {
 	want := class.nodesNeeded()
-	var candidates []catalog.Node
+	var candidates, spares []catalog.Node
 	members := 0
 	var problem error // of the first node that does not serve
 	for _, target := range g.agents.all() {
 		members++
 		reachable, cause, _ := target.state()
 		switch {
-		case reachable && target.node.State == catalog.NodeUp:
+		case reachable && target.node.TakesBlocks() && target.node.Spare:
+			spares = append(spares, target.node)
+		case reachable && target.node.TakesBlocks():
 			candidates = append(candidates, target.node)
 		case !reachable && cause != nil && problem == nil:
 			problem = fmt.Errorf("node %s: %w", target.node.ID, cause)
 		}
+	}
+	if short := want - len(candidates); short > 0 {
+		candidates = append(candidates, rotate(spares, id)[:min(short, len(spares))]...)
 	}
 	if len(candidates) < want {
 		short := refuse(ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
@@ -35,16 +42,23 @@ func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) 
 		}
 		return nil, short
 	}
+	return spread(rotate(candidates, id), want), nil
+}
+
+// rotate returns the nodes in their order, begun at a place that the group decides.
+func rotate(nodes []catalog.Node, id block.GroupID) []catalog.Node {
+	if len(nodes) == 0 {
+		return nil
+	}
 	hash := fnv.New64a()
 	var number [8]byte
 	binary.LittleEndian.PutUint64(number[:], id.Stamp.Sequence)
 	hash.Write(number[:])
-	first := int((hash.Sum64()>>1)+uint64(id.Index)) % len(candidates)
+	first := int((hash.Sum64()>>1)+uint64(id.Index)) % len(nodes)
 	if first < 0 {
 		first = -first
 	}
-	rotated := append(append([]catalog.Node{}, candidates[first:]...), candidates[:first]...)
-	return spread(rotated, want), nil
+	return append(append([]catalog.Node{}, nodes[first:]...), nodes[:first]...)
 }
 
 // spread takes want nodes in order, preferring ones whose failure domain is used least so far.
@@ -75,24 +89,65 @@ func domain(node catalog.Node) string {
 
 // substitute chooses a node that is not among taken, for a slot whose own node does not take blocks.
 func (g *Gateway) substitute(taken map[block.NodeID]bool) (block.NodeID, bool) {
-	domains := map[string]bool{}
-	for _, target := range g.agents.all() {
-		if taken[target.node.ID] {
-			domains[domain(target.node)] = true
-		}
+	best, found := chooseSubstitute(g.candidates(taken))
+	if found {
+		g.agents.choose(best)
 	}
-	var fallback block.NodeID
+	return best, found
+}
+
+// candidates returns the nodes that can take a slot of a group that lies on the nodes taken, and how many of those are in
+// each failure domain: only such as take blocks, as the others are about to be left.
+func (g *Gateway) candidates(taken map[block.NodeID]bool) ([]candidate, map[string]int) {
+	used := map[string]int{}
+	var free []candidate
 	for _, target := range g.agents.all() {
-		reachable, _, _ := target.state()
-		if !reachable || target.node.State != catalog.NodeUp || taken[target.node.ID] {
+		if trusted, _, _ := target.state(); !trusted || !target.node.TakesBlocks() {
 			continue
 		}
-		if !domains[domain(target.node)] {
-			return target.node.ID, true
+		if taken[target.node.ID] {
+			used[domain(target.node)]++
+			continue
 		}
-		if fallback == "" {
-			fallback = target.node.ID
-		}
+		free = append(free, candidate{node: target.node, replaces: taken[target.node.Replaces], chosen: target.chosen.Load()})
 	}
-	return fallback, fallback != ""
+	return free, used
+}
+
+// choose takes note that a node was chosen as a substitute.
+func (a *agents) choose(id block.NodeID) {
+	if target, err := a.get(id); err == nil {
+		target.chosen.Add(1)
+	}
+}
+
+// candidate is a node that can take a slot.
+type candidate struct {
+	node     catalog.Node
+	replaces bool  // it is there for a node of this group
+	chosen   int64 // how often it was chosen before
+}
+
+// chooseSubstitute returns the node for one more slot of a group whose others lie in the failure domains used: of those
+// in the least used domain the one that was entered for the purpose, else a spare, else the one that was chosen least.
+func chooseSubstitute(candidates []candidate, used map[string]int) (block.NodeID, bool) {
+	if len(candidates) == 0 {
+		return "", false
+	}
+	last := func(is bool) int {
+		if is {
+			return 0
+		}
+		return 1
+	}
+	best := slices.MinFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(used[domain(a.node)], used[domain(b.node)]),
+			cmp.Compare(last(a.replaces), last(b.replaces)),
+			cmp.Compare(last(a.node.Spare), last(b.node.Spare)),
+			cmp.Compare(a.chosen, b.chosen),
+			cmp.Compare(a.node.ID, b.node.ID),
+		)
+	})
+	return best.node.ID, true
 }

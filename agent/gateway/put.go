@@ -48,7 +48,7 @@ func (g *Gateway) Put(ctx context.Context, key string, body io.Reader, options P
 		return Object{}, err
 	}
 	if whole && len(head) > 0 && options.IfRevision == nil {
-		return g.batches.put(ctx, batchKey{class: class.Name, scheme: scheme}, class, key, head)
+		return g.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, head)
 	}
 	return g.putLarge(ctx, class, scheme, key, head, body, options)
 }
@@ -111,6 +111,9 @@ func (g *Gateway) putLarge(ctx context.Context, class *Class, scheme stripe.Sche
 	if err := g.commit(ctx, attempt, change); err != nil {
 		return Object{}, err
 	}
+	for i := range groups {
+		g.heat.used(&groups[i])
+	}
 	record.Revision = attempt.Stamp()
 	return publicObject(&record), nil
 }
@@ -158,7 +161,7 @@ func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.G
 					return err
 				}
 				d.manifest = []block.ManifestEntry{{
-					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: max(p.size, 0), At: record.Size, Column: catalog.WholeGroup, Length: bytes,
+					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(record.Size+bytes, last), At: record.Size, Column: catalog.WholeGroup, Length: bytes,
 				}}
 				record.Extents = append(record.Extents, catalog.Extent{Group: d.id, Column: catalog.WholeGroup, Length: bytes})
 				record.Size += bytes
@@ -230,7 +233,31 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *draft, bytes
 			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
 		}
 	}
-	return d, bytes, p.size >= 0 && at+bytes == p.size, nil
+	if last, err = p.endsAt(at + bytes); err != nil {
+		p.gateway.release(d)
+		return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
+	}
+	return d, bytes, last, nil
+}
+
+// endsAt reports whether the body ends after so many bytes. Of a body of unknown size one byte more is read to see it, so
+// that the manifest of the last group can say how long the object is.
+func (p *put) endsAt(at int64) (bool, error) {
+	if p.size >= 0 || len(p.head) > 0 {
+		return p.size == at, nil
+	}
+	var next [1]byte
+	n, ended, err := readFull(p.body, next[:])
+	p.head = append(p.head, next[:n]...)
+	return ended, err
+}
+
+// sizeAfter is the size of the object for the manifest of a group that ends after so many bytes: 0 while it is not known.
+func (p *put) sizeAfter(at int64, last bool) int64 {
+	if p.size < 0 && last {
+		return at
+	}
+	return max(p.size, 0)
 }
 
 // readFull reads until into is full or the body has ended. In contrast to io.ReadFull it tells the end from a body that

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -20,6 +23,8 @@ import (
 type Reader struct {
 	gateway *Gateway
 	memory  budget
+	counted bool       // it reads for a client: the groups are used
+	repairs bool       // it waits for what it misses to be rebuilt
 	mutex   sync.Mutex // of snapshot
 	current *catalog.Snapshot
 }
@@ -33,7 +38,7 @@ func (g *Gateway) Open(ctx context.Context, key string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{gateway: g, memory: g.memory.reads, current: snapshot}, nil
+	return &Reader{gateway: g, memory: g.memory.reads, counted: true, current: snapshot}, nil
 }
 
 // Object describes the version being read.
@@ -106,7 +111,13 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	queue := make(chan chan piece, readAhead)
 	go func() {
 		defer close(queue)
-		for _, f := range fragments(r.snapshot(), offset, length) {
+		snapshot := r.snapshot()
+		var used block.GroupID
+		for _, f := range fragments(snapshot, offset, length) {
+			if r.counted && f.group != used {
+				used = f.group
+				r.gateway.heat.used(snapshot.Groups[used])
+			}
 			release, err := r.memory.reserve(ctx, int64(f.length))
 			result := make(chan piece, 1)
 			select {
@@ -123,6 +134,9 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 			}
 			go func() {
 				data, err := r.fetch(ctx, f)
+				if err == nil {
+					r.gateway.hedge.served()
+				}
 				result <- piece{data: data, err: err, release: release}
 			}()
 		}
@@ -156,11 +170,16 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 			return r.fetchMoved(ctx, snapshot, f)
 		}
 		if !r.gateway.homeAnswers(group, f) { // spare the wait where the others can serve
-			if data, err := r.gateway.decode(ctx, group, f); err == nil {
+			if data, err := r.gateway.decode(ctx, group, f, r.gateway.agents.call); err == nil {
+				r.gateway.metrics.degraded.Add(1)
 				return data, nil
 			}
 		}
-		data, err := r.gateway.readCell(ctx, group, f)
+		read := r.gateway.readHedged
+		if r.repairs { // nothing is decoded that can be rebuilt
+			read = r.gateway.readCell
+		}
+		data, err := read(ctx, group, f)
 		if err == nil {
 			return data, nil
 		}
@@ -176,14 +195,23 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 			if changed {
 				continue
 			}
+			if mended, err := r.mend(ctx, f.group, snapshot); err != nil {
+				return nil, err
+			} else if mended {
+				continue
+			}
 			r.gateway.reported.add(f.group)
 		}
-		data, err = r.gateway.decode(ctx, group, f)
+		data, err = r.gateway.decode(ctx, group, f, r.gateway.agents.insist)
 		if err == nil {
+			r.gateway.metrics.degraded.Add(1)
 			return data, nil
 		}
 		if ctx.Err() != nil {
 			return nil, err
+		}
+		if errors.Is(err, ErrDataLoss) && !goneBlock(cause) { // the cell itself may still be where nobody answers
+			err = refuse(ErrUnavailable, "%v; the cell itself: %w", err, cause)
 		}
 		cause = err
 		if changed, refreshErr := r.refresh(ctx, f.group, snapshot); refreshErr != nil {
@@ -193,6 +221,66 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 		}
 	}
 	return nil, refuse(ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
+}
+
+// readHedged reads a fragment from its cell and, once that takes long, decodes it beside it: what comes first is returned.
+// The error is that of the cell.
+func (g *Gateway) readHedged(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		data []byte
+		err  error
+	}
+	direct, decoded := make(chan answer, 1), make(chan answer, 1)
+	go func() {
+		data, err := g.readCell(ctx, group, f)
+		direct <- answer{data, err}
+	}()
+	alone := time.NewTimer(g.hedge.delay(time.Now(), f.length))
+	defer alone.Stop()
+	for {
+		select {
+		case got := <-direct:
+			return got.data, got.err
+		case got := <-decoded:
+			if got.err == nil {
+				g.metrics.hedgesWon.Add(1)
+				return got.data, nil
+			}
+			decoded = nil // the cell may still come
+		case now := <-alone.C:
+			free, may := g.mayHedge(now, group, f)
+			if !may {
+				alone.Reset(g.hedge.delay(now, f.length))
+				continue
+			}
+			g.metrics.hedges.Add(1)
+			go func() {
+				defer free()
+				data, err := g.decodeWithin(ctx, group, f, g.agents.insist)
+				decoded <- answer{data, err}
+			}()
+		}
+	}
+}
+
+// mayHedge reports whether a fragment may be decoded beside the read of its cell, in memory that free gives back. The
+// ration keeps nodes that are slow from being asked for more; it is no reason to wait for one that is away.
+func (g *Gateway) mayHedge(now time.Time, group *catalog.Group, f fragment) (free func(), may bool) {
+	code, err := g.codeOf(group)
+	if err != nil {
+		return nil, false // the read of the cell says so
+	}
+	free, room := g.memory.decodes.try(decodeBytes(code, f))
+	if !room {
+		return nil, false
+	}
+	if g.homeAnswers(group, f) && !g.hedge.take(now) {
+		free()
+		return nil, false
+	}
+	return free, true
 }
 
 // maxMoves is how many times one fragment starts over because its group was committed anew meanwhile.
@@ -238,7 +326,7 @@ func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment
 	column := f.cell % group.Columns
 	best := survivor{slot: column, unit: f.cell / group.Columns}
 	if code.scheme.K > 1 {
-		return g.readUnit(ctx, group, best.slot, best.unit, f.offset, f.length)
+		return g.readUnit(ctx, group, best, f, g.agents.insist)
 	}
 	stripe := int(code.partition.StripeOf[f.cell])
 	least := g.loadOf(group, best)
@@ -248,7 +336,7 @@ func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment
 			best, least = other, load
 		}
 	}
-	data, err := g.readUnit(ctx, group, best.slot, best.unit, f.offset, f.length)
+	data, err := g.readUnit(ctx, group, best, f, g.agents.insist)
 	if err != nil || best.slot == column {
 		return data, err
 	}
@@ -263,27 +351,52 @@ func (g *Gateway) loadOf(group *catalog.Group, copy survivor) int64 {
 	return g.agents.load(item.Node)
 }
 
-func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, slot, unit, offset, length int) ([]byte, error) {
-	item, found := group.Find(slot, unit)
+// caller is agents.call or agents.insist.
+type caller func(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error)
+
+// readUnit reads the fragment's range of a unit.
+func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) ([]byte, error) {
+	item, found := group.Find(from.slot, from.unit)
 	if !found {
-		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, unit, slot, wire.ErrNotFound)
+		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, from.unit, from.slot, wire.ErrNotFound)
 	}
 	request := wire.ReadRequest{
-		Address: group.Address(slot, item), Ranges: []wire.Range{{Unit: unit, Offset: offset, Length: length}},
+		Address: group.Address(from.slot, item), Ranges: []wire.Range{{Unit: from.unit, Offset: f.offset, Length: f.length}},
 	}
-	data, err := g.agents.call(ctx, item.Node, wire.OpRead, request, nil, nil)
+	began := time.Now()
+	data, err := call(ctx, item.Node, wire.OpRead, request, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) != length {
-		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), length, wire.ErrCorrupt)
+	now := time.Now()
+	g.hedge.answered(now, f.length, now.Sub(began))
+	if len(data) != f.length {
+		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), f.length, wire.ErrCorrupt)
 	}
 	return data, nil
 }
 
-// decode computes a fragment from k other blocks of its stripe, all taken under one group record (rule 16). It asks the
-// k likeliest first and one more for each that fails.
-func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+// decodeBytes is what decoding a fragment takes beside it: k blocks, and another one that is asked for because one of them
+// is late, or the bytes decoded beside those of the cell.
+func decodeBytes(code *code, f fragment) int64 { return int64(code.scheme.K+1) * int64(f.length) }
+
+// decode computes a fragment from k other blocks of its stripe once there is memory for them.
+func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment, call caller) ([]byte, error) {
+	code, err := g.codeOf(group)
+	if err != nil {
+		return nil, err
+	}
+	free, err := g.memory.decodes.reserve(ctx, decodeBytes(code, f))
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	return g.decodeWithin(ctx, group, f, call)
+}
+
+// decodeWithin is decode in memory that the caller has reserved. The k blocks are all taken under one group record (rule
+// 16). It asks the k likeliest first and one more for each that fails.
+func (g *Gateway) decodeWithin(ctx context.Context, group *catalog.Group, f fragment, call caller) ([]byte, error) {
 	code, err := g.codeOf(group)
 	if err != nil {
 		return nil, err
@@ -299,7 +412,7 @@ func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) 
 	for p := range code.scheme.M {
 		candidates = append(candidates, survivor{slot: columns + p, unit: s})
 	}
-	survivors, err := g.gather(ctx, group, candidates, code.scheme.K, f)
+	survivors, err := g.gather(ctx, group, candidates, code.scheme.K, f, call)
 	if err != nil {
 		return nil, err
 	}
@@ -337,39 +450,34 @@ func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment) 
 	for _, survivor := range survivors {
 		wire.Recycle(survivor.data)
 	}
-	g.metrics.degraded.Add(1)
 	return output, nil
 }
 
 // survivor is one block of a stripe that takes part in a decode.
 type survivor struct {
 	slot, unit int
+	load       int64 // of its node, when it was chosen
 	data       []byte
 }
 
-// gather reads the fragment's range from want of the candidates.
-func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates []survivor, want int, f fragment) ([]survivor, error) {
+// gather reads the fragment's range from want of the candidates, those of the least busy nodes first. One more is asked
+// for each that fails, and whenever an answer takes long.
+func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates []survivor, want int, f fragment, call caller) ([]survivor, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
 		survivor survivor
 		err      error
 	}
-	// Nodes known not to answer come last.
-	ordered := make([]survivor, 0, len(candidates))
-	var last []survivor
-	for _, candidate := range candidates {
-		if item, found := group.Find(candidate.slot, candidate.unit); found && g.answers(item.Node) {
-			ordered = append(ordered, candidate)
-		} else {
-			last = append(last, candidate)
-		}
+	ordered := slices.Clone(candidates) // nodes known not to answer come last
+	for i := range ordered {
+		ordered[i].load = g.loadOf(group, ordered[i])
 	}
-	ordered = append(ordered, last...)
+	slices.SortStableFunc(ordered, func(a, b survivor) int { return cmp.Compare(a.load, b.load) })
 	answers := make(chan answer, len(ordered))
 	ask := func(candidate survivor) {
 		go func() {
-			data, err := g.readUnit(ctx, group, candidate.slot, candidate.unit, f.offset, f.length)
+			data, err := g.readUnit(ctx, group, candidate, f, call)
 			candidate.data = data
 			answers <- answer{survivor: candidate, err: err}
 		}()
@@ -380,13 +488,27 @@ func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates [
 	for ; asked < min(want, len(ordered)); asked++ {
 		ask(ordered[asked])
 	}
-	for answered := 0; answered < asked; answered++ {
-		result := <-answers
-		if result.err == nil {
-			got = append(got, result.survivor)
-			continue
+	late := time.NewTimer(g.hedge.delay(time.Now(), f.length))
+	defer late.Stop()
+	for answered := 0; answered < asked && len(got) < want; {
+		select {
+		case result := <-answers:
+			answered++
+			if result.err == nil {
+				got = append(got, result.survivor)
+				continue
+			}
+			failures = append(failures, result.err)
+		case now := <-late.C:
+			if asked == len(ordered) {
+				continue
+			}
+			late.Reset(g.hedge.delay(now, f.length))
+			if !g.hedge.take(now) {
+				continue
+			}
+			g.metrics.hedges.Add(1)
 		}
-		failures = append(failures, result.err)
 		if asked < len(ordered) {
 			ask(ordered[asked])
 			asked++

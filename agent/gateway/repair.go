@@ -4,32 +4,202 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
+// rebuild says how groups are repaired. The zero value is right where somebody waits for it: nothing holds it back.
+type rebuild struct {
+	deep      bool         // blocks are read and checked whole first
+	condemned map[int]bool // slots that count as lost whatever their blocks look like: the parity equations have shown them to be wrong
+	judged    block.Stamp  // generation of the record that condemned is of: under another one there are other blocks
+
+	shape  stripe.RepairShape // empty: by the most loaded link
+	whole  bool               // messages leave as whole cells
+	proxy  block.NodeID       // of shape initiator
+	beside int                // groups that are rebuilt side by side
+
+	full map[block.NodeID]bool // nodes that have not taken a block of the group
+
+	admit *payment // where nobody waits for it
+}
+
+// rebuilt is what the repair of a group did.
+type rebuilt struct {
+	slots     int
+	bytes     int64
+	predicted Traffic
+	measured  Traffic
+}
+
+// hopBytes is what a link carries while a message crosses it, is added up and begins to leave again, whatever its size:
+// half a millisecond at 1 Gb/s.
+const hopBytes = 64 << 10
+
 // repairGroup finds the slots of a group whose blocks are gone and rebuilds them from the others, on their own nodes or,
 // where those do not take blocks, on substitutes. It returns how many slots it rebuilt.
 func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) (int, error) {
+	done, err := g.rebuildGroup(ctx, id, rebuild{deep: deep})
+	return done.slots, err
+}
+
+// rebuildGroup is repairGroup, done as how says, by one caller after the other.
+func (g *Gateway) rebuildGroup(ctx context.Context, id block.GroupID, how rebuild) (rebuilt, error) {
+	waiting, leave, err := g.repairs.enter(ctx, id, how.admit)
+	if err != nil {
+		return rebuilt{}, err
+	}
+	defer leave()
 	view, err := g.catalog.Group(ctx, id)
 	if errors.Is(err, catalog.ErrNoGroup) {
-		return 0, nil
+		return rebuilt{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return rebuilt{}, err
 	}
-	group := &view.Group
-	states, err := g.slotStates(ctx, group, deep)
+	if view.Generation != how.judged {
+		how.condemned = nil
+	}
+	found, err := g.findLoss(ctx, &view.Group, how)
+	if err != nil || len(found.lost) == 0 {
+		return rebuilt{}, err
+	}
+	if how.admit != nil {
+		if err := how.admit.wait(waiting, found.run.load()); err != nil {
+			if waiting.Err() != nil && ctx.Err() == nil {
+				err = errRepaired // by somebody who does not wait for the budget
+			}
+			return rebuilt{}, err
+		}
+		fresh, err := g.catalog.Group(ctx, id)
+		if err != nil && !errors.Is(err, catalog.ErrNoGroup) {
+			return rebuilt{}, err
+		}
+		if err != nil || fresh.Generation != view.Generation { // while it waited
+			return rebuilt{}, errRepaired
+		}
+	}
+	return g.rebuildLoss(ctx, view, found)
+}
+
+// loss is what a group has lost, and how that is rebuilt.
+type loss struct {
+	lost []int // slots
+	run  *run
+	home []block.NodeID // of the group then
+}
+
+// findLoss looks for what a group has lost and plans how it is rebuilt. What the records show to be in vain is refused
+// before any node is asked.
+func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuild) (loss, error) {
+	incarnations, err := g.catalog.Incarnations(ctx)
 	if err != nil {
-		return 0, err
+		return loss{}, fmt.Errorf("reading incarnations: %w", err)
 	}
-	var lost, away []int
+	if err := g.checkProspect(group, incarnations, how.full); err != nil {
+		return loss{}, err
+	}
+	lost, away, err := g.lostSlots(ctx, group, incarnations, how)
+	if err != nil || len(lost) == 0 {
+		return loss{}, err
+	}
+	r, err := g.planRepair(group, lost, away, how)
+	if err != nil {
+		return loss{}, err
+	}
+	home, err := g.housed(r, lost, how.full)
+	return loss{lost: lost, run: r, home: home}, err
+}
+
+// checkProspect refuses to repair a group of which more is lost than it survives, or fewer nodes are free than it needs, by
+// what is known of its nodes.
+func (g *Gateway) checkProspect(group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, full map[block.NodeID]bool) error {
+	code, err := g.codeOf(group)
+	if err != nil {
+		return err
+	}
+	var lost, homeless []int
+	for slot, items := range group.Slots {
+		if !slices.ContainsFunc(items, func(item catalog.Item) bool {
+			return item.Incarnation != incarnations[item.Node] || g.isGone(item.Node) && !g.answers(item.Node)
+		}) {
+			continue
+		}
+		lost = append(lost, slot)
+		if id, _ := slotPlace(group, slot); !g.takesBlocks(id) || full[id] {
+			homeless = append(homeless, slot)
+		}
+	}
+	if !code.layout.Survives(code.scheme, lost) {
+		return lostForGood(group, lost, code)
+	}
+	if free, _ := g.candidates(takenBy(group, full)); len(homeless) > len(free) {
+		id, _ := slotPlace(group, homeless[len(free)])
+		return noSubstitute(group, homeless[len(free)], id)
+	}
+	return nil
+}
+
+func lostForGood(group *catalog.Group, lost []int, code *code) error {
+	return refuse(ErrDataLoss, "group %s has lost slots %v, and each stripe of %s survives the loss of %d", group.ID, lost, code.scheme, code.scheme.M)
+}
+
+func noSubstitute(group *catalog.Group, slot int, id block.NodeID) error {
+	return refuse(ErrUnavailable, "slot %d of group %s cannot be rebuilt: node %s does not take blocks and no other node is free; make room on it, bring nodes back or add some", slot, group.ID, id)
+}
+
+// takenBy returns the nodes that cannot take one more slot of a group.
+func takenBy(group *catalog.Group, full map[block.NodeID]bool) map[block.NodeID]bool {
+	taken := map[block.NodeID]bool{}
+	maps.Copy(taken, full)
+	for _, node := range group.Home {
+		taken[node] = true
+	}
+	return taken
+}
+
+// rebuildLoss carries out what was planned for a group as it was read.
+func (g *Gateway) rebuildLoss(ctx context.Context, view *catalog.GroupView, found loss) (rebuilt, error) {
+	id, r := view.ID, found.run
+	attempt, err := g.catalog.Begin(ctx, catalog.KindRepair, g.deadline(), func(block.Stamp) []catalog.BlockSet {
+		return []catalog.BlockSet{r.blocks()}
+	}, view)
+	if err != nil {
+		return rebuilt{}, fmt.Errorf("announcing the repair of group %s: %w", id, err)
+	}
+	done, err := g.carryOut(ctx, attempt, r)
+	if err != nil {
+		return rebuilt{}, g.abandon(ctx, attempt, err)
+	}
+	change := catalog.Change{Groups: []catalog.GroupChange{{
+		Was: view, Slots: done.slots, Scheme: view.Scheme, Home: found.home,
+	}}, RepairedSlots: map[block.GroupID][]int{id: found.lost}}
+	if err := g.commit(ctx, attempt, change); err != nil {
+		return rebuilt{}, err
+	}
+	g.members.counts.forget()
+	g.log.Info("group repaired", "group", id, "slots", found.lost, "plan", r.plan.Planner)
+	account := g.account(r, done)
+	return rebuilt{
+		slots: len(found.lost), bytes: account.predicted.BytesWritten, predicted: account.predicted, measured: account.measured,
+	}, nil
+}
+
+// lostSlots asks the nodes of a group and returns the slots to rebuild and those that cannot be asked.
+func (g *Gateway) lostSlots(ctx context.Context, group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, how rebuild) (lost, away []int, err error) {
+	states, err := g.slotStatesUnder(ctx, group, incarnations, how.deep)
+	if err != nil {
+		return nil, nil, err
+	}
 	for slot, state := range states {
+		if how.condemned[slot] && state == slotWhole {
+			state = slotMissing
+		}
 		switch state {
 		case slotMissing, slotSuspect:
 			lost = append(lost, slot)
@@ -41,72 +211,117 @@ func (g *Gateway) repairGroup(ctx context.Context, id block.GroupID, deep bool) 
 			}
 		}
 	}
-	if len(lost) == 0 {
-		return 0, nil
-	}
+	return lost, away, nil
+}
+
+// planRepair binds the plan that rebuilds the lost slots on their own nodes.
+func (g *Gateway) planRepair(group *catalog.Group, lost, away []int, how rebuild) (*run, error) {
 	code, err := g.codeOf(group)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if len(lost) > code.scheme.M {
-		return 0, refuse(ErrDataLoss, "group %s has lost slots %v and %s survives the loss of %d", id, lost, code.scheme, code.scheme.M)
+	if !code.layout.Survives(code.scheme, lost) {
+		return nil, lostForGood(group, lost, code)
 	}
-	plan, err := stripe.NewRepairPlan(code.layout, code.scheme, lost, away)
+	var plan *stripe.Plan
+	if how.shape == "" {
+		flow := stripe.Flow{CellBytes: int64(group.CellBytes), PieceBytes: runPieceBytes, HopBytes: hopBytes, Beside: max(1, how.beside)}
+		if how.whole {
+			flow.PieceBytes = 0
+		}
+		plan, err = stripe.ChooseRepairPlan(code.layout, code.scheme, flow, lost, away)
+	} else {
+		plan, err = stripe.NewShapedRepairPlan(code.layout, code.scheme, how.shape, lost, away)
+	}
 	if errors.Is(err, stripe.ErrLost) {
-		return 0, refuse(ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", id, lost, away)
+		return nil, refuse(ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", group.ID, lost, away)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("planning the repair of group %s: %w", id, err)
+		return nil, fmt.Errorf("planning the repair of group %s: %w", group.ID, err)
+	}
+	if !plan.Proved {
+		return nil, fmt.Errorf("plan %s of group %s was not proved; no plan runs unproved", plan.Planner, group.ID)
 	}
 	r, err := g.newRun(group, plan)
 	if err != nil {
-		return 0, err
+		return nil, err
+	}
+	if how.whole {
+		r.pieceBytes = 0
 	}
 	r.lost, r.away = map[int]bool{}, map[int]bool{}
+	for _, slot := range lost {
+		r.lost[slot] = true
+	}
 	for _, slot := range away {
 		r.away[slot] = true
 	}
-	home := append([]block.NodeID{}, group.Home...)
-	taken := map[block.NodeID]bool{}
-	for _, node := range home {
-		taken[node] = true
-	}
-	for _, slot := range lost {
-		r.lost[slot] = true
-		node := r.nodes[stripe.Position(slot)]
-		if !g.takesBlocks(node) {
-			other, found := g.substitute(taken)
-			if !found {
-				return 0, refuse(ErrUnavailable, "slot %d of group %s cannot be rebuilt: node %s does not take blocks and no other node is free", slot, id, node)
-			}
-			taken[other] = true
-			r.nodes[stripe.Position(slot)], home[slot] = other, other
+	if how.shape == stripe.RepairInitiator {
+		proxy, err := g.proxyFor(group, how.proxy)
+		if err != nil {
+			return nil, err
 		}
+		r.nodes[stripe.Position(group.Columns+plan.Parities)] = proxy
 	}
-	attempt, err := g.catalog.Begin(ctx, catalog.KindRepair, g.deadline(), func(block.Stamp) []catalog.BlockSet {
-		return []catalog.BlockSet{r.blocks()}
-	}, view)
-	if err != nil {
-		return 0, fmt.Errorf("announcing the repair of group %s: %w", id, err)
-	}
-	done, err := g.carryOut(ctx, attempt, r)
-	if err != nil {
-		return 0, g.abandon(ctx, attempt, err)
-	}
-	change := catalog.Change{Groups: []catalog.GroupChange{{
-		Was: view, Slots: done.slots, Scheme: group.Scheme, Home: home,
-	}}, RepairedSlots: map[block.GroupID][]int{id: lost}}
-	if err := g.commit(ctx, attempt, change); err != nil {
-		return 0, err
-	}
-	g.log.Info("group repaired", "group", id, "slots", lost)
-	return len(lost), nil
+	return r, nil
 }
 
-// isGone reports whether a node that does not answer is not expected back: its state says down.
+// housed has substitutes take the lost slots whose own nodes do not take blocks or are full, and returns the nodes the
+// group will be at home at.
+func (g *Gateway) housed(r *run, lost []int, full map[block.NodeID]bool) ([]block.NodeID, error) {
+	home := append([]block.NodeID{}, r.group.Home...)
+	taken := takenBy(r.group, full)
+	for _, slot := range lost {
+		node := r.nodes[stripe.Position(slot)]
+		if g.takesBlocks(node) && !full[node] {
+			continue
+		}
+		other, found := g.substitute(taken)
+		if !found {
+			return nil, noSubstitute(r.group, slot, node)
+		}
+		taken[other] = true
+		r.nodes[stripe.Position(slot)], home[slot] = other, other
+	}
+	return home, nil
+}
+
+// rebuildInsisting repairs a group and starts over after a race, where a block was lost since it was looked at, or where a
+// node is full. It pays once.
+func (g *Gateway) rebuildInsisting(ctx context.Context, id block.GroupID, how rebuild) (done rebuilt, err error) {
+	if how.admit != nil {
+		once := *how.admit
+		how.admit = &once
+	}
+	roster := g.agents.roster()
+	err = insist(ctx, func(full map[block.NodeID]bool) (err error) {
+		how.full = full
+		done, err = g.rebuildGroup(ctx, id, how)
+		if errors.Is(err, errNotWhole) {
+			err = fmt.Errorf("%w: %w", errRepaired, err)
+		}
+		return err
+	})
+	if !errors.Is(err, errHalted) && ctx.Err() == nil {
+		g.repairs.failures.note(id, roster, err != nil, retryTurns*g.options.SweepEvery, time.Now())
+	}
+	return done, err
+}
+
+// rebuildNow repairs a group somebody waits for, and reports whether it is whole now.
+func (g *Gateway) rebuildNow(ctx context.Context, id block.GroupID) bool {
+	done, err := g.rebuildInsisting(ctx, id, rebuild{deep: true})
+	g.repairs.count(&done)
+	if err != nil && ctx.Err() == nil {
+		g.log.Warn("a group could not be repaired for a read", "group", id, "cause", err)
+	}
+	return err == nil
+}
+
+// isGone reports whether a node that does not answer is not expected back, by its record.
 func (g *Gateway) isGone(id block.NodeID) bool {
 	target, err := g.agents.get(id)
-	return err != nil || target.node.State == catalog.NodeDown
+	return err != nil || target.node.IsGone()
 }
 
 func (g *Gateway) takesBlocks(id block.NodeID) bool {
@@ -115,7 +330,7 @@ func (g *Gateway) takesBlocks(id block.NodeID) bool {
 		return false
 	}
 	reachable, _, _ := target.state()
-	return reachable && target.node.State == catalog.NodeUp
+	return reachable && target.node.TakesBlocks()
 }
 
 // The states of a slot, as Stat shows them.
@@ -132,6 +347,10 @@ func (g *Gateway) slotStates(ctx context.Context, group *catalog.Group, deep boo
 	if err != nil {
 		return nil, fmt.Errorf("reading incarnations: %w", err)
 	}
+	return g.slotStatesUnder(ctx, group, incarnations, deep)
+}
+
+func (g *Gateway) slotStatesUnder(ctx context.Context, group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, deep bool) ([]string, error) {
 	type finding struct {
 		slot  int
 		state string
@@ -169,67 +388,4 @@ func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int,
 		}
 	}
 	return slotWhole
-}
-
-// repairConcurrency is how many groups one pass looks at side by side.
-const repairConcurrency = 4
-
-// Repair rebuilds what is lost in the groups in which a read met a missing block and, with all, in every other group
-// there is when it starts. Groups that fail are looked at again by the next pass.
-func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
-	reported := g.reported.take()
-	depth := map[block.GroupID]bool{}
-	for _, id := range reported {
-		depth[id] = true // a header may be whole where the cells are not
-	}
-	ids := reported
-	if all {
-		// Listed before any is worked on: groups that are written meanwhile are whole, and would never end.
-		if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
-			if !depth[view.ID] {
-				ids = append(ids, view.ID)
-			}
-			return nil
-		}); err != nil {
-			return RepairResult{}, err
-		}
-	}
-	var result RepairResult
-	var mutex sync.Mutex
-	var workers errgroup.Group
-	workers.SetLimit(repairConcurrency)
-	for _, id := range ids {
-		workers.Go(func() error {
-			rebuilt, err := g.repairInsisting(ctx, id, deep || depth[id])
-			mutex.Lock()
-			defer mutex.Unlock()
-			result.GroupsChecked++
-			switch {
-			case err != nil:
-				result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
-				g.reported.add(id)
-			case rebuilt > 0:
-				result.GroupsRepaired++
-				result.SlotsRebuilt += rebuilt
-			}
-			return nil
-		})
-	}
-	_ = workers.Wait() // workers note their errors in the result
-	return result, ctx.Err()
-}
-
-// repairTries is how often the repair of a group starts over because other commits came first.
-const repairTries = 20
-
-// repairInsisting repairs a group and starts over where somebody else's commit came first.
-func (g *Gateway) repairInsisting(ctx context.Context, id block.GroupID, deep bool) (rebuilt int, err error) {
-	for try := range repairTries {
-		rebuilt, err = g.repairGroup(ctx, id, deep)
-		isRace := errors.Is(err, ErrConflict) || errors.Is(err, catalog.ErrStale) || errors.Is(err, errNotWhole)
-		if !isRace || pause(ctx, try) != nil {
-			break
-		}
-	}
-	return rebuilt, err
 }

@@ -31,7 +31,14 @@ type run struct {
 	revised string              // key whose revision the manifest raises to the attempt's stamp; updates only
 	lost    map[int]bool        // slots being rebuilt; repairs only
 	away    map[int]bool        // slots on nodes that do not answer; repairs only
+	span    []uint32            // indices of all groups of the attempt; updates of several only
+
+	pieceBytes int // messages leave in pieces of so many bytes; 0: whole cells
 }
+
+// runPieceBytes is how much of a cell is sent on at a time: small enough that a chain of hops works on all links at once,
+// large enough that what surrounds a message does not count.
+const runPieceBytes = 256 << 10
 
 // stagedRange is the run of units a plan stages in a slot.
 type stagedRange struct {
@@ -55,7 +62,7 @@ func (g *Gateway) newRun(group *catalog.Group, plan *stripe.Plan) (*run, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{group: group, before: before, after: after, plan: plan, nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{}}
+	r := &run{group: group, before: before, after: after, plan: plan, nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{}, pieceBytes: runPieceBytes}
 	for slot := range group.Columns + plan.Parities {
 		r.nodes[stripe.Position(slot)] = r.nodeOf(slot)
 	}
@@ -116,6 +123,9 @@ func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run
 		request, payload := r.request(attempt.Stamp(), program, peers, manifest)
 		workers.Go(func() error {
 			_, err := g.agents.call(runCtx, r.nodes[program.Position], wire.OpRun, request, payload, &replies[i])
+			if takesNothing(err) {
+				err = &noRoomError{node: r.nodes[program.Position], cause: err}
+			}
 			if err != nil {
 				return fmt.Errorf("running position %d of plan %s: %w", program.Position, r.plan.Planner, err)
 			}
@@ -147,7 +157,7 @@ func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run
 // request gives one program its addresses, peers and headers.
 func (r *run) request(stamp block.Stamp, program stripe.Program, peers map[stripe.Position]string, manifest []byte) (wire.RunRequest, []byte) {
 	request := wire.RunRequest{
-		Stamp: stamp, Group: r.group.ID, Program: program, Messages: r.plan.Messages, UnitBytes: r.group.CellBytes,
+		Stamp: stamp, Group: r.group.ID, Program: program, Messages: r.plan.Messages, UnitBytes: r.group.CellBytes, PieceBytes: r.pieceBytes,
 		Peers: map[stripe.Position]string{},
 	}
 	var payload []byte
@@ -184,7 +194,8 @@ func (r *run) request(stamp block.Stamp, program stripe.Program, peers map[strip
 		}
 		header := headerFor(r.group, slot, stamp, staged.first, staged.count)
 		header.Node, header.Scheme = r.nodes[program.Position], r.plan.To.String()
-		if slot >= r.group.Columns || r.plan.To.M == 0 && slot == 0 {
+		header.Span = r.span
+		if carriesManifest(slot, r.group.Columns) {
 			header.Manifest = manifest
 		}
 		request.Stage = append(request.Stage, header)
@@ -238,7 +249,8 @@ func overlay(slot catalog.Slot, top catalog.Item) catalog.Slot {
 }
 
 // verify collects the fingerprints of every unit of the resulting slots, new ones from the receipts and the others by
-// inspecting their blocks, and checks every parity equation. A block that is not there makes the group not whole.
+// inspecting their blocks, and checks every parity equation. A block that is not there makes the group not whole. What
+// lowers m has the blocks that stay read whole: after it, those that are wrong unnoticed might be more than m.
 func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, staged map[int]*block.Receipt) error {
 	asked := map[block.NodeID][]block.Address{}
 	for slot := range slots {
@@ -248,7 +260,7 @@ func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, stag
 			}
 		}
 	}
-	receipts, err := g.inspect(ctx, asked, false)
+	receipts, err := g.inspect(ctx, asked, r.plan.To.M < r.plan.From.M)
 	if err != nil {
 		return err
 	}
@@ -360,35 +372,34 @@ func (g *Gateway) inspect(ctx context.Context, asked map[block.NodeID][]block.Ad
 	return receipts, nil
 }
 
-// manifestOf reads the manifest that the group's parities carry now, for the blocks that will replace them. It is for a
-// rebuild of the catalog only: where no copy can be read the new blocks go without.
+// carriesManifest reports whether the blocks of a slot carry the manifest of their group: the parities and the first column
+// do, so that a copy is left wherever m nodes are lost.
+func carriesManifest(slot, columns int) bool { return slot == 0 || slot >= columns }
+
+// manifestOf reads the manifest that the group carries now, for the blocks that will replace others. It is for a rebuild of
+// the catalog only: where no copy can be read the new blocks go without.
 func (g *Gateway) manifestOf(ctx context.Context, r *run, stamp block.Stamp) ([]byte, error) {
 	if len(r.staged) == 0 {
 		return nil, nil
 	}
-	first, last := 0, 0 // without parities, column 0 carries it
-	if r.plan.From.M > 0 {
-		first, last = r.group.Columns, r.group.Columns+r.plan.From.M-1
+	carriers := make([]int, 0, r.plan.From.M+1)
+	for row := range r.plan.From.M {
+		carriers = append(carriers, r.group.Columns+row)
 	}
-	for slot := first; slot <= last; slot++ {
-		if r.lost[slot] {
+	for _, slot := range append(carriers, 0) { // parities first: every update renews theirs
+		if r.lost[slot] || r.away[slot] {
 			continue
 		}
-		item := r.group.Slots[slot][0]
-		var reply wire.HeaderReply
-		if _, err := g.agents.call(ctx, item.Node, wire.OpHeader, wire.HeaderRequest{Address: r.group.Address(slot, item)}, nil, &reply); err != nil {
-			if goneBlock(err) {
-				continue
-			}
-			return nil, fmt.Errorf("reading the manifest of group %s: %w", r.group.ID, err)
+		entries, err := g.slotManifest(ctx, r.group, slot)
+		if goneBlock(err) || err == nil && len(entries) == 0 {
+			continue
 		}
-		if r.revised == "" {
-			return reply.Header.Manifest, nil
+		if errors.Is(err, block.ErrMalformed) {
+			g.log.Warn("a manifest cannot be read", "group", r.group.ID, "slot", slot, "cause", err)
+			continue
 		}
-		entries, err := block.DecodeManifest(reply.Header.Manifest)
 		if err != nil {
-			g.log.Warn("a manifest cannot be read", "block", r.group.Address(slot, item), "cause", err)
-			continue
+			return nil, fmt.Errorf("reading the manifest of group %s: %w", r.group.ID, err)
 		}
 		for i := range entries {
 			if string(entries[i].Key) == r.revised {
@@ -399,4 +410,31 @@ func (g *Gateway) manifestOf(ctx context.Context, r *run, stamp block.Stamp) ([]
 	}
 	g.log.Warn("no manifest of the group can be read; its new blocks go without", "group", r.group.ID)
 	return nil, nil
+}
+
+// slotManifest reads the manifest that the blocks of a slot carry. Updates leave a slot with blocks of several times, each
+// of which knows of what was written before it.
+func (g *Gateway) slotManifest(ctx context.Context, group *catalog.Group, slot int) ([]block.ManifestEntry, error) {
+	var manifests [][]block.ManifestEntry
+	read := map[block.Stamp]bool{}
+	for _, item := range group.Slots[slot] {
+		if read[item.Stamp] {
+			continue
+		}
+		read[item.Stamp] = true
+		address := group.Address(slot, item)
+		var reply wire.HeaderReply
+		if _, err := g.agents.call(ctx, item.Node, wire.OpHeader, wire.HeaderRequest{Address: address}, nil, &reply); err != nil {
+			return nil, fmt.Errorf("reading the header of block %s: %w", address, err)
+		}
+		if len(reply.Header.Manifest) == 0 {
+			continue // a first column of an earlier release
+		}
+		entries, err := block.DecodeManifest(reply.Header.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("block %s: %w", address, err)
+		}
+		manifests = append(manifests, entries)
+	}
+	return block.MergeManifests(manifests...), nil
 }

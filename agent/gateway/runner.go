@@ -17,16 +17,24 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-func (r *runner) adjust(bytesPerSecond *int64) {
-	if bytesPerSecond == nil {
-		return
-	}
+// throttle changes the limits of a running transition.
+func (r *runner) throttle(request ThrottleRequest) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.body.Transition.BytesPerSecond = *bytesPerSecond
-	fresh := limiterFor(*bytesPerSecond)
-	r.limiter.SetLimit(fresh.Limit())
-	r.limiter.SetBurst(fresh.Burst())
+	r.body.Transition.limit(request)
+	r.pacer.set(r.body.Transition.rates(), time.Now())
+}
+
+// limit takes over the limits that a request names.
+func (t *Transition) limit(request ThrottleRequest) {
+	for _, change := range []struct {
+		limit *int64
+		to    *int64
+	}{{&t.BytesPerSecond, request.BytesPerSecond}, {&t.NodeBytesPerSecond, request.NodeBytesPerSecond}, {&t.DomainBytesPerSecond, request.DomainBytesPerSecond}} {
+		if change.to != nil {
+			*change.limit = *change.to
+		}
+	}
 }
 
 // stop has the runner end in the given state once the groups under way are finished.
@@ -113,7 +121,7 @@ func (r *runner) save(ctx context.Context) bool {
 	job := r.job
 	err := r.gateway.saveJob(ctx, &job, &body)
 	if err == nil {
-		r.job = job
+		r.job, r.saved = job, body.Transition.rates()
 		return true
 	}
 	if errors.Is(err, catalog.ErrStale) {
@@ -124,6 +132,12 @@ func (r *runner) save(ctx context.Context) bool {
 			r.taken = fresh.Owner != r.gateway.options.ID
 			if theirs.Transition.State != TransitionRunning && r.wanted == TransitionRunning {
 				r.wanted = theirs.Transition.State
+			}
+			if limits := theirs.Transition.rates(); limits != r.saved { // it was throttled there
+				t := &r.body.Transition
+				t.BytesPerSecond, t.NodeBytesPerSecond, t.DomainBytesPerSecond = limits.total, limits.node, limits.domain
+				r.pacer.set(limits, time.Now())
+				r.saved = limits
 			}
 			if r.taken || r.wanted != TransitionRunning {
 				r.halting.Do(func() { close(r.halt) })
@@ -152,6 +166,7 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	r.mutex.Lock()
 	t := &r.body.Transition
+	concurrency := cmp.Or(t.Concurrency, jobConcurrency) // none in records of an earlier release
 	t.GroupsTotal, t.BytesTotal = t.GroupsDone+t.GroupsSkipped, t.BytesDone
 	for _, item := range items {
 		t.GroupsTotal++
@@ -166,7 +181,7 @@ func (r *runner) work(ctx context.Context) error {
 		finished = make([]bool, len(items))
 		upTo     int
 	)
-	for range jobConcurrency {
+	for range max(1, min(concurrency, maxConcurrency)) {
 		workers.Go(func() {
 			for {
 				mutex.Lock()
@@ -212,14 +227,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	selector, cursor := r.body.Transition.Selector, r.body.Cursor
 	r.mutex.Unlock()
 	if selector.Class != "" {
-		var items []item
-		err := g.eachGroup(ctx, cursor, func(view *catalog.GroupView) error {
-			if view.Class == selector.Class && view.Scheme != r.to.String() {
-				items = append(items, item{group: view.ID, bytes: bytesOf(&view.Group)})
-			}
-			return nil
-		})
-		return items, err
+		return r.findInClass(ctx, cursor)
 	}
 	selected := map[block.GroupID][]string{}
 	extents := map[block.GroupID]int64{}
@@ -265,7 +273,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		if view.Scheme == r.to.String() {
 			continue
 		}
-		work := item{group: id, bytes: bytesOf(&view.Group)}
+		work := item{group: id, bytes: bytesOf(view.Ladder, view.Mode, view.Columns, view.CellBytes)}
 		if view.Packed && view.Live > extents[id] {
 			work.rewrite = keys
 		}
@@ -275,25 +283,76 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	return items, nil
 }
 
-func bytesOf(group *catalog.Group) int64 {
-	ladder, err := stripe.ParseLadder(group.Ladder)
+// findInClass lists the groups of a class that are selected now. Those that were written for a ladder without the scheme
+// are left alone and counted; if there are no others, that is an error.
+func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
+	var items []item
+	var offLadder int64
+	var example catalog.GroupSummary
+	ladders := map[string]bool{}
+	err := r.gateway.summarizeGroups(ctx, cursor, func(page []catalog.GroupSummary) error {
+		for i := range page {
+			group := &page[i]
+			if group.Class != r.chosen.class || !r.gateway.selects(r.chosen, group.ID, group.Scheme, group.Settled) {
+				continue
+			}
+			fits, known := ladders[group.Ladder]
+			if !known {
+				ladder, err := stripe.ParseLadder(group.Ladder)
+				fits = err != nil || ladder.Contains(r.to) // what cannot be read fails when it is worked on
+				ladders[group.Ladder] = fits
+			}
+			if !fits {
+				offLadder++
+				example = *group
+				continue
+			}
+			items = append(items, item{group: group.ID, bytes: bytesOf(group.Ladder, group.Mode, group.Columns, group.CellBytes)})
+		}
+		return nil
+	})
 	if err != nil {
-		return 0 // its transition will say so
+		return nil, err
 	}
-	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := &r.body.Transition
+	if cursor == (block.GroupID{}) {
+		t.GroupsOffLadder = offLadder
+	}
+	if len(items) == 0 && offLadder > 0 && t.GroupsDone == 0 {
+		return nil, refuse(ErrBadRequest, "%d groups were written for ladders without %s, such as %s, and there are no others; write their objects anew", offLadder, r.to, example.Ladder)
+	}
+	return items, nil
+}
+
+// bytesOf is the size of the cells of a group, 0 where its ladder cannot be read, which its transition will say.
+func bytesOf(ladder, mode string, columns, cellBytes int) int64 {
+	layout, err := layoutOf(ladder, mode, columns)
 	if err != nil {
 		return 0
 	}
-	return int64(layout.Cells()) * int64(group.CellBytes)
+	return int64(layout.Cells()) * int64(cellBytes)
+}
+
+// layoutOf returns the layout that a group's record describes.
+func layoutOf(ladder, mode string, columns int) (*stripe.Layout, error) {
+	parsed, err := stripe.ParseLadder(ladder)
+	if err != nil {
+		return nil, err
+	}
+	return stripe.NewLayout(parsed, columns, stripe.Mode(mode))
 }
 
 // oddTries is how often a failure of no known kind is tried again.
 const oddTries = 5
 
 // insist takes one item to the scheme. What passes by itself (other writers, nodes that are away) is waited for; blocks
-// that are lost are rebuilt first. It gives up on what no waiting cures.
+// that are lost are rebuilt first, and slots on nodes that take nothing are moved first. It gives up on what no waiting
+// cures.
 func (r *runner) insist(ctx context.Context, work *item) error {
 	odd := 0
+	var full *noRoomError
 	for try := 0; ; try++ {
 		r.mutex.Lock()
 		r.body.Transition.Attempts++
@@ -313,6 +372,10 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 					return fmt.Errorf("group %s: %w", work.group, repairErr)
 				}
 				err = errors.Join(err, repairErr)
+			}
+		case errors.As(err, &full):
+			if moveErr := r.gateway.makeWay(ctx, work.group, full, r.how.admit); moveErr != nil {
+				err = moveErr
 			}
 		case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
 		case unanswered(err), errors.Is(err, ErrUnavailable), errors.Is(err, ErrTooFewNodes), errors.Is(err, ErrUnknown), isFull(err):
@@ -403,6 +466,7 @@ func (r *runner) count(work *item, cost *moved) {
 	t.Predicted.add(cost.predicted)
 	t.Measured.add(cost.measured)
 	r.gateway.metrics.addMoved(cost.measured)
+	r.gateway.load.move(time.Now(), cost.measured.BytesRead+cost.measured.BytesSent+cost.measured.BytesWritten)
 	if t.Baselines == nil {
 		t.Baselines = map[string]int64{}
 	}

@@ -114,7 +114,7 @@ func (g *Gateway) stage(ctx context.Context, attempt *catalog.Attempt, d *draft,
 	var workers errgroup.Group
 	for slot := range payloads {
 		header := headerFor(group, slot, attempt.Stamp(), 0, d.code.units(slot))
-		if slot >= layout.Columns || scheme.M == 0 && slot == 0 {
+		if carriesManifest(slot, layout.Columns) {
 			header.Manifest = manifest
 		}
 		payload := header.Pack(payloads[slot]) // padding is neither sent nor stored
@@ -203,7 +203,7 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, homes
 	}
 }
 
-func (g *Gateway) deadline() time.Time { return time.Now().Add(g.options.AttemptTime) }
+func (g *Gateway) deadline() time.Time { return g.options.Clock().Add(g.options.AttemptTime) }
 
 // headerFor describes the block an attempt writes into a slot: units [first, first+count).
 func headerFor(group *catalog.Group, slot int, stamp block.Stamp, first, count int) block.Header {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -12,21 +13,7 @@ import (
 // Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
 // thousand objects.
 func (g *Gateway) Status(ctx context.Context) (Status, error) {
-	status := Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1}
-	for _, target := range g.agents.all() {
-		reachable, problem, hello := target.state()
-		node := NodeStatus{
-			ID: target.node.ID, Address: target.node.Address, Domain: domain(target.node), State: string(target.node.State),
-			Store: hello.Store.Location, UsedBytes: hello.Store.UsedBytes, CapacityBytes: hello.Store.CapacityBytes, Warnings: hello.Store.Warnings,
-		}
-		if !reachable {
-			node.State = "unreachable"
-			if problem != nil {
-				node.Warnings = append(node.Warnings, problem.Error())
-			}
-		}
-		status.Nodes = append(status.Nodes, node)
-	}
+	status := Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus()}
 	classes := map[string]*ClassStatus{}
 	classOf := func(name string) *ClassStatus {
 		if classes[name] == nil {
@@ -35,8 +22,8 @@ func (g *Gateway) Status(ctx context.Context) (Status, error) {
 		}
 		return classes[name]
 	}
-	for i := range g.options.Classes {
-		classOf(g.options.Classes[i].Name).Ladder = g.options.Classes[i].Ladder.String()
+	for _, class := range g.classes.all() {
+		classOf(class.Name).Ladder = class.Ladder.String()
 	}
 	if err := g.eachObject(ctx, "", func(object *catalog.Object) error {
 		status.Objects++
@@ -85,17 +72,68 @@ func (g *Gateway) Status(ctx context.Context) (Status, error) {
 	if status.Active, status.Graves, err = g.unfinished(ctx); err != nil {
 		return Status{}, err
 	}
-	transitions, err := g.Transitions(ctx)
-	if err != nil {
+	if status.Transitions, err = g.unended(ctx); err != nil {
 		return Status{}, err
 	}
-	status.Transitions = []Transition{}
-	for _, transition := range transitions {
-		if !transition.State.Final() {
-			status.Transitions = append(status.Transitions, transition)
-		}
-	}
 	return status, nil
+}
+
+// StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
+// NotWhole, CanLose and what is unfinished are not looked at.
+func (g *Gateway) StatusBrief(ctx context.Context) (status Status, err error) {
+	status = Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus(), Classes: []ClassStatus{}}
+	ladders := map[string]string{}
+	for _, class := range g.classes.all() {
+		ladders[class.Name] = class.Ladder.String()
+	}
+	for _, class := range g.Heat().Classes {
+		entry := ClassStatus{Name: class.Class, Ladder: ladders[class.Class], Objects: class.Objects, Bytes: class.Bytes, ByScheme: map[string]int64{}}
+		for _, rung := range class.Rungs {
+			if rung.Groups > 0 {
+				entry.ByScheme[rung.Scheme] = rung.Groups
+			}
+			entry.Stored += rung.StoredBytes
+			status.Groups += rung.Groups
+		}
+		status.Objects += class.Objects
+		status.Classes = append(status.Classes, entry)
+	}
+	status.Transitions, err = g.unended(ctx)
+	return status, err
+}
+
+// nodeStatus describes the members as they answered last.
+func (g *Gateway) nodeStatus() (nodes []NodeStatus) {
+	for _, target := range g.agents.all() {
+		nodes = append(nodes, target.status())
+	}
+	return nodes
+}
+
+// status describes a node as it answered last.
+func (t *agent) status() NodeStatus {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	store := t.hello.Store
+	node := NodeStatus{
+		ID: t.node.ID, Address: t.node.Address, Domain: domain(t.node), Spare: t.node.Spare,
+		State: memberState(&t.node, t.trusted(), t.health.state),
+		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
+		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Warnings: slices.Clone(store.Warnings),
+	}
+	if !t.reachable && t.problem != nil {
+		node.Warnings = append(node.Warnings, t.problem.Error())
+	}
+	return node
+}
+
+// unended returns the transitions that have not ended.
+func (g *Gateway) unended(ctx context.Context) ([]Transition, error) {
+	transitions, err := g.Transitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(transitions, func(t Transition) bool { return t.State.Final() }), nil
 }
 
 // unfinished counts active attempts and dead blocks not yet deleted.

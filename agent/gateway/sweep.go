@@ -11,8 +11,8 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// sweepLoop empties the graveyard, frees dead groups and settles expired attempts for as long as the gateway lives. Stores
-// are listed for leftovers at longer intervals.
+// sweepLoop empties the graveyard, frees dead groups, settles expired attempts and takes up transitions for as long as the
+// gateway lives. Stores are listed for leftovers at longer intervals.
 func (g *Gateway) sweepLoop(ctx context.Context) {
 	listed := time.Now()
 	every(ctx, g.options.SweepEvery, func(ctx context.Context) {
@@ -23,20 +23,8 @@ func (g *Gateway) sweepLoop(ctx context.Context) {
 		if _, err := g.Sweep(ctx, orphans); err != nil && ctx.Err() == nil {
 			g.log.Warn("sweeping", "cause", err)
 		}
-	})
-}
-
-// repairLoop rebuilds blocks that reads missed, and looks at every group when a store has lost its contents. It is a loop
-// of its own: a long repair must not keep dead blocks from being deleted.
-func (g *Gateway) repairLoop(ctx context.Context) {
-	every(ctx, g.options.SweepEvery, func(ctx context.Context) {
-		all := g.agents.lost.Swap(false) // suspect slots are the repair queue (protocol, rule 17)
-		result, err := g.Repair(ctx, all, false)
-		if err != nil && ctx.Err() == nil {
-			g.log.Warn("repairing groups with missing blocks", "cause", err)
-		}
-		for _, failure := range result.Failed {
-			g.log.Warn("a group could not be repaired", "cause", failure)
+		if err := g.jobs.takeUp(ctx); err != nil && ctx.Err() == nil {
+			g.log.Warn("taking up transitions", "cause", err)
 		}
 	})
 }
@@ -57,7 +45,7 @@ func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) 
 	var err error
 	result.GroupsFreed, err = g.catalog.FreeAll(ctx)
 	note("freeing groups", err)
-	expired, err := g.catalog.Expire(ctx, time.Now(), g.options.Retention)
+	expired, err := g.catalog.Expire(ctx, g.options.Clock(), g.options.Retention)
 	note("settling expired attempts", err)
 	result.IntentsSettled, result.IntentsForgotten = expired.Expired, expired.Forgotten
 	note("emptying the graveyard", g.bury(ctx, &result))
@@ -77,7 +65,7 @@ func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) 
 func (g *Gateway) bury(ctx context.Context, result *SweepResult) error {
 	after := ""
 	for {
-		graves, err := g.catalog.Graves(ctx, time.Now(), after, sweepPage)
+		graves, err := g.catalog.Graves(ctx, g.options.Clock(), after, sweepPage)
 		if err != nil {
 			return fmt.Errorf("reading the graveyard: %w", err)
 		}
@@ -89,6 +77,12 @@ func (g *Gateway) bury(ctx context.Context, result *SweepResult) error {
 			due[grave.Address.Node] = append(due[grave.Address.Node], grave.Address)
 		}
 		for id, addresses := range due {
+			if g.agents.isRemoved(id) { // should it become a member again, its store is swept before it takes blocks
+				if err := g.catalog.Buried(ctx, addresses); err != nil {
+					return fmt.Errorf("emptying the graveyard: %w", err)
+				}
+				continue
+			}
 			if !g.answers(id) {
 				result.GravesLeft += len(addresses)
 				continue

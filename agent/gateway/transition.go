@@ -17,8 +17,12 @@ type how struct {
 	planner   string
 	objective stripe.Objective
 	proxy     block.NodeID
-	throttle  func(ctx context.Context, bytes int64) error // waits until a group's bytes fit the budget; nil: no budget
+
+	admit admission
 }
+
+// admission waits until a plan may be carried out and tells whether it still should be.
+type admission func(ctx context.Context, group *catalog.Group, plan *run) (bool, error)
 
 // moved is what taking one group to another scheme cost.
 type moved struct {
@@ -87,6 +91,7 @@ func (g *Gateway) proxyFor(group *catalog.Group, named block.NodeID) (block.Node
 func (g *Gateway) transitionGroup(ctx context.Context, id block.GroupID, to stripe.Scheme, h how) (*moved, error) {
 	view, err := g.catalog.Group(ctx, id)
 	if errors.Is(err, catalog.ErrNoGroup) {
+		g.heat.tracker.Forget(id)
 		return &moved{skipped: true}, nil
 	}
 	if err != nil {
@@ -100,11 +105,8 @@ func (g *Gateway) transitionGroup(ctx context.Context, id block.GroupID, to stri
 	if r == nil {
 		return &moved{skipped: true}, nil
 	}
-	if h.throttle != nil {
-		cost := r.plan.Cost
-		if err := h.throttle(ctx, int64(cost.BlocksRead+cost.BlocksSent+cost.BlocksWritten)*int64(group.CellBytes)); err != nil {
-			return nil, err
-		}
+	if admitted, err := h.admit(ctx, group, r); err != nil || !admitted {
+		return &moved{skipped: true}, err
 	}
 	attempt, err := g.catalog.Begin(ctx, catalog.KindTransition, g.deadline(), func(block.Stamp) []catalog.BlockSet {
 		return []catalog.BlockSet{r.blocks()}

@@ -22,8 +22,8 @@ const maxUpdate = 64 << 20
 const updateTries = 20
 
 // Update replaces bytes [offset, offset+len(data)) of an object. Only the touched cells and the parities over them are
-// written: data nodes send differences to the parity nodes. data is the caller's memory. Where a node of a group does not answer, the whole object is
-// written anew instead.
+// written: data nodes send differences to the parity nodes. data is the caller's memory. Where a node of a group does not
+// answer or takes nothing, the whole object is written anew instead.
 func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []byte, ifRevision *block.Stamp) (Object, error) {
 	if err := checkKey(key); err != nil {
 		return Object{}, err
@@ -55,7 +55,7 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 			return Object{}, err
 		}
 		cause = err
-		if unanswered(err) || goneBlock(err) || errors.Is(err, errNotWhole) {
+		if unanswered(err) || takesNothing(err) || goneBlock(err) || errors.Is(err, errNotWhole) {
 			object, err := g.rewrite(ctx, snapshot, offset, data)
 			if err == nil || !(errors.Is(err, ErrConflict) || errors.Is(err, errNotWhole)) {
 				return object, err
@@ -155,7 +155,7 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 	}
 	change := catalog.Change{Update: &catalog.ObjectUpdate{Snapshot: snapshot, Size: snapshot.Object.Size, Modified: time.Now().UnixMilli()}}
 	for _, run := range runs {
-		run.revised = snapshot.Object.Key
+		run.revised, run.span = snapshot.Object.Key, spanOf(ids)
 		result, err := g.carryOut(ctx, attempt, run)
 		if err != nil {
 			return Object{}, g.abandon(ctx, attempt, err)
@@ -167,9 +167,29 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 	if err := g.commit(ctx, attempt, change); err != nil {
 		return Object{}, err
 	}
+	for _, run := range runs {
+		g.heat.used(run.group)
+	}
 	record := snapshot.Object
 	record.Revision = attempt.Stamp()
 	return publicObject(&record), nil
+}
+
+// spanOf lists the groups of an update by their indices, so that whoever finds the blocks of one of them knows of the
+// others; nil for one group alone. All groups of an object are of one put.
+func spanOf(ids []block.GroupID) []uint32 {
+	var span []uint32
+	for _, id := range ids {
+		if id.Stamp != ids[0].Stamp {
+			return nil
+		}
+		span = append(span, id.Index)
+	}
+	if len(span) < 2 {
+		return nil
+	}
+	slices.Sort(span)
+	return span
 }
 
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.

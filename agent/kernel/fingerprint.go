@@ -2,123 +2,148 @@ package kernel
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/restripe/restripe/agent/block"
 )
 
-// Key is the secret point at which fingerprints are evaluated. Any 16 bytes are a key.
+// Key is the secret that picks the modulus of fingerprints. Any 16 bytes are a key.
 type Key [16]byte
 
-// vectorBytes is how many bytes of data a fingerprint takes in at a time.
+// vectorBytes is how many bytes of data the tables take in at a time.
 const vectorBytes = 16
 
 // lanes is how many interleaved chains hide the latency of the table look-ups.
 const lanes = 4
 
-// Fingerprinter computes linear fingerprints under one key. Immutable and safe for concurrent use; it holds 64 KiB of
+// Fingerprinter computes linear fingerprints under one key. Immutable and safe for concurrent use; it holds 130 KiB of
 // tables, so share it.
 //
-// The data is cut into vectors Y_0 .. Y_n-1 of 16 bytes, the last one padded with zeros, each read as an element of
-// GF((2^8)^16). The fingerprint is the polynomial hash
+// Data is read as a polynomial in w over GF(2^8) whose first byte is the coefficient of the highest degree. Its
+// fingerprint is the remainder modulo a secret irreducible polynomial of degree 16: 16 bytes, the first again of the
+// highest degree. That is linear over GF(2^8), so that F(a*X + b*Y) = a*F(X) + b*F(Y) for data of one length, which is
+// what lets parity be audited against data without moving either.
 //
-//	F = sum over j of Y_j * beta^(n-1-j)
+// What it can miss: two different contents of one length have equal fingerprints exactly if the modulus divides their
+// difference, a polynomial of degree less than their n bytes, which at most n/16 of the 2^128/16 moduli do. For a random
+// key that neither content depends on this has a probability of at most 2n/2^128 (2, since a few keys are remapped);
+// for 16 MiB that is 2^-103. Contents that differ only in zeros in front have equal fingerprints; lengths are compared by
+// whoever compares fingerprints. It is no signature: who knows the key can make contents with any fingerprint.
 //
-// with beta the key: linear over GF(2^8), so that F(a*X + b*Y) = a*F(X) + b*F(Y) for data of one length, which is what
-// lets parity be audited against data without moving either.
-//
-// What it can miss: two different contents of one length have equal fingerprints exactly if beta is a root of their
-// difference, a polynomial of degree at most n-1. For a random key that neither content depends on this has a
-// probability of at most 2*(n-1)/2^128 (2, since a few keys are remapped); for 16 MiB that is 2^-107. Contents that
-// differ only in their number of trailing zeros within the last vector have equal fingerprints; lengths are compared
-// by whoever compares fingerprints. It is no signature: who knows the key can make contents with any fingerprint.
-//
-// Source: polynomial hashing over an extension field (Carter and Wegman 1981; den Boer 1993), used linearly as in
-// homomorphic fingerprinting of erasure codes (Hendricks, Ganger, Reiter, PODC 2007).
+// Sources: fingerprinting by random polynomials (Rabin 1981), used linearly as in homomorphic fingerprinting of erasure
+// codes (Hendricks, Ganger, Reiter, PODC 2007). The modulus divides a polynomial of degree 128 over GF(2), its product
+// with its conjugates. Modulo that, the eight bit planes of the data can be folded apart with carry-less products, as for
+// cyclic redundancy checks (Gopal et al., Intel 2009), and only what is left goes through tables.
 type Fingerprinter struct {
-	beta  element
-	leap  element                   // beta^lanes
-	steps [vectorBytes][256]element // steps[i][v] = v*z^i*leap
+	modulus modulus
+	powers  [48]remainder               // w^(2^i)
+	step    [vectorBytes][256]remainder // step[i][v] = v*w^(15-i)*w^16
+	leap    [vectorBytes][256]remainder // leap[i][v] = v*w^(15-i)*w^(16*lanes)
+	fold    [foldEntries]foldConstant
+
+	reduction [2]foldConstant
 }
 
-// NewFingerprinter prepares the tables of a key. A key that is zero or lies in a proper subfield, where the hash would
-// be weaker, is replaced by its sum with z, which lies in none; the same key always gives the same fingerprints.
+// NewFingerprinter prepares the tables of a key. A key that is an element of a proper subfield is replaced by its sum with
+// z, which is in none; the same key always gives the same fingerprints.
 func NewFingerprinter(key Key) *Fingerprinter {
-	beta := elementOf((*[16]byte)(&key))
-	if beta.inHalfField() {
-		beta = beta.add(element{low: 1 << 8})
+	root := elementOf((*[16]byte)(&key))
+	if root.inHalfField() {
+		root = root.add(element{low: 1 << 8})
 	}
-	f := &Fingerprinter{beta: beta, leap: beta.power(lanes)}
-	base := f.leap
-	for i := range f.steps {
-		for v := 1; v < 256; v++ {
-			f.steps[i][v] = base.scale(byte(v))
-		}
-		base = base.timesZ()
+	f := &Fingerprinter{modulus: newModulus(minimal(root))}
+	f.powers[0] = f.modulus.timesW(one)
+	for i := 1; i < len(f.powers); i++ {
+		f.powers[i] = f.modulus.times(f.powers[i-1], f.powers[i-1])
 	}
+	f.fillTable(&f.step, f.power(vectorBytes))
+	f.fillTable(&f.leap, f.power(vectorBytes*lanes))
+	binary := binaryModulus(f.modulus.tail)
+	f.fold, f.reduction = foldConstants(binary), reductionConstants(binary)
 	return f
+}
+
+// fillTable makes the table that multiplies a vector by a constant.
+func (f *Fingerprinter) fillTable(table *[vectorBytes][256]remainder, constant remainder) {
+	for i := vectorBytes - 1; i >= 0; i-- {
+		for v := range 256 {
+			table[i][v] = constant.scale(byte(v))
+		}
+		constant = f.modulus.timesW(constant)
+	}
+}
+
+// power returns w^exponent.
+func (f *Fingerprinter) power(exponent int) remainder {
+	result := one
+	for rest := uint64(exponent); rest > 0; rest &= rest - 1 {
+		if factor := f.powers[bits.TrailingZeros64(rest)]; result == one {
+			result = factor
+		} else {
+			result = f.modulus.times(result, factor)
+		}
+	}
+	return result
 }
 
 // Sum returns the fingerprint of data of any length; that of no data is zero.
 func (f *Fingerprinter) Sum(data []byte) block.Fingerprint {
-	// The first chunk is short, as if the data began with zero vectors, which change nothing.
-	vectors := (len(data) + vectorBytes - 1) / vectorBytes
-	var state [lanes]element
-	var head [lanes * vectorBytes]byte
-	first := vectors % lanes * vectorBytes
-	if first > 0 {
-		copy(head[len(head)-first:], data[:min(first, len(data))])
+	if chosen == avx512 && len(data) >= minFoldBytes {
+		var state foldState
+		state.add(f, data[:len(data)&^(foldBlockBytes-1)])
+		return state.sum(f, data[len(data)&^(foldBlockBytes-1):])
+	}
+	return f.sumByTables(data)
+}
+
+// sumByTables is Horner's rule for vectors, of which several chains hide the latency.
+func (f *Fingerprinter) sumByTables(data []byte) block.Fingerprint {
+	// The first vectors are short, as if the data began with zeros, which change nothing.
+	var state [lanes]remainder
+	if first := len(data) % (lanes * vectorBytes); first > 0 {
+		var head [lanes * vectorBytes]byte
+		copy(head[len(head)-first:], data)
 		for i := range state {
-			state[i] = elementOf((*[16]byte)(head[i*vectorBytes:]))
+			state[i] = remainderOf((*[16]byte)(head[i*vectorBytes:]))
 		}
-		data = data[min(first, len(data)):]
+		data = data[first:]
 	}
-	for len(data) >= lanes*vectorBytes {
-		f.leapAll(&state, data)
-		data = data[lanes*vectorBytes:]
-	}
-	if len(data) > 0 {
-		var tail [lanes * vectorBytes]byte
-		copy(tail[:], data)
-		f.leapAll(&state, tail[:])
+	for ; len(data) >= lanes*vectorBytes; data = data[lanes*vectorBytes:] {
+		vectors := (*[lanes * vectorBytes]byte)(data)
+		for i := range state {
+			state[i] = look(&f.leap, state[i]).add(remainder{
+				binary.LittleEndian.Uint64(vectors[i*vectorBytes:]),
+				binary.LittleEndian.Uint64(vectors[i*vectorBytes+8:]),
+			})
+		}
 	}
 	sum := state[0]
 	for _, lane := range state[1:] {
-		sum = sum.times(f.beta).add(lane)
+		sum = look(&f.step, sum).add(lane)
 	}
 	return sum.bytes()
 }
 
-// leapAll takes every chain one step on: state = state*beta^lanes + data.
-func (f *Fingerprinter) leapAll(state *[lanes]element, data []byte) {
-	data = data[:lanes*vectorBytes]
-	for i := range state {
-		product := f.leapOne(state[i])
-		state[i] = element{
-			product.low ^ binary.LittleEndian.Uint64(data[i*vectorBytes:]),
-			product.high ^ binary.LittleEndian.Uint64(data[i*vectorBytes+8:]),
-		}
-	}
-}
-
-// leapOne returns a*beta^lanes. It is written out because the compiler does not unroll loops, which halves the speed.
-func (f *Fingerprinter) leapOne(a element) element {
-	e0 := &f.steps[0][byte(a.low)]
-	e1 := &f.steps[1][byte(a.low>>8)]
-	e2 := &f.steps[2][byte(a.low>>16)]
-	e3 := &f.steps[3][byte(a.low>>24)]
-	e4 := &f.steps[4][byte(a.low>>32)]
-	e5 := &f.steps[5][byte(a.low>>40)]
-	e6 := &f.steps[6][byte(a.low>>48)]
-	e7 := &f.steps[7][byte(a.low>>56)]
-	e8 := &f.steps[8][byte(a.high)]
-	e9 := &f.steps[9][byte(a.high>>8)]
-	e10 := &f.steps[10][byte(a.high>>16)]
-	e11 := &f.steps[11][byte(a.high>>24)]
-	e12 := &f.steps[12][byte(a.high>>32)]
-	e13 := &f.steps[13][byte(a.high>>40)]
-	e14 := &f.steps[14][byte(a.high>>48)]
-	e15 := &f.steps[15][byte(a.high>>56)]
-	return element{
+// look multiplies a vector by the constant of a table. It is written out because the compiler does not unroll loops,
+// which halves the speed.
+func look(table *[vectorBytes][256]remainder, a remainder) remainder {
+	e0 := &table[0][byte(a.low)]
+	e1 := &table[1][byte(a.low>>8)]
+	e2 := &table[2][byte(a.low>>16)]
+	e3 := &table[3][byte(a.low>>24)]
+	e4 := &table[4][byte(a.low>>32)]
+	e5 := &table[5][byte(a.low>>40)]
+	e6 := &table[6][byte(a.low>>48)]
+	e7 := &table[7][byte(a.low>>56)]
+	e8 := &table[8][byte(a.high)]
+	e9 := &table[9][byte(a.high>>8)]
+	e10 := &table[10][byte(a.high>>16)]
+	e11 := &table[11][byte(a.high>>24)]
+	e12 := &table[12][byte(a.high>>32)]
+	e13 := &table[13][byte(a.high>>40)]
+	e14 := &table[14][byte(a.high>>48)]
+	e15 := &table[15][byte(a.high>>56)]
+	return remainder{
 		e0.low ^ e1.low ^ e2.low ^ e3.low ^ e4.low ^ e5.low ^ e6.low ^ e7.low ^
 			e8.low ^ e9.low ^ e10.low ^ e11.low ^ e12.low ^ e13.low ^ e14.low ^ e15.low,
 		e0.high ^ e1.high ^ e2.high ^ e3.high ^ e4.high ^ e5.high ^ e6.high ^ e7.high ^
@@ -127,19 +152,21 @@ func (f *Fingerprinter) leapOne(a element) element {
 }
 
 // Join returns the fingerprint of two runs of data one after the other, from that of each and the length of the second
-// in bytes. The first must be a multiple of 16 bytes long.
+// in bytes.
 func (f *Fingerprinter) Join(first, second block.Fingerprint, secondBytes int) block.Fingerprint {
-	moved := elementOf((*[16]byte)(&first)).times(f.shift(secondBytes))
-	return moved.add(elementOf((*[16]byte)(&second))).bytes()
+	moved := f.Extend(first, 0, secondBytes)
+	return remainderOf((*[16]byte)(&moved)).add(remainderOf((*[16]byte)(&second))).bytes()
 }
 
-// JoinUnits returns the fingerprint of units of equal length one after the other, each padded with zeros to a multiple
-// of 16 bytes: the Sum of their bytes as one run if unitBytes is such a multiple.
+// JoinUnits returns the fingerprint of units of equal length one after the other.
 func (f *Fingerprinter) JoinUnits(prints []block.Fingerprint, unitBytes int) block.Fingerprint {
-	shift := f.shift(unitBytes)
-	var sum element
+	shift := f.power(unitBytes)
+	var sum remainder
 	for i := range prints {
-		sum = sum.times(shift).add(elementOf((*[16]byte)(&prints[i])))
+		if sum != (remainder{}) {
+			sum = f.modulus.times(sum, shift)
+		}
+		sum = sum.add(remainderOf((*[16]byte)(&prints[i])))
 	}
 	return sum.bytes()
 }
@@ -147,23 +174,18 @@ func (f *Fingerprinter) JoinUnits(prints []block.Fingerprint, unitBytes int) blo
 // Extend returns the fingerprint of data with zeros appended up to fullBytes, from that of the data and its length,
 // which is at most fullBytes. It takes a time logarithmic in the number of zeros.
 func (f *Fingerprinter) Extend(print block.Fingerprint, dataBytes, fullBytes int) block.Fingerprint {
-	vectors := (fullBytes+vectorBytes-1)/vectorBytes - (dataBytes+vectorBytes-1)/vectorBytes
-	if vectors == 0 || print == (block.Fingerprint{}) {
+	if dataBytes == fullBytes || print == (block.Fingerprint{}) {
 		return print
 	}
-	return elementOf((*[16]byte)(&print)).times(f.beta.power(uint64(vectors))).bytes()
-}
-
-// shift is what data moves by when that many bytes follow it.
-func (f *Fingerprinter) shift(bytes int) element {
-	return f.beta.power(uint64(bytes+vectorBytes-1) / vectorBytes)
+	return f.modulus.times(remainderOf((*[16]byte)(&print)), f.power(fullBytes-dataBytes)).bytes()
 }
 
 // Combine returns the sum of coefficients[i]*prints[i]: the fingerprint of the same combination of the data. Both
 // slices have one length.
-func Combine(coefficients []byte, prints []block.Fingerprint) (sum block.Fingerprint) {
-	for i, print := range prints {
-		MultiplyAdd(coefficients[i], print[:], sum[:])
+func Combine(coefficients []byte, prints []block.Fingerprint) block.Fingerprint {
+	var sum remainder
+	for i := range prints {
+		sum = sum.add(remainderOf((*[16]byte)(&prints[i])).scale(coefficients[i]))
 	}
-	return sum
+	return sum.bytes()
 }

@@ -20,7 +20,8 @@ type Options struct {
 	Directory   string       // state directory; made if absent
 	Binary      string       // the restripe program; default this very one
 	Store       StoreKind    // default file
-	Agents      int          // default 14
+	Agents      int          // default 14; over Ceph one for each pool
+	Ceph        *Ceph        // required over Ceph
 	ClassFile   string       // default: the gateway's built-in class
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	AllowRemote bool         // lets Listen be an address that other machines can reach
@@ -112,6 +113,12 @@ func (o *Options) complete() error {
 	if o.Store == "" {
 		o.Store = StoreFile
 	}
+	if o.Store == StoreCeph {
+		if err := o.Ceph.complete(); err != nil {
+			return err
+		}
+		o.Agents = len(o.Ceph.Pools)
+	}
 	if o.Agents == 0 {
 		o.Agents = defaultAgents
 	}
@@ -167,8 +174,11 @@ func (c *Cluster) startStores(ctx context.Context, s *shape) error {
 	var servers []*process
 	for i := range c.options.Agents {
 		member := Member{ID: "n" + strconv.Itoa(i+1)}
-		if c.options.Domains > 0 {
+		switch {
+		case c.options.Domains > 0:
 			member.Domain = "d" + strconv.Itoa(i%c.options.Domains+1)
+		case c.options.Store == StoreCeph:
+			member.Domain = c.options.Ceph.Pools[i].Domain
 		}
 		directory := c.path("nodes", member.ID, "store")
 		if err := os.MkdirAll(directory, 0o755); err != nil {
@@ -193,6 +203,10 @@ func (c *Cluster) startStores(ctx context.Context, s *shape) error {
 	}
 	for i := range c.members {
 		member := &c.members[i]
+		if c.options.Store == StoreCeph {
+			member.Store = c.options.Ceph.address(c.options.Ceph.Pools[i].Name)
+			continue
+		}
 		member.Store = storeURL(c.options.Store, c.path("nodes", member.ID, "store"), s.Addresses[StoreName(member.ID)])
 	}
 	return nil

@@ -17,7 +17,8 @@ type shape struct {
 	Version   int               `json:"version"`
 	Store     StoreKind         `json:"store"`
 	Agents    int               `json:"agents"`
-	Addresses map[string]string `json:"addresses"` // by name of process
+	Pools     []string          `json:"pools,omitempty"` // of Ceph: that of n1, n2, ...
+	Addresses map[string]string `json:"addresses"`       // by name of process
 }
 
 const (
@@ -30,7 +31,11 @@ func loadShape(options Options) (*shape, error) {
 	path := filepath.Join(options.Directory, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &shape{Version: shapeVersion, Store: options.Store, Agents: options.Agents, Addresses: map[string]string{}}, nil
+		fresh := &shape{Version: shapeVersion, Store: options.Store, Agents: options.Agents, Addresses: map[string]string{}}
+		if options.Store == StoreCeph {
+			fresh.Pools = options.Ceph.names()
+		}
+		return fresh, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the shape of the cluster: %w", err)
@@ -45,6 +50,11 @@ func loadShape(options Options) (*shape, error) {
 	if s.Store != options.Store || s.Agents != options.Agents {
 		return nil, fmt.Errorf("%w: %s has %d agents over %s, asked for are %d over %s: ask for the same, or give another directory",
 			ErrOtherShape, options.Directory, s.Agents, s.Store, options.Agents, options.Store)
+	}
+	if s.Store == StoreCeph {
+		if err := options.Ceph.order(options.Directory, s.Pools); err != nil {
+			return nil, err
+		}
 	}
 	if s.Addresses == nil {
 		s.Addresses = map[string]string{}

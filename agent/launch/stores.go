@@ -21,15 +21,16 @@ const (
 	StoreFile      StoreKind = "file"      // a directory
 	StoreMemcached StoreKind = "memcached" // a memcached server; its contents end with it
 	StoreRedis     StoreKind = "redis"     // a Redis server with an append-only file
+	StoreCeph      StoreKind = "ceph"      // a pool of a Ceph cluster, which runs by itself
 )
 
 // ParseStoreKind reads a store kind.
 func ParseStoreKind(text string) (StoreKind, error) {
 	switch kind := StoreKind(text); kind {
-	case StoreFile, StoreMemcached, StoreRedis:
+	case StoreFile, StoreMemcached, StoreRedis, StoreCeph:
 		return kind, nil
 	}
-	return "", fmt.Errorf("store %q: want file, memcached or redis", text)
+	return "", fmt.Errorf("store %q: want file, memcached, redis or ceph", text)
 }
 
 // program is a server this package can run, and the Debian package that brings it.

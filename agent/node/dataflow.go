@@ -2,15 +2,15 @@ package node
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// senders is how many messages of one run are on their way at a time.
-const senders = 8
+// senders is how many parts of messages of one run are on their way at a time: enough to fill a link whose acknowledgements
+// wait behind what the other side sends on.
+const senders = 16
 
 // dataflow is what moves a run's data while it is performed.
 type dataflow struct {
@@ -38,8 +38,14 @@ func (d *dataflow) open() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.rows, r.scratch = make([][]byte, len(p.places)), make([][]byte, len(p.places))
-	r.needs = append([]int(nil), p.needs...)
-	r.delivered = make([]bool, len(p.uses))
+	r.needs, r.rowLeft = make([]int32, len(p.places)*p.pieces.count), make([]int, len(p.places))
+	for row := range p.places {
+		r.rowLeft[row] = p.pieces.count
+		for piece := range p.pieces.count {
+			r.needs[row*p.pieces.count+piece] = int32(p.needs[row])
+		}
+	}
+	r.delivered, r.partial = make([]bool, len(p.uses)), map[int]*arrived{}
 	r.left = make([]int, len(p.slots))
 	r.buffers = make([][]byte, len(p.slots))
 	r.receipts.Receipts = make([]block.Receipt, len(p.slots))
@@ -88,26 +94,44 @@ func (d *dataflow) close() {
 
 // accumulate adds bytes of an input, from offset on, to the rows that use it. The caller holds r.mutex.
 func (r *run) accumulate(input, offset int, data []byte) {
-	for _, row := range r.program.uses[input] {
-		r.scratch[row] = r.rows[row][offset : offset+len(data)]
-	}
-	r.program.matrix.AccumulateColumn(r.scratch, input, data)
+	r.program.matrix.AccumulateColumn(r.rowsAt(input, offset, len(data)), input, data)
 }
 
-// count notes that an input was added whole, and starts what became complete by it. The caller holds r.mutex.
-func (d *dataflow) count(input int) {
-	r := d.run
-	r.delivered[input] = true
+// rowsAt returns a range of the rows that use an input. The caller holds r.mutex.
+func (r *run) rowsAt(input, offset, length int) [][]byte {
 	for _, row := range r.program.uses[input] {
-		if r.needs[row]--; r.needs[row] > 0 {
-			continue
+		r.scratch[row] = r.rows[row][offset : offset+length]
+	}
+	return r.scratch
+}
+
+// count notes that pieces first..end-1 of an input were added, and starts what became complete by it. The caller holds
+// r.mutex.
+func (d *dataflow) count(input, first, end int) {
+	r := d.run
+	for _, row := range r.program.uses[input] {
+		needs := r.needs[int(row)*r.program.pieces.count:]
+		for piece := first; piece < end; piece++ {
+			if needs[piece]--; needs[piece] == 0 {
+				d.completed(int(row), piece)
+			}
 		}
-		slot := r.program.places[row].slot
-		if slot < 0 {
-			d.enqueue(int(row))
-		} else if r.left[slot]--; r.left[slot] == 0 {
-			d.task(func() error { return d.store(slot) })
-		}
+	}
+}
+
+// completed passes on a piece of a row that has all its inputs. The caller holds r.mutex.
+func (d *dataflow) completed(row, piece int) {
+	r := d.run
+	slot := r.program.places[row].slot
+	if slot < 0 {
+		d.enqueue(row, piece)
+		return
+	}
+	if r.rowLeft[row]--; r.rowLeft[row] > 0 {
+		return
+	}
+	if r.left[slot]--; r.left[slot] == 0 {
+		d.task(func() error { return d.store(slot) })
 	}
 }
 
@@ -120,7 +144,8 @@ func (r *run) done() {
 
 // readLocal adds the stored units and the patches.
 func (d *dataflow) readLocal(sources []stored, payload []byte) error {
-	r, reads := d.run, d.run.program.reads
+	r, reads, pieces := d.run, d.run.program.reads, d.run.program.pieces
+	counted := 0 // pieces of the unit that is being read
 	for len(reads) > 0 {
 		units := 1
 		for units < len(reads) && reads[units].source == reads[0].source && reads[units].unit == reads[0].unit+units {
@@ -138,6 +163,10 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 			for _, patch := range read.patches {
 				d.change(read.change, patch, payload, offset, data)
 			}
+			if end := min((offset+len(data))/pieces.bytes, pieces.count-1); end > counted {
+				d.countLocal(read, counted, end)
+				counted = end
+			}
 		}
 		complete := func(unit int) {
 			read := &part[unit-part[0].unit]
@@ -145,22 +174,28 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 			defer r.mutex.Unlock()
 			r.counters.BlocksRead++
 			r.counters.BytesRead += int64(r.program.unitBytes)
-			if read.whole >= 0 {
-				d.count(read.whole)
+			stored := sources[read.source].length(unit)
+			for _, patch := range read.patches {
+				d.changeZeros(read.change, patch, payload, stored)
 			}
-			if read.change >= 0 {
-				stored := sources[read.source].length(unit)
-				for _, patch := range read.patches {
-					d.changeZeros(read.change, patch, payload, stored)
-				}
-				d.count(read.change)
-			}
+			d.countLocal(read, counted, pieces.count)
+			counted = 0
 		}
 		if err := d.node.readPieces(d.ctx, sources[part[0].source], part[0].unit, units, piece, complete); err != nil {
 			return d.node.judge(d.ctx, d.under, err)
 		}
 	}
 	return nil
+}
+
+// countLocal notes that pieces of a stored unit were added to whatever uses it. The caller holds r.mutex.
+func (d *dataflow) countLocal(read *localRead, first, end int) {
+	if read.whole >= 0 {
+		d.count(read.whole, first, end)
+	}
+	if read.change >= 0 {
+		d.count(read.change, first, end)
+	}
 }
 
 // change adds new - old for the bytes of a patch that lie in data, which is the old unit from offset on. The caller
@@ -170,10 +205,8 @@ func (d *dataflow) change(input int, patch localPatch, payload []byte, offset in
 	if from >= to {
 		return
 	}
-	difference := d.node.pool.Get(to - from)
-	defer d.node.pool.Put(difference)
-	subtle.XORBytes(difference, data[from-offset:to-offset], payload[patch.from+from-patch.offset:])
-	d.run.accumulate(input, from, difference)
+	start := patch.from - patch.offset
+	d.run.program.matrix.AccumulateDelta(d.run.rowsAt(input, from, to-from), input, data[from-offset:to-offset], payload[start+from:start+to])
 }
 
 // changeZeros adds the bytes of a patch from offset from of the unit on, where the old unit is zeros. The caller holds
@@ -202,10 +235,20 @@ func (d *dataflow) store(slot int) error {
 	return nil
 }
 
-// enqueue has a complete row sent. The caller holds r.mutex.
-func (d *dataflow) enqueue(row int) {
+// sendBytes is how much of a message leaves at once where more than one piece of it is ready.
+const sendBytes = 1 << 20
+
+// enqueue has a complete piece of a row sent, together with those before it that wait. The caller holds r.mutex.
+func (d *dataflow) enqueue(row, piece int) {
 	r := d.run
-	r.queue = append(r.queue, row)
+	if last := len(r.queue) - 1; last >= 0 {
+		waiting := &r.queue[last]
+		if waiting.row == row && waiting.first+waiting.count == piece && (waiting.count+1)*r.program.pieces.bytes <= sendBytes {
+			waiting.count++
+			return
+		}
+	}
+	r.queue = append(r.queue, span{row, piece, 1})
 	if r.senders == senders {
 		return
 	}
@@ -222,27 +265,32 @@ func (d *dataflow) sendQueued() error {
 			r.mutex.Unlock()
 			return nil
 		}
-		row := r.queue[0]
+		next := r.queue[0]
 		r.queue = r.queue[1:]
 		r.mutex.Unlock()
-		if err := d.send(row); err != nil {
+		if err := d.send(next); err != nil {
 			return err
 		}
 		r.mutex.Lock()
-		r.counters.BlocksSent++
-		r.counters.BytesSent += int64(r.program.unitBytes)
-		r.done()
+		if r.rowLeft[next.row] -= next.count; r.rowLeft[next.row] == 0 {
+			r.counters.BlocksSent++
+			r.counters.BytesSent += int64(r.program.unitBytes)
+			r.done()
+		}
 		r.mutex.Unlock()
 	}
 }
 
-// take adds a message, once. A repetition is acknowledged and changes nothing.
-func (r *run) take(message int, payload []byte) error {
+// take adds the pieces of a message that begin at offset, each once. A repetition is acknowledged and changes nothing.
+func (r *run) take(message, offset int, payload []byte) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	pieces := r.program.pieces
 	input, expected := r.program.messages[message]
-	if !expected || len(payload) != r.program.unitBytes {
-		return fmt.Errorf("%s: %w: message %d of %d bytes; it takes units of %d bytes", r.name, wire.ErrBadRequest, message, len(payload), r.program.unitBytes)
+	first, end, whole := pieces.whole(offset, len(payload))
+	if !expected || !whole {
+		return fmt.Errorf("%s: %w: %d bytes at %d of message %d; it takes pieces of %d bytes of units of %d", r.name, wire.ErrBadRequest,
+			len(payload), offset, message, pieces.bytes, pieces.unit)
 	}
 	if r.delivered != nil && r.delivered[input] {
 		return nil
@@ -250,7 +298,29 @@ func (r *run) take(message int, payload []byte) error {
 	if !r.open {
 		return fmt.Errorf("%s: %w: it is over", r.name, wire.ErrNotFound)
 	}
-	r.accumulate(input, 0, payload)
-	r.dispatch.count(input)
+	came := r.partial[input]
+	if came == nil {
+		came = &arrived{have: make([]bool, pieces.count), left: pieces.count}
+		r.partial[input] = came
+	}
+	for first < end {
+		fresh := first
+		for fresh < end && !came.have[fresh] {
+			came.have[fresh] = true
+			fresh++
+		}
+		if fresh == first { // counted before
+			first++
+			continue
+		}
+		r.accumulate(input, pieces.start(first), payload[pieces.start(first)-offset:pieces.start(fresh)-offset])
+		r.dispatch.count(input, first, fresh)
+		came.left -= fresh - first
+		first = fresh
+	}
+	if came.left == 0 {
+		r.delivered[input] = true
+		delete(r.partial, input)
+	}
 	return nil
 }

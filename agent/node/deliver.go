@@ -15,7 +15,7 @@ func (n *Node) deliver(ctx context.Context, request wire.DeliverRequest, payload
 	}
 	r, err := n.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload), n.options.DeliverWait)
 	if err == nil {
-		err = r.take(request.Message, payload)
+		err = r.take(request.Message, request.Offset, payload)
 	}
 	if err != nil {
 		return fmt.Errorf("node %s: %w", n.id, err)
@@ -28,15 +28,23 @@ const (
 	lastPause  = time.Second
 )
 
-// send delivers a complete row and repeats it until it is acknowledged or the run ends: the other side counts it once.
-func (d *dataflow) send(row int) error {
+// send delivers complete pieces of a row and repeats them until they are acknowledged or the run ends: the other side
+// counts each once.
+func (d *dataflow) send(next span) error {
 	p := d.run.program
-	message := p.request.Program.Rows[row].Message
+	message := p.request.Program.Rows[next.row].Message
+	from, to := p.pieces.start(next.first), p.pieces.start(next.first+next.count)
+	return d.insist(message, from, d.run.rows[next.row][from:to])
+}
+
+// insist delivers a part of a message, from offset on.
+func (d *dataflow) insist(message, offset int, part []byte) error {
+	p := d.run.program
 	to := p.request.Messages[message].To
 	client := d.node.peers.client(p.request.Peers[to])
-	request := wire.DeliverRequest{Stamp: p.request.Stamp, Group: p.request.Group, Message: message, Position: to}
+	request := wire.DeliverRequest{Stamp: p.request.Stamp, Group: p.request.Group, Message: message, Position: to, Offset: offset}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		_, err := client.Call(d.ctx, wire.OpDeliver, request, d.run.rows[row], nil)
+		_, err := client.Call(d.ctx, wire.OpDeliver, request, part, nil)
 		if err == nil {
 			return nil
 		}

@@ -59,10 +59,19 @@ func (s stored) checkUnit(unit int, data []byte) error {
 func (s stored) compareUnit(unit int, checksum uint32) error {
 	checksum = block.ExtendChecksum(checksum, s.header.UnitBytes-s.length(unit))
 	if s.header.Checksums[unit-s.header.FirstUnit] != checksum {
-		return fmt.Errorf("block %s: %w: the checksum of unit %d does not match", s.header.Address(), store.ErrCorrupt, unit)
+		return &unitError{unit, fmt.Errorf("block %s: %w: the checksum of unit %d does not match", s.header.Address(), store.ErrCorrupt, unit)}
 	}
 	return nil
 }
+
+// unitError says which unit of a block is wrong.
+type unitError struct {
+	unit  int
+	cause error
+}
+
+func (e *unitError) Error() string { return e.cause.Error() }
+func (e *unitError) Unwrap() error { return e.cause }
 
 // readStored reads a header from the store, manifest included. What cannot be read is not remembered any more either.
 func (n *Node) readStored(ctx context.Context, address block.Address) (_ stored, err error) {

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,6 +19,7 @@ import (
 const (
 	incarnationKey = "restripe/incarnation"
 	clusterKey     = "restripe/cluster"
+	printKey       = "restripe/fingerprint-key" // in hexadecimal; a catalog that is lost cannot be rebuilt without it
 	maxMarkerBytes = 128
 
 	confirmTries = 100 // readings of a marker that changes at every look
@@ -202,6 +205,11 @@ func (n *Node) attach(ctx context.Context, request wire.AttachRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
+	if now == request.Incarnation {
+		if err := n.bindPrintKey(ctx, request.FingerprintKey); err != nil {
+			return nil, err
+		}
+	}
 	i := &n.identity
 	i.mutex.Lock()
 	current := i.serving
@@ -231,6 +239,49 @@ func (n *Node) boundCluster(ctx context.Context) (string, error) {
 		return "", down(fmt.Errorf("node %s: reading which cluster the store belongs to: %w", n.id, err))
 	}
 	return cluster, nil
+}
+
+// boundPrintKey returns the key of the fingerprints in the store, nil where an earlier release bound it.
+func (n *Node) boundPrintKey(ctx context.Context) ([]byte, error) {
+	n.identity.mutex.Lock()
+	serving := n.identity.serving
+	n.identity.mutex.Unlock()
+	if serving != nil { // it was bound, or compared, when the node was attached
+		return serving.key[:], nil
+	}
+	text, err := n.readMarker(ctx, printKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, down(fmt.Errorf("node %s: reading the key of the fingerprints: %w", n.id, err))
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil || len(key) != 16 {
+		return nil, fmt.Errorf("node %s: %w: the key %s holds %q, not 32 hexadecimal digits", n.id, store.ErrCorrupt, printKey, text)
+	}
+	return key, nil
+}
+
+// bindPrintKey keeps the key of the fingerprints with the blocks that have them.
+func (n *Node) bindPrintKey(ctx context.Context, key [16]byte) error {
+	bound, err := n.boundPrintKey(ctx)
+	if err == nil && bound == nil {
+		err = n.store.Create(ctx, printKey, []byte(hex.EncodeToString(key[:])))
+		if errors.Is(err, store.ErrExists) {
+			bound, err = n.boundPrintKey(ctx)
+		} else if err == nil {
+			bound = key[:]
+		}
+	}
+	if err != nil {
+		return down(fmt.Errorf("node %s: keeping the key of the fingerprints: %w", n.id, err))
+	}
+	if !bytes.Equal(bound, key[:]) {
+		return fmt.Errorf("attaching node %s: %w: its blocks have fingerprints of another key than the catalog has; use the catalog that wrote them, or rebuild it",
+			n.id, wire.ErrBadRequest)
+	}
+	return nil
 }
 
 // bindCluster returns the cluster the store belongs to, which is the given one where it belonged to none.

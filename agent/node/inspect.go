@@ -34,12 +34,17 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, e
 		defer n.memory.Release(size)
 	}
 	receipts := make([]*block.Receipt, len(request.Addresses))
+	damages := make([]*wire.Damage, len(request.Addresses))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(inspectors)
 	for i, address := range request.Addresses {
 		group.Go(func() error {
 			receipt, err := n.inspectOne(groupCtx, under, address, request.Deep)
-			if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			if errors.Is(err, store.ErrCorrupt) {
+				damages[i] = damageOf(address, err)
 				return nil
 			}
 			receipts[i] = receipt
@@ -57,11 +62,23 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, e
 	for i, receipt := range receipts {
 		if receipt == nil {
 			reply.Missing = append(reply.Missing, request.Addresses[i])
+			if damages[i] != nil {
+				reply.Damaged = append(reply.Damaged, *damages[i])
+			}
 		} else {
 			reply.Receipts = append(reply.Receipts, *receipt)
 		}
 	}
 	return reply, nil
+}
+
+func damageOf(address block.Address, err error) *wire.Damage {
+	damage := &wire.Damage{Address: address, Unit: -1, Cause: err.Error()}
+	var unit *unitError
+	if errors.As(err, &unit) {
+		damage.Unit = unit.unit
+	}
+	return damage
 }
 
 func (n *Node) checkAddresses(addresses []block.Address) error {
@@ -82,7 +99,7 @@ func (n *Node) inspectOne(ctx context.Context, under *serving, address block.Add
 		return nil, err
 	}
 	if deep {
-		err = n.verifyPayload(ctx, found)
+		err = n.auditPayload(ctx, under, found)
 	} else {
 		err = n.checkLength(ctx, found)
 	}
@@ -104,6 +121,33 @@ func (n *Node) checkLength(ctx context.Context, found stored) error {
 		return fmt.Errorf("block %s: %w: it does not end after %d bytes", found.header.Address(), store.ErrCorrupt, end)
 	}
 	return nil
+}
+
+// auditPayload is verifyPayload that computes every unit's fingerprint anew too, so that the header's are those of the
+// bytes as they are.
+func (n *Node) auditPayload(ctx context.Context, under *serving, found stored) error {
+	h := found.header
+	if err := n.checkLength(ctx, found); err != nil {
+		return err
+	}
+	var print block.Fingerprint
+	var wrong error
+	err := n.readPieces(ctx, found, h.FirstUnit, h.Units, func(_, offset int, data []byte) {
+		if offset == 0 {
+			print = under.printer.Sum(data)
+		} else {
+			print = under.printer.Join(print, under.printer.Sum(data), len(data))
+		}
+	}, func(unit int) {
+		is := under.printer.Extend(print, found.length(unit), h.UnitBytes)
+		if found.length(unit) == 0 {
+			is = block.Fingerprint{}
+		}
+		if is != h.Fingerprints[unit-h.FirstUnit] && wrong == nil {
+			wrong = &unitError{unit, fmt.Errorf("block %s: %w: the fingerprint of unit %d does not match", h.Address(), store.ErrCorrupt, unit)}
+		}
+	})
+	return errors.Join(err, wrong)
 }
 
 // verifyPayload reads all units and compares their checksums.

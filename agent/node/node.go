@@ -21,6 +21,7 @@ type Options struct {
 	ID     block.NodeID
 	Store  store.Store  // owned by the caller, who closes it after the Node
 	Logger *slog.Logger // default slog.Default
+	Dial   wire.Dial    // how other agents are reached; default TCP
 
 	// MemoryBytes bounds the buffers of reads, writes and inspections together. Default 96 MiB.
 	MemoryBytes int64
@@ -86,7 +87,7 @@ func New(options Options) (*Node, error) {
 		start: rand.Text(), memory: semaphore.NewWeighted(options.MemoryBytes), pool: &kernel.Pool{},
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	n.headers.limit = options.HeaderBytes
+	n.headers.limit, n.peers.dial = options.HeaderBytes, options.Dial
 	n.runs.init(options)
 	return n, nil
 }
@@ -169,8 +170,12 @@ func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	key, err := n.boundPrintKey(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return wire.HelloReply{
-		Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
+		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 // peers holds one client for each agent that messages went to.
 type peers struct {
+	dial    wire.Dial // nil: TCP
 	mutex   sync.Mutex
 	clients map[string]*wire.Client
 }
@@ -21,7 +22,7 @@ func (p *peers) client(address string) *wire.Client {
 		if p.clients == nil {
 			p.clients = map[string]*wire.Client{}
 		}
-		client = wire.NewClient(address)
+		client = wire.NewClientWith(address, wire.ClientOptions{Dial: p.dial})
 		p.clients[address] = client
 	}
 	return client

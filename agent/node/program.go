@@ -15,6 +15,7 @@ import (
 type program struct {
 	request   *wire.RunRequest
 	unitBytes int
+	pieces    pieces
 	matrix    *kernel.Matrix
 	uses      [][]int32      // rows that use each input
 	needs     []int          // inputs that go into each row
@@ -60,6 +61,10 @@ func (n *Node) compile(request *wire.RunRequest, payloadBytes int) (*program, er
 	if request.Stamp.IsZero() || p.unitBytes < 1 || p.unitBytes > wire.MaxPayloadBytes {
 		return nil, fmt.Errorf("%w: a stamp and a unit size of 1 to %d bytes are required", wire.ErrBadRequest, wire.MaxPayloadBytes)
 	}
+	if request.PieceBytes < 0 || request.PieceBytes > 0 && request.PieceBytes < min(minPieceBytes, p.unitBytes) {
+		return nil, fmt.Errorf("%w: pieces of %d bytes; whole units or at least %d bytes are required", wire.ErrBadRequest, request.PieceBytes, minPieceBytes)
+	}
+	p.pieces = piecesOf(p.unitBytes, request.PieceBytes)
 	for _, step := range []func() error{p.compileRows, func() error { return p.compileStage(n) }, p.compilePlaces, func() error { return p.compileInputs(n) }, func() error { return p.compilePatches(payloadBytes) }} {
 		if err := step(); err != nil {
 			return nil, err

@@ -10,9 +10,12 @@ import (
 )
 
 // run carries out one program as a dataflow: every row has an accumulator; inputs are added to the rows that use them
-// as they come, stored units by the reader and messages by Deliver, each exactly once; a row that has all its inputs is
-// sent on, or stored with the rest of its block. Nothing here waits for anything but what it needs, so the runs of a
-// plan, whose rows can be ordered, finish in any order of arrival.
+// as they come, piece by piece, stored units by the reader and messages by Deliver, each piece exactly once. A piece of a
+// row that has all its inputs is sent on; a row that is complete is stored with the rest of its block. Nothing here waits
+// for anything but what it needs, so the runs of a plan, whose rows can be ordered, finish in any order of arrival.
+//
+// Pieces of a stored unit are passed on before the whole unit was compared with its checksum, but for the last one: so
+// nothing is ever complete, here or at those it was sent to, before all of its inputs are verified.
 type run struct {
 	name    runName
 	program *program
@@ -32,13 +35,15 @@ type run struct {
 	open      bool // accumulators are there
 	rows      [][]byte
 	buffers   [][]byte // of the staged slots: room for the header, then the units
-	needs     []int    // inputs each row still waits for
+	needs     []int32  // inputs each piece of each row still waits for, row by row
+	rowLeft   []int    // pieces of each row still to be completed or, of messages, to be acknowledged
 	left      []int    // rows each slot still waits for
-	delivered []bool   // of each input: it was counted
+	delivered []bool   // of each input that is a message: all of it was counted
+	partial   map[int]*arrived
 	scratch   [][]byte
 	dispatch  *dataflow // while open
 	results   int       // messages and slots still to be done
-	queue     []int     // rows to be sent
+	queue     []span    // to be sent
 	senders   int
 	trouble   error // of the last delivery that failed, for the report
 	complete  chan struct{}
@@ -118,8 +123,8 @@ func (n *Node) carryOut(r *run, under *serving, payload []byte) {
 func (r *run) slim() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.program = &program{unitBytes: r.program.unitBytes, messages: r.program.messages}
-	r.needs, r.left, r.queue = nil, nil, nil
+	r.program = &program{unitBytes: r.program.unitBytes, pieces: r.program.pieces, messages: r.program.messages}
+	r.needs, r.rowLeft, r.left, r.partial, r.queue = nil, nil, nil, nil, nil
 }
 
 // plain takes the class from an error, so that it only informs.

@@ -38,7 +38,7 @@ type Lister interface {
 
 // Info is what a store says of itself. Zero means unknown or unlimited.
 type Info struct {
-	Kind          string   `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, mem
+	Kind          string   `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, ceph, mem
 	Location      string   `cbor:"2,keyasint" json:"location"` // without secrets
 	Durable       bool     `cbor:"3,keyasint" json:"durable"`  // an acknowledged Create survives power loss
 	CapacityBytes int64    `cbor:"4,keyasint" json:"capacityBytes"`

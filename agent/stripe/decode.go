@@ -16,8 +16,23 @@ type Part struct {
 // of Coefficient times block over the parts. columns are the distinct columns of the stripe's cells, data the columns
 // and parities the rows at hand, the preferred first; columns of other stripes are ignored. A wanted cell that is at
 // hand is its own single part. Data is used before parity, and no more than k blocks in all. The error wraps ErrLost if
-// fewer than k blocks are at hand, and ErrPlan if the stripe or what is wanted of it cannot be.
+// fewer than k blocks are at hand, and ErrPlan if the stripe or what is wanted of it cannot be. Answers are kept by
+// erasure pattern, and shared: the caller must not change the parts.
 func Decode(scheme Scheme, columns []int, wanted int, data, parities []int) ([]Part, error) {
+	var buffer [256]byte
+	question := appendQuestion(buffer[:0], scheme, columns, wanted, data, parities)
+	if parts, known := decodings.get(question); known {
+		return parts, nil
+	}
+	parts, err := decode(scheme, columns, wanted, data, parities)
+	if err != nil {
+		return nil, err
+	}
+	decodings.put(question, parts)
+	return parts, nil
+}
+
+func decode(scheme Scheme, columns []int, wanted int, data, parities []int) ([]Part, error) {
 	if err := scheme.Validate(); err != nil {
 		return nil, fmt.Errorf("decoding: %w", err)
 	}

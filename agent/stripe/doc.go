@@ -15,6 +15,6 @@
 // plans are shared values from bounded caches; do not change them. All functions are safe for concurrent use.
 //
 // Files: field, matrix (the code); scheme, parse (ladders); layout, cut, refine, chain, polish, polishstep (layouts);
-// plan, builder, transition, restripe, deliver, proxy, update, repair, decode (plans); prove; cost, baseline, recommend,
-// explain, report (for people).
+// plan, builder, transition, restripe, deliver, proxy, update, repair, repaircost, decode (plans); prove; cost, baseline,
+// recommend, explain, report (for people).
 package stripe

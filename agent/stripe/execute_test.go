@@ -2,8 +2,10 @@ package stripe
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -227,11 +229,15 @@ func TestRepairRestoresLostSlots(t *testing.T) {
 		layout := drawLayout(r)
 		scheme := rapid.SampledFrom(layout.Ladder).Draw(r, "scheme")
 		slots := layout.Columns + scheme.M
-		lost := rapid.SliceOfNDistinct(rapid.IntRange(0, slots-1), 1, min(slots, scheme.M+1), rapid.ID).Draw(r, "lost")
+		lost := rapid.SliceOfNDistinct(rapid.IntRange(0, slots-1), 1, min(slots, 2*scheme.M+2), rapid.ID).Draw(r, "lost")
 		plan, err := NewRepairPlan(layout, scheme, lost, nil)
-		if len(lost) > scheme.M {
-			if err == nil {
-				r.Fatalf("lost %v of %s: planned", lost, scheme)
+		determined := determines(layout, scheme, lost)
+		if layout.Survives(scheme, lost) != determined {
+			r.Fatalf("lost %v of %s: that they survive it is not %t", lost, scheme, !determined)
+		}
+		if !determined {
+			if !errors.Is(err, ErrLost) {
+				r.Fatalf("lost %v of %s: %v", lost, scheme, err)
 			}
 			return
 		}
@@ -256,6 +262,71 @@ func TestRepairRestoresLostSlots(t *testing.T) {
 			r.Fatal(problem)
 		}
 	})
+}
+
+// determines reports by rank whether what is left of a group without the slots lost determines every cell.
+func determines(l *Layout, scheme Scheme, lost []int) bool {
+	for _, stripe := range l.partitions[scheme.K].Stripes {
+		var left [][]byte // a row of the generator matrix of the stripe for each block that is left
+		for i, cell := range stripe {
+			if !slices.Contains(lost, int(cell)%l.Columns) {
+				row := make([]byte, scheme.K)
+				row[i] = 1
+				left = append(left, row)
+			}
+		}
+		for p := range scheme.M {
+			if slices.Contains(lost, l.Columns+p) {
+				continue
+			}
+			row := make([]byte, scheme.K)
+			for i, cell := range stripe {
+				row[i] = Coefficient(p, int(cell)%l.Columns)
+			}
+			left = append(left, row)
+		}
+		if rankOf(left) < scheme.K {
+			return false
+		}
+	}
+	return true
+}
+
+// rankOf eliminates the rows in place.
+func rankOf(rows [][]byte) (pivots int) {
+	for column := 0; len(rows) > 0 && column < len(rows[0]); column++ {
+		pivot := slices.IndexFunc(rows[pivots:], func(row []byte) bool { return row[column] != 0 })
+		if pivot < 0 {
+			continue
+		}
+		rows[pivots], rows[pivots+pivot] = rows[pivots+pivot], rows[pivots]
+		for _, row := range rows[pivots+1:] {
+			addScaledRow(row, rows[pivots], Multiply(row[column], Inverse(rows[pivots][column])))
+		}
+		if pivots++; pivots == len(rows) {
+			break
+		}
+	}
+	return pivots
+}
+
+// Each stripe of a replicated group is one column and its copies: the loss of any columns is survived while a copy is left.
+func TestLossesOfDifferentStripesAreRepaired(t *testing.T) {
+	layout := mustLayout(t, Ladder{Replicas(3), RS(6, 2)}, 0, "")
+	for _, c := range []struct {
+		lost, away []int
+		survives   bool
+	}{
+		{[]int{0, 1, 2}, nil, true},
+		{[]int{0, 1, 2, 3, 4, 5}, nil, true},
+		{[]int{0, 1}, []int{2, 3, 6}, true},
+		{[]int{0, 1, 6, 7}, nil, false}, // no copy is left
+		{[]int{0, 6}, []int{5, 7}, false},
+	} {
+		if _, err := NewRepairPlan(layout, Replicas(3), c.lost, c.away); (err == nil) != c.survives || err != nil && !errors.Is(err, ErrLost) {
+			t.Errorf("lost %v, away %v: %v", c.lost, c.away, err)
+		}
+	}
 }
 
 func TestDecodeYieldsAnyCell(t *testing.T) {

@@ -12,8 +12,10 @@ func Explain(plan *Plan) string {
 	switch plan.Planner {
 	case plannerUpdate:
 		sentences = explainUpdate(plan)
-	case plannerRepair:
+	case plannerRepair, plannerRepairChain, plannerRepairTree, plannerInitiator:
 		sentences = explainRepair(plan)
+	case plannerRelocate:
+		sentences = explainRelocation(plan)
 	case PlannerRestripe:
 		sentences = explainRestripe(plan)
 	default:
@@ -93,9 +95,15 @@ func explainUpdate(plan *Plan) []string {
 }
 
 func explainRepair(plan *Plan) []string {
+	does := map[string]string{
+		plannerRepair:      "send their part to the node that rebuilds",
+		plannerRepairChain: "add their part one after the other, and the last sends the sum to the node that rebuilds",
+		plannerRepairTree:  "add up their parts in pairs, and pairs of pairs, towards the node that rebuilds",
+		plannerInitiator:   "send their block to one proxy, which decodes and sends the result to the node that lost it",
+	}[plan.Planner]
 	return []string{
-		fmt.Sprintf("%s: %s of every stripe send their part to the node that rebuilds.", crossings(plan.Cost.BlocksSent),
-			counted(plan.From.K, "survivor", "survivors")),
+		fmt.Sprintf("%s: %s of every stripe %s.", crossings(plan.Cost.BlocksSent),
+			counted(plan.From.K, "survivor", "survivors"), does),
 		readsAndWrites(plan.Cost), busiest(plan.Cost),
 	}
 }

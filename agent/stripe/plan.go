@@ -2,7 +2,7 @@ package stripe
 
 // Position is where values live while a plan runs. For a layout of w columns and a plan over m = Parities parity rows:
 // 0..w-1 are the nodes of the data columns, w..w+m-1 the nodes of the parity rows, w+m is a proxy (baselines only), and
-// w+m+1.. are the nodes of a new pool in the same order (copy-pool only).
+// w+m+1.. are the nodes of a new pool in the same order (copy-pool and relocations).
 type Position int
 
 // SourceKind says where an input of a program comes from.
@@ -55,7 +55,7 @@ type Message struct {
 // Plan takes one group from From to To. It speaks of positions, slots and units only; the coordinator binds them to
 // nodes and addresses. Treat plans as immutable: they are shared.
 type Plan struct {
-	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update, repair
+	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; repair, repair-chain, repair-tree, initiator
 	Objective Objective
 	Layout    *Layout
 	From, To  Scheme
@@ -98,8 +98,11 @@ const (
 	PlannerReencode = "reencode"   // reads every cell, writes every parity anew
 	PlannerCopyPool = "copy-pool"  // reads every cell, writes cells and parities to new nodes
 
-	plannerUpdate = "update"
-	plannerRepair = "repair"
+	plannerUpdate      = "update"
+	plannerRepair      = "repair"
+	plannerRepairChain = "repair-chain"
+	plannerRepairTree  = "repair-tree"
+	plannerInitiator   = "initiator"
 )
 
 // Planners lists the planners NewPlan knows, the default first.

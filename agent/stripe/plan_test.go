@@ -38,7 +38,8 @@ func drawPlan(t *rapid.T) *Plan {
 			if from.M == 0 {
 				continue
 			}
-			plan, err = NewRepairPlan(layout, from, []int{layout.Columns - 1}, nil)
+			shape := rapid.SampledFrom(RepairShapes()).Draw(t, "shape")
+			plan, err = NewShapedRepairPlan(layout, from, shape, []int{layout.Columns - 1}, nil)
 		default:
 			to := rapid.SampledFrom(layout.Ladder).Draw(t, "to")
 			planner := rapid.SampledFrom([]string{PlannerRestripe, PlannerReencode, PlannerCopyPool}).Draw(t, "planner")

@@ -298,7 +298,7 @@ func (c *prover) checkStaged() error {
 func (c *prover) definition(position Position, row Row, patched map[int32]bool) (vector, error) {
 	p := c.plan
 	home, units := Position(row.Slot), p.Layout.Rows
-	if p.Planner == PlannerCopyPool {
+	if p.Planner == PlannerCopyPool || p.Planner == plannerRelocate {
 		home += Position(p.Layout.Columns + p.Parities + 1)
 	}
 	if row.Slot >= p.Layout.Columns {
@@ -361,7 +361,7 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 			cells = append(cells, int(cell))
 		}
 		required = append(required, gaps(cells, p.Layout, c.to, p.To.M)...)
-	case plannerRepair:
+	case plannerRepair, plannerRepairChain, plannerRepairTree, plannerInitiator:
 		lost := make(map[int]bool)
 		for key := range c.staged {
 			lost[key.slot] = true
@@ -378,6 +378,18 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 				if input.Kind == SourceBlock && lost[input.Slot] {
 					return nil, fmt.Errorf("slot %d is both read and rebuilt", input.Slot)
 				}
+			}
+		}
+	case plannerRelocate:
+		moved := make(map[int]bool)
+		for key := range c.staged {
+			moved[key.slot] = true
+		}
+		for slot := range moved {
+			if slot < columns {
+				column(slot)
+			} else {
+				rows(slot-columns, slot-columns+1)
 			}
 		}
 	case PlannerCopyPool:

@@ -18,7 +18,12 @@ type ClientOptions struct {
 	KeepAlive time.Duration
 	// Concurrent is the largest number of calls under way; others wait. Default 512.
 	Concurrent int
+	// Dial connects to the agent at an address. Default: TCP, within DialTimeout.
+	Dial Dial
 }
+
+// Dial connects to the agent at address (host:port). It may be called by several goroutines.
+type Dial func(ctx context.Context, address string) (net.Conn, error)
 
 // Client calls one agent. It connects at the first call and again after a failure; calls share one connection, and
 // answers come in any order. Safe for concurrent use.
@@ -49,6 +54,12 @@ func NewClientWith(address string, options ClientOptions) *Client {
 	}
 	if options.Concurrent <= 0 {
 		options.Concurrent = 512
+	}
+	if options.Dial == nil {
+		dialer := net.Dialer{Timeout: options.DialTimeout, KeepAlive: options.KeepAlive}
+		options.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
 	}
 	c := &Client{
 		address: address, options: options,
@@ -163,8 +174,7 @@ func (c *Client) connect(ctx context.Context) (*connection, error) {
 	if conn, err := c.present(); conn != nil || err != nil {
 		return conn, err
 	}
-	dialer := net.Dialer{Timeout: c.options.DialTimeout, KeepAlive: c.options.KeepAlive}
-	raw, err := dialer.DialContext(ctx, "tcp", c.address)
+	raw, err := c.options.Dial(ctx, c.address)
 	if err != nil {
 		return nil, whose(ctx, fmt.Errorf("%w: %w", ErrUnreachable, err))
 	}

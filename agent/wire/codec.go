@@ -48,6 +48,12 @@ func encode(value any) ([]byte, error) {
 	return header, nil
 }
 
+// FrameBytes returns how many bytes a request or reply with this header and so many bytes of payload takes on the network.
+func FrameBytes(header any, payload int) (int64, error) {
+	encoded, err := encode(header)
+	return prefixBytes + int64(len(encoded)+payload), err
+}
+
 // buffers holds the payloads of all clients and servers of the process.
 var buffers kernel.Pool
 

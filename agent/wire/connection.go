@@ -18,6 +18,7 @@ type connection struct {
 	pending map[uint64]chan answer // each of capacity 1, sent to once
 	broken  error
 	cancels []uint64 // streams whose cancel is still to be sent
+	given   bool     // a caller gave up, and nothing has come in since
 
 	cancelling chan struct{} // of capacity 1: there are cancels to send
 	gone       chan struct{} // closed with the first failure
@@ -147,6 +148,7 @@ func (c *connection) readAnswer(head prefix) error {
 func (c *connection) sendCancel(stream uint64) {
 	c.mutex.Lock()
 	c.cancels = append(c.cancels, stream)
+	c.given = true
 	c.mutex.Unlock()
 	select {
 	case c.cancelling <- struct{}{}:
@@ -172,7 +174,8 @@ func (c *connection) control(kind frameKind, stream uint64) {
 	}
 }
 
-// keepAlive sends cancels and pings, and breaks the connection when calls wait on it and nothing has come in for four periods.
+// keepAlive sends cancels and pings, and breaks the connection when nothing has come in for four periods although calls
+// wait on it, or did until their callers gave up: calls that are always given up sooner must not keep a dead peer alive.
 func (c *connection) keepAlive(period time.Duration) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -188,10 +191,12 @@ func (c *connection) keepAlive(period time.Duration) {
 			continue
 		case <-ticker.C:
 		}
+		now := c.client.received.Load()
 		c.mutex.Lock()
-		waiting := len(c.pending)
+		c.given = c.given && now == seen
+		owed := len(c.pending) > 0 || c.given
 		c.mutex.Unlock()
-		if now := c.client.received.Load(); now != seen || waiting == 0 {
+		if now != seen || !owed {
 			seen, silent = now, 0
 			continue
 		}

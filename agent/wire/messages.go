@@ -67,10 +67,13 @@ type HelloReply struct {
 	Store       store.Info        `cbor:"5,keyasint"`
 	Registered  bool              `cbor:"6,keyasint"` // Attach confirmed the present incarnation: the agent serves
 	Counters    Counters          `cbor:"7,keyasint"`
+	// FingerprintKey is that of the blocks in the store, for a rebuild of the catalog; nil where none was kept.
+	FingerprintKey []byte `cbor:"8,keyasint,omitempty"`
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if
-// the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster.
+// the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster or
+// its blocks have fingerprints of another key.
 type AttachRequest struct {
 	Cluster        string            `cbor:"1,keyasint"`
 	Incarnation    block.Incarnation `cbor:"2,keyasint"`
@@ -101,7 +104,7 @@ type ReadRequest struct {
 }
 
 // InspectRequest asks whether blocks are present and whole: header readable and length at rest right; with Deep also every
-// unit's checksum.
+// unit's checksum and fingerprint, computed from its bytes.
 type InspectRequest struct {
 	Addresses []block.Address `cbor:"1,keyasint"`
 	Deep      bool            `cbor:"2,keyasint"`
@@ -111,6 +114,14 @@ type InspectRequest struct {
 type InspectReply struct {
 	Receipts []block.Receipt `cbor:"1,keyasint"`
 	Missing  []block.Address `cbor:"2,keyasint"`
+	Damaged  []Damage        `cbor:"3,keyasint,omitempty"` // those of Missing that are there and wrong
+}
+
+// Damage says what is wrong with a block that is there.
+type Damage struct {
+	Address block.Address `cbor:"1,keyasint"`
+	Unit    int           `cbor:"2,keyasint"` // the first unit whose bytes are wrong; -1: the header or the length is
+	Cause   string        `cbor:"3,keyasint"`
 }
 
 // Source says where a run finds units First..First+Units-1 of a slot at its own node: in the block at Address, whose
@@ -146,6 +157,9 @@ type RunRequest struct {
 	Patches  []Patch                    `cbor:"8,keyasint"`
 	// UnitBytes is the cell size. Zero means that of Stage[0]; a run that stages nothing must say it.
 	UnitBytes int `cbor:"9,keyasint,omitempty"`
+	// PieceBytes is how much of a message leaves at a time, as soon as every input of it has come so far; all programs of
+	// a plan have the same. Zero means whole units.
+	PieceBytes int `cbor:"10,keyasint,omitempty"`
 }
 
 // RunReply says what a run stored and what it cost.
@@ -154,14 +168,18 @@ type RunReply struct {
 	Counters Counters        `cbor:"2,keyasint"`
 }
 
-// DeliverRequest brings one message of a plan, as payload, to the run it belongs to. It is counted once however often
-// it is sent. It waits a bounded time for its run; ErrNotFound means the run is not there (yet, or any more).
+// DeliverRequest brings a message of a plan, or one or more pieces of it, as payload, to the run it belongs to. Every
+// piece is counted once however often it is sent. It waits a bounded time for its run; ErrNotFound means the run is not
+// there (yet, or any more).
 type DeliverRequest struct {
 	Stamp   block.Stamp   `cbor:"1,keyasint"`
 	Group   block.GroupID `cbor:"2,keyasint"`
 	Message int           `cbor:"3,keyasint"` // index into Plan.Messages
 	// Position is the receiving position, which tells two runs of one group apart where both are on one node.
 	Position stripe.Position `cbor:"4,keyasint"`
+	// Offset is where the payload begins in the message: a multiple of RunRequest.PieceBytes. The payload ends at another
+	// one, or with the message.
+	Offset int `cbor:"5,keyasint,omitempty"`
 }
 
 // DeleteRequest removes blocks; absent ones count as removed.

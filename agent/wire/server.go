@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -38,10 +37,9 @@ type ServerOptions struct {
 
 // Server answers requests. Safe for concurrent use.
 type Server struct {
-	options        ServerOptions
-	requests       *semaphore.Weighted
-	messages       *semaphore.Weighted
-	sent, received atomic.Int64
+	options  ServerOptions
+	requests *semaphore.Weighted
+	messages *semaphore.Weighted
 }
 
 // NewServer returns a server with the given bounds.
@@ -62,9 +60,6 @@ func NewServer(options ServerOptions) *Server {
 		options: options, requests: semaphore.NewWeighted(options.RequestBytes), messages: semaphore.NewWeighted(options.RequestBytes),
 	}
 }
-
-// Counters returns the bytes sent and received so far, frames included.
-func (s *Server) Counters() (sent, received int64) { return s.sent.Load(), s.received.Load() }
 
 // Serve answers requests that come in by listener until ctx ends, which is no error; it closes the listener and, before
 // it returns, every connection and waits for the handlers. An address that is not loopback is ErrRemote unless allowed.

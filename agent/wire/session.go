@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -22,7 +23,7 @@ type session struct {
 
 func newSession(server *Server, conn net.Conn, handler Handler) *session {
 	return &session{
-		server: server, link: newLink(conn, &server.sent, &server.received), handler: handler,
+		server: server, link: newLink(conn, new(atomic.Int64), new(atomic.Int64)), handler: handler,
 		slots: make(chan struct{}, server.options.Concurrent), cancels: map[uint64]context.CancelFunc{},
 	}
 }

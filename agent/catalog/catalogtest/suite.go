@@ -43,8 +43,11 @@ func Run(t *testing.T, open func(t *testing.T) Instance) {
 		{"Closed", closed},
 		{"TwoOpeners", twoOpeners},
 		{"Crash", crash},
-		{"NewerCatalog", newerCatalog},
+		{"OtherReleases", otherReleases},
 		{"Catalogs", catalogs},
+		{"Classes", classes},
+		{"Members", members},
+		{"Exclusion", exclusion},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			instance := open(t)
@@ -163,11 +166,16 @@ func twoOpeners(t *testing.T, instance Instance) {
 	}
 }
 
-func newerCatalog(t *testing.T, instance Instance) {
+func otherReleases(t *testing.T, instance Instance) {
 	update(t, instance.Engine, nil, set("meta/schema", "99"))
 	_, err := catalog.Open(deadline(t), instance.Engine, catalog.Owner("gateway", "start"))
 	if !errors.Is(err, catalog.ErrNewer) {
 		t.Fatalf("opening a catalog from a newer release: %v", err)
+	}
+	t.Log(err)
+	update(t, instance.Engine, nil, set("meta/schema", "1"))
+	if _, err = catalog.Open(deadline(t), instance.Engine, catalog.Owner("gateway", "start")); !errors.Is(err, catalog.ErrOlder) {
+		t.Fatalf("opening a catalog from an older release: %v", err)
 	}
 	t.Log(err)
 }

@@ -52,11 +52,6 @@ func FullDisk(call Call) Effect {
 	return Effect{}
 }
 
-// Down is a rule: nothing answers.
-func Down(Call) Effect {
-	return Effect{Refuse: fmt.Errorf("%w: %w", ErrInjected, store.ErrDown)}
-}
-
 // Odds are probabilities between 0 and 1 for Seeded.
 type Odds struct {
 	Refuse float64 // fails with ErrDown, nothing done

@@ -23,8 +23,8 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 	if err := store.CheckKey(key); err != nil {
 		return err
 	}
-	if err := s.create(ctx, leafOf(key), nameOf(key), value); err != nil {
-		return fmt.Errorf("creating %q in %s: %w", key, s.path, classify(err))
+	if err := s.written(s.create(ctx, leafOf(key), nameOf(key), value)); err != nil {
+		return fmt.Errorf("creating %q in %s: %w", key, s.path, err)
 	}
 	return nil
 }

@@ -23,8 +23,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err == nil || errors.Is(err, unix.ENOENT) { // absent, perhaps by a Delete that crashed before it flushed
 		err = flushDirectory(s.root, leaf)
 	}
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("deleting %q in %s: %w", key, s.path, classify(err))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err := s.written(err); err != nil {
+		return fmt.Errorf("deleting %q in %s: %w", key, s.path, err)
 	}
 	return nil
 }

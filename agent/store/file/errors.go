@@ -15,6 +15,19 @@ var ErrInUse = errors.New("directory is in use")
 // ErrForeign is returned by Open for a directory that holds something else, or a format from another version.
 var ErrForeign = errors.New("directory is not a store")
 
+// written classifies how a write ended, and keeps for Info whether the file system refuses writes: one that found itself
+// damaged does not say so when it is asked.
+func (s *Store) written(err error) error {
+	if err == nil {
+		s.refusesWrites.Store(false)
+		return nil
+	}
+	if err = classify(err); errors.Is(err, store.ErrReadOnly) {
+		s.refusesWrites.Store(true)
+	}
+	return err
+}
+
 // classify adds the sentinel that an error of the operating system stands for.
 func classify(err error) error {
 	var number unix.Errno

@@ -2,6 +2,10 @@ package file
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +45,37 @@ func mountMemory(t testing.TB, options string) string {
 		}
 	})
 	return path
+}
+
+// mountFailing mounts an ext4 that fail makes believe that it is damaged: then it is read-only for everybody.
+func mountFailing(t *testing.T) (path string, fail func()) {
+	t.Helper()
+	path = t.TempDir()
+	image := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, make([]byte, 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop,errors=remount-ro", image, path}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("a file system of its own takes the rights of root, loop devices and mkfs.ext4: %s: %v: %s", command[0], err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", path).CombinedOutput(); err != nil {
+			t.Errorf("unmounting %s: %v: %s", path, err, out)
+		}
+	})
+	device, err := exec.Command("findmnt", "-n", "-o", "SOURCE", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, func() {
+		t.Helper()
+		trigger := filepath.Join("/sys/fs/ext4", filepath.Base(strings.TrimSpace(string(device))), "trigger_fs_error")
+		if err := os.WriteFile(trigger, []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestConformanceWithoutNamelessFiles(t *testing.T) {

@@ -34,8 +34,8 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		info.Durable = false
 		info.Warnings = append(info.Warnings, fmt.Sprintf("%s lies in memory (tmpfs) and is empty after a restart of the machine; use a directory on a disk.", s.path))
 	}
-	if status.Flags&unix.ST_RDONLY != 0 {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("The file system of %s is mounted read-only; look for disk errors in the kernel's log and mount it writable.", s.path))
+	if status.Flags&unix.ST_RDONLY != 0 || s.refusesWrites.Load() {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("The file system of %s is read-only; look for disk errors in the kernel's log and mount it writable.", s.path))
 	}
 	return info, nil
 }

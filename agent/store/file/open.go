@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,7 @@ type Store struct {
 	lock *os.File
 
 	namelessFiles bool // the file system has O_TMPFILE, and /proc to link from
+	refusesWrites atomic.Bool
 
 	mu      sync.Mutex
 	flushed map[string]bool // directories whose own names are known to be on the disk

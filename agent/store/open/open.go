@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/store/ceph"
 	"github.com/restripe/restripe/agent/store/file"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/store/memcached"
@@ -23,7 +24,7 @@ import (
 var ErrAddress = errors.New("not the address of a store")
 
 // schemes lists what Open takes, for people.
-const schemes = "file:/directory, memcached://host:port, redis://host:port/database, rediss://host:port/database or mem:"
+const schemes = "file:/directory, memcached://host:port, redis://host:port/database, rediss://host:port/database, ceph:pool or mem:"
 
 // Open opens the store at address. The caller closes it. Errors name the address without its secrets and say what to
 // do; they wrap ErrAddress, the sentinels of package store, or those of package file.
@@ -44,6 +45,8 @@ func Open(ctx context.Context, address string) (store.Store, error) {
 		return openMemcached(ctx, address)
 	case "redis", "rediss":
 		return openRedis(ctx, address)
+	case "ceph":
+		return openCeph(ctx, rest)
 	}
 	return nil, fmt.Errorf("%w: %q has the unknown scheme %q; write %s", ErrAddress, Redact(address), scheme, schemes)
 }
@@ -151,6 +154,29 @@ func openRedis(ctx context.Context, address string) (store.Store, error) {
 		return nil, fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
 	case err != nil:
 		return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and does or does not speak TLS as the address says", err)
+	}
+	return s, nil
+}
+
+// openCeph takes ceph:pool?conf=/etc/ceph/ceph.conf&keyring=/etc/ceph/ceph.client.restripe.keyring&user=restripe.
+func openCeph(ctx context.Context, rest string) (store.Store, error) {
+	pool, parameters, _ := strings.Cut(rest, "?")
+	name, err := url.PathUnescape(pool)
+	if err != nil || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%w: %q does not name a pool; write ceph:pool?conf=/etc/ceph/ceph.conf", ErrAddress, Redact("ceph:"+rest))
+	}
+	query, err := url.ParseQuery(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the parameters of %q cannot be read; percent-encode special characters", ErrAddress, Redact("ceph:"+rest))
+	}
+	for parameter := range query {
+		if parameter != "conf" && parameter != "keyring" && parameter != "user" {
+			return nil, fmt.Errorf("%w: %q: unknown parameter %q; ceph: takes conf, keyring and user", ErrAddress, Redact("ceph:"+rest), parameter)
+		}
+	}
+	s, err := ceph.Open(ctx, ceph.Options{Pool: name, Config: query.Get("conf"), Keyring: query.Get("keyring"), User: query.Get("user")})
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -72,6 +72,8 @@ func TestErrorsNameTheAddressWithoutSecretsAndTheCure(t *testing.T) {
 		{"", open.ErrAddress, []string{"no scheme", "file:/directory"}},
 		{"/var/lib/restripe", open.ErrAddress, []string{"/var/lib/restripe", "no scheme", "file:/directory"}},
 		{"ftp://user:hidden@host/x", open.ErrAddress, []string{"ftp://host/x", "unknown scheme", "redis://"}},
+		{"ceph:", open.ErrAddress, []string{"name a pool", "ceph:pool?conf="}},
+		{"ceph:node1?password=hidden", open.ErrAddress, []string{"ceph:node1", `"password"`, "keyring"}},
 		{"mem:x", open.ErrAddress, []string{"mem:"}},
 		{"file:", open.ErrAddress, []string{"file:/var/lib/restripe"}},
 		{"file://elsewhere/x", open.ErrAddress, []string{"elsewhere"}},

@@ -122,41 +122,24 @@ func (p *Process) launch() error {
 	return nil
 }
 
-// signal sends a signal to the server and waits for its end. It does nothing if the server has ended.
-func (p *Process) signal(signal syscall.Signal) {
+// Kill ends the server at once with SIGKILL, as a crash does, and waits for its end. It does nothing if the server has
+// ended.
+func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil {
 		return
 	}
-	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.t.Errorf("sending %v to %s: %v", signal, p.program, err)
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("killing %s: %v", p.program, err)
 		return
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) { // a suspended server ends once it goes on
-		p.t.Errorf("sending SIGCONT to %s: %v", p.program, err)
-	}
-	select {
-	case <-p.exited:
-	case <-time.After(startTimeout):
-		p.t.Errorf("%s does not end on %v; killing it", p.program, signal)
-		if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			p.t.Errorf("killing %s: %v", p.program, err)
-			return
-		}
-		<-p.exited
-	}
+	<-p.exited
 	p.cmd = nil
 }
 
-// Kill ends the server at once with SIGKILL, as a crash does.
-func (p *Process) Kill() { p.signal(syscall.SIGKILL) }
-
-// Stop asks the server to end and waits until it has.
-func (p *Process) Stop() { p.signal(syscall.SIGTERM) }
-
-// Suspend stops the server from answering without closing its connections, until Resume, Kill or Stop. It returns when
-// every thread has stopped.
+// Suspend stops the server from answering without closing its connections, until Resume or Kill. It returns when every
+// thread has stopped.
 func (p *Process) Suspend() {
 	p.send(syscall.SIGSTOP)
 	for deadline := time.Now().Add(startTimeout); !p.stopped(); {
@@ -209,8 +192,8 @@ func (p *Process) send(signal syscall.Signal) {
 	}
 }
 
-// Restart starts the server again on the same port, with the same arguments and data directory, after Kill or Stop,
-// or after ending it with Kill itself.
+// Restart starts the server again on the same port, with the same arguments and data directory, after Kill, or after ending
+// it with Kill itself.
 func (p *Process) Restart() {
 	p.t.Helper()
 	p.Kill()

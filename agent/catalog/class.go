@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// ClassesVersion changes with every change of a class, so that it tells, for one small read, whether Classes is worth
+// asking.
+func (c *Catalog) ClassesVersion(ctx context.Context) (int64, error) {
+	values, err := c.engine.Read(ctx, keyClasses)
+	if err != nil {
+		return 0, fmt.Errorf("reading the version of the classes: %w", err)
+	}
+	return decodeCount(keyClasses, values[0])
+}
+
+// Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
+func (c *Catalog) Classes(ctx context.Context) (classes []Class, version int64, err error) {
+	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, list, err := c.readClasses(ctx)
+		if err != nil {
+			return false, err
+		}
+		again, err := c.engine.Read(ctx, keyClasses)
+		if err != nil || !bytes.Equal(raw, again[0]) {
+			return false, err
+		}
+		classes = list
+		version, err = decodeCount(keyClasses, raw)
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing classes: %w", err)
+	}
+	return classes, version, nil
+}
+
+// readClasses returns the classes as they were found one page after the other, and the version before.
+func (c *Catalog) readClasses(ctx context.Context) (version []byte, classes []Class, err error) {
+	values, err := c.engine.Read(ctx, keyClasses)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.each(ctx, prefixClass, func(record Record) error {
+		class, err := decode[Class](record.Key, record.Value)
+		classes = append(classes, class)
+		return err
+	})
+	return values[0], classes, err
+}
+
+// ChangeClasses stores the classes that decide returns when it is given the classes as they are, in one transaction in
+// which nobody changes another class. It may call decide several times. An error of decide is returned as it is, and
+// changes nothing; so do no classes.
+func (c *Catalog) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
+	return c.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, classes, err := c.readClasses(ctx)
+		if err != nil {
+			return false, fmt.Errorf("listing classes: %w", err)
+		}
+		changed, err := decide(classes)
+		if err != nil || len(changed) == 0 {
+			return err == nil, final(err)
+		}
+		version, err := decodeCount(keyClasses, raw)
+		if err != nil {
+			return false, err
+		}
+		writes := []Write{{Key: keyClasses, Value: strconv.AppendInt(nil, version+1, 10)}}
+		for i := range changed {
+			if changed[i].Name == "" || len(changed[i].Name) > KeyLimit-len(prefixClass) {
+				return false, final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
+			}
+			writes = append(writes, Write{Key: classKey(changed[i].Name), Value: encode(changed[i])})
+		}
+		// decide saw the classes of this version, or the check fails: they do not change without it.
+		failed, err := c.engine.Update(ctx, []Check{{keyClasses, raw}}, writes)
+		if err != nil {
+			return false, fmt.Errorf("saving classes: %w", err)
+		}
+		return len(failed) == 0, nil
+	})
+}

@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// HeatPart is what one gateway counted of one part of the groups.
+type HeatPart struct {
+	Part    int
+	Gateway string
+	Raw     []byte // the gateway's own encoding; nil where there is nothing to keep
+}
+
+// SaveHeat replaces parts, together. Each gateway saves its own; where an answer is lost an older state may come back,
+// which is as good as one saved earlier.
+func (c *Catalog) SaveHeat(ctx context.Context, parts []HeatPart) error {
+	writes := make([]Write, 0, len(parts))
+	for _, part := range parts {
+		write := Write{Key: heatKey(part.Part, part.Gateway), Value: part.Raw}
+		if part.Raw == nil {
+			write.Kind = Remove
+		}
+		writes = append(writes, write)
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := c.apply(ctx, writes); err != nil {
+		return fmt.Errorf("saving heat counters: %w", err)
+	}
+	return nil
+}
+
+// Heat returns what every gateway counted of one part, by gateway.
+func (c *Catalog) Heat(ctx context.Context, part int) ([]HeatPart, error) {
+	var parts []HeatPart
+	prefix := heatPrefix(part)
+	err := c.each(ctx, prefix, func(record Record) error {
+		parts = append(parts, HeatPart{Part: part, Gateway: record.Key[len(prefix):], Raw: record.Value})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading heat counters: %w", err)
+	}
+	return parts, nil
+}
+
+// DropHeat removes a part if it is still as it was read.
+func (c *Catalog) DropHeat(ctx context.Context, part HeatPart) error {
+	key := heatKey(part.Part, part.Gateway)
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		_, err := c.engine.Update(ctx, []Check{{key, part.Raw}}, []Write{{Key: key, Kind: Remove}})
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("dropping heat counters of gateway %s: %w", part.Gateway, err)
+	}
+	return nil
+}
+
+// HeatSince returns since when accesses are counted in this cluster: since now, for the first who asks.
+func (c *Catalog) HeatSince(ctx context.Context) (since time.Time, err error) {
+	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := c.engine.Read(ctx, keyHeat)
+		if err != nil {
+			return false, err
+		}
+		if values[0] != nil {
+			milliseconds, err := decodeCount(keyHeat, values[0])
+			since = time.UnixMilli(milliseconds).UTC()
+			return err == nil, err
+		}
+		first := strconv.AppendInt(nil, c.now().UnixMilli(), 10)
+		_, err = c.engine.Update(ctx, []Check{{Key: keyHeat}}, []Write{{Key: keyHeat, Value: first}})
+		return false, err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading since when accesses are counted: %w", err)
+	}
+	return since, nil
+}

@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+)
+
+// RepairControl is what a person declares of the repair of what was lost. The zero value is the default of the gateways.
+type RepairControl struct {
+	Paused bool `cbor:"1,keyasint"` // nothing is rebuilt but what is asked for
+	Set    bool `cbor:"2,keyasint"` // the limits are those that follow; else the gateways' defaults
+
+	// Limits on bytes read, sent and written, all together, at any one node and in any one failure domain; 0 is none.
+	BytesPerSecond       int64 `cbor:"3,keyasint"`
+	NodeBytesPerSecond   int64 `cbor:"4,keyasint"`
+	DomainBytesPerSecond int64 `cbor:"5,keyasint"`
+}
+
+// RepairControl returns what is declared of repair.
+func (c *Catalog) RepairControl(ctx context.Context) (RepairControl, error) {
+	values, err := c.engine.Read(ctx, keyRepair)
+	if err != nil {
+		return RepairControl{}, fmt.Errorf("reading what is declared of repair: %w", err)
+	}
+	if values[0] == nil {
+		return RepairControl{}, nil
+	}
+	return decode[RepairControl](keyRepair, values[0])
+}
+
+// ChangeRepairControl declares what change makes of what was declared before, and returns it. It may call change several
+// times.
+func (c *Catalog) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
+	var changed RepairControl
+	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := c.engine.Read(ctx, keyRepair)
+		if err != nil {
+			return false, err
+		}
+		var was RepairControl
+		if values[0] != nil {
+			if was, err = decode[RepairControl](keyRepair, values[0]); err != nil {
+				return false, err
+			}
+		}
+		changed = change(was)
+		failed, err := c.engine.Update(ctx, []Check{{keyRepair, values[0]}}, []Write{{Key: keyRepair, Value: encode(changed)}})
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return RepairControl{}, fmt.Errorf("declaring how to repair: %w", err)
+	}
+	return changed, nil
+}

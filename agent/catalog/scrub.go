@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+)
+
+// scrubID is the id of the one scrub of a cluster, as its job has it.
+const scrubID = "scrub"
+
+// Scrub returns the record of the cluster's scrub. ErrNoJob if there was none yet.
+func (c *Catalog) Scrub(ctx context.Context) (*Job, error) { return c.readJob(ctx, keyScrub, scrubID) }
+
+// SaveScrub stores the record of the scrub as SaveJob stores a job: over job.Version only, which it raises.
+func (c *Catalog) SaveScrub(ctx context.Context, job *Job) error {
+	job.ID = scrubID
+	return c.saveJob(ctx, keyScrub, job)
+}
+
+// AddFinding notes what a scrub found, and forgets the oldest findings beyond the number to keep. Newer findings come
+// first; those of one instant in any order.
+func (c *Catalog) AddFinding(ctx context.Context, body []byte, keep int) error {
+	salt, err := c.salt()
+	if err != nil {
+		return fmt.Errorf("noting a finding: %w", err)
+	}
+	var name [16]byte
+	binary.BigEndian.PutUint64(name[:], math.MaxUint64-uint64(c.now().UnixNano()))
+	binary.BigEndian.PutUint64(name[8:], salt)
+	if err := c.assign(ctx, prefixFinding+hex.EncodeToString(name[:]), body); err != nil {
+		return fmt.Errorf("noting a finding: %w", err)
+	}
+	var old []Write
+	seen := 0
+	err = c.each(ctx, prefixFinding, func(record Record) error {
+		if seen++; seen > keep {
+			old = append(old, Write{Key: record.Key, Kind: Remove})
+		}
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	return c.apply(ctx, old)
+}
+
+// Findings returns what scrubs found, newest first.
+func (c *Catalog) Findings(ctx context.Context) ([][]byte, error) {
+	var findings [][]byte
+	err := c.each(ctx, prefixFinding, func(record Record) error {
+		findings = append(findings, record.Value)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing findings: %w", err)
+	}
+	return findings, nil
+}

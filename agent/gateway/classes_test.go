@@ -1,0 +1,129 @@
+package gateway_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+func TestClassesAreDeclaredChangedAndRemoved(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	other := c.newGateway("other")
+	server := httptest.NewServer(c.gateway.Handler())
+	defer server.Close()
+	api, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	ctx := t.Context()
+	spec := gateway.ClassSpec{Name: "media", Ladder: "rep(2),rs(3,1)", Prefixes: []string{"media/"}, HalfLife: "1h", Dwell: "10m"}
+	class, err := api.PutClass(ctx, spec)
+	if err != nil || class.Origin != gateway.ClassFromAPI || class.HalfLife != "1h0m0s" || class.Dwell != "10m0s" || class.Nodes != 4 || class.PackBelow != 64<<10 {
+		t.Fatalf("%+v, %v", class, err)
+	}
+	if again, err := api.PutClass(ctx, spec); err != nil || again.Name != "media" {
+		t.Errorf("declaring it again: %v", err)
+	}
+	c.put("media/k", noise(100_000, 1), gateway.PutOptions{})
+	if have := c.stat("media/k"); have.Class != "media" || have.Scheme != "rep(2)" {
+		t.Errorf("an object of the new class: %+v", have.Object)
+	}
+	c.await("the other gateway knows it", func() bool {
+		return slices.ContainsFunc(other.Classes(), func(c gateway.ClassInfo) bool { return c.Name == "media" })
+	})
+	for what, wrong := range map[string]struct {
+		spec  gateway.ClassSpec
+		class error
+	}{
+		"belongs to class": {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"media/"}}, client.ErrConflict},
+		"named twice":      {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"a", "a"}}, client.ErrBadRequest},
+		"halfLife":         {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", HalfLife: "10ms"}, client.ErrBadRequest},
+		"dwell":            {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Dwell: "soon"}, client.ErrBadRequest},
+		"ladder":           {gateway.ClassSpec{Name: "more"}, client.ErrBadRequest},
+		"name":             {gateway.ClassSpec{Name: "mo re", Ladder: "rep(2)"}, client.ErrBadRequest},
+	} {
+		if _, err := api.PutClass(ctx, wrong.spec); !errors.Is(err, wrong.class) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := api.DeleteClass(ctx, "media"); !errors.Is(err, client.ErrConflict) || !strings.Contains(err.Error(), "has objects") {
+		t.Errorf("removing a class with objects: %v", err)
+	}
+	c.put("media/empty", nil, gateway.PutOptions{})
+	if err := c.gateway.Delete(ctx, "media/k", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.DeleteClass(ctx, "media"); !errors.Is(err, client.ErrConflict) {
+		t.Errorf("removing a class with an object without bytes: %v", err)
+	}
+	if err := c.gateway.Delete(ctx, "media/empty", nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what is gone is removed
+		if err := api.DeleteClass(ctx, "media"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.put("media/k", noise(100, 1), gateway.PutOptions{})
+	if have := c.stat("media/k").Class; have != "default" {
+		t.Errorf("after its class was removed the key is of class %s", have)
+	}
+	c.await("the other gateway knows that it is gone", func() bool {
+		return !slices.ContainsFunc(other.Classes(), func(c gateway.ClassInfo) bool { return c.Name == "media" })
+	})
+}
+
+// The class file says what a cluster begins with, and what nobody has declared otherwise since.
+func TestClassFileComesBehindTheAPI(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	with := func(text string) func(*gateway.Options) {
+		return func(o *gateway.Options) {
+			var err error
+			if o.Classes, err = gateway.ParseClasses([]byte("classes:\n" + text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	restart := func(text string) map[string]string {
+		c.restart(newHandClock(), with(text))
+		have := map[string]string{}
+		for _, class := range c.gateway.Classes() {
+			have[class.Name] = fmt.Sprint(class.Ladder, " ", class.Prefixes, " ", class.Origin)
+		}
+		return have
+	}
+	check := func(what string, have, want map[string]string) {
+		t.Helper()
+		for _, name := range []string{"odd", "firm", "temporary"} { // of the first start, in no later file
+			delete(have, name)
+		}
+		if !maps.Equal(have, want) {
+			t.Errorf("%s: have %v, want %v", what, have, want)
+		}
+	}
+	file := "- {name: default, ladder: 'rep(3)', prefixes: ['']}\n- {name: a, ladder: 'rep(2)', prefixes: ['a/']}\n"
+	check("an edited file", restart(file), map[string]string{"default": "rep(3) [] file", "a": "rep(2) [a/] file"})
+	c.putClass(c.gateway, gateway.ClassSpec{Name: "a", Ladder: "rep(4)", Prefixes: []string{"a/", "b/"}})
+	check("the same file after a declaration", restart(file), map[string]string{"default": "rep(3) [] file", "a": "rep(4) [a/ b/] api"})
+	check("a file that wants a prefix that was declared", restart(file+"- {name: b, ladder: 'rep(2)', prefixes: ['b/', 'c/']}\n"),
+		map[string]string{"default": "rep(3) [] file", "a": "rep(4) [a/ b/] api", "b": "rep(2) [c/] file"})
+	if err := c.gateway.DeleteClass(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	check("a file with a class that was removed", restart(file), map[string]string{"default": "rep(3) [] file", "b": "rep(2) [c/] file"})
+	check("a file with another name for a class", restart("- {name: every, ladder: 'rep(2)', prefixes: ['']}\n"),
+		map[string]string{"default": "rep(3) [] file", "every": "rep(2) [] file", "b": "rep(2) [c/] file"})
+	if have := c.put("k", []byte("v"), gateway.PutOptions{}).Class; have != "every" {
+		t.Errorf("a new object is of class %s", have)
+	}
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Estimate returns what a transition of a class would cost, without looking at any group: the last heat report says how
+// many groups of which size there are, and the proved plan what each costs. ErrUnavailable until there is a report.
+func (g *Gateway) Estimate(ctx context.Context, request TransitionRequest) (Estimate, error) {
+	t, to, err := request.transition()
+	if err != nil {
+		return Estimate{}, err
+	}
+	if t.Selector.Class == "" {
+		return Estimate{}, refuse(ErrBadRequest, "estimates are of classes; select by class")
+	}
+	if err := g.checkTransition(ctx, &t, to); err != nil {
+		return Estimate{}, err
+	}
+	g.heat.mutex.Lock()
+	last := g.heat.last // not changed any more
+	g.heat.mutex.Unlock()
+	if last == nil {
+		return Estimate{}, refuse(ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
+	}
+	chosen := t.selection(to)
+	plans := map[string]*stripe.Plan{}
+	estimate := Estimate{At: last.at.UTC()}
+	for s, counts := range last.shapes {
+		if s.class != chosen.class || !chosen.covers(s.scheme) {
+			continue
+		}
+		groups, cell := counts.chosen(chosen)
+		if groups == 0 {
+			continue
+		}
+		layout, from, fits, err := s.takes(to)
+		if err != nil {
+			return Estimate{}, err
+		}
+		if !fits {
+			estimate.GroupsOffLadder += groups
+			continue
+		}
+		plan, err := planOf(layout, from, to, &t)
+		if err != nil {
+			return Estimate{}, err
+		}
+		plans[hashOf(plan)] = plan
+		estimate.add(plan, groups, cell)
+	}
+	if len(plans) == 0 {
+		if err := g.planWithoutGroups(chosen, &t, to, plans); err != nil {
+			return Estimate{}, err
+		}
+	}
+	estimate.PlanHash = hashAll(plans)
+	return estimate, nil
+}
+
+// chosen returns how many groups of a shape a selection takes by heat and dwell, and the sum of their cell sizes.
+func (c *shapeTally) chosen(s *selection) (groups, cell int64) {
+	for i := range HeatBuckets {
+		if HeatEdge(i+1) <= s.atLeast || HeatEdge(i) >= s.below {
+			continue
+		}
+		if s.settled > 0 {
+			groups, cell = groups+c.settledGroups[i], cell+c.settledCells[i]
+		} else {
+			groups, cell = groups+c.groups[i], cell+c.cells[i]
+		}
+	}
+	return groups, cell
+}
+
+// takes reports whether groups of a shape can be taken to a scheme, and from what.
+func (s *shape) takes(to stripe.Scheme) (layout *stripe.Layout, from stripe.Scheme, fits bool, err error) {
+	if layout, err = layoutOf(s.ladder, s.mode, s.columns); err != nil {
+		return nil, from, false, fmt.Errorf("groups of class %s with the ladder %s: %w", s.class, s.ladder, err)
+	}
+	if from, err = stripe.ParseScheme(s.scheme); err != nil {
+		return nil, from, false, fmt.Errorf("groups of class %s: %w", s.class, err)
+	}
+	return layout, from, layout.Ladder.Contains(to) && layout.Version == s.version, nil
+}
+
+func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *Transition) (*stripe.Plan, error) {
+	if t.Planner == stripe.PlannerCopyPool {
+		return nil, refuse(ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", t.Planner)
+	}
+	plan, err := stripe.NewPlan(layout, from, to, t.Planner, stripe.Objective(t.Objective))
+	if err != nil {
+		return nil, fmt.Errorf("planning %s -> %s: %w", from, to, err)
+	}
+	if !plan.Proved {
+		return nil, fmt.Errorf("plan %s of %s -> %s was not proved; no plan runs unproved", t.Planner, from, to)
+	}
+	return plan, nil
+}
+
+// planWithoutGroups adds the plan for new groups of the class where a transition names what it comes from.
+func (g *Gateway) planWithoutGroups(chosen *selection, t *Transition, to stripe.Scheme, plans map[string]*stripe.Plan) error {
+	class, err := g.classFor("", chosen.class)
+	if err != nil || chosen.from == "" {
+		return err
+	}
+	from, err := stripe.ParseScheme(chosen.from)
+	if err != nil || !class.Ladder.Contains(from) {
+		return err
+	}
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return err
+	}
+	plan, err := planOf(layout, from, to, t)
+	if err != nil {
+		return err
+	}
+	plans[hashOf(plan)] = plan
+	return nil
+}
+
+// add adds groups that a plan takes along; cell is the sum of their cell sizes.
+func (e *Estimate) add(plan *stripe.Plan, groups, cell int64) {
+	cells := int64(plan.Layout.Cells())
+	stored := func(s stripe.Scheme) int64 { return (cells + cells/int64(s.K)*int64(s.M)) * cell }
+	e.Groups += groups
+	e.Bytes += cells * cell
+	e.BytesRead += int64(plan.Cost.BlocksRead) * cell
+	e.BytesSent += int64(plan.Cost.BlocksSent) * cell
+	e.BytesWritten += int64(plan.Cost.BlocksWritten) * cell
+	e.PeakBytes += int64(plan.Cost.BlocksWritten) * cell
+	e.StoredBefore += stored(plan.From)
+	e.StoredAfter += stored(plan.To)
+	if baseline := stripe.Baselines(plan.Layout, plan.From, plan.To)[stripe.PlannerReencode]; baseline != nil {
+		e.ReencodeBytesSent += int64(baseline.BlocksSent) * cell
+	}
+}
+
+// hashOf names a plan by everything that it does.
+func hashOf(plan *stripe.Plan) string {
+	sum := sha256.New()
+	err := json.NewEncoder(sum).Encode([]any{
+		plan.Planner, plan.Objective, plan.Layout.Ladder.String(), plan.Layout.Mode, plan.Layout.Columns, plan.Layout.Version,
+		plan.From.String(), plan.To.String(), plan.Programs, plan.Messages,
+	})
+	if err != nil {
+		panic("encoding a plan: " + err.Error()) // invariant: plain structs, and hashes take everything
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// hashAll names several plans, in whatever order they were found; "" where there is none.
+func hashAll(plans map[string]*stripe.Plan) string {
+	hashes := slices.Sorted(maps.Keys(plans))
+	if len(hashes) < 2 {
+		return cmp.Or(append(hashes, "")...)
+	}
+	sum := sha256.New()
+	for _, hash := range hashes {
+		sum.Write([]byte(hash))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}

@@ -1,0 +1,402 @@
+package gateway
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// A script is one probe a second: "." an answer, "x" a miss. Beside it stand the states after each probe: u up,
+// s suspect, d down.
+func TestFailureDetector(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, want string }{
+		"steady":                        {"....", "uuuu"},
+		"one lost probe says nothing":   {"..x..x..x.", "uuuuuuuuuu"},
+		"two in a row do":               {"..xx", "uuus"},
+		"and two answers bring it back": {"..xx..", "uuussu"},
+		"an answer and a miss do not":   {"..xx.x.x.x..", "uuussssssssu"},
+		"never heard of":                {"xx", "ss"},
+		"heard of at last":              {"xxx..", "ssssu"},
+		"silent for five seconds":       {"..xxxxxx.", "uuusssddd"},
+		"back from down":                {"..xxxxxx..", "uuusssdddu"},
+		// Each time it turns suspect soon after it came back, it must answer twice as often: 2, 4, 8, 8.
+		"comes and goes": {"..xx..xx....xx........xx........", "uuussu" + "us" + "sssu" + "us" + "sssssssu" + "us" + "sssssssu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if have := statesOf(c.script, 5*time.Second); have != c.want {
+				t.Errorf("%s\nhave %s\nwant %s", c.script, have, c.want)
+			}
+		})
+	}
+}
+
+// statesOf runs a script from a fixed instant.
+func statesOf(script string, downAfter time.Duration) string {
+	var states strings.Builder
+	h, now := health{}, time.Unix(1000, 0)
+	for _, probe := range script {
+		if probe == '.' {
+			h = h.answer(now, time.Millisecond)
+		} else {
+			h = h.miss(now, downAfter)
+		}
+		states.WriteByte(h.state[0])
+		now = now.Add(time.Second)
+	}
+	return states.String()
+}
+
+// A node that was steady for long enough is trusted again after two answers, however often it came and went before.
+func TestFailureDetectorForgives(t *testing.T) {
+	t.Parallel()
+	restless := "..xx..xx....xx........"
+	calm := strings.Repeat(".", int(calmAfter/time.Second)+1)
+	have := statesOf(restless+calm+"xx..", time.Hour)
+	if tail := have[len(have)-4:]; tail != "ussu" {
+		t.Errorf("after a minute of peace: %s, want ussu", tail)
+	}
+}
+
+// Probes that come thick and fast, as those of several requests at once do, count as one.
+func TestFailureDetectorCountsProbesApart(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	h := health{}.answer(now, time.Millisecond)
+	for range 10 {
+		now = now.Add(time.Millisecond)
+		h = h.miss(now, time.Hour)
+	}
+	if h.state != healthUp {
+		t.Errorf("after ten misses within ten milliseconds: %s", h.state)
+	}
+	for range 2 {
+		now = now.Add(time.Second)
+		h = h.miss(now, time.Hour)
+	}
+	for range 10 {
+		now = now.Add(time.Millisecond)
+		h = h.answer(now, time.Millisecond)
+	}
+	if h.state != healthSuspect {
+		t.Errorf("after ten answers within ten milliseconds: %s", h.state)
+	}
+}
+
+func TestFailureDetectorPatience(t *testing.T) {
+	t.Parallel()
+	h, now := health{}, time.Unix(1000, 0)
+	if h.timeout() != leastPatience {
+		t.Errorf("before any answer: %s", h.timeout())
+	}
+	for range 50 {
+		h = h.answer(now, 400*time.Millisecond)
+	}
+	if got := h.timeout(); got != leastPatience {
+		t.Errorf("with steady round trips of 400 ms: %s", got)
+	}
+	for i := range 50 {
+		h = h.answer(now, time.Duration(300+600*(i%2))*time.Millisecond)
+	}
+	if got := h.timeout(); got < 1500*time.Millisecond || got > greatestPatience {
+		t.Errorf("with round trips from 300 to 900 ms: %s", got)
+	}
+	h = health{}.answer(now, time.Millisecond).miss(now.Add(time.Second), time.Hour)
+	if got := h.timeout(); got != 2*leastPatience {
+		t.Errorf("after a miss: %s", got)
+	}
+	for i := range 10 {
+		h = h.miss(now.Add(time.Duration(2+i)*time.Second), time.Hour)
+	}
+	if got := h.timeout(); got != greatestPatience {
+		t.Errorf("after many misses: %s", got)
+	}
+}
+
+// Whatever the outcomes of probes: a trusted node has answered lately, and one that turned suspect answered at least
+// twice in a row before it is trusted again.
+func TestFailureDetectorProperties(t *testing.T) {
+	t.Parallel()
+	source := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		h, now, row := health{}, time.Unix(1000, 0), 0
+		share := source.Float64()
+		for range 400 {
+			was := h.state
+			if source.Float64() < share {
+				h, row = h.answer(now, time.Duration(source.IntN(1000))*time.Millisecond), row+1
+			} else {
+				h, row = h.miss(now, 10*time.Second), 0
+			}
+			silent := h.silence()
+			switch {
+			case h.state == healthUp && was != "" && was != healthUp && row < answersToTrust:
+				t.Fatalf("trusted after %d answers in a row", row)
+			case h.state == healthUp && h.misses >= missesToSuspect:
+				t.Fatalf("trusted after %d misses in a row", h.misses)
+			case h.state == healthDown && was != healthDown && silent < 10*time.Second:
+				t.Fatalf("down after %s", silent)
+			case h.timeout() < leastPatience || h.timeout() > greatestPatience:
+				t.Fatalf("an answer is waited for %s", h.timeout())
+			}
+			now = now.Add(time.Duration(500+source.IntN(3000)) * time.Millisecond)
+		}
+	}
+}
+
+// A gateway that stood still for an hour has not asked meanwhile: a node that then misses probes has been silent since the
+// first of these, whatever its state was before.
+func TestFailureDetectorAfterAStandstill(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"..", "..x", "..xx", "..xxxxxxxx", "x", "xxxxxxxx"} {
+		h, now := health{}, time.Unix(1000, 0)
+		for _, probe := range before {
+			if probe == '.' {
+				h = h.answer(now, time.Millisecond)
+			} else {
+				h = h.miss(now, 5*time.Second)
+			}
+			now = now.Add(time.Second)
+		}
+		was := h.state
+		now = now.Add(time.Hour)
+		for missed := range 5 {
+			h = h.miss(now, 5*time.Second)
+			if want := time.Duration(missed) * time.Second; h.silence() != want || h.misses != missed+1 {
+				t.Errorf("%s and an hour later: silent for %s with %d misses, want %s with %d", before, h.silence(), h.misses, want, missed+1)
+			}
+			if h.state == healthDown && was != healthDown {
+				t.Errorf("%s and an hour later: down after %d misses", before, missed+1)
+			}
+			if was == healthUp && missed == 0 && h.state != healthUp {
+				t.Errorf("%s and an hour later: %s by a single miss", before, h.state)
+			}
+			now = now.Add(time.Second)
+		}
+	}
+}
+
+// A lost probe is told, and has who answers greeted anew; who missed one is trusted as before. A node that says it is
+// another one is not.
+func TestALostProbeSaysNothing(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("lost")
+	later := func(target *agent) { target.health.counted = target.health.counted.Add(-time.Second) }
+	target := &agent{node: catalog.Node{ID: "n1", State: catalog.NodeUp}}
+	target.judge(nil, time.Millisecond, time.Hour)
+	target.greeted(wire.HelloReply{})
+	later(target)
+	if worse := target.judge(lost, time.Second, time.Hour); worse || target.isOurs() {
+		t.Errorf("after a lost probe: worse %t, ours %t", worse, target.isOurs())
+	}
+	if trusted, problem, _ := target.state(); !trusted || !errors.Is(problem, lost) {
+		t.Errorf("after a lost probe: trusted %t, %v", trusted, problem)
+	}
+	later(target)
+	if worse := target.judge(lost, time.Second, time.Hour); !worse {
+		t.Error("after two lost probes it is as good as before")
+	}
+	if trusted, _, _ := target.state(); trusted {
+		t.Error("after two lost probes it is trusted")
+	}
+	other := &agent{node: catalog.Node{ID: "n2", State: catalog.NodeUp}}
+	other.judge(nil, time.Millisecond, time.Hour)
+	other.judge(refuse(ErrUnavailable, "it is n3"), time.Millisecond, time.Hour)
+	if trusted, _, _ := other.state(); trusted {
+		t.Error("a node that says it is another one is trusted")
+	}
+}
+
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	up := member{node: catalog.Node{ID: "up", State: catalog.NodeUp}, trusted: true}
+	silent := member{node: catalog.Node{ID: "silent", State: catalog.NodeUp}, down: true, misses: 100, silence: 10 * time.Minute}
+	draining := member{node: catalog.Node{ID: "draining", State: catalog.NodeDraining}, down: true, misses: 100, silence: time.Hour}
+	away := member{node: catalog.Node{ID: "away", State: catalog.NodeUp}, down: true, misses: 100, silence: 9 * time.Minute}
+	out := member{node: catalog.Node{ID: "out", State: catalog.NodeUp, Out: "gw"}, down: true, misses: 100, silence: time.Hour}
+	down := member{node: catalog.Node{ID: "down", State: catalog.NodeDown}, down: true, misses: 100, silence: time.Hour}
+	missedOnce, notDown := silent, silent
+	missedOnce.misses, notDown.down = 1, false
+	for name, c := range map[string]struct {
+		members []member
+		after   time.Duration
+		want    []block.NodeID
+	}{
+		"a single miss is not silence":  {[]member{up, up, missedOnce}, 10 * time.Minute, nil},
+		"one that is not even down":     {[]member{up, up, notDown}, 10 * time.Minute, nil},
+		"silent for long":               {[]member{up, up, silent}, 10 * time.Minute, []block.NodeID{"silent"}},
+		"not for long enough":           {[]member{up, up, away}, 10 * time.Minute, nil},
+		"a draining node too":           {[]member{up, up, up, draining, silent}, 10 * time.Minute, []block.NodeID{"draining", "silent"}},
+		"those that are gone already":   {[]member{up, out, down}, 10 * time.Minute, nil},
+		"gone ones do not count":        {[]member{up, up, silent, out, down, down, down}, 10 * time.Minute, []block.NodeID{"silent"}},
+		"half are silent: it may be us": {[]member{up, up, silent, away}, 10 * time.Minute, nil},
+		"never":                         {[]member{up, up, silent}, -1, nil},
+	} {
+		var have []block.NodeID
+		for _, node := range givenUp(c.members, c.after) {
+			have = append(have, node.ID)
+		}
+		if !slices.Equal(have, c.want) {
+			t.Errorf("%s: %v, want %v", name, have, c.want)
+		}
+	}
+}
+
+func TestMemberState(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		node    catalog.Node
+		trusted bool
+		health  healthState
+		want    string
+	}{
+		"up":                              {catalog.Node{State: catalog.NodeUp}, true, healthUp, "up"},
+		"missed probes":                   {catalog.Node{State: catalog.NodeUp}, false, healthSuspect, "suspect"},
+		"refused a call":                  {catalog.Node{State: catalog.NodeUp}, false, healthUp, "suspect"},
+		"silent":                          {catalog.Node{State: catalog.NodeUp}, false, healthDown, "down"},
+		"draining":                        {catalog.Node{State: catalog.NodeDraining}, true, healthUp, "draining"},
+		"draining and silent":             {catalog.Node{State: catalog.NodeDraining}, false, healthDown, "down"},
+		"declared down though it answers": {catalog.Node{State: catalog.NodeDown, Fenced: true}, true, healthUp, "down"},
+		"given up":                        {catalog.Node{State: catalog.NodeUp, Out: "gw", Fenced: true}, false, healthDown, "out"},
+		"back, not yet swept":             {catalog.Node{State: catalog.NodeUp, Fenced: true}, true, healthUp, "out"},
+		"given up while it drained":       {catalog.Node{State: catalog.NodeDraining, Out: "gw", Fenced: true}, true, healthUp, "out"},
+		"about to be removed":             {catalog.Node{State: catalog.NodeRemoving, Fenced: true}, true, healthUp, "removing"},
+		"removed":                         {catalog.Node{State: catalog.NodeRemoved, Fenced: true}, true, healthUp, "removed"},
+	} {
+		if have := memberState(&c.node, c.trusted, c.health); have != c.want {
+			t.Errorf("%s: %s, want %s", name, have, c.want)
+		}
+	}
+}
+
+func TestChooseSubstitute(t *testing.T) {
+	t.Parallel()
+	node := func(id, domain string, chosen int64, changes ...func(*candidate)) candidate {
+		c := candidate{node: catalog.Node{ID: block.NodeID(id), Domain: domain}, chosen: chosen}
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	spare := func(c *candidate) { c.node.Spare = true }
+	replaces := func(c *candidate) { c.replaces = true }
+	for name, c := range map[string]struct {
+		candidates []candidate
+		used       map[string]int
+		want       block.NodeID
+	}{
+		"nobody":                             {nil, nil, ""},
+		"a domain of its own":                {[]candidate{node("a", "r1", 0), node("b", "r2", 9)}, map[string]int{"r1": 1}, "b"},
+		"the least used domain":              {[]candidate{node("a", "r1", 0), node("b", "r2", 0)}, map[string]int{"r1": 3, "r2": 2}, "b"},
+		"a domain before a spare":            {[]candidate{node("a", "r1", 0, spare), node("b", "r2", 0)}, map[string]int{"r1": 1}, "b"},
+		"spares first":                       {[]candidate{node("a", "", 0), node("b", "", 7, spare)}, nil, "b"},
+		"the replacement before a spare":     {[]candidate{node("a", "", 0, spare), node("b", "", 7, replaces)}, nil, "b"},
+		"the one that was chosen least":      {[]candidate{node("a", "", 5), node("b", "", 4)}, nil, "b"},
+		"by name where nothing else decides": {[]candidate{node("b", "", 1), node("a", "", 1)}, nil, "a"},
+	} {
+		if have, found := chooseSubstitute(c.candidates, c.used); have != c.want || found != (c.want != "") {
+			t.Errorf("%s: %q, want %q", name, have, c.want)
+		}
+	}
+}
+
+// A group over six nodes in racks, with blocks in its first five slots, and further nodes beside it.
+func TestMisplacements(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		racks  string // of n1, n2, ...; the group lies on the first six
+		change func(members map[block.NodeID]*member)
+		want   []misplaced
+	}
+	state := func(id block.NodeID, state catalog.NodeState) func(map[block.NodeID]*member) {
+		return func(members map[block.NodeID]*member) { members[id].node.State = state }
+	}
+	for name, w := range map[string]world{
+		"at rest": {racks: "abcdefg"},
+		"a node drains": {
+			racks: "abcdefg", change: state("n2", catalog.NodeDraining),
+			want: []misplaced{{slot: 1, from: "n2", stored: true, leaving: true}},
+		},
+		"the drain is paused": {racks: "abcdefg", change: func(members map[block.NodeID]*member) {
+			members["n2"].node.State, members["n2"].node.Drain.Paused = catalog.NodeDraining, true
+		}},
+		"a draining node is silent": {racks: "abcdefg", change: func(members map[block.NodeID]*member) {
+			members["n2"].node.State, members["n2"].trusted = catalog.NodeDraining, false
+		}},
+		"the node of no blocks yet is out": {
+			racks: "abcdefg", change: func(members map[block.NodeID]*member) {
+				members["n6"].node.Out, members["n6"].trusted = "gw", false
+			},
+			want: []misplaced{{slot: 5, from: "n6", leaving: true}},
+		},
+		"a node was removed": {
+			racks: "abcdefg", change: func(members map[block.NodeID]*member) { delete(members, "n6") },
+			want: []misplaced{{slot: 5, from: "n6", leaving: true}},
+		},
+		"two slots in one rack and another is free": {
+			racks: "abadefg", want: []misplaced{{slot: 2, from: "n3", stored: true}},
+		},
+		"the place without blocks goes first": {
+			racks: "abcdeag", want: []misplaced{{slot: 5, from: "n6"}},
+		},
+		"two slots in one rack and none is free":  {racks: "abadef"},
+		"the free node is in a rack of the group": {racks: "abadefb"},
+		"three racks hold two each":               {racks: "aabbccabc"},
+		"three in one rack, one in another with room": {
+			racks: "aaabbcc", want: []misplaced{{slot: 2, from: "n3", stored: true}},
+		},
+		"the free node takes no blocks": {racks: "abadefg", change: state("n7", catalog.NodeDown)},
+		"the free node is silent":       {racks: "abadefg", change: func(m map[block.NodeID]*member) { m["n7"].trusted = false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			members := map[block.NodeID]*member{}
+			group := &catalog.Group{}
+			for i, rack := range w.racks {
+				id := block.NodeID("n" + string(rune('1'+i)))
+				members[id] = &member{node: catalog.Node{ID: id, State: catalog.NodeUp, Domain: string(rack)}, trusted: true}
+				if i < 6 {
+					group.Home = append(group.Home, id)
+				}
+				if i < 5 {
+					group.Slots = append(group.Slots, catalog.Slot{{Node: id, Units: 1}})
+				}
+			}
+			if w.change != nil {
+				w.change(members)
+			}
+			if have := misplacements(group, members); !slices.Equal(have, w.want) {
+				t.Errorf("%+v, want %+v", have, w.want)
+			}
+		})
+	}
+}
+
+func TestDrainProgress(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(100_000)
+	for name, c := range map[string]struct {
+		drain catalog.Drain
+		left  int64
+		want  DrainInfo
+	}{
+		"begun":             {catalog.Drain{Slots: 40, Began: 90_000}, 40, DrainInfo{SlotsTotal: 40, SlotsLeft: 40, ElapsedSeconds: 10, ETASeconds: -1}},
+		"a quarter is done": {catalog.Drain{Slots: 40, Began: 90_000}, 30, DrainInfo{SlotsTotal: 40, SlotsLeft: 30, ElapsedSeconds: 10, ETASeconds: 30}},
+		"resumed":           {catalog.Drain{Slots: 40, Began: 95_000, Elapsed: 15_000}, 20, DrainInfo{SlotsTotal: 40, SlotsLeft: 20, ElapsedSeconds: 20, ETASeconds: 20}},
+		"paused":            {catalog.Drain{Slots: 40, Began: 90_000, Elapsed: 5_000, Paused: true}, 30, DrainInfo{SlotsTotal: 40, SlotsLeft: 30, Paused: true, ElapsedSeconds: 5, ETASeconds: -1}},
+		"more came":         {catalog.Drain{Slots: 40, Began: 90_000}, 45, DrainInfo{SlotsTotal: 45, SlotsLeft: 45, ElapsedSeconds: 10, ETASeconds: -1}},
+		"done":              {catalog.Drain{Slots: 40, Began: 90_000}, 0, DrainInfo{SlotsTotal: 40, ElapsedSeconds: 10}},
+	} {
+		if have := drainInfo(c.drain, c.left, now); *have != c.want {
+			t.Errorf("%s: %+v, want %+v", name, *have, c.want)
+		}
+	}
+}

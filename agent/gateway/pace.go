@@ -1,0 +1,193 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// rates limit a transition, or repair, in bytes per second; 0 is no limit.
+type rates struct {
+	total, node, domain int64
+}
+
+// load is what carrying out a plan for one group asks of the cluster.
+type load struct {
+	total int64                  // bytes read, sent and written
+	nodes map[block.NodeID]int64 // the same at each node, and bytes it receives
+}
+
+// pacer keeps work on groups within its rates. A group is paid for before it is worked on, out of what has accrued since
+// it was asked for, one group after the other; so at every instant the bytes of the groups begun are within the rates, but
+// for what accrues in a second without work.
+type pacer struct {
+	domainOf func(block.NodeID) string
+	turn     chan struct{} // one token: held by the group that is being paid for
+
+	mutex   sync.Mutex // of what follows
+	changed chan struct{}
+	limits  rates
+	buckets map[string]*bucket
+}
+
+// bucket is what has accrued for one limit.
+type bucket struct {
+	bytes float64
+	at    time.Time
+}
+
+// accrual is how long unused bytes accrue.
+const accrual = time.Second
+
+func newPacer(limits rates, domainOf func(block.NodeID) string) *pacer {
+	return &pacer{
+		domainOf: domainOf, turn: make(chan struct{}, 1), changed: make(chan struct{}), limits: limits,
+		buckets: map[string]*bucket{},
+	}
+}
+
+// set changes the rates. Who waits goes by the new ones at once.
+func (p *pacer) set(limits rates, now time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for name, b := range p.buckets { // what accrued so far is kept: a wait must end however often rates change
+		b.accrue(p.limits.of(name), math.Inf(1), now)
+	}
+	p.limits = limits
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// The names of buckets begin with what they limit.
+const (
+	bucketTotal  = "total"
+	bucketNode   = "n/"
+	bucketDomain = "d/"
+)
+
+func (r rates) of(name string) int64 {
+	switch {
+	case name == bucketTotal:
+		return r.total
+	case name[:2] == bucketNode:
+		return r.node
+	}
+	return r.domain
+}
+
+// demands returns what a load asks of each bucket.
+func (p *pacer) demands(l load) map[string]int64 {
+	demands := map[string]int64{bucketTotal: l.total}
+	for id, bytes := range l.nodes {
+		demands[bucketNode+string(id)] += bytes
+		demands[bucketDomain+p.domainOf(id)] += bytes
+	}
+	return demands
+}
+
+// accrue adds what has come since it was last called, as far as it is no more than what a second brings, or than most.
+func (b *bucket) accrue(rate int64, most float64, now time.Time) {
+	perSecond := float64(rate)
+	b.bytes = min(b.bytes+perSecond*max(0, now.Sub(b.at).Seconds()), max(perSecond*accrual.Seconds(), most))
+	b.at = now
+}
+
+// pay takes the demands out of their buckets if there is enough in each, or returns how long to wait.
+func (p *pacer) pay(demands map[string]int64, now time.Time) (wait time.Duration, changed <-chan struct{}) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for name, demand := range demands {
+		rate := p.limits.of(name)
+		if rate <= 0 {
+			delete(p.buckets, name) // a limit that comes later begins with nothing
+			continue
+		}
+		b := p.buckets[name]
+		if b == nil {
+			b = &bucket{at: now}
+			p.buckets[name] = b
+		}
+		b.accrue(rate, float64(demand), now)
+		if short := float64(demand) - b.bytes; short > 0 {
+			wait = max(wait, time.Duration(min(short/float64(rate), time.Hour.Seconds())*float64(time.Second)), time.Millisecond)
+		}
+	}
+	if wait == 0 {
+		for name, demand := range demands {
+			if b := p.buckets[name]; b != nil {
+				b.bytes -= float64(demand)
+			}
+		}
+	}
+	return wait, p.changed
+}
+
+// wait returns when a load fits the rates. It gives up with errHalted once halt is closed.
+func (p *pacer) wait(ctx context.Context, halt <-chan struct{}, l load) error {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-halt:
+		return errHalted
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the budget: %w", ctx.Err())
+	}
+	demands := p.demands(l)
+	for {
+		wait, changed := p.pay(demands, time.Now())
+		if wait == 0 {
+			return nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-halt:
+			timer.Stop()
+			return errHalted
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("waiting for the budget: %w", ctx.Err())
+		}
+		timer.Stop()
+	}
+}
+
+// load adds up what a bound plan asks of each node.
+func (r *run) load() load {
+	cell := int64(r.group.CellBytes)
+	cost := r.plan.Cost
+	l := load{total: int64(cost.BlocksRead+cost.BlocksSent+cost.BlocksWritten) * cell, nodes: map[block.NodeID]int64{}}
+	for _, program := range r.plan.Programs {
+		id := r.nodes[program.Position]
+		for _, input := range program.Inputs {
+			if input.Kind == stripe.SourceBlock {
+				l.nodes[id] += cell
+			}
+		}
+		for _, row := range program.Rows {
+			if row.Message < 0 {
+				l.nodes[id] += cell
+			}
+		}
+	}
+	for _, message := range r.plan.Messages {
+		l.nodes[r.nodes[message.From]] += cell
+		l.nodes[r.nodes[message.To]] += cell
+	}
+	return l
+}
+
+// domainOf names the failure domain of a node.
+func (g *Gateway) domainOf(id block.NodeID) string {
+	target, err := g.agents.get(id)
+	if err != nil {
+		return "node/" + string(id)
+	}
+	return domain(target.node)
+}

@@ -1,0 +1,471 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// defaultRepairNode is how many bytes a second the repair of lost blocks by one gateway reads, sends, receives and writes at
+// any one node unless somebody declares another limit: a quarter of what a link of 1 Gb/s carries.
+const defaultRepairNode = 32 << 20
+
+// repairs is the repair of what was lost at this gateway. What somebody declares of it is in the catalog; everything else
+// is found anew by a gateway that starts.
+type repairs struct {
+	gateway *Gateway
+	pacer   *pacer
+
+	failures failures
+
+	reported, records chan struct{} // hold a token when the loop of that name has something to do at once
+
+	mutex   sync.Mutex // of what follows
+	control catalog.RepairControl
+	halt    chan struct{} // closed: the passes of the loop end
+	running []*repairPassing
+	latest  *repairPassing // that has ended
+	flights map[block.GroupID]*flight
+	total   RepairStatus // its counts
+	said    string       // of groups that could not be repaired
+	seen    string       // nodes and contents as of the last look at the records whose pass went to its end
+}
+
+func (r *repairs) init(g *Gateway) {
+	r.gateway, r.reported, r.records, r.halt = g, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	r.flights = map[block.GroupID]*flight{}
+	r.pacer = newPacer(repairRates(catalog.RepairControl{}), g.domainOf)
+	g.reported.wake = r.reported
+	for _, counter := range []struct {
+		name, help string
+		count      func(*RepairStatus) int64
+	}{
+		{"restripe_repaired_slots_total", "Slots of groups that were rebuilt.", func(s *RepairStatus) int64 { return s.SlotsRebuilt }},
+		{"restripe_repaired_bytes_total", "Bytes of slots that were rebuilt.", func(s *RepairStatus) int64 { return s.BytesRebuilt }},
+		{"restripe_repair_sent_bytes_total", "Bytes that repairs sent between nodes.", func(s *RepairStatus) int64 { return s.Measured.BytesSent }},
+	} {
+		g.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help}, func() float64 {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			return float64(counter.count(&r.total))
+		}))
+	}
+}
+
+func repairRates(control catalog.RepairControl) rates {
+	if !control.Set {
+		return rates{node: defaultRepairNode}
+	}
+	return rates{total: control.BytesPerSecond, node: control.NodeBytesPerSecond, domain: control.DomainBytesPerSecond}
+}
+
+// payment is what a repair waits for that nobody waits for: that its plan fits the budget, or that halt is closed. It is
+// paid once.
+type payment struct {
+	pacer *pacer
+	halt  <-chan struct{}
+	paid  bool
+}
+
+func (r *repairs) pay(halt <-chan struct{}) *payment { return &payment{pacer: r.pacer, halt: halt} }
+
+func (p *payment) wait(ctx context.Context, l load) error {
+	if p.paid {
+		return nil
+	}
+	if err := p.pacer.wait(ctx, p.halt, l); err != nil {
+		return err
+	}
+	p.paid = true
+	return nil
+}
+
+// errRepaired says that somebody else worked on the group meanwhile.
+var errRepaired = refuse(ErrConflict, "somebody else repaired or changed the group meanwhile")
+
+// flight is the repair of a group that is under way at this gateway.
+type flight struct {
+	landed   chan struct{}
+	overtake context.CancelFunc // ends its wait for the budget
+}
+
+// enter makes the caller the only one at this gateway who repairs the group, until leave; it waits for whoever does now.
+// Who pays nothing, as somebody waits for the repair, overtakes who waits for the budget: waiting ends then.
+func (r *repairs) enter(ctx context.Context, id block.GroupID, pays *payment) (waiting context.Context, leave func(), err error) {
+	var halt <-chan struct{}
+	if pays != nil {
+		halt = pays.halt
+	}
+	for {
+		r.mutex.Lock()
+		ahead := r.flights[id]
+		if ahead == nil {
+			break
+		}
+		r.mutex.Unlock()
+		if pays == nil {
+			ahead.overtake()
+		}
+		select {
+		case <-ahead.landed:
+		case <-halt:
+			return nil, nil, errHalted
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	waiting, overtake := context.WithCancel(ctx)
+	led := &flight{landed: make(chan struct{}), overtake: overtake}
+	r.flights[id] = led
+	r.mutex.Unlock()
+	return waiting, func() {
+		r.mutex.Lock()
+		delete(r.flights, id)
+		r.mutex.Unlock()
+		overtake()
+		close(led.landed)
+	}, nil
+}
+
+func (r *repairs) begin(list []damage) *repairPassing {
+	pass := newPassing(list, time.Now())
+	if len(list) == 0 {
+		return pass // nothing to show
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.running = append(r.running, pass)
+	return pass
+}
+
+func (r *repairs) end(pass *repairPassing) {
+	pass.end(time.Now())
+	if pass.progress.GroupsTotal == 0 {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.running = slices.DeleteFunc(r.running, func(p *repairPassing) bool { return p == pass })
+	r.latest = pass
+}
+
+func (r *repairs) note(pass *repairPassing, d *damage, done *rebuilt, err error) {
+	pass.note(d, done, err)
+	r.count(done)
+}
+
+// count adds what was rebuilt to the totals.
+func (r *repairs) count(done *rebuilt) {
+	if done.slots == 0 {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.total.GroupsRepaired++
+	r.total.SlotsRebuilt += int64(done.slots)
+	r.total.BytesRebuilt += done.bytes
+	r.total.Measured.add(done.measured)
+}
+
+// apply takes over what is declared.
+func (r *repairs) apply(control catalog.RepairControl) {
+	r.mutex.Lock()
+	was := r.control
+	r.control = control
+	switch {
+	case control.Paused && !was.Paused:
+		close(r.halt)
+	case !control.Paused && was.Paused:
+		r.halt = make(chan struct{})
+	}
+	r.mutex.Unlock()
+	if repairRates(control) != repairRates(was) {
+		r.pacer.set(repairRates(control), time.Now())
+	}
+}
+
+// paused reports whether repair is paused and, where it is not, returns what is closed once it is.
+func (r *repairs) paused() (paused bool, halt <-chan struct{}) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.control.Paused, r.halt
+}
+
+// refresh reads what is declared.
+func (r *repairs) refresh(ctx context.Context) error {
+	control, err := r.gateway.catalog.RepairControl(ctx)
+	if err != nil {
+		return err
+	}
+	r.apply(control)
+	return nil
+}
+
+// retryTurns is after how many turns groups are tried again whose repair failed, as far as they are due.
+const retryTurns = 4
+
+// reportedLoop rebuilds what reads met, soon and whatever else is being rebuilt, for as long as the gateway lives.
+func (r *repairs) reportedLoop(ctx context.Context) {
+	var tried time.Time // when groups were last taken whose repair had failed
+	r.loop(ctx, r.reported, func(halt <-chan struct{}) error {
+		again := time.Since(tried) >= retryTurns*r.gateway.options.SweepEvery
+		if again {
+			tried = time.Now()
+		}
+		ids := r.gateway.reported.take(false)
+		if again {
+			maps.Copy(ids, r.takeDue(tried))
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		list, err := r.gateway.damaged(ctx, ids, lookAtReported)
+		if err != nil {
+			return err
+		}
+		return r.pass(ctx, list, halt)
+	})
+}
+
+// takeDue takes the reported groups that may be tried again now.
+func (r *repairs) takeDue(now time.Time) map[block.GroupID]bool {
+	g := r.gateway
+	ids, roster := g.reported.take(true), g.agents.roster()
+	for id, deep := range ids {
+		if !r.failures.due(id, roster, now) {
+			g.reported.keep(id, deep)
+			delete(ids, id)
+		}
+	}
+	return ids
+}
+
+// recordsLoop rebuilds what was lost with the contents of a store or with a node, for as long as the gateway lives.
+func (r *repairs) recordsLoop(ctx context.Context) {
+	r.loop(ctx, r.records, func(halt <-chan struct{}) error {
+		seen, err := r.picture(ctx)
+		if err != nil {
+			return err
+		}
+		r.mutex.Lock()
+		look := r.gateway.agents.lost.Swap(false) || r.seen != seen // suspect slots are the repair queue (protocol, rule 17)
+		r.mutex.Unlock()
+		if !look {
+			return nil
+		}
+		list, err := r.gateway.damaged(ctx, nil, lookAtRecords)
+		if err != nil {
+			r.again()
+			return err
+		}
+		stop, end := r.watch(ctx, seen, halt)
+		err = r.pass(ctx, list, stop)
+		end()
+		if err != nil || isClosed(stop) { // what failed is reported; what was not begun is found anew
+			r.again()
+			return err
+		}
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		r.seen = seen
+		return nil
+	})
+}
+
+// again has the records of every group looked at soon.
+func (r *repairs) again() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.seen = ""
+	knock(r.records)
+}
+
+// loop has turns at intervals and when it is woken, but while repair is paused.
+func (r *repairs) loop(ctx context.Context, wake <-chan struct{}, turn func(halt <-chan struct{}) error) {
+	ticker := time.NewTicker(r.gateway.options.SweepEvery)
+	defer ticker.Stop()
+	for {
+		err := r.refresh(ctx)
+		paused, halt := r.paused()
+		if err == nil && !paused {
+			err = turn(halt)
+		}
+		woken := wake
+		if err != nil && ctx.Err() == nil {
+			r.gateway.log.Warn("repairing what is lost", "cause", err)
+			woken = nil // the next turn in its time
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-woken:
+		}
+	}
+}
+
+// pass is a pass of a loop.
+func (r *repairs) pass(ctx context.Context, list []damage, halt <-chan struct{}) error {
+	result, err := r.gateway.repairPass(ctx, list, rebuild{admit: r.pay(halt)}, halt)
+	r.tell(result.Failed)
+	return err
+}
+
+// tell warns of groups that could not be repaired, once for as long as nothing changes.
+func (r *repairs) tell(failed []string) {
+	slices.Sort(failed)
+	said := strings.Join(failed, "\n")
+	r.mutex.Lock()
+	isNews := said != r.said
+	if len(failed) > 0 {
+		r.said = said
+	}
+	r.mutex.Unlock()
+	if isNews && len(failed) > 0 {
+		r.gateway.log.Warn("groups could not be repaired", "atLeast", len(failed), "cause", failed[0])
+	}
+}
+
+// watch closes stop once halt is closed, here or by a pause declared elsewhere, or once nodes or their contents are no
+// longer as they were seen: then other groups may be nearer to loss than those whose turn it is. end ends the watch.
+func (r *repairs) watch(ctx context.Context, seen string, halt <-chan struct{}) (stop <-chan struct{}, end func()) {
+	stopping, ended, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		ticker := time.NewTicker(r.gateway.options.SweepEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ctx.Done():
+				return
+			case <-halt:
+				close(stopping)
+				return
+			case <-ticker.C:
+			}
+			if err := r.refresh(ctx); err != nil {
+				continue // the pass has errors of its own to tell
+			}
+			if now, err := r.picture(ctx); err == nil && now != seen {
+				close(stopping)
+				return
+			}
+		}
+	}()
+	return stopping, func() {
+		close(ended)
+		<-left
+	}
+}
+
+// knock puts a token in, unless one is there already.
+func knock(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// picture is what the records say of nodes and their contents: while it stays, no look at the records alone finds a loss.
+func (r *repairs) picture(ctx context.Context) (string, error) {
+	incarnations, err := r.gateway.catalog.Incarnations(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading incarnations: %w", err)
+	}
+	text := ""
+	for _, target := range r.gateway.agents.all() {
+		id := target.node.ID
+		text += fmt.Sprintf("%s %s %t\n", id, incarnations[id], r.gateway.isGone(id))
+	}
+	return text, nil
+}
+
+// RepairStatus returns how repair stands.
+func (g *Gateway) RepairStatus(ctx context.Context) (RepairStatus, error) {
+	if err := g.repairs.refresh(ctx); err != nil {
+		return RepairStatus{}, err
+	}
+	return g.repairs.status(), nil
+}
+
+func (r *repairs) status() RepairStatus {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	status := r.total
+	limits := repairRates(r.control)
+	status.BytesPerSecond, status.NodeBytesPerSecond, status.DomainBytesPerSecond = limits.total, limits.node, limits.domain
+	status.Reported = r.gateway.reported.count()
+	shown := r.latest
+	for _, pass := range r.running {
+		if shown == r.latest || pass.progress.GroupsTotal > shown.progress.GroupsTotal {
+			shown = pass
+		}
+	}
+	if shown != nil {
+		pass := shown.at(time.Now())
+		status.Pass = &pass
+	}
+	switch {
+	case r.control.Paused:
+		status.State = RepairPaused
+	case len(r.running) > 0:
+		status.State = RepairRunning
+	default:
+		status.State = RepairIdle
+	}
+	return status
+}
+
+// PauseRepair has every gateway finish the groups it rebuilds now and begin no others, until ResumeRepair. Reads and
+// transitions that need a group whole still have it rebuilt.
+func (g *Gateway) PauseRepair(ctx context.Context) (RepairStatus, error) {
+	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
+		control.Paused = true
+		return control
+	})
+}
+
+// ResumeRepair ends a pause.
+func (g *Gateway) ResumeRepair(ctx context.Context) (RepairStatus, error) {
+	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
+		control.Paused = false
+		return control
+	})
+}
+
+// ThrottleRepair changes the limits that the request names. Gateways go by them within seconds.
+func (g *Gateway) ThrottleRepair(ctx context.Context, request ThrottleRequest) (RepairStatus, error) {
+	if err := request.check(); err != nil {
+		return RepairStatus{}, err
+	}
+	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
+		limits := repairRates(control)
+		t := Transition{BytesPerSecond: limits.total, NodeBytesPerSecond: limits.node, DomainBytesPerSecond: limits.domain}
+		t.limit(request)
+		control.Set, control.BytesPerSecond = true, t.BytesPerSecond
+		control.NodeBytesPerSecond, control.DomainBytesPerSecond = t.NodeBytesPerSecond, t.DomainBytesPerSecond
+		return control
+	})
+}
+
+func (g *Gateway) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (RepairStatus, error) {
+	control, err := g.catalog.ChangeRepairControl(ctx, change)
+	if err != nil {
+		return RepairStatus{}, err
+	}
+	g.repairs.apply(control)
+	knock(g.repairs.reported)
+	knock(g.repairs.records)
+	return g.repairs.status(), nil
+}

@@ -1,0 +1,322 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// repairConcurrency is how many groups one pass works on side by side.
+const repairConcurrency = 4
+
+// damage is a group that a pass looks at, and what is known of it before.
+type damage struct {
+	id    block.GroupID
+	met   bool   // it was reported
+	deep  bool   // by a read: a header may be whole where the cells are not
+	known bool   // that it has lost something
+	spare int    // how many further losses it survives
+	bytes int64  // of the slots known to be lost
+	place uint64 // among those that are as urgent
+}
+
+// Repair rebuilds what is lost in the groups in which a read met a missing block and in those with slots on contents or
+// nodes that are gone and, with all, in every other group there is when it starts. Groups that fail are looked at again
+// by the next pass.
+func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
+	return g.repair(ctx, all, rebuild{deep: deep, admit: g.repairs.pay(nil)})
+}
+
+// RepairAs is Repair of every group, in the way the request says.
+func (g *Gateway) RepairAs(ctx context.Context, request RepairRequest) (RepairResult, error) {
+	how := rebuild{
+		deep: request.Deep, shape: stripe.RepairShape(request.Shape), whole: request.Whole, proxy: block.NodeID(request.Proxy),
+		admit: g.repairs.pay(nil),
+	}
+	if how.shape != "" && !slices.Contains(stripe.RepairShapes(), how.shape) {
+		return RepairResult{}, refuse(ErrBadRequest, "there is no shape %q of a repair; use one of %v", how.shape, stripe.RepairShapes())
+	}
+	return g.repair(ctx, true, how)
+}
+
+func (g *Gateway) repair(ctx context.Context, all bool, how rebuild) (RepairResult, error) {
+	scope := lookAtRecords
+	if all {
+		scope = lookAtAll
+	}
+	list, err := g.damaged(ctx, g.reported.take(true), scope)
+	if err != nil {
+		return RepairResult{}, err
+	}
+	return g.repairPass(ctx, list, how, nil)
+}
+
+// scope says which groups a pass looks at beside those that were reported.
+type scope int
+
+const (
+	lookAtReported scope = iota // no others
+	lookAtRecords               // those that the records show to have lost something
+	lookAtAll
+)
+
+// damaged lists the reported groups and those of the scope. All are listed before any is worked on: groups that are
+// written meanwhile are whole, and would never end. Reported groups stay reported where listing fails.
+func (g *Gateway) damaged(ctx context.Context, reported map[block.GroupID]bool, scope scope) (list []damage, err error) {
+	defer func() {
+		if err != nil {
+			for id, deep := range reported {
+				g.reported.keep(id, deep)
+			}
+		}
+	}()
+	incarnations, err := g.catalog.Incarnations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading incarnations: %w", err)
+	}
+	each := g.eachGroup
+	if scope == lookAtReported {
+		each = func(ctx context.Context, _ block.GroupID, visit func(*catalog.GroupView) error) error {
+			return g.eachOf(ctx, reported, visit)
+		}
+	}
+	err = each(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+		d, err := g.damageOf(view, incarnations)
+		if err != nil {
+			return err
+		}
+		deep, met := reported[view.ID]
+		if d.met, d.deep = met, deep; met && !d.known {
+			d.known, d.spare = true, d.spare-1
+		}
+		if scope == lookAtAll || d.known {
+			list = append(list, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b damage) int { return a.before(&b) })
+	return list, nil
+}
+
+// eachOf visits the groups of these names that there are.
+func (g *Gateway) eachOf(ctx context.Context, ids map[block.GroupID]bool, visit func(*catalog.GroupView) error) error {
+	for id := range ids {
+		view, err := g.catalog.Group(ctx, id)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading group %s: %w", id, err)
+		}
+		if err := visit(view); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before orders damage: what is known to be lost first, and what survives least of that. Gateways that repair side by side
+// begin at different groups, by place.
+func (d *damage) before(other *damage) int {
+	switch {
+	case d.known != other.known && d.known:
+		return -1
+	case d.known != other.known:
+		return 1
+	case d.known && d.spare != other.spare:
+		return cmp.Compare(d.spare, other.spare)
+	case d.place != other.place:
+		return cmp.Compare(d.place, other.place)
+	}
+	return cmp.Compare(d.id.String(), other.id.String())
+}
+
+func placeOf(id block.GroupID, gateway string) uint64 {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, gateway, " ", id) // a hash never fails
+	return hash.Sum64()
+}
+
+// damageOf judges a group by the records, without asking its nodes.
+func (g *Gateway) damageOf(view *catalog.GroupView, incarnations map[block.NodeID]block.Incarnation) (damage, error) {
+	d := damage{id: view.ID, place: placeOf(view.ID, g.options.ID)}
+	code, err := g.codeOf(&view.Group)
+	if err != nil {
+		return d, err
+	}
+	d.spare = code.scheme.M
+	for slot, items := range view.Slots {
+		lost, away := false, false
+		for _, item := range items {
+			gone := !g.answers(item.Node)
+			lost = lost || item.Incarnation != incarnations[item.Node] || gone && g.isGone(item.Node)
+			away = away || gone
+		}
+		if lost {
+			d.known = true
+			d.bytes += int64(code.units(slot)) * int64(view.CellBytes)
+		}
+		if lost || away {
+			d.spare--
+		}
+	}
+	return d, nil
+}
+
+// repairPass works on the groups of the list in order until halt is closed.
+func (g *Gateway) repairPass(ctx context.Context, list []damage, how rebuild, halt <-chan struct{}) (RepairResult, error) {
+	pass := g.repairs.begin(list)
+	defer g.repairs.end(pass)
+	how.beside = min(repairConcurrency, max(1, pass.known))
+	var workers errgroup.Group
+	workers.SetLimit(repairConcurrency)
+	for i := range list {
+		d := &list[i]
+		if isClosed(halt) || ctx.Err() != nil {
+			g.putBack(d)
+			continue
+		}
+		workers.Go(func() error {
+			how := how
+			how.deep = how.deep || d.deep
+			done, err := g.rebuildInsisting(ctx, d.id, how)
+			switch {
+			case errors.Is(err, errHalted):
+				g.putBack(d)
+				return nil
+			case err != nil:
+				g.reported.keep(d.id, d.deep)
+			}
+			g.repairs.note(pass, d, &done, err)
+			return nil
+		})
+	}
+	_ = workers.Wait() // workers note their errors in the pass
+	return pass.outcome(), ctx.Err()
+}
+
+// putBack has a group that was reported, and was not begun, reported again. The others are found by the next look at the
+// records.
+func (g *Gateway) putBack(d *damage) {
+	switch {
+	case d.deep:
+		g.reported.add(d.id)
+	case d.met:
+		g.reported.keep(d.id, false)
+	}
+}
+
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// repairPassing is a pass under way, or one that has ended.
+type repairPassing struct {
+	known int // groups known to have lost something
+	began time.Time
+
+	mutex    sync.Mutex // of what follows
+	progress RepairPass
+	result   RepairResult
+}
+
+// keptProblems is how many failures of a pass are told one by one.
+const keptProblems = 100
+
+func newPassing(list []damage, now time.Time) *repairPassing {
+	p := &repairPassing{began: now, progress: RepairPass{Started: now.UTC(), GroupsTotal: len(list), BySpare: map[int]int64{}}}
+	for i := range list {
+		if list[i].known {
+			p.known++
+			p.progress.BytesTotal += list[i].bytes
+			p.progress.BySpare[max(0, list[i].spare)]++
+		}
+	}
+	return p
+}
+
+// note counts a group that was worked on.
+func (p *repairPassing) note(d *damage, done *rebuilt, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.progress.GroupsChecked++
+	p.result.GroupsChecked++
+	p.progress.BytesTotal += max(0, done.bytes-d.bytes) // more was lost than the records show
+	switch {
+	case err != nil:
+		p.progress.GroupsFailed++
+		p.progress.Problem = fmt.Sprintf("group %s: %v", d.id, err)
+		if len(p.result.Failed) < keptProblems {
+			p.result.Failed = append(p.result.Failed, p.progress.Problem)
+		}
+	case done.slots > 0:
+		p.progress.GroupsRepaired++
+		p.progress.SlotsRebuilt += done.slots
+		p.result.GroupsRepaired++
+		p.result.SlotsRebuilt += done.slots
+		p.result.BytesRebuilt += done.bytes
+		p.result.Predicted.add(done.predicted)
+		p.result.Measured.add(done.measured)
+	}
+	if err == nil {
+		p.progress.BytesDone += max(d.bytes, done.bytes)
+	}
+}
+
+func (p *repairPassing) end(now time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	ended := now.UTC()
+	p.progress.Finished = &ended
+	p.progress.ElapsedSeconds = now.Sub(p.began).Seconds()
+	p.result.ElapsedSeconds = p.progress.ElapsedSeconds
+}
+
+func (p *repairPassing) outcome() RepairResult {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.result.ElapsedSeconds = time.Since(p.began).Seconds()
+	return p.result
+}
+
+// at returns the progress as of now.
+func (p *repairPassing) at(now time.Time) RepairPass {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	progress := p.progress
+	progress.BySpare = map[int]int64{}
+	for spare, groups := range p.progress.BySpare {
+		progress.BySpare[spare] = groups
+	}
+	if progress.Finished != nil {
+		return progress
+	}
+	progress.ElapsedSeconds = now.Sub(p.began).Seconds()
+	progress.ETASeconds = -1
+	switch {
+	case progress.BytesDone > 0:
+		progress.ETASeconds = progress.ElapsedSeconds * float64(max(0, progress.BytesTotal-progress.BytesDone)) / float64(progress.BytesDone)
+	case progress.GroupsChecked > 0 && progress.BytesTotal == 0:
+		progress.ETASeconds = progress.ElapsedSeconds * float64(progress.GroupsTotal-progress.GroupsChecked) / float64(progress.GroupsChecked)
+	}
+	return progress
+}

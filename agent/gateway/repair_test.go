@@ -1,0 +1,307 @@
+package gateway_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// awake has a gateway's loops run, with turns so far apart that only what wakes them counts.
+func awake(o *gateway.Options) { o.SweepEvery = time.Hour }
+
+// degradedReads reads the gateway's counter of fragments that were decoded.
+func degradedReads(t *testing.T, g *gateway.Gateway) int {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	g.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	match := regexp.MustCompile(`(?m)^restripe_gateway_degraded_reads_total (\d+)$`).FindStringSubmatch(answer.Body.String())
+	if match == nil {
+		t.Fatal("the counter of degraded reads is gone")
+	}
+	count, err := strconv.Atoi(match[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func (c *cluster) repairStatus(g *gateway.Gateway) gateway.RepairStatus {
+	c.t.Helper()
+	status, err := g.RepairStatus(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return status
+}
+
+// allWhole reports whether every slot of every group of the object is there.
+func (c *cluster) allWhole(key string) bool {
+	for _, group := range c.stat(key).Groups {
+		for _, slot := range group.Slots {
+			if slot.State != "ok" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// A degraded read has what it met rebuilt at once: the next one does not decode.
+func TestDegradedReadIsTheLastOne(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	g := c.newGateway("other", awake)
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.damage("k", 2)
+	if got, err := c.readFrom(g, "k"); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("the read that meets the damage: %v", err)
+	}
+	met := degradedReads(t, g)
+	if met == 0 {
+		t.Fatal("the first read met no damage")
+	}
+	c.await("the slot is rebuilt", func() bool { return c.repairStatus(g).SlotsRebuilt == 1 })
+	if got, err := c.readFrom(g, "k"); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("the read after it: %v", err)
+	}
+	if again := degradedReads(t, g); again != met {
+		t.Errorf("%d fragments were decoded by the first read, %d by both", met, again)
+	}
+	status := c.repairStatus(g)
+	if status.Pass == nil || status.Pass.GroupsRepaired != 1 || status.Pass.BytesDone == 0 || status.Pass.Finished == nil && status.State != gateway.RepairRunning {
+		t.Errorf("%+v, pass %+v", status, status.Pass)
+	}
+}
+
+// A read that asks for it decodes nothing itself: the nodes rebuild what it misses, then it reads that.
+func TestReadThatRepairsFirst(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.damage("k", 3)
+	for _, moment := range []string{"first", "second"} {
+		reader, err := c.gateway.Open(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader.RepairFirst()
+		var got bytes.Buffer
+		if err := reader.WriteTo(t.Context(), &got, 0, reader.Size()); err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Fatalf("the %s read: %v", moment, err)
+		}
+		if decoded := degradedReads(t, c.gateway); decoded != 0 {
+			t.Errorf("the %s read decoded %d fragments", moment, decoded)
+		}
+	}
+	if status := c.repairStatus(c.gateway); status.SlotsRebuilt != 1 || status.Measured.BlocksSent == 0 || !c.allWhole("k") {
+		t.Errorf("%+v", status)
+	}
+	c.audit()
+}
+
+// Every shape rebuilds the same bytes and costs what its plan says: k blocks sent for each that was lost, k + 1 with an
+// initiator.
+func TestShapesOfRepair(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	for i, shape := range append(stripe.RepairShapes(), "") {
+		for _, whole := range []bool{false, true} {
+			c.damage("k", i)
+			result, err := c.gateway.RepairAs(t.Context(), gateway.RepairRequest{Deep: true, Shape: string(shape), Whole: whole})
+			if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt != 1 {
+				t.Fatalf("shape %q: %+v, %v", shape, result, err)
+			}
+			if result.Measured != result.Predicted {
+				t.Errorf("shape %q cost %+v, the plan says %+v", shape, result.Measured, result.Predicted)
+			}
+			want := int64(6)
+			if shape == stripe.RepairInitiator {
+				want = 7
+			}
+			if sent := result.Measured.BlocksSent; sent != want*result.Measured.BlocksWritten {
+				t.Errorf("shape %q sent %d blocks for %d lost ones", shape, sent, result.Measured.BlocksWritten)
+			}
+			c.check("k", data)
+		}
+	}
+	c.audit()
+	if _, err := c.gateway.RepairAs(t.Context(), gateway.RepairRequest{Shape: "ring"}); !errors.Is(err, gateway.ErrBadRequest) {
+		t.Errorf("shape ring: %v", err)
+	}
+}
+
+// Paused, nothing is rebuilt but what somebody asks for; that outlives the gateway.
+func TestRepairIsPausedAndResumed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	if status, err := c.gateway.PauseRepair(t.Context()); err != nil || status.State != gateway.RepairPaused {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	g := c.newGateway("other", awake)
+	c.damage("k", 2)
+	for i := range 2 {
+		before := degradedReads(t, g)
+		if got, err := c.readFrom(g, "k"); err != nil || !bytes.Equal(got, data) || degradedReads(t, g) == before {
+			t.Fatalf("read %d: %v", i, err)
+		}
+	}
+	if status := c.repairStatus(g); status.State != gateway.RepairPaused || status.Reported != 1 || status.SlotsRebuilt != 0 {
+		t.Errorf("paused: %+v", status)
+	}
+	if _, err := g.ResumeRepair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the slot is rebuilt", func() bool { return c.repairStatus(g).SlotsRebuilt == 1 })
+	if _, err := g.PauseRepair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.damage("k", 1)
+	if result, err := g.Repair(t.Context(), true, true); err != nil || result.SlotsRebuilt != 1 {
+		t.Errorf("asked for while paused: %+v, %v", result, err)
+	}
+	c.check("k", data)
+}
+
+// A pass waits for its budget, and goes on as soon as that allows it; a pass that a gateway leaves undone is begun anew
+// by the next.
+func TestRepairKeepsToItsBudgetAndBeginsAnew(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	want := map[string][]byte{}
+	for i := range 6 {
+		key := fmt.Sprint("k", i)
+		want[key] = noise(70_000, uint64(i))
+		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+	}
+	rate, none, wrong := int64(1), int64(0), int64(-1)
+	if _, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &wrong}); !errors.Is(err, gateway.ErrBadRequest) {
+		t.Errorf("a rate below zero: %v", err)
+	}
+	if status := c.repairStatus(c.gateway); status.NodeBytesPerSecond == 0 || status.BytesPerSecond != 0 {
+		t.Errorf("by default: %+v", status)
+	}
+	if status, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil || status.NodeBytesPerSecond != 1 {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	c.agents[0].store.Erase()
+	lost := 0
+	_, first := c.makeGateway("first", awake)
+	c.await("a pass waits for its budget", func() bool {
+		status := c.repairStatus(first)
+		if status.Pass == nil || status.Pass.GroupsTotal == 0 {
+			return false
+		}
+		lost = status.Pass.GroupsTotal
+		if status.State != gateway.RepairRunning || status.Pass.GroupsChecked != 0 || status.Pass.BytesTotal == 0 || status.Pass.BySpare[1] != int64(lost) {
+			t.Fatalf("%+v, pass %+v", status, status.Pass)
+		}
+		return true
+	})
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := c.newGateway("first", awake)
+	c.await("the next gateway waits too", func() bool {
+		status := c.repairStatus(second)
+		return status.Pass != nil && status.Pass.GroupsTotal == lost
+	})
+	if _, err := second.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("everything is rebuilt", func() bool {
+		status := c.repairStatus(second)
+		return status.GroupsRepaired == int64(lost) && status.State == gateway.RepairIdle && status.Pass.BytesDone == status.Pass.BytesTotal
+	})
+	for key, data := range want {
+		if !c.allWhole(key) {
+			t.Errorf("%s is not whole", key)
+		}
+		c.check(key, data)
+	}
+	c.audit()
+}
+
+// A repair and a transition of one group may both be under way: one of them commits first, and the other begins anew on
+// what is then there.
+func TestRepairAndTransitionOfOneGroupAreSerialised(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	other := c.newGateway("other")
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(3,2)"})
+	for round := range 12 {
+		to := []string{"rs(6,2)", "rs(3,2)"}[round%2]
+		c.damage("k", round%8)
+		var repairing sync.WaitGroup
+		for _, g := range []*gateway.Gateway{c.gateway, other} {
+			repairing.Go(func() {
+				if _, err := g.Repair(t.Context(), true, true); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("k")}, To: to})
+		repairing.Wait()
+		if done.State != gateway.TransitionDone {
+			t.Fatalf("round %d: %+v", round, done)
+		}
+		if result, err := c.gateway.Repair(t.Context(), true, true); err != nil || len(result.Failed) > 0 { // damage that was met by none
+			t.Fatalf("round %d: %+v, %v", round, result, err)
+		}
+		if stat := c.stat("k"); stat.Scheme != to || !c.allWhole("k") {
+			t.Fatalf("round %d: %+v", round, stat)
+		}
+		c.check("k", data)
+		c.audit()
+	}
+	survives(t, c, map[string][]byte{"k": data})
+}
+
+// A node that is lost while a pass waits changes what is nearest to loss: the pass begins anew with that.
+func TestAnotherLossChangesTheOrder(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	want := map[string][]byte{}
+	for i := range 6 {
+		key := fmt.Sprint("k", i)
+		want[key] = noise(70_000, uint64(i))
+		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+	}
+	rate, none := int64(1), int64(0)
+	if _, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil {
+		t.Fatal(err)
+	}
+	c.agents[0].store.Erase()
+	g := c.newGateway("other", func(o *gateway.Options) { o.SweepEvery = 20 * time.Millisecond })
+	c.await("a pass waits for its budget", func() bool {
+		status := c.repairStatus(g)
+		return status.Pass != nil && status.Pass.BySpare[1] > 0 && status.Pass.BySpare[0] == 0
+	})
+	c.agents[1].store.Erase()
+	c.await("a pass knows of both losses", func() bool {
+		status := c.repairStatus(g)
+		return status.Pass != nil && status.Pass.BySpare[0] > 0
+	})
+	if _, err := g.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range want {
+		c.await(key+" is whole", func() bool { return c.allWhole(key) })
+		c.check(key, data)
+	}
+}

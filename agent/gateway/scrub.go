@@ -1,0 +1,312 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// The numbers of a scrub that goes on by itself.
+const (
+	scrubEvery   = 7 * 24 * time.Hour // from the beginning of one cycle to that of the next
+	scrubSpread  = 6 * 24 * time.Hour // what the reading of one cycle is spread over, so that it ends before the next
+	scrubLeast   = 1 << 20            // bytes per second it reads at least
+	scrubSettle  = 10 * time.Minute   // from the start of a gateway to the first cycle of a cluster that had none
+	scrubTick    = 5 * time.Second    // how often a gateway looks whether there is something to do
+	scrubSave    = 10 * time.Second   // how often progress is saved
+	scrubLease   = 2 * time.Minute    // without progress saved, another gateway takes a cycle over
+	scrubWorkers = 4                  // groups looked at side by side
+	keptFindings = 200
+)
+
+// scrubber carries out this gateway's share of the cluster's scrub, which is all of it or nothing: the record in the
+// catalog names one gateway. Two that both believe it is them waste reads and harm nothing.
+type scrubber struct {
+	gateway *Gateway
+	began   time.Time
+	wake    chan struct{} // of capacity 1: look at the record now
+	metrics scrubMetrics
+
+	mutex   sync.Mutex
+	running *scrubRun
+	version uint64    // of the record, as last seen
+	since   time.Time // when that was first seen
+}
+
+// scrubBody is what a gateway keeps in the record.
+type scrubBody struct {
+	Scrub  Scrub         `json:"scrub"`
+	Cursor block.GroupID `json:"cursor"` // every group up to it is done
+}
+
+func (s *scrubber) init(g *Gateway) {
+	s.gateway, s.began, s.wake = g, time.Now(), make(chan struct{}, 1)
+	s.metrics = newScrubMetrics(g.metrics.registry)
+}
+
+func (s *scrubber) kick() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// loop carries out what the record says, for as long as the gateway lives.
+func (s *scrubber) loop(ctx context.Context) {
+	tick := scrubTick
+	if every := s.gateway.options.ScrubEvery; every > 0 {
+		tick = min(tick, every)
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		if err := s.step(ctx); err != nil && ctx.Err() == nil {
+			s.gateway.log.Warn("scrubbing", "cause", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		case <-ticker.C:
+		}
+	}
+}
+
+// step looks at the record and carries out a cycle if it is this gateway's to do.
+func (s *scrubber) step(ctx context.Context) error {
+	job, body, err := s.gateway.scrubRecord(ctx)
+	if err != nil {
+		return err
+	}
+	switch s.decide(job, &body.Scrub, time.Now()) {
+	case scrubBegin:
+		pace, err := s.pace(ctx)
+		if err != nil {
+			return err
+		}
+		body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, ScrubAudit, pace, time.Now())}
+		body.Scrub.Background = true
+	case scrubTake:
+	default:
+		return nil
+	}
+	body.Scrub.Owner = s.gateway.owner()
+	if err := s.gateway.saveScrub(ctx, job, &body); err != nil {
+		if errors.Is(err, catalog.ErrStale) {
+			return nil // another gateway was faster
+		}
+		return err
+	}
+	return s.run(ctx, *job, body)
+}
+
+// scrubMove is what a gateway does about the scrub.
+type scrubMove int
+
+const (
+	scrubRest  scrubMove = iota
+	scrubBegin           // a cycle by itself
+	scrubTake            // go on with the one in the record
+)
+
+// decide is pure but for the memory of when the record was last seen to change.
+func (s *scrubber) decide(job *catalog.Job, scrub *Scrub, now time.Time) scrubMove {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if job.Version != s.version || s.since.IsZero() {
+		s.version, s.since = job.Version, now
+	}
+	every := s.gateway.options.ScrubEvery
+	switch scrub.State {
+	case ScrubNever:
+		if every > 0 && now.Sub(s.began) > min(scrubSettle, every) {
+			return scrubBegin
+		}
+	case ScrubDone:
+		if every > 0 && now.Sub(scrub.Started) > every {
+			return scrubBegin
+		}
+	case ScrubRunning:
+		ours := scrub.Owner == s.gateway.owner()
+		earlier := catalog.Owner(s.gateway.options.ID, "") // of this gateway, which has one start at a time
+		if ours || len(scrub.Owner) > len(earlier) && scrub.Owner[:len(earlier)] == earlier || now.Sub(s.since) > scrubLease {
+			return scrubTake
+		}
+	}
+	return scrubRest
+}
+
+// pace is the rate at which a cycle takes about the time it is spread over.
+func (s *scrubber) pace(ctx context.Context) (int64, error) {
+	_, bytes, _, err := s.gateway.scrubTotal(ctx)
+	return max(scrubLeast, bytes/int64(scrubSpread/time.Second)), err
+}
+
+// scrubTotal counts the groups there are and what an audit of them reads, and names the last.
+func (g *Gateway) scrubTotal(ctx context.Context) (groups, bytes int64, last block.GroupID, err error) {
+	err = g.summarizeGroups(ctx, block.GroupID{}, func(page []catalog.GroupSummary) error {
+		for i := range page {
+			groups++
+			bytes += scrubBytes(&page[i])
+			last = page[i].ID
+		}
+		return nil
+	})
+	return groups, bytes, last, err
+}
+
+// scrubBytes is what an audit of a group reads, 0 where its record cannot be understood, which the audit will say.
+func scrubBytes(group *catalog.GroupSummary) int64 {
+	layout, err := layoutOf(group.Ladder, group.Mode, group.Columns)
+	if err != nil {
+		return 0
+	}
+	scheme, err := stripe.ParseScheme(group.Scheme)
+	if err != nil {
+		return 0
+	}
+	return fullBytes(layout, scheme, group.CellBytes)
+}
+
+func newScrub(cycle int64, depth ScrubDepth, bytesPerSecond int64, now time.Time) Scrub {
+	return Scrub{Cycle: cycle, State: ScrubRunning, Depth: depth, BytesPerSecond: bytesPerSecond, Started: now.UTC(), ETASeconds: -1}
+}
+
+func (g *Gateway) owner() string { return catalog.Owner(g.options.ID, g.options.Start) }
+
+// scrubRecord reads the record; without one, the scrub was never.
+func (g *Gateway) scrubRecord(ctx context.Context) (*catalog.Job, scrubBody, error) {
+	job, err := g.catalog.Scrub(ctx)
+	if errors.Is(err, catalog.ErrNoJob) {
+		return &catalog.Job{}, scrubBody{Scrub: Scrub{State: ScrubNever, ETASeconds: -1}}, nil
+	}
+	if err != nil {
+		return nil, scrubBody{}, fmt.Errorf("reading the scrub: %w", err)
+	}
+	var body scrubBody
+	if err := json.Unmarshal(job.Body, &body); err != nil {
+		return nil, scrubBody{}, fmt.Errorf("reading the scrub: %w", err)
+	}
+	return job, body, nil
+}
+
+func (g *Gateway) saveScrub(ctx context.Context, job *catalog.Job, body *scrubBody) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the scrub: %w", err)
+	}
+	job.Body, job.Owner = encoded, body.Scrub.Owner
+	if err := g.catalog.SaveScrub(ctx, job); err != nil {
+		return fmt.Errorf("saving the scrub: %w", err)
+	}
+	return nil
+}
+
+// Scrub returns the scrub of the cluster as it is now.
+func (g *Gateway) Scrub(ctx context.Context) (Scrub, error) {
+	_, body, err := g.scrubRecord(ctx)
+	if err != nil {
+		return Scrub{}, err
+	}
+	if r := g.scrub.current(); r != nil && body.Scrub.State == ScrubRunning && body.Scrub.Owner == g.owner() {
+		return r.progress(), nil
+	}
+	return body.Scrub, nil
+}
+
+func (s *scrubber) current() *scrubRun {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.running
+}
+
+// StartScrub begins a cycle over all groups now, in place of one that is under way.
+func (g *Gateway) StartScrub(ctx context.Context, request ScrubRequest) (Scrub, error) {
+	depth := cmp.Or(request.Depth, ScrubAudit)
+	if depth != ScrubAudit && depth != ScrubShallow {
+		return Scrub{}, refuse(ErrBadRequest, "no depth of a scrub is called %q; use %s or %s", depth, ScrubAudit, ScrubShallow)
+	}
+	if request.BytesPerSecond < 0 {
+		return Scrub{}, refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", request.BytesPerSecond)
+	}
+	return g.steerScrub(ctx, func(body *scrubBody) error {
+		*body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, depth, request.BytesPerSecond, time.Now())}
+		body.Scrub.Owner = g.owner()
+		return nil
+	})
+}
+
+// PauseScrub stops the scrub until it is resumed; none begins by itself meanwhile. Groups under way are finished.
+func (g *Gateway) PauseScrub(ctx context.Context) (Scrub, error) {
+	return g.steerScrub(ctx, func(body *scrubBody) error {
+		body.Scrub.State = ScrubPaused
+		return nil
+	})
+}
+
+// ResumeScrub goes on where the scrub was paused.
+func (g *Gateway) ResumeScrub(ctx context.Context) (Scrub, error) {
+	return g.steerScrub(ctx, func(body *scrubBody) error {
+		if body.Scrub.State != ScrubPaused {
+			return nil
+		}
+		body.Scrub.State, body.Scrub.Owner = ScrubRunning, g.owner()
+		switch { // it may have been paused while there was nothing to do
+		case body.Scrub.Cycle == 0:
+			body.Scrub.State = ScrubNever
+		case body.Scrub.Finished != nil:
+			body.Scrub.State = ScrubDone
+		}
+		return nil
+	})
+}
+
+// steerScrub changes the record, after what this gateway has under way has stopped and saved.
+func (g *Gateway) steerScrub(ctx context.Context, change func(*scrubBody) error) (Scrub, error) {
+	for {
+		if r := g.scrub.current(); r != nil {
+			r.stop()
+			select {
+			case <-r.done:
+			case <-ctx.Done():
+				return Scrub{}, ctx.Err()
+			}
+		}
+		job, body, err := g.scrubRecord(ctx)
+		if err != nil {
+			return Scrub{}, err
+		}
+		if err := change(&body); err != nil {
+			return Scrub{}, err
+		}
+		err = g.saveScrub(ctx, job, &body)
+		if errors.Is(err, catalog.ErrStale) && ctx.Err() == nil {
+			continue
+		}
+		g.scrub.kick()
+		return body.Scrub, err
+	}
+}
+
+// ScrubFindings returns what scrubs found, newest first.
+func (g *Gateway) ScrubFindings(ctx context.Context) ([]ScrubFinding, error) {
+	raw, err := g.catalog.Findings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings := make([]ScrubFinding, len(raw))
+	for i := range raw {
+		if err := json.Unmarshal(raw[i], &findings[i]); err != nil {
+			return nil, fmt.Errorf("reading a finding: %w", err)
+		}
+	}
+	return findings, nil
+}

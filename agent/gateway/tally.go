@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/heat"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// noGroup is before every group.
+var noGroup block.GroupID
+
+// tally is what a walk has counted so far. Its size depends on the number of classes and codes, not of groups.
+type tally struct {
+	began, at time.Time
+	busy      time.Duration
+	groups    int64
+	shapes    map[shape]*shapeTally
+}
+
+// shape is what groups have in common that are laid out alike: all of them take the same plans.
+type shape struct {
+	class, scheme, ladder, mode string
+	columns, version            int
+}
+
+// shapeTally counts the groups of one shape by heat. Bytes are of one cell of each group, which all others are multiples
+// of.
+type shapeTally struct {
+	groups, settledGroups [HeatBuckets]int64
+	cells, settledCells   [HeatBuckets]int64
+}
+
+// census is how many objects there are, by class.
+type census struct {
+	at      time.Time // when the count began; zero: there was none yet
+	busy    time.Duration
+	classes map[string]objectTally
+}
+
+type objectTally struct{ objects, bytes int64 }
+
+func newTally(now time.Time) *tally {
+	return &tally{began: now, at: now, shapes: map[shape]*shapeTally{}}
+}
+
+func (t *tally) add(group *catalog.GroupSummary, heat float64, settled bool) {
+	s := shape{group.Class, group.Scheme, group.Ladder, group.Mode, group.Columns, group.LayoutVersion}
+	counts := t.shapes[s]
+	if counts == nil {
+		counts = &shapeTally{}
+		t.shapes[s] = counts
+	}
+	bucket, cell := bucketOf(heat), int64(group.CellBytes)
+	t.groups++
+	counts.groups[bucket]++
+	counts.cells[bucket] += cell
+	if settled {
+		counts.settledGroups[bucket]++
+		counts.settledCells[bucket] += cell
+	}
+}
+
+// sizes are what a group of a shape has per byte of cell.
+type sizes struct{ cells, stored int64 }
+
+func (s *shape) sizes() sizes {
+	layout, err := layoutOf(s.ladder, s.mode, s.columns)
+	if err != nil {
+		return sizes{}
+	}
+	scheme, err := stripe.ParseScheme(s.scheme)
+	if err != nil || scheme.K < 1 {
+		return sizes{cells: int64(layout.Cells())}
+	}
+	cells := int64(layout.Cells())
+	return sizes{cells: cells, stored: cells + cells/int64(scheme.K)*int64(scheme.M)}
+}
+
+// Heat returns the heat report of the last whole walk over the groups, or, while the first goes on, of what it has seen.
+func (g *Gateway) Heat() HeatReport {
+	h := &g.heat
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	t := cmp.Or(h.last, h.present)
+	report := HeatReport{At: t.at.UTC(), Began: t.began.UTC(), Since: h.since, Complete: h.last != nil, ObjectsAt: h.objects.at.UTC(), Classes: []ClassHeat{}}
+	report.BusySeconds = (t.busy + h.objects.busy).Seconds()
+	report.Tracked, report.TrackedBytes = h.tracker.Len()
+	classes := map[string]*ClassHeat{}
+	for _, class := range g.classes.all() {
+		entry := &ClassHeat{Class: class.Name, HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String()}
+		for _, scheme := range class.Ladder {
+			entry.Rungs = append(entry.Rungs, RungHeat{Scheme: scheme.String()})
+		}
+		classes[class.Name] = entry
+	}
+	classOf := func(name string) *ClassHeat {
+		if classes[name] == nil {
+			classes[name] = &ClassHeat{Class: name, HalfLife: heat.DefaultHalfLife.String(), Dwell: defaultDwell.String()}
+		}
+		return classes[name]
+	}
+	for s, counts := range t.shapes {
+		declared := g.classes.current.Load().named(s.class)
+		classOf(s.class).rung(s.scheme).add(&s, counts, declared != nil && !containsAll(s.ladder, declared.Ladder))
+	}
+	for name, counts := range h.objects.classes {
+		entry := classOf(name)
+		entry.Objects, entry.Bytes = counts.objects, counts.bytes
+	}
+	for _, entry := range classes {
+		if entry.Rungs == nil {
+			entry.Rungs = []RungHeat{}
+		}
+		report.Classes = append(report.Classes, *entry)
+	}
+	slices.SortFunc(report.Classes, func(a, b ClassHeat) int { return strings.Compare(a.Class, b.Class) })
+	return report
+}
+
+// rung returns the rung of a scheme, adding it where it is not on the ladder any more.
+func (c *ClassHeat) rung(scheme string) *RungHeat {
+	at := slices.IndexFunc(c.Rungs, func(r RungHeat) bool { return r.Scheme == scheme })
+	if at < 0 {
+		at = len(c.Rungs)
+		c.Rungs = append(c.Rungs, RungHeat{Scheme: scheme})
+	}
+	return &c.Rungs[at]
+}
+
+func (r *RungHeat) add(s *shape, counts *shapeTally, offLadder bool) {
+	size := s.sizes()
+	if r.Buckets == nil {
+		r.Buckets = make([]HeatBucket, HeatBuckets)
+		for i := range HeatBuckets - 1 {
+			r.Buckets[i].Below = HeatEdge(i + 1)
+		}
+	}
+	for i := range counts.groups {
+		b := &r.Buckets[i]
+		b.Groups += counts.groups[i]
+		b.Bytes += counts.cells[i] * size.cells
+		b.SettledGroups += counts.settledGroups[i]
+		b.SettledBytes += counts.settledCells[i] * size.cells
+		r.Groups += counts.groups[i]
+		r.Bytes += counts.cells[i] * size.cells
+		r.StoredBytes += counts.cells[i] * size.stored
+		r.CellBytesTotal += counts.cells[i]
+		if offLadder {
+			r.OffLadder += counts.groups[i]
+		}
+	}
+}
+
+// containsAll reports whether a ladder, as text, has every scheme of another.
+func containsAll(text string, schemes stripe.Ladder) bool {
+	ladder, err := stripe.ParseLadder(text)
+	return err == nil && !slices.ContainsFunc(schemes, func(s stripe.Scheme) bool { return !ladder.Contains(s) })
+}

@@ -1,0 +1,39 @@
+package node
+
+// minPieceBytes is the smallest piece that units larger than it may be cut into: every piece is accounted for.
+const minPieceBytes = 4 << 10
+
+// pieces is how the units of a run are cut: into count pieces of bytes each, but for the last, which ends with the unit.
+type pieces struct{ unit, bytes, count int }
+
+// piecesOf cuts units of unit bytes into pieces of that many bytes; 0 leaves them whole.
+func piecesOf(unit, bytes int) pieces {
+	if bytes <= 0 || bytes > unit {
+		bytes = unit
+	}
+	return pieces{unit: unit, bytes: bytes, count: (unit + bytes - 1) / bytes}
+}
+
+// start returns where a piece begins in its unit; that of the piece after the last is the end.
+func (p pieces) start(piece int) int { return min(piece*p.bytes, p.unit) }
+
+// whole returns the pieces that bytes [offset, offset+length) of a unit consist of; ok is false where they do not begin
+// and end with pieces.
+func (p pieces) whole(offset, length int) (first, end int, ok bool) {
+	if offset < 0 || length < 1 || length > p.unit || offset > p.unit-length || offset%p.bytes != 0 {
+		return 0, 0, false
+	}
+	if offset+length == p.unit {
+		return offset / p.bytes, p.count, true
+	}
+	return offset / p.bytes, (offset + length) / p.bytes, length%p.bytes == 0
+}
+
+// arrived is what has come of one message.
+type arrived struct {
+	have []bool // by piece
+	left int    // pieces still missing
+}
+
+// span is consecutive pieces of one row.
+type span struct{ row, first, count int }

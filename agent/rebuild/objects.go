@@ -1,0 +1,187 @@
+package rebuild
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// version is one write of an object, as the manifests of one attempt's groups tell it.
+type version struct {
+	key      string
+	put      block.Stamp // the attempt that made its groups
+	revision block.Stamp
+	size     int64
+	class    string
+	scheme   string
+	extents  []catalog.Extent
+	problem  string // why it is not complete
+
+	packed   bool // in a group with others, where it stays when it is overwritten
+	whole    bool // nothing of its groups is missing or wrong
+	hopeless bool // more is than can be repaired, though it can be read
+}
+
+type part struct {
+	entry block.ManifestEntry
+	group *Group
+}
+
+// Objects chooses, for each key, the newest complete version that the groups name, and says what else there was. modified
+// is the time that objects are said to have been modified at, in Unix milliseconds. It is pure; objects come by key.
+func Objects(groups []Group, modified int64) (objects []catalog.Object, problems []Problem) {
+	parts := map[string]map[block.Stamp][]part{}
+	for i := range groups {
+		g := &groups[i]
+		for _, entry := range g.Entries {
+			key := string(entry.Key)
+			if parts[key] == nil {
+				parts[key] = map[block.Stamp][]part{}
+			}
+			put := g.Record.ID.Stamp
+			parts[key][put] = append(parts[key][put], part{entry, g})
+		}
+	}
+	keys := make([]string, 0, len(parts))
+	for key := range parts {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		object, doubts := choose(key, parts[key])
+		problems = append(problems, doubts...)
+		if object != nil {
+			object.Modified = modified
+			objects = append(objects, *object)
+		}
+	}
+	return objects, problems
+}
+
+// choose takes the newest complete version of one key.
+func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem) {
+	var complete, partial []version
+	for put, parts := range puts {
+		v := assembleVersion(key, put, parts)
+		if v.problem == "" {
+			complete = append(complete, v)
+		} else {
+			partial = append(partial, v)
+		}
+	}
+	newestFirst := func(a, b version) int {
+		return -cmp.Or(compareStamps(a.revision, b.revision), compareStamps(a.put, b.put))
+	}
+	slices.SortFunc(complete, newestFirst)
+	slices.SortFunc(partial, newestFirst)
+	name := printable(key)
+	var problems []Problem
+	if len(complete) == 0 {
+		for _, v := range partial {
+			problems = append(problems, Problem{Kind: ProblemLost, Key: name, Text: fmt.Sprintf("revision %s cannot be read: %s", v.revision, v.problem)})
+		}
+		return nil, problems
+	}
+	chosen := likeliest(complete)
+	best := complete[chosen]
+	for _, v := range complete[:chosen] {
+		problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out: blocks of it are missing and none of revision %s, so it was not committed", v.revision, best.revision)})
+	}
+	for _, v := range partial {
+		if newestFirst(v, best) < 0 { // an older one was being deleted
+			problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, v.problem, best.revision)})
+		}
+	}
+	for _, v := range complete[chosen+1:] {
+		if v.revision != best.revision { // else the same bytes, moved
+			problems = append(problems, Problem{Kind: ProblemVersions, Key: name, Group: &v.extents[0].Group, Text: fmt.Sprintf("revision %s is there too, %d bytes; revision %s, %d bytes, is taken", v.revision, v.size, best.revision, best.size)})
+		}
+	}
+	return &catalog.Object{Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents}, problems
+}
+
+// likeliest returns which of the complete versions, newest first, was committed last. That is the newest, unless blocks of it
+// are missing and an older one is whole that would have been deleted if the newest had been committed.
+func likeliest(complete []version) int {
+	if complete[0].whole {
+		return 0
+	}
+	for i, v := range complete {
+		if v.whole && (complete[0].hopeless || !v.packed) {
+			return i
+		}
+	}
+	return 0
+}
+
+// assembleVersion puts the parts of a version in order and sees that none is missing.
+func assembleVersion(key string, put block.Stamp, parts []part) version {
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.entry.At, b.entry.At) })
+	v := version{key: key, put: put, class: parts[0].group.Record.Class, scheme: parts[0].group.Record.Scheme, whole: true}
+	var at, size int64
+	for _, p := range parts {
+		entry := &p.entry
+		if compareStamps(entry.Revision, v.revision) > 0 {
+			v.revision = entry.Revision
+		}
+		if entry.At != at && v.problem == "" {
+			v.problem = fmt.Sprintf("bytes %d to %d are in no group", at, entry.At)
+		}
+		at = entry.At + entry.Length
+		v.packed = v.packed || entry.Column != catalog.WholeGroup
+		v.whole = v.whole && p.group.Bad == 0
+		v.hopeless = v.hopeless || p.group.Bad > p.group.Parities
+		size = max(size, entry.Size)
+		v.extents = append(v.extents, catalog.Extent{Group: p.group.Record.ID, Column: entry.Column, Offset: entry.Offset, Length: entry.Length})
+	}
+	v.size = at
+	switch {
+	case v.problem != "" || at == size:
+	case size == 0:
+		v.problem = fmt.Sprintf("its end is in no group: %d bytes are there, and none of its groups says that it is the last", at)
+	case at < size:
+		v.problem = fmt.Sprintf("bytes %d to %d are in no group", at, size)
+	default:
+		v.problem = fmt.Sprintf("its groups have %d bytes and say that it has %d", at, size)
+	}
+	return v
+}
+
+func printable(key string) string {
+	if quoted := strconv.Quote(key); quoted != `"`+key+`"` {
+		return quoted
+	}
+	return key
+}
+
+// Torn finds the updates of several groups that were not committed: a group that the update was to change, and whose blocks
+// are all older, was not changed, though the others were. It is pure.
+func Torn(groups []Group) map[block.Stamp]bool {
+	byID := map[block.GroupID]*Group{}
+	for i := range groups {
+		if groups[i].Complete {
+			byID[groups[i].Record.ID] = &groups[i]
+		}
+	}
+	torn := map[block.Stamp]bool{}
+	for i := range groups {
+		for attempt, span := range groups[i].Spans {
+			for _, index := range span {
+				other := byID[block.GroupID{Stamp: groups[i].Record.ID.Stamp, Index: index}]
+				if other == nil {
+					continue // nothing is known of it
+				}
+				newest := other.Attempts[len(other.Attempts)-1]
+				if compareStamps(newest, attempt) < 0 {
+					torn[attempt] = true
+				}
+			}
+		}
+	}
+	return torn
+}

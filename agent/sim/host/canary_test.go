@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/restripe/restripe/agent/sim"
+)
+
+// canary is a mistake put into the program on purpose: if no seed fails with it, the simulation watches nothing.
+type canary struct {
+	name   string
+	edits  []edit
+	from   uint64 // the first short seed that is tried: one a little before the one that found it last, to save time; 0: seed 1
+	within uint64 // seeds of which one must fail
+}
+
+// edit replaces a passage that a file, named from the root of the repository, has once.
+type edit struct {
+	file, was, is string
+}
+
+const (
+	commitFile   = "agent/catalog/commit.go"
+	dataflowFile = "agent/node/dataflow.go"
+	sweepFile    = "agent/gateway/sweep.go"
+)
+
+var canaries = []canary{
+	{
+		name: "a commit does not compare the group with what was read",
+		edits: []edit{
+			{commitFile, "} else if !bytes.Equal(raw, was.raw) {", "} else if !bytes.Equal(raw, raw) {"},
+			{commitFile, "t.checks = append(t.checks, Check{key, was.raw})", "t.checks = append(t.checks, Check{key, t.values[key]})"},
+		},
+		within: 600,
+	},
+	{
+		name: "the sweeper reads the groups before it lists the store",
+		edits: []edit{
+			{sweepFile, "		var listed wire.ListReply\n", `		early := map[block.Address]bool{}
+		if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+			for slot, items := range view.Slots {
+				for _, item := range items {
+					early[view.Address(slot, item)] = true
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		var listed wire.ListReply
+`},
+			{sweepFile, "		result.Quarantined += len(quarantined)\n", `		result.Quarantined += len(quarantined)
+		orphans = nil
+		for _, address := range listed.Addresses {
+			if !early[address] {
+				orphans = append(orphans, address)
+			}
+		}
+`},
+		},
+		within: 200,
+	},
+	{
+		name: "a commit does not compare incarnations",
+		edits: []edit{
+			{commitFile, "if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {", "if false {"},
+			{commitFile, "t.checks = append(t.checks, Check{incarnationKey(node), []byte(t.whole[node])})", "_ = node"},
+		},
+		from: 40, within: 1000,
+	},
+	{
+		name: "a commit does not consume its announcement",
+		edits: []edit{
+			{commitFile, "t.writes = append(t.writes, t.attempt.catalog.end(&t.intent, IntentCommitted)...)", ""},
+		},
+		within: 100,
+	},
+	{
+		name: "a commit does not look whether its attempt was settled",
+		edits: []edit{
+			{commitFile, "t.checks = append(t.checks, Check{key, t.values[key]})\n\treturn err", "return err"},
+		},
+		from: 120, within: 1000,
+	},
+	{
+		name:   "an update does not raise the revision",
+		edits:  []edit{{commitFile, "\tobject.Revision = t.attempt.stamp\n\tif change.Update.Modified", "\tif change.Update.Modified"}},
+		within: 300,
+	},
+	{
+		// Of those that come before a block is complete the fingerprints show that it is wrong; what comes after changes the
+		// block while it is written.
+		name: "a message between agents counts as often as it comes",
+		edits: []edit{
+			{dataflowFile, "for fresh < end && !came.have[fresh] {", "for fresh < end {"},
+			{dataflowFile, "if r.delivered != nil && r.delivered[input] {", "if false {"},
+		},
+		from: 150, within: 1000,
+	},
+}
+
+// replaced makes the edits of a canary and returns, by the names of the files, those of the changed copies.
+func (c *canary) replaced(t *testing.T) map[string]string {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, e := range c.edits {
+		original := filepath.Join(root, filepath.FromSlash(e.file))
+		text, read := texts[original]
+		if !read {
+			source, err := os.ReadFile(original)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(source)
+		}
+		if count := strings.Count(text, e.was); count != 1 {
+			t.Fatalf("%s has %d times %q, which the canary replaces: follow the change there", e.file, count, e.was)
+		}
+		texts[original] = strings.Replace(text, e.was, e.is, 1)
+	}
+	folder, copies := t.TempDir(), map[string]string{}
+	for original, text := range texts {
+		changed := filepath.Join(folder, filepath.Base(original))
+		if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		copies[original] = changed
+	}
+	return copies
+}
+
+// A simulation that cannot fail proves nothing: every canary must be found within its number of seeds.
+func TestCanariesAreFound(t *testing.T) {
+	for _, c := range canaries {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			m := load(t, build(t, c.replaced(t)))
+			ctx, enough := context.WithCancel(t.Context())
+			defer enough()
+			tried := m.try(ctx, options{size: sim.Short, from: max(1, c.from), count: c.within, workers: runtime.GOMAXPROCS(0)}, watch{failed: func(f failure) {
+				enough()
+				t.Logf("found: %.300s", f)
+			}})
+			if len(tried.failures) == 0 {
+				t.Errorf("not found by %d seeds", tried.seeds)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// journal is the log of one run: what happened, to whom, when on the simulated clock. Equal seeds give equal journals.
+type journal struct {
+	mutex sync.Mutex
+	out   io.Writer
+	began time.Time
+	lines int
+	first string // the first violation
+}
+
+func (j *journal) write(who, format string, values ...any) {
+	text := fmt.Sprintf(format, values...)
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.lines++
+	// A journal that cannot be written stops nothing: the host, which reads it, ends with the run.
+	_, _ = fmt.Fprintf(j.out, "%12.6f %-8s %s\n", time.Since(j.began).Seconds(), who, strings.ReplaceAll(text, "\n", "; "))
+}
+
+// violate notes that a promise was broken.
+func (j *journal) violate(format string, values ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, values...), "\n", "; ")
+	j.write("CHECK", "VIOLATION %s", text)
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.first == "" {
+		j.first = text
+	}
+}
+
+func (j *journal) violation() string {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.first
+}
+
+// logger is a slog.Handler that writes into the journal for one process.
+type logger struct {
+	journal *journal
+	who     string
+	fields  string
+}
+
+func (l logger) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+func (l logger) Handle(_ context.Context, record slog.Record) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s%s", strings.ToLower(record.Level.String()), record.Message, l.fields)
+	record.Attrs(func(attribute slog.Attr) bool {
+		fmt.Fprintf(&text, " %s=%v", attribute.Key, attribute.Value)
+		return true
+	})
+	l.journal.write(l.who, "%s", text.String())
+	return nil
+}
+
+func (l logger) WithAttrs([]slog.Attr) slog.Handler { return l } // the process is named already
+func (l logger) WithGroup(string) slog.Handler      { return l }

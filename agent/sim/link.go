@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// errNoAnswer is all that a gateway learns of a request to the catalog that went wrong.
+var errNoAnswer = errors.New("no answer from the catalog")
+
+// catalogName is the catalog's in the network.
+const catalogName = "catalog"
+
+// link is the catalog's engine as one process reaches it: requests and answers take time, get lost, and requests of which
+// nothing was heard may take effect later, or twice, also after their sender has died.
+type link struct {
+	world   *world
+	process *process
+}
+
+var _ catalog.Engine = (*link)(nil)
+
+// linkOdds are probabilities per update.
+type linkOdds struct {
+	loseRequest, loseAnswer float64
+	late, twice             float64
+}
+
+// travel is one way of a message between a process and the catalog.
+func (l *link) travel(ctx context.Context, from, to string) error {
+	n := l.world.network
+	n.mutex.Lock()
+	extra := n.slow[l.process.name]
+	n.mutex.Unlock()
+	took := l.world.linkDice.between(50*time.Microsecond, 500*time.Microsecond)
+	if extra > 0 {
+		took += l.world.linkDice.between(0, extra)
+	}
+	if err := wait(ctx, took); err != nil {
+		return err
+	}
+	for n.isBlocked(from, to) {
+		if err := wait(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *link) ask(ctx context.Context) error {
+	if err := l.travel(ctx, l.process.name, catalogName); err != nil {
+		return err
+	}
+	if !l.process.isAlive() {
+		return errNoAnswer
+	}
+	return nil
+}
+
+func (l *link) hear(ctx context.Context) error {
+	if err := l.travel(ctx, catalogName, l.process.name); err != nil {
+		return err
+	}
+	if !l.process.isAlive() {
+		return errNoAnswer
+	}
+	return nil
+}
+
+// Read implements catalog.Engine.
+func (l *link) Read(ctx context.Context, keys ...string) ([][]byte, error) {
+	if err := l.ask(ctx); err != nil {
+		return nil, err
+	}
+	values, err := l.world.engine.Read(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	return values, l.hear(ctx)
+}
+
+// Scan implements catalog.Engine.
+func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+	if err := l.ask(ctx); err != nil {
+		return nil, err
+	}
+	records, err := l.world.engine.Scan(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return records, l.hear(ctx)
+}
+
+// Update implements catalog.Engine.
+func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+	w := l.world
+	odds := w.linkOddsNow()
+	if err := wait(ctx, w.linkDice.between(50*time.Microsecond, 500*time.Microsecond)); err != nil || !l.process.isAlive() {
+		return nil, errors.Join(err, errNoAnswer)
+	}
+	checks, writes = retain(checks, writes)
+	later := func(doing string) {
+		after := w.linkDice.late()
+		w.network.count(doing)
+		time.AfterFunc(after, func() {
+			// Whoever asked has given up on the answer.
+			failed, err := w.apply(checks, writes)
+			w.journal.write(catalogName, "an update of %s %s, after %s: failed %v, %v", l.process.name, doing, after.Round(time.Millisecond), failed, err)
+		})
+	}
+	switch {
+	case odds.loseRequest > 0 && w.linkDice.chance(odds.loseRequest):
+		return nil, errNoAnswer
+	case odds.late > 0 && w.linkDice.chance(odds.late):
+		later("comes late")
+		return nil, errNoAnswer
+	}
+	if w.network.isBlocked(l.process.name, catalogName) {
+		if w.linkDice.chance(0.5) { // in the buffers of the connection, which outlive the sender
+			later("comes late")
+		}
+		return nil, errors.Join(errNoAnswer, wait(ctx, time.Second))
+	}
+	if odds.twice > 0 && w.linkDice.chance(odds.twice) {
+		later("comes twice")
+	}
+	failed, err := w.apply(checks, writes)
+	if err != nil {
+		return nil, err
+	}
+	if odds.loseAnswer > 0 && w.linkDice.chance(odds.loseAnswer) {
+		return nil, errNoAnswer
+	}
+	return failed, l.hear(ctx)
+}
+
+// Close implements catalog.Engine; the catalog outlives the process.
+func (l *link) Close() error { return nil }
+
+// retain copies what belongs to the caller.
+func retain(checks []catalog.Check, writes []catalog.Write) ([]catalog.Check, []catalog.Write) {
+	checks, writes = slices.Clone(checks), slices.Clone(writes)
+	for i := range checks {
+		checks[i].Value = bytes.Clone(checks[i].Value)
+	}
+	for i := range writes {
+		writes[i].Value = bytes.Clone(writes[i].Value)
+	}
+	return checks, writes
+}

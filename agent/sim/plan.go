@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// plan is what a seed decides before the run: how large the world is, how patient its parts are, and which kinds of
+// trouble there are. Leaving kinds out lets a run get deep into the others.
+type plan struct {
+	ladder   stripe.Ladder
+	agents   int
+	gateways int
+	clients  int
+	keys     []object
+	length   time.Duration // of the troubled part
+	think    time.Duration // of a client between operations
+	gap      time.Duration // the longest between two troubles
+	deedGap  time.Duration // the longest between two deeds of the operator
+	outAfter time.Duration // after which nodes that do not answer are given up; 0: the default of minutes
+	restart  time.Duration // the longest that a trouble lasts
+	skews    []time.Duration
+	classes  []gateway.Class
+	losable  int // nodes that may lose blocks at the same time: the fewest parities of the ladder
+
+	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery time.Duration
+
+	kinds []kind // of trouble
+}
+
+// object is a key of the workload and the bytes of each of its segments.
+type object struct {
+	key  string
+	each int
+}
+
+var ladders = []string{
+	"rep(2),rs(2,1),rs(4,1)", "rep(3),rs(2,2),rs(4,2)", "rs(2,1),rs(3,1)", "rs(3,2),rs(4,2)", "rep(2),rs(2,2),rs(4,1)", "rs(2,1),rs(2,2),rs(4,2)",
+}
+
+// Size says how much happens in a run.
+type Size string
+
+// Sizes of runs.
+const (
+	Short Size = "short" // seconds of trouble: for many seeds
+	Long  Size = "long"  // up to half a minute of trouble, more gateways and clients
+)
+
+func newPlan(seed uint64, size Size) plan {
+	d := newDice(seed, 0)
+	// A ladder of the list above is valid, or no run begins.
+	ladder, err := stripe.ParseLadder(pick(d, ladders))
+	if err != nil {
+		panic(fmt.Sprintf("the list of ladders is wrong: %v", err)) // invariant: constant input
+	}
+	p := plan{
+		ladder: ladder, gateways: 1 + d.below(3), clients: 2 + d.below(3), length: d.between(8*time.Second, 25*time.Second),
+		think:   pick(d, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond}),
+		gap:     pick(d, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second}),
+		restart: 5 * time.Second, deedGap: deepest, outAfter: pick(d, []time.Duration{0, 2 * time.Second, 5 * time.Second}),
+		grace: pick(d, []time.Duration{0, 0, time.Second, 5 * time.Second}), patience: pick(d, []time.Duration{3 * time.Second, 15 * time.Second}),
+		callTimeout: pick(d, []time.Duration{time.Second, 5 * time.Second}), attemptTime: pick(d, []time.Duration{3 * time.Second, 20 * time.Second}),
+		sweepEvery: pick(d, []time.Duration{500 * time.Millisecond, 2 * time.Second}), orphanEvery: pick(d, []time.Duration{time.Second, 6 * time.Second}),
+	}
+	many := 4 // keys of each class
+	if size == Short {
+		many = 2
+		p.gateways, p.clients, p.length = min(p.gateways, 2), min(p.clients, 3), p.length/16
+		p.think, p.gap = min(p.think, 100*time.Millisecond), 200*time.Millisecond
+		p.attemptTime, p.sweepEvery, p.orphanEvery = p.attemptTime/4, 500*time.Millisecond, time.Second
+		p.restart, p.deedGap = 600*time.Millisecond, deepest/6
+	}
+	p.losable = ladder[0].M
+	for _, scheme := range ladder {
+		p.losable = min(p.losable, scheme.M)
+	}
+	p.agents = ladder.Width() + ladder.MaxParity() + d.below(3)
+	for range p.gateways {
+		skew := time.Duration(0)
+		if d.chance(0.3) {
+			skew = d.between(-2*time.Minute, 2*time.Minute)
+		}
+		p.skews = append(p.skews, skew)
+	}
+	packed := gateway.Class{Name: "packed", Prefixes: []string{"p/"}, PackBelow: 4 << 10, PackDelay: 10 * time.Millisecond}
+	large := gateway.Class{Name: "large", Prefixes: []string{"l/"}}
+	for _, class := range []gateway.Class{packed, large} {
+		class.Ladder, class.Default, class.Mode, class.GroupBytes = ladder, pick(d, ladder), stripe.ModeFree, 64<<10
+		class.HalfLife, class.Dwell = 24*time.Hour, time.Hour
+		p.classes = append(p.classes, class)
+	}
+	for i := range 1 + d.below(many) {
+		p.keys = append(p.keys, object{fmt.Sprintf("p/%d", i), 16 + d.below(100)}, object{fmt.Sprintf("l/%d", i), 16 + d.below(500)})
+	}
+	if d.chance(0.05) {
+		p.keys = append(p.keys, object{"l/huge", 17_000}) // of two groups
+	}
+	for _, kind := range kinds {
+		if d.chance(0.5) {
+			p.kinds = append(p.kinds, kind)
+		}
+	}
+	return p
+}
+
+func (p *plan) String() string {
+	names := make([]string, len(p.kinds))
+	for i, kind := range p.kinds {
+		names[i] = kind.name
+	}
+	return fmt.Sprintf("%s on %d agents, %d gateways (clocks off by %v), %d clients on %d keys, %s of trouble: %s",
+		p.ladder, p.agents, p.gateways, p.skews, p.clients, len(p.keys), p.length.Round(time.Millisecond), strings.Join(names, ", "))
+}

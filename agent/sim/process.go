@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// process is one start of an agent or a gateway. Once it has died nothing that its goroutines still do has an effect.
+type process struct {
+	name  string
+	died  chan struct{}
+	once  sync.Once
+	skew  time.Duration // of its clock
+	close func()        // ends its goroutines, at leisure
+}
+
+func newProcess(name string, skew time.Duration) *process {
+	return &process{name: name, died: make(chan struct{}), skew: skew}
+}
+
+func (p *process) isAlive() bool {
+	select {
+	case <-p.died:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) now() time.Time { return time.Now().Add(p.skew) }
+
+// kill ends a process between two instructions.
+func (p *process) kill(n *network) {
+	p.once.Do(func() {
+		close(p.died)
+		n.forget(p.name)
+		if p.close != nil {
+			go p.close()
+		}
+	})
+}
+
+// agent is a node with its disk, and the process that serves it, if any.
+type agent struct {
+	world *world
+	id    block.NodeID
+	disk  *disk
+
+	mutex   sync.Mutex
+	process *process
+}
+
+func (a *agent) start() {
+	w := a.world
+	p := newProcess(string(a.id), 0)
+	n, err := node.New(node.Options{
+		ID: a.id, Store: &mount{disk: a.disk, process: p}, Logger: slog.New(logger{journal: w.journal, who: string(a.id)}),
+		Dial: w.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
+		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20,
+	})
+	if err != nil {
+		w.journal.violate("agent %s does not start: %v", a.id, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := wire.NewServer(wire.ServerOptions{AllowRemote: true})
+	listener := w.network.listen(string(a.id))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// Why serving ends does not matter: the process has died.
+		_ = server.Serve(ctx, listener, n.Handle)
+	}()
+	p.close = func() {
+		cancel()
+		<-ended
+		// The process has died: nobody is left to tell.
+		_ = n.Close()
+	}
+	a.mutex.Lock()
+	a.process = p
+	a.mutex.Unlock()
+	w.journal.write(string(a.id), "started")
+}
+
+func (a *agent) isAlive() bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.process != nil && a.process.isAlive()
+}
+
+func (a *agent) crash() {
+	a.mutex.Lock()
+	p := a.process
+	a.mutex.Unlock()
+	a.world.journal.write(string(a.id), "crashes")
+	p.kill(a.world.network)
+}
+
+// server is a gateway: its name, and the process that serves under it, if any.
+type server struct {
+	world *world
+	name  string
+	skew  time.Duration
+
+	mutex   sync.Mutex
+	starts  int
+	process *process
+	gateway *gateway.Gateway // nil while it is not ready
+}
+
+// start begins a new process and returns at once; the gateway serves when it has opened the catalog.
+func (s *server) start() {
+	s.mutex.Lock()
+	s.starts++
+	start := fmt.Sprintf("start%d", s.starts)
+	p := newProcess(s.name, s.skew)
+	s.process, s.gateway = p, nil
+	s.mutex.Unlock()
+	go s.run(p, start)
+}
+
+func (s *server) run(p *process, start string) {
+	w := s.world
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := make(chan struct{})
+	go func() {
+		<-p.died
+		cancel()
+		close(stop)
+	}()
+	for p.isAlive() {
+		made, err := s.open(ctx, p, start)
+		if err != nil {
+			w.journal.write(s.name, "does not start: %v", err)
+			if wait(ctx, time.Second) != nil {
+				return
+			}
+			continue
+		}
+		w.journal.write(s.name, "serves, %s", start)
+		s.mutex.Lock()
+		s.gateway = made
+		s.mutex.Unlock()
+		<-stop
+		// The process has died: nobody is left to tell.
+		_ = made.Close()
+		return
+	}
+}
+
+func (s *server) open(ctx context.Context, p *process, start string) (*gateway.Gateway, error) {
+	w := s.world
+	records, err := catalog.Open(ctx, &link{world: w, process: p}, catalog.Owner(s.name, start),
+		catalog.WithClock(p.now), catalog.WithGrace(w.plan.grace), catalog.WithPatience(w.plan.patience))
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]catalog.Node, len(w.agents))
+	for i, a := range w.agents {
+		nodes[i] = catalog.Node{ID: a.id, Address: string(a.id)}
+	}
+	return gateway.New(ctx, gateway.Options{
+		Catalog: records, ID: s.name, Start: start, Classes: w.plan.classes, Nodes: nodes,
+		Logger: slog.New(logger{journal: w.journal, who: s.name}), MemoryBytes: 16 << 20,
+		CallTimeout: w.plan.callTimeout, AttemptTime: w.plan.attemptTime, Retention: 10 * time.Minute,
+		SweepEvery: w.plan.sweepEvery, OrphanEvery: w.plan.orphanEvery, ScrubEvery: -1, HeatGroups: 1024,
+		Now: p.now, Clock: p.now, Dial: w.network.dialer(p),
+	})
+}
+
+// serving returns the gateway and its process; nil where there is none at work.
+func (s *server) serving() (*gateway.Gateway, *process) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.gateway == nil || !s.process.isAlive() {
+		return nil, nil
+	}
+	return s.gateway, s.process
+}
+
+func (s *server) isAlive() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.process != nil && s.process.isAlive()
+}
+
+func (s *server) crash() {
+	s.mutex.Lock()
+	p := s.process
+	s.mutex.Unlock()
+	s.world.journal.write(s.name, "crashes")
+	p.kill(s.world.network)
+}

@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Bounds of convergence, on the simulated clock.
+const (
+	settleTime  = 10 * time.Minute
+	settlePause = time.Second
+)
+
+// settle ends all trouble and then waits until the cluster has come to rest; what must hold at rest is checked.
+func (w *world) settle(seed uint64) {
+	w.calm()
+	d := newDice(seed, 5)
+	began := time.Now()
+	var cause string
+	for time.Since(began) < settleTime {
+		if w.journal.violation() != "" {
+			return
+		}
+		if cause = w.unsettled(); cause == "" {
+			break
+		}
+		w.mend(d)
+		// The context never ends: the wait cannot fail.
+		_ = wait(context.Background(), settlePause)
+	}
+	if cause != "" {
+		w.journal.violate("%s after all trouble had ended the cluster is not at rest: %s", settleTime, cause)
+		return
+	}
+	w.journal.write("world", "at rest after %s", time.Since(began).Round(time.Millisecond))
+	if err := w.records.Audit(context.Background()); err != nil {
+		w.journal.violate("at rest: %v", err)
+	}
+	w.readEverything()
+}
+
+// mend looks at every block of every group, as a scrub does; everything else the gateways do by themselves.
+func (w *world) mend(d *dice) {
+	g, p := pick(d, w.servers).serving()
+	if g == nil {
+		return
+	}
+	w.welcome(p, g)
+	err := w.through(p, func(ctx context.Context) error {
+		result, err := g.Repair(ctx, true, true)
+		if len(result.Failed) > 0 {
+			w.journal.write(p.name, "repairs that failed: %v", result.Failed)
+		}
+		return err
+	})
+	if err != nil {
+		w.journal.write(p.name, "repairing: %v", err)
+	}
+}
+
+// unsettled says what is not at rest yet, nothing where all is.
+func (w *world) unsettled() string {
+	ctx := context.Background()
+	for _, s := range w.servers {
+		if g, _ := s.serving(); g == nil {
+			return s.name + " does not serve"
+		}
+	}
+	if attempts := w.attempts(); len(attempts) > 0 {
+		return fmt.Sprintf("%d attempts are under way, the first is %s", len(attempts), attempts[0])
+	}
+	graves, err := w.engine.Scan(ctx, "d/", "d/", 1000)
+	if err != nil || len(graves) > 0 {
+		return fmt.Sprintf("%d dead blocks wait for their delete (%v)", len(graves), err)
+	}
+	jobs, err := w.records.Jobs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	for _, job := range jobs {
+		if bytes.Contains(job.Body, []byte(`"state":"running"`)) {
+			return "transition " + job.ID + " is running"
+		}
+	}
+	named := map[string]bool{}
+	for _, view := range w.groups() {
+		if view.Live == 0 {
+			return fmt.Sprintf("group %s is empty and not freed", view.ID)
+		}
+		if err := w.checkGroup(&view.Group, func(block.NodeID) bool { return false }); err != nil {
+			return fmt.Sprintf("group %s: %v", view.ID, err)
+		}
+		for slot, items := range view.Slots {
+			for _, item := range items {
+				named[view.Address(slot, item).String()] = true
+			}
+		}
+	}
+	for _, a := range w.agents {
+		for _, key := range a.disk.keys() {
+			if name := string(a.id) + ":" + key; !named[name] {
+				return "nobody names block " + name
+			}
+		}
+	}
+	return ""
+}
+
+// readEverything reads every key through every gateway. Connections made in bad times may still have to be given up, but
+// every read succeeds in the end.
+func (w *world) readEverything() {
+	for _, o := range w.plan.keys {
+		for _, s := range w.servers {
+			g, p := s.serving()
+			if g == nil {
+				w.journal.violate("at rest %s does not serve", s.name)
+				return
+			}
+			at := w.tick()
+			value, _, err := w.get(g, p, o)
+			for began := time.Now(); err != nil && time.Since(began) < settleTime; value, _, err = w.get(g, p, o) {
+				w.journal.write(p.name, "get %s: %v", o.key, err)
+				_ = wait(context.Background(), settlePause) // its context never ends
+			}
+			if err != nil {
+				w.journal.violate("at rest, reading %s through %s: %v", o.key, s.name, err)
+				continue
+			}
+			w.record(p.name, call{key: o.key, action: actionGet}, answer{value: value}, nil, at)
+		}
+	}
+}
+
+// checkHistories holds what clients saw against one order of operations per key.
+func (w *world) checkHistories() {
+	for _, o := range w.plan.keys {
+		w.mutex.Lock()
+		history := w.history[o.key]
+		w.mutex.Unlock()
+		if linearizable(history) {
+			continue
+		}
+		var lines []string
+		for _, operation := range history {
+			lines = append(lines, fmt.Sprintf("[%d %d] %v: %v", operation.Call, operation.Return, operation.Input, operation.Output))
+		}
+		w.journal.violate("the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
+	}
+}
