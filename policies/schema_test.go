@@ -1,0 +1,78 @@
+package policies
+
+import (
+	"strings"
+	"testing"
+
+	"cuelang.org/go/cue"
+)
+
+// TestSchemaAloneRefuses checks that the published schema, without the checks in Go, refuses what concerns several
+// fields; the words are others, see testdata/errors.
+func TestSchemaAloneRefuses(t *testing.T) {
+	const policy = "kind: RedundancyPolicy\nmetadata: {name: a}\nspec: {backendRef: b, selector: {prefixes: ['']}, "
+	cases := []struct{ what, text string }{
+		{"two spellings", "kind: RedundancyScheme\nmetadata: {name: a}\nspec: {replicas: 3, k: 4, m: 2}"},
+		{"no spelling", "kind: RedundancyScheme\nmetadata: {name: a}\nspec: {}"},
+		{"k without m", "kind: RedundancyScheme\nmetadata: {name: a}\nspec: {k: 4}"},
+		{"m without k", "kind: RedundancyScheme\nmetadata: {name: a}\nspec: {replicas: 4, m: 1}"},
+		{"dataChunks without codingChunks", "kind: RedundancyScheme\nmetadata: {name: a}\nspec: {dataChunks: 4}"},
+		{"a node twice", "kind: StorageBackend\nmetadata: {name: a}\nspec: {type: file, gateways: ['http://a'], nodes: [{name: n1}, {name: n1}]}"},
+		{"a gateway twice", "kind: StorageBackend\nmetadata: {name: a}\nspec: {type: file, gateways: ['http://a', 'http://a']}"},
+		{"ladder and target", policy + "ladder: [rep(3)], reliability: {nines: 3}}"},
+		{"neither ladder nor target", policy + "}"},
+		{"an empty ladder", policy + "ladder: []}"},
+		{"a step twice", policy + "ladder: [rep(3), rep(3)]}"},
+		{"default off the ladder", policy + "ladder: [rep(3)], default: rep(2)}"},
+		{"a rule off the ladder", policy + "ladder: [rep(3)], temperature: {rules: [{scheme: rep(2), below: 3}]}}"},
+		{"a rule without bounds", policy + "ladder: [rep(3)], temperature: {rules: [{scheme: rep(3)}]}}"},
+		{"a bound without number", policy + "ladder: [rep(3)], approval: {mode: ManualAbove}}"},
+		{"a long window", policy + "ladder: [rep(3)], windows: [{schedule: '@daily', duration: 169h}]}"},
+		{"a long wait", policy + "ladder: [rep(3)], packing: {delay: 61s}}"},
+		{"from and to alike", "kind: Transition\nmetadata: {name: a}\nspec: {backendRef: b, class: c, from: rep(3), to: rep(3)}"},
+		{"an unknown field", policy + "ladder: [rep(3)], laddr: 3}"},
+		{"no name", "kind: RedundancyScheme\nmetadata: {}\nspec: {replicas: 3}"},
+		{"no spec", "kind: RedundancyScheme\nmetadata: {name: a}"},
+	}
+	e := newEvaluator()
+	for _, c := range cases {
+		documents, findings := readYAML(Source{Name: "a.yaml", Text: []byte("apiVersion: restripe.io/v1alpha1\n" + c.text)})
+		if len(documents) != 1 || len(findings) > 0 {
+			t.Fatalf("%s: %v", c.what, findings)
+		}
+		kind, _ := documents[0].get("kind").text()
+		plain, _ := documents[0].plain(nil)
+		if err := e.kind(kind).Unify(e.context.Encode(plain)).Validate(cue.Concrete(true), cue.Final()); err == nil {
+			t.Errorf("%s: accepted by the schema", c.what)
+		}
+		l := loader{evaluator: e}
+		if l.object(documents[0]); len(l.findings.Errors()) == 0 {
+			t.Errorf("%s: accepted by the checks", c.what)
+		}
+	}
+}
+
+// TestSchemaSaysWhatItWants: every field of a spec that can be wrong has words for what it must be.
+func TestSchemaSaysWhatItWants(t *testing.T) {
+	e := newEvaluator()
+	for _, kind := range Kinds {
+		wanting(t, kind+".spec", member(e.kind(kind), "spec"))
+	}
+}
+
+func wanting(t *testing.T, path string, schema cue.Value) {
+	t.Helper()
+	switch schema.IncompleteKind() {
+	case cue.StructKind:
+		all, _ := members(schema)
+		for _, name := range all {
+			wanting(t, path+"."+name, member(schema, name))
+		}
+		return
+	case cue.ListKind:
+		wanting(t, path+"[]", element(schema))
+	}
+	if words := want(schema); strings.ContainsAny(words, "|&_") || words == "" || strings.HasPrefix(words, "text;") {
+		t.Errorf("%s wants %q; give it an attribute @want", path, words)
+	}
+}
