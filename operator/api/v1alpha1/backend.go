@@ -1,0 +1,187 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StorageBackend is a set of nodes that keep blocks, and the gateways in front of them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=sb,categories=restripe
+// +kubebuilder:printcolumn:name="Up",type=string,JSONPath=".status.summary.nodes"
+// +kubebuilder:printcolumn:name="Used",type=string,JSONPath=".status.summary.used"
+// +kubebuilder:printcolumn:name="Can-Lose",type=integer,JSONPath=".status.canLose"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Type",type=string,priority=1,JSONPath=".spec.type"
+type StorageBackend struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec   StorageBackendSpec   `json:"spec"`
+	Status StorageBackendStatus `json:"status,omitzero"`
+}
+
+// StorageBackendList is a list of backends.
+//
+// +kubebuilder:object:root=true
+type StorageBackendList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []StorageBackend `json:"items"`
+}
+
+// StoreType is what the nodes of a backend keep blocks in.
+//
+// +kubebuilder:validation:Enum=file;memcached;redis;ceph
+type StoreType string
+
+// StorageBackendSpec says where a backend is.
+type StorageBackendSpec struct {
+	// Type is what the nodes keep blocks in. It cannot be changed: the blocks are there.
+	//
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the type of a backend cannot change; declare another backend"
+	Type StoreType `json:"type"`
+
+	// Gateways are the base addresses of the gateways, such as http://127.0.0.1:7480; any of them answers for all.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	Gateways []GatewayAddress `json:"gateways"`
+
+	// Nodes are the nodes the backend should have. Empty: whatever nodes the gateways know.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	// +listType=map
+	// +listMapKey=name
+	Nodes []BackendNode `json:"nodes,omitempty"`
+}
+
+// GatewayAddress is the base address of a gateway.
+//
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && size(url(self).getHost()) > 0",message="a gateway address is such as http://127.0.0.1:7480"
+type GatewayAddress string
+
+// BackendNode is one node a backend should have.
+type BackendNode struct {
+	// Name is the identity of the node, as its agent states it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// FailureDomain is what the node shares its fate with, such as a rack; empty: as the gateways know it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// Spare says that the node takes no new groups while others can, and takes over the blocks of lost nodes first; absent:
+	// as the gateways know it.
+	//
+	// +optional
+	Spare *bool `json:"spare,omitempty"`
+}
+
+// StorageBackendStatus is what the gateways say of a backend.
+type StorageBackendStatus struct {
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Accepted, Degraded, Ready, Reconciling and Stalled.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Nodes are the nodes as they are.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Nodes []NodeStatus `json:"nodes,omitempty"`
+
+	// CanLose is how many nodes every object survives the loss of, now; absent with nothing stored.
+	//
+	// +optional
+	CanLose *int32 `json:"canLose,omitempty"`
+
+	// +optional
+	Groups int64 `json:"groups,omitempty"`
+	// +optional
+	Objects int64 `json:"objects,omitempty"`
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+	// CapacityBytes is 0 if a node does not know its own.
+	//
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// Capabilities are the least that all nodes can do.
+	//
+	// +optional
+	Capabilities Capabilities `json:"capabilities,omitzero"`
+
+	// +optional
+	Summary BackendSummary `json:"summary,omitzero"`
+
+	// LastSeen is when a gateway last answered.
+	//
+	// +optional
+	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
+}
+
+// BackendSummary is for people and for the columns of kubectl.
+type BackendSummary struct {
+	// Nodes is "12 of 14".
+	//
+	// +optional
+	Nodes string `json:"nodes,omitempty"`
+	// Used is "1.2 of 4.0 TiB".
+	//
+	// +optional
+	Used string `json:"used,omitempty"`
+}
+
+// NodeStatus is one node as a gateway sees it.
+type NodeStatus struct {
+	Name string `json:"name"`
+	// +optional
+	Address string `json:"address,omitempty"`
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+	// State is up, suspect (it misses probes), down, out (given up: its blocks are rebuilt elsewhere), draining, or missing
+	// for a declared node no gateway knows.
+	State string `json:"state"`
+	// Spare says that the node takes no new groups while others can, and substitutes first.
+	//
+	// +optional
+	Spare bool `json:"spare,omitempty"`
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+	// +optional
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Capabilities are what a store can do, as far as policies depend on it.
+type Capabilities struct {
+	// Evicts: the store may drop blocks by itself, as caches do.
+	//
+	// +optional
+	Evicts bool `json:"evicts,omitempty"`
+	// Durable: blocks survive the end of the store's process.
+	//
+	// +optional
+	Durable bool `json:"durable,omitempty"`
+	// MaxItemBytes is the largest item the store takes; 0: no limit of its own.
+	//
+	// +optional
+	MaxItemBytes int64 `json:"maxItemBytes,omitempty"`
+}

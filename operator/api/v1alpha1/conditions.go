@@ -1,0 +1,32 @@
+package v1alpha1
+
+// Condition types. All that a kind has are set on the first visit; reasons are beside the decisions that give them.
+const (
+	// ConditionAccepted: the declaration makes sense by itself and beside others.
+	ConditionAccepted = "Accepted"
+	// ConditionFeasible: the backend can carry it out: nodes, domains, item sizes, space.
+	ConditionFeasible = "Feasible"
+	// ConditionPlanned: what has to move is known, with its cost.
+	ConditionPlanned = "Planned"
+	// ConditionAwaitingApproval: a person has to approve.
+	ConditionAwaitingApproval = "AwaitingApproval"
+	// ConditionProgressing: something moves.
+	ConditionProgressing = "Progressing"
+	// ConditionPaused: something would move but is held back, by a window, a budget or a person.
+	ConditionPaused = "Paused"
+	// ConditionDegraded: redundancy or nodes are missing, or something failed and is tried again.
+	ConditionDegraded = "Degraded"
+	// ConditionConverged: everything is where the declaration wants it.
+	ConditionConverged = "Converged"
+
+	// ConditionReady, ConditionReconciling and ConditionStalled are those of kstatus.
+	ConditionReady       = "Ready"
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
+)
+
+// FieldOwner is the name under which the operator applies what it owns.
+const FieldOwner = "restripe-operator"
+
+// Finalizer keeps what still holds data or runs from vanishing.
+const Finalizer = "restripe.io/in-use"

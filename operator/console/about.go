@@ -1,0 +1,102 @@
+package console
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/price"
+)
+
+// WhoAmI says who calls and which verbs they have; on a cluster, on any resource.
+func (s *Server) WhoAmI(ctx context.Context, _ *api.WhoAmIRequest) (*api.WhoAmIResponse, error) {
+	user := callerOf(ctx).user
+	answer := &api.WhoAmIResponse{User: user.Name, By: string(s.authority.Method())}
+	for _, verb := range access.Verbs() {
+		for _, resource := range resourcesOf(verb) {
+			may, err := s.authority.May(ctx, user, access.Right{Verb: verb, Resource: resource})
+			if err != nil {
+				return nil, refuse(codeOfAccess(err), "%w", err)
+			}
+			if may {
+				answer.Verbs = append(answer.Verbs, string(verb))
+				break
+			}
+		}
+	}
+	return answer, nil
+}
+
+// resourcesOf returns the resources on which calls need a verb.
+func resourcesOf(verb access.Verb) (resources []access.Resource) {
+	seen := map[access.Resource]bool{}
+	for _, r := range rules {
+		if r.right.Verb == verb && !seen[r.right.Resource] {
+			seen[r.right.Resource] = true
+			resources = append(resources, r.right.Resource)
+		}
+	}
+	return resources
+}
+
+// GetAbout says what serves, and with which settings.
+func (s *Server) GetAbout(context.Context, *api.GetAboutRequest) (*api.About, error) {
+	prices := price.Default()
+	about := &api.About{
+		Version: s.options.Version, Started: stamp(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
+		Prices: &api.Prices{
+			StorageGibMonth: prices.StorageGiBMonth, NetworkGib: prices.NetworkGiB, MillionOperations: prices.MillionOperations, PaybackMonths: prices.PaybackMonths,
+		},
+		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
+		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.sources(""),
+	}
+	for _, backend := range s.world.backends.all() {
+		view := &api.Backend{
+			Name: backend.Name, Type: string(backend.Spec.Type), Gateways: addressesOf(backend), Conditions: conditionViews(backend.Status.Conditions),
+			UsedBytes: backend.Status.UsedBytes, CapacityBytes: backend.Status.CapacityBytes,
+		}
+		if look := s.lookout.at(backend.Name); look != nil {
+			status, _, _ := look.status.get()
+			view.Cluster = status.Cluster
+		}
+		about.Backends = append(about.Backends, view)
+	}
+	for _, scheme := range s.world.schemes.all() {
+		about.Schemes = append(about.Schemes, &api.Scheme{
+			Name: scheme.Name, Code: scheme.Status.Code, CanLose: scheme.Status.CanLose, Overhead: scheme.Status.Overhead, Policies: scheme.Status.Policies,
+		})
+	}
+	return about, nil
+}
+
+// sources are the API server and the backends, or one of those.
+func (s *Server) sources(backend string) []*api.Source {
+	sources := []*api.Source{s.world.freshness().view("API server")}
+	for _, look := range s.lookout.all(backend) {
+		sources = append(sources, look.freshness().view("backend "+look.name))
+	}
+	return sortSources(sources)
+}
+
+// freshness is that of what most views show of a backend.
+func (b *backendLook) freshness() freshness {
+	_, _, status := b.status.get()
+	_, _, nodes := b.nodes.get()
+	_, _, heat := b.heat.get()
+	all := status.worse(nodes).worse(heat)
+	if _, _, whole := b.whole.get(); whole.err != nil {
+		return all.worse(whole)
+	}
+	return all
+}
+
+func conditionViews(conditions []metav1.Condition) []*api.Condition {
+	var views []*api.Condition
+	for i := range conditions {
+		c := &conditions[i]
+		views = append(views, &api.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: stamp(c.LastTransitionTime.Time)})
+	}
+	return views
+}

@@ -1,0 +1,276 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/access"
+)
+
+// fieldOwner is the name under which the console applies and changes declared objects.
+const fieldOwner = "restripe-console"
+
+// applyOrder puts what others refer to first.
+var applyOrder = []string{"StorageBackend", "RedundancyScheme", "RedundancyPolicy"}
+
+// resourceOf is the resource whose rights an object needs.
+var resourceOf = map[string]access.Resource{
+	"StorageBackend": access.Backends, "RedundancyScheme": access.Schemes, "RedundancyPolicy": access.Policies,
+}
+
+// sendable returns the objects in the order in which they are to be sent. Transitions are not among what can be declared
+// here: their fields are steered by calls that need other verbs.
+func sendable(objects []Declared) ([]Declared, error) {
+	for _, declared := range objects {
+		if _, is := resourceOf[kindOf(declared.Object)]; !is {
+			return nil, refuse(connect.CodeInvalidArgument, "%s cannot be applied here: policies make transitions, and the calls that approve, pause and cancel change them", nameOf(declared.Object))
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(objects), func(a, b Declared) int {
+		return cmp.Compare(slices.Index(applyOrder, kindOf(a.Object)), slices.Index(applyOrder, kindOf(b.Object)))
+	}), nil
+}
+
+// outcome is an object as it was and as it is, or would be; before is nil for a new one.
+type outcome struct{ before, after *unstructured.Unstructured }
+
+// body is an object as it is sent: what was declared, without status.
+func body(object client.Object) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", nameOf(object), err)
+	}
+	declared := &unstructured.Unstructured{}
+	if err := json.Unmarshal(text, &declared.Object); err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", nameOf(object), err)
+	}
+	declared.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
+	unstructured.RemoveNestedField(declared.Object, "status")
+	unstructured.RemoveNestedField(declared.Object, "metadata", "creationTimestamp")
+	return declared, nil
+}
+
+// current returns an object as the API server has it, nil if it has none.
+func (s *Server) current(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
+	err := s.world.client.Get(ctx, client.ObjectKeyFromObject(object), there)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return there, err
+}
+
+// send applies an object, or has the API server work out what that would do.
+func (s *Server) send(ctx context.Context, declared Declared, force, dryRun bool) (*unstructured.Unstructured, error) {
+	object, err := body(declared.Object)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", nameOf(declared.Object), err)
+	}
+	options := []client.PatchOption{client.FieldOwner(fieldOwner)}
+	if force {
+		options = append(options, client.ForceOwnership)
+	}
+	if dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	return object, s.world.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), options...)
+}
+
+// findingsOf puts what the API server has against an object at its places in the text; none where it says something else.
+func findingsOf(declared Declared, err error) (findings []*api.Finding) {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		message := cause.Message
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			message = "somebody else has set it (" + message + "): leave it out, or take it over with force"
+		}
+		findings = append(findings, declared.Finding(strings.TrimPrefix(cause.Field, "."), message))
+	}
+	return findings
+}
+
+// DiffPolicy says what applying a text would change.
+func (s *Server) DiffPolicy(ctx context.Context, request *api.DiffPolicyRequest) (*api.DiffPolicyResponse, error) {
+	objects, findings, err := s.compile(ctx, request.Document)
+	if err != nil || wrong(findings) {
+		return &api.DiffPolicyResponse{Findings: findings}, err
+	}
+	if objects, err = sendable(objects); err != nil {
+		return nil, err
+	}
+	answer := &api.DiffPolicyResponse{Findings: findings}
+	for _, declared := range objects {
+		o := outcome{}
+		if o.before, err = s.current(ctx, declared.Object); err != nil {
+			return nil, refusalOf(err)
+		}
+		if o.after, err = s.send(ctx, declared, request.Force, true); err != nil {
+			refused := findingsOf(declared, err)
+			if len(refused) == 0 {
+				return nil, refusalOf(err)
+			}
+			answer.Findings = append(answer.Findings, refused...)
+			continue
+		}
+		if fields := o.fields(); o.before == nil || len(fields) > 0 {
+			change := "change"
+			if o.before == nil {
+				change = "create"
+			}
+			answer.Differences = append(answer.Differences, &api.ObjectDifference{Object: nameOf(declared.Object), Change: change, Fields: fields})
+		}
+	}
+	return answer, nil
+}
+
+// ApplyPolicy makes the declared objects as a text says.
+func (s *Server) ApplyPolicy(ctx context.Context, request *api.ApplyPolicyRequest) (*api.ApplyPolicyResponse, error) {
+	objects, findings, err := s.compile(ctx, request.Document)
+	if err != nil || wrong(findings) {
+		return &api.ApplyPolicyResponse{Findings: findings}, err
+	}
+	if objects, err = sendable(objects); err != nil {
+		return nil, err
+	}
+	if len(objects) == 0 {
+		return nil, refuse(connect.CodeInvalidArgument, "the text declares nothing")
+	}
+	for _, declared := range objects {
+		if err := s.require(ctx, access.Right{Verb: access.Apply, Resource: resourceOf[kindOf(declared.Object)]}); err != nil {
+			return nil, err
+		}
+	}
+	answer := &api.ApplyPolicyResponse{Findings: findings}
+	for _, declared := range objects {
+		applied, refused, err := s.applyOne(ctx, declared, request)
+		if err != nil && len(refused) == 0 {
+			return nil, err
+		}
+		if answer.Findings = append(answer.Findings, refused...); applied != nil {
+			answer.Applied = append(answer.Applied, applied)
+		}
+	}
+	return answer, nil
+}
+
+// applyOne applies one object and records it.
+func (s *Server) applyOne(ctx context.Context, declared Declared, request *api.ApplyPolicyRequest) (*api.Applied, []*api.Finding, error) {
+	var o outcome
+	var err error
+	if o.before, err = s.current(ctx, declared.Object); err != nil {
+		return nil, nil, refusalOf(err)
+	}
+	what := subject{object: nameOf(declared.Object), planHash: request.PlanHash}
+	if o.before != nil {
+		what.before = o.before.Object["spec"]
+	}
+	var refused []*api.Finding
+	err = s.act(ctx, what, func(ctx context.Context) (any, error) {
+		if o.after, err = s.send(ctx, declared, request.Force, false); err != nil {
+			refused = findingsOf(declared, err)
+			return nil, err
+		}
+		return o.after.Object["spec"], nil
+	})
+	if err != nil {
+		return nil, refused, err
+	}
+	if policy := (&v1alpha1.RedundancyPolicy{}); kindOf(declared.Object) == "RedundancyPolicy" && typed(o.after, policy) == nil {
+		s.world.policies.put(policy)
+	}
+	applied := &api.Applied{Object: nameOf(declared.Object), Outcome: "created", Fields: o.fields()}
+	if o.before != nil {
+		if applied.Outcome = "configured"; len(applied.Fields) == 0 {
+			applied.Outcome = "unchanged"
+		}
+	}
+	return applied, nil, nil
+}
+
+func typed(object *unstructured.Unstructured, into client.Object) error {
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// fields are the fields that people declare and that differ, or would.
+func (o *outcome) fields() (differences []*api.FieldDifference) {
+	before, after := map[string]any{}, fieldsOf(o.after)
+	if o.before != nil {
+		before = fieldsOf(o.before)
+	}
+	paths := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		if before[path] != after[path] {
+			differences = append(differences, &api.FieldDifference{Path: path, Before: scalarText(before[path]), After: scalarText(after[path])})
+		}
+	}
+	return differences
+}
+
+// fieldsOf returns the scalars of what people declare by their paths, such as spec.windows[0].schedule.
+func fieldsOf(object *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	flatten(object.Object["spec"], "spec", fields)
+	for _, name := range []string{"labels", "annotations"} {
+		if value, found, err := unstructured.NestedFieldNoCopy(object.Object, "metadata", name); found && err == nil {
+			flatten(value, "metadata."+name, fields)
+		}
+	}
+	return fields
+}
+
+func flatten(value any, path string, into map[string]any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, below := range value {
+			flatten(below, path+"."+name, into)
+		}
+	case []any:
+		for i, below := range value {
+			flatten(below, fmt.Sprintf("%s[%d]", path, i), into)
+		}
+	case nil:
+	default:
+		into[path] = value
+	}
+}
+
+// scalarText writes a scalar as YAML does; empty: there is none.
+func scalarText(value any) string {
+	if value == nil {
+		return ""
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/access"
+)
+
+// large is a console that has seen 1,000 policies, 10,000 transitions and 500 nodes.
+func large(b *testing.B) *Server {
+	b.Helper()
+	s, err := New(Options{
+		RESTConfig: deadServer(), Authority: access.Local(), Compiler: yamlCompiler{}, AuditDirectory: b.TempDir(), Logger: quiet,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	now := time.Now()
+	look := &backendLook{name: "large"}
+	status, nodes, heat := gateway.Status{CanLose: 2, Objects: 1e6}, gateway.NodeList{}, gateway.HeatReport{Complete: true, At: now}
+	for i := range 500 {
+		nodes.Nodes = append(nodes.Nodes, gateway.NodeInfo{NodeStatus: gateway.NodeStatus{ID: block.NodeID(fmt.Sprintf("n%d", i)), State: "up"}})
+	}
+	for i := range 1000 {
+		name := fmt.Sprintf("policy-%d", i)
+		s.world.policies.objects[name] = &v1alpha1.RedundancyPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RedundancyPolicySpec{BackendRef: "large"}}
+		heat.Classes = append(heat.Classes, gateway.ClassHeat{Class: name, Rungs: []gateway.RungHeat{{
+			Scheme: "rep(3)", Groups: 9, Bytes: 1e9, StoredBytes: 3e9, Buckets: make([]gateway.HeatBucket, gateway.HeatBuckets),
+		}}})
+	}
+	for i := range 10_000 {
+		name := fmt.Sprintf("transition-%d", i)
+		s.world.transitions.objects[name] = &v1alpha1.Transition{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(time.Duration(i) * time.Second))},
+			Spec:       v1alpha1.TransitionSpec{BackendRef: "large", Class: "policy-1", From: "rep(3)", To: "rs(4,2)"},
+			Status:     v1alpha1.TransitionStatus{CompletionTime: &metav1.Time{Time: now}},
+		}
+	}
+	look.whole.set(now, gatheredStatus{status, now}, nil)
+	look.status.set(now, status, nil)
+	look.nodes.set(now, nodes, nil)
+	look.heat.set(now, heat, nil)
+	s.lookout.looks = map[string]*backendLook{"large": look}
+	return s
+}
+
+// BenchmarkLarge is what each view costs at that size.
+func BenchmarkLarge(b *testing.B) {
+	s := large(b)
+	for name, view := range map[string]func() int{
+		"overview":    func() int { return len(s.overview().Classes) },
+		"policies":    func() int { return len(s.policyPicture("").items) },
+		"transitions": func() int { return len(s.transitionViews(nil)) },
+		"active":      func() int { return 1 + len(s.transitionViews(&api.TransitionFilter{Active: true})) },
+		"nodes":       func() int { return len(s.nodePicture("").items) },
+		"heat":        func() int { return len(s.heat("", "").Classes) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if view() == 0 {
+					b.Fatal("nothing to see")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/restripe/restripe/agent/gateway"
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/history"
+)
+
+// GetHeat says how often the groups of classes are used.
+func (s *Server) GetHeat(_ context.Context, request *api.GetHeatRequest) (*api.HeatReport, error) {
+	return s.heat(request.Backend, request.Class), nil
+}
+
+// WatchHeat does so whenever the gateways have a new report.
+func (s *Server) WatchHeat(ctx context.Context, request *api.WatchHeatRequest, stream *connect.ServerStream[api.HeatReport]) error {
+	take := func() *api.HeatReport { return s.heat(request.Backend, request.Class) }
+	same := func(a, b *api.HeatReport) bool {
+		return sameSources(a.Sources, b.Sources) && proto.Equal(&api.HeatReport{Classes: a.Classes}, &api.HeatReport{Classes: b.Classes})
+	}
+	return watchOne(ctx, s, take, same, stream.Send)
+}
+
+func (s *Server) heat(backend, class string) *api.HeatReport {
+	report := &api.HeatReport{Sources: s.sources(backend)}
+	policies := s.world.policiesByClass()
+	for _, look := range s.lookout.all(backend) {
+		seen, known, _ := look.heat.get()
+		if !known {
+			continue
+		}
+		for i := range seen.Classes {
+			if class == "" || seen.Classes[i].Class == class {
+				report.Classes = append(report.Classes, classHeatView(look.name, &seen, &seen.Classes[i], policies[classKey{look.name, seen.Classes[i].Class}]))
+			}
+		}
+	}
+	return report
+}
+
+func classHeatView(backend string, report *gateway.HeatReport, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy) *api.ClassHeat {
+	view := &api.ClassHeat{
+		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
+	}
+	if policy != nil {
+		view.Policy, view.Rules = policy.Name, ruleViews(policy)
+	}
+	for i := range class.Rungs {
+		rung := &class.Rungs[i]
+		rungView := &api.RungHeat{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
+		for j, bucket := range rung.Buckets {
+			if bucket.Groups == 0 {
+				continue
+			}
+			bucketView := &api.HeatBucket{
+				AtLeast: gateway.HeatEdge(j), Groups: bucket.Groups, Bytes: bucket.Bytes, SettledGroups: bucket.SettledGroups,
+			}
+			if below := gateway.HeatEdge(j + 1); !math.IsInf(below, 1) {
+				bucketView.Below = proto.Float64(below)
+			}
+			rungView.Buckets = append(rungView.Buckets, bucketView)
+		}
+		view.Rungs = append(view.Rungs, rungView)
+	}
+	return view
+}
+
+// ruleViews are the temperature rules of a policy.
+func ruleViews(policy *v1alpha1.RedundancyPolicy) []*api.TemperatureRule {
+	if policy.Spec.Temperature == nil {
+		return nil
+	}
+	var views []*api.TemperatureRule
+	for _, rule := range policy.Spec.Temperature.Rules {
+		views = append(views, &api.TemperatureRule{Scheme: string(rule.Scheme), AtLeast: floatOf(rule.AtLeast), Below: floatOf(rule.Below)})
+	}
+	return views
+}
+
+func floatOf(quantity *resource.Quantity) *float64 {
+	if quantity == nil {
+		return nil
+	}
+	return proto.Float64(quantity.AsApproximateFloat64())
+}
+
+// sample takes the samples of the history until the context ends.
+func (s *Server) sample(ctx context.Context) {
+	ticker := time.NewTicker(s.options.Intervals.Sample)
+	defer ticker.Stop()
+	for taken := false; ; {
+		changed := s.changed.wait()
+		if samples := s.samples(); len(samples) > 0 {
+			s.history.Add(samples)
+			taken = true
+		}
+		if taken {
+			changed = nil // the first sample alone is taken as soon as there is anything to see
+		}
+		select {
+		case <-changed:
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// samples is what a sample of now says of every class that is fresh.
+func (s *Server) samples() map[history.Class]history.Sample {
+	samples := map[history.Class]history.Sample{}
+	policies := s.world.policiesByClass()
+	for _, look := range s.lookout.all("") {
+		report, known, fresh := look.heat.get()
+		if !known || fresh.err != nil || !report.Complete {
+			continue // a gap says that nothing is known; a line through it would not
+		}
+		for i := range report.Classes {
+			class := &report.Classes[i]
+			o := s.classOverview(look, class, policies[classKey{look.name, class.Class}]).view
+			one := history.Sample{At: s.now().UTC(), Bytes: o.Bytes, Stored: o.StoredBytes, Saved: o.SavedBytes, Buckets: bucketsOf(class)}
+			for _, rung := range o.Rungs {
+				one.Rungs = append(one.Rungs, history.Rung{Scheme: rung.Scheme, Bytes: rung.Bytes, Stored: rung.StoredBytes})
+			}
+			samples[history.Class{Backend: look.name, Class: class.Class}] = one
+		}
+	}
+	return samples
+}
+
+// bucketsOf adds up the buckets of all rungs.
+func bucketsOf(class *gateway.ClassHeat) (buckets []history.Bucket) {
+	var sums [gateway.HeatBuckets]int64
+	for i := range class.Rungs {
+		for j, bucket := range class.Rungs[i].Buckets {
+			sums[j] += bucket.Bytes
+		}
+	}
+	for j, bytes := range sums {
+		if bytes > 0 {
+			buckets = append(buckets, history.Bucket{AtLeast: gateway.HeatEdge(j), Bytes: bytes})
+		}
+	}
+	return buckets
+}
+
+// The most samples of a class in one answer, and how many there are where nobody says.
+const (
+	historyMost    = 2000
+	historyDefault = 300
+)
+
+// GetHistory returns the heat and the sizes of classes over time.
+func (s *Server) GetHistory(_ context.Context, request *api.GetHistoryRequest) (*api.History, error) {
+	answer := &api.History{Oldest: stamp(s.history.Oldest())}
+	if err := s.history.Problem(); err != nil {
+		answer.Error = oneLine(err)
+	}
+	query := history.Query{
+		Class: history.Class{Backend: request.Backend, Class: request.Class}, Since: timeOf(request.Since), Until: timeOf(request.Until),
+		Samples: int(min(cmp.Or(max(0, request.Samples), historyDefault), historyMost)),
+	}
+	for _, series := range s.history.Find(query) {
+		view := &api.ClassHistory{Backend: series.Backend, Class: series.Class.Class}
+		for i := range series.Samples {
+			view.Samples = append(view.Samples, sampleView(&series.Samples[i]))
+		}
+		answer.Classes = append(answer.Classes, view)
+	}
+	return answer, nil
+}
+
+func sampleView(one *history.Sample) *api.HistorySample {
+	view := &api.HistorySample{At: stamp(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved}
+	for _, rung := range one.Rungs {
+		view.Rungs = append(view.Rungs, &api.HistoryRung{Scheme: rung.Scheme, Bytes: rung.Bytes, StoredBytes: rung.Stored})
+	}
+	for _, bucket := range one.Buckets {
+		view.Buckets = append(view.Buckets, &api.HistoryBucket{AtLeast: bucket.AtLeast, Bytes: bucket.Bytes})
+	}
+	return view
+}

@@ -1,0 +1,181 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
+	"github.com/restripe/restripe/operator/console/access"
+)
+
+// requestLimit bounds the messages of callers: texts with policies.
+const requestLimit = 4 << 20
+
+// Handler serves the contract (gRPC, gRPC-Web and JSON), the pages, /metrics and /healthz.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(consolev1connect.NewConsoleHandler(s, connect.WithInterceptors(&gate{s}), connect.WithReadMaxBytes(requestLimit)))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	figures := promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		s.updateMetrics()
+		figures.ServeHTTP(w, r)
+	})
+	mux.Handle("/", s.pages())
+	return s.guard(mux)
+}
+
+// updateMetrics writes what is only known when it is asked for.
+func (s *Server) updateMetrics() {
+	s.metrics.stale.Reset() // a backend that is declared no longer is missed by nobody
+	for _, source := range s.sources("") {
+		stale := 0.0
+		if source.StaleSince != nil {
+			stale = s.now().Sub(source.StaleSince.AsTime()).Seconds()
+		}
+		s.metrics.stale.WithLabelValues(source.Name).Set(stale)
+	}
+}
+
+// pages serves the web pages. A path without a file is a view of the page, which finds it itself.
+func (s *Server) pages() http.Handler {
+	if s.options.Pages == nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			writeText(w, http.StatusNotFound, "This program was built without web pages. Calls are at "+consolev1connect.ConsoleName+".\n")
+		})
+	}
+	files := http.FileServerFS(s.options.Pages)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.Trim(r.URL.Path, "/")
+		if info, err := fs.Stat(s.options.Pages, name); name == "" || err == nil && !info.IsDir() {
+			files.ServeHTTP(w, r)
+			return
+		}
+		if last := name[strings.LastIndex(name, "/")+1:]; strings.Contains(last, ".") {
+			writeText(w, http.StatusNotFound, "There is no such file.\n")
+			return
+		}
+		http.ServeFileFS(w, r, s.options.Pages, "index.html")
+	})
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	// Nobody is left to tell of an error: the one who asked has gone.
+	_, _ = io.WriteString(w, text)
+}
+
+// guard keeps the pages of others out. A browser sends requests for whoever it shows, and a name of theirs may lead to
+// this machine; so a request must be for a name of this server where everybody who reaches it may do everything, and come
+// from its own pages where it says from where it comes.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.authority.Method() == access.ByLocal && !loopbackHost(r.Host) {
+			writeText(w, http.StatusForbidden, "This console answers to localhost and addresses of this machine only, not to "+clean(r.Host)+".\n")
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+			writeText(w, http.StatusForbidden, "Pages of "+clean(origin)+" may not call this console.\n")
+			return
+		}
+		header := w.Header()
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// clean takes out of what a caller sent all but printable characters.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// loopbackHost reports whether a host, with or without a port, is this machine by a name that no one else can give.
+func loopbackHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// CheckListen refuses addresses that a console must not listen on: those that other machines can reach, unless that is
+// allowed and callers must say who they are.
+func CheckListen(address string, allowRemote bool, method access.Method) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is no address to listen on: want host:port, such as 127.0.0.1:7482", address)
+	}
+	switch {
+	case loopbackHost(host):
+		return nil
+	case method == access.ByLocal:
+		return fmt.Errorf("%q can be reached by other machines, and whoever reaches it could do everything: name who may with --tokens or --cluster-users, or listen on a loopback address such as 127.0.0.1:7482", address)
+	case !allowRemote:
+		return fmt.Errorf("%q can be reached by other machines, and tokens would cross the network in the clear: put a proxy with TLS before a loopback address, or add --allow-remote on a network you trust", address)
+	}
+	return nil
+}
+
+// Bounds on slow callers, and on the wait for calls under way when the console stops.
+const (
+	headerPatience = 10 * time.Second
+	idlePatience   = 2 * time.Minute
+	drainPatience  = 5 * time.Second
+)
+
+// Serve runs the console and serves it until the context ends, then lets calls under way finish for a while. It closes
+// the listener, not the console.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	within, stop := context.WithCancel(ctx)
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		s.Run(within)
+	}()
+	defer func() { <-ran }()
+	defer stop()
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving the console: %w", err)
+	case <-ctx.Done():
+	}
+	s.StopWatches()
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
+	defer cancel()
+	err := server.Shutdown(drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("ending the console: %w", err)
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the console: %w", err)
+	}
+	return nil
+}

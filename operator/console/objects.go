@@ -1,0 +1,122 @@
+package console
+
+import (
+	"cmp"
+	"context"
+
+	"connectrpc.com/connect"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// How many objects a page has.
+const (
+	objectsDefault = 100
+	objectsMost    = 1000
+)
+
+// SearchObjects returns one page of the objects with a prefix, in the order of their keys.
+func (s *Server) SearchObjects(ctx context.Context, request *api.SearchObjectsRequest) (*api.SearchObjectsResponse, error) {
+	look, err := s.backendNamed(request.Backend)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(min(cmp.Or(max(0, request.Limit), objectsDefault), objectsMost))
+	page, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (gateway.ObjectList, error) {
+		return c.List(ctx, request.Prefix, string(request.AfterKey), limit)
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	answer := &api.SearchObjectsResponse{}
+	for i := range page.Objects {
+		view, err := objectView(look.name, &page.Objects[i])
+		if err != nil {
+			return nil, err
+		}
+		answer.Objects = append(answer.Objects, view)
+	}
+	next, err := gateway.DecodeKey(page.Next)
+	if err != nil {
+		return nil, refuse(connect.CodeInternal, "the page mark of the gateway: %w", err)
+	}
+	answer.NextKey = []byte(next)
+	return answer, nil
+}
+
+func objectView(backend string, o *gateway.Object) (*api.Object, error) {
+	key, err := gateway.DecodeKey(o.Key64)
+	if err != nil {
+		return nil, refuse(connect.CodeInternal, "the key of an object: %w", err)
+	}
+	return &api.Object{
+		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(), Modified: stamp(o.Modified),
+	}, nil
+}
+
+// GetObjectLayout says on which nodes the blocks of an object lie, and whether they are there.
+func (s *Server) GetObjectLayout(ctx context.Context, request *api.GetObjectLayoutRequest) (*api.ObjectLayout, error) {
+	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
+	if err != nil {
+		return nil, err
+	}
+	object, err := objectView(look.name, &stat.Object)
+	if err != nil {
+		return nil, err
+	}
+	layout := &api.ObjectLayout{Object: object}
+	for i := range stat.Groups {
+		layout.Groups = append(layout.Groups, groupView(&stat.Groups[i]))
+	}
+	return layout, nil
+}
+
+// objectNamed asks the gateways for an object.
+func (s *Server) objectNamed(ctx context.Context, backend string, key []byte) (*backendLook, gateway.Stat, error) {
+	look, err := s.backendNamed(backend)
+	if err != nil {
+		return nil, gateway.Stat{}, err
+	}
+	if len(key) == 0 {
+		return nil, gateway.Stat{}, refuse(connect.CodeInvalidArgument, "no key is given")
+	}
+	stat, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (gateway.Stat, error) {
+		return c.Stat(ctx, string(key))
+	})
+	return look, stat, refusalOf(err)
+}
+
+func groupView(g *gateway.GroupStat) *api.Group {
+	view := &api.Group{
+		Id: g.ID.String(), Scheme: g.Scheme, Ladder: g.Ladder, Mode: g.Mode, Rows: int32(g.Rows), Columns: int32(g.Columns),
+		CellBytes: int64(g.CellBytes), Packed: g.Packed, Bytes: g.Bytes,
+	}
+	for _, slot := range g.Slots {
+		view.Slots = append(view.Slots, &api.Slot{Slot: int32(slot.Slot), Role: slot.Role, Node: string(slot.Node), State: slot.State})
+	}
+	return view
+}
+
+// MoveObject takes one object to another scheme of its ladder.
+func (s *Server) MoveObject(ctx context.Context, request *api.MoveObjectRequest) (*api.MoveObjectResponse, error) {
+	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
+	if err != nil {
+		return nil, err
+	}
+	var job gateway.Transition
+	err = s.act(ctx, subject{object: "object/" + look.name + "/" + stat.Key, before: stat.Object}, func(ctx context.Context) (any, error) {
+		// Asked for again elsewhere, it would be another transition: one gateway is asked, once.
+		c := look.gateways.clients[look.gateways.first.Load()]
+		job, err = askOne(ctx, c, changePatience, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+			return c.Move(ctx, string(request.Key), request.To)
+		})
+		return job, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	look.hurry()
+	return &api.MoveObjectResponse{Transition: handView(look.name, &job), Said: stat.Key + " moves to " + request.To}, nil
+}

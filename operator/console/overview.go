@@ -1,0 +1,345 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/price"
+)
+
+// GetOverview says whether data is safe, what it costs and what is moving.
+func (s *Server) GetOverview(context.Context, *api.GetOverviewRequest) (*api.Overview, error) {
+	return s.overview(), nil
+}
+
+// WatchOverview does so whenever it changes.
+func (s *Server) WatchOverview(ctx context.Context, _ *api.WatchOverviewRequest, stream *connect.ServerStream[api.Overview]) error {
+	return watchOne(ctx, s, s.overview, sameOverview, stream.Send)
+}
+
+// sameOverview compares overviews but for the time they are of.
+func sameOverview(a, b *api.Overview) bool {
+	if !sameSources(a.Sources, b.Sources) {
+		return false
+	}
+	timeless := func(o *api.Overview) *api.Overview {
+		o = proto.CloneOf(o)
+		o.At, o.SafetyAt, o.Sources = nil, nil, nil
+		return o
+	}
+	return proto.Equal(timeless(a), timeless(b))
+}
+
+// movingShown is how many transitions an overview has.
+const movingShown = 50
+
+func (s *Server) overview() *api.Overview {
+	o := &api.Overview{At: stamp(s.now()), Nodes: &api.NodeCounts{ByState: map[string]int32{}}, Sources: s.sources("")}
+	policies := s.world.policiesByClass()
+	safety := safetyTally{canLose: math.MaxInt32}
+	for _, look := range s.lookout.all("") {
+		safety.add(look)
+		o.Backends = append(o.Backends, look.health())
+		countNodes(o.Nodes, s.nodeViews(look))
+		for _, class := range s.classOverviews(look, policies) {
+			o.Classes = append(o.Classes, class.view)
+			o.ProtectedBytes += class.view.Bytes
+			o.StoredBytes += class.view.StoredBytes
+			o.SavedBytes += class.view.SavedBytes
+			o.SavedPerMonth += class.perMonth
+		}
+	}
+	if o.ProtectedBytes > 0 {
+		o.Overhead = float64(o.StoredBytes) / float64(o.ProtectedBytes)
+	}
+	safety.tell(o)
+	s.tellMoving(o)
+	return o
+}
+
+func countNodes(counts *api.NodeCounts, nodes []*api.Node) {
+	for _, node := range nodes {
+		counts.Total++
+		counts.ByState[node.State]++
+	}
+}
+
+// safetyTally sums up over backends what may be lost.
+type safetyTally struct {
+	seen                        int
+	unseen                      []string // backends that never answered
+	objects, groups, incomplete int64
+	canLose                     int32
+	repair                      float64 // seconds that repair takes still; 0: not known
+	repairing                   bool
+	at                          time.Time // of the oldest walk
+}
+
+func (t *safetyTally) add(look *backendLook) {
+	status, known, _ := look.whole.get()
+	if !known {
+		t.unseen = append(t.unseen, look.name)
+		return
+	}
+	t.seen++
+	if t.at.IsZero() || status.began.Before(t.at) {
+		t.at = status.began
+	}
+	t.objects += status.Objects
+	t.groups += status.Groups
+	t.incomplete += status.NotWhole
+	if status.CanLose >= 0 {
+		t.canLose = min(t.canLose, int32(status.CanLose))
+	}
+	if repair, known, _ := look.repair.get(); known && repair.State == gateway.RepairRunning {
+		t.repairing = true
+		if repair.Pass != nil && repair.Pass.ETASeconds > 0 {
+			t.repair = max(t.repair, repair.Pass.ETASeconds)
+		}
+	}
+}
+
+func (t *safetyTally) tell(o *api.Overview) {
+	o.Objects, o.Groups, o.GroupsNotWhole = t.objects, t.groups, t.incomplete
+	if t.canLose != math.MaxInt32 {
+		o.CanLose = proto.Int32(t.canLose)
+	}
+	o.Safety, o.SafetyLine = t.verdict()
+	o.SafetyAt = stamp(t.at)
+	if len(t.unseen) > 0 && t.seen > 0 {
+		o.SafetyLine += " Nothing is known of " + strings.Join(t.unseen, ", ") + "."
+	}
+}
+
+func (t *safetyTally) verdict() (api.Safety, string) {
+	switch {
+	case t.seen == 0 && len(t.unseen) > 0:
+		return api.Safety_SAFETY_UNSPECIFIED, "Not known: no gateway of " + strings.Join(t.unseen, ", ") + " has answered yet."
+	case t.seen == 0:
+		return api.Safety_SAFETY_UNSPECIFIED, "Not known: no backend is declared. Declare a StorageBackend, or start one with `restripe up`."
+	case t.canLose == math.MaxInt32:
+		return api.Safety_SAFETY_EMPTY, "Nothing is stored yet. Store something with `restripe put`."
+	}
+	every := "Every object"
+	if t.objects > 0 {
+		every = "All " + counted(t.objects, "object")
+		if t.objects == 1 {
+			every = "The one object"
+		}
+	}
+	lose := fmt.Sprintf("%s can lose %s", every, counted(int64(t.canLose), "node"))
+	if t.canLose == 0 {
+		lose = "The loss of one more node may lose data"
+	}
+	if t.incomplete == 0 {
+		if t.canLose == 0 {
+			return api.Safety_SAFETY_UNPROTECTED, lose + ": some objects are kept without redundancy, or nodes are down."
+		}
+		return api.Safety_SAFETY_SAFE, lose + "."
+	}
+	line := fmt.Sprintf("%s miss blocks. %s now", counted(t.incomplete, "group"), lose)
+	if t.incomplete == 1 {
+		line = "1 group misses blocks. " + lose + " now"
+	}
+	switch {
+	case t.repair > 0:
+		line += ", repair done in " + about(t.repair)
+	case t.repairing:
+		line += ", repair is under way"
+	}
+	if t.canLose == 0 {
+		return api.Safety_SAFETY_UNPROTECTED, line + "."
+	}
+	return api.Safety_SAFETY_REDUCED, line + "."
+}
+
+// classOverview is what a class is and costs.
+type classOverview struct {
+	view     *api.ClassOverview
+	perMonth float64
+}
+
+func (s *Server) classOverviews(look *backendLook, policies map[classKey]*v1alpha1.RedundancyPolicy) (overviews []classOverview) {
+	report, known, _ := look.heat.get()
+	if !known {
+		return nil
+	}
+	for i := range report.Classes {
+		class := &report.Classes[i]
+		policy := policies[classKey{look.name, class.Class}]
+		overviews = append(overviews, s.classOverview(look, class, policy))
+	}
+	return overviews
+}
+
+func (s *Server) classOverview(look *backendLook, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
+	o := classOverview{view: &api.ClassOverview{Backend: look.name, Class: class.Class, Objects: class.Objects}}
+	table := price.Default()
+	if policy != nil {
+		o.view.Policy = policy.Name
+		if declared, err := price.TableOf(policy.Spec.Prices.DeepCopy()); err == nil {
+			table = declared
+		}
+	}
+	var rungs []price.Rung
+	for i := range class.Rungs {
+		rung := &class.Rungs[i]
+		o.view.Bytes += rung.Bytes
+		o.view.StoredBytes += rung.StoredBytes
+		view := &api.RungOverview{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
+		if rung.Groups > 0 {
+			view.MeanHeat = proto.Float64(meanHeat(rung))
+		}
+		o.view.Rungs = append(o.view.Rungs, view)
+		if scheme, err := stripe.ParseScheme(rung.Scheme); err == nil {
+			rungs = append(rungs, price.Rung{Scheme: scheme, StoredBytes: rung.StoredBytes})
+		}
+	}
+	if o.view.Bytes > 0 {
+		o.view.Overhead = float64(o.view.StoredBytes) / float64(o.view.Bytes)
+	}
+	if ladder := look.ladder(class.Class); ladder != nil {
+		savings := table.SavingsOf(ladder, rungs, 0, 0)
+		o.view.SavedBytes, o.perMonth = savings.SavedBytes, savings.PerMonth
+	}
+	return o
+}
+
+// ladder is that of a class at the gateways, nil if it is not known.
+func (b *backendLook) ladder(class string) stripe.Ladder {
+	classes, _, _ := b.classes.get()
+	for i := range classes {
+		if classes[i].Name == class {
+			if ladder, err := stripe.ParseLadder(classes[i].Ladder); err == nil {
+				return ladder
+			}
+		}
+	}
+	return nil
+}
+
+// mode is the layout mode of a class at the gateways.
+func (b *backendLook) mode(class string) stripe.Mode {
+	classes, _, _ := b.classes.get()
+	for i := range classes {
+		if classes[i].Name == class {
+			return stripe.Mode(classes[i].Mode)
+		}
+	}
+	return stripe.ModeFree
+}
+
+// meanHeat is the mean of the geometric middles of the buckets, by groups. The first bucket counts as never, the last as
+// its lower bound.
+func meanHeat(rung *gateway.RungHeat) float64 {
+	var sum float64
+	var groups int64
+	for i, bucket := range rung.Buckets {
+		low, high := gateway.HeatEdge(i), gateway.HeatEdge(i+1)
+		middle := math.Sqrt(low * high)
+		if i == 0 || math.IsInf(high, 1) {
+			middle = low
+		}
+		sum += middle * float64(bucket.Groups)
+		groups += bucket.Groups
+	}
+	if groups == 0 {
+		return 0
+	}
+	return sum / float64(groups)
+}
+
+// health is what is right and wrong at a backend.
+func (b *backendLook) health() *api.BackendHealth {
+	h := &api.BackendHealth{Backend: b.name}
+	if load, known, _ := b.load.get(); known {
+		h.Load = &api.Load{
+			WindowSeconds: load.WindowSeconds, Requests: load.Requests, P50Seconds: load.P50Seconds, P99Seconds: load.P99Seconds,
+			TransitionBytesPerSecond: load.TransitionBytesPerSecond,
+		}
+	}
+	repair, repairKnown, _ := b.repair.get()
+	if repairKnown {
+		h.Repair = repairView(&repair)
+	}
+	status, known, fresh := b.whole.get()
+	switch {
+	case !known:
+		h.State, h.Line = "unknown", "No gateway has answered yet."
+		if fresh.err != nil {
+			h.Line = oneLine(fresh.err)
+		}
+	case status.NotWhole > 0 && repairKnown && repair.State == gateway.RepairRunning:
+		h.State, h.Line = "repairing", counted(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
+	case status.NotWhole > 0:
+		h.State, h.Line = "degraded", counted(status.NotWhole, "group")+" with blocks missing."
+	default:
+		h.State, h.Line = "whole", "Every block is there."
+	}
+	return h
+}
+
+func repairView(r *gateway.RepairStatus) *api.RepairProgress {
+	view := &api.RepairProgress{State: string(r.State)}
+	if p := r.Pass; p != nil {
+		view.BytesTotal, view.BytesDone = p.BytesTotal, p.BytesDone
+		view.GroupsTotal, view.GroupsDone, view.Problem = int64(p.GroupsTotal), int64(p.GroupsChecked), p.Problem
+		if r.State == gateway.RepairRunning {
+			view.EtaSeconds = knownSeconds(p.ETASeconds)
+		}
+	}
+	return view
+}
+
+// knownSeconds is a duration that the gateways write as -1 where it is not known.
+func knownSeconds(seconds float64) *float64 {
+	if seconds < 0 {
+		return nil
+	}
+	return proto.Float64(seconds)
+}
+
+// tellMoving adds the transitions that have not ended, in words too.
+func (s *Server) tellMoving(o *api.Overview) {
+	var left int64
+	var running, eta int64
+	for _, t := range s.transitionViews(&api.TransitionFilter{Active: true}) {
+		o.MovingTotal++
+		if len(o.Moving) < movingShown {
+			o.Moving = append(o.Moving, t)
+		}
+		if t.NeedsApproval && !t.Approved {
+			o.WaitingForApproval++
+		}
+		if t.State == "Running" && t.Progress != nil {
+			running++
+			left += max(0, t.Progress.BytesTotal-t.Progress.BytesDone)
+			eta = max(eta, int64(t.Progress.GetEtaSeconds()))
+		}
+	}
+	switch {
+	case o.MovingTotal == 0:
+		o.MovingLine = "Nothing is moving."
+	case running == 0:
+		o.MovingLine = counted(o.MovingTotal, "transition") + " wait or are paused; nothing is moving."
+	default:
+		o.MovingLine = fmt.Sprintf("%s with %s left", counted(running, "running transition"), sized(left))
+		if eta > 0 {
+			o.MovingLine += ", " + about(float64(eta))
+		}
+		o.MovingLine += "."
+	}
+	if o.WaitingForApproval > 0 {
+		o.MovingLine += " " + counted(o.WaitingForApproval, "transition") + " to approve."
+	}
+}

@@ -1,0 +1,74 @@
+package console
+
+import (
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
+	"github.com/restripe/restripe/operator/console/access"
+)
+
+// rule is what a call needs.
+type rule struct {
+	right   access.Right // the zero Right: only to be known
+	changes bool         // it passes Server.act, and is in the audit log
+}
+
+// rules is the one table of what every call needs. A call that is not in it is refused.
+var rules = map[string]rule{
+	consolev1connect.ConsoleWhoAmIProcedure: {},
+
+	consolev1connect.ConsoleGetAboutProcedure:         see(access.Policies),
+	consolev1connect.ConsoleGetOverviewProcedure:      see(access.Policies),
+	consolev1connect.ConsoleWatchOverviewProcedure:    see(access.Policies),
+	consolev1connect.ConsoleListPoliciesProcedure:     see(access.Policies),
+	consolev1connect.ConsoleWatchPoliciesProcedure:    see(access.Policies),
+	consolev1connect.ConsoleGetPolicyProcedure:        see(access.Policies),
+	consolev1connect.ConsoleListTransitionsProcedure:  see(access.Transitions),
+	consolev1connect.ConsoleWatchTransitionsProcedure: see(access.Transitions),
+	consolev1connect.ConsoleGetTransitionProcedure:    see(access.Transitions),
+	consolev1connect.ConsoleGetHeatProcedure:          see(access.Policies),
+	consolev1connect.ConsoleWatchHeatProcedure:        see(access.Policies),
+	consolev1connect.ConsoleGetHistoryProcedure:       see(access.Policies),
+	consolev1connect.ConsoleListNodesProcedure:        see(access.Backends),
+	consolev1connect.ConsoleWatchNodesProcedure:       see(access.Backends),
+	consolev1connect.ConsoleGetScrubsProcedure:        see(access.Backends),
+	consolev1connect.ConsoleSearchObjectsProcedure:    see(access.Backends),
+	consolev1connect.ConsoleGetObjectLayoutProcedure:  see(access.Backends),
+	consolev1connect.ConsoleListAuditProcedure:        see(access.Policies),
+	consolev1connect.ConsoleExportAuditProcedure:      see(access.Policies),
+	consolev1connect.ConsoleVerifyAuditProcedure:      see(access.Policies),
+
+	consolev1connect.ConsoleLintPolicyProcedure: work(access.Policies),
+	consolev1connect.ConsolePlanPolicyProcedure: work(access.Policies),
+	consolev1connect.ConsoleDiffPolicyProcedure: work(access.Policies),
+	consolev1connect.ConsoleGetPictureProcedure: work(access.Policies),
+	consolev1connect.ConsoleWhatIfProcedure:     work(access.Policies),
+
+	consolev1connect.ConsoleApplyPolicyProcedure:  change(access.Apply, access.Policies),
+	consolev1connect.ConsoleDeletePolicyProcedure: change(access.Apply, access.Policies),
+	consolev1connect.ConsoleMoveObjectProcedure:   change(access.Apply, access.Backends),
+	consolev1connect.ConsoleDrainNodeProcedure:    change(access.Apply, access.Backends),
+	consolev1connect.ConsoleUndrainNodeProcedure:  change(access.Apply, access.Backends),
+	consolev1connect.ConsoleDownNodeProcedure:     change(access.Apply, access.Backends),
+	consolev1connect.ConsoleUpNodeProcedure:       change(access.Apply, access.Backends),
+	consolev1connect.ConsoleReplaceNodeProcedure:  change(access.Apply, access.Backends),
+	consolev1connect.ConsoleRemoveNodeProcedure:   change(access.Apply, access.Backends),
+	consolev1connect.ConsolePlaceNodeProcedure:    change(access.Apply, access.Backends),
+
+	consolev1connect.ConsoleApproveTransitionProcedure:  change(access.Approve, access.Transitions),
+	consolev1connect.ConsolePauseTransitionProcedure:    change(access.Pause, access.Transitions),
+	consolev1connect.ConsoleResumeTransitionProcedure:   change(access.Pause, access.Transitions),
+	consolev1connect.ConsoleThrottleTransitionProcedure: change(access.Pause, access.Transitions),
+	consolev1connect.ConsoleHoldPolicyProcedure:         change(access.Pause, access.Policies),
+	consolev1connect.ConsoleCancelTransitionProcedure:   change(access.Cancel, access.Transitions),
+	consolev1connect.ConsoleRollbackTransitionProcedure: change(access.Rollback, access.Transitions),
+}
+
+func see(what access.Resource) rule {
+	return rule{right: access.Right{Verb: access.Get, Resource: what}}
+}
+func work(what access.Resource) rule {
+	return rule{right: access.Right{Verb: access.Plan, Resource: what}}
+}
+
+func change(verb access.Verb, what access.Resource) rule {
+	return rule{right: access.Right{Verb: verb, Resource: what}, changes: true}
+}

@@ -1,0 +1,179 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/console/audit"
+	"github.com/restripe/restripe/operator/console/history"
+)
+
+// Options say how a console runs. RESTConfig, Authority, Compiler and AuditDirectory are required.
+type Options struct {
+	RESTConfig       *rest.Config
+	Authority        access.Authority
+	Compiler         Compiler
+	AuditDirectory   string
+	HistoryDirectory string // empty: the history is kept in memory alone
+
+	Pages     fs.FS // the web pages; nil: there are none
+	Version   string
+	Intervals Intervals
+	Logger    *slog.Logger     // default: slog.Default
+	Now       func() time.Time // default: time.Now
+
+	AuditFileBytes int64 // default: that of package audit
+	HistorySamples int   // default: that of package history
+}
+
+// Intervals say how often the console does what nobody asks for.
+type Intervals struct {
+	Look     time.Duration // at the gateways; heat and scrubs every fifth time; default 2 s
+	Patience time.Duration // with one question of a look to one gateway; default 5 s
+	Sample   time.Duration // of heat and sizes for the history; default 5 min
+	Stream   time.Duration // least time between two messages of a watch; default 250 ms
+	recheck  time.Duration // of the rights of who watches; default 30 s
+}
+
+const (
+	defaultLook   = 2 * time.Second
+	defaultSample = 5 * time.Minute
+	defaultStream = 250 * time.Millisecond
+)
+
+// Server is a console. New makes it, Run lets it see, Handler serves it, Close ends it.
+type Server struct {
+	consolev1connect.UnimplementedConsoleHandler
+
+	options   Options
+	authority access.Authority
+	log       *slog.Logger
+	now       func() time.Time
+	began     time.Time
+
+	declared *signal // something declared changed
+	changed  *signal // something that a view shows changed
+	world    *world
+	lookout  *lookout
+	audit    *audit.Log
+	history  *history.History
+	metrics  *metrics
+	views    transitionViews
+	compiles chan struct{} // a place for each text that is compiled at once
+
+	stopping  chan struct{} // closed when watches must end
+	stopOnce  sync.Once
+	closeOnce sync.Once
+	closed    error
+}
+
+// compilesAtOnce bounds the work of reading texts: CUE is a language.
+const compilesAtOnce = 2
+
+var _ consolev1connect.ConsoleHandler = (*Server)(nil)
+
+// New opens the audit log and the history, and returns a console that sees nothing yet.
+func New(options Options) (*Server, error) {
+	if options.RESTConfig == nil || options.Authority == nil || options.Compiler == nil || options.AuditDirectory == "" {
+		return nil, errors.New("starting the console: a configuration of the API server, an authority, a compiler and a directory for the audit log are required")
+	}
+	options.Intervals.Look = cmp.Or(options.Intervals.Look, defaultLook)
+	options.Intervals.Patience = cmp.Or(options.Intervals.Patience, lookPatience)
+	options.Intervals.Sample = cmp.Or(options.Intervals.Sample, defaultSample)
+	options.Intervals.Stream = cmp.Or(options.Intervals.Stream, defaultStream)
+	options.Intervals.recheck = cmp.Or(options.Intervals.recheck, recheck)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	config := rest.CopyConfig(options.RESTConfig)
+	config.UserAgent = "restripe-console"
+	config.QPS = -1 // people and four watches ask little; the API server has its own limits
+	c, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		options: options, authority: options.Authority, log: cmp.Or(options.Logger, slog.Default()), now: options.Now, began: options.Now(),
+		declared: &signal{}, changed: &signal{}, metrics: newMetrics(), stopping: make(chan struct{}), compiles: make(chan struct{}, compilesAtOnce),
+	}
+	s.world = newWorld(c, s.now, s.declared)
+	s.lookout = &lookout{
+		backends: s.world.backends, declared: s.declared, changed: s.changed, interval: options.Intervals.Look, patience: options.Intervals.Patience, now: s.now,
+	}
+	if s.audit, err = audit.Open(options.AuditDirectory, audit.Options{FileBytes: options.AuditFileBytes, Now: options.Now}); err != nil {
+		return nil, fmt.Errorf("starting the console: %w", err)
+	}
+	if err := s.audit.Damage(); err != nil {
+		s.log.Error("nothing can be changed through this console", "error", err)
+	}
+	if s.history, err = history.Open(options.HistoryDirectory, history.Options{Samples: options.HistorySamples}); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the console: %w", err), s.audit.Close())
+	}
+	return s, nil
+}
+
+// Run watches the API server and looks at the gateways until the context ends. Sources that do not answer are no error:
+// the views tell of them.
+func (s *Server) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { s.world.run(ctx) })
+	running.Go(func() { s.lookout.run(ctx) })
+	running.Go(func() { s.pass(ctx) })
+	running.Go(func() { s.sample(ctx) })
+	running.Wait()
+}
+
+// pass tells views of what was declared.
+func (s *Server) pass(ctx context.Context) {
+	for {
+		declared := s.declared.wait()
+		s.changed.notify()
+		select {
+		case <-declared:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// StopWatches ends every watch, so that connections can be closed; call it before the HTTP server is shut down.
+func (s *Server) StopWatches() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+// Close closes the audit log and the history. No call may be under way, and Run must have ended.
+func (s *Server) Close() error {
+	s.StopWatches()
+	s.closeOnce.Do(func() { s.closed = errors.Join(s.audit.Close(), s.history.Close()) })
+	return s.closed
+}
+
+// classKey names a class at a backend.
+type classKey struct{ backend, class string }
+
+// policiesByClass are the policies by the class that each declares; of several the first has it.
+func (w *world) policiesByClass() map[classKey]*v1alpha1.RedundancyPolicy {
+	byClass := map[classKey]*v1alpha1.RedundancyPolicy{}
+	for _, policy := range w.policies.all() {
+		key := classKey{policy.Spec.BackendRef, className(policy)}
+		if byClass[key] == nil {
+			byClass[key] = policy
+		}
+	}
+	return byClass
+}
+
+func className(policy *v1alpha1.RedundancyPolicy) string {
+	return cmp.Or(policy.Spec.Selector.Class, policy.Name)
+}
+
+func compareText(a, b string) int { return cmp.Compare(a, b) }

@@ -1,0 +1,42 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// signal tells any number of listeners that something changed.
+type signal struct {
+	mutex sync.Mutex
+	next  chan struct{}
+}
+
+// wait returns a channel that is closed at the next notify.
+func (s *signal) wait() <-chan struct{} {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.next == nil {
+		s.next = make(chan struct{})
+	}
+	return s.next
+}
+
+func (s *signal) notify() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
+}
+
+// pause waits for a while, or for the end of the context.
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

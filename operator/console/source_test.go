@@ -1,0 +1,140 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/access"
+)
+
+// stale returns the source of a name, if it does not answer.
+func stale(sources []*api.Source, name string) *api.Source {
+	for _, source := range sources {
+		if source.Name == name && source.StaleSince != nil {
+			return source
+		}
+	}
+	return nil
+}
+
+// TestSourcesThatGoAway: with the gateways and then the API server gone, views keep what they had and say since when.
+func TestSourcesThatGoAway(t *testing.T) {
+	s := newStage(t)
+	s.create(&v1alpha1.RedundancyPolicy{Spec: v1alpha1.RedundancyPolicySpec{
+		BackendRef: "real", Selector: v1alpha1.Selector{Prefixes: []string{"x/"}}, Ladder: []v1alpha1.SchemeName{"rep(2)"},
+	}}, "stays")
+	s.seen()
+	s.eventually("the policy is seen", func() bool {
+		list, err := s.client.ListPolicies(t.Context(), &api.ListPoliciesRequest{})
+		return err == nil && len(list.Policies) == 1 && stale(list.Sources, "API server") == nil
+	})
+	watch, err := s.client.WatchNodes(t.Context(), &api.WatchNodesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.front.CloseClientConnections()
+	s.front.Close()
+	for watch.Receive() {
+		if gone := stale(watch.Msg().Sources, "backend real"); gone != nil {
+			if !strings.Contains(gone.Error, s.front.URL) || gone.Answered == nil || len(watch.Msg().Nodes) != 0 || watch.Msg().Whole {
+				t.Errorf("the gateway is gone: %v", watch.Msg())
+			}
+			break
+		}
+	}
+	if err := watch.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.Close(); err != nil {
+		t.Error(err)
+	}
+	nodes, err := s.client.ListNodes(t.Context(), &api.ListNodesRequest{})
+	if err != nil || len(nodes.Nodes) != stageNodes || stale(nodes.Sources, "API server") != nil {
+		t.Errorf("the nodes without a gateway: %v, %v", nodes, err)
+	}
+	if _, err := s.client.SearchObjects(t.Context(), &api.SearchObjectsRequest{}); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("searching without a gateway: %v", err)
+	}
+	if err := s.api.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	var list *api.PolicyList
+	s.eventually("the API server is missed", func() bool {
+		list, err = s.client.ListPolicies(t.Context(), &api.ListPoliciesRequest{})
+		return err == nil && stale(list.Sources, "API server") != nil
+	})
+	if len(list.Policies) != 1 || stale(list.Sources, "API server").Error == "" {
+		t.Errorf("the policies without an API server: %v", list)
+	}
+	if _, err := s.client.HoldPolicy(t.Context(), &api.HoldPolicyRequest{Name: "stays", Hold: api.Hold_HOLD_HOLD}); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("holding a policy without an API server: %v", err)
+	}
+}
+
+// TestOneDeadGateway: of two gateways one takes connections and never answers; nothing waits for it for long.
+func TestOneDeadGateway(t *testing.T) {
+	s := newStage(t, func(o *Options) { o.Intervals.Patience = 300 * time.Millisecond })
+	hang := make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(dead.Close)
+	t.Cleanup(func() { close(hang) })
+	s.create(&v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{
+		Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(dead.URL), v1alpha1.GatewayAddress(s.front.URL)},
+	}}, "half")
+	s.create(&v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(dead.URL)}}}, "dead")
+	s.eventually("the half that lives is seen, and the other is missed", func() bool {
+		within, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		nodes, err := s.client.ListNodes(within, &api.ListNodesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(nodes.Nodes) == 2*stageNodes && stale(nodes.Sources, "backend dead") != nil && stale(nodes.Sources, "backend half") == nil
+	})
+}
+
+// TestWithoutAnything: a console that reaches nothing says so at once.
+func TestWithoutAnything(t *testing.T) {
+	server, _ := alone(t, access.Local())
+	overview := server.overview()
+	if overview.Safety != api.Safety_SAFETY_UNSPECIFIED || !strings.Contains(overview.SafetyLine, "Not known") {
+		t.Errorf("safe without a look: %v", overview)
+	}
+	if list, err := server.ListTransitions(t.Context(), &api.ListTransitionsRequest{}); err != nil || list.Total != 0 || list.Sources[0].Answered != nil {
+		t.Error(list, err)
+	}
+}
+
+func TestWorse(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC) }
+	fine, older := freshness{answered: at(9)}, freshness{answered: at(5)}
+	broken := fine.failure(at(10), context.DeadlineExceeded)
+	if again := broken.failure(at(12), context.Canceled); again.since != at(10) || !errors.Is(again.err, context.Canceled) {
+		t.Errorf("a second failure: %+v", again)
+	}
+	if healed := broken.success(at(13)); healed.err != nil || !healed.since.IsZero() || healed.answered != at(13) {
+		t.Errorf("healed: %+v", healed)
+	}
+	for _, pair := range [][2]freshness{{fine, broken}, {broken, fine}} {
+		if pair[0].worse(pair[1]).err == nil {
+			t.Errorf("%+v is no worse than %+v", pair[0], pair[1])
+		}
+	}
+	if fine.worse(older) != older || older.worse(fine) != older || fine.worse(freshness{}) != fine {
+		t.Error("the older answer is not the worse")
+	}
+}

@@ -1,0 +1,310 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+)
+
+// transitionMost is how many transitions a page has.
+const transitionMost = 1000
+
+// ListTransitions lists transitions, newest first.
+func (s *Server) ListTransitions(_ context.Context, request *api.ListTransitionsRequest) (*api.TransitionList, error) {
+	views := s.transitionViews(request.Filter)
+	list := &api.TransitionList{Whole: true, Total: int64(len(views)), Sources: s.sources(request.GetFilter().GetBackend())}
+	if request.After != "" {
+		at := slices.IndexFunc(views, func(t *api.Transition) bool { return t.Name == request.After })
+		if at < 0 {
+			return nil, refuse(connect.CodeAborted, "transition %q, after which the page was to begin, is gone; begin anew", request.After)
+		}
+		views = views[at+1:]
+	}
+	limit := int(cmp.Or(max(0, request.Limit), transitionMost))
+	if limit = min(limit, transitionMost); len(views) > limit {
+		views = views[:limit]
+		list.Next = views[limit-1].Name
+	}
+	list.Transitions = views
+	return list, nil
+}
+
+// WatchTransitions sends transitions whenever one changes.
+func (s *Server) WatchTransitions(ctx context.Context, request *api.WatchTransitionsRequest, stream *connect.ServerStream[api.TransitionList]) error {
+	take := func() (now picture[*api.Transition]) {
+		now.sources = s.sources(request.GetFilter().GetBackend())
+		for _, view := range s.transitionViews(request.Filter) {
+			now.items = append(now.items, item[*api.Transition]{view.Name, view})
+		}
+		return now
+	}
+	total := map[string]struct{}{}
+	return watchList(ctx, s, take, func(d delta[*api.Transition]) error {
+		for _, view := range d.items {
+			total[view.Name] = struct{}{}
+		}
+		for _, name := range d.removed {
+			delete(total, name)
+		}
+		return stream.Send(&api.TransitionList{
+			Whole: d.whole, Partial: d.partial, Transitions: d.items, Removed: d.removed, Total: int64(len(total)), Sources: d.sources,
+		})
+	})
+}
+
+// transitionViews keeps the views of transitions for as long as what they are made of stays: there may be thousands of
+// them, of which few change.
+type transitionViews struct {
+	mutex sync.Mutex
+	kept  map[string]*keptView
+}
+
+type keptView struct {
+	object *v1alpha1.Transition // the mirror never changes one
+	live   *gateway.Transition
+	view   *api.Transition
+}
+
+// transitionViews returns the transitions that match, newest first. They are shared, and must not be changed.
+func (s *Server) transitionViews(filter *api.TransitionFilter) []*api.Transition {
+	live := map[string]map[string]*gateway.Transition{} // by backend and job
+	for _, look := range s.lookout.all("") {
+		status, _, _ := look.status.get()
+		jobs := map[string]*gateway.Transition{}
+		for i := range status.Transitions {
+			jobs[status.Transitions[i].ID] = &status.Transitions[i]
+		}
+		live[look.name] = jobs
+	}
+	var views []*api.Transition
+	add := func(view *api.Transition) {
+		if matches(filter, view) {
+			views = append(views, view)
+		}
+	}
+	for _, view := range s.views.declared(s.world.transitions.all(), live) {
+		add(view)
+	}
+	for backend, jobs := range live {
+		for _, job := range jobs {
+			add(handView(backend, job))
+		}
+	}
+	slices.SortFunc(views, func(a, b *api.Transition) int {
+		return cmp.Or(b.Created.AsTime().Compare(a.Created.AsTime()), cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
+	})
+	return views
+}
+
+// declared are the views of Transition objects. The jobs they have are taken out of live.
+func (v *transitionViews) declared(objects []*v1alpha1.Transition, live map[string]map[string]*gateway.Transition) []*api.Transition {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	kept := make(map[string]*keptView, len(objects))
+	views := make([]*api.Transition, len(objects))
+	for i, object := range objects {
+		job := live[object.Spec.BackendRef][object.Status.Job]
+		if object.Status.Job != "" {
+			delete(live[object.Spec.BackendRef], object.Status.Job)
+		}
+		before := v.kept[object.Name]
+		if before == nil || before.object != object || before.live != job {
+			view := transitionView(object, job)
+			if before != nil && proto.Equal(before.view, view) {
+				view = before.view
+			}
+			before = &keptView{object, job, view}
+		}
+		kept[object.Name], views[i] = before, before.view
+	}
+	v.kept = kept
+	return views
+}
+
+func matches(filter *api.TransitionFilter, t *api.Transition) bool {
+	return (filter.GetBackend() == "" || filter.GetBackend() == t.Backend) && (filter.GetPolicy() == "" || filter.GetPolicy() == t.Policy) &&
+		(filter.GetClass() == "" || filter.GetClass() == t.Class) && (!filter.GetActive() || t.Ended == nil)
+}
+
+// transitionView is a Transition object with what its job at the gateways says, if that is under way.
+func transitionView(t *v1alpha1.Transition, job *gateway.Transition) *api.Transition {
+	view := &api.Transition{
+		Name: t.Name, Policy: t.Spec.PolicyRef, Backend: t.Spec.BackendRef, Class: t.Spec.Class,
+		From: cmp.Or(t.Status.From, string(t.Spec.From)), To: cmp.Or(t.Status.To, string(t.Spec.To)), Heat: heatText(t.Spec.Heat),
+		Reason: t.Spec.Reason, State: cmp.Or(t.Status.Summary.State, "Waiting"), StateWhy: stateWhy(t),
+		NeedsApproval: t.Spec.NeedsApproval, Approved: t.Spec.Approved, RollbackOf: t.Spec.RollbackOf, PlanHash: t.Status.PlanHash,
+		Created: stamp(t.CreationTimestamp.Time), Started: stampOf(t.Status.StartTime), Ended: stampOf(t.Status.CompletionTime),
+		Retries: t.Status.Retries, Deleting: t.DeletionTimestamp != nil,
+	}
+	if t.Spec.BytesPerSecond != nil {
+		view.BytesPerSecondLimit = t.Spec.BytesPerSecond.Value()
+	}
+	if c := t.Status.Cost; c != nil {
+		view.Cost = &api.Cost{
+			Groups: c.Groups, Traffic: &api.Traffic{BytesRead: c.BytesRead, BytesSent: c.BytesSent, BytesWritten: c.BytesWritten}, PeakBytes: c.PeakBytes,
+			ReencodeBytesSent: c.ReencodeBytesSent, Price: c.Price, SavingPerMonth: c.SavingPerMonth,
+		}
+	}
+	if p := t.Status.Progress; p != nil {
+		view.Progress = &api.Progress{
+			GroupsTotal: p.GroupsTotal, GroupsDone: p.GroupsDone, BytesTotal: p.BytesTotal, BytesDone: p.BytesDone, BytesPerSecond: p.BytesPerSecond,
+			EtaSeconds: secondsFloat(p.ETASeconds), EtaSecondsLow: secondsFloat(p.ETASecondsLow), EtaSecondsHigh: secondsFloat(p.ETASecondsHigh),
+			Predicted: &api.Traffic{BytesSent: p.BytesSentPredicted}, Measured: &api.Traffic{BytesSent: p.BytesSentMeasured},
+		}
+	}
+	// What the last look at the gateways saw may be older than what the operator has written since.
+	if job != nil && view.Ended == nil && job.BytesDone >= view.Progress.GetBytesDone() {
+		if view.Progress == nil {
+			view.Progress = &api.Progress{}
+		}
+		tellJob(view.Progress, job)
+	}
+	return view
+}
+
+// tellJob adds what a job says of itself.
+func tellJob(p *api.Progress, job *gateway.Transition) {
+	p.GroupsTotal, p.GroupsDone, p.BytesTotal, p.BytesDone = job.GroupsTotal, job.GroupsDone, job.BytesTotal, job.BytesDone
+	p.GroupsSkipped, p.GroupsOffLadder, p.Attempts = job.GroupsSkipped, job.GroupsOffLadder, job.Attempts
+	p.Predicted, p.Measured, p.OtherWaysBytesSent = trafficView(&job.Predicted), trafficView(&job.Measured), job.Baselines
+}
+
+func trafficView(t *gateway.Traffic) *api.Traffic {
+	return &api.Traffic{BytesRead: t.BytesRead, BytesSent: t.BytesSent, BytesWritten: t.BytesWritten}
+}
+
+func secondsFloat(seconds *int64) *float64 {
+	if seconds == nil {
+		return nil
+	}
+	return proto.Float64(float64(*seconds))
+}
+
+// handStates are the states of transitions started at a gateway, in the words of those that policies make.
+var handStates = map[gateway.TransitionState]string{
+	gateway.TransitionRunning: "Running", gateway.TransitionPaused: "Paused", gateway.TransitionCancelled: "Cancelled",
+	gateway.TransitionDone: "Done", gateway.TransitionFailed: "Failed",
+}
+
+// handName is the name of a transition that somebody started at a gateway.
+func handName(backend, id string) string { return backend + "/" + id }
+
+// handView is a transition that somebody started at a gateway.
+func handView(backend string, job *gateway.Transition) *api.Transition {
+	view := &api.Transition{
+		Name: handName(backend, job.ID), Backend: backend, Class: job.Selector.Class, From: job.From, To: job.To, Reason: "started by hand at a gateway",
+		State: cmp.Or(handStates[job.State], string(job.State)), StateWhy: job.Error, ByHand: true, BytesPerSecondLimit: job.BytesPerSecond,
+		Created: stamp(job.Started), Started: stamp(job.Started), Progress: &api.Progress{},
+	}
+	if key, err := gateway.DecodeKey(job.Selector.Key64); err == nil && key != "" {
+		view.Heat = "the object " + key
+	}
+	if job.Finished != nil {
+		view.Ended = stamp(*job.Finished)
+	}
+	tellJob(view.Progress, job)
+	if !job.State.Final() {
+		view.Progress.EtaSeconds = knownSeconds(job.ETASeconds)
+	}
+	if job.ElapsedSeconds > 0 {
+		view.Progress.BytesPerSecond = int64(float64(job.BytesDone) / job.ElapsedSeconds)
+	}
+	return view
+}
+
+func heatText(bounds *v1alpha1.HeatBounds) string {
+	if bounds == nil || bounds.AtLeast == nil && bounds.Below == nil {
+		return "any"
+	}
+	var parts []string
+	if bounds.AtLeast != nil {
+		parts = append(parts, "at least "+plainNumber(*bounds.AtLeast))
+	}
+	if bounds.Below != nil {
+		parts = append(parts, "less than "+plainNumber(*bounds.Below))
+	}
+	return strings.Join(parts, " and ") + " times a day"
+}
+
+// plainNumber writes a quantity without suffixes. Writing one changes how it is kept, and those of the mirror are shared:
+// so it is done to a copy.
+func plainNumber(quantity resource.Quantity) string {
+	own := quantity.DeepCopy()
+	return own.AsDec().String()
+}
+
+// stateWhy is the condition that explains the state of a transition.
+func stateWhy(t *v1alpha1.Transition) string {
+	for _, kind := range []string{
+		v1alpha1.ConditionStalled, v1alpha1.ConditionAwaitingApproval, v1alpha1.ConditionPaused, v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing,
+	} {
+		if c := meta.FindStatusCondition(t.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			return c.Message
+		}
+	}
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Message
+	}
+	return "The operator has not looked at it yet."
+}
+
+// GetTransition returns a transition with what there is to know of it.
+func (s *Server) GetTransition(_ context.Context, request *api.GetTransitionRequest) (*api.TransitionDetail, error) {
+	views := s.transitionViews(nil)
+	at := slices.IndexFunc(views, func(t *api.Transition) bool { return t.Name == request.Name })
+	if at < 0 {
+		return nil, noTransition(request.Name)
+	}
+	view := views[at]
+	detail := &api.TransitionDetail{Transition: view, Sources: s.sources(view.Backend)}
+	if object, found := s.world.transitions.get(request.Name); found && !view.ByHand {
+		text, err := s.options.Compiler.Render(object.DeepCopy())
+		if err != nil {
+			return nil, refuse(connect.CodeInternal, "writing the transition: %w", err)
+		}
+		detail.Yaml, detail.Conditions = text, conditionViews(object.Status.Conditions)
+	}
+	s.tellWays(detail)
+	return detail, nil
+}
+
+func noTransition(name string) error {
+	return refuse(connect.CodeNotFound, "there is no transition %q", name)
+}
+
+// tellWays adds what the plan does to a group, and what other ways would cost.
+func (s *Server) tellWays(detail *api.TransitionDetail) {
+	view := detail.Transition
+	look := s.lookout.at(view.Backend)
+	if look == nil {
+		return
+	}
+	ladder := look.ladder(view.Class)
+	detail.Ladder = ladder.String()
+	from, errFrom := stripe.ParseScheme(view.From)
+	to, errTo := stripe.ParseScheme(view.To)
+	if ladder == nil || errFrom != nil || errTo != nil || !ladder.Contains(from) || !ladder.Contains(to) {
+		return
+	}
+	layout, err := stripe.NewLayout(ladder, 0, look.mode(view.Class))
+	if err != nil {
+		return
+	}
+	detail.Explanation = explanation(layout, from, to)
+	if view.Progress != nil && view.Progress.BytesTotal > 0 {
+		detail.Comparisons = comparisons(layout, from, to, view.Progress.BytesTotal)
+	}
+}

@@ -1,0 +1,230 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/decide"
+)
+
+// backends keep the status of StorageBackends.
+type backends struct{ base }
+
+func addBackends(m manager.Manager, b base) error {
+	return ctrl.ControllerManagedBy(m).Named("storagebackend").
+		For(&v1alpha1.StorageBackend{}, ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+			return requests(object.(*v1alpha1.RedundancyPolicy).Spec.BackendRef)
+		}), ctrl.WithPredicates(predicate.GenerationChangedPredicate{}, leaves)).
+		WithOptions(b.settings()).Complete(&backends{b})
+}
+
+// heartbeat is how old a status may be whose figures alone have changed. Conditions and nodes are written at once.
+const heartbeat = time.Minute
+
+// Reconcile looks at the gateways of one backend.
+func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	backend, err := r.backend(ctx, request.Name)
+	if err != nil || backend == nil {
+		r.lookout.forget(request.Name)
+		return reconcile.Result{}, err
+	}
+	if err := holdBack(ctx, r.client, backend); err != nil {
+		return reconcile.Result{}, err
+	}
+	seen, failure := r.lookout.look(ctx, backend, r.intervals.Look/2)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, ctx.Err()
+	}
+	unplaced := r.place(ctx, backend, seen)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, ctx.Err()
+	}
+	status := r.status(backend, seen)
+	uses, err := r.uses(ctx, backend, status)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if backend.DeletionTimestamp != nil && uses == "" {
+		r.lookout.forget(backend.Name)
+		return reconcile.Result{}, letGo(ctx, r.client, backend)
+	}
+	view := decide.BackendView{
+		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Unplaced: unplaced, CanLose: status.CanLose, InUse: uses,
+	}
+	if seen != nil {
+		view.NotWhole = seen.status.NotWhole
+	}
+	status.Conditions = decide.BackendConditions(view)
+	if !r.worthWriting(&backend.Status, status) {
+		return r.again(r.clock.Now().Add(spread(r.intervals.Look))), nil
+	}
+	if err := applyStatus(ctx, r.client, backend, &backend.Status, status); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.announcer.changed(backend, backend.Status.Conditions, status.Conditions)
+	return r.again(r.clock.Now().Add(spread(r.intervals.Look))), nil
+}
+
+// place tells the gateways what is declared of nodes that they know otherwise. What they do not take is told again at the
+// next look.
+func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, seen *sight) *decide.Problem {
+	if seen == nil || backend.DeletionTimestamp != nil {
+		return nil
+	}
+	places := decide.NodePlaces(backend.Spec.Nodes, nodesOf(&v1alpha1.StorageBackend{}, seen.status.Nodes))
+	if len(places) == 0 {
+		return nil
+	}
+	g, err := r.lookout.gateway(backend)
+	if err != nil {
+		return unreachable(backend.Name, err)
+	}
+	var failures []error
+	for _, place := range places {
+		if _, err := g.PlaceNode(ctx, place.Node, gateway.PlaceRequest{Domain: place.FailureDomain, Spare: place.Spare}); err != nil {
+			failures = append(failures, fmt.Errorf("node %s: %w", place.Node, err))
+		}
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	return &decide.Problem{Reason: decide.ReasonNodesNotPlaced, Message: "the gateways do not take what spec.nodes declares: " + oneLine(errors.Join(failures...))}
+}
+
+// unreachable says that no gateway answers; nil if one did.
+func unreachable(backend string, failure error) *decide.Problem {
+	if failure == nil {
+		return nil
+	}
+	return &decide.Problem{Reason: decide.ReasonGatewayDown, Message: fmt.Sprintf("no gateway of backend %s answers: %s", backend, oneLine(failure))}
+}
+
+// oneLine is an error without line breaks: those of several gateways are joined by them.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// status is what the gateways said; what they did not say now is as it was.
+func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) *v1alpha1.StorageBackendStatus {
+	status := backend.Status.DeepCopy()
+	status.ObservedGeneration = backend.Generation
+	if seen == nil {
+		return status
+	}
+	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.status.Nodes))
+	status.UsedBytes, status.CapacityBytes = 0, 0
+	known := len(status.Nodes) > 0
+	for _, node := range status.Nodes {
+		status.UsedBytes += node.UsedBytes
+		status.CapacityBytes += node.CapacityBytes
+		known = known && node.CapacityBytes > 0
+	}
+	if !known {
+		status.CapacityBytes = 0
+	}
+	status.CanLose = nil
+	if seen.status.CanLose >= 0 {
+		losses := int32(seen.status.CanLose)
+		status.CanLose = &losses
+	}
+	status.Groups, status.Objects = seen.status.Groups, seen.status.Objects
+	status.Capabilities = capabilities(seen.status.Nodes)
+	status.Summary = v1alpha1.BackendSummary{
+		Nodes: decide.NodesSummary(status.Nodes), Used: decide.UsedSummary(status.UsedBytes, status.CapacityBytes),
+	}
+	at := metav1.NewTime(seen.at.Truncate(time.Second))
+	status.LastSeen = &at
+	return status
+}
+
+func nodesOf(backend *v1alpha1.StorageBackend, seen []gateway.NodeStatus) []v1alpha1.NodeStatus {
+	domains := map[string]string{}
+	for _, node := range backend.Spec.Nodes {
+		domains[node.Name] = node.FailureDomain
+	}
+	nodes := make([]v1alpha1.NodeStatus, 0, len(seen))
+	for _, node := range seen {
+		name, domain := string(node.ID), node.Domain
+		if declared := domains[name]; declared != "" {
+			domain = declared
+		}
+		nodes = append(nodes, v1alpha1.NodeStatus{
+			Name: name, Address: node.Address, FailureDomain: domain, State: node.State, Spare: node.Spare,
+			UsedBytes: node.UsedBytes, CapacityBytes: node.CapacityBytes, Warnings: node.Warnings,
+		})
+	}
+	return nodes
+}
+
+// evicting are the kinds of stores that drop items by themselves when they are full.
+var evicting = []string{"memcached"}
+
+// capabilities are the least that all nodes can do, of those that have said.
+func capabilities(nodes []gateway.NodeStatus) v1alpha1.Capabilities {
+	least := v1alpha1.Capabilities{Durable: true}
+	said := false
+	for _, node := range nodes {
+		if node.StoreKind == "" {
+			continue
+		}
+		said = true
+		least.Evicts = least.Evicts || slices.Contains(evicting, node.StoreKind)
+		least.Durable = least.Durable && node.Durable
+		if limit := node.ValueLimit; limit > 0 && (least.MaxItemBytes == 0 || limit < least.MaxItemBytes) {
+			least.MaxItemBytes = limit
+		}
+	}
+	least.Durable = least.Durable && said
+	return least
+}
+
+// uses is what would be orphaned without a backend that is being deleted: policies, and what it stores.
+func (r *backends) uses(ctx context.Context, backend *v1alpha1.StorageBackend, status *v1alpha1.StorageBackendStatus) (string, error) {
+	if backend.DeletionTimestamp == nil {
+		return "", nil // nobody asks
+	}
+	policies, err := policiesOf(ctx, r.client, policiesByBackend, backend.Name)
+	if err != nil {
+		return "", err
+	}
+	var uses []string
+	if n := len(policies); n > 0 {
+		uses = append(uses, fmt.Sprintf("policy %s and %d more", policies[0].Name, n-1))
+		if n == 1 {
+			uses[0] = "policy " + policies[0].Name
+		}
+	}
+	if status.Groups > 0 {
+		uses = append(uses, fmt.Sprintf("%d groups of objects that it holds", status.Groups))
+	}
+	return strings.Join(uses, ", and of "), nil
+}
+
+// worthWriting reports whether more than figures has changed, or the figures are old.
+func (r *backends) worthWriting(was, is *v1alpha1.StorageBackendStatus) bool {
+	if was.LastSeen == nil || is.LastSeen == nil || is.LastSeen.Sub(was.LastSeen.Time).Abs() >= heartbeat {
+		return true
+	}
+	plain := is.DeepCopy()
+	plain.LastSeen, plain.UsedBytes, plain.Groups, plain.Objects, plain.Summary.Used = was.LastSeen, was.UsedBytes, was.Groups, was.Objects, was.Summary.Used
+	if len(plain.Nodes) != len(was.Nodes) || (is.Groups == 0) != (was.Groups == 0) {
+		return true
+	}
+	for i := range plain.Nodes {
+		plain.Nodes[i].UsedBytes = was.Nodes[i].UsedBytes
+	}
+	return !equal(was, plain)
+}

@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/decide"
+)
+
+// specOf is a class as the gateways are told of it. What a policy leaves out has the gateways' defaults.
+func specOf(class *decide.Class) gateway.ClassSpec {
+	spec := gateway.ClassSpec{
+		Name: class.Name, Ladder: class.Ladder.String(), Default: class.Default.String(), Prefixes: slices.Sorted(slices.Values(class.Prefixes)),
+		HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String(),
+	}
+	if class.PackBelow != nil {
+		spec.PackBelow = bytesText(*class.PackBelow)
+	}
+	if class.PackDelay != nil {
+		spec.PackDelay = class.PackDelay.String()
+	}
+	if class.GroupBytes != nil {
+		spec.GroupBytes = bytesText(*class.GroupBytes)
+	}
+	return spec
+}
+
+func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }
+
+// specOfInfo is the class in force as one would declare it.
+func specOfInfo(info *gateway.ClassInfo) gateway.ClassSpec {
+	return gateway.ClassSpec{
+		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
+		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
+		HalfLife: info.HalfLife, Dwell: info.Dwell,
+	}
+}
+
+// inForce reports whether a class is as it was declared.
+func inForce(info *gateway.ClassInfo, class *decide.Class) bool {
+	return info.Origin == gateway.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
+		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
+		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class)
+}
+
+func samePacking(info *gateway.ClassInfo, class *decide.Class) bool {
+	return (class.PackBelow == nil || *class.PackBelow == info.PackBelow) && (class.GroupBytes == nil || *class.GroupBytes == info.GroupBytes) &&
+		(class.PackDelay == nil || sameDuration(info.PackDelay, *class.PackDelay))
+}
+
+func sameDuration(text string, wanted time.Duration) bool {
+	parsed, err := time.ParseDuration(text)
+	return err == nil && parsed == wanted
+}
+
+// pushClass makes the gateways have the class as the policy declares it. Prefixes that a class has which no policy
+// declares go over to this one; such classes are those of class files and of policies that are gone.
+func (r *policies) pushClass(ctx context.Context, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, class *decide.Class, seen *sight) error {
+	if info, there := seen.classes[class.Name]; there && inForce(&info, class) && policy.Status.ObservedGeneration == policy.Generation {
+		return nil
+	}
+	g, err := r.lookout.gateway(backend)
+	if err != nil {
+		return err
+	}
+	for _, info := range seen.classes {
+		if info.Name == class.Name {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(info.Prefixes), func(prefix string) bool { return slices.Contains(class.Prefixes, prefix) })
+		if len(rest) == len(info.Prefixes) {
+			continue
+		}
+		spec := specOfInfo(&info)
+		spec.Prefixes = rest
+		put, err := g.PutClass(ctx, spec)
+		if err != nil {
+			return fmt.Errorf("taking prefixes from class %s: %w", info.Name, err)
+		}
+		r.lookout.learn(backend, put.Name, &put)
+	}
+	put, err := g.PutClass(ctx, specOf(class))
+	if err != nil {
+		return fmt.Errorf("declaring class %s: %w", class.Name, err)
+	}
+	r.lookout.learn(backend, put.Name, &put)
+	return nil
+}
+
+// dropClass removes a class that no policy declares any more. One that has objects stays as it is, and so do they.
+func (r *policies) dropClass(ctx context.Context, backend *v1alpha1.StorageBackend, name string) error {
+	claimants, err := policiesOf(ctx, r.client, policiesByClaim, classClaim(backend.Name, name))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(claimants, func(p v1alpha1.RedundancyPolicy) bool { return p.DeletionTimestamp == nil }) {
+		return nil
+	}
+	g, err := r.lookout.gateway(backend)
+	if err != nil {
+		return err
+	}
+	classes, err := g.Classes(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the classes: %w", err)
+	}
+	if !slices.ContainsFunc(classes, func(info gateway.ClassInfo) bool { return info.Name == name && info.Origin == gateway.ClassFromAPI }) {
+		return nil
+	}
+	err = g.DeleteClass(ctx, name)
+	switch {
+	case err == nil || errors.Is(err, client.ErrNotFound):
+		r.lookout.learn(backend, name, nil)
+	case !errors.Is(err, client.ErrConflict):
+		return fmt.Errorf("removing class %s: %w", name, err)
+	}
+	return nil
+}

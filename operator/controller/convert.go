@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/decide"
+)
+
+// heatOf is the heat of a class as decisions see it; nil where the gateways have not reported it.
+func heatOf(seen *sight, class string) (*decide.ClassHeat, error) {
+	reported := seen.heats[class]
+	if reported == nil {
+		return nil, nil
+	}
+	heat := &decide.ClassHeat{Began: seen.heat.Began, Complete: seen.heat.Complete}
+	for i := range reported.Rungs {
+		from := &reported.Rungs[i]
+		scheme, err := stripe.ParseScheme(from.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("reading the heat of class %s: %w", class, err)
+		}
+		rung := decide.RungHeat{Scheme: scheme, Groups: from.Groups, Bytes: from.Bytes, StoredBytes: from.StoredBytes}
+		for at, bucket := range from.Buckets {
+			rung.Buckets = append(rung.Buckets, decide.HeatBucket{
+				AtLeast: gateway.HeatEdge(at), Below: gateway.HeatEdge(at + 1), Groups: bucket.Groups, Bytes: bucket.Bytes,
+				SettledGroups: bucket.SettledGroups, SettledBytes: bucket.SettledBytes,
+			})
+		}
+		heat.Rungs = append(heat.Rungs, rung)
+	}
+	return heat, nil
+}
+
+// requestFor is what the gateways are asked to estimate for a move.
+func requestFor(move *decide.Move) gateway.TransitionRequest {
+	request := gateway.TransitionRequest{
+		Selector: gateway.Selector{Class: move.Class}, From: move.From.String(), To: move.To.String(), SettledSeconds: move.Settled.Seconds(),
+	}
+	request.HeatAtLeast, request.HeatBelow = bounds(move.Heat)
+	return request
+}
+
+func bounds(heat decide.HeatRange) (atLeast, below *float64) {
+	if heat.AtLeast > 0 {
+		atLeast = &heat.AtLeast
+	}
+	if !math.IsInf(heat.Below, 1) {
+		below = &heat.Below
+	}
+	return atLeast, below
+}
+
+// requestOf is the job of a Transition whose codes are known.
+func requestOf(transition *v1alpha1.Transition, from, to string) gateway.TransitionRequest {
+	spec := &transition.Spec
+	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: spec.Class}, From: from, To: to, Planner: spec.Planner}
+	if heat := spec.Heat; heat != nil {
+		if heat.AtLeast != nil {
+			least := heat.AtLeast.AsApproximateFloat64()
+			request.HeatAtLeast = &least
+		}
+		if heat.Below != nil {
+			below := heat.Below.AsApproximateFloat64()
+			request.HeatBelow = &below
+		}
+		if heat.Settled != nil {
+			request.SettledSeconds = heat.Settled.Seconds()
+		}
+	}
+	return request
+}
+
+func estimateOf(e *gateway.Estimate) decide.Estimate {
+	return decide.Estimate{
+		Groups: e.Groups, Bytes: e.Bytes, GroupsOffLadder: e.GroupsOffLadder, BytesRead: e.BytesRead, BytesSent: e.BytesSent,
+		BytesWritten: e.BytesWritten, PeakBytes: e.PeakBytes, StoredBefore: e.StoredBefore, StoredAfter: e.StoredAfter,
+		ReencodeBytesSent: e.ReencodeBytesSent, PlanHash: e.PlanHash,
+	}
+}
+
+// jobOf is a transition at the gateways as decisions see it.
+func jobOf(t *gateway.Transition) *decide.Job {
+	job := &decide.Job{
+		ID: t.ID, State: decide.JobState(t.State), Error: t.Error, GroupsTotal: t.GroupsTotal, GroupsDone: t.GroupsDone,
+		BytesTotal: t.BytesTotal, BytesDone: t.BytesDone, BytesSentPredicted: t.Predicted.BytesSent, BytesSentSoFar: t.Measured.BytesSent,
+		Started: t.Started.Truncate(time.Second), Finished: t.Finished,
+	}
+	job.Applied = decide.Grant{Total: limitOf(t.BytesPerSecond), Node: limitOf(t.NodeBytesPerSecond), Domain: limitOf(t.DomainBytesPerSecond)}
+	return job
+}
+
+// At the gateways a limit of 0 is none.
+func limitOf(rate int64) int64 {
+	if rate <= 0 {
+		return decide.Unlimited
+	}
+	return rate
+}
+
+func rateOf(limit int64) int64 {
+	if limit >= decide.Unlimited {
+		return 0
+	}
+	return limit
+}
+
+func loadOf(load gateway.Load) decide.Load {
+	return decide.Load{
+		Window: seconds(load.WindowSeconds), Requests: load.Requests, P99: seconds(load.P99Seconds), Moving: int64(load.TransitionBytesPerSecond),
+	}
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// moveOf is what a transition moves, for the price table.
+func moveOf(view *decide.TransitionView) (*decide.Move, error) {
+	from, err := stripe.ParseScheme(view.From)
+	if err != nil {
+		return nil, fmt.Errorf("reading a transition: %w", err)
+	}
+	to, err := stripe.ParseScheme(view.To)
+	if err != nil {
+		return nil, fmt.Errorf("reading a transition: %w", err)
+	}
+	return &decide.Move{Selection: decide.Selection{Backend: view.Transition.Spec.BackendRef, Class: view.Transition.Spec.Class, From: from}, To: to}, nil
+}

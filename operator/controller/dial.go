@@ -1,0 +1,167 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+// callTimeout bounds one call to one gateway, so that one that hangs does not hold up what another would answer.
+const callTimeout = 15 * time.Second
+
+// gateways are the gateways of one backend. The one that answered last is asked first.
+type gateways struct {
+	clients []*client.Client
+	first   atomic.Int64
+}
+
+// Dial is the Dialer that reaches gateways over HTTP.
+func Dial(addresses []string) (Gateway, error) {
+	if len(addresses) == 0 {
+		return nil, errors.New("reaching gateways: no address is given; name one in spec.gateways")
+	}
+	g := &gateways{}
+	for _, address := range addresses {
+		c, err := client.New(address)
+		if err != nil {
+			return nil, fmt.Errorf("reaching gateways: %w", err)
+		}
+		g.clients = append(g.clients, c)
+	}
+	return g, nil
+}
+
+// Close drops idle connections.
+func (g *gateways) Close() {
+	for _, c := range g.clients {
+		c.Close()
+	}
+}
+
+// ask asks one gateway after the other until one answers. A refusal is an answer; not being able to serve is none.
+func ask[T any](ctx context.Context, g *gateways, call func(ctx context.Context, c *client.Client) (T, error)) (answer T, err error) {
+	first := g.first.Load()
+	var failures []error
+	for i := range int64(len(g.clients)) {
+		at := (first + i) % int64(len(g.clients))
+		answer, err = callOne(ctx, g.clients[at], call)
+		if err == nil || !silent(err) {
+			g.first.Store(at)
+			return answer, err
+		}
+		failures = append(failures, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return answer, errors.Join(failures...)
+}
+
+func callOne[T any](ctx context.Context, c *client.Client, call func(ctx context.Context, c *client.Client) (T, error)) (T, error) {
+	ctx, stop := context.WithTimeout(ctx, callTimeout)
+	defer stop()
+	return call(ctx, c)
+}
+
+// silent reports whether an error says that the gateway could not answer, so that another one may.
+func silent(err error) bool {
+	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// refused reports whether an error says that what was asked for was not done, and will not be unless something changes.
+func refused(err error) bool {
+	for _, definite := range []error{client.ErrBadRequest, client.ErrConflict, client.ErrNotFound, client.ErrTooFewNodes} {
+		if errors.Is(err, definite) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gateways) StatusBrief(ctx context.Context) (gateway.Status, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.StatusBrief(ctx) })
+}
+
+func (g *gateways) Heat(ctx context.Context) (gateway.HeatReport, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.HeatReport, error) { return c.Heat(ctx) })
+}
+
+// Load asks every gateway, as each knows its own clients alone: the longest waits, and the sums.
+func (g *gateways) Load(ctx context.Context) (worst gateway.Load, err error) {
+	var failures []error
+	for _, c := range g.clients {
+		load, err := callOne(ctx, c, func(ctx context.Context, c *client.Client) (gateway.Load, error) { return c.Load(ctx) })
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		worst.WindowSeconds = max(worst.WindowSeconds, load.WindowSeconds)
+		worst.P50Seconds, worst.P99Seconds = max(worst.P50Seconds, load.P50Seconds), max(worst.P99Seconds, load.P99Seconds)
+		worst.Requests += load.Requests
+		worst.TransitionBytesPerSecond += load.TransitionBytesPerSecond
+	}
+	if len(failures) == len(g.clients) {
+		return worst, errors.Join(failures...)
+	}
+	return worst, nil
+}
+
+func (g *gateways) Classes(ctx context.Context) ([]gateway.ClassInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) ([]gateway.ClassInfo, error) { return c.Classes(ctx) })
+}
+
+func (g *gateways) PutClass(ctx context.Context, class gateway.ClassSpec) (gateway.ClassInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.ClassInfo, error) { return c.PutClass(ctx, class) })
+}
+
+func (g *gateways) DeleteClass(ctx context.Context, name string) error {
+	_, err := ask(ctx, g, func(ctx context.Context, c *client.Client) (struct{}, error) {
+		return struct{}{}, c.DeleteClass(ctx, name)
+	})
+	return err
+}
+
+func (g *gateways) PlaceNode(ctx context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+		return c.PlaceNode(ctx, id, request)
+	})
+}
+
+func (g *gateways) Estimate(ctx context.Context, request gateway.TransitionRequest) (gateway.Estimate, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Estimate, error) { return c.Estimate(ctx, request) })
+}
+
+func (g *gateways) StartTransition(ctx context.Context, request gateway.TransitionRequest) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+		return c.StartTransition(ctx, request)
+	})
+}
+
+func (g *gateways) Transition(ctx context.Context, id string) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Transition(ctx, id) })
+}
+
+func (g *gateways) Pause(ctx context.Context, id string) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Pause(ctx, id) })
+}
+
+func (g *gateways) Resume(ctx context.Context, id string, bytesPerSecond *int64) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+		return c.Resume(ctx, id, bytesPerSecond)
+	})
+}
+
+func (g *gateways) Cancel(ctx context.Context, id string) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Cancel(ctx, id) })
+}
+
+func (g *gateways) Throttle(ctx context.Context, id string, limits gateway.ThrottleRequest) (gateway.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+		return c.Throttle(ctx, id, limits)
+	})
+}

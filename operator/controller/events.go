@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+)
+
+// announcer tells of changes of conditions: once each, as an Event where the API server has them, and in the log.
+type announcer struct {
+	events events.EventRecorder // nil: the API server has none
+	log    *slog.Logger
+}
+
+// troubles are the conditions that are bad news when true; the others are when false.
+var troubles = map[string]bool{v1alpha1.ConditionDegraded: true, v1alpha1.ConditionStalled: true}
+
+// told are the conditions whose changes are announced. The others follow from them.
+var told = []string{
+	v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible, v1alpha1.ConditionAwaitingApproval, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionPaused, v1alpha1.ConditionDegraded, v1alpha1.ConditionConverged,
+}
+
+// changed announces each condition that has another status or reason than before. The first visit announces only what
+// is wrong: that everything is well is no news.
+func (a *announcer) changed(object client.Object, was, is []metav1.Condition) {
+	for _, kind := range told {
+		now := meta.FindStatusCondition(is, kind)
+		if now == nil {
+			continue
+		}
+		before := meta.FindStatusCondition(was, kind)
+		if before != nil && before.Status == now.Status && before.Reason == now.Reason {
+			continue
+		}
+		bad := isBad(now)
+		if before == nil && !bad {
+			continue
+		}
+		a.log.Info(now.Message, "object", object.GetName(), "condition", kind, "status", now.Status, "reason", now.Reason)
+		if a.events == nil {
+			continue
+		}
+		level := corev1.EventTypeNormal
+		if bad {
+			level = corev1.EventTypeWarning
+		}
+		a.events.Eventf(object, nil, level, now.Reason, kind, "%s", now.Message)
+	}
+}
+
+func isBad(condition *metav1.Condition) bool {
+	switch condition.Type {
+	case v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible:
+		return condition.Status == metav1.ConditionFalse
+	}
+	return troubles[condition.Type] && condition.Status == metav1.ConditionTrue
+}

@@ -1,0 +1,221 @@
+package gatewayfake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+func nodeName(i int) block.NodeID { return block.NodeID(fmt.Sprintf("n%d", i+1)) }
+
+// StatusBrief returns the nodes and the sums.
+func (c *Cluster) StatusBrief(context.Context) (gateway.Status, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("StatusBrief"); err != nil {
+		return gateway.Status{}, err
+	}
+	status := gateway.Status{Cluster: "test", Gateway: "gw", Nodes: slices.Clone(c.nodes), CanLose: -1}
+	used := int64(0)
+	for _, k := range c.classes {
+		for _, b := range k.stock {
+			if b.groups == 0 {
+				continue
+			}
+			status.Groups += b.groups
+			used += b.groups * k.storedBytes(b)
+			if status.CanLose < 0 || b.scheme.M < status.CanLose {
+				status.CanLose = b.scheme.M
+			}
+		}
+	}
+	status.Objects = status.Groups
+	for i := range status.Nodes {
+		status.Nodes[i].UsedBytes = used / int64(len(status.Nodes))
+	}
+	return status, nil
+}
+
+// Load returns the latency that SetLatency set.
+func (c *Cluster) Load(context.Context) (gateway.Load, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("Load"); err != nil {
+		return gateway.Load{}, err
+	}
+	return gateway.Load{WindowSeconds: 10, Requests: 1000, P50Seconds: c.latency.Seconds() / 2, P99Seconds: c.latency.Seconds()}, nil
+}
+
+// Classes lists the classes.
+func (c *Cluster) Classes(context.Context) ([]gateway.ClassInfo, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("Classes"); err != nil {
+		return nil, err
+	}
+	var list []gateway.ClassInfo
+	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
+		list = append(list, c.classes[name].info)
+	}
+	return list, nil
+}
+
+// PutClass declares or changes a class.
+func (c *Cluster) PutClass(_ context.Context, spec gateway.ClassSpec) (gateway.ClassInfo, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("PutClass"); err != nil {
+		return gateway.ClassInfo{}, err
+	}
+	for name, other := range c.classes {
+		for _, prefix := range spec.Prefixes {
+			if name != spec.Name && slices.Contains(other.info.Prefixes, prefix) {
+				return gateway.ClassInfo{}, refusal("bad_request", "prefix %q belongs to class %s already", prefix, name)
+			}
+		}
+	}
+	info, layout, err := describe(spec)
+	if err != nil {
+		return gateway.ClassInfo{}, refusal("bad_request", "class %s: %v", spec.Name, err)
+	}
+	found := c.classes[spec.Name]
+	if found == nil {
+		found = &class{}
+		c.classes[spec.Name] = found
+	}
+	found.info, found.layout = info, layout
+	return info, nil
+}
+
+// DeleteClass removes an empty class.
+func (c *Cluster) DeleteClass(_ context.Context, name string) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("DeleteClass"); err != nil {
+		return err
+	}
+	found := c.classes[name]
+	if found == nil {
+		return nil
+	}
+	for _, b := range found.stock {
+		if b.groups > 0 {
+			return refusal("conflict", "class %s has objects; delete or move them first", name)
+		}
+	}
+	delete(c.classes, name)
+	return nil
+}
+
+// Heat sums up the groups.
+func (c *Cluster) Heat(context.Context) (gateway.HeatReport, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("Heat"); err != nil {
+		return gateway.HeatReport{}, err
+	}
+	now := c.clock.Now()
+	report := gateway.HeatReport{At: now, Began: now, Since: now.Add(-longSince), Complete: true}
+	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
+		report.Classes = append(report.Classes, c.classes[name].heat(now))
+	}
+	return report, nil
+}
+
+// describe reads a specification as the gateways do.
+func describe(spec gateway.ClassSpec) (gateway.ClassInfo, *stripe.Layout, error) {
+	ladder, err := stripe.ParseLadder(spec.Ladder)
+	if err != nil {
+		return gateway.ClassInfo{}, nil, err
+	}
+	layout, err := stripe.NewLayout(ladder, 0, stripe.ModeFree)
+	if err != nil {
+		return gateway.ClassInfo{}, nil, err
+	}
+	info := gateway.ClassInfo{
+		Name: spec.Name, Ladder: ladder.String(), Default: cmp.Or(spec.Default, ladder[0].String()), Mode: string(stripe.ModeFree),
+		Prefixes: spec.Prefixes, PackBelow: 64 << 10, PackDelay: cmp.Or(spec.PackDelay, "5ms"), GroupBytes: 4 << 20,
+		HalfLife: cmp.Or(spec.HalfLife, "24h0m0s"), Dwell: cmp.Or(spec.Dwell, "6h0m0s"),
+		Nodes: ladder.Width() + ladder.MaxParity(), Origin: gateway.ClassFromAPI,
+	}
+	for text, size := range map[string]*int64{spec.PackBelow: &info.PackBelow, spec.GroupBytes: &info.GroupBytes} {
+		if text == "" {
+			continue
+		}
+		n, err := humanize.ParseBytes(text)
+		if err != nil {
+			return gateway.ClassInfo{}, nil, fmt.Errorf("%q is not a size such as 64KiB or 4MiB", text)
+		}
+		*size = int64(n)
+	}
+	return info, layout, nil
+}
+
+// heat sums up a class.
+func (k *class) heat(now time.Time) gateway.ClassHeat {
+	report := gateway.ClassHeat{Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell}
+	dwell, _ := time.ParseDuration(k.info.Dwell) // one that does not parse settles everything
+	rungs := map[stripe.Scheme]*gateway.RungHeat{}
+	order := slices.Clone(k.layout.Ladder)
+	for _, b := range k.stock {
+		if !slices.Contains(order, b.scheme) {
+			order = append(order, b.scheme)
+		}
+	}
+	for _, scheme := range order {
+		rungs[scheme] = &gateway.RungHeat{Scheme: scheme.String()}
+	}
+	for _, b := range k.stock {
+		if b.groups == 0 {
+			continue
+		}
+		rung := rungs[b.scheme]
+		bytes := b.groups * b.cellBytes * int64(k.layout.Cells())
+		rung.Groups += b.groups
+		rung.Bytes += bytes
+		rung.StoredBytes += b.groups * k.storedBytes(b)
+		rung.CellBytesTotal += b.groups * b.cellBytes
+		if rung.Buckets == nil {
+			rung.Buckets = emptyBuckets()
+		}
+		bucket := &rung.Buckets[bucketOf(b.heat(now))]
+		bucket.Groups += b.groups
+		bucket.Bytes += bytes
+		if !now.Before(b.since.Add(dwell)) {
+			bucket.SettledGroups += b.groups
+			bucket.SettledBytes += bytes
+		}
+		report.Objects += b.groups
+		report.Bytes += bytes
+	}
+	for _, scheme := range order {
+		report.Rungs = append(report.Rungs, *rungs[scheme])
+	}
+	return report
+}
+
+func emptyBuckets() []gateway.HeatBucket {
+	buckets := make([]gateway.HeatBucket, gateway.HeatBuckets)
+	for i := range len(buckets) - 1 {
+		buckets[i].Below = gateway.HeatEdge(i + 1)
+	}
+	return buckets
+}
+
+func bucketOf(heat float64) int {
+	for i := gateway.HeatBuckets - 1; i > 0; i-- {
+		if heat >= gateway.HeatEdge(i) {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,222 @@
+package gatewayfake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Heat says how often a group is used at a time, in accesses a day.
+type Heat func(now time.Time) float64
+
+// Constant is the heat of groups that are always used alike.
+func Constant(rate float64) Heat { return func(time.Time) float64 { return rate } }
+
+// Cluster is the gateways of one backend. Its methods are safe for concurrent use.
+type Cluster struct {
+	clock clock.PassiveClock
+	speed int64 // bytes per second of a transition without a limit
+
+	mutex   sync.Mutex // of what follows
+	down    error
+	nodes   []gateway.NodeStatus
+	classes map[string]*class
+	jobs    map[string]*job
+	latency time.Duration
+	limit   int64 // that all transitions together must stay within; 0: none
+	calls   map[string]int
+	broken  []string
+}
+
+// class is a class with its groups.
+type class struct {
+	info   gateway.ClassInfo
+	layout *stripe.Layout
+	stock  []*batch
+}
+
+// batch is groups that are alike.
+type batch struct {
+	scheme    stripe.Scheme
+	groups    int64
+	cellBytes int64
+	heat      Heat
+	since     time.Time
+}
+
+// New returns a cluster of so many nodes, which share nothing, and of no classes.
+func New(clock clock.PassiveClock, nodes int, speed int64) *Cluster {
+	c := &Cluster{clock: clock, speed: speed, classes: map[string]*class{}, jobs: map[string]*job{}, calls: map[string]int{}}
+	for i := range nodes {
+		c.nodes = append(c.nodes, gateway.NodeStatus{ID: nodeName(i), State: "up", StoreKind: "file", Durable: true, CapacityBytes: 4 << 40})
+	}
+	return c
+}
+
+// Add puts groups into a class that has been declared, settled long since.
+func (c *Cluster) Add(name string, scheme string, groups, cellBytes int64, heat Heat) error {
+	code, err := stripe.ParseScheme(scheme)
+	if err != nil {
+		return fmt.Errorf("adding groups: %w", err)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	found := c.classes[name]
+	if found == nil {
+		return fmt.Errorf("adding groups: there is no class %q", name)
+	}
+	found.stock = append(found.stock, &batch{scheme: code, groups: groups, cellBytes: cellBytes, heat: heat, since: c.clock.Now().Add(-longSince)})
+	return nil
+}
+
+// Empty takes all groups out of a class, as when their objects are deleted.
+func (c *Cluster) Empty(name string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if found := c.classes[name]; found != nil {
+		found.stock = nil
+	}
+}
+
+// longSince is longer than any dwell of a test.
+const longSince = 10 * 365 * 24 * time.Hour
+
+// Break makes every call fail with the error until it is called with nil. Transitions go on meanwhile.
+func (c *Cluster) Break(err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.down = err
+}
+
+// Unreachable is an error for Break.
+var Unreachable = fmt.Errorf("%w at http://gateway.test", client.ErrUnreachable)
+
+// SetLimit says within which bytes per second all transitions together must stay, for Broken.
+func (c *Cluster) SetLimit(limit int64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.limit = limit
+}
+
+// forbidExcess writes down that transitions may use more than they all together should.
+func (c *Cluster) forbidExcess() {
+	var total int64
+	for id, j := range c.jobs {
+		if j.state.State != gateway.TransitionRunning || c.limit == 0 {
+			continue
+		}
+		if j.state.BytesPerSecond == 0 {
+			c.broken = append(c.broken, fmt.Sprintf("transition %s has no limit", id))
+		}
+		total += j.state.BytesPerSecond
+	}
+	if total > c.limit {
+		c.broken = append(c.broken, fmt.Sprintf("transitions may use %d bytes per second together, %d are allowed", total, c.limit))
+	}
+}
+
+// SetLatency makes clients wait so long.
+func (c *Cluster) SetLatency(latency time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.latency = latency
+}
+
+// SetNode changes the state of a node.
+func (c *Cluster) SetNode(i int, state string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.nodes[i].State = state
+}
+
+// PlaceNode changes the failure domain of a node and whether it is a spare.
+func (c *Cluster) PlaceNode(_ context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("PlaceNode"); err != nil {
+		return gateway.NodeInfo{}, err
+	}
+	for i := range c.nodes {
+		node := &c.nodes[i]
+		if string(node.ID) != id {
+			continue
+		}
+		if request.Domain != nil && len(*request.Domain) > 63 {
+			return gateway.NodeInfo{}, refusal("bad_request", "a failure domain has at most 63 bytes, this one has %d", len(*request.Domain))
+		}
+		if request.Domain != nil {
+			node.Domain = *request.Domain
+		}
+		if request.Spare != nil {
+			node.Spare = *request.Spare
+		}
+		return gateway.NodeInfo{NodeStatus: *node}, nil
+	}
+	return gateway.NodeInfo{}, fmt.Errorf("%w: node %q", client.ErrNotFound, id)
+}
+
+// Calls returns how often each method was called.
+func (c *Cluster) Calls() map[string]int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return maps.Clone(c.calls)
+}
+
+// Broken returns what was asked for and must never be: transitions that overlap, rates above what SetLimit allows.
+func (c *Cluster) Broken() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Clone(c.broken)
+}
+
+// Groups counts the groups of a class by scheme, now.
+func (c *Cluster) Groups(name string) map[string]int64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.advance()
+	counts := map[string]int64{}
+	if found := c.classes[name]; found != nil {
+		for _, b := range found.stock {
+			if b.groups > 0 {
+				counts[b.scheme.String()] += b.groups
+			}
+		}
+	}
+	return counts
+}
+
+// ClassNames returns the names of the classes.
+func (c *Cluster) ClassNames() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Sorted(maps.Keys(c.classes))
+}
+
+// begin counts a call and fails it while the cluster is broken. The caller holds the mutex.
+func (c *Cluster) begin(call string) error {
+	c.calls[call]++
+	if c.down != nil {
+		return c.down
+	}
+	c.advance()
+	return nil
+}
+
+// refusal is an error as the gateway's client returns it.
+func refusal(code, format string, values ...any) error {
+	return &client.Error{Code: code, Message: fmt.Sprintf(format, values...)}
+}
+
+// storedBytes is what a group of the batch takes.
+func (k *class) storedBytes(b *batch) int64 {
+	return b.cellBytes * int64(k.layout.Cells()+b.scheme.M*k.layout.Cells()/b.scheme.K)
+}

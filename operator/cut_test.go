@@ -1,0 +1,85 @@
+package operator_test
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/operator/controller"
+)
+
+// cutGateway is the gateways of a backend as one operator reaches them, until it is cut off.
+type cutGateway struct {
+	w      *world
+	to     controller.Gateway
+	broken func()
+}
+
+// through makes a call unless the operator is cut off; then it may be made all the same, and nobody hears of it.
+func through[T any](g *cutGateway, call func() (T, error)) (answer T, err error) {
+	if g.w.isCut() {
+		g.broken()
+		if rand.IntN(2) == 0 {
+			call()
+		}
+		return answer, errCut
+	}
+	return call()
+}
+
+func (g *cutGateway) StatusBrief(ctx context.Context) (gateway.Status, error) {
+	return through(g, func() (gateway.Status, error) { return g.to.StatusBrief(ctx) })
+}
+
+func (g *cutGateway) Heat(ctx context.Context) (gateway.HeatReport, error) {
+	return through(g, func() (gateway.HeatReport, error) { return g.to.Heat(ctx) })
+}
+
+func (g *cutGateway) Load(ctx context.Context) (gateway.Load, error) {
+	return through(g, func() (gateway.Load, error) { return g.to.Load(ctx) })
+}
+
+func (g *cutGateway) Classes(ctx context.Context) ([]gateway.ClassInfo, error) {
+	return through(g, func() ([]gateway.ClassInfo, error) { return g.to.Classes(ctx) })
+}
+
+func (g *cutGateway) PutClass(ctx context.Context, class gateway.ClassSpec) (gateway.ClassInfo, error) {
+	return through(g, func() (gateway.ClassInfo, error) { return g.to.PutClass(ctx, class) })
+}
+
+func (g *cutGateway) DeleteClass(ctx context.Context, name string) error {
+	_, err := through(g, func() (struct{}, error) { return struct{}{}, g.to.DeleteClass(ctx, name) })
+	return err
+}
+
+func (g *cutGateway) PlaceNode(ctx context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error) {
+	return through(g, func() (gateway.NodeInfo, error) { return g.to.PlaceNode(ctx, id, request) })
+}
+
+func (g *cutGateway) Estimate(ctx context.Context, request gateway.TransitionRequest) (gateway.Estimate, error) {
+	return through(g, func() (gateway.Estimate, error) { return g.to.Estimate(ctx, request) })
+}
+
+func (g *cutGateway) StartTransition(ctx context.Context, request gateway.TransitionRequest) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.StartTransition(ctx, request) })
+}
+
+func (g *cutGateway) Transition(ctx context.Context, id string) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.Transition(ctx, id) })
+}
+
+func (g *cutGateway) Pause(ctx context.Context, id string) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.Pause(ctx, id) })
+}
+
+func (g *cutGateway) Resume(ctx context.Context, id string, bytesPerSecond *int64) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.Resume(ctx, id, bytesPerSecond) })
+}
+
+func (g *cutGateway) Cancel(ctx context.Context, id string) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.Cancel(ctx, id) })
+}
+
+func (g *cutGateway) Throttle(ctx context.Context, id string, limits gateway.ThrottleRequest) (gateway.Transition, error) {
+	return through(g, func() (gateway.Transition, error) { return g.to.Throttle(ctx, id, limits) })
+}

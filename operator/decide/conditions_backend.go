@@ -1,0 +1,152 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+)
+
+// BackendView is what BackendConditions looks at.
+type BackendView struct {
+	Now         time.Time
+	Backend     *v1alpha1.StorageBackend
+	Nodes       []v1alpha1.NodeStatus // as WithMissing has them
+	Unreachable *Problem              // no gateway answers
+	Unplaced    *Problem              // the gateways would not take what is declared of nodes
+	NotWhole    int64                 // groups with blocks missing
+	CanLose     *int32
+	InUse       string // what keeps a deleted backend: policies, objects; empty: nothing
+}
+
+// nodeMissing is the state of a declared node that no gateway knows.
+const nodeMissing = "missing"
+
+// WithMissing adds the declared nodes that no gateway knows to those that are known, by name.
+func WithMissing(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) []v1alpha1.NodeStatus {
+	all := slices.Clone(known)
+	for _, node := range declared {
+		if !slices.ContainsFunc(all, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name }) {
+			all = append(all, v1alpha1.NodeStatus{Name: node.Name, FailureDomain: node.FailureDomain, State: nodeMissing})
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// NodePlace is what the gateways are to be told of a node.
+type NodePlace struct {
+	Node          string
+	FailureDomain *string
+	Spare         *bool
+}
+
+// NodePlaces are the declared nodes that the gateways know otherwise, with what differs.
+func NodePlaces(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) []NodePlace {
+	var places []NodePlace
+	for _, node := range declared {
+		at := slices.IndexFunc(known, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name })
+		if at < 0 {
+			continue
+		}
+		place := NodePlace{Node: node.Name}
+		if node.FailureDomain != "" && node.FailureDomain != known[at].FailureDomain {
+			place.FailureDomain = &node.FailureDomain
+		}
+		if node.Spare != nil && *node.Spare != known[at].Spare {
+			place.Spare = node.Spare
+		}
+		if place.FailureDomain != nil || place.Spare != nil {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// NodesSummary is "12 of 14": nodes up, of those that should be.
+func NodesSummary(nodes []v1alpha1.NodeStatus) string {
+	up := 0
+	for _, node := range nodes {
+		if node.State == nodeUp {
+			up++
+		}
+	}
+	return fmt.Sprintf("%d of %d", up, len(nodes))
+}
+
+// UsedSummary is "1.2 GiB of 4.0 TiB".
+func UsedSummary(used, capacity int64) string {
+	if capacity <= 0 {
+		return formatBytes(used)
+	}
+	return formatBytes(used) + " of " + formatBytes(capacity)
+}
+
+// BackendConditions are the conditions of a backend.
+func BackendConditions(v BackendView) []metav1.Condition {
+	c := newConditions(backendTypes, v.Backend.Generation)
+	c.yes(v1alpha1.ConditionAccepted, ReasonAccepted, count(int64(len(v.Backend.Spec.Gateways)), "gateway")+" declared")
+	degraded := v.degraded()
+	switch {
+	case v.Unreachable != nil:
+		c.unknown(v1alpha1.ConditionDegraded, v.Unreachable.Reason, v.Unreachable.Message)
+	default:
+		c.when(v1alpha1.ConditionDegraded, degraded, ReasonWhole, v.whole())
+	}
+	switch {
+	case v.Backend.DeletionTimestamp != nil && v.InUse != "":
+		c.kstatus(nil, problem(ReasonInUse, "deleted, and kept because of %s", v.InUse), "")
+	case v.Unreachable != nil:
+		c.kstatus(nil, v.Unreachable, "")
+	case v.Unplaced != nil:
+		c.kstatus(nil, v.Unplaced, "")
+	case v.NotWhole > 0:
+		c.kstatus(nil, degraded, "")
+	default:
+		c.kstatus(nil, nil, v.whole())
+	}
+	return c.since(v.Backend.Status.Conditions, v.Now)
+}
+
+// degraded is what is missing: redundancy first, then nodes. A suspect node has missed a few probes, which says little.
+func (v *BackendView) degraded() *Problem {
+	away := v.inStates(func(state string) bool { return state != nodeUp && state != nodeSuspect && state != nodeDraining })
+	nodes := strings.Join(away, ", ")
+	switch {
+	case v.NotWhole > 0:
+		verb := "miss"
+		if v.NotWhole == 1 {
+			verb = "misses"
+		}
+		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", count(v.NotWhole, "group"), verb, v.losable()), nodes))
+	case len(away) > 0:
+		return problem(ReasonNodesMissing, "%s; %s", nodes, v.losable())
+	}
+	return nil
+}
+
+func (v *BackendView) whole() string {
+	nodes := append([]string{NodesSummary(v.Nodes) + " nodes up"}, v.inStates(func(state string) bool { return state == nodeSuspect || state == nodeDraining })...)
+	return sentences(strings.Join(nodes, ", "), v.losable())
+}
+
+// inStates lists nodes of some states, with these.
+func (v *BackendView) inStates(among func(state string) bool) (list []string) {
+	for _, node := range v.Nodes {
+		if among(node.State) {
+			list = append(list, node.Name+" "+node.State)
+		}
+	}
+	return list
+}
+
+func (v *BackendView) losable() string {
+	if v.CanLose == nil {
+		return "nothing is stored"
+	}
+	return "every object survives the loss of " + count(int64(*v.CanLose), "more node")
+}

@@ -1,0 +1,249 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+)
+
+// Schemes are the declared codes by the name of their RedundancyScheme.
+type Schemes map[string]stripe.Scheme
+
+// Code returns the code that a RedundancyScheme declares.
+func Code(spec v1alpha1.RedundancySchemeSpec) (stripe.Scheme, *Problem) {
+	var scheme stripe.Scheme
+	ways := 0
+	if spec.Replicas != nil {
+		scheme, ways = stripe.Replicas(int(*spec.Replicas)), ways+1
+	}
+	for _, pair := range [][2]*int32{{spec.K, spec.M}, {spec.DataChunks, spec.CodingChunks}} {
+		switch {
+		case pair[0] != nil && pair[1] != nil:
+			scheme, ways = stripe.RS(int(*pair[0]), int(*pair[1])), ways+1
+		case pair[0] != nil || pair[1] != nil:
+			ways = 2
+		}
+	}
+	if ways != 1 {
+		return stripe.Scheme{}, problem(ReasonInvalidScheme, "give exactly one of replicas, k and m, or dataChunks and codingChunks")
+	}
+	if err := scheme.Validate(); err != nil {
+		return stripe.Scheme{}, problem(ReasonInvalidScheme, "%v", err)
+	}
+	return scheme, nil
+}
+
+// Resolve returns the code that a step of a ladder names: a declared scheme, or a code itself.
+func (s Schemes) Resolve(name v1alpha1.SchemeName) (stripe.Scheme, *Problem) {
+	if scheme, declared := s[string(name)]; declared {
+		return scheme, nil
+	}
+	scheme, err := stripe.ParseScheme(string(name))
+	if err != nil {
+		return stripe.Scheme{}, problem(ReasonUnknownScheme,
+			"no RedundancyScheme is called %q and it is no code; declare it, or write a code such as rep(3) or rs(4,2)", name)
+	}
+	return scheme, nil
+}
+
+// Chooser picks the ladder for a reliability target.
+type Chooser func(target v1alpha1.Reliability) (stripe.Ladder, error)
+
+// Class is what the gateways are told of a policy. Absent pointers leave the gateway's defaults.
+type Class struct {
+	Name       string
+	Ladder     stripe.Ladder
+	Default    stripe.Scheme
+	Prefixes   []string
+	PackBelow  *int64
+	PackDelay  *time.Duration
+	GroupBytes *int64
+	HalfLife   time.Duration
+	Dwell      time.Duration
+}
+
+// Declaration is a policy read and resolved.
+type Declaration struct {
+	Class   Class
+	Rules   *Rules // nil: everything belongs on the class's default
+	Windows Windows
+	Limits  Limits
+}
+
+// Defaults of a policy that was not defaulted by an API server, as the fields' documentation has them.
+const (
+	DefaultHalfLife = 24 * time.Hour
+	DefaultDwell    = 6 * time.Hour
+)
+
+// The bounds the gateways hold classes to.
+const (
+	maxRows           = 64
+	minGroupBytes     = 64 << 10
+	maxGroupBytes     = 64 << 20
+	defaultGroupBytes = 4 << 20
+	maxPackDelay      = time.Minute
+)
+
+// ClassName is the class of a policy at the gateways.
+func ClassName(policy *v1alpha1.RedundancyPolicy) string {
+	if policy.Spec.Selector.Class != "" {
+		return policy.Spec.Selector.Class
+	}
+	return policy.Name
+}
+
+// Declare reads a policy; choose works out the ladder of a reliability target and may be nil where there is none. The
+// problem is the first one found, for the condition Accepted.
+func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser) (*Declaration, *Problem) {
+	d := Declaration{Class: Class{
+		Name: ClassName(policy), Prefixes: policy.Spec.Selector.Prefixes, HalfLife: DefaultHalfLife, Dwell: DefaultDwell,
+	}}
+	steps := []func() *Problem{
+		func() *Problem { return d.Class.resolveLadder(&policy.Spec, schemes, choose) },
+		func() *Problem { return d.Class.pack(policy.Spec.Packing) },
+		func() (wrong *Problem) {
+			if temperature := policy.Spec.Temperature; temperature != nil {
+				d.Class.timing(temperature)
+				d.Rules, wrong = newRules(temperature, schemes, d.Class.Ladder)
+			}
+			return wrong
+		},
+		func() (wrong *Problem) { d.Windows, wrong = ParseWindows(policy.Spec.Windows); return wrong },
+		func() (wrong *Problem) { d.Limits, wrong = NewLimits(policy.Spec.Budget); return wrong },
+	}
+	for _, step := range steps {
+		if wrong := step(); wrong != nil {
+			return nil, wrong
+		}
+	}
+	return &d, nil
+}
+
+func (c *Class) resolveLadder(spec *v1alpha1.RedundancyPolicySpec, schemes Schemes, choose Chooser) *Problem {
+	names := map[stripe.Scheme]v1alpha1.SchemeName{}
+	for _, name := range spec.Ladder {
+		scheme, wrong := schemes.Resolve(name)
+		if wrong != nil {
+			return wrong
+		}
+		if other, twice := names[scheme]; twice {
+			return problem(ReasonInvalidLadder, "%s and %s of the ladder are the same code, %s; keep one", other, name, scheme)
+		}
+		names[scheme] = name
+		c.Ladder = append(c.Ladder, scheme)
+	}
+	if spec.Reliability != nil && len(spec.Ladder) == 0 {
+		if choose == nil {
+			return problem(ReasonTargetOutOfReach, "the ladder for %d nines cannot be worked out before the nodes of the backend are known", spec.Reliability.Nines)
+		}
+		ladder, err := choose(*spec.Reliability)
+		if err != nil {
+			return problem(ReasonTargetOutOfReach, "no ladder reaches %d nines: %v", spec.Reliability.Nines, err)
+		}
+		c.Ladder = ladder
+	}
+	if err := c.Ladder.Validate(); err != nil {
+		return problem(ReasonInvalidLadder, "%v", err)
+	}
+	layout, err := stripe.NewLayout(c.Ladder, 0, stripe.ModeFree)
+	if err != nil {
+		return problem(ReasonInvalidLadder, "%v", err)
+	}
+	if layout.Rows > maxRows {
+		return problem(ReasonInvalidLadder, "%s needs groups of %d rows (at most %d); choose schemes whose k divide the widest one", c.Ladder, layout.Rows, maxRows)
+	}
+	return c.resolveDefault(spec.Default, schemes)
+}
+
+func (c *Class) resolveDefault(name v1alpha1.SchemeName, schemes Schemes) *Problem {
+	c.Default = c.Ladder[0]
+	if name == "" {
+		return nil
+	}
+	scheme, wrong := schemes.Resolve(name)
+	if wrong != nil {
+		return wrong
+	}
+	if !c.Ladder.Contains(scheme) {
+		return problem(ReasonInvalidDefault, "default %s (%s) is not on the ladder %s; choose a step of the ladder", name, scheme, c.Ladder)
+	}
+	c.Default = scheme
+	return nil
+}
+
+func (c *Class) timing(temperature *v1alpha1.Temperature) {
+	if temperature.HalfLife.Duration > 0 {
+		c.HalfLife = temperature.HalfLife.Duration
+	}
+	if temperature.Dwell.Duration > 0 {
+		c.Dwell = temperature.Dwell.Duration
+	}
+}
+
+func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
+	if packing == nil {
+		return nil
+	}
+	c.PackBelow, c.GroupBytes = bytesOf(packing.Below), bytesOf(packing.GroupBytes)
+	group := int64(defaultGroupBytes)
+	if c.GroupBytes != nil {
+		group = *c.GroupBytes
+	}
+	if group < minGroupBytes || group > maxGroupBytes {
+		return problem(ReasonInvalidPacking, "packing.groupBytes %s is outside %s to %s", formatBytes(group), formatBytes(minGroupBytes), formatBytes(maxGroupBytes))
+	}
+	if c.PackBelow != nil && (*c.PackBelow < 0 || *c.PackBelow > group) {
+		return problem(ReasonInvalidPacking, "packing.below must be between 0 and the group's %s; a small object must fit a group", formatBytes(group))
+	}
+	if packing.Delay != nil {
+		if packing.Delay.Duration < 0 || packing.Delay.Duration > maxPackDelay {
+			return problem(ReasonInvalidPacking, "packing.delay %s is outside 0s to 1m", formatDuration(packing.Delay.Duration))
+		}
+		c.PackDelay = &packing.Delay.Duration
+	}
+	return nil
+}
+
+// nodesNeeded is how many distinct nodes a group of the class lies on.
+func (c *Class) nodesNeeded() int { return c.Ladder.Width() + c.Ladder.MaxParity() }
+
+// largestBlock is the size of the largest block a group of the class may have: a slot of the narrowest scheme, which
+// for replicas is a whole copy.
+func (c *Class) largestBlock() int64 {
+	group := int64(defaultGroupBytes)
+	if c.GroupBytes != nil {
+		group = *c.GroupBytes
+	}
+	narrowest := int64(c.Ladder.Width())
+	for _, scheme := range c.Ladder {
+		narrowest = min(narrowest, int64(scheme.K))
+	}
+	return (group+narrowest-1)/narrowest + blockHeaderBytes
+}
+
+// blockHeaderBytes is more than the header of any block takes.
+const blockHeaderBytes = 16 << 10
+
+func bytesOf(quantity *resource.Quantity) *int64 {
+	if quantity == nil {
+		return nil
+	}
+	value := quantity.Value()
+	return &value
+}
+
+func formatLadder(ladder stripe.Ladder) string {
+	text := ""
+	for i, scheme := range ladder {
+		if i > 0 {
+			text += " > "
+		}
+		text += fmt.Sprint(scheme)
+	}
+	return text
+}

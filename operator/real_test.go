@@ -1,0 +1,141 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store/mem"
+	"github.com/restripe/restripe/operator"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/controller"
+)
+
+// realGateway starts a gateway and agents over stores in memory, which talk over loopback, and returns the gateway and
+// its address.
+func realGateway(t *testing.T, agents int) (*gateway.Gateway, string) {
+	t.Helper()
+	var nodes []catalog.Node
+	for i := range agents {
+		id := block.NodeID(fmt.Sprintf("n%d", i+1))
+		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("agent %s: %v", id, err)
+			}
+			if err := n.Close(); err != nil {
+				t.Errorf("agent %s: %v", id, err)
+			}
+		})
+		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
+	}
+	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		if err := g.Close(); err != nil {
+			t.Errorf("closing the gateway: %v", err)
+		}
+	})
+	return g, server.URL
+}
+
+// TestRealGateways: what is written as copies is coded when it cools, by the operator over HTTP, and reads back.
+func TestRealGateways(t *testing.T) {
+	g, address := realGateway(t, 9)
+	w := newWorld(t)
+	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\nspec: {type: file, gateways: ['"+address+"']}\n",
+		`apiVersion: restripe.io/v1alpha1
+kind: RedundancyPolicy
+metadata: {name: cooling}
+spec:
+  backendRef: real
+  selector: {prefixes: [cool/]}
+  ladder: [rep(3), 'rs(6,2)']
+  packing: {groupBytes: 64Ki, below: 1Ki}
+  temperature: {halfLife: 1s, dwell: 1s, rules: [{scheme: 'rs(6,2)', below: 1}]}
+  budget: {bytesPerSecond: 64Mi, nodeBytesPerSecond: 32Mi, foregroundLatency: 10s}
+`)
+	w.operator(func(o *operator.Options) {
+		o.Clock, o.Dial = clock.RealClock{}, nil
+		o.Intervals = controller.Intervals{Look: 300 * time.Millisecond, Progress: 100 * time.Millisecond}
+	})
+	w.eventually("the class is declared", func() bool {
+		classes := g.Classes()
+		for _, class := range classes {
+			if class.Name == "cooling" {
+				return true
+			}
+		}
+		return false
+	})
+	objects := map[string][]byte{}
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range 20 {
+		data := make([]byte, 100<<10)
+		random.Read(data)
+		key := fmt.Sprintf("cool/%d", i)
+		objects[key] = data
+		if _, err := g.Put(t.Context(), key, bytes.NewReader(data), gateway.PutOptions{Size: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually("everything is coded", func() bool {
+		p := w.policy("cooling")
+		if !is(p, p.Status.Conditions, v1alpha1.ConditionConverged) {
+			return false
+		}
+		for _, rung := range p.Status.Rungs {
+			if rung.Scheme == "rs(6,2)" && rung.Groups >= 20 {
+				return true
+			}
+		}
+		return false
+	})
+	for key, want := range objects {
+		var got bytes.Buffer
+		reader, err := g.Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reader.WriteTo(t.Context(), &got, 0, reader.Size()); err != nil || !bytes.Equal(got.Bytes(), want) {
+			t.Fatalf("%s does not read back: %v", key, err)
+		}
+	}
+	for _, x := range w.transitions() {
+		if x.Status.Summary.State == "Done" && (x.Status.Progress.BytesSentMeasured != 0 || !strings.HasPrefix(x.Status.To, "rs")) {
+			t.Errorf("merging copies sent %d bytes", x.Status.Progress.BytesSentMeasured)
+		}
+	}
+	w.delete(w.policy("cooling"))
+	w.gone(&v1alpha1.RedundancyPolicy{}, "cooling")
+}

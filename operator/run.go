@@ -1,0 +1,127 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/controller"
+)
+
+// Options say how the operator runs. RESTConfig is required.
+type Options struct {
+	RESTConfig    *rest.Config
+	Election      Election
+	Clock         clock.WithTicker     // default: the real one
+	Dial          controller.Dialer    // reaches gateways; default: over HTTP
+	Intervals     controller.Intervals // how often things are looked at again; zero fields have defaults
+	MetricsListen string               // host:port for Prometheus; default: none
+	Logger        *slog.Logger         // default: slog.Default
+}
+
+// shutdownPatience bounds the wait for reconcilers that are in the middle of something.
+const shutdownPatience = 10 * time.Second
+
+// reconcileTimeout bounds one look at one object, gateways that do not answer included.
+const reconcileTimeout = 2 * time.Minute
+
+// Run runs the operator until the context ends, which is no error, or until it can no longer be the one that acts.
+// It can be stopped and killed at any moment; the next run goes on.
+func Run(ctx context.Context, options Options) (err error) {
+	log := cmp.Or(options.Logger, slog.Default())
+	if options.RESTConfig == nil {
+		return errors.New("running the operator: a configuration of the API server is required")
+	}
+	if path := options.Election.LockFile; path != "" {
+		held, err := lock(ctx, path, log)
+		if err != nil && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, held.Close()) }()
+	}
+	m, err := newManager(&options, log)
+	if err != nil {
+		return err
+	}
+	if err := m.Start(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running the operator: %w", err)
+	}
+	return nil
+}
+
+func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
+	logger := logr.FromSlogHandler(quiet{log.Handler()})
+	runtimelog.SetLogger(logger)
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the kinds: %w", err)
+	}
+	m, err := manager.New(rest.CopyConfig(options.RESTConfig), manager.Options{
+		Scheme: scheme, Logger: logger,
+		Metrics: metricsserver.Options{BindAddress: cmp.Or(options.MetricsListen, "0")},
+		// A reconciler that has just written must not decide by what was before.
+		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		LeaderElection:                options.Election.LeaseNamespace != "",
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.Election.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(shutdownPatience),
+		Controller: config.Controller{
+			SkipNameValidation:    ptr.To(true), // several operators may run in one process, in turn
+			ReconciliationTimeout: reconcileTimeout,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reaching the API server at %s: %w", options.RESTConfig.Host, err)
+	}
+	recorder, err := recorderOf(m, log)
+	if err != nil {
+		return nil, err
+	}
+	err = controller.Register(m, controller.Options{
+		Clock: options.Clock, Dial: options.Dial, Events: recorder, Intervals: options.Intervals, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// recorderOf returns what writes Events, or nil for an API server that has none: conditions say all that they would.
+func recorderOf(m manager.Manager, log *slog.Logger) (events.EventRecorder, error) {
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server what it serves: %w", err)
+	}
+	_, err = server.ServerResourcesForGroupVersion(eventsv1.SchemeGroupVersion.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		log.Debug("the API server has no Events; conditions and this log tell what happens")
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("asking the API server at %s for Events: %w", m.GetConfig().Host, err)
+	}
+	return m.GetEventRecorder(v1alpha1.FieldOwner), nil
+}
