@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/open"
 )
@@ -32,16 +33,16 @@ func agentCommand(s *session) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.id, "id", "", "name of the node: 1 to 63 of a-z, 0-9 and - (required)")
-	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port or rediss://host:port (required)")
+	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME (required)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := checkNodeID(f.id); err != nil {
+		if err := gateway.CheckNodeID(f.id); err != nil {
 			return misuse(command, "--%w", err)
 		}
 		if f.store == "" {
-			return misuse(command, "say where the blocks go: --store file:DIRECTORY, memcached://host:port or redis://host:port")
+			return misuse(command, "say where the blocks go: --store file:DIRECTORY, memcached://host:port, redis://host:port or ceph:POOL")
 		}
 		if err := checkListen(command, f.listen, *f.allowRemote); err != nil {
 			return err

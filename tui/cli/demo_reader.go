@@ -6,70 +6,129 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
-// demoReader reads objects at random and compares them with the files they were made of, until it is stopped.
+// demoReader reads objects and compares them with the files they were made of.
 type demoReader struct {
 	client       *client.Client
 	files        *tree
-	verified     atomic.Int64 // objects compared while the steps went on
+	verified     atomic.Int64 // objects compared, but for those that everything compares
 	bytes        atomic.Int64
 	finalObjects atomic.Int64 // objects compared by everything
-
-	cancel context.CancelFunc
-	once   sync.Once
-	ended  chan struct{}
-	mutex  sync.Mutex
-	err    error
 }
 
 // errWrongBytes says that an object does not read as it was written.
 var errWrongBytes = errors.New("what was read is not what was written")
 
-func startReader(ctx context.Context, c *client.Client, files *tree) *demoReader {
-	ctx, cancel := context.WithCancel(ctx)
-	r := &demoReader{client: c, files: files, cancel: cancel, ended: make(chan struct{})}
-	go func() {
-		defer close(r.ended)
-		for ctx.Err() == nil {
-			file := files.files[rand.IntN(len(files.files))]
-			err := r.compare(ctx, file)
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				r.mutex.Lock()
-				r.err = err
-				r.mutex.Unlock()
-				return
-			}
-			r.verified.Add(1)
-			r.bytes.Add(file.size)
-		}
-	}()
-	return r
+// reading is reading that goes on in the background until it is stopped or finds something wrong.
+type reading struct {
+	cancel context.CancelFunc
+	failed chan error // holds the first error
+	ended  sync.WaitGroup
 }
 
-// failure returns why the reader ended, nil while it reads.
-func (r *demoReader) failure() error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.err
+func (r *demoReader) begin(ctx context.Context, readers int, read func(ctx context.Context, reader int) error) *reading {
+	ctx, cancel := context.WithCancel(ctx)
+	g := &reading{cancel: cancel, failed: make(chan error, 1)}
+	for i := range readers {
+		g.ended.Go(func() {
+			for ctx.Err() == nil {
+				if err := read(ctx, i); err != nil && ctx.Err() == nil {
+					select {
+					case g.failed <- err:
+					default: // another one came first
+					}
+					return
+				}
+			}
+		})
+	}
+	return g
+}
+
+// failure returns what went wrong, nil while nothing has.
+func (g *reading) failure() error {
+	select {
+	case err := <-g.failed:
+		g.failed <- err
+		return err
+	default:
+		return nil
+	}
 }
 
 // stop ends the reading and returns what went wrong, if anything did.
-func (r *demoReader) stop() error {
-	r.once.Do(r.cancel)
-	<-r.ended
-	return r.failure()
+func (g *reading) stop() error {
+	g.cancel()
+	g.ended.Wait()
+	return g.failure()
+}
+
+// What is popular is read by so many readers, so often altogether.
+const (
+	popularReaders        = 8
+	popularReadsPerSecond = 300
+)
+
+// crowd reads files again and again, each one far from the one before, so that all their groups are used evenly.
+func (r *demoReader) crowd(ctx context.Context, files []treeFile) *reading {
+	pace := rate.NewLimiter(popularReadsPerSecond, popularReaders)
+	stride := strideOver(len(files))
+	var next atomic.Int64
+	return r.begin(ctx, popularReaders, func(ctx context.Context, _ int) error {
+		if err := pace.Wait(ctx); err != nil {
+			return err
+		}
+		return r.verify(ctx, files[int(next.Add(1)-1)*stride%len(files)])
+	})
+}
+
+// strideOver returns a step that leads far away and, taken count times, everywhere.
+func strideOver(count int) int {
+	for stride := count*5/13 + 1; ; stride++ {
+		a, b := count, stride
+		for b != 0 {
+			a, b = b, a%b
+		}
+		if a == 1 {
+			return stride
+		}
+	}
+}
+
+// verify compares one object and counts it.
+func (r *demoReader) verify(ctx context.Context, file treeFile) error {
+	if err := r.compare(ctx, file); err != nil {
+		return err
+	}
+	r.verified.Add(1)
+	r.bytes.Add(file.size)
+	return nil
+}
+
+// mostPopular bounds the bytes that are popular, so that they are read often enough to be hot.
+const mostPopular = 12 << 20
+
+// popular returns a tenth of the files, as they lie side by side, from a place in the tree on: a fraction of its files.
+func (t *tree) popular(numerator, denominator int) tree {
+	var p tree
+	limit := min(t.bytes/10, mostPopular)
+	for _, file := range t.files[len(t.files)*numerator/denominator:] {
+		if len(p.files) > 0 && p.bytes+file.size > limit {
+			break
+		}
+		p.files = append(p.files, file)
+		p.bytes += file.size
+	}
+	return p
 }
 
 // everything compares every object once.

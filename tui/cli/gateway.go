@@ -8,15 +8,11 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
-	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 )
 
@@ -38,7 +34,7 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.id, "id", "gw1", "name of this gateway, the same at every start and no other's")
 	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several (required)")
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
-	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain and state (default: those the catalog knows)")
+	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
@@ -66,7 +62,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 		}
 	}
 	if f.nodes != "" {
-		if options.Nodes, err = loadNodes(f.nodes); err != nil {
+		if options.Nodes, err = gateway.LoadNodes(f.nodes); err != nil {
 			return err
 		}
 	}
@@ -127,72 +123,6 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving clients: %w", err)
-	}
-	return nil
-}
-
-// loadNodes reads a file of nodes.
-func loadNodes(path string) ([]catalog.Node, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the node file: %w", err)
-	}
-	nodes, err := parseNodes(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return nodes, nil
-}
-
-// parseNodes reads the YAML of a node file. Unknown fields are refused.
-func parseNodes(text []byte) ([]catalog.Node, error) {
-	var file struct {
-		Nodes []struct {
-			ID      string `json:"id"`
-			Address string `json:"address"`
-			Domain  string `json:"domain"`
-			State   string `json:"state"`
-		} `json:"nodes"`
-	}
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
-		return nil, fmt.Errorf("node file: %w", err)
-	}
-	if len(file.Nodes) == 0 {
-		return nil, fmt.Errorf("node file: no nodes; give at least one entry with id and address under \"nodes:\"")
-	}
-	seen := map[string]bool{}
-	var nodes []catalog.Node
-	for i, entry := range file.Nodes {
-		if err := checkNodeID(entry.ID); err != nil {
-			return nil, fmt.Errorf("node %d: %w", i+1, err)
-		}
-		if seen[entry.ID] {
-			return nil, fmt.Errorf("node %d: id %q is used twice", i+1, entry.ID)
-		}
-		seen[entry.ID] = true
-		if _, _, err := net.SplitHostPort(entry.Address); err != nil {
-			return nil, fmt.Errorf("node %d (%s): address %q: want host:port", i+1, entry.ID, entry.Address)
-		}
-		state := catalog.NodeState(entry.State)
-		switch state {
-		case "", catalog.NodeUp, catalog.NodeDown, catalog.NodeDraining:
-		default:
-			return nil, fmt.Errorf("node %d (%s): state %q: want up, draining (serves, takes no blocks) or down (not expected back: repair rebuilds its blocks elsewhere)", i+1, entry.ID, entry.State)
-		}
-		nodes = append(nodes, catalog.Node{ID: block.NodeID(entry.ID), Address: entry.Address, Domain: entry.Domain, State: state})
-	}
-	return nodes, nil
-}
-
-// checkNodeID holds ids to 1 to 63 characters of [a-z0-9-].
-func checkNodeID(id string) error {
-	if id == "" || len(id) > 63 {
-		return fmt.Errorf("id %q: want 1 to 63 characters", id)
-	}
-	for _, r := range id {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
-			return fmt.Errorf("id %q: want only a-z, 0-9 and -", id)
-		}
 	}
 	return nil
 }

@@ -14,14 +14,29 @@ import (
 
 func getCommand(s *session) *cobra.Command {
 	var span string
+	var stored bool
 	command := &cobra.Command{
-		Use: "get KEY [FILE]", Short: "Read an object to standard output or into a file",
-		Long:    "Read an object. FILE appears only once every byte has arrived; without FILE, or with -, the bytes go to standard output.",
-		Example: "  restripe get photos/a.jpg a.jpg\n  restripe get logs/today --range 0-1023",
+		Use: "get KEY [FILE] | get KIND [NAME]", Short: "Read a stored object, or list declared ones",
+		Long: "Read a stored object. FILE appears only once every byte has arrived; without FILE, or with -, the bytes go to standard\n" +
+			"output.\n\n" +
+			"Where the first word is a kind, list the objects of that kind on the API server, or show the one of that NAME: " + kindWords() + "\n" +
+			"(short: rp, tr, sb, rs). --stored reads a stored object that has one of these words for its key.",
+		Example: "  restripe get photos/a.jpg a.jpg\n  restripe get logs/today --range 0-1023\n  restripe get policies -o wide\n  restripe get transition media-rs12-2-7 -o yaml",
 		Args:    cobra.RangeArgs(1, 2),
 	}
-	command.Flags().StringVar(&span, "range", "", "bytes to read: first-last, first- or first+count")
+	command.Flags().StringVar(&span, "range", "", "bytes to read of a stored object: first-last, first- or first+count")
+	command.Flags().BoolVar(&stored, "stored", false, "the word is the key of a stored object, whatever it is")
+	format, kubeconfig := outputFlag(command), kubeconfigFlag(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
+		kind := kindNamed(arguments[0])
+		if kind != nil && !stored {
+			return s.getKind(command, *kubeconfig, kind, arguments[1:], format)
+		}
+		for _, flag := range []string{"output", "kubeconfig"} {
+			if command.Flags().Changed(flag) {
+				return misuse(command, "--%s is for kinds, and %q is none; there are %s", flag, arguments[0], kindWords())
+			}
+		}
 		var wanted client.Range
 		if span != "" {
 			var err error
@@ -45,6 +60,22 @@ func getCommand(s *session) *cobra.Command {
 		})
 	}
 	return command
+}
+
+// getKind shows the objects of a kind, or the one that is named.
+func (s *session) getKind(command *cobra.Command, kubeconfig string, kind *declaredKind, names []string, format *formatValue) error {
+	if command.Flags().Changed("range") {
+		return misuse(command, "--range is for stored objects; to read the one whose key is this word add --stored")
+	}
+	server, err := s.apiServer(kubeconfig)
+	if err != nil {
+		return err
+	}
+	name := ""
+	if len(names) > 0 {
+		name = names[0]
+	}
+	return s.getDeclared(command.Context(), server, kind, name, format)
 }
 
 // saveWhole writes content beside path and renames it into place once it is complete.

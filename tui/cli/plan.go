@@ -88,15 +88,24 @@ func completePlans(command *cobra.Command) {
 func planCommand(s *session) *cobra.Command {
 	var f planFlags
 	command := &cobra.Command{
-		Use: "plan --from SCHEME --to SCHEME", Short: "Show what a transition costs, before anything moves",
-		Long: "Plan the transition of one group, prove the plan, and show its cost in blocks next to the lower bound and to other ways\n" +
-			"of doing it. Needs no cluster.",
-		Example: "  restripe plan --ladder 'rs(4,3),rs(5,3)' --from 'rs(4,3)' --to 'rs(5,3)'\n  restripe plan --from 'rep(3)' --to 'rs(12,2)' -o json",
+		Use: "plan -f FILE | plan --from SCHEME --to SCHEME", Short: "Show what policies or a transition would cost, before anything moves",
+		Long: "With -f: show for each policy of the files what it would move now and what that would cost, asking the gateways of its\n" +
+			"backend. Nothing is written.\n\n" +
+			"With --from and --to: plan the transition of one group, prove the plan, and show its cost in blocks next to the lower bound\n" +
+			"and to other ways of doing it. Needs no cluster.",
+		Example: "  restripe plan -f policies/\n  restripe plan --ladder 'rs(4,3),rs(5,3)' --from 'rs(4,3)' --to 'rs(5,3)'\n  restripe plan --from 'rep(3)' --to 'rs(12,2)' -o json",
 		Args:    cobra.NoArgs,
 	}
 	f.register(command)
 	format := outputFlag(command, "table", "json", "yaml")
+	paths, kubeconfig := filesFlag(command), kubeconfigFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
+		if len(*paths) > 0 {
+			if f != (planFlags{}) {
+				return misuse(command, "-f plans the policies of files: the flags of a single transition do not go with it")
+			}
+			return s.planPolicies(command, *kubeconfig, *paths, format)
+		}
 		report, plan, err := f.make(command)
 		if err != nil {
 			return err

@@ -62,6 +62,13 @@ func execute(ctx context.Context, arguments []string, in io.Reader, out, message
 	if err == nil {
 		return exitDone
 	}
+	code := exitFailed
+	var end *endError
+	if errors.As(err, &end) {
+		if code = end.code; end.cause == nil {
+			return code
+		}
+	}
 	var wrong *usageError
 	if errors.As(err, &wrong) {
 		fmt.Fprintf(messages, "restripe: %v\nSee %s --help.\n", wrong, wrong.command.CommandPath())
@@ -69,38 +76,41 @@ func execute(ctx context.Context, arguments []string, in io.Reader, out, message
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(messages, "restripe: interrupted")
-		return exitFailed
+		return code
 	}
 	fmt.Fprintf(messages, "restripe: %v\n", err)
 	if errors.Is(err, client.ErrUnreachable) {
 		fmt.Fprintf(messages, "Start a cluster with `restripe up`, or name a gateway with --gateway or %s.\n", gatewayVariable)
 	}
-	return exitFailed
+	return code
 }
 
 func newRoot(s *session) *cobra.Command {
-	root := &cobra.Command{
+	root := family(&cobra.Command{
 		Use:   "restripe",
 		Short: "Keep objects as safe and as cheap as you say, re-striping them in place",
 		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis) under replication or\n" +
 			"erasure codes, and takes them from one code to another in place while they are read and written.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noSuchCommand,
-		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
+	})
 	root.PersistentFlags().StringVar(&s.gateway, "gateway", "", "address of the gateway, host:port (default "+gatewayVariable+", else "+defaultListen+")")
 	root.AddGroup(
-		&cobra.Group{ID: "objects", Title: "Objects:"},
-		&cobra.Group{ID: "codes", Title: "Codes and transitions:"},
+		&cobra.Group{ID: "objects", Title: "Stored objects:"},
+		&cobra.Group{ID: "codes", Title: "Codes and transitions by hand:"},
+		&cobra.Group{ID: "declared", Title: "Declared objects (policies, transitions, backends, schemes):"},
 		&cobra.Group{ID: "cluster", Title: "Cluster:"},
 		&cobra.Group{ID: "run", Title: "Running it:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"objects": {putCommand(s), getCommand(s), listCommand(s), statCommand(s), removeCommand(s), moveCommand(s)},
-		"codes":   {transitionCommand(s), planCommand(s), explainCommand(s), layoutCommand(s), laddersCommand(s), classesCommand(s)},
-		"cluster": {statusCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s)},
-		"run":     {upCommand(s), agentCommand(s), gatewayCommand(s), demoCommand(s), versionCommand(s)},
+		"objects": {putCommand(s), getCommand(s), listCommand(s), statCommand(s), removeCommand(s), moveCommand(s), adoptCommand(s), exportCommand(s)},
+		"codes":   {transitionCommand(s), planCommand(s), explainReliability(s, explainCommand(s)), layoutCommand(s), laddersCommand(s), classesCommand(s)},
+		"declared": {
+			lintCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s), importCommand(s),
+			approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
+		},
+		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s)},
+		"run":     {upCommand(s), agentCommand(s), gatewayCommand(s), operatorCommand(s), consoleCommand(s), demoCommand(s), versionCommand(s)},
 	} {
 		for _, command := range commands {
 			command.GroupID = group
@@ -109,6 +119,14 @@ func newRoot(s *session) *cobra.Command {
 	}
 	markUsage(root)
 	return root
+}
+
+// family makes a command that only has subcommands: it prints its help.
+func family(command *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	command.Args = noSuchCommand
+	command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	command.AddCommand(members...)
+	return command
 }
 
 // noSuchCommand refuses arguments of a command that only has subcommands.
@@ -155,6 +173,22 @@ func (s *session) client() (*client.Client, error) {
 		address = defaultListen
 	}
 	return client.New(address)
+}
+
+// asking makes a command without arguments that asks the gateway one thing and shows the answer.
+func asking[T any](s *session, use, short string, ask func(*client.Client, context.Context) (T, error), show func(*formatValue, T) error) *cobra.Command {
+	command := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			answer, err := ask(c, command.Context())
+			if err != nil {
+				return err
+			}
+			return show(format, answer)
+		})
+	}
+	return command
 }
 
 // withClient runs work with a client and drops its connections afterwards.

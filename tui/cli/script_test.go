@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,10 +31,21 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(gatewayVariable, "")
+			env.Setenv("KUBECONFIG", "")
+			for name, directory := range map[string]string{"TREE": "../../policies", "LARGER_TREE": "../../agent"} {
+				path, err := filepath.Abs(directory)
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, path)
+			}
+			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/.cache")
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, negated bool, arguments []string){
 			"reach": reach,
+			"until": until,
+			"exits": exits,
 		},
 	})
 }
@@ -61,4 +77,47 @@ func reach(ts *testscript.TestScript, negated bool, arguments []string) {
 		return
 	}
 	ts.Fatalf("%s: %v", path, last)
+}
+
+// untilPatience bounds the wait for what the operator does: it looks at gateways every 10 s.
+const untilPatience = 90 * time.Second
+
+// until [-not] REGEXP COMMAND... runs a command again and again until what it prints matches, or no longer does.
+func until(ts *testscript.TestScript, negated bool, arguments []string) {
+	not := len(arguments) > 0 && arguments[0] == "-not"
+	if not {
+		arguments = arguments[1:]
+	}
+	if negated || len(arguments) < 2 {
+		ts.Fatalf("usage: until [-not] REGEXP COMMAND...")
+	}
+	pattern, err := regexp.Compile("(?m)" + arguments[0])
+	ts.Check(err)
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(untilPatience); time.Now().Before(deadline); <-ticker.C {
+		err := ts.Exec(arguments[1], arguments[2:]...)
+		printed := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if err == nil && pattern.MatchString(printed) != not {
+			return
+		}
+	}
+	ts.Fatalf("%s: not so after %s:\n%s%s", arguments[0], untilPatience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+}
+
+// exits CODE COMMAND... runs a command that ends with an exit code.
+func exits(ts *testscript.TestScript, negated bool, arguments []string) {
+	if negated || len(arguments) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	code := 0
+	var ended *exec.ExitError
+	if err := ts.Exec(arguments[1], arguments[2:]...); errors.As(err, &ended) {
+		code = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != arguments[0] {
+		ts.Fatalf("exit code %d, want %s:\n%s%s", code, arguments[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
 }

@@ -25,28 +25,19 @@ func statusCommand(s *session) *cobra.Command {
 	command := &cobra.Command{Use: "status", Short: "Show the cluster at a glance", Args: cobra.NoArgs}
 	format := outputFlag(command, "table", "wide", "json", "yaml")
 	command.Flags().BoolVarP(&watch, "watch", "w", false, "show it again and again until interrupted")
-	command.Flags().DurationVar(&interval, "interval", 2*time.Second, "time between two pictures of --watch")
+	command.Flags().DurationVar(&interval, "interval", watchInterval, "time between two pictures of --watch")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if interval < 100*time.Millisecond {
 			return misuse(command, "--interval %s: want at least 100ms", interval)
 		}
 		return s.withClient(func(c *client.Client) error {
-			ticker := time.NewTicker(interval)
-			defer ticker.Stop()
-			for {
+			return watched(command.Context(), watch, interval, func() error {
 				status, err := c.Status(command.Context())
 				if err != nil {
 					return err
 				}
-				if err := s.showStatus(status, format, watch); err != nil || !watch {
-					return err
-				}
-				select {
-				case <-ticker.C:
-				case <-command.Context().Done():
-					return nil // leaving a watch is its ordinary end
-				}
-			}
+				return s.showStatus(status, format, watch)
+			})
 		})
 	}
 	return command
@@ -158,31 +149,40 @@ func doctorCommand(s *session) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	format := outputFlag(command)
+	ceph := newCephDoctor(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		return s.withClient(func(c *client.Client) error {
 			findings, err := c.Doctor(command.Context())
 			if err != nil {
 				return err
 			}
-			l := listing{value: findings, empty: "Nothing was found.", columns: []column{{title: "SEVERITY"}, {title: "SUBJECT"}, {title: "FINDING"}, {title: "CURE"}}}
-			failed := 0
-			for _, f := range findings {
-				if f.Severity == "error" {
-					failed++
-				}
-				l.names = append(l.names, f.Subject)
-				l.rows = append(l.rows, []string{f.Severity, f.Subject, f.Text, f.Cure})
-			}
-			if err := s.show(format, l); err != nil {
+			if findings, err = ceph.add(command.Context(), c, findings); err != nil {
 				return err
 			}
-			if failed > 0 {
-				return fmt.Errorf("%w: %d", errFindings, failed)
-			}
-			return nil
+			return s.showDiagnosis(findings, format)
 		})
 	}
 	return command
+}
+
+// showDiagnosis shows what a doctor found, and fails if some of it is an error.
+func (s *session) showDiagnosis(findings []gateway.Finding, format *formatValue) error {
+	l := listing{value: findings, empty: "Nothing was found.", columns: []column{{title: "SEVERITY"}, {title: "SUBJECT"}, {title: "FINDING"}, {title: "CURE"}}}
+	failed := 0
+	for _, f := range findings {
+		if f.Severity == "error" {
+			failed++
+		}
+		l.names = append(l.names, f.Subject)
+		l.rows = append(l.rows, []string{f.Severity, f.Subject, f.Text, f.Cure})
+	}
+	if err := s.show(format, l); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%w: %d", errFindings, failed)
+	}
+	return nil
 }
 
 func sweepCommand(s *session) *cobra.Command {
@@ -203,38 +203,6 @@ func sweepCommand(s *session) *cobra.Command {
 				"attempts settled", r.IntentsSettled, "attempts forgotten", r.IntentsForgotten, "groups freed", r.GroupsFreed,
 				"dead blocks deleted", r.BlocksDeleted, "orphans deleted", r.OrphansDeleted, "blocks quarantined", r.Quarantined, "dead blocks left", r.GravesLeft,
 			}))
-		})
-	}
-	return command
-}
-
-func repairCommand(s *session) *cobra.Command {
-	var deep bool
-	command := &cobra.Command{
-		Use: "repair", Short: "Rebuild the blocks that are missing",
-		Long: "Rebuild the blocks that are missing, and those that a read found corrupt. With --deep every block is read first, so that\n" +
-			"damage nobody has met yet is found too; that costs a read of everything at the nodes, and nothing on the network.",
-		Args: cobra.NoArgs,
-	}
-	command.Flags().BoolVar(&deep, "deep", false, "read and check every block first")
-	format := outputFlag(command, "table", "json", "yaml")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		return s.withClient(func(c *client.Client) error {
-			repair := c.Repair
-			if deep {
-				repair = c.RepairDeep
-			}
-			r, err := repair(command.Context())
-			if err != nil {
-				return err
-			}
-			if err := s.show(format, counts(r, []any{"groups checked", r.GroupsChecked, "groups repaired", r.GroupsRepaired, "slots rebuilt", r.SlotsRebuilt})); err != nil {
-				return err
-			}
-			if len(r.Failed) > 0 {
-				return fmt.Errorf("%d groups could not be repaired:\n%s", len(r.Failed), strings.Join(r.Failed, "\n"))
-			}
-			return nil
 		})
 	}
 	return command

@@ -13,13 +13,9 @@ import (
 )
 
 func transitionCommand(s *session) *cobra.Command {
-	command := &cobra.Command{
+	return family(&cobra.Command{
 		Use: "transition", Aliases: []string{"transitions", "tr"}, Short: "Take objects from one code to another, in place",
-		Args: noSuchCommand,
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(transitionStart(s), transitionList(s), transitionShow(s), transitionPause(s), transitionResume(s), transitionCancel(s))
-	return command
+	}, transitionStart(s), transitionList(s), transitionShow(s), transitionPause(s), transitionResume(s), transitionCancel(s))
 }
 
 // addressed registers --key, --prefix and --class and returns the selector they make.

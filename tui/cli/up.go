@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,21 +11,28 @@ import (
 
 func upCommand(s *session) *cobra.Command {
 	options := launch.Options{}
+	var ceph cephNodes
 	var kind string
+	var withoutOperator bool
 	command := &cobra.Command{
 		Use: "up", Short: "Run a whole cluster on this machine until interrupted",
-		Long: "Run stores, agents and a gateway on this machine, until Ctrl-C. What dies is started again. The state directory keeps\n" +
+		Long: "Run stores, agents and a gateway on this machine, and a Kubernetes API server with the operator, until Ctrl-C. What dies is\n" +
+			"started again. The cluster is declared as the backend `local`, so that policies can name it. The state directory keeps\n" +
 			"everything, so that the next `restripe up` with the same directory goes on where this one ended; only memcached\n" +
-			"keeps its contents in memory and loses them with its process.",
-		Example: "  restripe up\n  restripe up --store redis --agents 15 --dir /var/lib/restripe --classes classes.yaml",
-		Args:    cobra.NoArgs,
+			"keeps its contents in memory and loses them with its process.\n" +
+			"With --store ceph the nodes are pools of a Ceph cluster that runs already, see `restripe ceph init`; Ceph is left as it is.",
+		Example: "  restripe up\n  restripe up --store redis --agents 15 --dir /var/lib/restripe --classes classes.yaml\n" +
+			"  restripe up --store ceph --ceph-conf /etc/ceph/ceph.conf --keyring /etc/ceph/ceph.client.restripe.keyring",
+		Args: cobra.NoArgs,
 	}
 	flags := command.Flags()
-	flags.StringVar(&kind, "store", string(launch.StoreFile), "what each node keeps its blocks in: file, memcached or redis")
-	flags.IntVar(&options.Agents, "agents", 14, "number of nodes")
-	flags.IntVar(&options.Domains, "domains", 0, "failure domains the nodes are dealt to in turn (default: each node its own)")
+	flags.StringVar(&kind, "store", string(launch.StoreFile), "what each node keeps its blocks in: file, memcached, redis or ceph")
+	flags.IntVar(&options.Agents, "agents", 14, "number of nodes (over Ceph: one for each pool)")
+	ceph.flags(flags)
+	flags.IntVar(&options.Domains, "domains", 0, "failure domains the nodes are dealt to in turn (default: each node its own, over Ceph what its pool's tag says)")
 	flags.StringVar(&options.Directory, "dir", "", "state directory (default restripe in the user's cache directory)")
 	flags.StringVar(&options.ClassFile, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
+	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server and operator: nothing moves but by `restripe transition`")
 	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
 	allowRemote := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -35,47 +40,71 @@ func upCommand(s *session) *cobra.Command {
 		if options.Store, err = launch.ParseStoreKind(kind); err != nil {
 			return misuse(command, "--store: %w", err)
 		}
+		if err := ceph.check(command, options.Store); err != nil {
+			return err
+		}
 		if err := checkListen(command, options.Listen, *allowRemote); err != nil {
 			return err
 		}
 		options.AllowRemote = *allowRemote
 		if options.Directory == "" {
-			cache, err := os.UserCacheDir()
-			if err != nil {
-				return fmt.Errorf("choosing a state directory: %w; give one with --dir", err)
+			if options.Directory, err = stateDirectory(); err != nil {
+				return err
 			}
-			options.Directory = filepath.Join(cache, "restripe")
 		}
 		options.Logger = slog.New(slog.NewTextHandler(s.messages, nil))
-		cluster, err := launch.Start(command.Context(), options)
-		if err != nil {
-			return fmt.Errorf("starting the cluster: %w", err)
+		if options.Store == launch.StoreCeph {
+			if options.Ceph, err = ceph.find(command.Context()); err != nil {
+				return err
+			}
 		}
-		if err := writeLines(s.out, upLines(cluster, options.Store)); err != nil {
-			return joined(err, cluster.Stop())
+		var control *controlOptions
+		if !withoutOperator {
+			control = &controlOptions{directory: options.Directory, backend: localBackend, logger: options.Logger}
+		}
+		m, err := startMachine(command.Context(), options, control)
+		if err != nil {
+			return err
+		}
+		if err := writeLines(s.out, upLines(m, options.Store)); err != nil {
+			return joined(err, m.stop())
 		}
 		<-command.Context().Done()
 		fmt.Fprintln(s.messages, "stopping")
-		return cluster.Stop()
+		return m.stop()
 	}
 	return command
 }
 
 // upLines says what runs and how to use it.
-func upLines(cluster *launch.Cluster, store launch.StoreKind) []string {
+func upLines(m *machine, store launch.StoreKind) []string {
+	cluster := m.cluster
 	lines := []string{
 		fmt.Sprintf("gateway  http://%s", cluster.Gateway()),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
-		"",
-		"Use it from another terminal:",
 	}
+	if m.control != nil {
+		lines = append(lines, "API      "+m.control.kubeconfig()+" (a kubeconfig; kubectl works with it)")
+	}
+	lines = append(lines, "", "Use it from another terminal:")
 	if cluster.Gateway() != defaultListen {
 		lines = append(lines, "  export "+gatewayVariable+"="+cluster.Gateway())
 	}
+	if m.control == nil {
+		return append(lines,
+			"  restripe put ~/photos photos/",
+			"  restripe transition start --to 'rs(4,2)' --class default --wait",
+			"  restripe status --watch",
+			"Ctrl-C stops everything.")
+	}
+	if usual, err := stateDirectory(); err != nil || m.control.kubeconfig() != controlKubeconfig(usual) {
+		lines = append(lines, "  export KUBECONFIG="+m.control.kubeconfig())
+	}
 	return append(lines,
+		"  restripe apply -f FILE           # declare policies for the backend "+m.control.options.backend,
 		"  restripe put ~/photos photos/",
-		"  restripe transition start --to 'rs(4,2)' --class default --wait",
-		"  restripe status --watch",
+		"  restripe get policies            # what is where, and whether it is where it belongs",
+		"  restripe get transitions         # what moves",
 		"Ctrl-C stops everything.")
 }

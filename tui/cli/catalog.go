@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/rebuild"
+)
+
+func catalogCommand(s *session) *cobra.Command {
+	return family(&cobra.Command{
+		Use: "catalog", Short: "Rebuild a lost catalog from the stores",
+	}, catalogRebuild(s), catalogAccept(s))
+}
+
+// rebuildFlags are the flags of `restripe catalog rebuild`.
+type rebuildFlags struct {
+	catalog, nodes, report string
+	dryRun, missing        bool
+}
+
+func catalogRebuild(s *session) *cobra.Command {
+	var f rebuildFlags
+	command := &cobra.Command{
+		Use: "rebuild --catalog ADDRESS --nodes FILE", Short: "Make a new catalog from what the stores hold",
+		Long: "Make a new catalog from what the stores hold: names, sizes and places of objects are in the blocks themselves. The agents\n" +
+			"must run, and no gateway may. A catalog that exists is never written to, and no block is deleted. What blocks cannot tell,\n" +
+			"such as deletes of the last minutes, is in the report. Start a gateway with the new catalog and its class file afterwards,\n" +
+			"look at the objects, and then run `restripe catalog accept`: until then blocks that nobody names are kept.",
+		Example: "  restripe catalog rebuild --catalog sqlite:/var/lib/restripe/new.db --nodes nodes.yaml --dry-run",
+		Args:    cobra.NoArgs,
+	}
+	format := outputFlag(command, "table", "json", "yaml")
+	flags := command.Flags()
+	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: sqlite:FILE or redis://host:port, without records (required but for --dry-run)")
+	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents, as the gateway has it (required)")
+	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only report")
+	flags.BoolVar(&f.missing, "missing", false, "go on without nodes that do not answer: their blocks count as lost")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if f.nodes == "" {
+			return misuse(command, "say which agents to ask: --nodes FILE")
+		}
+		if f.catalog == "" && !f.dryRun {
+			return misuse(command, "say which catalog to make: --catalog sqlite:FILE, or --dry-run to make none")
+		}
+		report, err := s.rebuild(command.Context(), f)
+		if err != nil {
+			return fmt.Errorf("rebuilding the catalog: %w", err)
+		}
+		if format.chosen != "table" {
+			return s.show(format, listing{value: report})
+		}
+		return writeLines(s.out, rebuildLines(report, f))
+	}
+	return command
+}
+
+func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.Report, err error) {
+	nodes, err := gateway.LoadNodes(f.nodes)
+	if err != nil {
+		return nil, err
+	}
+	var engine catalog.Engine
+	if !f.dryRun {
+		if engine, err = openEngine(ctx, f.catalog); err != nil {
+			return nil, fmt.Errorf("opening the catalog: %w", err)
+		}
+		defer func() { err = errors.Join(err, engine.Close()) }()
+		if err := catalog.CheckEmpty(ctx, engine); err != nil {
+			return nil, err
+		}
+	}
+	m := newMeter(s.messages)
+	contents, report, err := rebuild.Run(ctx, rebuild.Options{
+		Nodes: nodes, Missing: f.missing, Modified: time.Now(),
+		Progress: func(what string, done, total int) {
+			m.show(time.Now(), func() string {
+				return fmt.Sprintf("%s of %s %s", countText(int64(done)), countText(int64(total)), what)
+			})
+		},
+	})
+	m.clear()
+	if err != nil {
+		return nil, err
+	}
+	if f.report != "" {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("encoding the report: %w", err)
+		}
+		if err := os.WriteFile(f.report, append(text, '\n'), 0o644); err != nil {
+			return nil, fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if f.dryRun {
+		return report, nil
+	}
+	return report, catalog.Restore(ctx, engine, contents)
+}
+
+// shownProblems is how many problems the summary lists; the report has all.
+const shownProblems = 40
+
+func rebuildLines(report *rebuild.Report, f rebuildFlags) []string {
+	lines := []string{
+		"cluster   " + report.Cluster,
+		fmt.Sprintf("objects   %s, %s", countText(int64(report.Objects)), bytesText(report.Bytes)),
+		fmt.Sprintf("groups    %s", countText(int64(report.Groups))),
+		fmt.Sprintf("blocks    %s found, %s of them named by no record", countText(int64(report.Blocks)), countText(int64(report.Unnamed))),
+	}
+	for _, node := range report.Nodes {
+		text := fmt.Sprintf("node      %s: %s", node.ID, plural(int64(node.Blocks), "block"))
+		if node.Problem != "" {
+			text = fmt.Sprintf("node      %s: does not answer", node.ID)
+		}
+		lines = append(lines, text)
+	}
+	if len(report.Problems) > 0 {
+		lines = append(lines, "", plural(int64(len(report.Problems)), "problem")+":")
+		for _, p := range report.Problems[:min(shownProblems, len(report.Problems))] {
+			lines = append(lines, "  "+problemText(p))
+		}
+		if more := len(report.Problems) - shownProblems; more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more, which -o json and --report show", more))
+		}
+	}
+	lines = append(lines, "", "What no block can tell:")
+	for _, text := range report.Unknowable {
+		lines = append(lines, "  "+text)
+	}
+	if f.dryRun {
+		return append(lines, "", "Nothing was written.")
+	}
+	return append(lines, "",
+		"The catalog is at "+f.catalog+". Start a gateway with it and with the class file, look at the objects, and run `restripe catalog accept`.")
+}
+
+func problemText(p rebuild.Problem) string {
+	text := p.Kind
+	if p.Key != "" {
+		text += " object " + p.Key
+	}
+	if p.Group != nil {
+		text += " group " + p.Group.String()
+	}
+	if p.Node != "" {
+		text += " node " + string(p.Node)
+	}
+	return text + ": " + p.Text
+}
+
+func catalogAccept(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "accept", Short: "Say that a rebuilt catalog has all that is wanted",
+		Long: "Say that a rebuilt catalog has all that is wanted: blocks that nobody names are deleted from then on, as ever.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return s.withClient(func(c *client.Client) error {
+				if err := c.AcceptCatalog(command.Context()); err != nil {
+					return err
+				}
+				return writeLines(s.out, []string{"the catalog is accepted"})
+			})
+		},
+	}
+}

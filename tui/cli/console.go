@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console"
+	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/policies"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// defaultConsole is where a console listens unless told otherwise.
+const defaultConsole = "127.0.0.1:7482"
+
+// consoleFlags are the flags of console.
+type consoleFlags struct {
+	listen, kubeconfig, tokens, audit string
+	clusterUsers, allowRemote         bool
+}
+
+func consoleCommand(s *session) *cobra.Command {
+	var f consoleFlags
+	command := &cobra.Command{
+		Use: "console", Short: "Serve what the web and the terminal see and steer",
+		Long: "Serve one contract over gRPC, gRPC-Web and JSON until interrupted: what is safe, what it costs, what moves and why; plans,\n" +
+			"policies, transitions, nodes, objects; and an append-only audit log of every change. Everything comes from an API server\n" +
+			"and from the gateways that its StorageBackends name.\n\n" +
+			"On a loopback address whoever reaches it may do everything, as with the other commands. With --tokens callers need a token\n" +
+			"of that file, with --cluster-users one of the cluster, which also says what they may do; other machines are answered with\n" +
+			"one of these and --allow-remote alone.",
+		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --tokens users.yaml --allow-remote",
+		Args:    cobra.NoArgs,
+	}
+	kubeconfig := kubeconfigFlag(command)
+	flags := command.Flags()
+	flags.StringVar(&f.listen, "listen", defaultConsole, "address to serve on, host:port; port 0: any free one")
+	flags.StringVar(&f.tokens, "tokens", "", "file with the hashes of tokens, the names of their users and their verbs")
+	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
+	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; tokens cross the network in the clear")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		f.kubeconfig = *kubeconfig
+		if f.tokens != "" && f.clusterUsers {
+			return misuse(command, "--tokens and --cluster-users both say who callers are: give one of them")
+		}
+		return s.runConsole(command, &f)
+	}
+	return command
+}
+
+func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error) {
+	config, err := operatorConfig(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	authority, err := f.authority(config)
+	if err != nil {
+		return err
+	}
+	if err := console.CheckListen(f.listen, f.allowRemote, authority.Method()); err != nil {
+		return misuse(command, "--listen: %w", err)
+	}
+	state, err := stateDirectory()
+	if err != nil {
+		return err
+	}
+	if f.audit == "" {
+		f.audit = filepath.Join(state, "console", "audit")
+	}
+	log := s.serverLog()
+	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
+	server, err := console.New(console.Options{
+		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{}, AuditDirectory: f.audit,
+		HistoryDirectory: filepath.Join(state, "console", "history"), Version: versionText(), Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w; choose another address with --listen", err)
+	}
+	if err := s.announce("console", authorityText(authority), listener.Addr().String()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return server.Serve(command.Context(), listener)
+}
+
+// authority is who says who callers are.
+func (f *consoleFlags) authority(config *rest.Config) (access.Authority, error) {
+	switch {
+	case f.tokens != "":
+		return access.Tokens(f.tokens, nil)
+	case f.clusterUsers:
+		return access.Cluster(config, nil)
+	}
+	return access.Local(), nil
+}
+
+func authorityText(authority access.Authority) string {
+	switch authority.Method() {
+	case access.ByToken:
+		return "(for tokens of its file)"
+	case access.ByCluster:
+		return "(for users of the cluster)"
+	}
+	return "(for this machine)"
+}
+
+// consoleCompiler reads and writes declared objects for the console.
+type consoleCompiler struct{}
+
+// Compile returns the objects of a text, and what is wrong with them.
+func (consoleCompiler) Compile(document *api.Document, known []client.Object) ([]console.Declared, []*api.Finding) {
+	format := policies.YAML
+	if document.Format == api.Format_FORMAT_CUE {
+		format = policies.CUE
+	}
+	source, err := policies.ReadSource(document.Name, format, bytes.NewReader([]byte(document.Text)))
+	if err != nil {
+		return nil, []*api.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
+	}
+	var there []policies.Object
+	for _, object := range known {
+		there = append(there, policies.Object{
+			Kind: kindNameOf(object), Name: object.GetName(), Value: object, Position: policies.Position{File: "on the server"},
+		})
+	}
+	objects, findings := policies.Check(policies.Options{Known: there}, source)
+	var declared []console.Declared
+	for _, object := range objects {
+		value, is := object.Value.(client.Object)
+		if !is {
+			continue
+		}
+		declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *api.Finding {
+			return findingMessage(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
+		}})
+	}
+	var messages []*api.Finding
+	for _, finding := range findings {
+		messages = append(messages, findingMessage(finding))
+	}
+	return declared, messages
+}
+
+// Render returns an object as a person would write it.
+func (consoleCompiler) Render(object client.Object) (string, error) {
+	text, err := policies.Render(policies.Object{Kind: kindNameOf(object), Name: object.GetName(), Value: object})
+	return string(text), err
+}
+
+func findingMessage(f policies.Finding) *api.Finding {
+	return &api.Finding{
+		File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message,
+	}
+}
+
+// kindNameOf returns the kind of a typed object, which does not always say it itself.
+func kindNameOf(object client.Object) string {
+	switch object.(type) {
+	case *v1alpha1.StorageBackend:
+		return "StorageBackend"
+	case *v1alpha1.RedundancyScheme:
+		return "RedundancyScheme"
+	case *v1alpha1.RedundancyPolicy:
+		return "RedundancyPolicy"
+	}
+	return "Transition"
+}

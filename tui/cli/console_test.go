@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+const consolePolicy = `apiVersion: restripe.io/v1alpha1
+kind: RedundancyPolicy
+metadata: {name: media}
+spec:
+  backendRef: local
+  selector: {prefixes: [media/]}
+  ladder: [rep(3), 'rs(4,2)']
+  default: rep(2)
+`
+
+// TestConsoleTexts: the console finds mistakes where they are, beside what the server has, and writes what it read.
+func TestConsoleTexts(t *testing.T) {
+	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{"http://127.0.0.1:7480"}}}
+	backend.SetName("local")
+	known := []client.Object{backend}
+	_, findings := consoleCompiler{}.Compile(&api.Document{Name: "media.yaml", Text: consolePolicy}, known)
+	if len(findings) != 1 || findings[0].Line != 8 || findings[0].File != "media.yaml" || findings[0].Severity != "error" || findings[0].Path != "spec.default" {
+		t.Fatalf("findings: %v", findings)
+	}
+	right := strings.Replace(consolePolicy, "default: rep(2)", "default: rep(3)", 1)
+	declared, findings := consoleCompiler{}.Compile(&api.Document{Name: "media.yaml", Text: right}, known)
+	if len(findings) != 0 || len(declared) != 1 {
+		t.Fatalf("findings: %v, declared %v", findings, declared)
+	}
+	if at := declared[0].Finding("spec.ladder[1]", "no"); at.Line != 7 || at.Message != "no" || at.Object != "RedundancyPolicy/media" {
+		t.Errorf("what the server finds: %v", at)
+	}
+	text, err := consoleCompiler{}.Render(declared[0].Object)
+	if err != nil || !strings.Contains(text, "kind: RedundancyPolicy") || strings.Contains(text, "status") {
+		t.Errorf("written: %s, %v", text, err)
+	}
+	_, findings = consoleCompiler{}.Compile(&api.Document{Name: "media.cue", Format: api.Format_FORMAT_CUE, Text: "a: 1\na: 2\n"}, known)
+	if len(findings) == 0 || findings[0].Line == 0 {
+		t.Errorf("two values of a CUE field: %v", findings)
+	}
+}
+
+// TestConsoleKeepsToItself: nothing listens where others can reach it unless callers must say who they are.
+func TestConsoleKeepsToItself(t *testing.T) {
+	kubeconfig := t.TempDir() + "/kubeconfig"
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for arguments, complaint := range map[string]string{
+		"--listen 0.0.0.0:0 --allow-remote":   "--tokens",
+		"--listen nowhere":                    "host:port",
+		"--tokens a --cluster-users":          "one of them",
+		"--tokens " + kubeconfig + ".missing": "reading the users",
+	} {
+		writeKubeconfig(t, kubeconfig)
+		var out, messages bytes.Buffer
+		code := execute(t.Context(), append([]string{"console", "--kubeconfig", kubeconfig}, strings.Fields(arguments)...), strings.NewReader(""), &out, &messages)
+		if code == exitDone || !strings.Contains(messages.String(), complaint) {
+			t.Errorf("console %s: exit code %d, %s", arguments, code, messages.String())
+		}
+	}
+}
+
+// writeKubeconfig writes one that names a server that is not there.
+func writeKubeconfig(t *testing.T, path string) {
+	t.Helper()
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

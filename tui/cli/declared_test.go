@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/restripe/restripe/agent/gateway"
+)
+
+func policyOf(fields map[string]any) *unstructured.Unstructured {
+	object := kindNamed("policy").object()
+	object.SetName("media")
+	for name, value := range fields {
+		object.Object[name] = value
+	}
+	return object
+}
+
+func TestDifferencesNameEveryFieldOnce(t *testing.T) {
+	before := policyOf(map[string]any{
+		"spec":   map[string]any{"ladder": []any{"rep(3)", "rs(4,2)"}, "default": "rep(3)", "historyLimit": int64(10)},
+		"status": map[string]any{"class": "media"},
+	})
+	before.SetResourceVersion("7")
+	after := policyOf(map[string]any{
+		"spec":   map[string]any{"ladder": []any{"rep(3)", "rs(12,2)", "rs(6,2)"}, "historyLimit": int64(10)},
+		"status": map[string]any{"class": "other"},
+	})
+	after.SetResourceVersion("8")
+	found := (&outcome{kind: kindNamed("policy"), name: "media", before: before, after: after}).differences()
+	want := &objectDifference{Object: "policy/media", Change: "change", Fields: []difference{
+		{"spec.default", "rep(3)", nil}, {"spec.ladder[1]", "rs(4,2)", "rs(12,2)"}, {"spec.ladder[2]", nil, "rs(6,2)"},
+	}}
+	if !reflect.DeepEqual(found, want) {
+		t.Errorf("differences are %+v, want %+v", found, want)
+	}
+	var lines []string
+	for _, field := range found.Fields {
+		lines = append(lines, field.line())
+	}
+	if want := []string{"  - spec.default: rep(3)", "  ~ spec.ladder[1]: rs(4,2) -> rs(12,2)", "  + spec.ladder[2]: rs(6,2)"}; !slices.Equal(lines, want) {
+		t.Errorf("lines are %q, want %q", lines, want)
+	}
+	same := before.DeepCopy()
+	same.SetResourceVersion("9")
+	if o := (&outcome{kind: kindNamed("policy"), name: "media", before: before, after: same}); o.differences() != nil || o.verb() != "unchanged" {
+		t.Errorf("an object whose version alone changed is %s: %+v", o.verb(), o.differences())
+	}
+	if o := (&outcome{kind: kindNamed("policy"), name: "media", after: after}); o.verb() != "created" || o.differences().Change != "create" {
+		t.Errorf("a new object is %s, %+v", o.verb(), o.differences())
+	}
+}
+
+// TestKindsHaveTheirOwnWords holds that no word means two kinds, as the first one would hide the other.
+func TestKindsHaveTheirOwnWords(t *testing.T) {
+	for _, kind := range declaredKinds {
+		for _, word := range kind.words {
+			if found := kindNamed(word); found != kind {
+				t.Errorf("%q names %s, not %s", word, found, kind)
+			}
+		}
+		if kindOf(kind.kind) != kind || kindNamed(kind.kind) != kind || kindNamed(kind.plural) != kind {
+			t.Errorf("%s is not found by its own name", kind.kind)
+		}
+	}
+	if kindNamed("photos/a.jpg") != nil {
+		t.Error("a key names a kind")
+	}
+}
+
+func TestStrideLeadsEverywhere(t *testing.T) {
+	for count := 1; count <= 400; count++ {
+		stride, seen := strideOver(count), map[int]bool{}
+		for i := range count {
+			seen[i*stride%count] = true
+		}
+		if len(seen) != count {
+			t.Fatalf("a stride of %d over %d reaches %d", stride, count, len(seen))
+		}
+	}
+}
+
+func TestPopularIsAPartOfTheTree(t *testing.T) {
+	var files tree
+	for range 100 {
+		files.files = append(files.files, treeFile{size: 10})
+		files.bytes += 10
+	}
+	first, second := files.popular(1, 4), files.popular(3, 4)
+	if len(first.files) != 10 || first.bytes != 100 || &first.files[0] == &second.files[0] {
+		t.Errorf("%d files of %d bytes are popular first, %d then", len(first.files), first.bytes, len(second.files))
+	}
+	files.files[25].size = 1 << 40
+	if first := files.popular(1, 4); len(first.files) != 1 {
+		t.Errorf("%d files are popular beside a huge one", len(first.files))
+	}
+}
+
+func second(n int64) time.Time { return time.Unix(n, 0) }
+
+func TestStepsAreSummedUpByTheirWay(t *testing.T) {
+	class := gateway.Selector{Class: "media"}
+	steps := demoSteps([]gateway.Transition{
+		{Selector: class, From: "rs(4,2)", To: "rep(3)", GroupsDone: 1, Started: second(2)},
+		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 2, Started: second(1), Baselines: map[string]int64{"reencode": 5}},
+		{Selector: gateway.Selector{Class: "other"}, From: "rep(3)", To: "rs(4,2)", GroupsDone: 100},
+		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 4, Started: second(3), Baselines: map[string]int64{"reencode": 6}},
+	}, "media")
+	if len(steps) != 2 || steps[0].groups != 6 || steps[0].transitions != 2 || steps[0].reencode != 11 || steps[1].groups != 1 {
+		t.Errorf("the steps are %+v", steps)
+	}
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Exit codes of diff.
+const (
+	diffDifferent = 1
+	diffFailed    = 2
+)
+
+// endError ends the program with an exit code of its own. Without a cause nothing is said: it was said already.
+type endError struct {
+	code  int
+	cause error
+}
+
+// Error returns the cause's words.
+func (e *endError) Error() string {
+	if e.cause == nil {
+		return ""
+	}
+	return e.cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *endError) Unwrap() error { return e.cause }
+
+// difference is one field that would change. A side is nil where the field is not there.
+type difference struct {
+	Path   string `json:"path"`
+	Before any    `json:"before,omitempty"`
+	After  any    `json:"after,omitempty"`
+}
+
+// objectDifference is what would change of one object.
+type objectDifference struct {
+	Object string       `json:"object"`
+	Change string       `json:"change"` // create or change
+	Fields []difference `json:"fields"`
+}
+
+func diffCommand(s *session) *cobra.Command {
+	how := sending{dryRun: true}
+	command := &cobra.Command{
+		Use: "diff -f FILE|DIRECTORY|-", Short: "Show what `restripe apply` would change",
+		Long: "Have the API server work out what applying the files would change, and show it field by field. Nothing is kept.\n" +
+			"Exit code 0: nothing would change; 1: something would; 2: it cannot be told.",
+		Example: "  restripe diff -f policies/",
+		Args:    cobra.NoArgs,
+	}
+	paths, kubeconfig := filesFlag(command), kubeconfigFlag(command)
+	command.Flags().BoolVar(&how.force, "force", false, "as if taking over fields that others have set")
+	format := outputFlag(command, "text", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if err := wantFiles(command, *paths); err != nil {
+			return err
+		}
+		differences, err := s.diff(command.Context(), *kubeconfig, *paths, how)
+		if err == nil {
+			err = s.showDifferences(format, differences)
+		}
+		switch {
+		case err != nil:
+			return &endError{code: diffFailed, cause: err}
+		case len(differences) > 0:
+			return &endError{code: diffDifferent}
+		}
+		return nil
+	}
+	return command
+}
+
+// diff asks the server what would change; objects that stay as they are are left out.
+func (s *session) diff(ctx context.Context, kubeconfig string, paths []string, how sending) ([]objectDifference, error) {
+	server, err := s.apiServer(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.lintedFiles(ctx, server, paths)
+	if err != nil {
+		return nil, err
+	}
+	var differences []objectDifference
+	var refused []error
+	for _, object := range inApplyOrder(objects) {
+		o, err := server.send(ctx, object, how)
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		if found := o.differences(); found != nil {
+			differences = append(differences, *found)
+		}
+	}
+	return differences, errors.Join(refused...)
+}
+
+// differences returns nil where nothing would change.
+func (o *outcome) differences() *objectDifference {
+	d := &objectDifference{Object: o.kind.String() + "/" + o.name, Change: "create"}
+	before := map[string]any{}
+	if o.before != nil {
+		d.Change, before = "change", fieldsOf(o.before)
+	}
+	after := fieldsOf(o.after)
+	paths := append(sortedKeys(before), sortedKeys(after)...)
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		if before[path] != after[path] {
+			d.Fields = append(d.Fields, difference{path, before[path], after[path]})
+		}
+	}
+	if o.before != nil && len(d.Fields) == 0 {
+		return nil
+	}
+	return d
+}
+
+// fieldsOf returns the scalars of what people declare by their paths, such as spec.windows[0].schedule.
+func fieldsOf(object *unstructured.Unstructured) map[string]any {
+	object = object.DeepCopy()
+	stripObserved(object)
+	fields := map[string]any{}
+	for _, field := range []string{"metadata", "spec"} {
+		flatten(object.Object[field], field, fields)
+	}
+	delete(fields, "metadata.name")
+	return fields
+}
+
+func flatten(value any, path string, into map[string]any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, below := range value {
+			flatten(below, path+"."+name, into)
+		}
+	case []any:
+		for i, below := range value {
+			flatten(below, fmt.Sprintf("%s[%d]", path, i), into)
+		}
+	case nil:
+	default:
+		into[path] = value
+	}
+}
+
+func (s *session) showDifferences(format *formatValue, differences []objectDifference) error {
+	if format.chosen != "text" {
+		return s.show(format, listing{value: append([]objectDifference{}, differences...)})
+	}
+	var lines []string
+	for _, d := range differences {
+		title := d.Object + " would change:"
+		if d.Change == "create" {
+			title = d.Object + " would be created:"
+		}
+		lines = append(lines, title)
+		for _, field := range d.Fields {
+			lines = append(lines, field.line())
+		}
+	}
+	return writeLines(s.out, lines)
+}
+
+// line begins with what happens to the field: + added, - taken away, ~ changed.
+func (d difference) line() string {
+	switch {
+	case d.Before == nil:
+		return fmt.Sprintf("  + %s: %s", d.Path, scalarText(d.After))
+	case d.After == nil:
+		return fmt.Sprintf("  - %s: %s", d.Path, scalarText(d.Before))
+	}
+	return fmt.Sprintf("  ~ %s: %s -> %s", d.Path, scalarText(d.Before), scalarText(d.After))
+}
+
+// scalarText writes a scalar as YAML does.
+func scalarText(value any) string {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return trimNewline(string(text))
+}

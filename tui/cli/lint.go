@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/policies"
+)
+
+// standardInput is how standard input is named among files.
+const standardInput = "-"
+
+// readDeclared reads files, directories and standard input and checks them beside what is known already.
+func (s *session) readDeclared(paths []string, known []policies.Object) ([]policies.Object, policies.Findings) {
+	var sources []policies.Source
+	var unread policies.Findings
+	for _, path := range paths {
+		if path != standardInput {
+			read, findings := policies.ReadPaths(path)
+			sources, unread = append(sources, read...), append(unread, findings...)
+			continue
+		}
+		// JSON is YAML.
+		source, err := policies.ReadSource("<stdin>", policies.YAML, s.in)
+		if err != nil {
+			unread = append(unread, policies.Finding{Position: policies.Position{File: "<stdin>"}, Message: err.Error()})
+			continue
+		}
+		sources = append(sources, source)
+	}
+	objects, findings := policies.Check(policies.Options{Known: known}, sources...)
+	return objects, append(unread, findings...)
+}
+
+// errLint ends a lint that found errors.
+type errLint struct{ errors, warnings int }
+
+// Error counts what was found.
+func (e errLint) Error() string {
+	text := plural(int64(e.errors), "error")
+	if e.warnings > 0 {
+		text += ", " + plural(int64(e.warnings), "warning")
+	}
+	return text
+}
+
+func lintCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "lint FILE|DIRECTORY|-...", Short: "Find the mistakes in declared objects, before anything reaches a server",
+		Long: "Check YAML, JSON and CUE files: syntax, unknown and missing fields, values, and what objects get wrong together.\n" +
+			"Every finding is a line file:line:col: kind/name: path: message. Exit code 1 if there is an error; warnings are no\n" +
+			"errors. Needs no server.",
+		Example: "  restripe lint policies/\n  restripe lint cluster.cue more.yaml",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	format := outputFlag(command, "text", "json", "yaml")
+	command.RunE = func(command *cobra.Command, paths []string) error {
+		objects, findings := s.readDeclared(paths, nil)
+		if err := s.showFindings(format, findings); err != nil {
+			return err
+		}
+		wrong, warnings := len(findings.Errors()), len(findings.Warnings())
+		if wrong > 0 {
+			return errLint{wrong, warnings}
+		}
+		text := plural(int64(len(objects)), "object") + " checked, nothing wrong"
+		if warnings > 0 {
+			text = plural(int64(len(objects)), "object") + " checked, " + plural(int64(warnings), "warning")
+		}
+		return writeLines(s.messages, []string{text})
+	}
+	return command
+}
+
+// finding is a finding as programs read it.
+type finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Severity string `json:"severity"`
+	Object   string `json:"object,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Message  string `json:"message"`
+}
+
+func (s *session) showFindings(format *formatValue, findings policies.Findings) error {
+	if format.chosen == "text" {
+		return writeLines(s.out, findingLines(findings))
+	}
+	list := make([]finding, len(findings))
+	for i, f := range findings {
+		list[i] = finding{f.File, f.Line, f.Column, f.Severity.String(), f.Object, f.Path, f.Message}
+	}
+	return s.show(format, listing{value: list})
+}
+
+func findingLines(findings policies.Findings) []string {
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = f.String()
+	}
+	return lines
+}
+
+func schemaCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the CUE schema of the declared objects",
+		Long: "Print the CUE schema that `restripe lint` checks with. CUE files may import it as \"restripe.io/policies\", and the\n" +
+			"ready classes as \"restripe.io/policies/library\".",
+		Example: "  restripe schema > schema.cue",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return writeLines(s.out, []string{strings.TrimRight(policies.Schema(), "\n")})
+		},
+	}
+}
+
+// filesFlag adds -f and returns where its values will be.
+func filesFlag(command *cobra.Command) *[]string {
+	return command.Flags().StringArrayP("filename", "f", nil, "file, directory, or - for standard input; may be repeated")
+}
+
+// wantFiles refuses a command without files.
+func wantFiles(command *cobra.Command, paths []string) error {
+	if len(paths) == 0 {
+		return misuse(command, "say which files: -f FILE, -f DIRECTORY or -f - for standard input")
+	}
+	return nil
+}
+
+// lintedFiles reads what -f names beside what the server has, prints what is worth saying, and refuses errors.
+func (s *session) lintedFiles(ctx context.Context, server *apiServer, paths []string) ([]policies.Object, error) {
+	known, err := server.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, findings := s.readDeclared(paths, known)
+	if err := writeLines(s.messages, findingLines(findings)); err != nil {
+		return nil, err
+	}
+	if wrong := findings.Errors(); len(wrong) > 0 {
+		return nil, fmt.Errorf("%w; nothing was sent to the server", errLint{len(wrong), len(findings.Warnings())})
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("the files declare nothing: %s", strings.Join(paths, ", "))
+	}
+	return objects, nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/restripe/restripe/operator"
+)
+
+func operatorCommand(s *session) *cobra.Command {
+	var options operator.Options
+	var elect bool
+	var namespace string
+	command := &cobra.Command{
+		Use: "operator", Short: "Run the operator against a Kubernetes cluster",
+		Long: "Run the controllers that carry out policies, until interrupted. Without --kubeconfig and KUBECONFIG the operator takes the\n" +
+			"API server of the cluster it runs in. `restripe up` runs an operator of its own.",
+		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090",
+		Args:    cobra.NoArgs,
+	}
+	kubeconfig := kubeconfigFlag(command)
+	flags := command.Flags()
+	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
+	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
+	flags.StringVar(&options.MetricsListen, "metrics-listen", "", "address for Prometheus, host:port (default: none)")
+	allowRemote := remoteFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) (err error) {
+		if options.MetricsListen != "" {
+			if err := checkMetricsListen(command, options.MetricsListen, *allowRemote); err != nil {
+				return err
+			}
+		}
+		if elect {
+			options.Election.LeaseNamespace = namespace
+		}
+		if options.RESTConfig, err = operatorConfig(*kubeconfig); err != nil {
+			return err
+		}
+		options.Logger = s.serverLog()
+		return operator.Run(command.Context(), options)
+	}
+	return command
+}
+
+// operatorConfig finds the API server: as every command does, but inside a cluster that cluster's rather than none.
+func operatorConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := restConfig(kubeconfig)
+	if err == nil || !errors.Is(err, errNoServer) {
+		return config, err
+	}
+	inside, failed := rest.InClusterConfig()
+	if errors.Is(failed, rest.ErrNotInCluster) {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("reaching the API server of this cluster: %w", failed)
+	}
+	return inside, nil
+}
+
+// checkMetricsListen refuses addresses that other machines can reach, unless that is allowed.
+func checkMetricsListen(command *cobra.Command, address string, allowRemote bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return misuse(command, "--metrics-listen %q: want host:port, such as 127.0.0.1:9090", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && !allowRemote && (ip == nil || !ip.IsLoopback()) {
+		return misuse(command, "--metrics-listen %q can be reached by other machines: use a loopback address, or add --allow-remote on a network you trust", address)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+func repairCommand(s *session) *cobra.Command {
+	var request gateway.RepairRequest
+	command := &cobra.Command{
+		Use: "repair", Short: "Rebuild the blocks that are missing",
+		Long: "Rebuild the blocks that are missing, and those that a read found corrupt, now. With --deep every block is read first, so that\n" +
+			"damage nobody has met yet is found too; that costs a read of everything at the nodes, and nothing on the network.\n\n" +
+			"Gateways rebuild what is lost by themselves, groups nearest to loss first and within the limits that `restripe repair limit` sets.",
+		Example: "  restripe repair --deep\n  restripe repair status\n  restripe repair limit --node-rate 20MiB/s",
+		Args:    cobra.NoArgs,
+	}
+	flags := command.Flags()
+	flags.BoolVar(&request.Deep, "deep", false, "read and check every block first")
+	flags.StringVar(&request.Shape, "shape", "", "along which ways blocks are added up: "+shapesText()+" (default: by the most loaded link)")
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			r, err := c.RepairAs(command.Context(), request)
+			if err != nil {
+				return err
+			}
+			rows := []any{"groups checked", r.GroupsChecked, "groups repaired", r.GroupsRepaired, "slots rebuilt", r.SlotsRebuilt}
+			if err := s.show(format, counts(r, rows)); err != nil {
+				return err
+			}
+			if len(r.Failed) > 0 {
+				return fmt.Errorf("groups could not be repaired:\n%s", strings.Join(r.Failed, "\n"))
+			}
+			return nil
+		})
+	}
+	command.AddCommand(
+		asking(s, "status", "Show what is being rebuilt and how long it will take", (*client.Client).RepairStatus, s.showRepair),
+		asking(s, "pause", "Rebuild nothing that nobody asks for, until resumed", (*client.Client).PauseRepair, s.showRepair),
+		asking(s, "resume", "Go on rebuilding what is lost", (*client.Client).ResumeRepair, s.showRepair),
+		repairLimitCommand(s),
+	)
+	return command
+}
+
+func shapesText() string {
+	var names []string
+	for _, shape := range stripe.RepairShapes() {
+		names = append(names, string(shape))
+	}
+	return strings.Join(names, ", ")
+}
+
+func repairLimitCommand(s *session) *cobra.Command {
+	var total, node, domain string
+	command := &cobra.Command{
+		Use: "limit", Short: "Change how much repair may read, send and write",
+		Long:    "Change how many bytes a second repair may read, send, receive and write. Limits that are not named stay as they are.",
+		Example: "  restripe repair limit --node-rate 20MiB/s\n  restripe repair limit --rate unlimited --node-rate unlimited",
+		Args:    cobra.NoArgs,
+	}
+	format := outputFlag(command, "table", "json", "yaml")
+	flags := command.Flags()
+	flags.StringVar(&total, "rate", "", "limit on all nodes together, such as 100MiB/s; unlimited lifts it")
+	flags.StringVar(&node, "node-rate", "", "limit on any one node")
+	flags.StringVar(&domain, "domain-rate", "", "limit on the nodes of any one failure domain")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		var request gateway.ThrottleRequest
+		named := false
+		for _, limit := range []struct {
+			flag, text string
+			into       **int64
+		}{{"rate", total, &request.BytesPerSecond}, {"node-rate", node, &request.NodeBytesPerSecond}, {"domain-rate", domain, &request.DomainBytesPerSecond}} {
+			if !flags.Changed(limit.flag) {
+				continue
+			}
+			rate, err := parseRate(limit.text)
+			if err != nil {
+				return misuse(command, "--%s: %w", limit.flag, err)
+			}
+			*limit.into, named = &rate, true
+		}
+		if !named {
+			return misuse(command, "say which limit: --rate, --node-rate or --domain-rate")
+		}
+		return s.withClient(func(c *client.Client) error {
+			status, err := c.ThrottleRepair(command.Context(), request)
+			if err != nil {
+				return err
+			}
+			return s.showRepair(format, status)
+		})
+	}
+	return command
+}
+
+func (s *session) showRepair(format *formatValue, status gateway.RepairStatus) error {
+	if format.chosen != "table" {
+		return s.show(format, listing{value: status})
+	}
+	return writeLines(s.out, repairLines(status, time.Now()))
+}
+
+// repairLines says in sentences how repair stands.
+func repairLines(status gateway.RepairStatus, now time.Time) []string {
+	lines := []string{"repair is " + string(status.State)}
+	if status.Reported > 0 {
+		lines[0] += fmt.Sprintf("; %s reported by reads", plural(int64(status.Reported), "group"))
+	}
+	if pass := status.Pass; pass != nil {
+		line := fmt.Sprintf("%d of %s checked, %d repaired, %d failed; %s of %s rebuilt", pass.GroupsChecked, plural(int64(pass.GroupsTotal), "group"),
+			pass.GroupsRepaired, pass.GroupsFailed, bytesText(pass.BytesDone), bytesText(pass.BytesTotal))
+		if pass.Finished == nil {
+			lines = append(lines, "this pass: "+line+"; left: "+leftText(pass.ETASeconds))
+		} else {
+			lines = append(lines, "last pass, "+ageText(*pass.Finished, now)+" ago: "+line)
+		}
+		if urgent := pass.BySpare[0]; urgent > 0 {
+			lines = append(lines, plural(urgent, "group")+" survived no further loss when it began; they come first")
+		}
+		if pass.Problem != "" {
+			lines = append(lines, "problem: "+pass.Problem)
+		}
+	}
+	return append(lines,
+		fmt.Sprintf("since the gateway started: %s in %s, %s; %s sent", plural(status.SlotsRebuilt, "slot"), plural(status.GroupsRepaired, "group"),
+			bytesText(status.BytesRebuilt), bytesText(status.Measured.BytesSent)),
+		fmt.Sprintf("limits: %s in all, %s a node, %s a failure domain", rateText(status.BytesPerSecond), rateText(status.NodeBytesPerSecond),
+			rateText(status.DomainBytesPerSecond)),
+	)
+}
