@@ -18,20 +18,23 @@ KEEP ?=
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Packages with concurrency, tested a second time under the race detector.
-RACE_PACKAGES := ./agent/catalog/... ./agent/gateway/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
+RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
 # Time for each fuzz target.
 FUZZ_TIME ?= 3s
 
-.PHONY: help build run test vet format lint race unit fuzz e2e bench clean
+.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-ceph generate generate-check clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|bench|clean"
+	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-ceph|generate|generate-check|clean"
+
+# TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
+TAGS ?=
 
 build:
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) .
+	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"
@@ -39,21 +42,26 @@ run: build
 test:
 	@e2e/run.sh
 
+# The kernel is also vetted for processors that it has no assembly for, and for small addresses.
 vet:
 	go vet ./...
+	GOARCH=arm64 go vet ./agent/kernel/
+	GOARCH=386 go vet ./agent/kernel/
 
 format:
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 
 lint:
-	go run $(GOLANGCI_LINT) run ./...
+	go run $(GOLANGCI_LINT) run $(LINT_FLAGS) ./...
 
 unit:
 	@e2e/unit.sh
 
+# The race detector brings checks of pointers; the second line has them for the tests that it is too slow for.
 race:
 	go test -race -short $(RACE_PACKAGES)
+	go test -gcflags=all=-d=checkptr ./agent/kernel/
 
 fuzz:
 	@FUZZ_TIME=$(FUZZ_TIME) e2e/fuzz.sh
@@ -61,9 +69,73 @@ fuzz:
 e2e:
 	go test -count=1 -timeout 30m -v ./e2e/
 
+# The declared kinds on Kubernetes itself, which is built from source the first time: 5 to 7 minutes of two processors.
+kube:
+	@programs=$$(e2e/kube/_build/build.sh); \
+	echo "kube: testing with etcd, kube-apiserver and kubectl of $$programs"; \
+	RESTRIPE_KUBE=$$programs go test -count=1 -timeout 15m -v ./e2e/kube/
+
+# A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
+ceph:
+	@e2e/ceph.sh
+
+# The protocol, as TLC explores it: the quick configurations, or all of them with FULL=1.
+spec:
+	@FULL=$(FULL) docs/spec/check.sh
+
+# The simulation (docs/simulation.md): one seed with its journal; the first short seeds; new long seeds for as long as
+# DURATION says, over all processors; mistakes put in on purpose, each of which must be found.
+SEED ?= 1
+SIZE ?= short
+SEEDS ?= 500
+DURATION ?= 1h
+FROM ?= $(shell date +%s)000
+SIM := go run ./agent/sim/host -guest bin/sim.wasm -cache bin/sim.cache
+
+bin/sim.wasm: force
+	@mkdir -p bin
+	@GOOS=wasip1 GOARCH=wasm go build -buildvcs=false -trimpath -o $@ ./agent/sim/guest
+.PHONY: force
+
+sim: bin/sim.wasm
+	@$(SIM) -seed $(SEED) -size $(SIZE)
+
+sim-short: bin/sim.wasm
+	@$(SIM) -count $(SEEDS) -size short
+
+sim-long: bin/sim.wasm
+	@$(SIM) -duration $(DURATION) -from $(FROM) -size $(SIZE)
+
+sim-canaries:
+	go test -count=1 -timeout 1h -v -run Canaries ./agent/sim/host/
+
 bench:
 	go test -run '^$$' -bench . -benchmem ./agent/...
 	go run ./e2e/bench -write
+
+# Tiering on traces (RESTRIPE_TRACES names their folder), and what the operator costs.
+bench-operator:
+	go run ./e2e/bench/tiering -write
+	go run ./e2e/bench/control -write
+
+# A module of its own, as it needs cgo for one of the kernel's peers.
+bench-kernel:
+	@agent/kernel/_bench/setup.sh
+	go -C agent/kernel/_bench run -ldflags '-X main.commit=$(VERSION)' . -write
+
+# Changing k and m: a new pool of Ceph and a copy, next to a transition in place.
+bench-ceph:
+	go run -tags ceph ./e2e/bench/ceph -write
+
+# Writes anew: the kernels' assembly; the deep copies and CustomResourceDefinitions of the declared kinds; the Go of the
+# console's contract.
+generate:
+	agent/kernel/_gen/generate.sh
+	operator/config/generate.sh
+	operator/config/generate-console.sh
+
+generate-check:
+	@e2e/generated.sh
 
 clean:
 	rm -rf bin

@@ -20,6 +20,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	_ "modernc.org/sqlite"
 
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/storetest/server"
@@ -53,7 +54,7 @@ func TestCatalogOfANewerVersion(t *testing.T) {
 		return []string{"gateway", "--nodes", nodeFile(t, agentsOver(t, directories(t, 3)...)...), "--classes", write(t, "classes.yaml", smallClasses), "--listen", "127.0.0.1:0"}
 	}
 	for _, test := range []struct{ intent, statement, undo string }{
-		{"newer records", "UPDATE records SET value = CAST('99' AS BLOB) WHERE key = CAST('meta/schema' AS BLOB)", "UPDATE records SET value = CAST('1' AS BLOB) WHERE key = CAST('meta/schema' AS BLOB)"},
+		{"newer records", "UPDATE records SET value = CAST('99' AS BLOB) WHERE key = CAST('meta/schema' AS BLOB)", fmt.Sprintf("UPDATE records SET value = CAST('%d' AS BLOB) WHERE key = CAST('meta/schema' AS BLOB)", catalog.SchemaVersion)},
 		{"a newer file format", "PRAGMA user_version = 99", "PRAGMA user_version = 1"},
 	} {
 		t.Run("SQLite with "+test.intent, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestCatalogOfANewerVersion(t *testing.T) {
 		g.stop(t)
 		tell(t, records.Addr, "HSET {restripe:restripe}records meta/schema 99", ":0")
 		refused(t, restripe(t, "", gateway...), "opening the catalog", "catalog is newer than this program", "version 99", "use a newer release of restripe")
-		tell(t, records.Addr, "HSET {restripe:restripe}records meta/schema 1", ":0")
+		tell(t, records.Addr, fmt.Sprintf("HSET {restripe:restripe}records meta/schema %d", catalog.SchemaVersion), ":0")
 		again := serve(t, gateway...)
 		holds(t, clientOf(t, again.address), "k", noise(1, 5_000))
 	})
@@ -172,7 +173,7 @@ func TestTwoGatewaysOnOneRedisCatalog(t *testing.T) {
 		g := serve(t, append(arguments, "--id", id)...)
 		clients, addresses = append(clients, clientOf(t, g.address)), append(addresses, g.address)
 	}
-	c := &chaos{t: t, began: time.Now(), counts: map[string]int{}, kills: map[string]int{}, seed: seed}
+	c := newWorkload(t, seed, clients...)
 	const perWorker = 60
 	var number atomic.Uint32
 	var workers, movers sync.WaitGroup
@@ -252,7 +253,7 @@ func TestTwoGatewaysOnOneRedisCatalog(t *testing.T) {
 }
 
 // actThrough does one random operation on a key through the given gateway.
-func (c *chaos) actThrough(at *client.Client, random *rand.Rand, key string, number *atomic.Uint32) {
+func (c *workload) actThrough(at *client.Client, random *rand.Rand, key string, number *atomic.Uint32) {
 	ctx := c.t.Context()
 	size := 600 // packed with others
 	if key[len(key)-1]%2 == 0 {
@@ -287,7 +288,7 @@ func (c *chaos) actThrough(at *client.Client, random *rand.Rand, key string, num
 
 // getThrough reads an object whole through a gateway. A read that an overwrite breaks off, as the API promises, is made
 // again.
-func (c *chaos) getThrough(ctx context.Context, at *client.Client, key string) (register, error) {
+func (c *workload) getThrough(ctx context.Context, at *client.Client, key string) (register, error) {
 	var data []byte
 	err := errors.New("not tried")
 	for try := 0; err != nil && try < 20; try++ {

@@ -23,7 +23,7 @@ func program(t *testing.T) string {
 			return
 		}
 		built.path = filepath.Join(directory, "restripe")
-		command := exec.Command("go", "build", "-o", built.path, "github.com/restripe/restripe")
+		command := exec.Command("go", "build", "-tags", programTags, "-o", built.path, "github.com/restripe/restripe")
 		command.Stderr = os.Stderr
 		built.err = command.Run()
 	})

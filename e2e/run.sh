@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 e2e/setup.sh
 
-checks=(vet format lint unit race fuzz e2e)
+checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph)
 failed=()
 began=$SECONDS
 for i in "${!checks[@]}"; do

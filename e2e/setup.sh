@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the programs that tests over real processes start. What cannot be installed is named, and the tests that need
+# Installs the programs that tests over real processes start, and the compiler of the console's contract. What cannot be installed is named, and the tests that need
 # it fail with the same words; nothing else is touched.
 set -u
 
@@ -7,16 +7,17 @@ declare -A package=(
   [memcached]=memcached
   [redis-server]=redis-server
   [ip]=iproute2
+  [protoc]="protobuf-compiler libprotobuf-dev"
 )
 
 missing=()
 for program in "${!package[@]}"; do
   if ! PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null; then
-    missing+=("${package[$program]}")
+    missing+=(${package[$program]}) # one word for each package
   fi
 done
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "setup: memcached, redis-server and ip are installed"
+  echo "setup: memcached, redis-server, ip and protoc are installed"
   exit 0
 fi
 if ! command -v apt-get >/dev/null; then

@@ -76,6 +76,24 @@ func runInside(base string, o options, out, messages io.Writer) error {
 			return err
 		}
 	}
+	if o.parts[partRepair] {
+		results, err := b.repairs(ctx)
+		if err != nil {
+			return fmt.Errorf("measuring repair: %w", err)
+		}
+		if err := publish(out, o, "repair.md", reportRepair(source, o, results)); err != nil {
+			return err
+		}
+	}
+	if o.parts[partScrub] {
+		runs, err := b.scrubs(ctx)
+		if err != nil {
+			return fmt.Errorf("measuring scrubs: %w", err)
+		}
+		if err := publish(out, o, "scrub.md", reportScrub(source, o, runs)); err != nil {
+			return err
+		}
+	}
 	b.say("done")
 	return nil
 }

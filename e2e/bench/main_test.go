@@ -73,7 +73,7 @@ func TestQuickRun(t *testing.T) {
 	if !strings.Contains(out.String(), string(page)) {
 		t.Error("the page written is not the one printed")
 	}
-	for _, want := range []string{"| rs(4,1)->rs(5,1) | 1000 |", "| rs(5,1)->rs(4,1) | 1000 |", "ers2-proxy |", "srs-proxy |", "reencode |", "commit: "} {
+	for _, want := range []string{"| rs(4,1)->rs(5,1) | 1000 |", "| rs(5,1)->rs(4,1) | 1000 |", "ers2-proxy |", "srs-proxy |", "reencode |", "commit: ", "| kernel of agents |"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/stripe"
@@ -18,7 +19,12 @@ import (
 const (
 	partTransitions = "transitions"
 	partDataPath    = "data-path"
+	partRepair      = "repair"
+	partScrub       = "scrub"
 )
+
+// parts are the parts of a run, in its order.
+var parts = []string{partTransitions, partDataPath, partRepair, partScrub}
 
 // options say what to measure.
 type options struct {
@@ -35,6 +41,8 @@ type options struct {
 	passes      int // rounds of the data path
 	concurrency int
 	flood       flood
+	lostCell    int // bytes of the one lost block whose repair is set against a plain transfer
+	reading     reading
 	binary      string
 	documents   string
 	command     string // as typed, for the provenance
@@ -44,6 +52,14 @@ type options struct {
 type flood struct {
 	objects     int // all at once
 	objectBytes int64
+}
+
+// reading is the load of clients beside which a node is repaired.
+type reading struct {
+	perSecond   int
+	objectBytes int64
+	quiet       time.Duration // how long it is measured with nothing lost, all rounds
+	rounds      int           // of losing and repairing a node
 }
 
 // step is one change of scheme; the bench goes there and back.
@@ -60,13 +76,14 @@ const (
 
 // parseOptions reads the command line. Errors of the flag package are printed by it, too.
 func parseOptions(arguments []string, messages io.Writer) (options, error) {
-	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}}
+	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}, lostCell: 64 << 20}
+	o.reading = reading{perSecond: 40, objectBytes: 1 << 20, quiet: 20 * time.Second, rounds: 4}
 	var only, rates, rounds, steps, merges, stores string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.BoolVar(&o.quick, "quick", false, "every part once, on few and small objects: shows that it works, not how fast")
 	flags.BoolVar(&o.write, "write", false, "write the results to the directory of -documents")
-	flags.StringVar(&only, "only", "", "parts to run, comma-separated: transitions, data-path (default both)")
+	flags.StringVar(&only, "only", "", "parts to run, comma-separated: "+strings.Join(parts, ", ")+" (default all)")
 	flags.StringVar(&rounds, "rounds", "2,3", "rounds of transitions, one number for each rate")
 	flags.IntVar(&o.objects, "objects", 64, "objects a transition covers")
 	flags.Int64Var(&o.objectBytes, "object-bytes", 4<<20, "bytes of such an object, one group each")
@@ -89,6 +106,7 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 		rates, rounds = "1000", "1"
 		o.objects, o.objectBytes, o.passes = 8, 1<<20, 1
 		o.flood = flood{objects: 16, objectBytes: 8 << 20}
+		o.lostCell, o.reading.quiet, o.reading.rounds = 4<<20, time.Second, 1
 	}
 	return o, o.complete(only, rates, rounds, steps, merges, stores)
 }
@@ -96,11 +114,11 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 // complete reads the lists.
 func (o *options) complete(only, rates, rounds, steps, merges, stores string) (err error) {
 	if only == "" {
-		only = partTransitions + "," + partDataPath
+		only = strings.Join(parts, ",")
 	}
 	for name := range strings.SplitSeq(only, ",") {
-		if name != partTransitions && name != partDataPath {
-			return fmt.Errorf("-only: there is no part %q; the parts are %s and %s", name, partTransitions, partDataPath)
+		if !slices.Contains(parts, name) {
+			return fmt.Errorf("-only: there is no part %q; the parts are %s", name, strings.Join(parts, ", "))
 		}
 		o.parts[name] = true
 	}

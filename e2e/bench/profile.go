@@ -25,6 +25,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
 
@@ -58,7 +59,7 @@ func (b *bench) profiles(ctx context.Context, objects corpus) (found []profile, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
-	c, stop, err := startInside(ctx, state)
+	c, stop, err := startInside(ctx, state, dataPathAgents, nil, inMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (b *bench) profiles(ctx context.Context, objects corpus) (found []profile, 
 			return nil, fmt.Errorf("profiling %s: %w", operation, err)
 		}
 		for _, role := range []string{"gateway", "agent"} {
-			packages, err := timeByPackage(ctx, path, role)
+			packages, err := timeByPackage(ctx, role, path)
 			if err != nil {
 				return nil, fmt.Errorf("reading the profile of %s: %w", operation, err)
 			}
@@ -105,8 +106,13 @@ func inRole(ctx context.Context, role string, work func(ctx context.Context) err
 	return err
 }
 
-// startInside runs agents and a gateway in this process. stop ends them.
-func startInside(ctx context.Context, state string) (_ *client.Client, stop func() error, err error) {
+// openStore opens the store of an agent.
+type openStore func(ctx context.Context, id string) (store.Store, error)
+
+func inMemory(context.Context, string) (store.Store, error) { return mem.New(0), nil }
+
+// startInside runs so many agents and a gateway in this process; no classes are those built in. stop ends them.
+func startInside(ctx context.Context, state string, agents int, classes []gateway.Class, open openStore) (_ *client.Client, stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var ends []func() error
 	stop = func() error {
@@ -125,8 +131,13 @@ func startInside(ctx context.Context, state string) (_ *client.Client, stop func
 	silent := slog.New(slog.DiscardHandler)
 	var members []catalog.Node
 	if err := inRole(ctx, "agent", func(ctx context.Context) error {
-		for i := range dataPathAgents {
-			agent, err := node.New(node.Options{ID: block.NodeID(nodeName(i)), Store: mem.New(0), Logger: silent})
+		for i := range agents {
+			blocks, err := open(ctx, nodeName(i))
+			if err != nil {
+				return err
+			}
+			ends = append(ends, blocks.Close)
+			agent, err := node.New(node.Options{ID: block.NodeID(nodeName(i)), Store: blocks, Logger: silent})
 			if err != nil {
 				return err
 			}
@@ -152,7 +163,7 @@ func startInside(ctx context.Context, state string) (_ *client.Client, stop func
 			return errors.Join(err, engine.Close())
 		}
 		ends = append(ends, opened.Close)
-		g, err := gateway.New(ctx, gateway.Options{Catalog: opened, ID: "profiled", Start: "once", Nodes: members, Logger: silent})
+		g, err := gateway.New(ctx, gateway.Options{Catalog: opened, ID: "profiled", Start: "once", Classes: classes, Nodes: members, Logger: silent})
 		if err != nil {
 			return err
 		}
@@ -179,10 +190,14 @@ func startInside(ctx context.Context, state string) (_ *client.Client, stop func
 	return c, stop, err
 }
 
-// timeByPackage sums up the CPU time of a role by package, most first.
-func timeByPackage(ctx context.Context, path, role string) ([]packageTime, error) {
-	command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-flat", "-unit=ms", "-nodecount=100000", "-nodefraction=0",
-		"-tagfocus="+roleLabel+"="+role, path)
+// timeByPackage sums up the CPU time of a role, or of everything if none is given, by package, most first. Several
+// profiles count as one.
+func timeByPackage(ctx context.Context, role string, paths ...string) ([]packageTime, error) {
+	arguments := []string{"tool", "pprof", "-top", "-flat", "-unit=ms", "-nodecount=100000", "-nodefraction=0"}
+	if role != "" {
+		arguments = append(arguments, "-tagfocus="+roleLabel+"="+role)
+	}
+	command := exec.CommandContext(ctx, "go", append(arguments, paths...)...)
 	var text, complaints bytes.Buffer
 	command.Stdout, command.Stderr = &text, &complaints
 	if err := command.Run(); err != nil {

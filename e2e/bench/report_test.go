@@ -60,6 +60,15 @@ func TestReportTransitions(t *testing.T) {
 	add(steps[0], false, reencodePlanner, 0, 11*time.Second, 192, 1<<15, 1<<20)
 	add(steps[1], true, restripePlanner, 0, time.Second/10, 0, 1<<16, -70)
 	results.memories = []stepMemory{{steps[0], memory{gateway: 40 << 20, agent: 20 << 20, proxy: 30 << 20}}}
+	kernel, calls := packageTime{kernelPackages[0], 0.5}, packageTime{"internal/runtime/syscall/linux", 0.75}
+	results.profiles = []transitionProfile{
+		{
+			change: steps[0], transitions: 4, gateway: []packageTime{calls},
+			all:    []packageTime{{calls.name, 1}, kernel, {"runtime", 0.25}, {kernelPackages[1], 0.25}},
+			agents: []packageTime{kernel, {calls.name, 0.25}, {kernelPackages[1], 0.25}},
+		},
+		{change: steps[1], transitions: 1},
+	}
 	golden(t, "transitions.md", reportTransitions(testedProvenance, o, results))
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -43,10 +44,11 @@ type run struct {
 	cpu       time.Duration   // of gateway and agents
 }
 
-// transitionResults are all runs, and the memory of the clusters they ran on.
+// transitionResults are all runs, the memory of the clusters they ran on, and where restripe's CPU time went.
 type transitionResults struct {
 	runs     []run
 	memories []stepMemory
+	profiles []transitionProfile
 }
 
 type stepMemory struct {
@@ -79,6 +81,13 @@ func (b *bench) transitions(ctx context.Context) (results transitionResults, err
 		if err := b.compare(ctx, n, s, b.options.rates[:1], []int{1}, true, contenders, objects, &results); err != nil {
 			return results, fmt.Errorf("%s: %w", s, err)
 		}
+	}
+	for _, s := range append(append([]step{}, b.options.steps...), b.options.merges...) {
+		profiles, err := b.profileStep(ctx, s, objects, profiledTime(b.options))
+		if err != nil {
+			return results, fmt.Errorf("profiling %s: %w", s, err)
+		}
+		results.profiles = append(results.profiles, profiles...)
 	}
 	return results, nil
 }
@@ -148,13 +157,7 @@ func (b *bench) transition(ctx context.Context, c *cluster, one *run, objects co
 	if err != nil {
 		return err
 	}
-	started, err := c.client.StartTransition(ctx, gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: one.contender.class}, To: one.change.to.String(), Planner: one.contender.planner, Proxy: proxyName,
-	})
-	if err != nil {
-		return err
-	}
-	ended, err := c.client.Watch(ctx, started.ID, func(gateway.Transition) error { return nil })
+	ended, err := carryOut(ctx, c.client, one.contender, one.change, proxyName)
 	if err != nil {
 		return err
 	}
@@ -169,9 +172,8 @@ func (b *bench) transition(ctx context.Context, c *cluster, one *run, objects co
 	if err := c.network.free(ctx, []string{gatewayName}); err != nil {
 		return err
 	}
-	if ended.State != gateway.TransitionDone || ended.GroupsDone != int64(len(objects)) {
-		return fmt.Errorf("the transition ended %s after %d tries of groups, with %d of %d groups done: %s",
-			ended.State, ended.Attempts, ended.GroupsDone, len(objects), ended.Error)
+	if err := checkDone(ended, len(objects)); err != nil {
+		return err
 	}
 	one.elapsed = time.Duration(ended.ElapsedSeconds * float64(time.Second))
 	one.groups, one.retries = ended.GroupsDone, ended.Attempts-ended.GroupsDone
@@ -188,6 +190,27 @@ func (b *bench) transition(ctx context.Context, c *cluster, one *run, objects co
 	}
 	b.say("%4d Mb/s  round %d  %-20s %-10s %7.2fs  %8s MB between agents", one.rate, one.round+1, one.change, one.contender.planner,
 		one.elapsed.Seconds(), megabytes(one.moved.delivered.bytes))
+	return nil
+}
+
+// carryOut starts a transition of all objects of the contender's class and waits for its end; proxy is empty where there
+// is none.
+func carryOut(ctx context.Context, c *client.Client, way contender, change step, proxy string) (ended gateway.Transition, err error) {
+	started, err := c.StartTransition(ctx, gateway.TransitionRequest{
+		Selector: gateway.Selector{Class: way.class}, To: change.to.String(), Planner: way.planner, Proxy: proxy,
+	})
+	if err != nil {
+		return ended, err
+	}
+	return c.Watch(ctx, started.ID, func(gateway.Transition) error { return nil })
+}
+
+// checkDone refuses a transition that did not take all groups.
+func checkDone(ended gateway.Transition, groups int) error {
+	if ended.State != gateway.TransitionDone || ended.GroupsDone != int64(groups) {
+		return fmt.Errorf("the transition ended %s after %d tries of groups, with %d of %d groups done: %s",
+			ended.State, ended.Attempts, ended.GroupsDone, groups, ended.Error)
+	}
 	return nil
 }
 

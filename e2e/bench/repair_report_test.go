@@ -1,0 +1,89 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// The page of repair: a node whose second round is slow, a chain that misses its aim at one rate, and reads that keep theirs.
+func TestReportRepair(t *testing.T) {
+	o := options{objects: 8, objectBytes: 1 << 20, rates: []int{200}, rounds: []int{2}, reading: reading{perSecond: 40, objectBytes: 1 << 20, rounds: 2}}
+	var results repairResults
+	for round := range 2 {
+		for i, way := range repairWays {
+			blocks, sent := int64(8), int64(24)
+			if way.shape == stripe.RepairInitiator {
+				sent = 32
+			}
+			measured := gateway.Traffic{BlocksSent: sent, BlocksWritten: blocks, BytesWritten: blocks << 16}
+			results.nodes = append(results.nodes, nodeRepair{
+				scheme: stripe.RS(3, 2), rate: 200, round: round, way: way, cell: 1 << 16, cpu: time.Second,
+				elapsed: time.Duration(1+i+i*round) * time.Second, result: gateway.RepairResult{Measured: measured, BytesRebuilt: blocks << 16},
+				moved: transfer{delivered: counted{sent<<16 + 66*sent, sent}},
+			})
+		}
+	}
+	for _, rate := range []int{200, 1000} {
+		for i, way := range blockWays {
+			results.blocks = append(results.blocks, blockRepair{
+				scheme: stripe.RS(10, 4), cell: 64 << 20, rate: rate, way: way, elapsed: time.Duration(10+i*rate/50) * time.Second / 10, sent: 10, cpu: time.Second,
+			})
+		}
+	}
+	latencies := func(p99 time.Duration) (list []time.Duration) {
+		for range 98 {
+			list = append(list, 5*time.Millisecond)
+		}
+		return append(list, p99, p99)
+	}
+	results.reads = readsUnderRepair{
+		scheme: stripe.RS(6, 3), rate: 1000, limit: 32 << 20, objects: 32, rebuilt: 5e6, took: time.Second,
+		quiet: latencies(10 * time.Millisecond), degraded: latencies(30 * time.Millisecond), repair: latencies(14 * time.Millisecond),
+	}
+	golden(t, "repair.md", reportRepair(testedProvenance, o, results))
+}
+
+// A quick run loses a node and a block, and has every way rebuild them with the same bytes and what its plan sends.
+func TestQuickRepair(t *testing.T) {
+	needNamespaces(t)
+	documents := t.TempDir()
+	command, _ := benchCommand(t, "-quick", "-only", "repair", "-write", "-documents", documents)
+	var out, messages bytes.Buffer
+	command.Stdout, command.Stderr = &out, &messages
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &messages)
+	}
+	page, err := os.ReadFile(filepath.Join(documents, "repair.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scheme, k := range map[string]string{"rs(3,2)": "3.00", "rs(6,3)": "6.00", "rs(10,4)": "10.00"} {
+		if !hasLine(string(page), "| "+scheme+", in-band, pipelined", " "+k+" |") {
+			t.Errorf("no line says that %s sent %s blocks for each lost one:\n%s", scheme, k, page)
+		}
+	}
+	for _, start := range []string{"| rs(10,4), initiator, whole cells", "| plain transfer of one block", "| chain, pipelined", "| under repair"} {
+		if !hasLine(string(page), start, "|") {
+			t.Errorf("no line begins with %q:\n%s", start, page)
+		}
+	}
+}
+
+// hasLine reports whether a line begins with start and has part in it.
+func hasLine(page, start, part string) bool {
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, start) && strings.Contains(line, part) {
+			return true
+		}
+	}
+	return false
+}

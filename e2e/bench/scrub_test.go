@@ -1,0 +1,42 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+func TestScrubTable(t *testing.T) {
+	text := scrubTable([]scrubRun{
+		{scheme: stripe.RS(4, 2), depth: gateway.ScrubAudit, cell: 1 << 20, data: 2 << 30, read: 3 << 30, control: 30 << 10, between: 2 << 10, elapsed: 2 * time.Second, cpu: 3 * time.Second},
+		{scheme: stripe.RS(4, 2), depth: gateway.ScrubShallow, cell: 1 << 20, data: 2 << 30, read: 3 << 30, control: 8 << 10, elapsed: time.Second},
+	}).String()
+	for _, row := range []string{
+		"| rs(4,2), audit   |     1024 |            16.0 |              1536 | 98304 |  1.50 |           1.00 |",
+		"| rs(4,2), shallow |     1024 |             4.0 |              1536 | 393216 |",
+	} {
+		if squeeze := strings.Join(strings.Fields(row), " "); !strings.Contains(strings.Join(strings.Fields(text), " "), squeeze) {
+			t.Errorf("%s\nhas no row\n%s", text, row)
+		}
+	}
+}
+
+// A quick run scrubs under every code and reports no finding.
+func TestQuickScrub(t *testing.T) {
+	needNamespaces(t)
+	command, _ := benchCommand(t, "-quick", "-only", "scrub")
+	text, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, want := range []string{"rep(3), audit", "rs(10,4), shallow"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page has no row %q:\n%s", want, text)
+		}
+	}
+}

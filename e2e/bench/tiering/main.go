@@ -1,0 +1,87 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/operator/decide"
+)
+
+// tracesVariable names the folder of the real traces.
+const tracesVariable = "RESTRIPE_TRACES"
+
+const (
+	ownTraces = "e2e/bench/tiering/testdata"
+	document  = "docs/benchmarks/tiering.md"
+)
+
+func main() {
+	write := flag.Bool("write", false, "write "+document)
+	s := defaultSetting()
+	flag.Float64Var(&s.days, "days", s.days, "days over which each trace is stretched")
+	flag.DurationVar(&s.halfLife, "half-life", s.halfLife, "after which an access counts half")
+	flag.DurationVar(&s.dwell, "dwell", s.dwell, "under one scheme at least")
+	flag.Parse()
+	if err := run(s, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "tiering:", err)
+		os.Exit(1)
+	}
+}
+
+func defaultSetting() setting {
+	return setting{days: 14, hot: 4, warm: 0.25, halfLife: decide.DefaultHalfLife, dwell: decide.DefaultDwell, networkDays: 13}
+}
+
+func run(s setting, write bool) error {
+	folder := os.Getenv(tracesVariable)
+	if folder == "" {
+		fmt.Fprintf(os.Stderr, "%s names no folder of real traces: replaying the small synthetic ones of %s\n", tracesVariable, ownTraces)
+		folder = ownTraces
+	}
+	traces, err := readTraces(folder, s.days)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Tiering on traces\n\n%s\n", provenance(s))
+	if err := compare(&text, traces, s); err != nil {
+		return err
+	}
+	if !write {
+		_, err := io.WriteString(os.Stdout, text.String())
+		return err
+	}
+	if folder == ownTraces {
+		return fmt.Errorf("not writing %s from synthetic traces; set %s to the folder of the real ones", document, tracesVariable)
+	}
+	if err := os.WriteFile(document, []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// provenance says where the numbers come from. They are counts of a replay, the same on every machine.
+func provenance(s setting) string {
+	commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		commit = []byte("unknown: not run in a checkout")
+	}
+	return strings.Join([]string{
+		"What a temperature policy stores and moves, by the decisions of the operator under a clock stretched over days, next to one code for everything and to an oracle that knows the future.",
+		"",
+		"- date: " + time.Now().UTC().Format("2006-01-02 15:04 MST") + ", commit: " + strings.TrimSpace(string(commit)) + ", " + runtime.Version(),
+		"- command: `go run ./e2e/bench/tiering -write`; counts of a replay, the same on every machine",
+		fmt.Sprintf("- policy: %s from %g accesses a day, %s from %g, %s below; half-life %.0fh and a third and three times of it, dwell %.0fh, hysteresis 25 %%, heat reported every hour, new objects on %s",
+			ladder[0], s.hot, ladder[1], s.warm, ladder[2], s.halfLife.Hours(), s.dwell.Hours(), ladder[0]),
+		fmt.Sprintf("- oracle: for each group the way that costs least: bytes stored, %g days of storing a byte for each byte sent, and for an access on %s and %s what makes the policy's bounds break even; no dwell time; the cost of the last column is that",
+			s.networkDays, ladder[1], ladder[2]),
+		fmt.Sprintf("- each trace is stretched over %g days; every object, or 4 MiB extent of the disk, is a group", s.days),
+		"",
+	}, "\n")
+}

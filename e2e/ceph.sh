@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Installs Ceph from Debian's packages and runs the suite over real Ceph clusters: the store's conformance and faults, pools
+# for nodes, adoption, and whole clusters. Where Ceph cannot be installed this is said, loudly and once, and nothing is tested.
+# With arguments, they go to `go test` instead of the suite's packages: e2e/ceph.sh -run TestConformance ./agent/store/ceph
+set -u
+cd "$(dirname "$0")/.."
+source e2e/report.sh
+PATH="$PATH:/usr/sbin:/sbin"
+
+packages=(ceph-mon ceph-mgr ceph-osd ceph-common librados-dev gcc libc6-dev)
+suite=(./agent/store/ceph/... ./agent/store/open/ ./agent/adopt/ ./e2e/bench/ceph/ ./e2e/ceph/)
+
+installed() {
+  command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null && command -v ceph-mgr >/dev/null &&
+    command -v ceph-authtool >/dev/null && command -v monmaptool >/dev/null && [ -e /usr/include/rados/librados.h ] &&
+    command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ]
+}
+
+missing() {
+  echo "**********************************************************************"
+  echo "ceph: NOTHING WAS TESTED OVER CEPH: $1"
+  echo "ceph: install ${packages[*]} and run e2e/ceph.sh again"
+  echo "**********************************************************************"
+  exit 0
+}
+
+as_root=()
+if ! installed; then
+  command -v apt-get >/dev/null || missing "there is no apt-get here"
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || missing "installing takes root"
+    as_root=(sudo -n)
+  fi
+  # Packages bring services of their own; the tests start their own daemons, so none is started here.
+  install() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends "$@" >"$log" 2>&1
+  }
+  log=$(mktemp)
+  echo "ceph: installing ${packages[*]}"
+  if ! install "${packages[@]}" && ! { "${as_root[@]}" apt-get update >"$log" 2>&1 && install "${packages[@]}"; }; then
+    tail -n 20 "$log"
+    rm -f "$log"
+    missing "the packages could not be installed"
+  fi
+  rm -f "$log"
+  installed || missing "the packages do not bring what the tests start"
+fi
+echo "ceph: $(ceph-osd --version)"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# One package at a time: each starts clusters of its own.
+run() { go test -tags ceph -count=1 -p 1 -timeout 30m -v "$@" >>"$log" 2>&1; }
+code=0
+if [ $# -gt 0 ]; then
+  run "$@" || code=1
+else
+  # What stands behind the build tag is seen by no other check.
+  { go vet -tags ceph ./... && make --no-print-directory lint LINT_FLAGS='--build-tags ceph'; } >>"$log" 2>&1 || code=1
+  run "${suite[@]}" || code=1
+  # The other tests of the commands and of whole clusters need no Ceph.
+  run -run Adoption ./tui/cli/ || code=1
+  run -run OverCeph ./e2e/ || code=1
+fi
+if [ $code -ne 0 ]; then
+  report_failures "$log"
+  exit $code
+fi
+grep -E '^ok|^--- PASS' "$log"
+report_skips "$log"

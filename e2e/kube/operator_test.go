@@ -1,0 +1,208 @@
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/restripe/restripe/operator"
+	"github.com/restripe/restripe/operator/config"
+	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/controller/gatewayfake"
+)
+
+const operatorNamespace = "restripe-system"
+
+// TestOperatorWithItsRights: the manifests are what a cluster takes, and the operator does everything it has to with the
+// rights they give, without ever being refused one.
+func TestOperatorWithItsRights(t *testing.T) {
+	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
+	server := startKubernetes(t)
+	k.kubeconfig = server.kubeconfig
+	k.run(t, "", "apply", "--server-side", "-k", "../../operator/config")
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.awaitServed(t, definitions)
+	account := operatorAccount(t, server)
+	watched := rest.CopyConfig(account)
+	refused := &refusals{}
+	watched.Wrap(refused.watch)
+	defer refused.check(t)
+
+	gateways := gatewayfake.New(clock.RealClock{}, 16, 1<<30)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Options{
+			RESTConfig: watched,
+			Election:   operator.Election{LeaseNamespace: operatorNamespace},
+			Dial:       func([]string) (controller.Gateway, error) { return gateways, nil },
+			Intervals:  controller.Intervals{Look: 200 * time.Millisecond, Progress: 100 * time.Millisecond},
+			Logger:     slog.New(slog.DiscardHandler),
+		})
+	}()
+	k.run(t, `apiVersion: restripe.io/v1alpha1
+kind: StorageBackend
+metadata: {name: demo}
+spec: {type: file, gateways: ["http://127.0.0.1:7480"]}
+---
+apiVersion: restripe.io/v1alpha1
+kind: RedundancyScheme
+metadata: {name: warm}
+spec: {k: 4, m: 2}
+---
+apiVersion: restripe.io/v1alpha1
+kind: RedundancyPolicy
+metadata: {name: media}
+spec:
+  backendRef: demo
+  selector: {prefixes: [media/]}
+  ladder: [rep(3), warm]
+  historyLimit: 1
+  temperature:
+    halfLife: 1s
+    dwell: 1s
+    rules: [{scheme: rep(3), atLeast: 1}, {scheme: warm, below: 1}]
+`, "apply", "-f", "-")
+	eventually(t, "putting cold groups into the class", func(context.Context) error {
+		return gateways.Add("media", "rep(3)", 64, 1<<20, gatewayfake.Constant(0))
+	})
+	eventually(t, "moving the cold groups", func(context.Context) error {
+		if counts := gateways.Groups("media"); counts["rs(4,2)"] != 64 {
+			return fmt.Errorf("the groups are at %v", counts)
+		}
+		return nil
+	})
+	k.run(t, "", "wait", "--for=condition=Converged", "redundancypolicy/media", "--timeout=60s")
+	t.Run("rollback", func(t *testing.T) { k.rollBack(t, gateways) })
+	t.Run("events", func(t *testing.T) {
+		if told := k.run(t, "", "get", "events.events.k8s.io", "-A", "-o", "jsonpath={.items[*].regarding.kind}"); !strings.Contains(told, "Transition") {
+			t.Errorf("Events are of %q", told)
+		}
+	})
+	t.Run("delete", func(t *testing.T) {
+		k.run(t, "", "delete", "transitions", "--all", "--timeout=60s")
+		k.run(t, "", "delete", "redundancypolicies,redundancyschemes", "--all", "--timeout=60s")
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	t.Run("little", func(t *testing.T) { mayLittle(t, account) })
+}
+
+// rollBack takes a move back, for which the operator has to change the policy.
+func (k *kubectl) rollBack(t *testing.T, gateways *gatewayfake.Cluster) {
+	done := k.run(t, "", "get", "transitions", "-o", "jsonpath={.items[0].metadata.name}")
+	k.run(t, fmt.Sprintf(`apiVersion: restripe.io/v1alpha1
+kind: Transition
+metadata: {name: back}
+spec: {policyRef: media, backendRef: demo, class: media, from: warm, to: rep(3), rollbackOf: %s}
+`, done), "apply", "-f", "-")
+	eventually(t, "taking the move back", func(context.Context) error {
+		if counts := gateways.Groups("media"); counts["rep(3)"] != 64 {
+			return fmt.Errorf("the groups are at %v", counts)
+		}
+		return nil
+	})
+	if stopped := k.run(t, "", "get", "rp", "media", "-o", "jsonpath={.spec.stopPolicy}"); stopped != "Hold" {
+		t.Errorf("the policy's stopPolicy is %s", stopped)
+	}
+}
+
+// operatorAccount returns the configuration of a client with the operator's service account.
+func operatorAccount(t *testing.T, server *cluster) *rest.Config {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(server.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var token *authenticationv1.TokenRequest
+	eventually(t, "asking for a token", func(ctx context.Context) (err error) {
+		token, err = clients.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, "restripe-operator", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		return err
+	})
+	account := rest.AnonymousClientConfig(server.config)
+	account.BearerToken = token.Status.Token
+	return account
+}
+
+// refusals remembers requests for which rights were missing.
+type refusals struct {
+	mutex sync.Mutex
+	list  []string
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+func (r *refusals) watch(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil && (response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized) {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			r.list = append(r.list, request.Method+" "+request.URL.Path)
+		}
+		return response, err
+	})
+}
+
+func (r *refusals) check(t *testing.T) {
+	t.Helper()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, request := range r.list {
+		t.Errorf("the operator has no right to %s", request)
+	}
+}
+
+// mayLittle: what the operator does not need it may not do.
+func mayLittle(t *testing.T, account *rest.Config) {
+	clients, err := kubernetes.NewForConfig(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forbidden := range []authorizationv1.ResourceAttributes{
+		{Verb: "get", Resource: "secrets", Namespace: operatorNamespace},
+		{Verb: "list", Resource: "secrets"},
+		{Verb: "create", Resource: "pods", Namespace: operatorNamespace},
+		{Verb: "list", Resource: "nodes"},
+		{Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: "operator.restripe.io", Namespace: "default"},
+		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "other", Namespace: operatorNamespace},
+		{Verb: "create", Group: "restripe.io", Resource: "storagebackends"},
+		{Verb: "delete", Group: "restripe.io", Resource: "storagebackends"},
+		{Verb: "delete", Group: "restripe.io", Resource: "redundancypolicies"},
+		{Verb: "delete", Group: "restripe.io", Resource: "redundancyschemes"},
+		{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+		{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
+	} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &forbidden}}
+		answer, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Status.Allowed {
+			t.Errorf("the operator may %s %s/%s", forbidden.Verb, forbidden.Group, forbidden.Resource)
+		}
+	}
+	if _, err := clients.CoreV1().Secrets(operatorNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing Secrets: %v", err)
+	}
+}

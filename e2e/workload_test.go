@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/client"
+)
+
+// workload is what clients do while faults happen, and what they saw of it.
+type workload struct {
+	t        *testing.T
+	clients  []*client.Client // one for each gateway; each operation takes any of them
+	patience time.Duration    // deadline of one operation; 0: none
+	seed     uint64
+	began    time.Time
+	excused  atomic.Bool // a transition may fail, as a disk was full meanwhile
+	number   atomic.Uint32
+	turn     atomic.Uint32
+
+	mutex   sync.Mutex
+	history []porcupine.Operation
+	counts  map[string]int
+}
+
+func newWorkload(t *testing.T, seed uint64, clients ...*client.Client) *workload {
+	return &workload{t: t, clients: clients, seed: seed, began: time.Now(), counts: map[string]int{}}
+}
+
+// client takes the gateways in turn, so that what is tried again is tried elsewhere.
+func (w *workload) client() *client.Client {
+	return w.clients[int(w.turn.Add(1))%len(w.clients)]
+}
+
+// bounded is ctx with the deadline of one operation.
+func (w *workload) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.patience == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, w.patience)
+}
+
+// begin has so many workers act on keys until ctx ends, and somebody take all objects up and down the ladder.
+func (w *workload) begin(ctx context.Context, round, workers int, keys, ladder []string) *sync.WaitGroup {
+	group := &sync.WaitGroup{}
+	for worker := range workers {
+		source := rand.New(rand.NewPCG(w.seed, uint64(round)<<16|uint64(worker+1)))
+		group.Go(func() {
+			for ctx.Err() == nil {
+				w.act(ctx, source, keys[source.IntN(len(keys))], ladder)
+			}
+		})
+	}
+	group.Go(func() { w.transitions(ctx, round, ladder) })
+	return group
+}
+
+// readBack reads keys after the faults are over, as part of the history.
+func (w *workload) readBack(keys []string) {
+	w.t.Helper()
+	for _, key := range keys {
+		var value register
+		w.await("key "+key+" reads", func() bool {
+			ctx, cancel := w.bounded(w.t.Context())
+			defer cancel()
+			var err error
+			value, err = w.get(ctx, w.client(), key)
+			return err == nil
+		})
+		now := time.Since(w.began).Nanoseconds()
+		w.record(input{key: key, action: actionGet}, output{value: value}, now, now+1)
+	}
+}
+
+// pause lets the clients work for a while: it is the distance between two faults, not a wait for anything.
+func (w *workload) pause(length time.Duration) {
+	select {
+	case <-time.After(length):
+	case <-w.t.Context().Done():
+	}
+}
+
+// acknowledged counts the writes and reads that succeeded so far.
+func (w *workload) acknowledged() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.counts["put"] + w.counts["get"] + w.counts["update"] + w.counts["delete"]
+}
+
+// allUp reports whether every gateway finds every node up.
+func (w *workload) allUp() bool {
+	for _, c := range w.clients {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
+		status, err := c.Status(ctx)
+		cancel()
+		if err != nil || slices.ContainsFunc(status.Nodes, func(node gateway.NodeStatus) bool { return node.State != "up" }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *workload) repaired() bool {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	result, err := w.client().Repair(ctx)
+	return err == nil && len(result.Failed) == 0
+}
+
+// await polls until holds; it fails the test after two minutes.
+func (w *workload) await(what string, holds func() bool) {
+	w.t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for !holds() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			w.t.Errorf("after two minutes it does not hold that %s", what)
+			return
+		case <-w.t.Context().Done():
+			return
+		}
+	}
+}
+
+// transitions takes the class up and down its ladder, over and over.
+func (w *workload) transitions(ctx context.Context, round int, ladder []string) {
+	steps := []string{ladder[1], ladder[2], ladder[1], ladder[0]}
+	for step := 0; ctx.Err() == nil; step++ {
+		t, err := w.startTransition(ctx, steps[(round+step)%len(steps)])
+		for err == nil && !t.State.Final() && ctx.Err() == nil {
+			w.pause(20 * time.Millisecond)
+			bounded, cancel := w.bounded(ctx)
+			var now gateway.Transition
+			if now, err = w.client().Transition(bounded, t.ID); err == nil {
+				t = now
+			} else if errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+				err = nil // the gateway is away for a while
+			}
+			cancel()
+		}
+		switch {
+		case err != nil:
+			w.pause(20 * time.Millisecond)
+		case t.State == gateway.TransitionDone:
+			w.count("transition")
+		case t.State == gateway.TransitionFailed && w.excused.Load():
+			w.count("transition failed")
+		case t.State == gateway.TransitionFailed:
+			w.t.Errorf("transition %s to %s failed: %s", t.ID, t.To, t.Error)
+		}
+	}
+}
+
+func (w *workload) startTransition(ctx context.Context, to string) (gateway.Transition, error) {
+	ctx, cancel := w.bounded(ctx)
+	defer cancel()
+	return w.client().StartTransition(ctx, gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: to})
+}
+
+func (w *workload) count(what string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.counts[what]++
+}
+
+// act does one random operation on a key.
+func (w *workload) act(ctx context.Context, source *rand.Rand, key string, ladder []string) {
+	ctx, cancel := w.bounded(ctx)
+	defer cancel()
+	through := w.clients[source.IntN(len(w.clients))]
+	size := 600 // packed with others
+	if key[len(key)-1]%2 == 0 {
+		size = 200_000 // several groups of its own
+	}
+	call := time.Since(w.began).Nanoseconds()
+	switch draw := source.IntN(100); {
+	case draw < 35:
+		value, err := w.get(ctx, through, key)
+		if err == nil {
+			w.finish(input{key: key, action: actionGet}, output{value: value}, call, nil, "get")
+		} else {
+			w.pause(5 * time.Millisecond)
+		}
+	case draw < 65:
+		numbers := make([]uint32, segments)
+		for i := range numbers {
+			numbers[i] = w.number.Add(1)
+		}
+		_, err := through.Put(ctx, key, bytes.NewReader(content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: source.IntN(2) == 0})
+		w.finish(input{key: key, action: actionPut, value: registerOf(numbers)}, output{}, call, err, "put")
+	case draw < 88:
+		segment, number := source.IntN(segments), w.number.Add(1)
+		each := size / segments
+		data := make([]byte, each)
+		fill(key, segment, number, data)
+		_, err := through.Update(ctx, key, int64(segment*each), bytes.NewReader(data), int64(each))
+		w.finish(input{key: key, action: actionUpdate, segment: segment, number: number}, output{}, call, err, "update")
+	case draw < 95:
+		err := through.Delete(ctx, key)
+		w.finish(input{key: key, action: actionDelete}, output{}, call, err, "delete")
+	default:
+		if _, err := through.Move(ctx, key, ladder[source.IntN(len(ladder))]); err == nil {
+			w.count("move")
+		}
+	}
+}
+
+// finish records a write by its outcome: acknowledged, refused (which promises that nothing happened), or unknown.
+func (w *workload) finish(in input, out output, call int64, err error, name string) {
+	back := time.Since(w.began).Nanoseconds()
+	var refused *client.Error
+	var transport *net.OpError
+	switch {
+	case err == nil:
+		w.count(name)
+	case errors.Is(err, client.ErrNotFound):
+		out.missing = true
+	case errors.As(err, &transport) && transport.Op == "dial": // never sent
+		w.count("not sent")
+		w.pause(5 * time.Millisecond)
+		return
+	case errors.As(err, &refused) && !errors.Is(err, client.ErrUnknownOutcome) && refused.Code != "cancelled" && refused.Code != "internal" && refused.Code != "timeout":
+		w.count(name + " refused")
+		return
+	default:
+		w.count(name + " unknown")
+		out.unknown, back = true, math.MaxInt64
+	}
+	w.record(in, out, call, back)
+}
+
+func (w *workload) record(in input, out output, call, back int64) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.history = append(w.history, porcupine.Operation{Input: in, Output: out, Call: call, Return: back})
+}
+
+// get reads an object whole. Bytes that are of no one version fail the test.
+func (w *workload) get(ctx context.Context, through *client.Client, key string) (register, error) {
+	object, err := through.Get(ctx, key, client.Range{})
+	if errors.Is(err, client.ErrNotFound) {
+		return absent, nil
+	}
+	if err != nil {
+		if errors.Is(err, client.ErrDataLoss) {
+			w.t.Errorf("reading %s: %v", key, err)
+		}
+		return absent, err
+	}
+	data, err := io.ReadAll(object)
+	if err = errors.Join(err, object.Close()); err != nil {
+		return absent, err
+	}
+	if int64(len(data)) != object.Length {
+		return absent, fmt.Errorf("%d of %d bytes", len(data), object.Length)
+	}
+	value, err := parse(key, data)
+	if err != nil {
+		w.t.Errorf("a read mixed versions: %v", err)
+	}
+	return value, err
+}
+
+// judge checks what clients saw: every operation must fit one order per key, and every kind must have succeeded once.
+func (w *workload) judge() {
+	w.t.Helper()
+	info := porcupine.Ok
+	if len(w.history) > 0 {
+		info = porcupine.CheckOperationsTimeout(registerModel.ToModel(), w.history, 2*time.Minute)
+	}
+	switch info {
+	case porcupine.Illegal:
+		w.t.Errorf("the history of %d operations is not linearizable per key", len(w.history))
+	case porcupine.Unknown:
+		w.t.Errorf("the history of %d operations could not be checked in time", len(w.history))
+	}
+	for _, want := range []string{"put", "get", "update", "delete", "move", "transition"} {
+		if w.counts[want] == 0 {
+			w.t.Errorf("no %s succeeded: the test shows nothing", want)
+		}
+	}
+}
+
+// settle waits until everything is at rest and then looks for what must not be there.
+func (w *workload) settle() {
+	w.t.Helper()
+	ctx, c := w.t.Context(), w.clients[0]
+	w.await("transitions have ended", func() bool {
+		status, err := c.Status(ctx)
+		return err == nil && len(status.Transitions) == 0
+	})
+	w.await("every group is whole", w.repaired)
+	var status gateway.Status
+	w.await("attempts and dead blocks are gone", func() bool {
+		if _, err := c.Sweep(ctx); err != nil {
+			return false
+		}
+		var err error
+		status, err = c.Status(ctx)
+		return err == nil && status.Active == 0 && status.Graves == 0 && status.NotWhole == 0
+	})
+	if w.t.Failed() {
+		w.t.Logf("%d attempts, %d dead blocks, %d groups not whole", status.Active, status.Graves, status.NotWhole)
+	}
+	result, err := c.Sweep(ctx)
+	if err != nil || result.OrphansDeleted+result.BlocksDeleted+result.Quarantined > 0 {
+		w.t.Errorf("a sweep at rest: %+v, %v; want nothing left over", result, err)
+	}
+	findings, err := c.Doctor(ctx)
+	if err != nil {
+		w.t.Errorf("asking the doctor: %v", err)
+	}
+	for _, finding := range findings {
+		if finding.Severity == "error" {
+			w.t.Errorf("the doctor finds: %s: %s", finding.Subject, finding.Text)
+		}
+	}
+	w.audit(ctx, c)
+}
+
+// audit looks at every block of every object.
+func (w *workload) audit(ctx context.Context, c *client.Client) {
+	w.t.Helper()
+	objects := 0
+	for object, err := range c.Objects(ctx, "") {
+		if err != nil {
+			w.t.Fatalf("listing: %v", err)
+		}
+		objects++
+		stat, err := c.Stat(ctx, object.Key)
+		if err != nil {
+			w.t.Errorf("stat %s: %v", object.Key, err)
+			continue
+		}
+		for _, group := range stat.Groups {
+			for _, slot := range group.Slots {
+				if slot.State != "ok" {
+					w.t.Errorf("%s: slot %d of group %s on %s is %s", object.Key, slot.Slot, group.ID, slot.Node, slot.State)
+				}
+			}
+		}
+	}
+	if objects == 0 {
+		w.t.Error("no object is left: the test shows nothing")
+	}
+}
