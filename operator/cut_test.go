@@ -31,6 +31,10 @@ func (g *cutGateway) StatusBrief(ctx context.Context) (gateway.Status, error) {
 	return through(g, func() (gateway.Status, error) { return g.to.StatusBrief(ctx) })
 }
 
+func (g *cutGateway) Status(ctx context.Context) (gateway.Status, error) {
+	return through(g, func() (gateway.Status, error) { return g.to.Status(ctx) })
+}
+
 func (g *cutGateway) Heat(ctx context.Context) (gateway.HeatReport, error) {
 	return through(g, func() (gateway.HeatReport, error) { return g.to.Heat(ctx) })
 }

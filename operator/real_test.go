@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
 	"github.com/restripe/restripe/agent/block"
@@ -25,10 +27,11 @@ import (
 )
 
 // realGateway starts a gateway and agents over stores in memory, which talk over loopback, and returns the gateway and
-// its address.
-func realGateway(t *testing.T, agents int) (*gateway.Gateway, string) {
+// its address, and what stops each agent.
+func realGateway(t *testing.T, agents int) (*gateway.Gateway, string, []func()) {
 	t.Helper()
 	var nodes []catalog.Node
+	var stops []func()
 	for i := range agents {
 		id := block.NodeID(fmt.Sprintf("n%d", i+1))
 		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: slog.New(slog.DiscardHandler)})
@@ -40,7 +43,7 @@ func realGateway(t *testing.T, agents int) (*gateway.Gateway, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
+		stops = append(stops, sync.OnceFunc(func() {
 			stop()
 			if err := <-ended; err != nil {
 				t.Errorf("agent %s: %v", id, err)
@@ -48,7 +51,8 @@ func realGateway(t *testing.T, agents int) (*gateway.Gateway, string) {
 			if err := n.Close(); err != nil {
 				t.Errorf("agent %s: %v", id, err)
 			}
-		})
+		}))
+		t.Cleanup(stops[i])
 		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
 	}
 	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
@@ -66,12 +70,12 @@ func realGateway(t *testing.T, agents int) (*gateway.Gateway, string) {
 			t.Errorf("closing the gateway: %v", err)
 		}
 	})
-	return g, server.URL
+	return g, server.URL, stops
 }
 
 // TestRealGateways: what is written as copies is coded when it cools, by the operator over HTTP, and reads back.
 func TestRealGateways(t *testing.T) {
-	g, address := realGateway(t, 9)
+	g, address, stops := realGateway(t, 9)
 	w := newWorld(t)
 	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\nspec: {type: file, gateways: ['"+address+"']}\n",
 		`apiVersion: restripe.io/v1alpha1
@@ -136,6 +140,21 @@ spec:
 			t.Errorf("merging copies sent %d bytes", x.Status.Progress.BytesSentMeasured)
 		}
 	}
+	w.eventually("what may be lost is counted", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
+		return b.Status.CanLose != nil && *b.Status.CanLose == 2 && strings.Contains(degraded(b), "9 of 9 nodes up; every object survives the loss of 2 more nodes")
+	})
+	stops[3]()
+	w.eventually("the loss of a node is counted", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
+		return b.Status.CanLose != nil && *b.Status.CanLose == 1 && is(b, b.Status.Conditions, v1alpha1.ConditionDegraded) &&
+			strings.Contains(degraded(b), "miss blocks; every object survives the loss of 1 more node")
+	})
 	w.delete(w.policy("cooling"))
 	w.gone(&v1alpha1.RedundancyPolicy{}, "cooling")
+}
+
+// degraded is what a backend says of its redundancy.
+func degraded(b *v1alpha1.StorageBackend) string {
+	return meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDegraded).Message
 }

@@ -177,7 +177,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if status.NotWhole > 0 {
-		note("warning", "groups", "run `restripe repair` once the nodes are back", "%d of %d groups miss a block; every object can still lose %d more nodes", status.NotWhole, status.Groups, status.CanLose)
+		note("warning", "groups", "run `restripe repair` once the nodes are back", "%d of %d groups miss a block; more nodes that can be lost without losing data: %d", status.NotWhole, status.Groups, status.CanLose)
 	}
 	if len(findings) == 0 {
 		note("ok", "cluster", "", "%d nodes answer, every class fits, every group is whole", usable)

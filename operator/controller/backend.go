@@ -54,7 +54,7 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
-	status := r.status(backend, seen)
+	status, found := r.status(backend, seen)
 	uses, err := r.uses(ctx, backend, status)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -64,10 +64,8 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, letGo(ctx, r.client, backend)
 	}
 	view := decide.BackendView{
-		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Unplaced: unplaced, CanLose: status.CanLose, InUse: uses,
-	}
-	if seen != nil {
-		view.NotWhole = seen.status.NotWhole
+		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Unplaced: unplaced,
+		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, InUse: uses,
 	}
 	status.Conditions = decide.BackendConditions(view)
 	if !r.worthWriting(&backend.Status, status) {
@@ -117,12 +115,18 @@ func unreachable(backend string, failure error) *decide.Problem {
 // oneLine is an error without line breaks: those of several gateways are joined by them.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
+// count is what is known of missing blocks.
+type count struct {
+	current  bool  // counted with the nodes in the states they are in
+	notWhole int64 // groups, at the last count
+}
+
 // status is what the gateways said; what they did not say now is as it was.
-func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) *v1alpha1.StorageBackendStatus {
+func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) (*v1alpha1.StorageBackendStatus, count) {
 	status := backend.Status.DeepCopy()
 	status.ObservedGeneration = backend.Generation
 	if seen == nil {
-		return status
+		return status, count{}
 	}
 	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.status.Nodes))
 	status.UsedBytes, status.CapacityBytes = 0, 0
@@ -135,10 +139,14 @@ func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) *v1alph
 	if !known {
 		status.CapacityBytes = 0
 	}
+	var found count
 	status.CanLose = nil
-	if seen.status.CanLose >= 0 {
-		losses := int32(seen.status.CanLose)
-		status.CanLose = &losses
+	if last, current := r.lookout.surveyed(backend, seen.status.Nodes); last != nil {
+		found = count{current, last.notWhole}
+		if current && last.canLose >= 0 {
+			losses := int32(last.canLose)
+			status.CanLose = &losses
+		}
 	}
 	status.Groups, status.Objects = seen.status.Groups, seen.status.Objects
 	status.Capabilities = capabilities(seen.status.Nodes)
@@ -147,7 +155,7 @@ func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) *v1alph
 	}
 	at := metav1.NewTime(seen.at.Truncate(time.Second))
 	status.LastSeen = &at
-	return status
+	return status, found
 }
 
 func nodesOf(backend *v1alpha1.StorageBackend, seen []gateway.NodeStatus) []v1alpha1.NodeStatus {

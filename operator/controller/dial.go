@@ -14,6 +14,9 @@ import (
 // callTimeout bounds one call to one gateway, so that one that hangs does not hold up what another would answer.
 const callTimeout = 15 * time.Second
 
+// walkTimeout bounds a walk over everything by one gateway.
+const walkTimeout = 5 * time.Minute
+
 // gateways are the gateways of one backend. The one that answered last is asked first.
 type gateways struct {
 	clients []*client.Client
@@ -45,11 +48,16 @@ func (g *gateways) Close() {
 
 // ask asks one gateway after the other until one answers. A refusal is an answer; not being able to serve is none.
 func ask[T any](ctx context.Context, g *gateways, call func(ctx context.Context, c *client.Client) (T, error)) (answer T, err error) {
+	return askWithin(ctx, g, callTimeout, call)
+}
+
+// askWithin is ask with another bound on each call.
+func askWithin[T any](ctx context.Context, g *gateways, timeout time.Duration, call func(ctx context.Context, c *client.Client) (T, error)) (answer T, err error) {
 	first := g.first.Load()
 	var failures []error
 	for i := range int64(len(g.clients)) {
 		at := (first + i) % int64(len(g.clients))
-		answer, err = callOne(ctx, g.clients[at], call)
+		answer, err = callOne(ctx, g.clients[at], timeout, call)
 		if err == nil || !silent(err) {
 			g.first.Store(at)
 			return answer, err
@@ -62,8 +70,8 @@ func ask[T any](ctx context.Context, g *gateways, call func(ctx context.Context,
 	return answer, errors.Join(failures...)
 }
 
-func callOne[T any](ctx context.Context, c *client.Client, call func(ctx context.Context, c *client.Client) (T, error)) (T, error) {
-	ctx, stop := context.WithTimeout(ctx, callTimeout)
+func callOne[T any](ctx context.Context, c *client.Client, timeout time.Duration, call func(ctx context.Context, c *client.Client) (T, error)) (T, error) {
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	return call(ctx, c)
 }
@@ -87,6 +95,10 @@ func (g *gateways) StatusBrief(ctx context.Context) (gateway.Status, error) {
 	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.StatusBrief(ctx) })
 }
 
+func (g *gateways) Status(ctx context.Context) (gateway.Status, error) {
+	return askWithin(ctx, g, walkTimeout, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.Status(ctx) })
+}
+
 func (g *gateways) Heat(ctx context.Context) (gateway.HeatReport, error) {
 	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.HeatReport, error) { return c.Heat(ctx) })
 }
@@ -95,7 +107,7 @@ func (g *gateways) Heat(ctx context.Context) (gateway.HeatReport, error) {
 func (g *gateways) Load(ctx context.Context) (worst gateway.Load, err error) {
 	var failures []error
 	for _, c := range g.clients {
-		load, err := callOne(ctx, c, func(ctx context.Context, c *client.Client) (gateway.Load, error) { return c.Load(ctx) })
+		load, err := callOne(ctx, c, callTimeout, func(ctx context.Context, c *client.Client) (gateway.Load, error) { return c.Load(ctx) })
 		if err != nil {
 			failures = append(failures, err)
 			continue

@@ -12,6 +12,8 @@ import (
 type Gateway interface {
 	// StatusBrief tells of the nodes; its counts are those of the last heat report, so that it costs little.
 	StatusBrief(ctx context.Context) (gateway.Status, error)
+	// Status walks over every object and group: it alone tells which blocks are missing and what may be lost.
+	Status(ctx context.Context) (gateway.Status, error)
 	// Heat tells what lies under each scheme of each class and how often it is used.
 	Heat(ctx context.Context) (gateway.HeatReport, error)
 	// Load tells how long clients wait, at the gateway where they wait longest.

@@ -38,6 +38,7 @@ type place struct {
 	failure   error
 	load      gateway.Load
 	loaded    time.Time
+	survey    *survey
 }
 
 // sight is what the gateways of a backend said. It is shared: do not change it.
@@ -47,6 +48,15 @@ type sight struct {
 	heat    gateway.HeatReport
 	heats   map[string]*gateway.ClassHeat // of heat, by class
 	classes map[string]gateway.ClassInfo
+}
+
+// survey is what a walk over every group of a backend found. It is shared: do not change it.
+type survey struct {
+	states   map[string]string // of the nodes when the walk began, by their names
+	ended    time.Time
+	took     time.Duration
+	canLose  int   // as gateway.Status has it
+	notWhole int64 // groups
 }
 
 func newLookout(dial Dialer, clock clock.PassiveClock) *lookout {
@@ -98,7 +108,7 @@ func (p *place) connect(dial Dialer, backend *v1alpha1.StorageBackend) (Gateway,
 	}
 	p.close()
 	p.uid, p.addresses, p.gateway = backend.UID, addresses, made
-	p.sight, p.tried, p.failure, p.load, p.loaded = nil, time.Time{}, nil, gateway.Load{}, time.Time{}
+	p.sight, p.tried, p.failure, p.load, p.loaded, p.survey = nil, time.Time{}, nil, gateway.Load{}, time.Time{}, nil
 	return made, nil
 }
 
@@ -133,6 +143,51 @@ func (l *lookout) look(ctx context.Context, backend *v1alpha1.StorageBackend, ag
 		p.sight = seen
 	}
 	return p.sight, p.failure
+}
+
+// surveyed returns what the last walk over the groups of a backend found, and whether the nodes are still in the states they
+// were in then. It is nil before the first walk.
+func (l *lookout) surveyed(backend *v1alpha1.StorageBackend, nodes []gateway.NodeStatus) (found *survey, current bool) {
+	p := l.place(backend)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.survey, p.survey != nil && maps.Equal(p.survey.states, nodeStates(nodes))
+}
+
+// walkRest is how many times as long as a walk took the next one waits, unless a node changed its state.
+const walkRest = 20
+
+// walk has the gateways of a backend walk over every group, if it is time to.
+func (l *lookout) walk(ctx context.Context, backend *v1alpha1.StorageBackend, nodes []gateway.NodeStatus) error {
+	last, current := l.surveyed(backend, nodes)
+	if current && l.clock.Since(last.ended) < walkRest*last.took {
+		return nil
+	}
+	g, err := l.gateway(backend)
+	if err != nil {
+		return err
+	}
+	began := l.clock.Now()
+	status, err := g.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("having every group of backend %s looked at: %w", backend.Name, err)
+	}
+	ended := l.clock.Now()
+	p := l.place(backend)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.gateway == g { // otherwise the backend has other gateways now
+		p.survey = &survey{states: nodeStates(nodes), ended: ended, took: ended.Sub(began), canLose: status.CanLose, notWhole: status.NotWhole}
+	}
+	return nil
+}
+
+func nodeStates(nodes []gateway.NodeStatus) map[string]string {
+	states := make(map[string]string, len(nodes))
+	for i := range nodes {
+		states[string(nodes[i].ID)] = nodes[i].State
+	}
+	return states
 }
 
 // learn adds to what was seen what the gateways have just been told: a class, or with nil that there is none.

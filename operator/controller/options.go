@@ -84,7 +84,7 @@ func Register(m manager.Manager, options Options) error {
 		readings:  &readings{},
 	}
 	for name, add := range map[string]func(manager.Manager, base) error{
-		"backends": addBackends, "schemes": addSchemes, "policies": addPolicies, "transitions": addTransitions,
+		"backends": addBackends, "surveys": addSurveys, "schemes": addSchemes, "policies": addPolicies, "transitions": addTransitions,
 	} {
 		if err := add(m, b); err != nil {
 			return fmt.Errorf("adding the controller of %s: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
@@ -18,9 +19,10 @@ type BackendView struct {
 	Nodes       []v1alpha1.NodeStatus // as WithMissing has them
 	Unreachable *Problem              // no gateway answers
 	Unplaced    *Problem              // the gateways would not take what is declared of nodes
-	NotWhole    int64                 // groups with blocks missing
-	CanLose     *int32
-	InUse       string // what keeps a deleted backend: policies, objects; empty: nothing
+	NotWhole    int64                 // groups with blocks missing, at the last count
+	CanLose     *int32                // nil: nothing is stored, or not Counted
+	Counted     bool                  // with the nodes in the states they are in
+	InUse       string                // what keeps a deleted backend: policies, objects; empty: nothing
 }
 
 // nodeMissing is the state of a declared node that no gateway knows.
@@ -104,7 +106,7 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.kstatus(nil, v.Unreachable, "")
 	case v.Unplaced != nil:
 		c.kstatus(nil, v.Unplaced, "")
-	case v.NotWhole > 0:
+	case degraded != nil && degraded.Reason == ReasonRedundancyMissing:
 		c.kstatus(nil, degraded, "")
 	default:
 		c.kstatus(nil, nil, v.whole())
@@ -116,6 +118,7 @@ func BackendConditions(v BackendView) []metav1.Condition {
 func (v *BackendView) degraded() *Problem {
 	away := v.inStates(func(state string) bool { return state != nodeUp && state != nodeSuspect && state != nodeDraining })
 	nodes := strings.Join(away, ", ")
+	before := meta.FindStatusCondition(v.Backend.Status.Conditions, v1alpha1.ConditionDegraded)
 	switch {
 	case v.NotWhole > 0:
 		verb := "miss"
@@ -123,6 +126,8 @@ func (v *BackendView) degraded() *Problem {
 			verb = "misses"
 		}
 		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", count(v.NotWhole, "group"), verb, v.losable()), nodes))
+	case !v.Counted && before != nil && before.Reason == ReasonRedundancyMissing:
+		return &Problem{Reason: before.Reason, Message: before.Message}
 	case len(away) > 0:
 		return problem(ReasonNodesMissing, "%s; %s", nodes, v.losable())
 	}
@@ -145,7 +150,10 @@ func (v *BackendView) inStates(among func(state string) bool) (list []string) {
 }
 
 func (v *BackendView) losable() string {
-	if v.CanLose == nil {
+	switch {
+	case !v.Counted:
+		return "how many more nodes may be lost is being counted"
+	case v.CanLose == nil:
 		return "nothing is stored"
 	}
 	return "every object survives the loss of " + count(int64(*v.CanLose), "more node")

@@ -147,13 +147,21 @@ func TestBackendConditions(t *testing.T) {
 		{"a node was given up", func(v *BackendView) { v.Nodes[2].State = nodeOut }, "TTTFF", "n3 out; every"},
 		{"one down and one draining", func(v *BackendView) { v.Nodes[0].State, v.Nodes[1].State = "down", nodeDraining }, "TTTFF", "n1 down; every"},
 		{"blocks are missing", func(v *BackendView) { v.NotWhole, v.CanLose = 1, number[int32](1) }, "TTFTF", "1 group misses blocks; every object survives the loss of 1 more node"},
+		{"a node went down since the count", func(v *BackendView) {
+			v.Nodes[0].State, v.Counted, v.CanLose = "down", false, nil
+		}, "TTTFF", "n1 down; how many more nodes may be lost is being counted"},
+		{"not counted yet", func(v *BackendView) { v.Counted, v.CanLose = false, nil }, "TFTFF", "3 of 3 nodes up; how many more"},
+		{"not counted yet, and blocks were missing before", func(v *BackendView) {
+			v.Counted, v.CanLose = false, nil
+			v.Backend.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: ReasonRedundancyMissing, Message: "2 groups miss blocks", LastTransitionTime: metav1.Unix(1, 0)}}
+		}, "TTFTF", "2 groups miss blocks"},
 		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUFTF", "refused"},
 		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Unplaced = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTF", "3 of 3"},
 		{"deleted and in use", func(v *BackendView) {
 			v.Backend.DeletionTimestamp, v.InUse = &metav1.Time{}, "policy media"
 		}, "TFFTF", "3 of 3"},
 	} {
-		v := BackendView{Now: time.Unix(1000, 0), Backend: backendOf(3, 0), CanLose: number[int32](2)}
+		v := BackendView{Now: time.Unix(1000, 0), Backend: backendOf(3, 0), CanLose: number[int32](2), Counted: true}
 		v.Nodes = v.Backend.Status.Nodes
 		c.change(&v)
 		list := BackendConditions(v)

@@ -17,11 +17,20 @@ import (
 
 func nodeName(i int) block.NodeID { return block.NodeID(fmt.Sprintf("n%d", i+1)) }
 
-// StatusBrief returns the nodes and the sums.
+// StatusBrief returns the nodes and the sums, without what a walk alone tells.
 func (c *Cluster) StatusBrief(context.Context) (gateway.Status, error) {
+	status, err := c.status("StatusBrief")
+	status.CanLose = -1
+	return status, err
+}
+
+// Status returns the nodes and the sums.
+func (c *Cluster) Status(context.Context) (gateway.Status, error) { return c.status("Status") }
+
+func (c *Cluster) status(call string) (gateway.Status, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if err := c.begin("StatusBrief"); err != nil {
+	if err := c.begin(call); err != nil {
 		return gateway.Status{}, err
 	}
 	status := gateway.Status{Cluster: "test", Gateway: "gw", Nodes: slices.Clone(c.nodes), CanLose: -1}
