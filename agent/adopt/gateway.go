@@ -30,12 +30,12 @@ const longestKey = 4096
 
 // CheckClass fails if the cluster has no such class.
 func (g *Gateway) CheckClass(ctx context.Context) error {
-	status, err := g.Client.Status(ctx)
+	classes, err := g.Client.Classes(ctx)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, class := range status.Classes {
+	for _, class := range classes {
 		if class.Name == g.Class {
 			return nil
 		}
@@ -46,7 +46,7 @@ func (g *Gateway) CheckClass(ctx context.Context) error {
 
 // Cluster returns the identity of the cluster.
 func (g *Gateway) Cluster(ctx context.Context) (string, error) {
-	status, err := g.Client.Status(ctx)
+	status, err := g.Client.StatusBrief(ctx)
 	return status.Cluster, err
 }
 

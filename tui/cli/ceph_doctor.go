@@ -29,7 +29,7 @@ func newCephDoctor(command *cobra.Command) *cephDoctor {
 // finding, too: what else was found is worth showing.
 func (d *cephDoctor) add(ctx context.Context, c *client.Client, findings []gateway.Finding) ([]gateway.Finding, error) {
 	if !d.command.Flags().Changed("ceph-conf") {
-		status, err := c.Status(ctx)
+		status, err := c.StatusBrief(ctx)
 		if err != nil {
 			return nil, err
 		}
