@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 )
 
 // TestUpOverEveryStore runs the whole program the way a newcomer does, over every kind of store, and interrupts it:
@@ -26,7 +29,7 @@ func TestUpOverEveryStore(t *testing.T) {
 	for _, kind := range []string{"file", "memcached", "redis"} {
 		t.Run(kind, func(t *testing.T) {
 			state := filepath.Join(t.TempDir(), "state")
-			command := exec.Command(program(t), "up", "--store", kind, "--agents", "5", "--classes", write(t, "classes.yaml", smallClasses), "--dir", state, "--listen", "127.0.0.1:0")
+			command := exec.Command(program(t), "up", "--store", kind, "--agents", "5", "--classes", write(t, "classes.yaml", smallClasses), "--dir", state, "--listen", "127.0.0.1:0", "--console", "127.0.0.1:0")
 			var messages bytes.Buffer
 			command.Stderr = &messages
 			printed, err := command.StdoutPipe()
@@ -51,7 +54,11 @@ func TestUpOverEveryStore(t *testing.T) {
 			}
 			t.Cleanup(interrupt)
 			lines := bufio.NewScanner(printed)
+			console := ""
 			for lines.Scan() && !strings.Contains(lines.Text(), "Ctrl-C") {
+				if address, found := strings.CutPrefix(lines.Text(), "console  "); found {
+					console = address
+				}
 			}
 			text, err := os.ReadFile(filepath.Join(state, "gateway.addr"))
 			if err != nil {
@@ -80,6 +87,10 @@ func TestUpOverEveryStore(t *testing.T) {
 				t.Errorf("stat shows:\n%s", stat)
 			}
 			must(t, address, "doctor")
+			until(t, "the console shows the object", func() bool {
+				overview, err := consolev1connect.NewConsoleClient(http.DefaultClient, console).GetOverview(t.Context(), &consolev1.GetOverviewRequest{})
+				return err == nil && overview.SafetyLine == "The one object can lose 1 node." && overview.Nodes.ByState["up"] == 5
+			})
 			interrupt()
 			for _, pid := range children {
 				if running(pid) {

@@ -39,7 +39,7 @@ func TestUpOverPoolsThatInitMade(t *testing.T) {
 		}
 	}
 	over := []string{"up", "--store", "ceph", "--ceph-conf", access.Config, "--keyring", access.Keyring,
-		"--listen", "127.0.0.1:0", "--dir", filepath.Join(directory, "state"), "--classes", filepath.Join(directory, "classes.yaml")}
+		"--listen", "127.0.0.1:0", "--console", "127.0.0.1:0", "--dir", filepath.Join(directory, "state"), "--classes", filepath.Join(directory, "classes.yaml")}
 	refused("restripe ceph init", over...)
 	run("ceph", "init", "--ceph-conf", ceph.Config(), "--keyring", ceph.Keyring(), "--yes")
 	if err := os.WriteFile(filepath.Join(directory, "classes.yaml"),

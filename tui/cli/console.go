@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 
@@ -76,15 +78,9 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 	if err != nil {
 		return err
 	}
-	if f.audit == "" {
-		f.audit = filepath.Join(state, "console", "audit")
-	}
 	log := s.serverLog()
 	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	server, err := console.New(console.Options{
-		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{}, AuditDirectory: f.audit,
-		HistoryDirectory: filepath.Join(state, "console", "history"), Version: versionText(), Logger: log,
-	})
+	server, err := newConsole(config, authority, state, f.audit, log)
 	if err != nil {
 		return err
 	}
@@ -97,6 +93,16 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 		return errors.Join(err, listener.Close())
 	}
 	return server.Serve(command.Context(), listener)
+}
+
+// newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
+// another directory is named.
+func newConsole(config *rest.Config, authority access.Authority, state, audit string, log *slog.Logger) (*console.Server, error) {
+	return console.New(console.Options{
+		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{},
+		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
+		HistoryDirectory: filepath.Join(state, "console", "history"), Version: versionText(), Logger: log,
+	})
 }
 
 // authority is who says who callers are.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/apiserver"
+	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
 )
 
@@ -38,24 +41,31 @@ type controlOptions struct {
 	backend   string // the name under which the cluster is declared
 	intervals controller.Intervals
 	logger    *slog.Logger
+	console   string // address that the console listens on
 }
 
-// controlPlane is an API server and an operator in this process. What ends by itself is started again.
+// controlPlane is an API server, an operator and a console in this process. What ends by itself is started again.
 type controlPlane struct {
 	options controlOptions
 	path    string            // of the kubeconfig
 	server  *apiserver.Server // supervise's alone once it runs
+	address string            // of the console
+	console net.Listener      // supervise's alone once it runs; nil while the console has it or is to listen again
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when supervise returns; nil before operate
 	err     error         // of the last end; to be read after ended
 }
 
-// startControl starts an API server and returns when it serves. The operator starts with operate.
+// startControl starts an API server and returns when it serves. The operator and the console start with operate.
 func startControl(ctx context.Context, options controlOptions) (*controlPlane, error) {
 	c := &controlPlane{options: options}
 	var err error
+	if c.console, err = net.Listen("tcp", options.console); err != nil {
+		return nil, fmt.Errorf("listening for the console: %w; name another address with --console, 127.0.0.1:0 for any free port", err)
+	}
+	c.address = c.console.Addr().String()
 	if c.server, err = c.serve(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.console.Close())
 	}
 	c.path = c.server.Kubeconfig()
 	return c, nil
@@ -68,7 +78,10 @@ func (c *controlPlane) serve(ctx context.Context) (*apiserver.Server, error) {
 // kubeconfig returns the path of the kubeconfig. It stays the same when the API server is started again.
 func (c *controlPlane) kubeconfig() string { return c.path }
 
-// operate declares the cluster as a backend and runs the operator until stop.
+// consoleAddress returns where the console listens. It stays the same when the console is started again.
+func (c *controlPlane) consoleAddress() string { return c.address }
+
+// operate declares the cluster as a backend and runs the operator and the console until stop.
 func (c *controlPlane) operate(ctx context.Context, gateway string, store launch.StoreKind) error {
 	if err := declareMachine(ctx, c.server, c.options.backend, gateway, store); err != nil {
 		return err
@@ -106,8 +119,8 @@ const (
 	stableControl       = time.Minute // one that ran this long starts over with the first pause
 )
 
-// supervise runs the operator, and starts it and the API server again when they end by themselves. The data plane goes on
-// without them.
+// supervise runs the operator and the console, and starts them and the API server again when one ends by itself. The data
+// plane goes on without them.
 func (c *controlPlane) supervise(ctx context.Context) {
 	defer close(c.ended)
 	pause := firstControlPause
@@ -115,7 +128,7 @@ func (c *controlPlane) supervise(ctx context.Context) {
 		began := time.Now()
 		err := c.round(ctx)
 		if ctx.Err() != nil {
-			c.err = errors.Join(err, c.server.Stop())
+			c.err = errors.Join(err, c.closeConsole(), c.server.Stop())
 			return
 		}
 		if time.Since(began) > stableControl {
@@ -130,7 +143,7 @@ func (c *controlPlane) supervise(ctx context.Context) {
 	}
 }
 
-// round runs the operator until the context ends, or it or the API server ends by itself.
+// round runs the operator and the console until the context ends, or one of them or the API server ends by itself.
 func (c *controlPlane) round(ctx context.Context) error {
 	select {
 	case <-c.server.Done():
@@ -144,26 +157,64 @@ func (c *controlPlane) round(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	operating := make(chan error, 1)
-	go func() {
-		operating <- operator.Run(ctx, operator.Options{
-			RESTConfig: c.server.RESTConfig(), Intervals: c.options.intervals, Logger: c.options.logger,
-			Election: operator.Election{LockFile: filepath.Join(c.options.directory, operatorLockFile)},
+	parts := []func(context.Context) error{c.operator, c.serveConsole, c.apiServer}
+	failures := make([]error, len(parts))
+	var running sync.WaitGroup
+	for i, part := range parts {
+		running.Go(func() {
+			defer cancel()
+			failures[i] = part(ctx)
 		})
-	}()
-	select {
-	case err := <-operating:
-		return err
-	case <-c.server.Done():
-		cancel()
-		return errors.Join(errors.New("the API server ended"), <-operating)
 	}
+	running.Wait()
+	return errors.Join(failures...)
+}
+
+// apiServer waits for the API server to end by itself.
+func (c *controlPlane) apiServer(ctx context.Context) error {
+	select {
+	case <-c.server.Done():
+		return errors.New("the API server ended")
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (c *controlPlane) operator(ctx context.Context) error {
+	return operator.Run(ctx, operator.Options{
+		RESTConfig: c.server.RESTConfig(), Intervals: c.options.intervals, Logger: c.options.logger,
+		Election: operator.Election{LockFile: filepath.Join(c.options.directory, operatorLockFile)},
+	})
+}
+
+// serveConsole runs the console for the user of this machine.
+func (c *controlPlane) serveConsole(ctx context.Context) (err error) {
+	if c.console == nil {
+		if c.console, err = net.Listen("tcp", c.address); err != nil {
+			return fmt.Errorf("listening: %w", err)
+		}
+	}
+	server, err := newConsole(c.server.RESTConfig(), access.Local(), c.options.directory, "", c.options.logger)
+	if err != nil {
+		return err
+	}
+	listener := c.console
+	c.console = nil
+	return errors.Join(server.Serve(ctx, listener), server.Close())
+}
+
+// closeConsole closes the listener of a console that does not run.
+func (c *controlPlane) closeConsole() error {
+	if c.console == nil {
+		return nil
+	}
+	return c.console.Close()
 }
 
 // stop ends the operator first and the API server then.
 func (c *controlPlane) stop() error {
 	if c.ended == nil {
-		return c.server.Stop()
+		return errors.Join(c.closeConsole(), c.server.Stop())
 	}
 	c.cancel()
 	<-c.ended

@@ -118,7 +118,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	local, err := startMachine(ctx, launch.Options{
 		Directory: directory, Store: f.store, Agents: f.agents, Logger: slog.New(messages),
 	}, &controlOptions{
-		directory: directory, backend: demoBackend, intervals: demoIntervals,
+		directory: directory, backend: demoBackend, intervals: demoIntervals, console: "127.0.0.1:0",
 		// What the operator does is told by the demonstration itself.
 		logger: slog.New(slog.NewTextHandler(meterWriter{m}, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
@@ -126,6 +126,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, local.stop()) }()
+	m.say("See it and steer it at http://%s", local.control.consoleAddress())
 	d, err := newDemo(s, f, m, local, &files, began)
 	if err != nil {
 		return err

@@ -7,17 +7,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/operator/console"
+	"github.com/restripe/restripe/operator/console/access"
 )
 
 func upCommand(s *session) *cobra.Command {
 	options := launch.Options{}
 	var ceph cephNodes
 	var kind string
+	var consoleListen string
 	var withoutOperator bool
 	command := &cobra.Command{
 		Use: "up", Short: "Run a whole cluster on this machine until interrupted",
-		Long: "Run stores, agents and a gateway on this machine, and a Kubernetes API server with the operator, until Ctrl-C. What dies is\n" +
-			"started again. The cluster is declared as the backend `local`, so that policies can name it. The state directory keeps\n" +
+		Long: "Run stores, agents and a gateway on this machine, and a Kubernetes API server with the operator and the console, until Ctrl-C.\n" +
+			"What dies is started again. The cluster is declared as the backend `local`, so that policies can name it. The state directory keeps\n" +
 			"everything, so that the next `restripe up` with the same directory goes on where this one ended; only memcached\n" +
 			"keeps its contents in memory and loses them with its process.\n" +
 			"With --store ceph the nodes are pools of a Ceph cluster that runs already, see `restripe ceph init`; Ceph is left as it is.",
@@ -32,7 +35,8 @@ func upCommand(s *session) *cobra.Command {
 	flags.IntVar(&options.Domains, "domains", 0, "failure domains the nodes are dealt to in turn (default: each node its own, over Ceph what its pool's tag says)")
 	flags.StringVar(&options.Directory, "dir", "", "state directory (default restripe in the user's cache directory)")
 	flags.StringVar(&options.ClassFile, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
-	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server and operator: nothing moves but by `restripe transition`")
+	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
+	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
 	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
 	allowRemote := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -60,7 +64,10 @@ func upCommand(s *session) *cobra.Command {
 		}
 		var control *controlOptions
 		if !withoutOperator {
-			control = &controlOptions{directory: options.Directory, backend: localBackend, logger: options.Logger}
+			if err := console.CheckListen(consoleListen, false, access.ByLocal); err != nil {
+				return misuse(command, "--console: %w", err)
+			}
+			control = &controlOptions{directory: options.Directory, backend: localBackend, logger: options.Logger, console: consoleListen}
 		}
 		m, err := startMachine(command.Context(), options, control)
 		if err != nil {
@@ -85,7 +92,8 @@ func upLines(m *machine, store launch.StoreKind) []string {
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
 	}
 	if m.control != nil {
-		lines = append(lines, "API      "+m.control.kubeconfig()+" (a kubeconfig; kubectl works with it)")
+		lines = append(lines, "API      "+m.control.kubeconfig()+" (a kubeconfig; kubectl works with it)",
+			"console  http://"+m.control.consoleAddress())
 	}
 	lines = append(lines, "", "Use it from another terminal:")
 	if cluster.Gateway() != defaultListen {
