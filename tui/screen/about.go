@@ -1,0 +1,171 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+
+	tea "charm.land/bubbletea/v2"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// aboutInterval is how often the console is asked for what it does not tell by itself.
+const aboutInterval = 5 * time.Second
+
+// aboutPage lists something that the console tells about itself: schemes or backends.
+type aboutPage[T any] struct {
+	session *session
+	what    string
+	advice  string
+	table   table[T]
+	rows    func(*api.About) []T
+
+	seen    bool
+	asking  bool
+	asked   time.Time
+	since   time.Time // since when it does not answer
+	failure string
+}
+
+func newSchemesPage(s *session) *aboutPage[*api.Scheme] {
+	p := &aboutPage[*api.Scheme]{session: s, what: "scheme", rows: func(a *api.About) []*api.Scheme { return a.Schemes },
+		advice: "No scheme has a name. Policies can say codes such as rs(4,2) themselves; a RedundancyScheme gives one a name."}
+	p.table = newTable(&s.look, func(one *api.Scheme) string { return one.Name }, nil,
+		column[*api.Scheme]{title: "NAME", name: true, text: func(one *api.Scheme) string { return one.Name }},
+		column[*api.Scheme]{title: "CODE", width: 12, text: func(one *api.Scheme) string { return one.Code }},
+		column[*api.Scheme]{title: "CAN LOSE", width: 10, text: func(one *api.Scheme) string { return countText(int64(one.CanLose), "node") },
+			number: func(one *api.Scheme) float64 { return float64(one.CanLose) }},
+		column[*api.Scheme]{title: "OVERHEAD", width: 9, right: true, text: func(one *api.Scheme) string { return one.Overhead }},
+		column[*api.Scheme]{title: "POLICIES", width: 8, right: true, text: func(one *api.Scheme) string { return fmt.Sprint(one.Policies) },
+			number: func(one *api.Scheme) float64 { return float64(one.Policies) }},
+	)
+	return p
+}
+
+func newBackendsPage(s *session) *aboutPage[*api.Backend] {
+	p := &aboutPage[*api.Backend]{session: s, what: "backend", rows: func(a *api.About) []*api.Backend { return a.Backends },
+		advice: "There is no backend. Declare a StorageBackend with `restripe apply -f`, or start everything on this machine with `restripe up`."}
+	p.table = newTable(&s.look, func(one *api.Backend) string { return one.Name }, nil,
+		column[*api.Backend]{title: "NAME", width: 16, text: func(one *api.Backend) string { return one.Name }},
+		column[*api.Backend]{title: "TYPE", width: 10, text: func(one *api.Backend) string { return one.Type }},
+		column[*api.Backend]{title: "USED", width: 21, text: func(one *api.Backend) string { return backendUsed(&s.look, one) },
+			number: func(one *api.Backend) float64 { return float64(one.UsedBytes) }},
+		column[*api.Backend]{title: "STATE", width: 14, text: func(one *api.Backend) string { return backendState(&s.look, one) }},
+		column[*api.Backend]{title: "GATEWAYS", text: func(one *api.Backend) string { return strings.Join(one.Gateways, " ") }},
+	)
+	return p
+}
+
+func backendUsed(l *look, one *api.Backend) string {
+	if one.CapacityBytes <= 0 {
+		return bytesText(one.UsedBytes)
+	}
+	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + partText(one.UsedBytes, one.CapacityBytes)
+}
+
+func backendState(l *look, one *api.Backend) string {
+	for _, c := range one.Conditions {
+		if c.Type == "Ready" {
+			if c.Status == "True" {
+				return l.glyphs.good + " ready"
+			}
+			return l.glyphs.warning + " " + c.Reason
+		}
+	}
+	return l.glyphs.waiting + " new"
+}
+
+func (p *aboutPage[T]) Title() (name, aside string) {
+	return listTitle(p.session, p.table.Count(), p.table.filter, p.stale())
+}
+
+func (p *aboutPage[T]) stale() string {
+	if p.since.IsZero() {
+		return ""
+	}
+	return p.since.In(p.session.now().Location()).Format("15:04:05") + ": " + p.failure
+}
+
+func (p *aboutPage[T]) SetSize(width, height int)     { p.table.SetSize(width, height) }
+func (p *aboutPage[T]) Filter() string                { return p.table.filter }
+func (p *aboutPage[T]) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
+
+func (p *aboutPage[T]) Keys() []keyGroup {
+	return []keyGroup{{"The chosen " + p.what, []key.Binding{keys.Open, keys.Describe}}, listKeys()}
+}
+
+func (p *aboutPage[T]) Chosen() any {
+	if one, is := p.table.Value(); is {
+		return one
+	}
+	return nil
+}
+
+func (p *aboutPage[T]) Init() tea.Cmd {
+	if p.asking {
+		return nil
+	}
+	p.asking, p.asked = true, p.session.now()
+	return ask(p.session, func(ctx context.Context) (*api.About, error) {
+		return p.session.options.Client.GetAbout(ctx, &api.GetAboutRequest{})
+	}, func(about *api.About, err error) tea.Cmd {
+		p.asking = false
+		if err != nil {
+			if p.since.IsZero() {
+				p.since = p.session.now()
+			}
+			p.failure = failureText(err, p.session.options.Address)
+			return nil
+		}
+		p.seen, p.since = true, time.Time{}
+		p.table.Replace(p.rows(about))
+		return nil
+	})
+}
+
+func (p *aboutPage[T]) Update(message tea.Msg) tea.Cmd {
+	switch message := message.(type) {
+	case tea.KeyPressMsg:
+		if key.Matches(message, keys.Refresh) {
+			return p.Init()
+		}
+		p.table.Update(message)
+	case tick:
+		if p.session.now().Sub(p.asked) >= aboutInterval {
+			return p.Init()
+		}
+	}
+	return nil
+}
+
+func (p *aboutPage[T]) View() string {
+	if len(p.table.shown) == 0 {
+		return emptyList(p.session, p.stale(), p.seen, p.table.filter, p.what, p.advice, p.table.width)
+	}
+	return p.table.View()
+}
+
+func openScheme(s *session, one *api.Scheme) tea.Cmd {
+	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
+		w.Head("Scheme", one.Name)
+		w.Field("code", one.Code)
+		w.Field("can lose", countText(int64(one.CanLose), "node")+" without losing data")
+		w.Field("overhead", one.Overhead+" stored bytes for each byte of data")
+		w.Field("used by", strings.ReplaceAll(countText(int64(one.Policies), "policy"), "policys", "policies"))
+	}})
+}
+
+func openBackend(s *session, one *api.Backend) tea.Cmd {
+	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
+		w.Head("Backend", one.Name)
+		w.Field("type", one.Type)
+		w.Field("gateways", strings.Join(one.Gateways, ", "))
+		w.Field("used", backendUsed(&s.look, one))
+		w.Field("cluster", one.Cluster)
+		writeConditions(w, s, one.Conditions)
+	}})
+}

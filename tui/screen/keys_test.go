@@ -1,0 +1,333 @@
+package screen
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	"pgregory.net/rapid"
+
+	tea "charm.land/bubbletea/v2"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// TestKeysLead: what each key shows, from the kind and the row that is chosen.
+func TestKeysLead(t *testing.T) {
+	for _, c := range []struct{ name, from, keys, shows string }{
+		{"kinds by name", "overview", ":policies enter", "POLICIES (3)"},
+		{"kinds by alias", "overview", ":no enter", "NODES (14)"},
+		{"kinds by what they begin with", "overview", ":tra enter", "TRANSITIONS (5)"},
+		{"kinds completed by tab", "overview", ":po tab enter", "POLICIES (3)"},
+		{"a kind with a filter", "overview", ":transitions~paused enter", "(1 of 5) /paused"},
+		{"no such kind", "overview", ":pods enter", `there is no kind "pods"`},
+		{"what begins several", "overview", ":o enter", `there is no kind "o"`},
+		{"a filter as it is typed", "transitions", "/failed", "TRANSITIONS (1 of 5) /failed"},
+		{"a filter of words", "transitions", "/rep~done enter", "(1 of 5)"},
+		{"a filter that is kept", "transitions", "/failed enter", "(1 of 5) /failed"},
+		{"a filter given up", "transitions", "/failed esc", "TRANSITIONS (5)"},
+		{"a filter taken away", "transitions", "/failed enter esc", "TRANSITIONS (5)"},
+		{"a filter of nothing", "transitions", "/zzz enter", `No transition has "zzz"; esc takes the filter away.`},
+		{"no filter for a question", "transitions", "down a /", "(5)"},
+		{"open", "transitions", "enter", "TRANSITIONS > media-rs-12-2-7"},
+		{"describe", "nodes", "d", "NODES > n1"},
+		{"and back", "transitions", "enter esc", "TRANSITIONS (5)"},
+		{"back to the overview", "transitions", "esc", "OVERVIEW"},
+		{"yaml", "policies", "y", "policy huge as YAML"},
+		{"help of the page", "nodes", "?", "drain or undrain"},
+		{"help of the kinds", "nodes", "? G", "Read-only"},
+		{"plan of a policy", "policies", "p", "plan of huge"},
+		{"approve what waits", "transitions", "down a", "Approve transition logs-rs-4-2-2?"},
+		{"approve what does not", "transitions", "a", "waits for nobody's approval"},
+		{"cancel", "transitions", "c", "type media-rs-12-2-7 to go on:"},
+		{"cancel with another name", "transitions", "c media enter", `nothing was done: "media" is not "media-rs-12-2-7"`},
+		{"cancel given up", "transitions", "c esc", "TRANSITIONS (5)"},
+		{"roll back", "transitions", "R", "Roll back transition media-rs-12-2-7?"},
+		{"throttle", "transitions", "t", "Most bytes a second for transition media-rs-12-2-7"},
+		{"throttle from what is set", "transitions", "down down t", "limit: 20MiB/s"},
+		{"throttle wrongly", "transitions", "tfast enter", `limit "fast": want bytes a second`},
+		{"drain", "nodes", "D", "Drain node n1 of demo?"},
+		{"what means nothing there", "nodes", "t", "throttle means nothing for node n1"},
+		{"edit without an editor", "policies", "e", "there is no editor"},
+		{"the end", "nodes", "G", "▸ n14"},
+		{"the beginning", "nodes", "G g", "▸ n1 "},
+		{"down and up", "nodes", "j j k", "▸ n2 "},
+		{"beyond the end", "nodes", "G down down", "▸ n14"},
+		{"sorted by name", "transitions", "s", "NAME^"},
+		{"and backwards", "transitions", "s S", "NAMEv"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := furnished(t, c.name == "help of the kinds")
+			press(m, ":"+c.from, "enter")
+			for _, word := range strings.Fields(c.keys) {
+				press(m, strings.ReplaceAll(word, "~", " "))
+			}
+			if text := m.View().Content; !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(c.shows), " ")) {
+				t.Errorf("after %s there is no %q:\n%s", c.keys, c.shows, text)
+			}
+		})
+	}
+}
+
+// furnished is a screen with something of every kind that is watched.
+func furnished(t testing.TB, readOnly bool) *Model {
+	m := still(t, 100, 30, func(o *Options) { o.ReadOnly = readOnly })
+	tellOverview(m, overview())
+	press(m, ":tr", "enter", ":po", "enter", ":no", "enter", ":he", "enter")
+	tellTransitions(m, transitions()...)
+	tellPolicies(m, policies()...)
+	tellNodes(m, nodes()...)
+	tellHeat(m, heats()...)
+	return m
+}
+
+// TestReadOnlyRefuses: every action that changes something is refused before anything is asked of the console.
+func TestReadOnlyRefuses(t *testing.T) {
+	chosen := []any{transitions()[0], policies()[0], nodes()[0], &api.Object{Key: "a"}}
+	for _, one := range actions {
+		for _, what := range chosen {
+			m := furnished(t, true)
+			m.open(&textPage{session: m.session, content: func(*script) {}, chosen: func() any { return what }})
+			command := press(m, one.key.Keys()[0])
+			refused := command == nil && strings.HasPrefix(m.note.text, "read-only: ")
+			if one.changes != refused {
+				t.Errorf("%s of %s: refused is %v; %q", one.key.Help().Desc, nameOf(what), refused, m.note.text)
+			}
+		}
+	}
+}
+
+// TestEveryKeyIsItsOwn: no two bindings share a key, and each says what it does.
+func TestEveryKeyIsItsOwn(t *testing.T) {
+	owners := map[string]string{}
+	all := reflect.ValueOf(keys)
+	for i := range all.NumField() {
+		one, name := all.Field(i).Interface().(key.Binding), all.Type().Field(i).Name
+		if one.Help().Key == "" || one.Help().Desc == "" {
+			t.Errorf("%s has no help", name)
+		}
+		for _, pressed := range one.Keys() {
+			if owners[pressed] != "" {
+				t.Errorf("%s and %s both have the key %q", owners[pressed], name, pressed)
+			}
+			owners[pressed] = name
+		}
+	}
+}
+
+// TestTableKeepsUp: whatever is put, changed, removed, filtered and sorted, the table has what a plain list has, and the
+// chosen row stays chosen while it is there.
+func TestTableKeepsUp(t *testing.T) {
+	l := newLook(true, false)
+	rapid.Check(t, func(r *rapid.T) {
+		table := newTable(&l, transitionKey, transitionOrder, transitionColumns(&session{look: l, options: Options{Now: time.Now}})...)
+		table.SetSize(100, 8)
+		plainly := map[string]*api.Transition{}
+		for range rapid.IntRange(1, 30).Draw(r, "steps") {
+			before, chose := table.Value()
+			name := rapid.SampledFrom([]string{"a1", "a2", "a10", "b", "c", "d", "e", "f", "g", "h"}).Draw(r, "name")
+			switch rapid.IntRange(0, 4).Draw(r, "what") {
+			case 0, 1:
+				one := &api.Transition{Name: name, State: rapid.SampledFrom([]string{"Running", "Done", "Paused"}).Draw(r, "state")}
+				plainly[name] = one
+				table.Put([]*api.Transition{one})
+			case 2:
+				delete(plainly, name)
+				table.Remove([]string{name})
+			case 3:
+				table.SetFilter(rapid.SampledFrom([]string{"", "a", "done", "nothing has this"}).Draw(r, "filter"))
+			case 4:
+				table.Update(tea.KeyPressMsg{Code: []rune("sSGgjk")[rapid.IntRange(0, 5).Draw(r, "key")], Text: "x"})
+				continue // the cursor may go elsewhere
+			}
+			if len(table.sorted) != len(plainly) || !slices.IsSortedFunc(table.sorted, table.compare) {
+				r.Fatalf("%d rows of %d, in order %v", len(table.sorted), len(plainly), slices.IsSortedFunc(table.sorted, table.compare))
+			}
+			for _, one := range table.sorted {
+				if plainly[one.key] != one.value {
+					r.Fatalf("%s is %v", one.key, one.value)
+				}
+			}
+			still := slices.ContainsFunc(table.shown, func(one *entry[*api.Transition]) bool { return chose && one.key == before.Name })
+			if now, _ := table.Value(); still && now.Name != before.Name {
+				r.Fatalf("%s was chosen, and is there, but %s is chosen now", before.Name, now.Name)
+			}
+			if rows := strings.Count(table.View(), "\n"); rows > 7 {
+				r.Fatalf("%d rows on 7 lines", rows)
+			}
+		}
+	})
+}
+
+// TestPartsOfAWhole: the rows before stay until all parts of a new picture came.
+func TestPartsOfAWhole(t *testing.T) {
+	m := furnished(t, false)
+	page := pageOf[*policiesPage](m)
+	tell := func(list *api.PolicyList) { m.Update(received[api.PolicyList]{&page.feed, nil, list}) }
+	tell(&api.PolicyList{Whole: true, Partial: true, Policies: []*api.Policy{{Name: "x"}}})
+	tell(&api.PolicyList{Partial: true, Policies: []*api.Policy{{Name: "y"}}})
+	if page.table.Count() != "3" {
+		t.Errorf("%s rows while parts are missing", page.table.Count())
+	}
+	tell(&api.PolicyList{Policies: []*api.Policy{{Name: "z"}}})
+	if page.table.Count() != "3" || page.table.shown[0].key != "x" {
+		t.Errorf("%s rows, the first %s", page.table.Count(), page.table.shown[0].key)
+	}
+	tell(&api.PolicyList{Policies: []*api.Policy{{Name: "w"}}, Removed: []string{"x", "y"}})
+	if page.table.Count() != "2" || page.table.shown[0].key != "w" {
+		t.Errorf("%s rows, the first %s", page.table.Count(), page.table.shown[0].key)
+	}
+}
+
+// TestSilence: a watch that hears nothing for too long is broken off, to be begun anew.
+func TestSilence(t *testing.T) {
+	now := noon
+	m := still(t, 80, 24, func(o *Options) { o.Now = func() time.Time { return now } })
+	stopped := false
+	m.overview.feed.stop = func() { stopped = true }
+	m.Update(tick(now.Add(silence)))
+	if stopped {
+		t.Error("broken off too early")
+	}
+	m.Update(tick(now.Add(silence + time.Second)))
+	if !stopped {
+		t.Error("not broken off")
+	}
+	lost(m)
+	if m.overview.feed.begun || m.overview.feed.since != now {
+		t.Errorf("begun %v, broken since %v", m.overview.feed.begun, m.overview.feed.since)
+	}
+	m.Update(again[api.Overview]{&m.overview.feed})
+	tellOverview(m, overview())
+	if !m.overview.feed.begun || !m.overview.feed.since.IsZero() {
+		t.Errorf("begun %v, broken since %v", m.overview.feed.begun, m.overview.feed.since)
+	}
+}
+
+// TestPictureSteps: a merge draws no arrow at any step, a plan that sends draws one where it sends.
+func TestPictureSteps(t *testing.T) {
+	m := still(t, 80, 24)
+	for _, c := range []struct {
+		picture *api.Picture
+		arrows  []int // steps
+	}{{merge(), nil}, {spread(), []int{1}}} {
+		g := newGroupPicture(m.session, "", c.picture.From, c.picture.To)
+		g.picture = c.picture
+		for step := range len(c.picture.Steps) + 1 {
+			g.step = step
+			s := &script{look: &m.look, width: 80}
+			g.Write(s)
+			text := strings.Join(s.lines[1:], "\n")
+			if drawn := strings.Contains(text, "=→"); drawn != slices.Contains(c.arrows, step) {
+				t.Errorf("step %d: an arrow is %v:\n%s", step, drawn, text)
+			}
+			if last := step == len(c.picture.Steps); strings.Contains(text, " A ") != last {
+				t.Errorf("step %d: the new stripes:\n%s", step, text)
+			}
+		}
+	}
+}
+
+// TestPictureFits: groups of every width are drawn within the screen.
+func TestPictureFits(t *testing.T) {
+	m := still(t, 80, 24)
+	for columns := range int32(64) {
+		for _, width := range []int{40, 80, 120} {
+			p := &api.Picture{From: "rep(3)", To: "rs(4,2)", Rows: 20, Columns: columns + 1}
+			for cell := range p.Rows * p.Columns {
+				p.Cells = append(p.Cells, &api.Cell{Row: cell / p.Columns, Column: cell % p.Columns, OldStripe: cell})
+			}
+			for row := range int32(8) {
+				p.Parities = append(p.Parities, &api.ParityNode{Position: p.Columns + row, OldStripes: []int32{0, 1, 2, 3, 4, 5, 6, 7}})
+			}
+			g := newGroupPicture(m.session, "", p.From, p.To)
+			g.picture = p
+			lines := g.array(width, 10, 0)
+			if len(lines) != 10 {
+				t.Fatalf("%d lines", len(lines))
+			}
+			for _, line := range lines {
+				if textWidth(line) > width {
+					t.Fatalf("%d columns, %d wide: %q", columns+1, width, line)
+				}
+			}
+		}
+	}
+}
+
+// TestNothingSteersTheTerminal: what comes from elsewhere is drawn, never obeyed.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	evil := "\x1b[2J\x1b]0;x\x07\u202eabc\r\n\u009b31m"
+	m := still(t, 100, 30)
+	o := overview()
+	o.SafetyLine, o.MovingLine, o.Moving[0].Name, o.Moving[0].Reason, o.Classes[0].Class, o.Backends[0].Backend = evil, evil, evil, evil, evil, evil
+	o.Sources[0].StaleSince, o.Sources[0].Name, o.Sources[0].Error = ago(0), evil, evil
+	o.Nodes.ByState[evil] = 1
+	tellOverview(m, o)
+	press(m, ":tr", "enter")
+	one := transitions()[0]
+	one.Name, one.StateWhy, one.Reason, one.Policy, one.PlanHash = evil, evil, evil, evil, evil
+	tellTransitions(m, one)
+	screens := []string{}
+	for _, keys := range [][]string{{":ov", "enter"}, {":tr", "enter"}, {"enter"}, {"esc", "c"}} {
+		press(m, keys...)
+		screens = append(screens, m.View().Content)
+	}
+	m.prompt = nil
+	m.fail(errors.New(evil))
+	screens = append(screens, m.View().Content)
+	for _, text := range screens {
+		if strings.ContainsAny(text, "\x1b\x07\r\u202e\u009b") {
+			t.Errorf("it gets through: %q", text)
+		}
+	}
+}
+
+// TestWords: numbers have units, and times their range.
+func TestWords(t *testing.T) {
+	progress := func(eta, low, high float64) *api.Progress {
+		return &api.Progress{EtaSeconds: &eta, EtaSecondsLow: &low, EtaSecondsHigh: &high}
+	}
+	for got, want := range map[string]string{
+		partText(90*mebibyte, 192*mebibyte):      "90 of 192 MiB",
+		partText(mebibyte/2, 4*mebibyte):         "0.5 of 4.0 MiB",
+		partText(0, 0):                           "0 B",
+		partText(3, 900):                         "3 of 900 B",
+		rangeText(progress(840, 660, 1140)):      "14 min (11-19)",
+		rangeText(progress(12, 10, 15)):          "12 s (10-15)",
+		rangeText(&api.Progress{}):               "-",
+		rangeText(nil):                           "-",
+		schemeText("rs(12,2)"):                   "12+2",
+		schemeText("rep(3)"):                     "rep 3",
+		schemeText("odd"):                        "odd",
+		ageText(ago(90*time.Second), noon):       "90s",
+		ageText(ago(-time.Minute), noon):         "0s",
+		clockText(ago(48*time.Hour), noon):       "2026-03-12 12:04",
+		accessText(2770.4):                       "2,770",
+		strings.TrimSpace(accessText(1_500_000)): "1.5 M",
+		shorten("media-rs-12-2-1234", 10, "…"):   "media…1234",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if rate, err := parseRate("20 MiB/s"); rate != 20*mebibyte || err != nil {
+		t.Error(rate, err)
+	}
+	for _, wrong := range []string{"", "fast", "-1", "9e30"} {
+		if rate, err := parseRate(wrong); err == nil {
+			t.Errorf("%q is %d", wrong, rate)
+		}
+	}
+	if naturalCompare("n2", "n10") >= 0 || naturalCompare("n10", "n10a") >= 0 || naturalCompare("", "a") >= 0 || naturalCompare("a01", "a1") != 0 {
+		t.Error("natural order")
+	}
+	if step := heatStep(math.Inf(1)); step != 9 {
+		t.Errorf("without end: %d", step)
+	}
+}

@@ -1,0 +1,364 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"connectrpc.com/connect"
+	"github.com/dustin/go-humanize"
+
+	tea "charm.land/bubbletea/v2"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// policiesPage lists the policies.
+type policiesPage struct {
+	session *session
+	feed    feed[api.PolicyList]
+	table   table[*api.Policy]
+	coming  []*api.Policy
+	seen    bool
+}
+
+func newPoliciesPage(s *session) *policiesPage {
+	p := &policiesPage{session: s}
+	p.feed = feed[api.PolicyList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.PolicyList], error) {
+		return s.options.Client.WatchPolicies(ctx, &api.WatchPoliciesRequest{})
+	}}
+	p.table = newTable(&s.look, func(one *api.Policy) string { return one.Name }, nil,
+		column[*api.Policy]{title: "NAME", name: true, text: func(one *api.Policy) string { return one.Name }},
+		column[*api.Policy]{title: "BACKEND", width: 10, from: 100, text: func(one *api.Policy) string { return one.Backend }},
+		column[*api.Policy]{title: "LADDER", width: 20, text: func(one *api.Policy) string { return ladderText(one.Ladder) }},
+		column[*api.Policy]{title: "DATA", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(policyBytes(one)) },
+			number: func(one *api.Policy) float64 { return float64(policyBytes(one)) }},
+		column[*api.Policy]{title: "SAVED", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(one.SavedBytes) },
+			number: func(one *api.Policy) float64 { return float64(one.SavedBytes) }},
+		column[*api.Policy]{title: "MOVING", width: 6, right: true, text: func(one *api.Policy) string { return fmt.Sprint(one.ActiveTransitions) },
+			number: func(one *api.Policy) float64 { return float64(one.ActiveTransitions) }},
+		column[*api.Policy]{title: "APPROVAL", width: 11, from: 100, text: func(one *api.Policy) string { return one.Approval }},
+		column[*api.Policy]{title: "STATE", width: 14, text: func(one *api.Policy) string { return policyState(&s.look, one) },
+			paint: func(one *api.Policy, text string) string { return policyColour(&s.look, one, text) }},
+	)
+	return p
+}
+
+func ladderText(ladder []string) string {
+	short := make([]string, len(ladder))
+	for i, code := range ladder {
+		short[i] = schemeText(code)
+	}
+	return strings.Join(short, " > ")
+}
+
+func policyBytes(one *api.Policy) (bytes int64) {
+	for _, rung := range one.Rungs {
+		bytes += rung.Bytes
+	}
+	return bytes
+}
+
+// policyState is what to know first of a policy: an icon and a word.
+func policyState(l *look, one *api.Policy) string {
+	switch {
+	case one.Deleting:
+		return l.glyphs.waiting + " deleting"
+	case one.StopPolicy == "Hold":
+		return l.glyphs.pause + " held"
+	case one.StopPolicy == "HoldAndDrain":
+		return l.glyphs.pause + " drained"
+	}
+	if wrong := unready(one); wrong != nil {
+		return l.glyphs.warning + " " + wrong.Reason
+	}
+	if len(one.Conditions) == 0 {
+		return l.glyphs.waiting + " new"
+	}
+	return l.glyphs.good + " ready"
+}
+
+// unready is the condition that says why a policy is not ready; nil: it is.
+func unready(one *api.Policy) *api.Condition {
+	for _, c := range one.Conditions {
+		if c.Type == "Ready" && c.Status != "True" {
+			return c
+		}
+	}
+	return nil
+}
+
+func policyColour(l *look, one *api.Policy, text string) string {
+	switch {
+	case one.StopPolicy == "Hold" || one.StopPolicy == "HoldAndDrain" || one.Deleting || len(one.Conditions) == 0 || unready(one) != nil:
+		return l.paint(l.warn, text)
+	}
+	return l.paint(l.good, text)
+}
+
+func (p *policiesPage) Title() (name, aside string) {
+	return listTitle(p.session, p.table.Count(), p.table.filter, p.feed.stale())
+}
+
+func (p *policiesPage) SetSize(width, height int)     { p.table.SetSize(width, height) }
+func (p *policiesPage) Init() tea.Cmd                 { return p.feed.begin() }
+func (p *policiesPage) Filter() string                { return p.table.filter }
+func (p *policiesPage) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
+
+func policyKeys() []key.Binding {
+	return []key.Binding{keys.Open, keys.Edit, keys.Plan, keys.Pause, keys.YAML, keys.Describe}
+}
+
+func (p *policiesPage) Keys() []keyGroup {
+	return []keyGroup{{"The chosen policy", policyKeys()}, listKeys()}
+}
+
+func (p *policiesPage) Chosen() any {
+	if one, is := p.table.Value(); is {
+		return one
+	}
+	return nil
+}
+
+func (p *policiesPage) Update(message tea.Msg) tea.Cmd {
+	if pressed, is := message.(tea.KeyPressMsg); is {
+		p.table.Update(pressed)
+		return nil
+	}
+	came, next := p.feed.Update(message)
+	if came != nil {
+		p.seen = !came.Partial || p.seen
+		p.coming = applyList(&p.table, p.coming, came.Whole, came.Partial, came.Policies, came.Removed)
+	}
+	return next
+}
+
+func (p *policiesPage) View() string {
+	if len(p.table.shown) == 0 {
+		return emptyList(p.session, p.feed.stale(), p.seen, p.table.filter, "policy",
+			"There is no policy. Declare one with `restripe apply -f policy.yaml`; `restripe schema` says what goes into it.", p.table.width)
+	}
+	return p.table.View()
+}
+
+// livePolicy keeps the page of a policy up to date.
+type livePolicy struct {
+	*textPage
+	policy *api.Policy
+}
+
+func openPolicy(s *session, row *api.Policy) tea.Cmd {
+	p := &livePolicy{policy: row}
+	p.textPage = &textPage{session: s, name: row.Name, chosen: func() any { return p.policy }, own: []keyGroup{{"The policy", policyKeys()[1:]}}}
+	p.content = p.write
+	p.fetch = func() tea.Cmd {
+		return ask(s, func(ctx context.Context) (*api.PolicyDetail, error) {
+			return s.options.Client.GetPolicy(ctx, &api.GetPolicyRequest{Name: row.Name})
+		}, func(detail *api.PolicyDetail, err error) tea.Cmd {
+			if err != nil {
+				s.fail(err)
+				return nil
+			}
+			p.policy = detail.Policy
+			return nil
+		})
+	}
+	return s.open(p)
+}
+
+func (p *livePolicy) Update(message tea.Msg) tea.Cmd {
+	if came, is := message.(received[api.PolicyList]); is {
+		for _, one := range came.message.Policies {
+			if one.Name == p.policy.Name {
+				p.policy = one
+			}
+		}
+	}
+	return p.textPage.Update(message)
+}
+
+func (p *livePolicy) write(s *script) {
+	one, l := p.policy, &p.session.look
+	s.Raw(policyColour(l, one, policyState(l, one)))
+	s.Head("What it says")
+	s.Field("class", one.Class+" at "+one.Backend)
+	s.Field("objects", strings.Join(quoted(one.Prefixes), ", "))
+	s.Field("ladder", ladderText(one.Ladder))
+	s.Field("approval", one.Approval)
+	if one.BytesPerSecond > 0 {
+		s.Field("budget", rateText(one.BytesPerSecond))
+	}
+	if one.NextWindow != nil {
+		s.Field("next window", clockText(one.NextWindow, p.session.now()))
+	}
+	for _, rule := range one.Rules {
+		s.Field(schemeText(rule.Scheme), ruleText(rule))
+	}
+	if len(one.Rules) > 0 && one.HysteresisPercent > 0 {
+		s.Field("hysteresis", fmt.Sprintf("%d %% of each threshold", one.HysteresisPercent))
+	}
+	s.Head("What is where")
+	most := int64(1)
+	for _, rung := range one.Rungs {
+		most = max(most, rung.StoredBytes)
+	}
+	for _, rung := range one.Rungs {
+		s.Raw(fit(schemeText(rung.Scheme), 8, false) + " " + l.bar(rung.StoredBytes, most, 20) + " " +
+			fmt.Sprintf("%s as %s in %s", bytesText(rung.Bytes), bytesText(rung.StoredBytes), countText(rung.Groups, "group")))
+	}
+	s.Field("saved", fmt.Sprintf("%s against keeping all of it on %s", bytesText(one.SavedBytes), schemeText(first(one.Ladder))))
+	s.Field("moving now", countText(int64(one.ActiveTransitions), "transition"))
+	writeConditions(s, p.session, one.Conditions)
+}
+
+func first(ladder []string) string {
+	if len(ladder) == 0 {
+		return "the first step"
+	}
+	return ladder[0]
+}
+
+func quoted(texts []string) []string {
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = fmt.Sprintf("%q", text)
+	}
+	return list
+}
+
+// ruleText is the range of heat that a scheme is for.
+func ruleText(rule *api.TemperatureRule) string {
+	low, high := humanize.Commaf(rule.GetAtLeast()), humanize.Commaf(rule.GetBelow())
+	switch {
+	case rule.AtLeast != nil && rule.Below != nil:
+		return fmt.Sprintf("at least %s and below %s accesses a day of a group", low, high)
+	case rule.AtLeast != nil:
+		return fmt.Sprintf("at least %s accesses a day of a group", low)
+	case rule.Below != nil:
+		return fmt.Sprintf("below %s accesses a day of a group", high)
+	}
+	return "whatever the heat"
+}
+
+// writePlans tells what policies would move now.
+func writePlans(s *script, plans []*api.PolicyPlan) {
+	l := s.look
+	for _, plan := range plans {
+		s.Head("Plan of policy", plan.Policy)
+		s.Text(cmp.Or(plan.Line, plan.Unknown, "Nothing would move."))
+		for _, one := range plan.Feasibility {
+			mark, style := l.glyphs.warning, l.warn
+			if one.Severity == "error" {
+				mark, style = l.glyphs.bad, l.bad
+			}
+			for _, line := range wrapped(mark+" "+plain(one.Message), s.width) {
+				s.Raw(l.paint(style, line))
+			}
+		}
+		for _, move := range plan.Moves {
+			s.Head("Move", schemeText(move.From), l.glyphs.arrow, schemeText(move.To))
+			s.Field("groups", fmt.Sprintf("%s with %s: %s", countText(move.Groups, "group"), bytesText(move.Bytes), move.Heat))
+			s.Field("will be", fateText(move))
+			s.Field("sent", bytesText(move.Traffic.GetBytesSent())+sentReason(move.Traffic.GetBytesSent(), reencoded(move.Comparisons)))
+			s.Field("read, written", bytesText(move.Traffic.GetBytesRead())+", "+bytesText(move.Traffic.GetBytesWritten()))
+			s.Field("peak space", bytesText(move.PeakBytes)+" more than before, while it runs")
+			s.Field("stored", bytesText(move.StoredBefore)+" before, "+bytesText(move.StoredAfter)+" after")
+			if move.BudgetSeconds != nil {
+				s.Field("time", "about "+spanText(*move.BudgetSeconds)+" within the budget")
+			}
+			s.Field("price", fmt.Sprintf("%.4g once; saves %.4g a month", move.Price, move.SavingPerMonth))
+			writeComparisons(s, move.Comparisons)
+			if move.Explanation != "" {
+				s.Head("In words")
+				s.Text(move.Explanation)
+			}
+		}
+		s.Field("plan", plan.PlanHash)
+	}
+}
+
+func fateText(move *api.PlannedMove) string {
+	switch move.Fate {
+	case "approval":
+		return strings.TrimSuffix("made when a person approves: "+move.Why, ": ")
+	case "refused":
+		return "refused: " + move.Why
+	}
+	return strings.TrimSuffix("made by itself: "+move.Why, ": ")
+}
+
+func reencoded(comparisons []*api.Comparison) int64 {
+	for _, one := range comparisons {
+		if one.Way == "reencode" {
+			return one.BytesSent
+		}
+	}
+	return 0
+}
+
+// planChosen shows what would happen: of a policy its plan, of a transition the picture of its own.
+func (m *Model) planChosen(chosen any) (tea.Cmd, bool) {
+	switch one := chosen.(type) {
+	case *api.Transition:
+		return m.planTransition(one), true
+	case *api.Policy:
+		return m.planPolicy(one), true
+	}
+	return nil, false
+}
+
+func (m *Model) planPolicy(one *api.Policy) tea.Cmd {
+	var plan *api.PlanPolicyResponse
+	text := "Asking what it would move now."
+	page := &textPage{session: m.session, name: "plan of " + one.Name, chosen: func() any { return one }}
+	page.content = func(s *script) {
+		if plan == nil {
+			s.Text(text)
+			return
+		}
+		writeFindings(s, plan.Findings)
+		writePlans(s, plan.Plans)
+	}
+	page.fetch = func() tea.Cmd {
+		return ask(m.session, func(ctx context.Context) (*api.PlanPolicyResponse, error) {
+			detail, err := m.options.Client.GetPolicy(ctx, &api.GetPolicyRequest{Name: one.Name})
+			if err != nil {
+				return nil, err
+			}
+			return m.options.Client.PlanPolicy(ctx, &api.PlanPolicyRequest{Document: &api.Document{Name: one.Name, Text: detail.Yaml}})
+		}, func(answer *api.PlanPolicyResponse, err error) tea.Cmd {
+			if plan = answer; err != nil {
+				plan, text = nil, failureText(err, m.options.Address)
+			}
+			return nil
+		})
+	}
+	return m.open(page)
+}
+
+// planTransition shows what the plan of a transition does to one group, and what other ways would cost.
+func (m *Model) planTransition(row *api.Transition) tea.Cmd {
+	d := &transitionDetail{session: m.session, row: row}
+	page := &textPage{session: m.session, name: "plan of " + row.Name, fetch: d.fetch, chosen: func() any { return d.row }}
+	page.content = func(s *script) {
+		if d.failure != "" {
+			s.Text(d.failure)
+		}
+		if d.picture != nil {
+			d.picture.Write(s)
+		}
+		d.writeCost(s)
+		if d.detail != nil {
+			writeComparisons(s, d.detail.Comparisons)
+			s.Head("In words")
+			s.Text(d.detail.Explanation)
+		}
+	}
+	page.pressed = func(pressed tea.KeyPressMsg) (tea.Cmd, bool) {
+		return nil, d.picture != nil && d.picture.Press(pressed)
+	}
+	page.own = []keyGroup{{"The stripe picture", []key.Binding{keys.Before, keys.After, keys.First, keys.Last}}, {"The transition", []key.Binding{keys.Approve, keys.Cancel}}}
+	return m.open(page)
+}

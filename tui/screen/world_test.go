@@ -1,0 +1,311 @@
+package screen_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store/mem"
+	"github.com/restripe/restripe/operator"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/apiserver"
+	"github.com/restripe/restripe/operator/console"
+	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/screen"
+	"github.com/restripe/restripe/tui/screen/drive"
+
+	api "github.com/restripe/restripe/operator/api/console/v1"
+)
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func TestMain(m *testing.M) {
+	runtimelog.SetLogger(logr.FromSlogHandler(quiet.Handler()))
+	os.Exit(m.Run())
+}
+
+// world is an API server, an operator, a gateway, agents over stores in memory, and a console, all behind real sockets.
+type world struct {
+	t        *testing.T
+	api      *apiserver.Server
+	gateway  *gateway.Gateway
+	declared client.Client
+	options  console.Options
+	address  string
+	stop     func() // of the console
+}
+
+func newWorld(t *testing.T, authority access.Authority) *world {
+	t.Helper()
+	w := &world{t: t}
+	front := w.startGateway(15)
+	var err error
+	if w.api, err = apiserver.Start(t.Context(), apiserver.Options{Directory: t.TempDir(), Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.api.Stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	if w.declared, err = client.New(w.api.RESTConfig(), client.Options{Scheme: scheme.Scheme}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("the operator", func(ctx context.Context) error {
+		return operator.Run(ctx, operator.Options{RESTConfig: w.api.RESTConfig(), Clock: clock.RealClock{}, Logger: quiet,
+			Intervals: controller.Intervals{Look: 200 * time.Millisecond, Progress: 100 * time.Millisecond}})
+	})
+	w.options = console.Options{
+		RESTConfig: w.api.RESTConfig(), Authority: authority, Compiler: compiler{}, AuditDirectory: filepath.Join(t.TempDir(), "audit"), HistoryDirectory: t.TempDir(),
+		Version: "test", Logger: quiet, Intervals: console.Intervals{Look: 50 * time.Millisecond, Sample: 100 * time.Millisecond, Stream: 10 * time.Millisecond},
+	}
+	w.serve("127.0.0.1:0")
+	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(front.URL)}}}
+	backend.SetName("real")
+	if err := w.declared.Create(t.Context(), backend); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run runs something until the test ends, or until what it returns is called.
+func (w *world) run(what string, run func(ctx context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("%s: %v", what, err)
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// serve starts the console at an address, with the audit log that is there.
+func (w *world) serve(address string) {
+	w.t.Helper()
+	server, err := console.New(w.options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.address = listener.Addr().String()
+	w.stop = w.run("the console", func(ctx context.Context) error { return errors.Join(server.Serve(ctx, listener), server.Close()) })
+}
+
+func (w *world) startGateway(agents int) *httptest.Server {
+	var nodes []catalog.Node
+	for i := range agents {
+		id := block.NodeID(fmt.Sprintf("n%d", i+1))
+		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: quiet})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() {
+			stop()
+			if err := errors.Join(<-ended, n.Close()); err != nil {
+				w.t.Errorf("agent %s: %v", id, err)
+			}
+		})
+		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
+	}
+	records, err := catalog.Open(w.t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.gateway, err = gateway.New(w.t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: quiet}); err != nil {
+		w.t.Fatal(err)
+	}
+	front := httptest.NewServer(w.gateway.Handler())
+	w.t.Cleanup(func() {
+		front.Close()
+		if err := w.gateway.Close(); err != nil {
+			w.t.Errorf("closing the gateway: %v", err)
+		}
+	})
+	return front
+}
+
+// put stores objects of random bytes.
+func (w *world) put(prefix string, count, size int) {
+	w.t.Helper()
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range count {
+		data := make([]byte, size)
+		if _, err := random.Read(data); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := w.gateway.Put(w.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), gateway.PutOptions{Size: int64(size)}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// cool stores what the policy of cooling is for, once its class is there.
+func (w *world) cool() {
+	w.t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(patience); ; <-again.C {
+		for _, class := range w.gateway.Classes() {
+			if class.Name == "cooling" {
+				w.put("cool/", 20, 100<<10)
+				return
+			}
+		}
+		if time.Now().After(end) {
+			w.t.Fatal("the class is not declared at the gateway")
+		}
+	}
+}
+
+// declare applies a text past the screen.
+func (w *world) declare(text string) {
+	w.t.Helper()
+	declared, findings := compiler{}.Compile(&api.Document{Name: "declared.yaml", Text: text}, nil)
+	for _, one := range findings {
+		if one.Severity == policies.Error.String() && one.Path != "spec.backendRef" {
+			w.t.Fatal(one)
+		}
+	}
+	for _, one := range declared {
+		if err := w.declared.Create(w.t.Context(), one.Object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// person is somebody before a screen.
+type person struct {
+	*drive.Screen
+	t *testing.T
+}
+
+// sit starts a screen that is ended when the test ends.
+func (w *world) sit(token string, change ...func(*screen.Options)) *person {
+	w.t.Helper()
+	c, connections, err := screen.Dial(w.address, token)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	options := screen.Options{Client: c, Address: w.address}
+	for _, change := range change {
+		change(&options)
+	}
+	s, err := drive.Start(context.Background(), options, 100, 30, discard{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := errors.Join(s.Stop(), connections.Close()); err != nil {
+			w.t.Errorf("the screen: %v", err)
+		}
+	})
+	return &person{s, w.t}
+}
+
+type discard struct{}
+
+func (discard) Write(data []byte) (int, error) { return len(data), nil }
+
+// play does what a script says.
+func (p *person) play(text string) {
+	p.t.Helper()
+	script := drive.Script{Patience: patience, Shot: func(s *drive.Screen, name string) error {
+		p.t.Logf("%s:\n%s", name, s.Text())
+		return nil
+	}}
+	if err := script.Run(p.t.Context(), p.Screen, text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// compiler reads and writes declared objects as the command line does.
+type compiler struct{}
+
+func (compiler) Compile(document *api.Document, known []client.Object) (declared []console.Declared, messages []*api.Finding) {
+	source, err := policies.ReadSource(document.Name, policies.YAML, bytes.NewReader([]byte(document.Text)))
+	if err != nil {
+		return nil, []*api.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
+	}
+	var there []policies.Object
+	for _, object := range known {
+		there = append(there, policies.Object{Kind: kindOf(object), Name: object.GetName(), Value: object})
+	}
+	objects, findings := policies.Check(policies.Options{Known: there}, source)
+	for _, object := range objects {
+		if value, is := object.Value.(client.Object); is {
+			declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *api.Finding {
+				return findingOf(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
+			}})
+		}
+	}
+	for _, finding := range findings {
+		messages = append(messages, findingOf(finding))
+	}
+	return declared, messages
+}
+
+func (compiler) Render(object client.Object) (string, error) {
+	text, err := policies.Render(policies.Object{Kind: kindOf(object), Name: object.GetName(), Value: object})
+	return string(text), err
+}
+
+func findingOf(f policies.Finding) *api.Finding {
+	return &api.Finding{File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message}
+}
+
+func kindOf(object client.Object) string {
+	switch object.(type) {
+	case *v1alpha1.StorageBackend:
+		return "StorageBackend"
+	case *v1alpha1.RedundancyScheme:
+		return "RedundancyScheme"
+	case *v1alpha1.RedundancyPolicy:
+		return "RedundancyPolicy"
+	}
+	return "Transition"
+}
