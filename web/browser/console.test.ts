@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { policy } from "./policy";
+import { openStage, type Stage } from "./stage";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const views = [
+  "/",
+  "/transitions?show=all&name=photos-rs4-2-1",
+  "/plan?policy=photos",
+  "/nodes?name=local/n3",
+  "/policies?name=photos",
+  "/policies/edit?name=photos",
+  "/temperature?backend=local&class=photos",
+  "/objects?prefix=photos/&key=photos/photo-1.jpg",
+  "/audit",
+  "/settings",
+  "/about",
+];
+
+let stage: Stage;
+let page: Page;
+
+beforeAll(async () => {
+  stage = await openStage();
+  page = await stage.browser.newPage({ viewport: { width: 1280, height: 800 } });
+});
+afterAll(() => stage.end());
+
+/** seen waits for a text, as whoever looks at the page does. */
+const seen = (text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor({ timeout: 60_000 });
+
+/** write replaces what the editor holds. */
+async function write(text: string): Promise<void> {
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText(text);
+}
+
+/** Whoever has never seen the project finds out what moves and why, and stops it. The steps build on each other. */
+describe("the console in a browser", () => {
+  it("says what to do first", async () => {
+    await page.goto(stage.url);
+    await seen("Nothing is stored yet");
+  });
+
+  it("explains a mistake where it is, and applies a policy once it is mended", async () => {
+    await page.goto(`${stage.url}/policies/edit`);
+    await write(policy.replace("below: 98304", "belo: 98304"));
+    await seen(/line 15, column \d+/);
+    expect(await page.getByRole("button", { name: "Apply" }).getAttribute("aria-disabled")).toBe("true");
+    await write(policy);
+    await seen("No mistake was found.");
+    await seen("RedundancyPolicy/photos: create");
+    await page.locator('button[aria-disabled="false"]', { hasText: "Apply" }).click();
+    await seen("RedundancyPolicy/photos created.");
+    await page.goto(`${stage.url}/policies`);
+    await page.getByRole("grid", { name: "policies" }).getByText("ready", { exact: true }).waitFor({ timeout: 60_000 });
+  });
+
+  it("shows at one glance whether data is safe", async () => {
+    stage.fill();
+    await page.goto(stage.url);
+    await page.getByRole("heading", { level: 1, name: "All 24 objects can lose 2 nodes." }).waitFor({ timeout: 60_000 });
+  });
+
+  it("shows what a plan costs, and starts it when it is approved", async () => {
+    await page.goto(`${stage.url}/plan?policy=photos`);
+    await page.getByRole("heading", { name: "Waiting for approval" }).waitFor({ timeout: 60_000 });
+    await page.getByRole("heading", { name: "One group, step by step" }).waitFor();
+    await page.getByText(/groups?, sends 0 B/).first().waitFor();
+    await page.locator('button[aria-disabled="false"]', { hasText: "Approve" }).first().click();
+    await seen(/is approved/);
+  });
+
+  it("shows bytes moving, pauses, resumes and cancels", async () => {
+    await page.goto(`${stage.url}/transitions`);
+    await page.getByRole("grid", { name: "transitions" }).getByText("Running").first().waitFor({ timeout: 60_000 });
+    await page.getByRole("grid", { name: "transitions" }).locator("tr", { hasText: "Running" }).first().press("Enter");
+    const beside = page.getByRole("complementary");
+    const progress = beside.getByRole("progressbar").first();
+    await progress.waitFor();
+    const name = (await beside.getByRole("heading", { level: 2 }).textContent()) ?? "";
+    const before = await progress.getAttribute("aria-valuetext");
+    await page.waitForFunction((old) => document.querySelector('aside [role="progressbar"]')?.getAttribute("aria-valuetext") !== old, before, { timeout: 60_000 });
+
+    await beside.getByRole("button", { name: "Pause" }).click();
+    await beside.getByRole("button", { name: "Resume" }).waitFor({ timeout: 60_000 });
+    await beside.getByRole("button", { name: "Resume" }).click();
+    await beside.getByRole("button", { name: "Pause" }).waitFor({ timeout: 60_000 });
+
+    await beside.getByRole("button", { name: "Cancel…" }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.getByRole("button", { name: "Cancel transition" }).isDisabled()).toBe(true);
+    await dialog.getByLabel(`Type ${name} to confirm`).fill(name);
+    await dialog.getByRole("button", { name: "Cancel transition" }).click();
+    await beside.getByText("Cancelled").first().waitFor({ timeout: 60_000 });
+  });
+
+  it("has every one of these in the audit log", async () => {
+    await page.goto(`${stage.url}/audit`);
+    const grid = page.getByRole("grid", { name: "actions" });
+    for (const action of ["ApplyPolicy", "ApproveTransition", "PauseTransition", "ResumeTransition", "CancelTransition"]) {
+      await grid.getByText(action).first().waitFor();
+    }
+    await page.getByRole("button", { name: "Verify the log" }).click();
+    await seen(/each as it was written/);
+  });
+
+  it("says that there is no such transition", async () => {
+    await page.goto(`${stage.url}/transitions?name=nothing`);
+    await seen("There is no such thing: transition nothing");
+  });
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    it(`can be read by everybody, ${colorScheme}`, async () => {
+      // axe is a script of the test's, which the console's own rules would keep out.
+      const context = await stage.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+      const found: string[] = [];
+      for (const view of views) {
+        const looked = await context.newPage();
+        looked.on("pageerror", (error) => found.push(`${view}: ${error.message}`));
+        await looked.goto(stage.url + view);
+        await looked.locator("main h1").first().waitFor();
+        await looked.waitForFunction(() => document.querySelector('[aria-label^="Loading "]') === null, undefined, { timeout: 30_000 });
+        await looked.evaluate(axe);
+        const { violations } = await looked.evaluate(() => (window as unknown as { axe: { run: () => Promise<AxeResults> } }).axe.run());
+        found.push(...violations.flatMap(({ id, nodes }) => nodes.map((node) => `${view}: ${id}: ${node.html.slice(0, 200)} ${node.any[0]?.message ?? ""}`)));
+        await looked.close();
+      }
+      await context.close();
+      expect(found).toEqual([]);
+    });
+  }
+
+  it("fits a phone", async () => {
+    const context = await stage.browser.newContext({ viewport: { width: 390, height: 844 } });
+    for (const view of views) {
+      const looked = await context.newPage();
+      await looked.goto(stage.url + view);
+      await looked.locator("main h1").first().waitFor();
+      expect([view, await looked.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)]).toEqual([view, true]);
+      await looked.close();
+    }
+    await context.close();
+  });
+
+  it("keeps the last picture when the console is gone, and says so", async () => {
+    await page.goto(stage.url);
+    await page.getByRole("heading", { level: 1, name: /24 objects/ }).waitFor();
+    await stage.stopCluster();
+    await seen("Disconnected from the console");
+    expect(await page.getByRole("heading", { level: 1, name: /24 objects/ }).isVisible()).toBe(true);
+  });
+});

@@ -1,0 +1,34 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+
+import type { ClassHistory, History, HistorySample } from "../gen/console/v1/heat_pb";
+import type { HeatRow } from "./heat-map";
+
+/** The history of classes as the rows of a heat map. Samples of classes of which nothing is stored have no heat. */
+export function heatRowsFromApi(history: History): readonly HeatRow[] {
+  const backends = new Set(history.classes.map((one) => one.backend));
+  return history.classes.map((one) => ({ name: nameOf(one, backends.size > 1), samples: one.samples.flatMap(sampleFromApi) }));
+}
+
+function nameOf(one: ClassHistory, ambiguous: boolean): string {
+  return ambiguous ? `${one.backend}/${one.class}` : one.class;
+}
+
+function sampleFromApi(sample: HistorySample) {
+  let sum = 0;
+  let bytes = 0;
+  for (const bucket of sample.buckets) {
+    sum += bucketMiddle(bucket.atLeast) * Number(bucket.bytes);
+    bytes += Number(bucket.bytes);
+  }
+  return sample.at && bytes > 0 ? [{ at: timestampDate(sample.at), heat: sum / bytes }] : [];
+}
+
+const lastBucket = 2 ** 20;
+
+/**
+ * The geometric middle of a bucket of heats, each of which is twice as hot at its upper end. As in the console's means,
+ * the first bucket counts as never used and the last as its lower bound.
+ */
+export function bucketMiddle(atLeast: number): number {
+  return atLeast >= lastBucket ? atLeast : atLeast * Math.SQRT2;
+}

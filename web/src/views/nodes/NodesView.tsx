@@ -1,0 +1,92 @@
+import { Stack, Text } from "@mantine/core";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
+
+import { nodeKey, useNodes } from "../../data/nodes";
+import { useOverview } from "../../data/overview";
+import type { Node } from "../../gen/console/v1/nodes_pb";
+import { counted, sized, sizedOf } from "../../pictures/amount";
+import { StateMark } from "../../pictures/StateMark";
+import { Empty, Shown } from "../../states/States";
+import { Beside } from "../../table/Beside";
+import { DataTable, type Column } from "../../table/DataTable";
+import { Health } from "../overview/Health";
+import { Capacity } from "./Capacity";
+import { Domains } from "./Domains";
+import { NodeDetail } from "./NodeDetail";
+import { Scrubs } from "./Scrubs";
+
+const route = getRouteApi("/nodes");
+
+const columns: Column<Node>[] = [
+  { id: "name", header: "Name", width: 110, value: ({ name }) => name },
+  { id: "state", header: "State", width: 130, value: ({ state }) => state, cell: ({ state, fenced }) => <StateMark state={state} word={fenced ? `${state}, fenced` : state} /> },
+  { id: "domain", header: "Failure domain", width: 150, value: ({ failureDomain }) => failureDomain },
+  { id: "spare", header: "Role", width: 80, value: ({ spare }) => (spare ? "spare" : "member") },
+  { id: "used", header: "Used", width: 200, value: ({ usedBytes }) => usedBytes, cell: (node) => <Capacity node={node} /> },
+  { id: "slots", header: "Slots", width: 80, numeric: true, value: ({ slots }) => slots },
+  { id: "drain", header: "Emptying", width: 150, value: ({ drain }) => drain?.slotsLeft ?? 0n, cell: ({ drain }) => (drain === undefined ? "" : `${counted(drain.slotsLeft, "slot")} left`) },
+  { id: "store", header: "Store", width: 100, value: ({ storeKind, durable }) => `${storeKind}${durable ? "" : ", not durable"}` },
+  { id: "address", header: "Address", width: 160, value: ({ address }) => address },
+  { id: "backend", header: "Backend", width: 100, value: ({ backend }) => backend },
+  { id: "warnings", header: "Warnings", width: 260, value: ({ warnings }) => warnings.join("; ") },
+];
+
+/** NodesView is where blocks are, whether the nodes are well, and what scrubs found. */
+export function NodesView() {
+  const { name } = route.useSearch();
+  const navigate = route.useNavigate();
+  const nodes = useNodes();
+  const overview = useOverview().state;
+  const rows = useMemo(() => [...(nodes.state?.items.values() ?? [])].sort((a, b) => nodeKey(a).localeCompare(nodeKey(b), "en", { numeric: true })), [nodes.state]);
+  const open = (key: string | undefined): void => void navigate({ search: key === undefined ? {} : { name: key } });
+  const selected = name === undefined ? undefined : nodes.state?.items.get(name);
+  return (
+    <Stack gap="lg">
+      <title>Nodes · Restripe</title>
+      <h1>Nodes</h1>
+      {overview !== undefined && <Health overview={overview} />}
+      <Beside
+        label={`Node ${name ?? ""}`}
+        onClose={() => open(undefined)}
+        beside={name === undefined || nodes.state === undefined ? undefined : <NodeDetail key={name} node={selected} name={name} alone={rows.filter((one) => one.backend === selected?.backend && one.failureDomain === selected.failureDomain).length < 2} />}
+      >
+        <Shown what="nodes" following={nodes} height={400}>
+          {() => (
+            <Stack gap="sm">
+              <Used nodes={rows} />
+              <DataTable
+                name="nodes"
+                label="nodes"
+                rows={rows}
+                columns={columns}
+                keyOf={nodeKey}
+                selected={name}
+                onSelect={open}
+                rowHeight={40}
+                empty={
+                  <Empty title="No node is known" command="restripe up --nodes 14">
+                    Nodes come with a StorageBackend and its gateways. On this machine:
+                  </Empty>
+                }
+              />
+            </Stack>
+          )}
+        </Shown>
+      </Beside>
+      <Domains nodes={rows} />
+      <Scrubs />
+    </Stack>
+  );
+}
+
+function Used({ nodes }: { nodes: Node[] }) {
+  const used = nodes.reduce((sum, { usedBytes }) => sum + usedBytes, 0n);
+  const unknown = nodes.filter(({ capacityBytes }) => capacityBytes === 0n).length;
+  const capacity = nodes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n);
+  return (
+    <Text size="sm">
+      {unknown === 0 ? `${sizedOf(used, capacity)} used on ${counted(nodes.length, "node")}.` : `${sized(used)} used on ${counted(nodes.length, "node")}; of ${unknown} the capacity is not known.`}
+    </Text>
+  );
+}

@@ -1,0 +1,95 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+
+import { Safety } from "../../gen/console/v1/overview_pb";
+import { expectAccessible } from "../../testing/axe";
+import { morning, overview } from "../../testing/fixtures";
+import { silent, without } from "../../testing/refusals";
+import { renderPage, said, type Answers } from "../../testing/render";
+
+const history: Answers["getHistory"] = () => ({ classes: [] });
+
+describe("the overview", () => {
+  it("answers whether data is safe, what it costs and what moves", async () => {
+    renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, overview) });
+    expect(await screen.findByRole("heading", { level: 1, name: "All 1,200 objects can lose 2 nodes." })).toBeDefined();
+    expect(screen.getByText("184 MiB", { selector: "span" })).toBeDefined();
+    expect(screen.getByText("1.84x: stored bytes of each protected byte")).toBeDefined();
+    expect(screen.getByText("the price of 116 MiB of 300 MiB, by the price table")).toBeDefined();
+    const bar = screen.getByRole("progressbar", { name: "Progress of media-rs4-2-1" });
+    expect(bar.getAttribute("aria-valuetext")).toContain("10 MiB of 40 MiB (25 %)");
+    expect(bar.getAttribute("aria-valuetext")).toContain("about 14 min (11-19) left");
+    expect(screen.getByText("3 accesses a day")).toBeDefined();
+    await expectAccessible();
+  });
+
+  it("says what to do first with nothing stored", async () => {
+    const empty = { ...overview, safety: Safety.EMPTY, safetyLine: "Nothing is stored.", objects: 0n, classes: [], moving: [], movingTotal: 0n, savedBytes: 0n, storedBytes: 0n };
+    renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, empty) });
+    expect(await screen.findByText("Nothing is stored yet")).toBeDefined();
+    expect(screen.getByText(/restripe put/)).toBeDefined();
+    await expectAccessible();
+  });
+
+  it("keeps its layout while it loads", async () => {
+    renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal) });
+    expect(await screen.findByRole("status", { name: "Loading the overview" })).toBeDefined();
+    await expectAccessible();
+  });
+
+  it("names the verb that is missing", async () => {
+    renderPage("/", {
+      getHistory: history,
+      watchOverview: () => {
+        throw without("get");
+      },
+    });
+    expect(await screen.findByText("You lack the verb get for the overview")).toBeDefined();
+    await expectAccessible();
+  });
+
+  it("says since when a source has been silent", async () => {
+    const stale = { ...overview, sources: [{ name: "backend local", staleSince: morning, error: "no gateway answers" }] };
+    renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, stale) });
+    expect((await screen.findByText(/backend local has not answered since/)).textContent).toContain("no gateway answers");
+    await expectAccessible();
+  });
+
+  it("keeps the last picture when the console is lost, says so, and is asked again", async () => {
+    let asked = 0;
+    let answer = (): void => undefined;
+    const answering = new Promise<void>((resolve) => (answer = resolve));
+    renderPage("/", {
+      getHistory: history,
+      watchOverview: async function* (_, context) {
+        if (++asked === 1) {
+          yield overview;
+          throw silent();
+        }
+        await answering;
+        yield* said(context.signal, { ...overview, safetyLine: "All is well again." });
+      },
+    });
+    expect(await screen.findByText("Disconnected from the console")).toBeDefined();
+    expect(screen.getByRole("heading", { level: 1, name: "All 1,200 objects can lose 2 nodes." })).toBeDefined();
+    await expectAccessible();
+    await userEvent.click(screen.getByRole("button", { name: "Ask now" }));
+    answer();
+    expect(await screen.findByRole("heading", { level: 1, name: "All is well again." })).toBeDefined();
+    expect(screen.queryByText("Disconnected from the console")).toBeNull();
+  });
+
+  it("has every running job in the tray", async () => {
+    const draining = { backend: "local", name: "n3", state: "draining", drain: { slotsTotal: 56n, slotsLeft: 14n, etaSeconds: 30 } };
+    renderPage("/", {
+      getHistory: history,
+      watchOverview: (_, context) => said(context.signal, overview),
+      watchNodes: (_, context) => said(context.signal, { whole: true, nodes: [draining] }),
+      getScrubs: () => ({}),
+    });
+    await userEvent.click(await screen.findByRole("button", { name: "Jobs: 1 transition, 1 node being emptied" }));
+    await waitFor(() => expect(screen.getByRole("progressbar", { name: "Emptying of n3" }).getAttribute("aria-valuetext")).toContain("42 slots of 56 slots moved away"));
+    await expectAccessible();
+  });
+});

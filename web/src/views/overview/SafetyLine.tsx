@@ -1,0 +1,32 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { Group, Text } from "@mantine/core";
+
+import { Safety, type Overview } from "../../gen/console/v1/overview_pb";
+import { counted } from "../../pictures/amount";
+import { StateMark } from "../../pictures/StateMark";
+import { safetyWord } from "../../shell/safety";
+import { RouteLink } from "../../links/RouteLink";
+
+/** SafetyLine is the answer to whether data is safe, and where to go when it is not. */
+export function SafetyLine({ overview }: { overview: Overview }) {
+  const harmed = overview.safety === Safety.REDUCED || overview.safety === Safety.UNPROTECTED;
+  return (
+    <div>
+      <Group gap="sm" wrap="nowrap" align="center">
+        <StateMark state={safetyWord(overview.safety)} />
+        <h1>{overview.safetyLine}</h1>
+      </Group>
+      <Text size="sm" c="dimmed" mt={4}>
+        {counted(overview.objects, "object")} in {counted(overview.groups, "group")}
+        {overview.groupsNotWhole > 0n && `, of which ${counted(overview.groupsNotWhole, "group")} not whole`}
+        {overview.safetyAt !== undefined && `; every one was looked at ${timestampDate(overview.safetyAt).toLocaleTimeString()}`}
+        .{" "}
+        {harmed && (
+          <RouteLink to="/nodes">
+            See nodes and repair
+          </RouteLink>
+        )}
+      </Text>
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { screen } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { expectAccessible } from "../testing/axe";
+import { morning, node, overview, policy, transition } from "../testing/fixtures";
+import { without } from "../testing/refusals";
+import { renderPage, said, type Answers } from "../testing/render";
+
+const traffic = { bytesRead: 120n << 20n, bytesSent: 0n, bytesWritten: 30n << 20n };
+const plan = {
+  policy: "media",
+  backend: "local",
+  class: "media",
+  ladder: ["rep(3)", "rs(4,2)"],
+  feasible: true,
+  feasibility: [{ severity: "warning", reason: "NoSpare", message: "a lost node has no spare" }],
+  heatAt: morning,
+  line: "1 transition would move 40 groups and send nothing.",
+  moves: [
+    {
+      from: "rep(3)",
+      to: "rs(4,2)",
+      heat: "less than 100 times a day",
+      fate: "approval",
+      why: "the policy wants it",
+      groups: 40n,
+      bytes: 40n << 20n,
+      traffic,
+      storedBefore: 120n << 20n,
+      storedAfter: 60n << 20n,
+      price: 0.01,
+      savingPerMonth: 0.2,
+      budgetSeconds: 840,
+      comparisons: [
+        { way: "lower-bound", applies: true },
+        { way: "reencode", applies: true, bytesSent: 80n << 20n, bytesRead: 40n << 20n },
+        { way: "ers2-proxy", applies: false },
+      ],
+      explanation: "Each parity node adds the copies it holds.",
+    },
+  ],
+};
+const action = { sequence: 7n, begun: morning, ended: morning, user: "ada", from: "127.0.0.1", verb: "pause", action: "PauseTransition", object: "Transition/media-1", before: '{"a":1}', after: "null", result: "refused", error: "it has ended" };
+const stored = { backend: "local", key: "media/a.jpg", keyBytes: new TextEncoder().encode("media/a.jpg"), class: "media", scheme: "rep(3)", size: 1_500_000n, modified: morning };
+
+const answers: Answers = {
+  watchOverview: (_, context) => said(context.signal, overview),
+  watchNodes: (_, context) => said(context.signal, { whole: true, nodes: [node, { ...node, name: "n2", state: "down" }] }),
+  watchPolicies: (_, context) => said(context.signal, { whole: true, policies: [policy] }),
+  watchTransitions: (_, context) => said(context.signal, { whole: true, transitions: [{ ...transition, needsApproval: true, state: "Unapproved" }] }),
+  watchHeat: (_, context) => said(context.signal, { classes: [{ backend: "local", class: "media", policy: "media", at: morning, complete: true, halfLife: "24h0m0s", dwell: "6h0m0s", rungs: policy.rungs, rules: policy.rules }] }),
+  getScrubs: () => ({ scrubs: [{ backend: "local", state: "done", groupsTotal: 10n, groupsDone: 10n, findings: 1n, repaired: 1n, finished: morning }], findings: [{ backend: "local", found: morning, kind: "corrupt", group: "g1", node: "n2", text: "a block differs", repaired: true, outcome: "rebuilt" }] }),
+  getPolicy: () => ({ policy, yaml: "kind: RedundancyPolicy\n" }),
+  planPolicy: () => ({ plans: [plan] }),
+  lintPolicy: () => ({ findings: [] }),
+  diffPolicy: () => ({ differences: [{ object: "RedundancyPolicy/media", change: "change", fields: [{ path: "spec.budget", before: "", after: "40Mi" }] }] }),
+  getPicture: () => ({ from: "rep(3)", to: "rs(4,2)", rows: 1, columns: 4, cells: [0, 1, 2, 3].map((column) => ({ column, oldStripe: column })), proved: true }),
+  getHistory: () => ({ classes: [] }),
+  getAbout: () => ({ version: "v1.2.3", started: morning, apiServer: "https://127.0.0.1:6443", authentication: "local", backends: [{ name: "local", type: "file", gateways: ["http://127.0.0.1:7480"], usedBytes: 1n << 30n }], prices: { storageGibMonth: 0.02 } }),
+  searchObjects: () => ({ objects: [stored] }),
+  getObjectLayout: () => ({ object: stored, groups: [{ id: "g1", scheme: "rep(3)", ladder: "rep(3),rs(4,2)", rows: 1, columns: 4, cellBytes: 1n << 18n, bytes: 1n << 20n, slots: [{ slot: 0, role: "data", node: "n1", state: "ok" }, { slot: 4, role: "parity", node: "n2", state: "missing" }] }] }),
+  listAudit: () => ({ actions: [action] }),
+};
+
+describe.each([
+  ["/plan?policy=media", [/1 transition would move 40 groups/, "re-encoding every group", "cannot make this move", "about 14 min", "Approve"]],
+  ["/nodes?name=local/n1", ["every node of rack-a", /20 GiB of 100 GiB, in 56 slots/, "a block differs", "Drain…"]],
+  ["/policies?name=media", ["a person approves every transition", /for at least 100 accesses a day/, "Hold"]],
+  ["/temperature?backend=local&class=media", [/an access counts half after 24h, and a group stays under a scheme for 6h at least/]],
+  ["/objects?prefix=media/&key=media/a.jpg", ["Where it lies", "missing"]],
+  ["/audit?action=7", ["it has ended", "Before"]],
+  ["/settings", ["everybody who reaches this address is the user of that machine", "0.02"]],
+  ["/about", ["v1.2.3", /1.0 GiB of a capacity that is not known/]],
+] as [string, (string | RegExp)[]][])("the view %s", (path, texts) => {
+  it("shows what is known, to everybody", async () => {
+    renderPage(path, answers);
+    for (const text of texts) expect((await screen.findAllByText(text)).length).toBeGreaterThan(0);
+    await expectAccessible();
+  });
+});
+
+const refusing = (error: ConnectError): Answers =>
+  Object.fromEntries(
+    Object.keys(answers).map((name) => [
+      name,
+      () => {
+        throw error;
+      },
+    ]),
+  );
+
+describe.each(["/", "/transitions", "/plan", "/nodes", "/policies", "/policies/edit?name=media", "/temperature", "/audit", "/settings", "/about"])("the view %s", (path) => {
+  it("names the verb that is missing", async () => {
+    renderPage(path, { ...answers, ...refusing(without("get")) });
+    expect((await screen.findAllByText(/You lack the verb get for/)).length).toBeGreaterThan(0);
+    await expectAccessible();
+  });
+
+  it("says what is wrong when a call fails", async () => {
+    renderPage(path, { ...answers, ...refusing(new ConnectError("the disk is full", Code.Internal)) });
+    expect((await screen.findAllByText(/the disk is full/)).length).toBeGreaterThan(0);
+    await expectAccessible();
+  });
+});
+
+it("says that there is no such page", async () => {
+  renderPage("/nowhere", answers);
+  expect(await screen.findByText("There is no such page")).toBeDefined();
+});
