@@ -23,18 +23,29 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # Time for each fuzz target.
 FUZZ_TIME ?= 3s
 
-.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-ceph generate generate-check clean
+.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-ceph generate generate-check clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-ceph|generate|generate-check|clean"
+	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-ceph|generate|generate-check|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
 
-build:
+# The web interface is built in where npm is there to build it.
+PAGES := $(if $(shell command -v npm),pages)
+
+build: $(if $(PAGES),web/dist/index.html)
 	@mkdir -p bin
-	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BINARY) .
+	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
+	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o $(BINARY) .
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	npm --prefix web ci --silent
+	@touch $@
+
+web/dist/index.html: web/node_modules/.package-lock.json web/index.html web/vite.config.ts $(shell find web/src web/public -type f 2>/dev/null)
+	npm --prefix web run --silent build
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"
@@ -78,6 +89,13 @@ kube:
 # A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
 ceph:
 	@e2e/ceph.sh
+
+# The web interface; a browser before the whole program, in about two minutes.
+web:
+	@e2e/web.sh
+
+browser:
+	@e2e/browser.sh
 
 # The protocol, as TLC explores it: the quick configurations, or all of them with FULL=1.
 spec:
@@ -128,11 +146,12 @@ bench-ceph:
 	go run -tags ceph ./e2e/bench/ceph -write
 
 # Writes anew: the kernels' assembly; the deep copies and CustomResourceDefinitions of the declared kinds; the Go of the
-# console's contract.
-generate:
+# console's contract and the TypeScript.
+generate: web/node_modules/.package-lock.json
 	agent/kernel/_gen/generate.sh
 	operator/config/generate.sh
 	operator/config/generate-console.sh
+	web/generate.sh
 
 generate-check:
 	@e2e/generated.sh

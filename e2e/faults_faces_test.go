@@ -57,7 +57,7 @@ func TestUpOverEveryStore(t *testing.T) {
 			console := ""
 			for lines.Scan() && !strings.Contains(lines.Text(), "Ctrl-C") {
 				if address, found := strings.CutPrefix(lines.Text(), "console  "); found {
-					console = address
+					console, _, _ = strings.Cut(address, " ")
 				}
 			}
 			text, err := os.ReadFile(filepath.Join(state, "gateway.addr"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Generates the assembly of agent/kernel, what follows from the types of operator/api, and the Go of the console's contract
-# a second time, elsewhere, and compares it with what is in the repository.
+# Generates the assembly of agent/kernel, what follows from the types of operator/api, and the Go and the TypeScript of the
+# console's contract a second time, elsewhere, and compares it with what is in the repository.
 set -u -o pipefail
 cd "$(dirname "$0")/../agent/kernel"
 copy=$(mktemp -d)
@@ -56,3 +56,17 @@ for made in operator/api/console/v1/*.pb.go operator/api/console/v1/consolev1con
   fi
 done
 echo "the console's contract is what operator/config/generate-console.sh generates"
+
+if ! command -v npm >/dev/null; then
+  echo "there is no npm here: whether web/src/gen is what web/generate.sh generates was NOT CHECKED"
+  exit 0
+fi
+if ! make --no-print-directory web/node_modules/.package-lock.json || ! web/generate.sh "$copy"; then
+  echo "web/generate.sh does not run; it needs protoc, and the npm registry or its packages in the cache"
+  exit 1
+fi
+if ! diff -ru web/src/gen "$copy/web/src/gen" | head -20; then
+  echo "web/src/gen is not what web/generate.sh generates; run make generate"
+  exit 1
+fi
+echo "the TypeScript of the console's contract is what web/generate.sh generates"

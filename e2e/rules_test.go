@@ -107,7 +107,7 @@ func TestReadmeNamesTheCommands(t *testing.T) {
 }
 
 // Folders with nothing of ours in them.
-var foreign = map[string]bool{".git": true, "bin": true, "node_modules": true, ".cache": true, "testdata": true}
+var foreign = map[string]bool{".git": true, "bin": true, "node_modules": true, "dist": true, ".cache": true, "testdata": true}
 
 // repository reads every text file of the repository.
 func repository(t *testing.T) []source {
@@ -127,7 +127,7 @@ func repository(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains([]string{".go", ".md", ".sh", ".yml", ".yaml", ""}, filepath.Ext(name)) || !entry.Type().IsRegular() {
+		if !slices.Contains([]string{".go", ".md", ".sh", ".yml", ".yaml", ".ts", ".tsx", ".css", ""}, filepath.Ext(name)) || !entry.Type().IsRegular() {
 			return nil
 		}
 		text, err := os.ReadFile(name)

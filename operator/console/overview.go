@@ -331,7 +331,11 @@ func (s *Server) tellMoving(o *api.Overview) {
 	case o.MovingTotal == 0:
 		o.MovingLine = "Nothing is moving."
 	case running == 0:
-		o.MovingLine = counted(o.MovingTotal, "transition") + " wait or are paused; nothing is moving."
+		verb := "wait or are paused"
+		if o.MovingTotal == 1 {
+			verb = "waits or is paused"
+		}
+		o.MovingLine = counted(o.MovingTotal, "transition") + " " + verb + "; nothing is moving."
 	default:
 		o.MovingLine = fmt.Sprintf("%s with %s left", counted(running, "running transition"), sized(left))
 		if eta > 0 {

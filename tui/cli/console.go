@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/web"
 
 	api "github.com/restripe/restripe/operator/api/console/v1"
 )
@@ -101,7 +102,7 @@ func newConsole(config *rest.Config, authority access.Authority, state, audit st
 	return console.New(console.Options{
 		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
-		HistoryDirectory: filepath.Join(state, "console", "history"), Version: versionText(), Logger: log,
+		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/web"
 )
 
 // The control plane's part of a state directory: what the API server keeps, and the lock of the operator that acts.
@@ -78,8 +79,14 @@ func (c *controlPlane) serve(ctx context.Context) (*apiserver.Server, error) {
 // kubeconfig returns the path of the kubeconfig. It stays the same when the API server is started again.
 func (c *controlPlane) kubeconfig() string { return c.path }
 
-// consoleAddress returns where the console listens. It stays the same when the console is started again.
-func (c *controlPlane) consoleAddress() string { return c.address }
+// consolePage says where the console is. The address stays the same when the console is started again.
+func (c *controlPlane) consolePage() string {
+	page := "http://" + c.address
+	if web.Pages() == nil {
+		page += " (for `restripe tui`: this program was built without the web interface)"
+	}
+	return page
+}
 
 // operate declares the cluster as a backend and runs the operator and the console until stop.
 func (c *controlPlane) operate(ctx context.Context, gateway string, store launch.StoreKind) error {

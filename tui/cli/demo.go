@@ -126,7 +126,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, local.stop()) }()
-	m.say("See it and steer it at http://%s", local.control.consoleAddress())
+	m.say("See it and steer it at %s", local.control.consolePage())
 	d, err := newDemo(s, f, m, local, &files, began)
 	if err != nil {
 		return err

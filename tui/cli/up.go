@@ -93,7 +93,7 @@ func upLines(m *machine, store launch.StoreKind) []string {
 	}
 	if m.control != nil {
 		lines = append(lines, "API      "+m.control.kubeconfig()+" (a kubeconfig; kubectl works with it)",
-			"console  http://"+m.control.consoleAddress())
+			"console  "+m.control.consolePage())
 	}
 	lines = append(lines, "", "Use it from another terminal:")
 	if cluster.Gateway() != defaultListen {

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A browser before the whole program, doing what people do. Chromium comes from Debian's package. What cannot be tested here
+# is said, loudly and once.
+set -eu -o pipefail
+cd "$(dirname "$0")/.."
+
+missing() {
+  echo "**********************************************************************"
+  echo "browser: NO BROWSER WAS STARTED: $1"
+  echo "**********************************************************************"
+  exit 0
+}
+
+command -v npm >/dev/null || missing "Node.js with npm is needed"
+make --no-print-directory build
+as_root=()
+if ! command -v chromium >/dev/null; then
+  command -v apt-get >/dev/null || missing "there is no chromium and no apt-get to install it"
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || missing "installing chromium takes root"
+    as_root=(sudo -n)
+  fi
+  install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-dejavu-core; }
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  echo "browser: installing chromium"
+  if ! install >"$log" 2>&1 && ! { "${as_root[@]}" apt-get update >"$log" 2>&1 && install >>"$log" 2>&1; }; then
+    tail -n 20 "$log"
+    missing "chromium could not be installed"
+  fi
+fi
+echo "browser: $(chromium --version)"
+RESTRIPE=$PWD/bin/restripe npm --prefix web run --silent browser
