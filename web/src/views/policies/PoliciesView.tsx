@@ -26,7 +26,7 @@ const columns: Column<Policy>[] = [
   {
     id: "ladder",
     header: "Ladder",
-    width: 330,
+    width: 370,
     value: ({ ladder }) => ladder.join(" "),
     cell: ({ ladder }) => (
       <Group gap={10} wrap="nowrap">
