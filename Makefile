@@ -23,11 +23,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # Time for each fuzz target.
 FUZZ_TIME ?= 3s
 
-.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-ceph generate generate-check clean
+.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph generate generate-check clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-ceph|generate|generate-check|clean"
+	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|generate|generate-check|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -97,6 +97,10 @@ web:
 browser:
 	@e2e/browser.sh
 
+# The pictures of docs/pictures, of a cluster that is started for them, in about two minutes; pngquant makes them small.
+pictures: build
+	RESTRIPE=$(CURDIR)/$(BINARY) npm --prefix web run --silent pictures
+
 # The protocol, as TLC explores it: the quick configurations, or all of them with FULL=1.
 spec:
 	@FULL=$(FULL) docs/spec/check.sh
@@ -105,23 +109,21 @@ spec:
 # DURATION says, over all processors; mistakes put in on purpose, each of which must be found.
 SEED ?= 1
 SIZE ?= short
-SEEDS ?= 500
+SEEDS ?= 3000
 DURATION ?= 1h
 FROM ?= $(shell date +%s)000
-SIM := go run ./agent/sim/host -guest bin/sim.wasm -cache bin/sim.cache
+SIM := go run ./agent/sim/host -guest bin/sim
 
-bin/sim.wasm: force
+sim:
 	@mkdir -p bin
-	@GOOS=wasip1 GOARCH=wasm go build -buildvcs=false -trimpath -o $@ ./agent/sim/guest
-.PHONY: force
-
-sim: bin/sim.wasm
 	@$(SIM) -seed $(SEED) -size $(SIZE)
 
-sim-short: bin/sim.wasm
+sim-short:
+	@mkdir -p bin
 	@$(SIM) -count $(SEEDS) -size short
 
-sim-long: bin/sim.wasm
+sim-long:
+	@mkdir -p bin
 	@$(SIM) -duration $(DURATION) -from $(FROM) -size $(SIZE)
 
 sim-canaries:
@@ -135,6 +137,11 @@ bench:
 bench-operator:
 	go run ./e2e/bench/tiering -write
 	go run ./e2e/bench/control -write
+
+# The web page before a console with a thousand policies, ten thousand transitions and five hundred nodes: ten minutes.
+bench-console: build
+	go build -o bin/bench-console ./e2e/bench/console
+	RESTRIPE=$(CURDIR)/$(BINARY) npm --prefix web run --silent bench
 
 # A module of its own, as it needs cgo for one of the kernel's peers.
 bench-kernel:

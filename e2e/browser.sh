@@ -11,7 +11,10 @@ missing() {
   exit 0
 }
 
-command -v npm >/dev/null || missing "Node.js with npm is needed"
+oldest=20
+if ! command -v npm >/dev/null || [ "$(node -p 'process.versions.node.split(".")[0]')" -lt $oldest ]; then
+  missing "Node.js $oldest or newer with npm is needed"
+fi
 make --no-print-directory build
 as_root=()
 if ! command -v chromium >/dev/null; then

@@ -22,6 +22,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/sim/register"
 )
 
 var chaosNetwork = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
@@ -245,18 +246,18 @@ func (c *networkChaos) summary() {
 }
 
 // standing objects are written once and never changed; they must read back at every moment.
-func (c *networkChaos) writeStanding() map[int]register {
-	standing := map[int]register{}
+func (c *networkChaos) writeStanding() map[int]register.Value {
+	standing := map[int]register.Value{}
 	for i := range 8 {
 		numbers := make([]uint32, segments)
 		for at := range numbers {
 			numbers[at] = c.number.Add(1)
 		}
 		key, size := standingKey(i)
-		if _, err := c.client().Put(c.t.Context(), key, bytes.NewReader(content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: true}); err != nil {
+		if _, err := c.client().Put(c.t.Context(), key, bytes.NewReader(register.Content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: true}); err != nil {
 			c.t.Fatalf("writing %s: %v", key, err)
 		}
-		standing[i] = registerOf(numbers)
+		standing[i] = register.Of(numbers)
 	}
 	return standing
 }
@@ -268,7 +269,7 @@ func standingKey(i int) (key string, size int) {
 	return fmt.Sprintf("standing/%d", i), 600
 }
 
-func (c *networkChaos) readStanding(ctx context.Context, standing map[int]register, turn int) error {
+func (c *networkChaos) readStanding(ctx context.Context, standing map[int]register.Value, turn int) error {
 	i := turn % len(standing)
 	key, _ := standingKey(i)
 	value, err := c.get(ctx, c.client(), key)
@@ -285,7 +286,7 @@ func (c *networkChaos) writeOne(ctx context.Context, turn int) error {
 }
 
 // stoppedNode stops the agent of a node that holds data and checks that reads go on before anybody has missed it.
-func (c *networkChaos) stoppedNode(standing map[int]register) {
+func (c *networkChaos) stoppedNode(standing map[int]register.Value) {
 	stat, err := c.clients[0].Stat(c.t.Context(), "standing/0")
 	if err != nil || len(stat.Groups) == 0 || len(stat.Groups[0].Slots) == 0 {
 		c.t.Fatalf("stat standing/0: %+v, %v", stat, err)

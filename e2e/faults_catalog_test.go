@@ -23,6 +23,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/sim/register"
 	"github.com/restripe/restripe/agent/store/storetest/server"
 )
 
@@ -227,10 +228,10 @@ func TestTwoGatewaysOnOneRedisCatalog(t *testing.T) {
 				t.Errorf("reading %s through gateway %d at rest: %v", key, i+1, err)
 				continue
 			}
-			c.record(input{key: key, action: actionGet}, output{value: value}, now, time.Since(c.began).Nanoseconds())
+			c.record(register.Call{Key: key, Action: register.Get}, register.Answer{Value: value}, now, time.Since(c.began).Nanoseconds())
 		}
 	}
-	switch porcupine.CheckOperationsTimeout(registerModel.ToModel(), c.history, 30*time.Second) {
+	switch porcupine.CheckOperationsTimeout(register.Model.ToModel(), c.history, 30*time.Second) {
 	case porcupine.Illegal:
 		t.Errorf("the history of %d operations over two gateways is not linearizable per key", len(c.history))
 	case porcupine.Unknown:
@@ -267,39 +268,39 @@ func (c *workload) actThrough(at *client.Client, random *rand.Rand, key string, 
 			c.t.Errorf("reading %s with nothing broken: %v", key, err)
 			return
 		}
-		c.finish(input{key: key, action: actionGet}, output{value: value}, call, nil, "get")
+		c.finish(register.Call{Key: key, Action: register.Get}, register.Answer{Value: value}, call, nil, "get")
 	case draw < 65:
 		numbers := make([]uint32, segments)
 		for i := range numbers {
 			numbers[i] = number.Add(1)
 		}
-		_, err := at.Put(ctx, key, bytes.NewReader(content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: random.IntN(2) == 0})
-		c.finish(input{key: key, action: actionPut, value: registerOf(numbers)}, output{}, call, err, "put")
+		_, err := at.Put(ctx, key, bytes.NewReader(register.Content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: random.IntN(2) == 0})
+		c.finish(register.Call{Key: key, Action: register.Put, Value: register.Of(numbers)}, register.Answer{}, call, err, "put")
 	case draw < 90:
 		segment, fresh := random.IntN(segments), number.Add(1)
 		data := make([]byte, size/segments)
-		fill(key, segment, fresh, data)
+		register.Fill(key, segment, fresh, data)
 		_, err := at.Update(ctx, key, int64(segment*len(data)), bytes.NewReader(data), int64(len(data)))
-		c.finish(input{key: key, action: actionUpdate, segment: segment, number: fresh}, output{}, call, err, "update")
+		c.finish(register.Call{Key: key, Action: register.Update, First: segment, End: segment + 1, Number: fresh}, register.Answer{}, call, err, "update")
 	default:
-		c.finish(input{key: key, action: actionDelete}, output{}, call, at.Delete(ctx, key), "delete")
+		c.finish(register.Call{Key: key, Action: register.Delete}, register.Answer{}, call, at.Delete(ctx, key), "delete")
 	}
 }
 
 // getThrough reads an object whole through a gateway. A read that an overwrite breaks off, as the API promises, is made
 // again.
-func (c *workload) getThrough(ctx context.Context, at *client.Client, key string) (register, error) {
+func (c *workload) getThrough(ctx context.Context, at *client.Client, key string) (register.Value, error) {
 	var data []byte
 	err := errors.New("not tried")
 	for try := 0; err != nil && try < 20; try++ {
 		if data, err = fetch(ctx, at, key); errors.Is(err, client.ErrNotFound) {
-			return absent, nil
+			return register.Absent, nil
 		}
 	}
 	if err != nil {
-		return absent, err
+		return register.Absent, err
 	}
-	value, err := parse(key, data)
+	value, err := register.Parse(key, segments, data)
 	if err != nil {
 		c.t.Errorf("a read mixed versions: %v", err)
 	}

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 e2e/setup.sh
 
-checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph web)
+checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph web browser)
 failed=()
 began=$SECONDS
 for i in "${!checks[@]}"; do

@@ -19,7 +19,11 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/sim/register"
 )
+
+// segments are those of an object (package register).
+const segments = 6
 
 // workload is what clients do while faults happen, and what they saw of it.
 type workload struct {
@@ -73,7 +77,7 @@ func (w *workload) begin(ctx context.Context, round, workers int, keys, ladder [
 func (w *workload) readBack(keys []string) {
 	w.t.Helper()
 	for _, key := range keys {
-		var value register
+		var value register.Value
 		w.await("key "+key+" reads", func() bool {
 			ctx, cancel := w.bounded(w.t.Context())
 			defer cancel()
@@ -82,7 +86,7 @@ func (w *workload) readBack(keys []string) {
 			return err == nil
 		})
 		now := time.Since(w.began).Nanoseconds()
-		w.record(input{key: key, action: actionGet}, output{value: value}, now, now+1)
+		w.record(register.Call{Key: key, Action: register.Get}, register.Answer{Value: value}, now, now+1)
 	}
 }
 
@@ -192,7 +196,7 @@ func (w *workload) act(ctx context.Context, source *rand.Rand, key string, ladde
 	case draw < 35:
 		value, err := w.get(ctx, through, key)
 		if err == nil {
-			w.finish(input{key: key, action: actionGet}, output{value: value}, call, nil, "get")
+			w.finish(register.Call{Key: key, Action: register.Get}, register.Answer{Value: value}, call, nil, "get")
 		} else {
 			w.pause(5 * time.Millisecond)
 		}
@@ -201,18 +205,18 @@ func (w *workload) act(ctx context.Context, source *rand.Rand, key string, ladde
 		for i := range numbers {
 			numbers[i] = w.number.Add(1)
 		}
-		_, err := through.Put(ctx, key, bytes.NewReader(content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: source.IntN(2) == 0})
-		w.finish(input{key: key, action: actionPut, value: registerOf(numbers)}, output{}, call, err, "put")
+		_, err := through.Put(ctx, key, bytes.NewReader(register.Content(key, size, numbers)), client.PutOptions{Size: int64(size), SizeKnown: source.IntN(2) == 0})
+		w.finish(register.Call{Key: key, Action: register.Put, Value: register.Of(numbers)}, register.Answer{}, call, err, "put")
 	case draw < 88:
 		segment, number := source.IntN(segments), w.number.Add(1)
 		each := size / segments
 		data := make([]byte, each)
-		fill(key, segment, number, data)
+		register.Fill(key, segment, number, data)
 		_, err := through.Update(ctx, key, int64(segment*each), bytes.NewReader(data), int64(each))
-		w.finish(input{key: key, action: actionUpdate, segment: segment, number: number}, output{}, call, err, "update")
+		w.finish(register.Call{Key: key, Action: register.Update, First: segment, End: segment + 1, Number: number}, register.Answer{}, call, err, "update")
 	case draw < 95:
 		err := through.Delete(ctx, key)
-		w.finish(input{key: key, action: actionDelete}, output{}, call, err, "delete")
+		w.finish(register.Call{Key: key, Action: register.Delete}, register.Answer{}, call, err, "delete")
 	default:
 		if _, err := through.Move(ctx, key, ladder[source.IntN(len(ladder))]); err == nil {
 			w.count("move")
@@ -221,7 +225,7 @@ func (w *workload) act(ctx context.Context, source *rand.Rand, key string, ladde
 }
 
 // finish records a write by its outcome: acknowledged, refused (which promises that nothing happened), or unknown.
-func (w *workload) finish(in input, out output, call int64, err error, name string) {
+func (w *workload) finish(in register.Call, out register.Answer, call int64, err error, name string) {
 	back := time.Since(w.began).Nanoseconds()
 	var refused *client.Error
 	var transport *net.OpError
@@ -229,7 +233,7 @@ func (w *workload) finish(in input, out output, call int64, err error, name stri
 	case err == nil:
 		w.count(name)
 	case errors.Is(err, client.ErrNotFound):
-		out.missing = true
+		out.Missing = true
 	case errors.As(err, &transport) && transport.Op == "dial": // never sent
 		w.count("not sent")
 		w.pause(5 * time.Millisecond)
@@ -239,37 +243,37 @@ func (w *workload) finish(in input, out output, call int64, err error, name stri
 		return
 	default:
 		w.count(name + " unknown")
-		out.unknown, back = true, math.MaxInt64
+		out.Unknown, back = true, math.MaxInt64
 	}
 	w.record(in, out, call, back)
 }
 
-func (w *workload) record(in input, out output, call, back int64) {
+func (w *workload) record(in register.Call, out register.Answer, call, back int64) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.history = append(w.history, porcupine.Operation{Input: in, Output: out, Call: call, Return: back})
 }
 
 // get reads an object whole. Bytes that are of no one version fail the test.
-func (w *workload) get(ctx context.Context, through *client.Client, key string) (register, error) {
+func (w *workload) get(ctx context.Context, through *client.Client, key string) (register.Value, error) {
 	object, err := through.Get(ctx, key, client.Range{})
 	if errors.Is(err, client.ErrNotFound) {
-		return absent, nil
+		return register.Absent, nil
 	}
 	if err != nil {
 		if errors.Is(err, client.ErrDataLoss) {
 			w.t.Errorf("reading %s: %v", key, err)
 		}
-		return absent, err
+		return register.Absent, err
 	}
 	data, err := io.ReadAll(object)
 	if err = errors.Join(err, object.Close()); err != nil {
-		return absent, err
+		return register.Absent, err
 	}
 	if int64(len(data)) != object.Length {
-		return absent, fmt.Errorf("%d of %d bytes", len(data), object.Length)
+		return register.Absent, fmt.Errorf("%d of %d bytes", len(data), object.Length)
 	}
-	value, err := parse(key, data)
+	value, err := register.Parse(key, segments, data)
 	if err != nil {
 		w.t.Errorf("a read mixed versions: %v", err)
 	}
@@ -281,7 +285,7 @@ func (w *workload) judge() {
 	w.t.Helper()
 	info := porcupine.Ok
 	if len(w.history) > 0 {
-		info = porcupine.CheckOperationsTimeout(registerModel.ToModel(), w.history, 2*time.Minute)
+		info = porcupine.CheckOperationsTimeout(register.Model.ToModel(), w.history, 2*time.Minute)
 	}
 	switch info {
 	case porcupine.Illegal:

@@ -60,6 +60,18 @@ func (g *cutGateway) PlaceNode(ctx context.Context, id string, request gateway.P
 	return through(g, func() (gateway.NodeInfo, error) { return g.to.PlaceNode(ctx, id, request) })
 }
 
+func (g *cutGateway) RepairStatus(ctx context.Context) (gateway.RepairStatus, error) {
+	return through(g, func() (gateway.RepairStatus, error) { return g.to.RepairStatus(ctx) })
+}
+
+func (g *cutGateway) ThrottleRepair(ctx context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error) {
+	return through(g, func() (gateway.RepairStatus, error) { return g.to.ThrottleRepair(ctx, limits) })
+}
+
+func (g *cutGateway) DeferRepair(ctx context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error) {
+	return through(g, func() (gateway.RepairStatus, error) { return g.to.DeferRepair(ctx, request) })
+}
+
 func (g *cutGateway) Estimate(ctx context.Context, request gateway.TransitionRequest) (gateway.Estimate, error) {
 	return through(g, func() (gateway.Estimate, error) { return g.to.Estimate(ctx, request) })
 }

@@ -150,6 +150,20 @@ spec:
 		return b.Status.CanLose != nil && *b.Status.CanLose == 1 && is(b, b.Status.Conditions, v1alpha1.ConditionDegraded) &&
 			strings.Contains(degraded(b), "miss blocks; every object survives the loss of 1 more node")
 	})
+	for _, step := range []struct {
+		repair string
+		want   gateway.RepairState
+	}{
+		{`{"bytesPerSecond":"8Mi","windows":[{"kind":"Deny","schedule":"@daily","duration":"24h"}]}`, gateway.RepairDeferred},
+		{`null`, gateway.RepairIdle},
+	} {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
+		w.patch(b, `{"spec":{"repair":`+step.repair+`}}`)
+		w.eventually("repair is "+string(step.want), func() bool {
+			status, err := g.RepairStatus(t.Context())
+			return err == nil && status.State == step.want && status.BytesPerSecond == 8<<20
+		})
+	}
 	w.delete(w.policy("cooling"))
 	w.gone(&v1alpha1.RedundancyPolicy{}, "cooling")
 }

@@ -199,6 +199,42 @@ func TestABackendSaysWhichPlaceIsRefused(t *testing.T) {
 	})
 }
 
+func TestABackendHasRepairWaitForItsWindows(t *testing.T) {
+	w := newWorld(t)
+	g := w.media("")
+	w.converged("media")
+	repair := func(spec string) {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		w.patch(b, `{"spec":{"repair":`+spec+`}}`)
+	}
+	declared := func() gateway.RepairStatus {
+		status, err := g.RepairStatus(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status
+	}
+	repair(`{"nodeBytesPerSecond":"40Mi","windows":[{"kind":"Deny","schedule":"@daily","duration":"24h"}]}`)
+	w.eventually("the gateways have the limit and let repair wait", func() bool {
+		status := declared()
+		return status.NodeBytesPerSecond == 40<<20 && status.DeferredUntil != nil && status.DeferredBy == "the repair windows of backend disks"
+	})
+	w.rest(time.Minute)
+	if calls := g.Calls(); calls["ThrottleRepair"] > 1 || calls["DeferRepair"] > 1 {
+		t.Errorf("it was said %d and %d times", calls["ThrottleRepair"], calls["DeferRepair"])
+	}
+	repair(`{"windows":[{"schedule":"@daily","duration":"1h","timeZone":"Europe/Berln"}]}`)
+	w.eventually("a zone that does not exist is said", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		return reason(b.Status.Conditions, "Accepted") == "InvalidWindow" && is(b, b.Status.Conditions, "Stalled")
+	})
+	repair("null")
+	w.eventually("repair waits no more, and the limit stays", func() bool {
+		status := declared()
+		return status.DeferredUntil == nil && status.NodeBytesPerSecond == 40<<20
+	})
+}
+
 func TestAPolicyForAMissingBackend(t *testing.T) {
 	w := newWorld(t)
 	w.apply(mediaPolicy(""))

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/errors"
@@ -13,6 +14,7 @@ import (
 // checker walks a tree beside the schema.
 type checker struct {
 	evaluator *evaluator
+	now       time.Time // zero: not told
 	kind      string
 	object    string
 	findings  Findings

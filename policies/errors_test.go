@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -15,6 +16,9 @@ import (
 var update = flag.Bool("update", false, "write what comes out into the files of testdata")
 
 var formats = map[string]policies.Format{".yaml": policies.YAML, ".json": policies.JSON, ".cue": policies.CUE}
+
+// lintedAt is the time at which the files of testdata/errors are linted.
+var lintedAt = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 // TestFindings lints the files of each archive and compares with its last file, want. A file in a directory "together"
 // is linted with the others of it, every other one alone.
@@ -35,7 +39,7 @@ func TestFindings(t *testing.T) {
 				t.Fatal("the last file of the archive is not called want")
 			}
 			for _, sources := range together(archive.Files[:last]) {
-				objects, findings := policies.Check(policies.Options{}, sources...)
+				objects, findings := policies.Check(policies.Options{Now: lintedAt}, sources...)
 				for _, finding := range findings {
 					got.WriteString(finding.String() + "\n")
 				}

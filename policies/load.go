@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
@@ -39,6 +40,8 @@ type Options struct {
 	// Known are objects that exist already, on the API server for instance: names may refer to them, and prefixes may
 	// conflict with theirs. One that the sources declare as well is replaced by it.
 	Known []Object
+	// Now is what pins that end are held against; zero: they are not.
+	Now time.Time
 }
 
 // Load reads files and directories, as ReadPaths does, and returns the objects in them, in order. If anything is wrong
@@ -66,7 +69,7 @@ func Check(options Options, sources ...Source) ([]Object, Findings) {
 	for i, source := range sources {
 		names[i] = source.Name
 	}
-	l := loader{evaluator: newEvaluator()}
+	l := loader{evaluator: newEvaluator(), now: options.Now}
 	for _, source := range joinPackages(sources) {
 		l.source(source)
 	}
@@ -76,6 +79,7 @@ func Check(options Options, sources ...Source) ([]Object, Findings) {
 
 type loader struct {
 	evaluator *evaluator
+	now       time.Time
 	objects   []Object
 	findings  Findings
 }
@@ -122,7 +126,7 @@ func (l *loader) object(n *node) {
 	if !l.ours(object) {
 		return
 	}
-	c := &checker{evaluator: l.evaluator, kind: kind, object: strings.TrimSuffix(object.String(), "/"), wrong: make(map[*node]bool)}
+	c := &checker{evaluator: l.evaluator, now: l.now, kind: kind, object: strings.TrimSuffix(object.String(), "/"), wrong: make(map[*node]bool)}
 	schema := l.evaluator.kind(kind)
 	c.check(n, schema, "")
 	value, err := decode(n, kind, c.wrong)

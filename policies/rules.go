@@ -26,7 +26,7 @@ func (c *checker) rules(n *node, value runtime.Object) {
 	r := &ruler{checker: c, tree: n, spec: spec}
 	switch value := value.(type) {
 	case *v1alpha1.StorageBackend:
-		r.backend()
+		r.backend(value)
 	case *v1alpha1.RedundancyScheme:
 		r.scheme()
 	case *v1alpha1.RedundancyPolicy:
@@ -55,7 +55,12 @@ func (r *ruler) warn(path, format string, values ...any) {
 // has reports whether a field of the spec was written.
 func (r *ruler) has(names ...string) bool { return r.spec.get(names...) != nil }
 
-func (r *ruler) backend() {
+func (r *ruler) backend(backend *v1alpha1.StorageBackend) {
+	if repair := backend.Spec.Repair; repair != nil {
+		for i := range repair.Windows {
+			r.window(&repair.Windows[i], index("spec.repair.windows", i))
+		}
+	}
 	nodes := r.spec.get("nodes")
 	if nodes == nil {
 		return
@@ -140,6 +145,7 @@ func (r *ruler) policy(policy *v1alpha1.RedundancyPolicy) {
 	r.packing(spec.Packing)
 	r.target(spec.Reliability)
 	r.temperature(spec)
+	r.pin(spec.Pin)
 	for i := range spec.Windows {
 		r.window(&spec.Windows[i], index("spec.windows", i))
 	}
@@ -162,10 +168,37 @@ func (r *ruler) steps(spec *v1alpha1.RedundancyPolicySpec) {
 		}
 	}
 	check("spec.default", spec.Default)
+	if spec.Pin != nil {
+		check("spec.pin.scheme", spec.Pin.Scheme)
+	}
 	if spec.Temperature != nil {
 		for i, rule := range spec.Temperature.Rules {
 			check(index("spec.temperature.rules", i)+".scheme", rule.Scheme)
 		}
+	}
+}
+
+// longestPin is how long the operator lets a pin last.
+const longestPin = 366 * 24 * time.Hour
+
+// pin checks what a pin holds against and when it ends.
+func (r *ruler) pin(pin *v1alpha1.Pin) {
+	if pin == nil {
+		return
+	}
+	if !r.has("temperature") {
+		r.wrongAt("spec.pin", "holds against temperature rules, of which the policy has none; set default instead")
+	}
+	until := pin.Until.Time
+	if r.now.IsZero() || until.IsZero() {
+		return
+	}
+	words := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	switch latest := r.now.Add(longestPin); {
+	case until.After(latest):
+		r.wrongAt("spec.pin.until", "is %s, and a pin lasts a year at most; give a time before %s, or set default for good", words(until), words(latest))
+	case !r.now.Before(until):
+		r.warn("spec.pin.until", "is %s, which has passed: the pin has no effect; take it out, or give a time in the future", words(until))
 	}
 }
 

@@ -14,6 +14,10 @@ type RepairControl struct {
 	BytesPerSecond       int64 `cbor:"3,keyasint"`
 	NodeBytesPerSecond   int64 `cbor:"4,keyasint"`
 	DomainBytesPerSecond int64 `cbor:"5,keyasint"`
+
+	// Only groups that survive no further loss are rebuilt until then, in Unix milliseconds, as whoever is named wants; 0: all are.
+	DeferredUntil int64  `cbor:"6,keyasint,omitempty"`
+	DeferredBy    string `cbor:"7,keyasint,omitempty"`
 }
 
 // RepairControl returns what is declared of repair.

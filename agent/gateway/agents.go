@@ -44,12 +44,13 @@ type agent struct {
 	chosen    atomic.Int64 // times it was chosen as a substitute
 	probed    atomic.Bool  // by the loop of probes, now
 
-	mutex     sync.Mutex
-	ours      bool // it was greeted, and is the node and of the cluster it should be, since it last could not be reached
-	reachable bool
-	problem   error // why not, where it is not
-	hello     wire.HelloReply
-	health    health
+	mutex      sync.Mutex
+	ours       bool // it was greeted, and is the node and of the cluster it should be, since it last could not be reached
+	reachable  bool
+	problem    error // why not, where it is not
+	hello      wire.HelloReply
+	throughput throughput
+	health     health
 }
 
 func newAgents(c *catalog.Catalog, timeout time.Duration, dial wire.Dial, log *slog.Logger) *agents {
@@ -74,7 +75,7 @@ func (a *agents) enter(node catalog.Node) {
 	if was != nil && was.node.Address == node.Address {
 		was.mutex.Lock()
 		made.link, made.ours, made.health = was.link, was.ours, was.health
-		made.reachable, made.problem, made.hello = was.reachable, was.problem, was.hello
+		made.reachable, made.problem, made.hello, made.throughput = was.reachable, was.problem, was.hello, was.throughput
 		if was.node.IsExcluded() && !node.IsExcluded() {
 			made.reachable = false // until its contents are registered again
 		}
@@ -388,6 +389,7 @@ func (t *agent) greeted(hello wire.HelloReply) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.hello, t.ours = hello, true
+	t.throughput.note(&hello, time.Now())
 }
 
 // trusted reports whether the node answered last and is not suspect. The caller holds the mutex.

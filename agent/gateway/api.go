@@ -208,6 +208,8 @@ type NodeStatus struct {
 	ValueLimit    int64        `json:"valueLimit,omitempty"` // largest item the store takes; 0 where it has no limit of its own
 	UsedBytes     int64        `json:"usedBytes"`
 	CapacityBytes int64        `json:"capacityBytes"`
+	Volume        string       `json:"volume,omitempty"` // of whose capacity and use these are, where other nodes may have the same; Capacity sums up
+	Rates         NodeRates    `json:"rates"`            // zero of a node that does not answer
 	Warnings      []string     `json:"warnings,omitempty"`
 }
 

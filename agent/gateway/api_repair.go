@@ -27,9 +27,10 @@ type RepairState string
 
 // The states of repair.
 const (
-	RepairIdle    RepairState = "idle"
-	RepairRunning RepairState = "running"
-	RepairPaused  RepairState = "paused" // a pass that somebody asks for runs nevertheless
+	RepairIdle     RepairState = "idle"
+	RepairRunning  RepairState = "running"
+	RepairDeferred RepairState = "deferred" // groups that survive a further loss wait, and there are no others to rebuild
+	RepairPaused   RepairState = "paused"   // a pass that somebody asks for runs nevertheless
 )
 
 // RepairStatus is how the repair of what was lost stands, at the gateway that is asked. Limits and the pause are those of
@@ -39,12 +40,21 @@ type RepairStatus struct {
 	BytesPerSecond       int64       `json:"bytesPerSecond"` // limits on bytes read, sent and written; 0: none
 	NodeBytesPerSecond   int64       `json:"nodeBytesPerSecond"`
 	DomainBytesPerSecond int64       `json:"domainBytesPerSecond"`
-	Reported             int         `json:"reported"` // groups in which something was found missing or wrong, and that are not worked on yet
+	DeferredUntil        *time.Time  `json:"deferredUntil,omitempty"` // until when groups wait that survive a further loss
+	DeferredBy           string      `json:"deferredBy,omitempty"`    // who wants that
+	Waiting              int         `json:"waiting"`                 // groups that wait for it
+	Reported             int         `json:"reported"`                // groups in which something was found missing or wrong, and that are not worked on yet
 	Pass                 *RepairPass `json:"pass,omitempty"`
 	GroupsRepaired       int64       `json:"groupsRepaired"` // these since the gateway started
 	SlotsRebuilt         int64       `json:"slotsRebuilt"`
 	BytesRebuilt         int64       `json:"bytesRebuilt"`
 	Measured             Traffic     `json:"measured"`
+}
+
+// DeferRequest has groups wait for a while that lost something with a node or a store and survive a further loss.
+type DeferRequest struct {
+	Until time.Time `json:"until"`        // at most a year from now; not after now: they are rebuilt
+	By    string    `json:"by,omitempty"` // who wants it, in at most 300 bytes
 }
 
 // RepairPass is the progress of a pass: the largest of those under way, or the last that ended. Groups that survive the

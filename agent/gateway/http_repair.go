@@ -19,6 +19,13 @@ func (g *Gateway) routeRepair(route func(pattern string, serve func(w http.Respo
 	route("POST /v1/repair/resume", func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.ResumeRepair(r.Context()))
 	})
+	route("POST /v1/repair/defer", func(w http.ResponseWriter, r *http.Request) error {
+		var request DeferRequest
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+		return reply(w)(g.DeferRepair(r.Context(), request))
+	})
 	route("POST /v1/repair/throttle", func(w http.ResponseWriter, r *http.Request) error {
 		var request ThrottleRequest
 		if err := readJSON(r, &request); err != nil {

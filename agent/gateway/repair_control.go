@@ -36,6 +36,7 @@ type repairs struct {
 	latest  *repairPassing // that has ended
 	flights map[block.GroupID]*flight
 	total   RepairStatus // its counts
+	waiting int          // groups that wait because repair is deferred, at the last look at the records
 	said    string       // of groups that could not be repaired
 	seen    string       // nodes and contents as of the last look at the records whose pass went to its end
 }
@@ -200,6 +201,25 @@ func (r *repairs) paused() (paused bool, halt <-chan struct{}) {
 	return r.control.Paused, r.halt
 }
 
+// deferred reports whether only groups that survive no further loss are rebuilt now.
+func (r *repairs) deferred() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.isDeferred()
+}
+
+func (r *repairs) isDeferred() bool {
+	return r.control.DeferredUntil > r.gateway.options.Clock().UnixMilli()
+}
+
+// urgent returns the groups of a list made from the records that are rebuilt even while repair is deferred.
+func (r *repairs) urgent(list []damage) []damage {
+	if r.deferred() {
+		list = slices.DeleteFunc(list, func(d damage) bool { return d.spare > 0 })
+	}
+	return list
+}
+
 // refresh reads what is declared.
 func (r *repairs) refresh(ctx context.Context) error {
 	control, err := r.gateway.catalog.RepairControl(ctx)
@@ -267,6 +287,11 @@ func (r *repairs) recordsLoop(ctx context.Context) {
 			r.again()
 			return err
 		}
+		found := len(list)
+		list = r.urgent(list)
+		r.mutex.Lock()
+		r.waiting = found - len(list)
+		r.mutex.Unlock()
 		stop, end := r.watch(ctx, seen, halt)
 		err = r.pass(ctx, list, stop)
 		end()
@@ -377,13 +402,14 @@ func knock(wake chan<- struct{}) {
 	}
 }
 
-// picture is what the records say of nodes and their contents: while it stays, no look at the records alone finds a loss.
+// picture is what the records say of nodes and their contents, and whether repair is deferred: while it stays, no look at the
+// records alone finds anything to do.
 func (r *repairs) picture(ctx context.Context) (string, error) {
 	incarnations, err := r.gateway.catalog.Incarnations(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading incarnations: %w", err)
 	}
-	text := ""
+	text := fmt.Sprintf("deferred %t\n", r.deferred())
 	for _, target := range r.gateway.agents.all() {
 		id := target.node.ID
 		text += fmt.Sprintf("%s %s %t\n", id, incarnations[id], r.gateway.isGone(id))
@@ -406,6 +432,11 @@ func (r *repairs) status() RepairStatus {
 	limits := repairRates(r.control)
 	status.BytesPerSecond, status.NodeBytesPerSecond, status.DomainBytesPerSecond = limits.total, limits.node, limits.domain
 	status.Reported = r.gateway.reported.count()
+	deferred := r.isDeferred()
+	if deferred {
+		until := time.UnixMilli(r.control.DeferredUntil).UTC()
+		status.DeferredUntil, status.DeferredBy, status.Waiting = &until, r.control.DeferredBy, r.waiting
+	}
 	shown := r.latest
 	for _, pass := range r.running {
 		if shown == r.latest || pass.progress.GroupsTotal > shown.progress.GroupsTotal {
@@ -421,6 +452,8 @@ func (r *repairs) status() RepairStatus {
 		status.State = RepairPaused
 	case len(r.running) > 0:
 		status.State = RepairRunning
+	case deferred:
+		status.State = RepairDeferred
 	default:
 		status.State = RepairIdle
 	}
@@ -436,10 +469,34 @@ func (g *Gateway) PauseRepair(ctx context.Context) (RepairStatus, error) {
 	})
 }
 
-// ResumeRepair ends a pause.
+// ResumeRepair ends a pause, and a deferral.
 func (g *Gateway) ResumeRepair(ctx context.Context) (RepairStatus, error) {
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
-		control.Paused = false
+		control.Paused, control.DeferredUntil, control.DeferredBy = false, 0, ""
+		return control
+	})
+}
+
+// longestDeferral keeps a slip of the pen from ending repair for good.
+const longestDeferral = 366 * 24 * time.Hour
+
+// DeferRepair has groups wait until the time of the request that lost something with a node or a store and survive a further
+// loss. Those in which a block was met missing or wrong are rebuilt nevertheless, as only a look at their nodes tells how near to
+// loss they are, and those that somebody asks for. It takes the place of an earlier request.
+func (g *Gateway) DeferRepair(ctx context.Context, request DeferRequest) (RepairStatus, error) {
+	now := g.options.Clock()
+	switch {
+	case request.Until.After(now.Add(longestDeferral)):
+		return RepairStatus{}, refuse(ErrBadRequest, "repair cannot be deferred until %s: a year from now at most; pause it if it is to rest until somebody resumes it",
+			request.Until.UTC().Format(time.RFC3339))
+	case len(request.By) > 300:
+		return RepairStatus{}, refuse(ErrBadRequest, "who defers repair is said in at most 300 bytes, not %d", len(request.By))
+	}
+	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
+		control.DeferredUntil, control.DeferredBy = 0, ""
+		if request.Until.After(now) {
+			control.DeferredUntil, control.DeferredBy = request.Until.UnixMilli(), request.By
+		}
 		return control
 	})
 }

@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -174,6 +176,71 @@ func TestRepairIsPausedAndResumed(t *testing.T) {
 	if result, err := g.Repair(t.Context(), true, true); err != nil || result.SlotsRebuilt != 1 {
 		t.Errorf("asked for while paused: %+v, %v", result, err)
 	}
+	c.check("k", data)
+}
+
+// Deferred, what was lost with a store waits for as long as its groups survive a further loss; what reads meet does not wait.
+func TestRepairIsDeferred(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	slots := c.stat("k").Groups[0].Slots
+	now := time.Now()
+	for _, request := range []gateway.DeferRequest{{Until: now.Add(2 * 366 * 24 * time.Hour)}, {Until: now.Add(time.Hour), By: strings.Repeat("x", 301)}} {
+		if _, err := c.gateway.DeferRepair(t.Context(), request); !errors.Is(err, gateway.ErrBadRequest) {
+			t.Errorf("%v: %v", request, err)
+		}
+	}
+	until := now.Add(time.Hour).Truncate(time.Millisecond)
+	status, err := c.gateway.DeferRepair(t.Context(), gateway.DeferRequest{Until: until, By: "the night"})
+	if err != nil || status.State != gateway.RepairDeferred || status.DeferredUntil == nil || !status.DeferredUntil.Equal(until) || status.DeferredBy != "the night" {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	g := c.newGateway("other", func(o *gateway.Options) { o.SweepEvery = 10 * time.Millisecond })
+	empty := func(slot int) {
+		t.Helper()
+		agent := c.agent(slots[slot].Node)
+		agent.stop()
+		agent.store = mem.New(0)
+		c.startAgent(agent)
+	}
+	empty(0)
+	c.await("the group waits", func() bool {
+		status := c.repairStatus(g)
+		return status.Waiting == 1 && status.State == gateway.RepairDeferred
+	})
+	if status := c.repairStatus(g); status.SlotsRebuilt != 0 {
+		t.Errorf("while one is lost: %+v", status)
+	}
+	empty(1)
+	c.await("a group that survives no further loss is rebuilt", func() bool { return c.repairStatus(g).SlotsRebuilt == 2 })
+	empty(2)
+	c.await("the group waits again", func() bool { return c.repairStatus(g).Waiting == 1 })
+	if _, err := c.gateway.DeferRepair(t.Context(), gateway.DeferRequest{Until: time.Now().Add(300 * time.Millisecond)}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the group is rebuilt once the time has come", func() bool { return c.repairStatus(g).SlotsRebuilt == 3 })
+	c.await("nothing is deferred and the pass ends", func() bool {
+		status := c.repairStatus(g)
+		return status.State == gateway.RepairIdle && status.DeferredUntil == nil && status.Waiting == 0
+	})
+	if _, err := g.DeferRepair(t.Context(), gateway.DeferRequest{Until: until}); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := g.ResumeRepair(t.Context()); err != nil || status.State == gateway.RepairDeferred || status.DeferredUntil != nil {
+		t.Errorf("resumed: %+v, %v", status, err)
+	}
+	c.damage("k", 3)
+	if _, err := g.DeferRepair(t.Context(), gateway.DeferRequest{Until: until}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("what a read meets is rebuilt", func() bool {
+		if got, err := c.readFrom(g, "k"); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("reading: %v", err)
+		}
+		return c.repairStatus(g).SlotsRebuilt == 4
+	})
 	c.check("k", data)
 }
 

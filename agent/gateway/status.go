@@ -119,12 +119,34 @@ func (t *agent) status() NodeStatus {
 		ID: t.node.ID, Address: t.node.Address, Domain: domain(t.node), Spare: t.node.Spare,
 		State: memberState(&t.node, t.trusted(), t.health.state),
 		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
-		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Warnings: slices.Clone(store.Warnings),
+		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Volume: store.Volume, Warnings: slices.Clone(store.Warnings),
+	}
+	if t.trusted() {
+		node.Rates = t.throughput.rates
 	}
 	if !t.reachable && t.problem != nil {
 		node.Warnings = append(node.Warnings, t.problem.Error())
 	}
 	return node
+}
+
+// Capacity sums up what nodes have used, and what they could: nodes that say that they share a volume count it once. The capacity
+// is 0 where one of them does not know its own.
+func Capacity(nodes []NodeStatus) (used, capacity int64) {
+	known, counted := true, map[string]bool{}
+	for _, node := range nodes {
+		if node.Volume != "" && counted[node.Volume] {
+			continue
+		}
+		counted[node.Volume] = true
+		used += node.UsedBytes
+		capacity += node.CapacityBytes
+		known = known && node.CapacityBytes > 0
+	}
+	if !known {
+		capacity = 0
+	}
+	return used, capacity
 }
 
 // unended returns the transitions that have not ended.

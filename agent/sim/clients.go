@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/sim/register"
 )
 
 // errDied is what a client sees of a gateway that crashed before it answered.
@@ -55,91 +56,91 @@ func (w *world) through(p *process, work func(ctx context.Context) error) error 
 
 // act does one operation and records what came of it.
 func (w *world) act(g *gateway.Gateway, p *process, d *dice, o object) {
-	in := call{key: o.key}
+	in := register.Call{Key: o.key}
 	if w.isWornOut(o.key) {
-		in.action = actionGet
+		in.Action = register.Get
 	} else {
-		in.action = pick(d, []action{actionGet, actionGet, actionGet, actionPut, actionPut, actionCreate, actionUpdate, actionUpdate, actionUpdate, actionDelete, actionSwap})
+		in.Action = pick(d, []register.Action{register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update, register.Delete, register.Swap})
 	}
 	at := w.tick()
-	var out answer
+	var out register.Answer
 	var err error
-	switch in.action {
-	case actionGet:
-		out.value, _, err = w.get(g, p, o)
-	case actionPut:
-		in.value, err = w.put(g, p, o, nil)
-	case actionCreate:
-		in.value, err = w.put(g, p, o, &block.Stamp{})
-	case actionSwap:
+	switch in.Action {
+	case register.Get:
+		out.Value, _, err = w.get(g, p, o)
+	case register.Put:
+		in.Value, err = w.put(g, p, o, nil)
+	case register.Create:
+		in.Value, err = w.put(g, p, o, &block.Stamp{})
+	case register.Swap:
 		value, revision, readErr := w.get(g, p, o)
-		w.record(p.name, call{key: o.key, action: actionGet}, answer{value: value}, readErr, at)
+		w.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at)
 		// The wait lets others write meanwhile; that it was cut short does not matter.
 		_ = wait(context.Background(), d.between(0, w.plan.think))
-		if readErr != nil || value == absent {
+		if readErr != nil || value == register.Absent {
 			return
 		}
-		at, in.over = w.tick(), value
-		in.value, err = w.put(g, p, o, &revision)
-	case actionUpdate:
-		in.first = d.below(segments)
-		in.end = in.first + 1 + d.below(segments-in.first)
-		in.number = w.nextNumber()
-		data := make([]byte, (in.end-in.first)*o.each)
-		for i := in.first; i < in.end; i++ {
-			fill(o.key, i, in.number, data[(i-in.first)*o.each:][:o.each])
+		at, in.Over = w.tick(), value
+		in.Value, err = w.put(g, p, o, &revision)
+	case register.Update:
+		in.First = d.below(segments)
+		in.End = in.First + 1 + d.below(segments-in.First)
+		in.Number = w.nextNumber()
+		data := make([]byte, (in.End-in.First)*o.each)
+		for i := in.First; i < in.End; i++ {
+			register.Fill(o.key, i, in.Number, data[(i-in.First)*o.each:][:o.each])
 		}
 		err = w.through(p, func(ctx context.Context) error {
-			_, err := g.Update(ctx, o.key, int64(in.first*o.each), data, nil)
+			_, err := g.Update(ctx, o.key, int64(in.First*o.each), data, nil)
 			return err
 		})
-	case actionDelete:
+	case register.Delete:
 		err = w.through(p, func(ctx context.Context) error { return g.Delete(ctx, o.key, nil) })
 	}
 	w.record(p.name, in, out, err, at)
 }
 
 // put writes an object whole, with new numbers, where a revision is given only over that one.
-func (w *world) put(g *gateway.Gateway, p *process, o object, over *block.Stamp) (register, error) {
+func (w *world) put(g *gateway.Gateway, p *process, o object, over *block.Stamp) (register.Value, error) {
 	numbers := make([]uint32, segments)
 	for i := range numbers {
 		numbers[i] = w.nextNumber()
 	}
 	options := gateway.PutOptions{Size: int64(o.each * segments), IfRevision: over}
-	return registerOf(numbers), w.through(p, func(ctx context.Context) error {
-		_, err := g.Put(ctx, o.key, bytes.NewReader(content(o.key, o.each, numbers)), options)
+	return register.Of(numbers), w.through(p, func(ctx context.Context) error {
+		_, err := g.Put(ctx, o.key, bytes.NewReader(register.Content(o.key, o.each*segments, numbers)), options)
 		return err
 	})
 }
 
 // record notes an operation by its outcome: acknowledged, refused (which promises that nothing happened), or unknown.
-func (w *world) record(who string, in call, out answer, err error, at int64) {
+func (w *world) record(who string, in register.Call, out register.Answer, err error, at int64) {
 	back := w.tick()
 	switch {
 	case err == nil:
 	case errors.Is(err, catalog.ErrNoObject):
-		out.missing = true
+		out.Missing = true
 	case errors.Is(err, gateway.ErrDataLoss):
 		w.journal.violate("%s through %s: %v", in, who, err)
 		return
-	case in.action == actionGet || isRefusal(err):
+	case in.Action == register.Get || isRefusal(err):
 		w.journal.write(who, "%s: refused: %v", in, err)
 		return
 	default:
 		w.journal.write(who, "%s: unknown: %v", in, err)
-		out.unknown, back = true, math.MaxInt64
+		out.Unknown, back = true, math.MaxInt64
 	}
-	if !out.unknown {
+	if !out.Unknown {
 		w.journal.write(who, "%s: %s", in, out)
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if out.unknown {
-		w.unknowns[in.key]++
+	if out.Unknown {
+		w.unknowns[in.Key]++
 	} else {
 		w.known++
 	}
-	w.history[in.key] = append(w.history[in.key], porcupine.Operation{Input: in, Output: out, Call: at, Return: back})
+	w.history[in.Key] = append(w.history[in.Key], porcupine.Operation{Input: in, Output: out, Call: at, Return: back})
 }
 
 // isRefusal reports whether a write that failed has promised that it did not and will not take effect.
@@ -148,7 +149,7 @@ func isRefusal(err error) bool {
 }
 
 // get reads an object whole, and its revision. Bytes that are of no one version break a promise.
-func (w *world) get(g *gateway.Gateway, p *process, o object) (register, block.Stamp, error) {
+func (w *world) get(g *gateway.Gateway, p *process, o object) (register.Value, block.Stamp, error) {
 	var data bytes.Buffer
 	var revision block.Stamp
 	err := w.through(p, func(ctx context.Context) error {
@@ -161,12 +162,12 @@ func (w *world) get(g *gateway.Gateway, p *process, o object) (register, block.S
 		return err
 	})
 	if errors.Is(err, catalog.ErrNoObject) {
-		return absent, block.Stamp{}, nil
+		return register.Absent, block.Stamp{}, nil
 	}
 	if err != nil {
-		return absent, block.Stamp{}, err
+		return register.Absent, block.Stamp{}, err
 	}
-	value, err := parse(o.key, o.each, data.Bytes())
+	value, err := register.Parse(o.key, segments, data.Bytes())
 	if err != nil {
 		w.journal.violate("a read through %s: %v", p.name, err)
 	}

@@ -32,6 +32,9 @@ type plan struct {
 	kinds []kind // of trouble
 }
 
+// segments are those of an object (package register).
+const segments = 4
+
 // object is a key of the workload and the bytes of each of its segments.
 type object struct {
 	key  string

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/sim/register"
 )
 
 // Bounds of convergence, on the simulated clock.
@@ -131,7 +134,7 @@ func (w *world) readEverything() {
 				w.journal.violate("at rest, reading %s through %s: %v", o.key, s.name, err)
 				continue
 			}
-			w.record(p.name, call{key: o.key, action: actionGet}, answer{value: value}, nil, at)
+			w.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, nil, at)
 		}
 	}
 }
@@ -142,7 +145,7 @@ func (w *world) checkHistories() {
 		w.mutex.Lock()
 		history := w.history[o.key]
 		w.mutex.Unlock()
-		if linearizable(history) {
+		if porcupine.CheckOperations(register.Model.ToModel(), history) {
 			continue
 		}
 		var lines []string

@@ -38,13 +38,15 @@ type Lister interface {
 
 // Info is what a store says of itself. Zero means unknown or unlimited.
 type Info struct {
-	Kind          string   `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, ceph, mem
-	Location      string   `cbor:"2,keyasint" json:"location"` // without secrets
-	Durable       bool     `cbor:"3,keyasint" json:"durable"`  // an acknowledged Create survives power loss
-	CapacityBytes int64    `cbor:"4,keyasint" json:"capacityBytes"`
-	UsedBytes     int64    `cbor:"5,keyasint" json:"usedBytes"`
-	ValueLimit    int64    `cbor:"6,keyasint" json:"valueLimit"` // largest value Create accepts
-	Warnings      []string `cbor:"7,keyasint" json:"warnings"`   // whole sentences: what is wrong and the cure, e.g. that the store evicts
+	Kind          string `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, ceph, mem
+	Location      string `cbor:"2,keyasint" json:"location"` // without secrets
+	Durable       bool   `cbor:"3,keyasint" json:"durable"`  // an acknowledged Create survives power loss
+	CapacityBytes int64  `cbor:"4,keyasint" json:"capacityBytes"`
+	UsedBytes     int64  `cbor:"5,keyasint" json:"usedBytes"`
+	ValueLimit    int64  `cbor:"6,keyasint" json:"valueLimit"` // largest value Create accepts
+	// Volume names what capacity and use are of where several stores may share it, such as a file system; empty: the store's own.
+	Volume   string   `cbor:"8,keyasint,omitempty" json:"volume,omitempty"`
+	Warnings []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
 }
 
 // Sentinels; use errors.Is.

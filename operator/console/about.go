@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/price"
 )
@@ -43,12 +44,9 @@ func resourcesOf(verb access.Verb) (resources []access.Resource) {
 
 // GetAbout says what serves, and with which settings.
 func (s *Server) GetAbout(context.Context, *api.GetAboutRequest) (*api.About, error) {
-	prices := price.Default()
 	about := &api.About{
 		Version: s.options.Version, Started: stamp(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
-		Prices: &api.Prices{
-			StorageGibMonth: prices.StorageGiBMonth, NetworkGib: prices.NetworkGiB, MillionOperations: prices.MillionOperations, PaybackMonths: prices.PaybackMonths,
-		},
+		Prices:      pricesView(nil),
 		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
 		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.sources(""),
 	}
@@ -99,4 +97,18 @@ func conditionViews(conditions []metav1.Condition) []*api.Condition {
 		views = append(views, &api.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: stamp(c.LastTransitionTime.Time)})
 	}
 	return views
+}
+
+// pricesView is the price table of a policy; nil: the built-in one. Prices that make no sense are those of a policy that
+// is not accepted, and nothing goes by them.
+func pricesView(policy *v1alpha1.RedundancyPolicy) *api.Prices {
+	table := price.Default()
+	if policy != nil {
+		if declared, err := price.TableOf(policy.Spec.DeepCopy().Prices); err == nil {
+			table = declared
+		}
+	}
+	return &api.Prices{
+		StorageGibMonth: table.StorageGiBMonth, NetworkGib: table.NetworkGiB, MillionOperations: table.MillionOperations, PaybackMonths: table.PaybackMonths,
+	}
 }

@@ -4,8 +4,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
@@ -18,6 +21,7 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 	s := newStage(t)
 	s.create(&v1alpha1.RedundancyPolicy{Spec: v1alpha1.RedundancyPolicySpec{
 		BackendRef: "real", Selector: v1alpha1.Selector{Prefixes: []string{"x/"}}, Ladder: []v1alpha1.SchemeName{"rep(2)"},
+		Temperature: &v1alpha1.Temperature{Rules: []v1alpha1.TemperatureRule{{Scheme: "rep(2)", Below: resource.NewQuantity(1, resource.DecimalSI)}}},
 	}}, "there")
 	for _, name := range []string{"one", "two"} {
 		s.create(&v1alpha1.Transition{Spec: v1alpha1.TransitionSpec{BackendRef: "real", Class: "default", From: "rep(3)", To: "rs(4,2)", NeedsApproval: true}}, name)
@@ -37,6 +41,10 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		{consolev1connect.ConsoleHoldPolicyProcedure, func() error {
 			return last(c.HoldPolicy(ctx, &api.HoldPolicyRequest{Name: "there", Hold: api.Hold_HOLD_DRAIN}))
 		}},
+		{consolev1connect.ConsolePinPolicyProcedure, func() error {
+			return last(c.PinPolicy(ctx, &api.PinPolicyRequest{Name: "there", Scheme: "rep(2)", Until: timestamppb.New(time.Now().Add(time.Hour))}))
+		}},
+		{consolev1connect.ConsoleUnpinPolicyProcedure, func() error { return last(c.UnpinPolicy(ctx, &api.UnpinPolicyRequest{Name: "there"})) }},
 		{consolev1connect.ConsoleApproveTransitionProcedure, func() error { return last(c.ApproveTransition(ctx, &api.ApproveTransitionRequest{Name: "one"})) }},
 		{consolev1connect.ConsolePauseTransitionProcedure, func() error { return last(c.PauseTransition(ctx, &api.PauseTransitionRequest{Name: "one"})) }},
 		{consolev1connect.ConsoleResumeTransitionProcedure, func() error { return last(c.ResumeTransition(ctx, &api.ResumeTransitionRequest{Name: "one"})) }},

@@ -104,11 +104,13 @@ func findingsOf(declared Declared, err error) (findings []*api.Finding) {
 		return nil
 	}
 	for _, cause := range status.Status().Details.Causes {
-		message := cause.Message
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+		message, taken := cause.Message, cause.Type == metav1.CauseTypeFieldManagerConflict
+		if taken {
 			message = "somebody else has set it (" + message + "): leave it out, or take it over with force"
 		}
-		findings = append(findings, declared.Finding(strings.TrimPrefix(cause.Field, "."), message))
+		finding := declared.Finding(strings.TrimPrefix(cause.Field, "."), message)
+		finding.Taken = taken
+		findings = append(findings, finding)
 	}
 	return findings
 }

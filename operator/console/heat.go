@@ -3,7 +3,9 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -14,6 +16,7 @@ import (
 	api "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/history"
+	"github.com/restripe/restripe/operator/price"
 )
 
 // GetHeat says how often the groups of classes are used.
@@ -40,19 +43,19 @@ func (s *Server) heat(backend, class string) *api.HeatReport {
 		}
 		for i := range seen.Classes {
 			if class == "" || seen.Classes[i].Class == class {
-				report.Classes = append(report.Classes, classHeatView(look.name, &seen, &seen.Classes[i], policies[classKey{look.name, seen.Classes[i].Class}]))
+				report.Classes = append(report.Classes, classHeatView(look.name, &seen, &seen.Classes[i], policies[classKey{look.name, seen.Classes[i].Class}], s.now()))
 			}
 		}
 	}
 	return report
 }
 
-func classHeatView(backend string, report *gateway.HeatReport, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy) *api.ClassHeat {
+func classHeatView(backend string, report *gateway.HeatReport, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy, now time.Time) *api.ClassHeat {
 	view := &api.ClassHeat{
 		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 	if policy != nil {
-		view.Policy, view.Rules = policy.Name, ruleViews(policy)
+		view.Policy, view.Rules, view.Pin = policy.Name, ruleViews(policy), pinView(policy, now)
 	}
 	for i := range class.Rungs {
 		rung := &class.Rungs[i]
@@ -93,26 +96,48 @@ func floatOf(quantity *resource.Quantity) *float64 {
 	return proto.Float64(quantity.AsApproximateFloat64())
 }
 
-// sample takes the samples of the history until the context ends.
+// sample takes the samples of the history until the context ends: at intervals, and at once of classes that it has none of.
 func (s *Server) sample(ctx context.Context) {
 	ticker := time.NewTicker(s.options.Intervals.Sample)
 	defer ticker.Stop()
-	for taken := false; ; {
+	taken := map[history.Class]bool{}
+	for due := true; ; {
 		changed := s.changed.wait()
-		if samples := s.samples(); len(samples) > 0 {
-			s.history.Add(samples)
-			taken = true
+		samples := map[history.Class]history.Sample{}
+		if due || s.isNew(taken) {
+			samples = s.samples()
 		}
-		if taken {
-			changed = nil // the first sample alone is taken as soon as there is anything to see
+		if !due {
+			maps.DeleteFunc(samples, func(class history.Class, _ history.Sample) bool { return taken[class] })
+		}
+		if len(samples) > 0 {
+			s.history.Add(samples)
+			for class := range samples {
+				taken[class] = true
+			}
 		}
 		select {
 		case <-changed:
+			due = false
 		case <-ticker.C:
+			due = true
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// isNew reports whether there is a class that no sample was taken of.
+func (s *Server) isNew(taken map[history.Class]bool) bool {
+	for _, look := range s.lookout.all("") {
+		report, known, fresh := look.heat.get()
+		if known && fresh.err == nil && report.Complete && slices.ContainsFunc(report.Classes, func(class gateway.ClassHeat) bool {
+			return !taken[history.Class{Backend: look.name, Class: class.Class}]
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // samples is what a sample of now says of every class that is fresh.
@@ -169,18 +194,91 @@ func (s *Server) GetHistory(_ context.Context, request *api.GetHistoryRequest) (
 		Class: history.Class{Backend: request.Backend, Class: request.Class}, Since: timeOf(request.Since), Until: timeOf(request.Until),
 		Samples: int(min(cmp.Or(max(0, request.Samples), historyDefault), historyMost)),
 	}
-	for _, series := range s.history.Find(query) {
-		view := &api.ClassHistory{Backend: series.Backend, Class: series.Class.Class}
+	policies := s.world.policiesByClass()
+	all := s.history.Find(query)
+	if most := int(request.Classes); most > 0 && len(all) > most {
+		slices.SortStableFunc(all, func(a, b history.Series) int { return cmp.Compare(newest(&b), newest(&a)) })
+		all = all[:most]
+	}
+	for _, series := range all {
+		policy := policies[classKey{series.Backend, series.Class.Class}]
+		view := &api.ClassHistory{Backend: series.Backend, Class: series.Class.Class, Prices: pricesView(policy)}
+		if policy != nil {
+			view.Policy = policy.Name
+		}
+		if look := s.lookout.at(series.Backend); look != nil {
+			if ladder := look.ladder(series.Class.Class); len(ladder) > 0 {
+				view.Hottest = ladder[0].String()
+			}
+		}
 		for i := range series.Samples {
-			view.Samples = append(view.Samples, sampleView(&series.Samples[i]))
+			view.Samples = append(view.Samples, sampleView(&series.Samples[i], view.Prices))
 		}
 		answer.Classes = append(answer.Classes, view)
+	}
+	if request.Total {
+		answer.Classes = []*api.ClassHistory{{Backend: request.Backend, Samples: addedUp(answer.Classes, query.Samples)}}
 	}
 	return answer, nil
 }
 
-func sampleView(one *history.Sample) *api.HistorySample {
-	view := &api.HistorySample{At: stamp(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved}
+// newest is how many bytes the last sample of a class has.
+func newest(series *history.Series) int64 {
+	if len(series.Samples) == 0 {
+		return 0
+	}
+	return series.Samples[len(series.Samples)-1].Bytes
+}
+
+// addedUp adds classes up at no more than so many moments. Classes are not sampled at the same moments: each counts with
+// its last sample.
+func addedUp(classes []*api.ClassHistory, most int) (sums []*api.HistorySample) {
+	type event struct {
+		class  int
+		sample *api.HistorySample
+	}
+	var events []event
+	for i, class := range classes {
+		for _, sample := range class.Samples {
+			events = append(events, event{i, sample})
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	at := func(e event) time.Time { return e.sample.At.AsTime() }
+	slices.SortStableFunc(events, func(a, b event) int { return at(a).Compare(at(b)) })
+	began := at(events[0])
+	step := at(events[len(events)-1]).Sub(began)/time.Duration(max(1, most-1)) + 1
+	last := make([]*api.HistorySample, len(classes))
+	sum := &api.HistorySample{}
+	add := func(one *api.HistorySample, sign int64) {
+		sum.Bytes, sum.StoredBytes, sum.SavedBytes = sum.Bytes+sign*one.Bytes, sum.StoredBytes+sign*one.StoredBytes, sum.SavedBytes+sign*one.SavedBytes
+	}
+	for i, e := range events {
+		if before := last[e.class]; before != nil {
+			add(before, -1)
+		}
+		last[e.class] = e.sample
+		add(e.sample, 1)
+		if i+1 < len(events) && at(events[i+1]).Sub(began)/step == at(e).Sub(began)/step {
+			continue
+		}
+		whole := &api.HistorySample{At: e.sample.At, Bytes: sum.Bytes, StoredBytes: sum.StoredBytes, SavedBytes: sum.SavedBytes}
+		for _, one := range last {
+			whole.Cost, whole.HottestCost = whole.Cost+one.GetCost(), whole.HottestCost+one.GetHottestCost()
+		}
+		sums = append(sums, whole)
+	}
+	return sums
+}
+
+func sampleView(one *history.Sample, prices *api.Prices) *api.HistorySample {
+	table := price.Table{StorageGiBMonth: prices.StorageGibMonth}
+	view := &api.HistorySample{
+		At: stamp(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved,
+		Cost: table.Storage(one.Stored), HottestCost: table.Storage(one.Stored + one.Saved),
+	}
 	for _, rung := range one.Rungs {
 		view.Rungs = append(view.Rungs, &api.HistoryRung{Scheme: rung.Scheme, Bytes: rung.Bytes, StoredBytes: rung.Stored})
 	}

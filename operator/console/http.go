@@ -55,17 +55,28 @@ func (s *Server) pages() http.Handler {
 		})
 	}
 	files := http.FileServerFS(s.options.Pages)
+	send := func(w http.ResponseWriter, r *http.Request, name string) {
+		w.Header().Set("Cache-Control", remembered(name))
+		if s.packed.serve(w, r, name) {
+			return
+		}
+		if name == "index.html" {
+			http.ServeFileFS(w, r, s.options.Pages, name)
+			return
+		}
+		files.ServeHTTP(w, r)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(r.URL.Path, "/")
-		if info, err := fs.Stat(s.options.Pages, name); name == "" || err == nil && !info.IsDir() {
-			files.ServeHTTP(w, r)
+		if info, err := fs.Stat(s.options.Pages, name); err == nil && !info.IsDir() {
+			send(w, r, name)
 			return
 		}
 		if last := name[strings.LastIndex(name, "/")+1:]; strings.Contains(last, ".") {
 			writeText(w, http.StatusNotFound, "There is no such file.\n")
 			return
 		}
-		http.ServeFileFS(w, r, s.options.Pages, "index.html")
+		send(w, r, "index.html")
 	})
 }
 

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,6 +84,44 @@ func TestPages(t *testing.T) {
 	}
 	if status, text := get(t, address, "/assets/b.js", "", ""); status != http.StatusNotFound {
 		t.Error(status, text)
+	}
+}
+
+// TestPagesArePacked: browsers that take gzip are sent gzip, and keep what has its hash in its name.
+func TestPagesArePacked(t *testing.T) {
+	code := strings.Repeat("let it be; ", 1000)
+	_, address := alone(t, access.Local(), func(o *Options) {
+		o.Pages = fstest.MapFS{"index.html": {Data: []byte(strings.Repeat("the page ", 100))}, "assets/a.js": {Data: []byte(code)}, "icon.png": {Data: []byte("picture")}}
+	})
+	for _, c := range []struct{ path, accepts, encoding, keeps, text string }{
+		{"/assets/a.js", "br, gzip", "gzip", "public, max-age=31536000, immutable", code},
+		{"/assets/a.js", "gzip;q=0", "", "public, max-age=31536000, immutable", code},
+		{"/assets/a.js", "", "", "public, max-age=31536000, immutable", code},
+		{"/transitions", "gzip", "gzip", "no-cache", strings.Repeat("the page ", 100)},
+		{"/", "identity", "", "no-cache", strings.Repeat("the page ", 100)},
+		{"/icon.png", "gzip", "", "no-cache", "picture"},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept-Encoding", c.accepts)
+		reply, err := (&http.Transport{DisableCompression: true}).RoundTrip(request)
+		text := read(t, reply, err)
+		if c.encoding == "gzip" {
+			plain, err := gzip.NewReader(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			unpacked, err := io.ReadAll(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(unpacked)
+		}
+		if h := reply.Header; h.Get("Content-Encoding") != c.encoding || h.Get("Cache-Control") != c.keeps || text != c.text {
+			t.Errorf("%s for %q: %v, %d bytes", c.path, c.accepts, h, len(text))
+		}
 	}
 }
 

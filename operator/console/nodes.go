@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -75,7 +76,8 @@ func nodeView(backend string, n *gateway.NodeInfo) *api.Node {
 	view := &api.Node{
 		Backend: backend, Name: string(n.ID), Address: n.Address, FailureDomain: n.Domain, State: n.State, Declared: n.Declared, Spare: n.Spare,
 		StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
-		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces),
+		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
+		Rates: &api.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
 	}
 	if n.Since != nil {
 		view.Since = stamp(*n.Since)
@@ -84,6 +86,15 @@ func nodeView(backend string, n *gateway.NodeInfo) *api.Node {
 		view.Drain = &api.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: knownSeconds(d.ETASeconds)}
 	}
 	return view
+}
+
+// twoDigits rounds a rate, so that watches are not told of every byte.
+func twoDigits(rate float64) int64 {
+	unit := int64(1)
+	for ; rate >= 100; rate /= 10 {
+		unit *= 10
+	}
+	return int64(math.Round(rate)) * unit
 }
 
 // changePatience bounds one try of a change at one gateway.

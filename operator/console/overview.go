@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,19 +42,41 @@ func sameOverview(a, b *api.Overview) bool {
 	return proto.Equal(timeless(a), timeless(b))
 }
 
-// movingShown is how many transitions an overview has.
-const movingShown = 50
+// movingShown and classesShown are how many transitions and classes an overview has: it is sent again and again.
+const (
+	movingShown  = 50
+	classesShown = 20
+)
+
+// largest returns the classes with the most stored bytes, in the order they came in.
+func largest(classes []*api.ClassOverview) []*api.ClassOverview {
+	if len(classes) <= classesShown {
+		return classes
+	}
+	places := make([]int, len(classes))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(classes[b].StoredBytes, classes[a].StoredBytes) })
+	places = slices.Sorted(slices.Values(places[:classesShown]))
+	shown := make([]*api.ClassOverview, 0, classesShown)
+	for _, place := range places {
+		shown = append(shown, classes[place])
+	}
+	return shown
+}
 
 func (s *Server) overview() *api.Overview {
 	o := &api.Overview{At: stamp(s.now()), Nodes: &api.NodeCounts{ByState: map[string]int32{}}, Sources: s.sources("")}
 	policies := s.world.policiesByClass()
+	var classes []*api.ClassOverview
 	safety := safetyTally{canLose: math.MaxInt32}
 	for _, look := range s.lookout.all("") {
 		safety.add(look)
 		o.Backends = append(o.Backends, look.health())
 		countNodes(o.Nodes, s.nodeViews(look))
 		for _, class := range s.classOverviews(look, policies) {
-			o.Classes = append(o.Classes, class.view)
+			classes = append(classes, class.view)
 			o.ProtectedBytes += class.view.Bytes
 			o.StoredBytes += class.view.StoredBytes
 			o.SavedBytes += class.view.SavedBytes
@@ -62,6 +86,7 @@ func (s *Server) overview() *api.Overview {
 	if o.ProtectedBytes > 0 {
 		o.Overhead = float64(o.StoredBytes) / float64(o.ProtectedBytes)
 	}
+	o.Classes, o.ClassesTotal = largest(classes), int64(len(classes))
 	safety.tell(o)
 	s.tellMoving(o)
 	return o
@@ -313,6 +338,7 @@ func knownSeconds(seconds float64) *float64 {
 func (s *Server) tellMoving(o *api.Overview) {
 	var left int64
 	var running, eta int64
+	estimated := true
 	for _, t := range s.transitionViews(&api.TransitionFilter{Active: true}) {
 		o.MovingTotal++
 		if len(o.Moving) < movingShown {
@@ -325,6 +351,7 @@ func (s *Server) tellMoving(o *api.Overview) {
 			running++
 			left += max(0, t.Progress.BytesTotal-t.Progress.BytesDone)
 			eta = max(eta, int64(t.Progress.GetEtaSeconds()))
+			estimated = estimated && t.Progress.EtaSeconds != nil
 		}
 	}
 	switch {
@@ -338,7 +365,10 @@ func (s *Server) tellMoving(o *api.Overview) {
 		o.MovingLine = counted(o.MovingTotal, "transition") + " " + verb + "; nothing is moving."
 	default:
 		o.MovingLine = fmt.Sprintf("%s with %s left", counted(running, "running transition"), sized(left))
-		if eta > 0 {
+		switch {
+		case !estimated:
+			o.MovingLine += ", estimating how long that takes"
+		case eta > 0:
 			o.MovingLine += ", " + about(float64(eta))
 		}
 		o.MovingLine += "."

@@ -102,7 +102,7 @@ func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.Redund
 	}
 	within, stop := context.WithTimeout(ctx, actPatience)
 	defer stop()
-	foreseen, err := controller.Foresee(within, controller.Dial, policy, scene.backends[plan.Backend], scene.codes, moving)
+	foreseen, err := controller.Foresee(within, s.now(), controller.Dial, policy, scene.backends[plan.Backend], scene.codes, moving)
 	if err != nil {
 		return nil, nil, refusalOf(err)
 	}
@@ -122,11 +122,14 @@ func (s *Server) tellPlan(plan *api.PolicyPlan, f *controller.Foreseen) {
 	if f.Unknown != nil {
 		plan.Unknown = f.Unknown.Message
 	}
-	plan.HeatAt = stamp(f.HeatAt)
+	plan.HeatAt, plan.Ending = stamp(f.HeatAt), f.Ending
 	plan.Total = &api.Traffic{}
 	if f.Declaration != nil {
 		for _, scheme := range f.Declaration.Class.Ladder {
 			plan.Ladder = append(plan.Ladder, scheme.String())
+		}
+		if f.Declaration.Pinned {
+			plan.Pinned = f.Declaration.Pin.String()
 		}
 		s.tellMoves(plan, f)
 	}
@@ -227,6 +230,10 @@ func planLine(plan *api.PolicyPlan) string {
 		return "It would not be carried out."
 	case plan.Unknown != "":
 		return "What would move cannot be told yet."
+	case groups == 0 && refused == 0 && plan.Pinned != "":
+		return "Nothing would move: it is pinned to " + plan.Pinned + "."
+	case groups == 0 && refused == 0 && len(plan.Moving) > len(plan.Ending):
+		return "Nothing more would move."
 	case groups == 0 && refused == 0:
 		return "Nothing would move."
 	case groups == 0:
@@ -235,13 +242,13 @@ func planLine(plan *api.PolicyPlan) string {
 	return fmt.Sprintf("%s with %s would move, sending %s over the network.", counted(groups, "group"), sized(bytes), sized(plan.Total.BytesSent))
 }
 
-// WhatIf says what would move if a policy had other thresholds.
+// WhatIf says what would move if a policy had other thresholds, were pinned or were not.
 func (s *Server) WhatIf(ctx context.Context, request *api.WhatIfRequest) (*api.WhatIfResponse, error) {
 	policy, found := s.world.policies.get(request.Policy)
 	if !found {
 		return nil, noPolicy(request.Policy)
 	}
-	changed, err := withThresholds(policy, request)
+	changed, err := s.changedAs(policy, request)
 	if err != nil {
 		return nil, err
 	}
@@ -278,9 +285,16 @@ func (s *Server) rungsThen(plan *api.PolicyPlan) (rungs []*api.WhatIfRung) {
 	return rungs
 }
 
-// withThresholds returns a copy of a policy that has the thresholds asked for.
-func withThresholds(policy *v1alpha1.RedundancyPolicy, request *api.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
+// changedAs returns a copy of a policy that has the thresholds and the pin asked for.
+func (s *Server) changedAs(policy *v1alpha1.RedundancyPolicy, request *api.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
 	changed := policy.DeepCopy()
+	if pin := request.Pin; pin != nil && pin.Scheme == "" {
+		changed.Spec.Pin = nil
+	} else if pin != nil {
+		if _, err := s.withPin(changed, pin.Scheme, pin.Until); err != nil {
+			return nil, err
+		}
+	}
 	if changed.Spec.Temperature == nil {
 		if len(request.Rules) == 0 {
 			return nil, refuse(connect.CodeFailedPrecondition, "policy %s has no temperature rules; give some", policy.Name)

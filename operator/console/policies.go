@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"time"
 
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,18 +34,18 @@ func (s *Server) policyPicture(backend string) (now picture[*api.Policy]) {
 	now.sources = []*api.Source{s.world.freshness().view("API server")}
 	for _, policy := range s.world.policies.all() {
 		if backend == "" || policy.Spec.BackendRef == backend {
-			now.items = append(now.items, item[*api.Policy]{policy.Name, policyView(policy)})
+			now.items = append(now.items, item[*api.Policy]{policy.Name, policyView(policy, s.now())})
 		}
 	}
 	return now
 }
 
-func policyView(p *v1alpha1.RedundancyPolicy) *api.Policy {
+func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Policy {
 	view := &api.Policy{
 		Name: p.Name, Backend: p.Spec.BackendRef, Class: className(p), Prefixes: p.Spec.Selector.Prefixes, Ladder: p.Status.Ladder,
 		StopPolicy: string(p.Spec.StopPolicy), Approval: string(v1alpha1.ApprovalAuto), ActiveTransitions: p.Status.ActiveTransitions,
 		Stored: p.Status.Summary.Stored, Conditions: conditionViews(p.Status.Conditions), Created: stamp(p.CreationTimestamp.Time),
-		Generation: p.Generation, Deleting: p.DeletionTimestamp != nil, Rules: ruleViews(p),
+		Generation: p.Generation, Deleting: p.DeletionTimestamp != nil, Rules: ruleViews(p), Pin: pinView(p, now), Prices: pricesView(p),
 	}
 	if view.StopPolicy == "" {
 		view.StopPolicy = string(v1alpha1.StopNone)
@@ -85,7 +86,7 @@ func (s *Server) GetPolicy(_ context.Context, request *api.GetPolicyRequest) (*a
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "writing the policy: %w", err)
 	}
-	return &api.PolicyDetail{Policy: policyView(policy), Yaml: text, Sources: s.sources(policy.Spec.BackendRef)}, nil
+	return &api.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.sources(policy.Spec.BackendRef)}, nil
 }
 
 func noPolicy(name string) error {
@@ -158,5 +159,5 @@ func (s *Server) HoldPolicy(ctx context.Context, request *api.HoldPolicyRequest)
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &api.HoldPolicyResponse{Policy: policyView(policy), Said: policy.Name + " " + hold.said}, nil
+	return &api.HoldPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " " + hold.said}, nil
 }

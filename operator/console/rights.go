@@ -44,6 +44,8 @@ var rules = map[string]rule{
 
 	consolev1connect.ConsoleApplyPolicyProcedure:  change(access.Apply, access.Policies),
 	consolev1connect.ConsoleDeletePolicyProcedure: change(access.Apply, access.Policies),
+	consolev1connect.ConsolePinPolicyProcedure:    change(access.Apply, access.Policies),
+	consolev1connect.ConsoleUnpinPolicyProcedure:  change(access.Apply, access.Policies),
 	consolev1connect.ConsoleMoveObjectProcedure:   change(access.Apply, access.Backends),
 	consolev1connect.ConsoleDrainNodeProcedure:    change(access.Apply, access.Backends),
 	consolev1connect.ConsoleUndrainNodeProcedure:  change(access.Apply, access.Backends),

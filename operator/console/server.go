@@ -70,6 +70,7 @@ type Server struct {
 	history  *history.History
 	metrics  *metrics
 	views    transitionViews
+	packed   packed
 	compiles chan struct{} // a place for each text that is compiled at once
 
 	stopping  chan struct{} // closed when watches must end
@@ -106,6 +107,11 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: options, authority: options.Authority, log: cmp.Or(options.Logger, slog.Default()), now: options.Now, began: options.Now(),
 		declared: &signal{}, changed: &signal{}, metrics: newMetrics(), stopping: make(chan struct{}), compiles: make(chan struct{}, compilesAtOnce),
+	}
+	if options.Pages != nil {
+		if s.packed, err = pack(options.Pages); err != nil {
+			return nil, fmt.Errorf("starting the console: %w", err)
+		}
 	}
 	s.world = newWorld(c, s.now, s.declared)
 	s.lookout = &lookout{

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -170,6 +171,9 @@ func transitionView(t *v1alpha1.Transition, job *gateway.Transition) *api.Transi
 		if view.Progress == nil {
 			view.Progress = &api.Progress{}
 		}
+		if job.BytesTotal != view.Progress.BytesTotal { // what was estimated was of less, or of more
+			view.Progress.EtaSeconds, view.Progress.EtaSecondsLow, view.Progress.EtaSecondsHigh = nil, nil, nil
+		}
 		tellJob(view.Progress, job)
 	}
 	return view
@@ -243,7 +247,7 @@ func heatText(bounds *v1alpha1.HeatBounds) string {
 // so it is done to a copy.
 func plainNumber(quantity resource.Quantity) string {
 	own := quantity.DeepCopy()
-	return own.AsDec().String()
+	return humanize.Commaf(own.AsApproximateFloat64())
 }
 
 // stateWhy is the condition that explains the state of a transition.

@@ -25,6 +25,7 @@ spec:
   approval: {mode: Manual}
   temperature: {halfLife: 1s, dwell: 1s, rules: [{scheme: 'rs(6,2)', below: 1}]}
   budget: {bytesPerSecond: 256Ki, foregroundLatency: 10s}
+  prices: {storageGiBMonth: '0.5'}
 `
 
 // TestTheWholeWay declares a policy, plans it, approves what it makes, watches it move, steers it, takes it back and
@@ -303,7 +304,9 @@ func (s *stage) checkViews() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(history.Classes) == 1 && len(history.Classes[0].Samples) >= 3 && history.Error == ""
+		class := history.Classes
+		return len(class) == 1 && len(class[0].Samples) >= 3 && history.Error == "" && class[0].Policy == "cooling" && class[0].Hottest == "rep(3)" &&
+			class[0].Prices.GetStorageGibMonth() == 0.5 && class[0].Prices.GetPaybackMonths() == 6
 	})
 	page, err := c.SearchObjects(ctx, &api.SearchObjectsRequest{Prefix: "cool/", Limit: 3})
 	if err != nil || len(page.Objects) != 3 || len(page.NextKey) == 0 {

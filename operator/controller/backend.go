@@ -50,7 +50,15 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
-	unplaced := r.place(ctx, backend, seen)
+	repair, declined := decide.DeclareRepair(backend)
+	var untold *decide.Problem
+	var repairs decide.RepairSight
+	if seen != nil && backend.DeletionTimestamp == nil {
+		untold = r.place(ctx, backend, seen)
+		if declined == nil {
+			repairs, untold = r.limitRepair(ctx, backend, &repair, untold)
+		}
+	}
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
@@ -64,7 +72,7 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, letGo(ctx, r.client, backend)
 	}
 	view := decide.BackendView{
-		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Unplaced: unplaced,
+		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Declined: declined, Untold: untold, Repair: repairs,
 		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, InUse: uses,
 	}
 	status.Conditions = decide.BackendConditions(view)
@@ -81,9 +89,6 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 // place tells the gateways what is declared of nodes that they know otherwise. What they do not take is told again at the
 // next look.
 func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, seen *sight) *decide.Problem {
-	if seen == nil || backend.DeletionTimestamp != nil {
-		return nil
-	}
 	places := decide.NodePlaces(backend.Spec.Nodes, nodesOf(&v1alpha1.StorageBackend{}, seen.status.Nodes))
 	if len(places) == 0 {
 		return nil
@@ -102,6 +107,41 @@ func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, 
 		return nil
 	}
 	return &decide.Problem{Reason: decide.ReasonNodesNotPlaced, Message: "the gateways do not take what spec.nodes declares: " + oneLine(errors.Join(failures...))}
+}
+
+// limitRepair tells the gateways what is declared of repair and they have otherwise, and returns how they have it then. Of two
+// problems the other one is told first.
+func (r *backends) limitRepair(ctx context.Context, backend *v1alpha1.StorageBackend, declared *decide.Repair, other *decide.Problem) (decide.RepairSight, *decide.Problem) {
+	g, err := r.lookout.gateway(backend)
+	if err != nil {
+		return decide.RepairSight{}, unreachable(backend.Name, err)
+	}
+	status, err := g.RepairStatus(ctx)
+	if err == nil {
+		orders := declared.Orders(r.clock.Now(), repairSight(&status))
+		limits := gateway.ThrottleRequest{BytesPerSecond: orders.Total, NodeBytesPerSecond: orders.Node, DomainBytesPerSecond: orders.Domain}
+		if limits != (gateway.ThrottleRequest{}) {
+			status, err = g.ThrottleRepair(ctx, limits)
+		}
+		if err == nil && orders.DeferUntil != nil {
+			status, err = g.DeferRepair(ctx, gateway.DeferRequest{Until: *orders.DeferUntil, By: orders.By})
+		}
+	}
+	if err != nil && other == nil {
+		other = &decide.Problem{Reason: decide.ReasonRepairNotLimited, Message: "the gateways do not take what spec.repair declares: " + oneLine(err)}
+	}
+	return repairSight(&status), other
+}
+
+func repairSight(status *gateway.RepairStatus) decide.RepairSight {
+	sight := decide.RepairSight{
+		Total: status.BytesPerSecond, Node: status.NodeBytesPerSecond, Domain: status.DomainBytesPerSecond,
+		DeferredBy: status.DeferredBy, Waiting: status.Waiting,
+	}
+	if status.DeferredUntil != nil {
+		sight.DeferredUntil = *status.DeferredUntil
+	}
+	return sight
 }
 
 // unreachable says that no gateway answers; nil if one did.
@@ -129,16 +169,7 @@ func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) (*v1alp
 		return status, count{}
 	}
 	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.status.Nodes))
-	status.UsedBytes, status.CapacityBytes = 0, 0
-	known := len(status.Nodes) > 0
-	for _, node := range status.Nodes {
-		status.UsedBytes += node.UsedBytes
-		status.CapacityBytes += node.CapacityBytes
-		known = known && node.CapacityBytes > 0
-	}
-	if !known {
-		status.CapacityBytes = 0
-	}
+	status.UsedBytes, status.CapacityBytes = gateway.Capacity(seen.status.Nodes)
 	var found count
 	status.CanLose = nil
 	if last, current := r.lookout.surveyed(backend, seen.status.Nodes); last != nil {

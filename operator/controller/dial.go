@@ -127,6 +127,22 @@ func (g *gateways) Classes(ctx context.Context) ([]gateway.ClassInfo, error) {
 	return ask(ctx, g, func(ctx context.Context, c *client.Client) ([]gateway.ClassInfo, error) { return c.Classes(ctx) })
 }
 
+func (g *gateways) RepairStatus(ctx context.Context) (gateway.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) { return c.RepairStatus(ctx) })
+}
+
+func (g *gateways) ThrottleRepair(ctx context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) {
+		return c.ThrottleRepair(ctx, limits)
+	})
+}
+
+func (g *gateways) DeferRepair(ctx context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) {
+		return c.DeferRepair(ctx, request)
+	})
+}
+
 func (g *gateways) PutClass(ctx context.Context, class gateway.ClassSpec) (gateway.ClassInfo, error) {
 	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.ClassInfo, error) { return c.PutClass(ctx, class) })
 }

@@ -21,13 +21,14 @@ type Foreseen struct {
 	Unknown     *decide.Problem     // why nothing can be said of what would move
 	Warnings    []*decide.Problem
 	HeatAt      time.Time // of the report behind it
+	Ending      []string  // transitions of the policy that would be ended, as it wants something else
 	Choice      decide.Choice
 }
 
 // Foresee asks the gateways of a backend what a policy would move and what that would cost, as the controllers do, and
 // changes nothing. codes are the declared schemes; moving are the transitions of the class that have not ended, whose
 // groups are not counted again. A class that the gateways do not know has no objects, so that nothing moves.
-func Foresee(ctx context.Context, dial Dialer, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, codes decide.Schemes, moving []v1alpha1.Transition) (*Foreseen, error) {
+func Foresee(ctx context.Context, now time.Time, dial Dialer, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, codes decide.Schemes, moving []v1alpha1.Transition) (*Foreseen, error) {
 	f := &Foreseen{}
 	ladder, wrong := targetLadder(policy, backend)
 	if wrong != nil {
@@ -38,12 +39,23 @@ func Foresee(ctx context.Context, dial Dialer, policy *v1alpha1.RedundancyPolicy
 	if f.Refusal != nil {
 		return f, nil
 	}
+	if f.Refusal = f.Declaration.Pin.TooLong(now); f.Refusal != nil {
+		return f, nil
+	}
+	f.Declaration = f.Declaration.At(now)
 	preflight := decide.Preflight{Class: &f.Declaration.Class, BackendName: policy.Spec.BackendRef, Backend: backend}
 	if f.Refusal, f.Warnings = decide.Feasible(preflight); f.Refusal != nil {
 		return f, nil
 	}
 	place := decide.Place{Backend: backend.Name, Class: &f.Declaration.Class, Rules: f.Declaration.Rules, Asked: true}
+	if f.Declaration.Pinned {
+		place.Pin = f.Declaration.Pin
+	}
 	for i := range moving {
+		if to, wrong := codes.Resolve(moving[i].Spec.To); wrong == nil && moving[i].Spec.PolicyRef == policy.Name && f.Declaration.Supersedes(&moving[i], to.String()) != nil {
+			f.Ending = append(f.Ending, moving[i].Name)
+			continue
+		}
 		if selection, wrong := decide.SelectionOf(&moving[i].Spec, codes); wrong == nil {
 			place.Active = append(place.Active, selection)
 		}

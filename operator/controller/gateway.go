@@ -29,6 +29,12 @@ type Gateway interface {
 	// PlaceNode changes the failure domain of a node and whether it is a spare.
 	PlaceNode(ctx context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error)
 
+	// RepairStatus tells how the repair of what was lost stands, ThrottleRepair changes its limits, and DeferRepair has groups
+	// wait for it.
+	RepairStatus(ctx context.Context) (gateway.RepairStatus, error)
+	ThrottleRepair(ctx context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error)
+	DeferRepair(ctx context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error)
+
 	// Estimate tells what a transition would cost.
 	Estimate(ctx context.Context, request gateway.TransitionRequest) (gateway.Estimate, error)
 	// StartTransition starts the transition with the request's ID, or returns the one that has it.

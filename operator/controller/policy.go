@@ -122,6 +122,10 @@ func (l *policyLook) look(ctx context.Context) error {
 	if err := l.accept(ctx); err != nil || l.view.Declined != nil {
 		return err
 	}
+	if l.view.Declined = l.view.Declaration.Pin.TooLong(l.view.Now); l.view.Declined != nil {
+		return nil
+	}
+	l.view.Declaration = l.view.Declaration.At(l.view.Now)
 	l.view.Permission = l.view.Declaration.Windows.At(l.view.Now)
 	l.preflight(0)
 	if l.view.Refusal != nil {
@@ -195,6 +199,9 @@ func (l *policyLook) choose(ctx context.Context) error {
 	l.view.Heat = heat
 	place := decide.Place{
 		Backend: l.backend.Name, Class: &declaration.Class, Rules: declaration.Rules, Heat: heat, Asked: decide.Asked(l.policy),
+	}
+	if declaration.Pinned {
+		place.Pin = declaration.Pin
 	}
 	if place.Active, place.LastEnded, err = l.neighbours(ctx); err != nil {
 		return err
@@ -360,7 +367,11 @@ func (l *policyLook) report(ctx context.Context) (reconcile.Result, error) {
 	l.view.Savings = savingsOf(&l.view)
 	status := decide.PolicyStatus(l.view)
 	next := l.view.Now.Add(spread(l.intervals.Look))
-	for _, at := range []time.Time{l.view.Permission.Until, l.view.Permission.Next} {
+	turns := []time.Time{l.view.Permission.Until, l.view.Permission.Next}
+	if d := l.view.Declaration; d != nil && d.Pinned {
+		turns = append(turns, d.Pin.Until)
+	}
+	for _, at := range turns {
 		if at.After(l.view.Now) && at.Before(next) {
 			next = at
 		}

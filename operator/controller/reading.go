@@ -63,6 +63,9 @@ func (r *readings) forget(policy types.UID) {
 // namesOn returns every scheme that a policy names.
 func namesOn(policy *v1alpha1.RedundancyPolicy) []v1alpha1.SchemeName {
 	names := append([]v1alpha1.SchemeName{policy.Spec.Default}, policy.Spec.Ladder...)
+	if policy.Spec.Pin != nil {
+		names = append(names, policy.Spec.Pin.Scheme)
+	}
 	if policy.Spec.Temperature != nil {
 		for _, rule := range policy.Spec.Temperature.Rules {
 			names = append(names, rule.Scheme)

@@ -68,7 +68,7 @@ func (l *transitionLook) findPolicy(ctx context.Context) error {
 	if err != nil || wrong != nil {
 		return err
 	}
-	l.view.Declaration, l.limits = declaration, declaration.Limits
+	l.view.Declaration, l.limits = declaration.At(l.view.Now), declaration.Limits
 	l.view.Permission = declaration.Windows.At(l.view.Now)
 	return nil
 }

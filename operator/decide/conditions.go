@@ -23,6 +23,7 @@ var (
 		v1alpha1.ConditionProgressing, v1alpha1.ConditionPaused, v1alpha1.ConditionDegraded, v1alpha1.ConditionConverged,
 		v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 	}
+	policyTypes  = slices.Insert(slices.Clone(movingTypes), slices.Index(movingTypes, v1alpha1.ConditionDegraded), v1alpha1.ConditionPinned)
 	backendTypes = []string{
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionDegraded, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 	}

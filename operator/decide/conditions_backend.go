@@ -18,11 +18,13 @@ type BackendView struct {
 	Backend     *v1alpha1.StorageBackend
 	Nodes       []v1alpha1.NodeStatus // as WithMissing has them
 	Unreachable *Problem              // no gateway answers
-	Unplaced    *Problem              // the gateways would not take what is declared of nodes
-	NotWhole    int64                 // groups with blocks missing, at the last count
-	CanLose     *int32                // nil: nothing is stored, or not Counted
-	Counted     bool                  // with the nodes in the states they are in
-	InUse       string                // what keeps a deleted backend: policies, objects; empty: nothing
+	Declined    *Problem              // what is declared cannot be
+	Untold      *Problem              // the gateways would not take what is declared of nodes or of repair
+	Repair      RepairSight
+	NotWhole    int64  // groups with blocks missing, at the last count
+	CanLose     *int32 // nil: nothing is stored, or not Counted
+	Counted     bool   // with the nodes in the states they are in
+	InUse       string // what keeps a deleted backend: policies, objects; empty: nothing
 }
 
 // nodeMissing is the state of a declared node that no gateway knows.
@@ -91,7 +93,7 @@ func UsedSummary(used, capacity int64) string {
 // BackendConditions are the conditions of a backend.
 func BackendConditions(v BackendView) []metav1.Condition {
 	c := newConditions(backendTypes, v.Backend.Generation)
-	c.yes(v1alpha1.ConditionAccepted, ReasonAccepted, count(int64(len(v.Backend.Spec.Gateways)), "gateway")+" declared")
+	c.unless(v1alpha1.ConditionAccepted, v.Declined, ReasonAccepted, count(int64(len(v.Backend.Spec.Gateways)), "gateway")+" declared")
 	degraded := v.degraded()
 	switch {
 	case v.Unreachable != nil:
@@ -102,10 +104,12 @@ func BackendConditions(v BackendView) []metav1.Condition {
 	switch {
 	case v.Backend.DeletionTimestamp != nil && v.InUse != "":
 		c.kstatus(nil, problem(ReasonInUse, "deleted, and kept because of %s", v.InUse), "")
+	case v.Declined != nil:
+		c.kstatus(v.Declined, nil, "")
 	case v.Unreachable != nil:
 		c.kstatus(nil, v.Unreachable, "")
-	case v.Unplaced != nil:
-		c.kstatus(nil, v.Unplaced, "")
+	case v.Untold != nil:
+		c.kstatus(nil, v.Untold, "")
 	case degraded != nil && degraded.Reason == ReasonRedundancyMissing:
 		c.kstatus(nil, degraded, "")
 	default:
@@ -125,11 +129,11 @@ func (v *BackendView) degraded() *Problem {
 		if v.NotWhole == 1 {
 			verb = "misses"
 		}
-		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", count(v.NotWhole, "group"), verb, v.losable()), nodes))
+		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", count(v.NotWhole, "group"), verb, v.losable()), nodes, v.Repair.waits()))
 	case !v.Counted && before != nil && before.Reason == ReasonRedundancyMissing:
 		return &Problem{Reason: before.Reason, Message: before.Message}
 	case len(away) > 0:
-		return problem(ReasonNodesMissing, "%s; %s", nodes, v.losable())
+		return problem(ReasonNodesMissing, "%s", sentences(nodes, v.losable(), v.Repair.waits()))
 	}
 	return nil
 }

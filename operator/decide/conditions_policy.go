@@ -113,13 +113,14 @@ func rungsOf(heat *ClassHeat) ([]v1alpha1.Rung, string) {
 }
 
 func (v *PolicyView) conditions(all *crowd) []metav1.Condition {
-	c := newConditions(movingTypes, v.Policy.Generation)
+	c := newConditions(policyTypes, v.Policy.Generation)
 	c.unless(v1alpha1.ConditionAccepted, v.Declined, ReasonAccepted, v.acceptedMessage())
 	if v.Declined == nil {
 		v.feasible(c)
 		v.planned(c, all)
 	}
 	v.moving(c, all)
+	v.pinned(c)
 	missing := v.missing(all)
 	if missing == nil {
 		c.yes(v1alpha1.ConditionConverged, ReasonConverged, sentences("everything is where the policy wants it", v.notWorthwhile()))
@@ -139,6 +140,21 @@ func (v *PolicyView) acceptedMessage() string {
 		text += "; " + v.Declaration.Rules.String()
 	}
 	return text
+}
+
+// pinned says what a person keeps on one scheme, and until when.
+func (v *PolicyView) pinned(c *conditions) {
+	switch d := v.Declaration; {
+	case d == nil && v.Declined != nil:
+		c.unknown(v1alpha1.ConditionPinned, v.Declined.Reason, v.Declined.Message)
+	case d == nil:
+	case d.Pinned:
+		c.yes(v1alpha1.ConditionPinned, ReasonPinned, "pinned to "+d.Pin.String())
+	case d.Pin != nil:
+		c.no(v1alpha1.ConditionPinned, ReasonPinExpired, fmt.Sprintf("the pin to %s ended at %s and has no effect any more; take it out", d.Pin.Scheme, formatTime(d.Pin.Until)))
+	default:
+		c.no(v1alpha1.ConditionPinned, ReasonNotPinned, "nothing is pinned")
+	}
 }
 
 func (v *PolicyView) feasible(c *conditions) {
@@ -231,7 +247,7 @@ func (v *PolicyView) heldBack(all *crowd) *Problem {
 // missing is why the class has not converged; nil if it has. Without temperature a policy that converged stays so until
 // it is edited, whatever people move.
 func (v *PolicyView) missing(all *crowd) *Problem {
-	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration != nil && v.Declaration.Rules == nil)
+	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration != nil && v.Declaration.Rules == nil && !v.Declaration.Pinned)
 	stuck := slices.IndexFunc(v.Choice.Refused, func(r Refused) bool { return r.Verdict.Stuck })
 	switch {
 	case v.Declined != nil:

@@ -83,7 +83,7 @@ func TestPolicyConditions(t *testing.T) {
 		v.Declaration = mustDeclare(t, v.Policy)
 		c.change(&v)
 		status := PolicyStatus(v)
-		checkConditions(t, c.intent, status.Conditions, movingTypes, 3)
+		checkConditions(t, c.intent, status.Conditions, policyTypes, 3)
 		converged := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConverged)
 		if got := verdicts(status.Conditions, movingTypes); got != c.want || !strings.Contains(converged.Message, c.says) {
 			t.Errorf("%s: %s %q, want %s %q", c.intent, got, converged.Message, c.want, c.says)
@@ -156,7 +156,12 @@ func TestBackendConditions(t *testing.T) {
 			v.Backend.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: ReasonRedundancyMissing, Message: "2 groups miss blocks", LastTransitionTime: metav1.Unix(1, 0)}}
 		}, "TTFTF", "2 groups miss blocks"},
 		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUFTF", "refused"},
-		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Unplaced = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTF", "3 of 3"},
+		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Untold = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTF", "3 of 3"},
+		{"what is declared of repair cannot be", func(v *BackendView) { v.Declined = problem(ReasonInvalidWindow, "repair.windows[0]") }, "FFFFT", "3 of 3"},
+		{"repair waits", func(v *BackendView) {
+			v.NotWhole, v.CanLose = 4, number[int32](1)
+			v.Repair = RepairSight{DeferredUntil: time.Unix(3600, 0), DeferredBy: "somebody", Waiting: 3}
+		}, "TTFTF", "loss of 1 more node; 3 groups that can wait will be rebuilt after 1970-01-01 01:00 UTC, as somebody says"},
 		{"deleted and in use", func(v *BackendView) {
 			v.Backend.DeletionTimestamp, v.InUse = &metav1.Time{}, "policy media"
 		}, "TFFTF", "3 of 3"},

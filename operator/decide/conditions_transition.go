@@ -120,9 +120,16 @@ func (d *TransitionDecision) progress() string {
 	if p == nil {
 		return "starting"
 	}
+	if p.GroupsTotal == 0 && d.Status.Summary.ETA == estimating {
+		return "begun; estimating how much there is to move"
+	}
 	text := fmt.Sprintf("%d of %s, %s of %s, %s sent (%s predicted)", p.GroupsDone, count(p.GroupsTotal, "group"), formatBytes(p.BytesDone), formatBytes(p.BytesTotal),
 		formatBytes(p.BytesSentMeasured), formatBytes(p.BytesSentPredicted))
-	if d.Status.Summary.ETA != "" {
+	switch d.Status.Summary.ETA {
+	case "":
+	case estimating:
+		text += ", estimating the time left"
+	default:
 		text += ", about " + d.Status.Summary.ETA + " left"
 	}
 	return text

@@ -92,6 +92,7 @@ type Move struct {
 	Selection
 	To      stripe.Scheme
 	Settled time.Duration // only groups under From for so long
+	Pinned  bool          // it is made for a pin, and ends with it
 	Groups  int64         // that move
 	Bytes   int64         // of users in them
 	Reason  string        // in words

@@ -70,6 +70,8 @@ type Class struct {
 type Declaration struct {
 	Class   Class
 	Rules   *Rules // nil: everything belongs on the class's default
+	Pin     *Pin   // nil: there is none; it may have ended
+	Pinned  bool   // the pin is in force, as At says
 	Windows Windows
 	Limits  Limits
 }
@@ -113,6 +115,7 @@ func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser)
 			}
 			return wrong
 		},
+		func() (wrong *Problem) { d.Pin, wrong = newPin(&policy.Spec, schemes, d.Class.Ladder); return wrong },
 		func() (wrong *Problem) { d.Windows, wrong = ParseWindows(policy.Spec.Windows); return wrong },
 		func() (wrong *Problem) { d.Limits, wrong = NewLimits(policy.Spec.Budget); return wrong },
 	}

@@ -151,6 +151,7 @@ func NewTransition(policy *v1alpha1.RedundancyPolicy, selected *Selected, names 
 			PolicyRef: policy.Name, BackendRef: selected.Backend, Class: selected.Class,
 			From: v1alpha1.SchemeName(selected.From.String()), To: v1alpha1.SchemeName(selected.To.String()),
 			Reason: clip(selected.Reason, longestReason), NeedsApproval: selected.NeedsApproval,
+			Pinned: selected.Pinned,
 		},
 	}
 	if bounds != (v1alpha1.HeatBounds{}) {

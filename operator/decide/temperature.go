@@ -14,7 +14,8 @@ import (
 type Place struct {
 	Backend string
 	Class   *Class
-	Rules   *Rules // nil: without temperature
+	Rules   *Rules // nil: without temperature, or pinned
+	Pin     *Pin   // in force; nil: none is
 	Heat    *ClassHeat
 	// Asked: something was declared since the class was last converged. Without temperature groups are moved to the
 	// default only then; what a person moved away from it afterwards stays.
@@ -42,7 +43,8 @@ func (p *Place) Unknown() *Problem {
 // those are the settled groups of every rung and range of heat whose rules, with hysteresis, want them elsewhere. Ranges
 // are the gateways' buckets, whole: a bucket that a bound cuts belongs to the side that the groups are on already. So a
 // group that has moved stays while its heat stays in its bucket, and a group never goes back before its heat was past
-// both bounds. Without a complete and recent report nothing moves. What lies under a scheme that left the ladder, and belongs to no rule, goes to the default.
+// both bounds. Without a complete and recent report nothing moves. What lies under a scheme that left the ladder, and belongs to no
+// rule, goes to the default. While a pin is in force everything goes to its scheme, settled or not.
 func Moves(p Place) []Move {
 	if p.Unknown() != nil {
 		return nil
@@ -70,15 +72,17 @@ func compareUrgency(a, b Move) int {
 }
 
 func (p *Place) toDefault(rung *RungHeat) []Move {
-	if !p.Asked || rung.Scheme == p.Class.Default || rung.Groups == 0 {
+	if !p.Asked && p.Pin == nil || rung.Scheme == p.Class.Default || rung.Groups == 0 {
 		return nil
 	}
 	m := Move{
 		Selection: Selection{Backend: p.Backend, Class: p.Class.Name, From: rung.Scheme, Heat: Everything()},
-		To:        p.Class.Default, Groups: rung.Groups, Bytes: rung.Bytes,
+		To:        p.Class.Default, Groups: rung.Groups, Bytes: rung.Bytes, Pinned: p.Pin != nil,
 	}
 	why := "which is the default of class " + p.Class.Name
-	if !p.Class.Ladder.Contains(rung.Scheme) {
+	if p.Pin != nil {
+		why = "as class " + p.Class.Name + " is pinned to " + p.Pin.String()
+	} else if !p.Class.Ladder.Contains(rung.Scheme) {
 		why += " and " + rung.Scheme.String() + " is no longer on its ladder"
 	}
 	m.Reason = fmt.Sprintf("%s (%s) under %s belong under %s, %s", count(m.Groups, "group"), formatBytes(m.Bytes), m.From, m.To, why)

@@ -66,6 +66,11 @@ func mediaPolicy(ladder string, rules ...string) *v1alpha1.RedundancyPolicy {
 	return policy
 }
 
+func pinned(t testing.TB, scheme, until string) *v1alpha1.Pin {
+	t.Helper()
+	return &v1alpha1.Pin{Scheme: v1alpha1.SchemeName(scheme), Until: metav1.NewTime(moment(t, until))}
+}
+
 func mustDeclare(t testing.TB, policy *v1alpha1.RedundancyPolicy) *Declaration {
 	t.Helper()
 	declaration, wrong := Declare(policy, nil, nil)
@@ -91,6 +96,8 @@ func mustScheme(t testing.TB, text string) stripe.Scheme {
 //	default rs(4,2)
 //	groups rs(4,2) 0.3 312 1.2GiB [unsettled]
 //	active rs(4,2) 0 0.5                    a transition that has not ended
+//	pin rs(4,2) 2026-03-10T00:00:00Z ada "the audit"
+//	clock 2026-03-11T00:00:00Z
 //	asked, incomplete, stale
 //	moves
 func temperatureStory(t *testing.T) func(string, []string) string {
@@ -135,6 +142,11 @@ func temperatureStory(t *testing.T) func(string, []string) string {
 			}
 		case "active":
 			place.Active = append(place.Active, Selection{Backend: "demo", Class: "media", From: mustScheme(t, arguments[0]), Heat: HeatRange{float(arguments[1]), float(arguments[2])}})
+		case "pin":
+			policy.Spec.Pin = pinned(t, arguments[0], arguments[1])
+			policy.Spec.Pin.By, policy.Spec.Pin.Reason = arguments[2], arguments[3]
+		case "clock":
+			now = moment(t, arguments[0])
 		case "asked":
 			place.Asked = true
 		case "incomplete":
@@ -142,8 +154,11 @@ func temperatureStory(t *testing.T) func(string, []string) string {
 		case "stale":
 			place.LastEnded = now.Add(time.Second)
 		case "moves":
-			declaration := mustDeclare(t, policy)
-			place.Class, place.Rules = &declaration.Class, declaration.Rules
+			declaration := mustDeclare(t, policy).At(now)
+			place.Class, place.Rules, place.Pin = &declaration.Class, declaration.Rules, nil
+			if declaration.Pinned {
+				place.Pin = declaration.Pin
+			}
 			var lines []string
 			for _, move := range Moves(place) {
 				lines = append(lines, fmt.Sprintf("%s to %s, %s, settled %s: %s", move.From, move.To, move.Heat, formatDuration(move.Settled), move.Reason))

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ func formatDuration(d time.Duration) string {
 }
 
 // formatRate is accesses a day with as few digits as say it.
-func formatRate(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) }
+func formatRate(rate float64) string { return humanize.Commaf(rate) }
 
 func count(n int64, noun string) string {
 	if n == 1 {

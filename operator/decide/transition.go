@@ -214,11 +214,12 @@ func (d *TransitionDecision) observe(v *TransitionView) {
 		if rate, known := v.Rates.Rate(); known {
 			progress.BytesPerSecond = int64(rate)
 		}
-		if eta, known := v.Rates.ETA(job.BytesTotal - job.BytesDone); known {
+		// Before the gateways have counted what there is to move, nothing is left only by the look of it.
+		if eta, known := v.Rates.ETA(job.BytesTotal - job.BytesDone); known && job.GroupsTotal > 0 {
 			progress.ETASeconds, progress.ETASecondsLow, progress.ETASecondsHigh = seconds(eta.Middle), seconds(eta.Low), seconds(eta.High)
 			d.Status.Summary.ETA = formatETA(eta)
 		} else {
-			d.Status.Summary.ETA = ""
+			d.Status.Summary.ETA = estimating
 		}
 	} else {
 		d.Status.Summary.ETA = ""
@@ -227,6 +228,9 @@ func (d *TransitionDecision) observe(v *TransitionView) {
 	d.Status.Summary.Done = formatShare(job.BytesDone, job.BytesTotal)
 	d.Status.Summary.Sent = formatBytes(job.BytesSentSoFar)
 }
+
+// estimating is what is said of the time left until there is something to estimate it from.
+const estimating = "estimating"
 
 func seconds(d time.Duration) *int64 {
 	n := int64((d + time.Second/2) / time.Second)
@@ -303,17 +307,12 @@ func (v *TransitionView) drained() *Problem {
 	return problem(ReasonDrained, "stopPolicy HoldAndDrain of policy %s ends its transitions; groups already moved stay where they are", v.Policy.Name)
 }
 
-// superseded: the policy's ladder was changed and no longer has the target. Other edits let what runs end.
+// superseded: the policy's ladder no longer has the target, or a pin of it came or went. Other edits let what runs end.
 func (v *TransitionView) superseded() *Problem {
-	if v.Declaration == nil || v.Unresolved != nil || v.Transition.Spec.RollbackOf != "" {
+	if v.Declaration == nil || v.Unresolved != nil {
 		return nil
 	}
-	for _, scheme := range v.Declaration.Class.Ladder {
-		if scheme.String() == v.To {
-			return nil
-		}
-	}
-	return problem(ReasonSuperseded, "%s left the ladder of policy %s, which is %s now; groups already moved stay until it moves them on", v.To, v.Policy.Name, v.Declaration.Class.Ladder)
+	return v.Declaration.Supersedes(v.Transition, v.To)
 }
 
 func (v *TransitionView) unresolved() *Problem { return v.Unresolved }
@@ -383,7 +382,7 @@ func (v *TransitionView) paused() *Problem {
 	if !v.Transition.Spec.Paused {
 		return nil
 	}
-	return problem(ReasonPausedByUser, "paused; go on with: restripe resume %s", v.Transition.Name)
+	return problem(ReasonPausedByUser, "paused by a person; go on with: restripe resume %s", v.Transition.Name)
 }
 
 func (v *TransitionView) outsideWindows() *Problem {

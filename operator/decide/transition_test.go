@@ -63,7 +63,7 @@ func (s *stage) view() TransitionView {
 		v.Job = s.job
 	}
 	if s.policy != nil {
-		v.Declaration = mustDeclare(s.t, s.policy)
+		v.Declaration = mustDeclare(s.t, s.policy).At(s.now)
 		v.Permission = v.Declaration.Windows.At(s.now)
 	}
 	return v
@@ -146,6 +146,9 @@ func transitionStory(t *testing.T) func(string, []string) string {
 		"stop":       func(a []string) { s.policy.Spec.StopPolicy = v1alpha1.StopPolicy(a[0]) },
 		"nopolicy":   func([]string) { s.policy = nil },
 		"ladder":     func(a []string) { s.policy = mediaPolicy(a[0]) },
+		"pin":        func(a []string) { s.policy.Spec.Pin = pinned(s.t, a[0], a[1]) },
+		"unpin":      func([]string) { s.policy.Spec.Pin = nil },
+		"madeforpin": func([]string) { s.transition.Spec.Pinned = true },
 		"infeasible": func(a []string) { s.infeasible = problem(ReasonTooFewNodes, "%s", a[0]) },
 		"feasible":   func([]string) { s.infeasible = nil },
 		"gateway":    func(a []string) { s.gateway(a[0]) },
@@ -159,6 +162,8 @@ func transitionStory(t *testing.T) func(string, []string) string {
 		"refuses":   func(a []string) { s.refusal = a[0] },
 		"accepts":   func([]string) { s.refusal = "" },
 		"cancelled": func([]string) { s.job.State, s.job.Finished = JobCancelled, number(s.now) },
+		"uncounted": func([]string) { s.job.GroupsTotal, s.job.BytesTotal = 0, 0 },
+		"counted":   func([]string) { s.job.GroupsTotal, s.job.BytesTotal = 312, 1<<30 },
 		"moved": func(a []string) {
 			s.job.BytesDone = int64Of(a[0]) << 20
 			s.rates = s.rates.Add(s.now, s.job.BytesDone)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -146,7 +147,7 @@ func (consoleCompiler) Compile(document *api.Document, known []client.Object) ([
 			Kind: kindNameOf(object), Name: object.GetName(), Value: object, Position: policies.Position{File: "on the server"},
 		})
 	}
-	objects, findings := policies.Check(policies.Options{Known: there}, source)
+	objects, findings := policies.Check(policies.Options{Known: there, Now: time.Now()}, source)
 	var declared []console.Declared
 	for _, object := range objects {
 		value, is := object.Value.(client.Object)

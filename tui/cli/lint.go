@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ func (s *session) readDeclared(paths []string, known []policies.Object) ([]polic
 		}
 		sources = append(sources, source)
 	}
-	objects, findings := policies.Check(policies.Options{Known: known}, sources...)
+	objects, findings := policies.Check(policies.Options{Known: known, Now: time.Now()}, sources...)
 	return objects, append(unread, findings...)
 }
 

@@ -160,7 +160,7 @@ func (w *world) plan(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (*p
 	for i := range moving {
 		p.Moving = append(p.Moving, moving[i].Name)
 	}
-	foreseen, err := controller.Foresee(ctx, controller.Dial, policy, w.backends[p.Backend], w.codes, moving)
+	foreseen, err := controller.Foresee(ctx, time.Now(), controller.Dial, policy, w.backends[p.Backend], w.codes, moving)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func repairCommand(s *session) *cobra.Command {
 	command.AddCommand(
 		asking(s, "status", "Show what is being rebuilt and how long it will take", (*client.Client).RepairStatus, s.showRepair),
 		asking(s, "pause", "Rebuild nothing that nobody asks for, until resumed", (*client.Client).PauseRepair, s.showRepair),
+		repairDeferCommand(s),
 		asking(s, "resume", "Go on rebuilding what is lost", (*client.Client).ResumeRepair, s.showRepair),
 		repairLimitCommand(s),
 	)
@@ -57,6 +58,32 @@ func shapesText() string {
 		names = append(names, string(shape))
 	}
 	return strings.Join(names, ", ")
+}
+
+func repairDeferCommand(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "defer DURATION", Short: "Have groups wait that survive a further loss",
+		Long: "Have groups wait that lost something with a node or a store and survive a further loss, for a while such as 8h; 0s ends it.\n" +
+			"Those that survive none are rebuilt nevertheless, and so is what reads meet. The repair windows of a StorageBackend do the\n" +
+			"same by the clock.",
+		Example: "  restripe repair defer 8h\n  restripe repair resume",
+		Args:    cobra.ExactArgs(1),
+	}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		length, err := time.ParseDuration(arguments[0])
+		if err != nil || length < 0 {
+			return misuse(command, "%q is not how long repair may wait: say such as 90m or 8h", arguments[0])
+		}
+		return s.withClient(func(c *client.Client) error {
+			status, err := c.DeferRepair(command.Context(), gateway.DeferRequest{Until: time.Now().Add(length), By: "restripe repair defer"})
+			if err != nil {
+				return err
+			}
+			return s.showRepair(format, status)
+		})
+	}
+	return command
 }
 
 func repairLimitCommand(s *session) *cobra.Command {
@@ -114,6 +141,13 @@ func repairLines(status gateway.RepairStatus, now time.Time) []string {
 	lines := []string{"repair is " + string(status.State)}
 	if status.Reported > 0 {
 		lines[0] += fmt.Sprintf("; %s reported by reads", plural(int64(status.Reported), "group"))
+	}
+	if until := status.DeferredUntil; until != nil {
+		line := fmt.Sprintf("until %s (for %s) groups wait that survive a further loss", until.Local().Format("2006-01-02 15:04"), durationText(until.Sub(now)))
+		if status.DeferredBy != "" {
+			line += ", by " + status.DeferredBy
+		}
+		lines = append(lines, line+"; "+plural(int64(status.Waiting), "group")+" now")
 	}
 	if pass := status.Pass; pass != nil {
 		line := fmt.Sprintf("%d of %s checked, %d repaired, %d failed; %s of %s rebuilt", pass.GroupsChecked, plural(int64(pass.GroupsTotal), "group"),

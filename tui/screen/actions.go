@@ -34,6 +34,8 @@ var actions = []action{
 	{&keys.Throttle, "pause", true, (*Model).throttleChosen},
 	{&keys.Rollback, "rollback", true, (*Model).rollbackChosen},
 	{&keys.Drain, "apply", true, (*Model).drainChosen},
+	{&keys.Pin, "apply", true, (*Model).pinChosen},
+	{&keys.Unpin, "apply", true, (*Model).unpinChosen},
 	{&keys.Move, "apply", true, (*Model).moveChosen},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"charm.land/bubbles/v2/key"
 
@@ -149,6 +150,11 @@ func (e *edit) mistaken() bool {
 	return false
 }
 
+// owned reports whether a field belongs to somebody else, which F takes over.
+func (e *edit) owned() bool {
+	return e.diff != nil && slices.ContainsFunc(e.diff.Findings, func(one *api.Finding) bool { return one.Taken })
+}
+
 func (e *edit) write(s *script) {
 	if e.said != "" {
 		s.Text(e.said)
@@ -157,7 +163,10 @@ func (e *edit) write(s *script) {
 		return
 	}
 	if e.mistaken() {
-		s.Text("This has mistakes and cannot be applied. e opens it again as you left it. F takes over fields that somebody else has set.")
+		s.Text("This has mistakes and cannot be applied. e opens it again as you left it.")
+		if e.owned() {
+			s.Text("Some of these fields belong to whoever applied them first, such as `restripe apply` or kubectl; the API server keeps them theirs until somebody takes them over. F shows what would change if you do so. Whoever applies their file again then has to take them back the same way.")
+		}
 		writeFindings(s, append(e.diff.Findings, e.plan.Findings...))
 		return
 	}

@@ -43,11 +43,11 @@ func newHeatPage(s *session) *heatPage {
 	return p
 }
 
-// rungsText is what lies on each rung.
+// rungsText is what lies on each rung; the one that the class is pinned to is in brackets.
 func rungsText(one *api.ClassHeat) string {
 	var parts []string
 	for _, rung := range one.Rungs {
-		parts = append(parts, schemeText(rung.Scheme)+" "+bytesText(rung.Bytes))
+		parts = append(parts, pinnedText(rung.Scheme, one.Pin)+" "+bytesText(rung.Bytes))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -107,7 +107,7 @@ func (p *heatPage) Filter() string                { return p.table.filter }
 func (p *heatPage) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
 
 func (p *heatPage) Keys() []keyGroup {
-	return []keyGroup{{"The chosen class", []key.Binding{keys.Open, keys.Describe}}, listKeys()}
+	return []keyGroup{{"The chosen class", []key.Binding{keys.Open, keys.Pin, keys.Unpin, keys.Describe}}, listKeys()}
 }
 
 func (p *heatPage) Chosen() any {
@@ -151,7 +151,7 @@ const historySpan = 24 * time.Hour
 
 func openClassHeat(s *session, row *api.ClassHeat) tea.Cmd {
 	p := &liveHeat{class: row}
-	p.textPage = &textPage{session: s, name: row.Class, chosen: func() any { return p.class }}
+	p.textPage = &textPage{session: s, name: row.Class, chosen: func() any { return p.class }, own: []keyGroup{{"The class", []key.Binding{keys.Pin, keys.Unpin}}}}
 	p.content = p.write
 	p.fetch = func() tea.Cmd {
 		request := &api.GetHistoryRequest{Backend: row.Backend, Class: row.Class, Samples: 64, Since: timestamppb.New(s.now().Add(-historySpan))}
@@ -185,6 +185,9 @@ func (p *liveHeat) write(s *script) {
 	s.Field("policy", one.Policy)
 	s.Field("half-life", one.HalfLife+": after it an access counts half")
 	s.Field("dwell", one.Dwell+": a group stays that long before it moves")
+	if one.Pin != nil {
+		s.Field("pinned", pinText(one.Pin, p.session.now()))
+	}
 	if !one.Complete {
 		s.Field("not complete", "not every gateway has told of its groups")
 	}

@@ -12,6 +12,7 @@ type keymap struct {
 	Edit, Apply, Force, Plan, Pause           key.Binding
 	Approve, Cancel                           key.Binding
 	Throttle, Rollback, Drain, Move, Reverse  key.Binding
+	Pin, Unpin                                key.Binding
 	Sort, Before, After, First, Last, Refresh key.Binding
 }
 
@@ -44,6 +45,8 @@ var keys = keymap{
 	Throttle: bind("t", "throttle", "t"),
 	Rollback: bind("R", "roll back", "R"),
 	Drain:    bind("D", "drain or undrain", "D"),
+	Pin:      bind("n", "pin to a scheme for a time", "n"),
+	Unpin:    bind("u", "unpin", "u"),
 	Move:     bind("m", "move to another scheme", "m"),
 
 	Sort:    bind("s", "sort by the next column", "s"),

@@ -33,6 +33,7 @@ func TestKeysLead(t *testing.T) {
 		{"a filter given up", "transitions", "/failed esc", "TRANSITIONS (5)"},
 		{"a filter taken away", "transitions", "/failed enter esc", "TRANSITIONS (5)"},
 		{"a filter of nothing", "transitions", "/zzz enter", `No transition has "zzz"; esc takes the filter away.`},
+		{"a filter of the overview", "overview", "/logs enter", "TRANSITIONS (1 of 3)"},
 		{"no filter for a question", "transitions", "down a /", "(5)"},
 		{"open", "transitions", "enter", "TRANSITIONS > media-rs-12-2-7"},
 		{"describe", "nodes", "d", "NODES > n1"},
@@ -53,6 +54,13 @@ func TestKeysLead(t *testing.T) {
 		{"throttle wrongly", "transitions", "tfast enter", `limit "fast": want bytes a second`},
 		{"drain", "nodes", "D", "Drain node n1 of demo?"},
 		{"what means nothing there", "nodes", "t", "throttle means nothing for node n1"},
+		{"pin", "policies", "n", "Pin policy huge to a scheme of its ladder (rs(12,2)), for how long, and why?"},
+		{"pin to what is not on the ladder", "policies", "nrep(3)~7d enter", `pin to "rep(3)": the ladder has rs(12,2)`},
+		{"pin for no time", "policies", "n12+2 enter", "want a scheme and how long, such as rs(12,2) 7d"},
+		{"pin for a strange time", "policies", "n12+2~soon enter", `until "soon": want how long, such as 12h, 7d or 2w`},
+		{"unpin what is not pinned", "policies", "u", "policy huge is not pinned; n pins it"},
+		{"pin a class", "heat", "n", "Pin policy media to a scheme of its ladder (rep(3), rs(4,2), rs(12,2))"},
+		{"pin a node", "nodes", "n", "means nothing for node n1"},
 		{"edit without an editor", "policies", "e", "there is no editor"},
 		{"the end", "nodes", "G", "▸ n14"},
 		{"the beginning", "nodes", "G g", "▸ n1 "},
@@ -329,5 +337,45 @@ func TestWords(t *testing.T) {
 	}
 	if step := heatStep(math.Inf(1)); step != 9 {
 		t.Errorf("without end: %d", step)
+	}
+}
+
+// TestPins: what is typed is read as a scheme, an end and a reason, and a pin is said in words.
+func TestPins(t *testing.T) {
+	ladder := []string{"rep(3)", "rs(4,2)"}
+	for text, want := range map[string]struct {
+		scheme, reason string
+		until          time.Time
+	}{
+		"rs(4,2) 12h":                      {"rs(4,2)", "", noon.Add(12 * time.Hour)},
+		"4+2 7d the yearly audit":          {"rs(4,2)", "the yearly audit", noon.Add(7 * 24 * time.Hour)},
+		"rep3 2w x":                        {"rep(3)", "x", noon.Add(14 * 24 * time.Hour)},
+		"rep(3) 2026-12-24":                {"rep(3)", "", time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)},
+		"rep(3) 2026-12-24T18:30":          {"rep(3)", "", time.Date(2026, 12, 24, 18, 30, 0, 0, time.UTC)},
+		"rep(3) 2026-12-24T18:30:00+01:00": {"rep(3)", "", time.Date(2026, 12, 24, 17, 30, 0, 0, time.UTC)},
+	} {
+		pin, err := parsePin(text, ladder, noon)
+		if err != nil || pin.Scheme != want.scheme || pin.Reason != want.reason || !pin.Until.AsTime().Equal(want.until) {
+			t.Errorf("%q is %v, %v", text, pin, err)
+		}
+	}
+	for _, wrong := range []string{"", "rs(4,2)", "rs(6,2) 7d", "rs(4,2) 0d", "rs(4,2) -1d", "rs(4,2) 7", "rs(4,2) tomorrow"} {
+		if pin, err := parsePin(wrong, ladder, noon); err == nil {
+			t.Errorf("%q is %v", wrong, pin)
+		}
+	}
+	pin := &api.Pin{Scheme: "rs(4,2)", Until: ago(-26 * time.Hour), By: "ada", Reason: "the audit"}
+	for got, want := range map[string]string{
+		pinText(pin, noon):      "to 4+2 until 2026-03-15 14:04 by ada: the audit",
+		ladderText(ladder, pin): "rep 3 > [4+2]",
+		ladderText(ladder, nil): "rep 3 > 4+2",
+		pinText(&api.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}, noon):                                                                                                          "the pin to 4+2 ended 11:04:11 and has no effect any more; u takes it out",
+		ladderText(ladder, &api.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}):                                                                                                     "rep 3 > 4+2",
+		consequence(&api.PolicyPlan{Line: "1 group would move.", Ending: []string{"a-1"}, Moves: []*api.PlannedMove{{From: "rep(3)", To: "rs(4,2)", Fate: "refused", Why: "it does not pay"}}}): "1 group would move. It ends a-1. rep 3 to 4+2 is refused: it does not pay.",
+		consequence(&api.PolicyPlan{Unknown: "no report."}):                                                                                                                                     "What would move is not known yet: no report.",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -241,7 +241,9 @@ func (p *overviewPage) above() []string {
 func (p *overviewPage) movingTitle() string {
 	l := &p.session.look
 	title := fmt.Sprintf("TRANSITIONS (%d)", p.overview.MovingTotal)
-	if shown := len(p.overview.Moving); int64(shown) < p.overview.MovingTotal {
+	if shown := len(p.overview.Moving); p.table.filter != "" {
+		title = fmt.Sprintf("TRANSITIONS (%d of %d)", len(p.table.shown), p.overview.MovingTotal)
+	} else if int64(shown) < p.overview.MovingTotal {
 		title += fmt.Sprintf(", the first %d", shown)
 	}
 	rate := 0.0
@@ -278,7 +280,7 @@ func (p *overviewPage) classes() []string {
 	lines := []string{l.paint(l.title, fit("CLASSES", 14, false)) + l.paint(l.dim, fit(head, p.width-14, false))}
 	classes := p.overview.Classes
 	for i, class := range classes {
-		if left := len(classes) - i; i == 4 && left > 1 {
+		if left := max(len(classes), int(p.overview.ClassesTotal)) - i; i == 4 && left > 1 {
 			lines = append(lines, l.paint(l.dim, fmt.Sprintf("  and %d more: :heat has all", left)))
 			break
 		}

@@ -32,7 +32,7 @@ func newPoliciesPage(s *session) *policiesPage {
 	p.table = newTable(&s.look, func(one *api.Policy) string { return one.Name }, nil,
 		column[*api.Policy]{title: "NAME", name: true, text: func(one *api.Policy) string { return one.Name }},
 		column[*api.Policy]{title: "BACKEND", width: 10, from: 100, text: func(one *api.Policy) string { return one.Backend }},
-		column[*api.Policy]{title: "LADDER", width: 20, text: func(one *api.Policy) string { return ladderText(one.Ladder) }},
+		column[*api.Policy]{title: "LADDER", width: 20, text: func(one *api.Policy) string { return ladderText(one.Ladder, one.Pin) }},
 		column[*api.Policy]{title: "DATA", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(policyBytes(one)) },
 			number: func(one *api.Policy) float64 { return float64(policyBytes(one)) }},
 		column[*api.Policy]{title: "SAVED", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(one.SavedBytes) },
@@ -46,10 +46,11 @@ func newPoliciesPage(s *session) *policiesPage {
 	return p
 }
 
-func ladderText(ladder []string) string {
+// ladderText is a ladder, with the scheme that it is pinned to in brackets.
+func ladderText(ladder []string, pin *api.Pin) string {
 	short := make([]string, len(ladder))
 	for i, code := range ladder {
-		short[i] = schemeText(code)
+		short[i] = pinnedText(code, pin)
 	}
 	return strings.Join(short, " > ")
 }
@@ -108,7 +109,7 @@ func (p *policiesPage) Filter() string                { return p.table.filter }
 func (p *policiesPage) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
 
 func policyKeys() []key.Binding {
-	return []key.Binding{keys.Open, keys.Edit, keys.Plan, keys.Pause, keys.YAML, keys.Describe}
+	return []key.Binding{keys.Open, keys.Edit, keys.Plan, keys.Pause, keys.Pin, keys.Unpin, keys.YAML, keys.Describe}
 }
 
 func (p *policiesPage) Keys() []keyGroup {
@@ -185,7 +186,10 @@ func (p *livePolicy) write(s *script) {
 	s.Head("What it says")
 	s.Field("class", one.Class+" at "+one.Backend)
 	s.Field("objects", strings.Join(quoted(one.Prefixes), ", "))
-	s.Field("ladder", ladderText(one.Ladder))
+	s.Field("ladder", ladderText(one.Ladder, one.Pin))
+	if one.Pin != nil {
+		s.Field("pinned", pinText(one.Pin, p.session.now()))
+	}
 	s.Field("approval", one.Approval)
 	if one.BytesPerSecond > 0 {
 		s.Field("budget", rateText(one.BytesPerSecond))
@@ -248,6 +252,9 @@ func writePlans(s *script, plans []*api.PolicyPlan) {
 	for _, plan := range plans {
 		s.Head("Plan of policy", plan.Policy)
 		s.Text(cmp.Or(plan.Line, plan.Unknown, "Nothing would move."))
+		if len(plan.Ending) > 0 {
+			s.Text("It ends " + strings.Join(plan.Ending, ", ") + ", as the policy wants something else.")
+		}
 		for _, one := range plan.Feasibility {
 			mark, style := l.glyphs.warning, l.warn
 			if one.Severity == "error" {

@@ -77,8 +77,12 @@ func (l *look) stripe(number int32, text string) string {
 // bar shows how much of a whole is done, zero included.
 func (l *look) bar(done, total int64, width int) string {
 	filled := 0
-	if total > 0 {
-		filled = int(math.Floor(float64(width) * min(1, max(0, float64(done)/float64(total)))))
+	switch {
+	case total <= 0 || done <= 0:
+	case done >= total:
+		filled = width
+	default: // the nearest, but neither empty nor full before it is
+		filled = max(1, min(width-1, int(math.Round(float64(width)*float64(done)/float64(total)))))
 	}
 	return strings.Repeat(l.glyphs.full, filled) + strings.Repeat(l.glyphs.empty, width-filled)
 }

@@ -64,6 +64,9 @@ func etaText(t *api.Transition) string {
 	if t.State != "Running" {
 		return "-"
 	}
+	if t.Progress != nil && t.Progress.EtaSeconds == nil {
+		return "estimating"
+	}
 	return rangeText(t.Progress)
 }
 
@@ -339,6 +342,8 @@ func (d *transitionDetail) writeProgress(s *script) {
 		s.Field("rate", rateText(p.BytesPerSecond))
 		if p.EtaSeconds != nil {
 			s.Field("left", "about "+rangeText(p))
+		} else {
+			s.Field("left", "estimating")
 		}
 	}
 	if m := p.Measured; m != nil {

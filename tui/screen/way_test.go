@@ -124,6 +124,7 @@ wait cannot be applied
 wait cooling.yaml:
 keys e
 wait take it over with force
+wait belong to whoever applied them first
 keys F
 wait Nothing is applied yet
 wait 512Ki
@@ -133,6 +134,20 @@ keys y
 wait configured
 keys P
 wait held
+keys nrs(6,2) 7d the audit<enter>
+wait y pins it
+keys n
+gone y pins it
+keys n6+2 7d the audit<enter>
+wait Pin policy cooling to 6+2 until
+keys y
+wait is pinned to rs(6,2) until
+wait [6+2]
+keys u
+wait Unpin policy cooling
+keys y
+wait is not pinned any more
+gone [6+2]
 keys y
 wait kind: RedundancyPolicy
 wait as YAML
@@ -154,6 +169,8 @@ wait ThrottleTransition
 wait DrainNode
 wait ApplyPolicy
 wait HoldPolicy
+wait PinPolicy
+wait UnpinPolicy
 keys ?G
 wait with the verbs
 `)
@@ -166,7 +183,7 @@ func TestReadOnly(t *testing.T) {
 	w.cool()
 	p := w.sit("", func(o *screen.Options) { o.ReadOnly = true })
 	p.play("keys :po<enter>\nwait cooling\n")
-	for _, key := range []string{"e", "P"} {
+	for _, key := range []string{"e", "P", "n", "u"} {
 		p.play("keys " + key + "\nwait read-only:\nkeys j\ngone read-only:")
 	}
 	p.play("keys :tr<enter>\nwait cooling-\n")

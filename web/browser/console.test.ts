@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
@@ -10,19 +11,23 @@ import { openStage, type Stage } from "./stage";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const views = [
-  "/",
-  "/transitions?show=all&name=photos-rs4-2-1",
-  "/plan?policy=photos",
-  "/nodes?name=local/n3",
-  "/policies?name=photos",
-  "/policies/edit?name=photos",
-  "/temperature?backend=local&class=photos",
-  "/objects?prefix=photos/&key=photos/photo-1.jpg",
-  "/audit",
-  "/settings",
-  "/about",
-];
+/** Every view by its link, with what shows that the link was followed to the end. */
+const links = {
+  "/": "All 24 objects can lose 2 nodes.",
+  "/transitions?show=all&name=photos-rs4-2-1": "Bytes",
+  "/transitions?policy=photos&show=all": "Transitions of photos",
+  "/plan?policy=photos": /^One group/,
+  "/plan?from=rs(4,2)&to=rep(3)": /^One group/,
+  "/nodes?name=local/n3": /^n3$/,
+  "/policies?name=photos": "Ladder",
+  "/policies/edit?name=photos": "Edit policy photos",
+  "/temperature?backend=local&class=photos&hours=6": "Class photos",
+  "/objects?prefix=photos/&key=photos/photo-1.jpg": "photos/photo-1.jpg",
+  "/audit?verb=apply": "Audit",
+  "/settings": "How the console works",
+  "/about": "Backends",
+} as const;
+const views = Object.keys(links);
 
 let stage: Stage;
 let page: Page;
@@ -73,7 +78,7 @@ describe("the console in a browser", () => {
   it("shows what a plan costs, and starts it when it is approved", async () => {
     await page.goto(`${stage.url}/plan?policy=photos`);
     await page.getByRole("heading", { name: "Waiting for approval" }).waitFor({ timeout: 60_000 });
-    await page.getByRole("heading", { name: "One group, step by step" }).waitFor();
+    await page.getByRole("heading", { name: /^One group/ }).first().waitFor();
     await page.getByText(/groups?, sends 0 B/).first().waitFor();
     await page.locator('button[aria-disabled="false"]', { hasText: "Approve" }).first().click();
     await seen(/is approved/);
@@ -103,10 +108,25 @@ describe("the console in a browser", () => {
     await beside.getByText("Cancelled").first().waitFor({ timeout: 60_000 });
   });
 
+  it("empties a node once its name is typed, and ends that", async () => {
+    await page.goto(`${stage.url}/nodes?name=local/n5`);
+    const beside = page.getByRole("complementary");
+    await beside.getByRole("button", { name: "Drain…" }).click({ timeout: 60_000 });
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Type n5 to confirm").fill("n4");
+    expect(await dialog.getByRole("button", { name: "Drain node" }).isDisabled()).toBe(true);
+    await dialog.getByLabel("Type n5 to confirm").fill("n5");
+    await dialog.getByRole("button", { name: "Drain node" }).click();
+    await beside.getByRole("progressbar", { name: "Emptying of n5" }).waitFor({ timeout: 60_000 });
+    await page.getByRole("grid", { name: "nodes" }).locator("tr", { hasText: "n5" }).getByText(/draining/).first().waitFor({ timeout: 60_000 });
+    await beside.getByRole("button", { name: "End draining" }).click();
+    await beside.getByRole("button", { name: "Drain…" }).waitFor({ timeout: 60_000 });
+  });
+
   it("has every one of these in the audit log", async () => {
     await page.goto(`${stage.url}/audit`);
     const grid = page.getByRole("grid", { name: "actions" });
-    for (const action of ["ApplyPolicy", "ApproveTransition", "PauseTransition", "ResumeTransition", "CancelTransition"]) {
+    for (const action of ["ApplyPolicy", "ApproveTransition", "PauseTransition", "ResumeTransition", "CancelTransition", "DrainNode", "UndrainNode"]) {
       await grid.getByText(action).first().waitFor();
     }
     await page.getByRole("button", { name: "Verify the log" }).click();
@@ -116,6 +136,45 @@ describe("the console in a browser", () => {
   it("says that there is no such transition", async () => {
     await page.goto(`${stage.url}/transitions?name=nothing`);
     await seen("There is no such thing: transition nothing");
+  });
+
+  it("follows a link to every view", async () => {
+    const followed: string[] = [];
+    for (const [path, text] of Object.entries(links)) {
+      const fresh = await stage.browser.newPage({ viewport: { width: 1280, height: 800 } });
+      await fresh.goto(stage.url + path);
+      await fresh.locator("main").getByRole("heading", { name: text }).first().waitFor({ timeout: 60_000 });
+      if (new URL(fresh.url()).pathname === path.split("?")[0]) followed.push(path);
+      if (path.startsWith("/nodes?name=")) {
+        const chosen = fresh.getByRole("row", { selected: true });
+        expect(await chosen.evaluate((row) => getComputedStyle(row).backgroundColor)).not.toBe("rgba(0, 0, 0, 0)");
+      }
+      await fresh.close();
+    }
+    expect(followed).toEqual(views);
+  });
+
+  it("asks for a token, and says which verb is missing", async () => {
+    const token = "a token of the suite, which only lets see";
+    const hash = createHash("sha256").update(token).digest("hex");
+    const url = await stage.consoleWithTokens(`users:\n  - name: grace\n    tokenSHA256: ${hash}\n    verbs: [get]\n`);
+    const context = await stage.browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const guest = await context.newPage();
+    await guest.goto(url);
+    await guest.getByText("The console does not know who you are").first().waitFor({ timeout: 60_000 });
+    await guest.goto(`${url}/settings`);
+    await guest.getByLabel("Token", { exact: true }).fill(token);
+    await guest.getByRole("button", { name: "Use it" }).click();
+    await guest.getByText("grace", { exact: true }).first().waitFor({ timeout: 60_000 });
+    await guest.goto(`${url}/plan?policy=photos`);
+    await guest.getByText("You lack the verb plan for the plan of photos").waitFor({ timeout: 60_000 });
+    await guest.goto(`${url}/policies?name=photos`);
+    const hold = guest.getByRole("complementary").getByRole("button", { name: "Hold", exact: true });
+    await hold.and(guest.locator('[title="You lack the verb pause."]')).waitFor({ timeout: 60_000 });
+    expect(await hold.getAttribute("aria-disabled")).toBe("true");
+    await guest.goto(url);
+    await guest.getByRole("heading", { level: 1, name: "All 24 objects can lose 2 nodes." }).waitFor({ timeout: 60_000 });
+    await context.close();
   });
 
   for (const colorScheme of ["light", "dark"] as const) {
@@ -154,7 +213,7 @@ describe("the console in a browser", () => {
   it("keeps the last picture when the console is gone, and says so", async () => {
     await page.goto(stage.url);
     await page.getByRole("heading", { level: 1, name: /24 objects/ }).waitFor();
-    await stage.stopCluster();
+    await stage.stop();
     await seen("Disconnected from the console");
     expect(await page.getByRole("heading", { level: 1, name: /24 objects/ }).isVisible()).toBe(true);
   });

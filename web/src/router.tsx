@@ -58,7 +58,7 @@ const policies = createRoute({
 const editor = createRoute({
   getParentRoute: () => root,
   path: "/policies/edit",
-  validateSearch: texts("name", "rules"),
+  validateSearch: texts("name", "rules", "prices"),
   component: lazyRouteComponent(() => import("./views/policies/EditorView"), "EditorView"),
 });
 
@@ -79,8 +79,15 @@ const objects = createRoute({
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
-  validateSearch: texts("user", "object", "verb", "action"),
+  validateSearch: texts("user", "object", "verb", "since", "until", "action"),
   component: lazyRouteComponent(() => import("./views/audit/AuditView"), "AuditView"),
+});
+
+const savings = createRoute({
+  getParentRoute: () => root,
+  path: "/savings",
+  validateSearch: texts("policy", "hours"),
+  component: lazyRouteComponent(() => import("./views/savings/SavingsView"), "SavingsView"),
 });
 
 const settings = createRoute({
@@ -95,7 +102,7 @@ const about = createRoute({
   component: lazyRouteComponent(() => import("./views/about/AboutView"), "AboutView"),
 });
 
-const routes = root.addChildren([overview, transitions, plan, nodes, policies, editor, temperature, objects, audit, settings, about]);
+const routes = root.addChildren([overview, transitions, plan, nodes, policies, editor, temperature, savings, objects, audit, settings, about]);
 
 /** makeRouter is every place of the pages; each view is loaded when somebody goes there. */
 export function makeRouter(history?: RouterHistory) {

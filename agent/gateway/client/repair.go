@@ -40,9 +40,14 @@ func (c *Client) PauseRepair(ctx context.Context) (status gateway.RepairStatus, 
 	return status, c.call(ctx, http.MethodPost, "/v1/repair/pause", nil, nil, &status)
 }
 
-// ResumeRepair ends a pause.
+// ResumeRepair ends a pause, and a deferral.
 func (c *Client) ResumeRepair(ctx context.Context) (status gateway.RepairStatus, err error) {
 	return status, c.call(ctx, http.MethodPost, "/v1/repair/resume", nil, nil, &status)
+}
+
+// DeferRepair has groups wait for a while that lost something with a node or a store and survive a further loss.
+func (c *Client) DeferRepair(ctx context.Context, request gateway.DeferRequest) (status gateway.RepairStatus, err error) {
+	return status, c.call(ctx, http.MethodPost, "/v1/repair/defer", nil, request, &status)
 }
 
 // ThrottleRepair changes the limits of repair that the request names.

@@ -1,5 +1,5 @@
-// Command host runs seeds of the simulation, each in an instance of the guest program of its own, over all processors. It
-// replays one seed with its journal, or tries seeds for as long as it is told to, and prints every seed that failed.
+// Command host builds the guest program and runs seeds of the simulation, each in a process of its own, over all processors.
+// It replays one seed with its journal, or tries seeds for as long as it is told to, and prints every seed that failed.
 package main
 
 import (
@@ -18,7 +18,6 @@ import (
 
 type options struct {
 	guest    string
-	cache    string
 	size     sim.Size
 	seed     uint64
 	from     uint64
@@ -38,16 +37,15 @@ func main() {
 
 var errFailed = errors.New("seeds have failed")
 
-func run(ctx context.Context, arguments []string, out io.Writer) (err error) {
+func run(ctx context.Context, arguments []string, out io.Writer) error {
 	o, err := parse(arguments)
 	if err != nil {
 		return err
 	}
-	m, err := newMachine(ctx, o.guest, o.cache)
-	if err != nil {
+	if err := build(ctx, o.guest, nil); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.close(context.WithoutCancel(ctx))) }()
+	m := &machine{guest: o.guest}
 	if o.seed != 0 {
 		return replay(ctx, m, o, out)
 	}
@@ -65,8 +63,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) (err error) {
 func parse(arguments []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("host", flag.ContinueOnError)
-	flags.StringVar(&o.guest, "guest", "", "program to run: agent/sim/guest, built for wasip1")
-	flags.StringVar(&o.cache, "cache", "", "folder for compiled guests; empty: none")
+	flags.StringVar(&o.guest, "guest", "", "where the guest program is built")
 	size := flags.String("size", string(sim.Short), "size of the runs: short or long")
 	flags.Uint64Var(&o.seed, "seed", 0, "replay this seed, from 1, and print its journal")
 	flags.Uint64Var(&o.from, "from", 1, "first seed to try")
@@ -81,7 +78,7 @@ func parse(arguments []string) (options, error) {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.guest == "":
-		return o, fmt.Errorf("-guest is missing; make sim builds one")
+		return o, fmt.Errorf("-guest is missing: say where to build the guest program")
 	case o.size != sim.Short && o.size != sim.Long:
 		return o, fmt.Errorf("-size %q: want %s or %s", o.size, sim.Short, sim.Long)
 	case o.workers < 1:

@@ -3,11 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,43 +15,14 @@ import (
 
 var seeds = flag.Uint64("sim.seeds", 20, "short seeds that TestSeeds tries")
 
-// build makes a guest program, with files of the repository replaced by others.
-func build(t *testing.T, replaced map[string]string) string {
+// made builds a guest program, with files of the repository replaced by others.
+func made(t *testing.T, replaced map[string]string) *machine {
 	t.Helper()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "sim.wasm")
-	arguments := []string{"build", "-o", path}
-	if len(replaced) > 0 {
-		overlay, err := json.Marshal(map[string]any{"Replace": replaced})
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join(folder, "overlay.json")
-		if err := os.WriteFile(name, overlay, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		arguments = append(arguments, "-overlay", name)
-	}
-	command := exec.Command("go", append(arguments, "../guest")...)
-	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("building the guest: %v\n%s", err, output)
-	}
-	return path
-}
-
-func load(t *testing.T, path string) *machine {
-	t.Helper()
-	m, err := newMachine(t.Context(), path, "")
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "guest")
+	if err := build(t.Context(), path, replaced); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := m.close(t.Context()); err != nil {
-			t.Errorf("closing the machine: %v", err)
-		}
-	})
-	return m
+	return &machine{guest: path}
 }
 
 func runSeed(t *testing.T, m *machine, seed uint64, size sim.Size) outcome {
@@ -67,10 +36,10 @@ func runSeed(t *testing.T, m *machine, seed uint64, size sim.Size) outcome {
 
 // The whole promise of the simulation: a run is a function of its seed.
 func TestSeeds(t *testing.T) {
-	m := load(t, build(t, nil))
+	m := made(t, nil)
 	t.Run("the same seed gives the same journal", func(t *testing.T) {
 		journals := map[string]uint64{}
-		for seed := uint64(1); seed <= 4; seed++ {
+		for seed := uint64(1); seed <= 20; seed++ {
 			first, second := runSeed(t, m, seed, sim.Short), runSeed(t, m, seed, sim.Short)
 			if first.Hash != second.Hash {
 				t.Errorf("seed %d gave the journals %s and %s", seed, first.Hash, second.Hash)
@@ -135,11 +104,37 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 }
 
 func TestABrokenGuestIsReported(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "guest.wasm")
-	if err := os.WriteFile(path, []byte("no program"), 0o644); err != nil {
+	folder := t.TempDir()
+	for name, script := range map[string]string{"ends badly": "echo it hurts >&2; exit 3", "says nothing": "", "is no program": "\x00"} {
+		path := filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&machine{guest: path}).run(t.Context(), 17, sim.Short, nil)
+		if err == nil || !strings.Contains(err.Error(), "seed 17") || !strings.Contains(script, "hurts") != !strings.Contains(err.Error(), "it hurts") {
+			t.Errorf("a guest that %s: %v", name, err)
+		}
+	}
+	if _, err := (&machine{guest: filepath.Join(folder, "missing")}).run(t.Context(), 17, sim.Short, nil); err == nil {
+		t.Error("a guest that is not there was run")
+	}
+}
+
+func TestEditsThatDoNotFitAreRefused(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte("one two two"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newMachine(t.Context(), path, ""); err == nil {
-		t.Fatal("a file that is no program was accepted")
+	for _, was := range []string{"two", "three"} {
+		if _, err := apply(folder, []edit{{"a.go", was, ""}}, t.TempDir()); err == nil {
+			t.Errorf("%q was replaced", was)
+		}
+	}
+}
+
+func TestUnframe(t *testing.T) {
+	framed := "a\x00\x00PB\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02bc\x00\x00PB\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x09d"
+	if plain := unframe([]byte(framed)); string(plain) != "abcd" {
+		t.Errorf("%q", plain)
 	}
 }

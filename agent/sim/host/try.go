@@ -31,14 +31,15 @@ type tally struct {
 	first, seeds                uint64
 	operations, commits, faults int
 	simulated, took             time.Duration
+	memory                      int64 // bytes of the guest that had most
 	failures                    []failure
 }
 
 func (t *tally) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d faults, %s of simulated time; %d failed",
+	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
 		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(), t.operations, t.commits, t.faults,
-		t.simulated.Round(time.Second), len(t.failures))
+		t.simulated.Round(time.Second), t.memory>>20, len(t.failures))
 	for _, f := range t.failures {
 		fmt.Fprintf(&text, "\n  seed %d", f.Seed)
 	}
@@ -51,6 +52,7 @@ func (t *tally) add(o outcome) {
 	t.commits += o.Commits
 	t.faults += o.Faults
 	t.simulated += o.Simulated
+	t.memory = max(t.memory, o.Memory)
 }
 
 // watch is told of what happens while seeds are tried; calls do not overlap.

@@ -1,8 +1,11 @@
 package file
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -12,6 +15,27 @@ import (
 // scarcePercent is the share of free space below which Info warns.
 const scarcePercent = 5
 
+// machine names this machine as it was started; empty where it does not tell, so that nobody is said to share its disks.
+var machine = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(id))
+})
+
+// volume names the file system of a directory by its device; empty: it is not known who shares it.
+func volume(root *os.File) (string, error) {
+	var status unix.Stat_t
+	if err := retryInterrupted(func() error { return unix.Fstat(int(root.Fd()), &status) }); err != nil {
+		return "", err
+	}
+	if machine() == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("%s/%x", machine(), status.Dev), nil
+}
+
 // Info implements store.Store. Capacity and use are those of the whole file system: what other programs use is used,
 // and what is reserved for the superuser is no capacity.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
@@ -19,10 +43,14 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		return store.Info{}, fmt.Errorf("describing the directory %s: %w", s.path, err)
 	}
 	var status unix.Statfs_t
-	if err := retryInterrupted(func() error { return unix.Fstatfs(int(s.root.Fd()), &status) }); err != nil {
+	var err error
+	if err = retryInterrupted(func() error { return unix.Fstatfs(int(s.root.Fd()), &status) }); err != nil {
 		return store.Info{}, fmt.Errorf("describing the directory %s: %w", s.path, classify(err))
 	}
 	info := store.Info{Kind: "file", Location: "file:" + s.path, Durable: true}
+	if info.Volume, err = volume(s.root); err != nil {
+		return store.Info{}, fmt.Errorf("describing the directory %s: %w", s.path, classify(err))
+	}
 	used := int64(status.Blocks-status.Bfree) * status.Bsize
 	available := int64(status.Bavail) * status.Bsize
 	info.CapacityBytes, info.UsedBytes = used+available, used

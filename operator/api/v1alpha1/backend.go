@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -58,6 +59,36 @@ type StorageBackendSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Nodes []BackendNode `json:"nodes,omitempty"`
+
+	// Repair says how much may be done, and when, to rebuild what was lost. Absent: as the gateways have it.
+	//
+	// +optional
+	Repair *BackendRepair `json:"repair,omitempty"`
+}
+
+// BackendRepair limits the repair of what was lost with nodes and stores. Limits that are absent are as the gateways have them.
+type BackendRepair struct {
+	// BytesPerSecond counts bytes read, sent and written, at all nodes together.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
+	BytesPerSecond *resource.Quantity `json:"bytesPerSecond,omitempty"`
+	// NodeBytesPerSecond is the same for any one node, FailureDomainBytesPerSecond for the nodes of any one domain.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
+	NodeBytesPerSecond *resource.Quantity `json:"nodeBytesPerSecond,omitempty"`
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
+	FailureDomainBytesPerSecond *resource.Quantity `json:"failureDomainBytesPerSecond,omitempty"`
+
+	// Windows are when groups are rebuilt that survive a further loss. Those that survive none are always rebuilt, and groups that
+	// are being rebuilt when a window closes are finished. Empty: always.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(w, !has(w.overrun) || w.overrun == 'Pause')",message="the groups that are being rebuilt are always finished and no others begun; leave overrun out"
+	Windows []Window `json:"windows,omitempty"`
 }
 
 // GatewayAddress is the base address of a gateway.

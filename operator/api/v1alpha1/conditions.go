@@ -14,6 +14,8 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionPaused: something would move but is held back, by a window, a budget or a person.
 	ConditionPaused = "Paused"
+	// ConditionPinned: a person keeps the class on one scheme for a time.
+	ConditionPinned = "Pinned"
 	// ConditionDegraded: redundancy or nodes are missing, or something failed and is tried again.
 	ConditionDegraded = "Degraded"
 	// ConditionConverged: everything is where the declaration wants it.

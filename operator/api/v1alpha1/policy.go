@@ -40,6 +40,8 @@ type RedundancyPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.ladder) != has(self.reliability)",message="give either a ladder or a reliability target, from which the ladder is worked out"
 // +kubebuilder:validation:XValidation:rule="!has(self.ladder) || !has(self.default) || self.ladder.exists(s, s == self.default)",message="default must be on the ladder"
 // +kubebuilder:validation:XValidation:rule="!has(self.temperature) || !has(self.ladder) || self.temperature.rules.all(r, self.ladder.exists(s, s == r.scheme))",message="every temperature rule must name a scheme of the ladder"
+// +kubebuilder:validation:XValidation:rule="!has(self.pin) || !has(self.ladder) || self.ladder.exists(s, s == self.pin.scheme)",message="the pin must name a scheme of the ladder"
+// +kubebuilder:validation:XValidation:rule="!has(self.pin) || has(self.temperature)",message="a pin holds against temperature rules, of which the policy has none; set default instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval.mode != 'ManualAbove' || has(self.approval.aboveBytes) || has(self.approval.aboveCost)",message="approval ManualAbove needs aboveBytes or aboveCost"
 type RedundancyPolicySpec struct {
 	// BackendRef names the StorageBackend whose objects the policy is for.
@@ -78,6 +80,11 @@ type RedundancyPolicySpec struct {
 	//
 	// +optional
 	Temperature *Temperature `json:"temperature,omitempty"`
+
+	// Pin keeps all of the class on one scheme until a time, whatever its temperature.
+	//
+	// +optional
+	Pin *Pin `json:"pin,omitempty"`
 
 	// Budget limits what transitions of the policy may use.
 	//
@@ -246,6 +253,31 @@ type TemperatureRule struct {
 	Below *resource.Quantity `json:"below,omitempty"`
 }
 
+// Pin keeps a class on one scheme until a time. Until then no temperature rule counts, new objects are written with the
+// scheme, and what lies elsewhere is brought to it as everything is moved: with approval, within windows and budget, and
+// where it pays. A pin that has ended has no effect.
+type Pin struct {
+	// Scheme is a scheme of the ladder.
+	Scheme SchemeName `json:"scheme"`
+	// Until is when the pin ends: at most 366 days ahead.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$') && timestamp(self) > timestamp('2000-01-01T00:00:00Z')",message="give a time such as 2026-01-31T12:00:00Z"
+	Until metav1.Time `json:"until"`
+	// Reason says in words why.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+	// By is who pinned it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+}
+
 // Budget limits what transitions may use; absent fields do not.
 type Budget struct {
 	// BytesPerSecond counts bytes read, sent and written, over all transitions of the policy.
@@ -402,8 +434,8 @@ type RedundancyPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Accepted, Feasible, Planned, AwaitingApproval, Progressing, Paused, Degraded, Converged, Ready,
-	// Reconciling and Stalled.
+	// Conditions are Accepted, Feasible, Planned, AwaitingApproval, Progressing, Paused, Pinned, Degraded, Converged,
+	// Ready, Reconciling and Stalled.
 	//
 	// +optional
 	// +listType=map

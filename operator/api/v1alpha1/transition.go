@@ -39,7 +39,7 @@ type TransitionList struct {
 // change.
 //
 // +kubebuilder:validation:XValidation:rule="self.backendRef == oldSelf.backendRef && self.class == oldSelf.class && self.from == oldSelf.from && self.to == oldSelf.to && has(self.heat) == has(oldSelf.heat)",message="what a transition moves cannot change; create another one"
-// +kubebuilder:validation:XValidation:rule="has(self.policyRef) == has(oldSelf.policyRef) && (!has(self.policyRef) || self.policyRef == oldSelf.policyRef) && has(self.rollbackOf) == has(oldSelf.rollbackOf) && (!has(self.rollbackOf) || self.rollbackOf == oldSelf.rollbackOf) && has(self.planner) == has(oldSelf.planner) && (!has(self.planner) || self.planner == oldSelf.planner) && self.needsApproval == oldSelf.needsApproval",message="of a transition only approved, paused, cancelled, bytesPerSecond and reason can change"
+// +kubebuilder:validation:XValidation:rule="has(self.policyRef) == has(oldSelf.policyRef) && (!has(self.policyRef) || self.policyRef == oldSelf.policyRef) && has(self.rollbackOf) == has(oldSelf.rollbackOf) && (!has(self.rollbackOf) || self.rollbackOf == oldSelf.rollbackOf) && has(self.planner) == has(oldSelf.planner) && (!has(self.planner) || self.planner == oldSelf.planner) && has(self.pinned) == has(oldSelf.pinned) && (!has(self.pinned) || self.pinned == oldSelf.pinned) && self.needsApproval == oldSelf.needsApproval",message="of a transition only approved, paused, cancelled, bytesPerSecond and reason can change"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancelled || self.cancelled",message="a cancelled transition cannot be taken up again; create another one"
 // +kubebuilder:validation:XValidation:rule="self.from != self.to",message="from and to are the same"
 type TransitionSpec struct {
@@ -76,6 +76,11 @@ type TransitionSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Planner string `json:"planner,omitempty"`
+
+	// Pinned says that the transition was made for a pin of its policy; it ends with that.
+	//
+	// +optional
+	Pinned bool `json:"pinned,omitempty"`
 
 	// NeedsApproval says whether a person must set Approved first.
 	//

@@ -32,7 +32,8 @@ type Cluster struct {
 	classes map[string]*class
 	jobs    map[string]*job
 	latency time.Duration
-	limit   int64 // that all transitions together must stay within; 0: none
+	limit   int64                // that all transitions together must stay within; 0: none
+	repair  gateway.RepairStatus // as it was declared
 	calls   map[string]int
 	broken  []string
 }
@@ -136,6 +137,45 @@ func (c *Cluster) SetNode(i int, state string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.nodes[i].State = state
+}
+
+// RepairStatus tells what was declared of repair; nothing is ever repaired.
+func (c *Cluster) RepairStatus(context.Context) (gateway.RepairStatus, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.repair, c.begin("RepairStatus")
+}
+
+// ThrottleRepair changes the limits of repair.
+func (c *Cluster) ThrottleRepair(_ context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("ThrottleRepair"); err != nil {
+		return gateway.RepairStatus{}, err
+	}
+	for _, limit := range []struct{ from, to *int64 }{
+		{limits.BytesPerSecond, &c.repair.BytesPerSecond}, {limits.NodeBytesPerSecond, &c.repair.NodeBytesPerSecond},
+		{limits.DomainBytesPerSecond, &c.repair.DomainBytesPerSecond},
+	} {
+		if limit.from != nil {
+			*limit.to = *limit.from
+		}
+	}
+	return c.repair, nil
+}
+
+// DeferRepair has repair wait, or no more.
+func (c *Cluster) DeferRepair(_ context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.begin("DeferRepair"); err != nil {
+		return gateway.RepairStatus{}, err
+	}
+	c.repair.DeferredUntil, c.repair.DeferredBy = nil, ""
+	if request.Until.After(c.clock.Now()) {
+		c.repair.DeferredUntil, c.repair.DeferredBy = &request.Until, request.By
+	}
+	return c.repair, nil
 }
 
 // PlaceNode changes the failure domain of a node and whether it is a spare.

@@ -1,19 +1,27 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate, type Timestamp } from "@bufbuild/protobuf/wkt";
 
 import { ExportFormat, type AuditList, type VerifyAuditResponse } from "../gen/console/v1/audit_pb";
 
 import { useAction, useQuestion, type Action } from "./asking";
 import type { Following } from "./console";
+import { timeOf } from "../words/period";
 
 /** AuditQuestion says which actions; empty fields say nothing. */
 export interface AuditQuestion {
   user: string;
   object: string;
   verb: string;
-  since: Date | undefined;
+  /** From when to when, as links say it: a span that ends now goes along with the time. */
+  since: string;
+  until: string;
 }
 
-const filterOf = ({ user, object, verb, since }: AuditQuestion) => ({ user, object, verb, since: since === undefined ? undefined : timestampFromDate(since) });
+const stampOf = (text: string): Timestamp | undefined => {
+  const at = timeOf(text, new Date());
+  return at === undefined ? undefined : timestampFromDate(at);
+};
+
+const filterOf = ({ since, until, ...filter }: AuditQuestion) => ({ ...filter, since: stampOf(since), until: stampOf(until) });
 
 export function useAudit(question: AuditQuestion, before: bigint): Following<AuditList> {
   return useQuestion({

@@ -1,3 +1,5 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+
 import type { PolicyPlan } from "../gen/console/v1/plans_pb";
 import { Hold, type Format } from "../gen/console/v1/policies_pb";
 import type {
@@ -5,6 +7,8 @@ import type {
   DeletePolicyResponse,
   DiffPolicyResponse,
   HoldPolicyResponse,
+  PinPolicyResponse,
+  UnpinPolicyResponse,
   LintPolicyResponse,
   PlanPolicyResponse,
   Policy,
@@ -46,12 +50,13 @@ export function useLint(draft: Draft): Following<LintPolicyResponse> {
   });
 }
 
-export function useDiff(draft: Draft, enabled: boolean): Following<DiffPolicyResponse> {
+/** useDiff is what applying a text would change; force: taking over fields that somebody else has set. */
+export function useDiff(draft: Draft, force: boolean, enabled: boolean): Following<DiffPolicyResponse> {
   return useQuestion({
-    key: ["diff", ...draftKey(draft)],
+    key: ["diff", force, ...draftKey(draft)],
     enabled: enabled && draft.text !== "",
     keepPrevious: true,
-    ask: (client, signal) => client.diffPolicy({ document: draft }, { signal }),
+    ask: (client, signal) => client.diffPolicy({ document: draft, force }, { signal }),
   });
 }
 
@@ -83,8 +88,8 @@ export function usePolicyPlan(name: string): Following<PolicyPlan> {
   });
 }
 
-export function useApply(): Action<Draft & { planHash: string }, ApplyPolicyResponse> {
-  return useAction((client, { planHash, ...document }) => client.applyPolicy({ document, planHash }));
+export function useApply(): Action<Draft & { planHash: string; force: boolean }, ApplyPolicyResponse> {
+  return useAction((client, { planHash, force, ...document }) => client.applyPolicy({ document, planHash, force }));
 }
 
 export function useDeletePolicy(): Action<{ name: string; confirm: string }, DeletePolicyResponse> {
@@ -93,4 +98,12 @@ export function useDeletePolicy(): Action<{ name: string; confirm: string }, Del
 
 export function useHoldPolicy(): Action<{ name: string; hold: Hold }, HoldPolicyResponse> {
   return useAction((client, request) => client.holdPolicy(request));
+}
+
+export function usePinPolicy(): Action<{ name: string; scheme: string; until: Date; reason: string }, PinPolicyResponse> {
+  return useAction((client, { until, ...request }) => client.pinPolicy({ ...request, until: timestampFromDate(until) }));
+}
+
+export function useUnpinPolicy(): Action<{ name: string }, UnpinPolicyResponse> {
+  return useAction((client, request) => client.unpinPolicy(request));
 }

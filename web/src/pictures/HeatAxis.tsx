@@ -113,6 +113,7 @@ function Bands({ thresholds, scale }: { readonly thresholds: Thresholds; readonl
     const name = shortScheme(code);
     return (
       <g key={code}>
+        <title>{name}</title>
         {high - low > name.length * 7 + 8 && (
           <text x={(high + low) / 2} y={14} textAnchor="middle" className="picture-number">
             {name}

@@ -3,6 +3,7 @@ import { useId, useMemo, useState } from "react";
 import { heated, rateNumber } from "./amount";
 import { heatGrid, timeTicks, type HeatGrid, type HeatRow } from "./heat-map";
 import { HeatLegend } from "./HeatLegend";
+import { PinMark } from "./PinMark";
 import { heatColour, heatPlace } from "./heat-scale";
 import "./pictures.css";
 
@@ -79,9 +80,10 @@ function HeatDrawing({ rows, grid, timeZone }: GridProps) {
       {rows.map((row, i) => (
         <g key={row.name} transform={`translate(0 ${i * rowHeight})`}>
           <text x={labelWidth - 8} y={rowHeight / 2 + 4} textAnchor="end">
-            <title>{row.name}</title>
-            {row.name.length > 20 ? `${row.name.slice(0, 9)}…${row.name.slice(-10)}` : row.name}
+            <title>{row.pinned === undefined ? row.name : `${row.name}. ${row.pinned}`}</title>
+            {shortened(row.name, row.pinned === undefined ? 20 : 17)}
           </text>
+          {row.pinned !== undefined && <PinMark x={2} y={(rowHeight - 12) / 2} />}
           {grid.heats[i]?.map((heat, column) => (
             <rect
               key={column}
@@ -127,13 +129,21 @@ function HeatTable({ rows, grid, timeZone }: GridProps) {
       <tbody>
         {rows.map((row, i) => (
           <tr key={row.name}>
-            <th scope="row">{row.name}</th>
+            <th scope="row">
+              {row.name}
+              {row.pinned !== undefined && `. ${row.pinned}`}
+            </th>
             {grid.heats[i]?.map((heat, column) => <td key={column}>{heat === undefined ? "-" : rateNumber(heat)}</td>)}
           </tr>
         ))}
       </tbody>
     </table>
   );
+}
+
+function shortened(name: string, most: number): string {
+  const half = (most - 1) / 2;
+  return name.length > most ? `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}` : name;
 }
 
 function moment(timeZone: string | undefined): Intl.DateTimeFormat {
@@ -144,7 +154,7 @@ function moment(timeZone: string | undefined): Intl.DateTimeFormat {
 function summary(rows: readonly HeatRow[], grid: HeatGrid): string {
   const newest = rows.slice(0, 12).map((row, i) => {
     const heat = grid.heats[i]?.findLast((one) => one !== undefined);
-    return `${row.name} ${heat === undefined ? "without samples" : `last ${heated(heat)}`}`;
+    return `${row.name} ${heat === undefined ? "without samples" : `last ${heated(heat)}`}${row.pinned === undefined ? "" : " (pinned)"}`;
   });
   const rest = rows.length > newest.length ? `, and ${rows.length - newest.length} more` : "";
   return `Heat map: ${newest.join(", ")}${rest}. The numbers are in the table.`;

@@ -3,7 +3,7 @@ import { useId } from "react";
 import { heated, sized } from "./amount";
 import { HeatAxis } from "./HeatAxis";
 import { limits, moved, rulesOf, type LadderRung, type Thresholds } from "./ladder";
-import { LadderPicture } from "./LadderPicture";
+import { LadderPicture, type Pinned } from "./LadderPicture";
 import { shortScheme } from "./scheme";
 import "./pictures.css";
 
@@ -31,12 +31,14 @@ export interface LadderEditorProps {
   readonly saved: Thresholds | undefined;
   readonly onChange: (thresholds: Thresholds) => void;
   readonly consequence: Consequence;
+  /** The scheme that the class is pinned to, with the pin in words. */
+  readonly pinned?: Pinned;
   /** Why nothing can be changed. */
   readonly readOnly?: string;
 }
 
 /** A ladder whose thresholds are dragged, or moved by keys, over the heat of what lies on it, with what would come of it. */
-export function LadderEditor({ label, rungs, thresholds, saved, onChange, consequence, readOnly }: LadderEditorProps) {
+export function LadderEditor({ label, rungs, thresholds, saved, onChange, consequence, pinned, readOnly }: LadderEditorProps) {
   const then = consequence.kind === "known" ? new Map(consequence.rungs.map((rung) => [rung.scheme, rung.bytesThen])) : undefined;
   const title = useId();
   return (
@@ -53,7 +55,7 @@ export function LadderEditor({ label, rungs, thresholds, saved, onChange, conseq
         <p className="picture-sentence">The rules leave gaps or overlap, which thresholds cannot show. Change them in the text of the policy.</p>
       )}
       {readOnly !== undefined && <p className="picture-sentence">Thresholds cannot be changed here: {readOnly}</p>}
-      <LadderPicture label={label} rungs={rungs} rules={thresholds ? rulesOf(thresholds) : []} then={then} />
+      <LadderPicture label={label} rungs={rungs} rules={thresholds ? rulesOf(thresholds) : []} then={then} {...(pinned === undefined ? {} : { pinned })} />
       <ConsequenceText consequence={consequence} />
     </figure>
   );

@@ -1,5 +1,6 @@
 import { counted, rateNumber, sized } from "./amount";
 import { ruleWords, type HeatRule, type LadderRung } from "./ladder";
+import { PinMark } from "./PinMark";
 import { SchemeShape } from "./SchemeShape";
 import "./pictures.css";
 
@@ -11,10 +12,17 @@ export interface LadderPictureProps {
   readonly rules?: readonly HeatRule[];
   /** The bytes that would lie on each rung, by its scheme. */
   readonly then?: ReadonlyMap<string, number>;
+  /** The scheme that the class is pinned to, with the pin in words. */
+  readonly pinned?: Pinned;
+}
+
+export interface Pinned {
+  readonly scheme: string;
+  readonly words: string;
 }
 
 /** The rungs of a ladder, hottest on top, with the bytes on each; before and after where both are known. */
-export function LadderPicture({ label, rungs, rules = [], then }: LadderPictureProps) {
+export function LadderPicture({ label, rungs, rules = [], then, pinned }: LadderPictureProps) {
   const whole = rungs.reduce((sum, rung) => sum + rung.bytes, 0);
   const most = Math.max(1, ...rungs.map((rung) => Math.max(rung.bytes, then?.get(rung.scheme) ?? 0)));
   return (
@@ -28,6 +36,12 @@ export function LadderPicture({ label, rungs, rules = [], then }: LadderPictureP
               <SchemeShape scheme={rung.scheme} />
               {rule && <span className="picture-quiet">{ruleWords(rule, rateNumber)}</span>}
             </span>
+            {pinned?.scheme === rung.scheme && (
+              <span className="picture-pinned">
+                <PinMark />
+                {pinned.words}
+              </span>
+            )}
             <RungBar part={rung.bytes / most} kind="now" />
             <span className="picture-rung-words">{rungWords(rung, whole)}</span>
             {after !== undefined && (

@@ -14,6 +14,8 @@ export interface ProgressBarProps {
   readonly secondsLeftHigh?: number;
   /** Why nothing moves at the moment; in place of the time left. */
   readonly paused?: string;
+  /** It has begun, and how much there is to do is not counted yet where the total is 0. */
+  readonly counting?: boolean;
 }
 
 /** How far a job is, with its amounts, its rate and the time left. */
@@ -23,7 +25,8 @@ export function ProgressBar(props: ProgressBarProps) {
   const share = total > 0 ? Math.min(Math.max(done / total, 0), 1) : 0;
   // Not all of it is never 100 %.
   const percent = done < total ? Math.floor(share * 100) : 100;
-  const amount = total > 0 ? (props.amount ?? sizedOf)(props.done, props.total) : "nothing to do";
+  const counting = props.counting === true && total <= 0 && props.paused === undefined;
+  const amount = counting ? "estimating how much there is to do" : total > 0 ? (props.amount ?? sizedOf)(props.done, props.total) : "nothing to do";
   const rest = restOf(props, done, total);
   const words = total > 0 ? `${amount} (${percent} %)` : amount;
   return (
@@ -33,7 +36,7 @@ export function ProgressBar(props: ProgressBarProps) {
         aria-label={props.label}
         aria-valuemin={0}
         aria-valuemax={100}
-        aria-valuenow={total > 0 ? percent : 100}
+        aria-valuenow={counting ? undefined : total > 0 ? percent : 100}
         aria-valuetext={rest ? `${words}, ${rest}` : words}
         className="picture-progress-track"
       >
@@ -52,7 +55,8 @@ function restOf(props: ProgressBarProps, done: number, total: number): string {
     return "";
   }
   if (props.paused !== undefined) {
-    return props.paused === "" ? "paused" : `paused: ${props.paused}`;
+    if (props.paused === "") return "paused";
+    return /^paused\b/i.test(props.paused) ? props.paused : `paused: ${props.paused}`;
   }
   const parts: string[] = [];
   if (props.bytesPerSecond !== undefined && Number(props.bytesPerSecond) > 0) {
@@ -60,7 +64,7 @@ function restOf(props: ProgressBarProps, done: number, total: number): string {
   }
   parts.push(
     props.secondsLeft === undefined
-      ? "time left not known yet"
+      ? "estimating the time left"
       : `${aboutBetween(props.secondsLeft, props.secondsLeftLow, props.secondsLeftHigh)} left`,
   );
   return parts.join(", ");

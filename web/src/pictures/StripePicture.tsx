@@ -38,7 +38,7 @@ export function StripePicture({ plan, nodes = noNodes, blockBytes, start = 0 }: 
   return (
     <figure className="picture-figure" aria-labelledby={title}>
       <figcaption id={title}>
-        One group, {plan.from} to {plan.to}
+        {plan.from} to {plan.to}
       </figcaption>
       <Steps index={index} last={last} sentence={frameSentence(plan, frame)} go={go} />
       {/* What scrolls must be reached by the keyboard. */}

@@ -1,12 +1,19 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 
-import type { ClassHistory, History, HistorySample } from "../gen/console/v1/heat_pb";
+import type { ClassHeat, ClassHistory, History, HistorySample } from "../gen/console/v1/heat_pb";
+import { pinWords } from "../words/pin";
 import type { HeatRow } from "./heat-map";
 
-/** The history of classes as the rows of a heat map. Samples of classes of which nothing is stored have no heat. */
-export function heatRowsFromApi(history: History): readonly HeatRow[] {
+/**
+ * The history of classes as the rows of a heat map, with the pins of how they are now. Samples of classes of which nothing
+ * is stored have no heat.
+ */
+export function heatRowsFromApi(history: History, now: readonly ClassHeat[] = []): readonly HeatRow[] {
   const backends = new Set(history.classes.map((one) => one.backend));
-  return history.classes.map((one) => ({ name: nameOf(one, backends.size > 1), samples: one.samples.flatMap(sampleFromApi) }));
+  return history.classes.map((one) => {
+    const pin = now.find((heat) => heat.backend === one.backend && heat.class === one.class)?.pin;
+    return { name: nameOf(one, backends.size > 1), samples: one.samples.flatMap(sampleFromApi), ...(pin === undefined || pin.ended ? {} : { pinned: pinWords(pin) }) };
+  });
 }
 
 function nameOf(one: ClassHistory, ambiguous: boolean): string {

@@ -2,6 +2,8 @@
 export interface HeatRow {
   readonly name: string;
   readonly samples: readonly HeatSample[];
+  /** The pin that is in force, in words. */
+  readonly pinned?: string;
 }
 
 export interface HeatSample {

@@ -112,7 +112,7 @@ describe("values over time", () => {
 
   it("are said with their units", () => {
     const words = (["bytes", "bytes/s", "factor", "money", "number"] as const satisfies readonly Unit[]).map((unit) => valueWords(2048, unit));
-    expect(words).toEqual(["2.0 KiB", "2.0 KiB/s", "2048.00x", "2048.00", "2,048"]);
+    expect(words).toEqual(["2.0 KiB", "2.0 KiB/s", "2048.00x", "2,048.00", "2,048"]);
     expect(seriesWords({ label: "stored", points: every([1024, 4096, 2048]) }, "bytes")).toBe("stored: 1.0 KiB at first, 2.0 KiB now, 4.0 KiB at most");
     expect(seriesWords({ label: "stored", points: [] }, "bytes")).toBe("stored: no samples");
   });

@@ -96,13 +96,27 @@ describe("progress", () => {
 
   it("says when the time left is not known", () => {
     render(<ProgressBar label="job" done={0} total={10} />);
-    expect(screen.getByText("time left not known yet")).toBeTruthy();
+    expect(screen.getByText("estimating the time left")).toBeTruthy();
   });
 
   it("says why it is paused, in place of a time", () => {
     const { container } = render(<ProgressBar label="job" done={1} total={10} paused="window 22-06" secondsLeft={60} />);
     expect(screen.getByText("paused: window 22-06")).toBeTruthy();
     expect(container.querySelector("[data-paused]")).toBeTruthy();
+  });
+
+  it("says that it is estimated while nothing is counted yet, and not that it is done", () => {
+    render(<ProgressBar label="job" done={0} total={0} counting />);
+    const bar = screen.getByRole("progressbar", { name: "job" });
+    expect(bar.getAttribute("aria-valuetext")).toBe("estimating how much there is to do");
+    expect(bar.getAttribute("aria-valuenow")).toBeNull();
+  });
+
+  it("says once that it is paused", () => {
+    const { rerender } = render(<ProgressBar label="job" done={1} total={10} paused="Paused by a person; go on with it" />);
+    expect(screen.getByText("Paused by a person; go on with it")).toBeTruthy();
+    rerender(<ProgressBar label="job" done={1} total={10} paused="" />);
+    expect(screen.getByText("paused")).toBeTruthy();
   });
 
   it("has nothing to say about time when it is done, or when there is nothing to do", () => {

@@ -1,3 +1,4 @@
+import { money } from "../words/money";
 import { overhead, rated, rateNumber, sized } from "./amount";
 
 /** A value over time. */
@@ -25,7 +26,7 @@ export function valueWords(value: number, unit: Unit): string {
     case "factor":
       return overhead(value);
     case "money":
-      return value.toFixed(2);
+      return money(value);
     case "number":
       return rateNumber(value);
   }

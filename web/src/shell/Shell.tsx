@@ -34,11 +34,13 @@ export function Shell() {
         </Group>
       </header>
       <nav id="navigation" className={styles.navigation} data-open={open} aria-label="Views">
-        {places.map(({ to, text }) => (
-          <Link key={to} to={to} className={styles.place} activeOptions={{ exact: to === "/" }} activeProps={{ "aria-current": "page" }}>
-            {text}
-          </Link>
-        ))}
+        <div className={styles.links}>
+          {places.map(({ to, text }) => (
+            <Link key={to} to={to} className={styles.place} activeOptions={{ exact: to === "/" }} activeProps={{ "aria-current": "page" }}>
+              {text}
+            </Link>
+          ))}
+        </div>
       </nav>
       <main id="content" className={styles.content} tabIndex={-1}>
         <Freshness overview={overview} />

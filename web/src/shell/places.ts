@@ -1,6 +1,7 @@
 /** The views, in the order of the questions they answer. */
 export const places = [
   { to: "/", text: "Overview" },
+  { to: "/savings", text: "Savings" },
   { to: "/transitions", text: "Transitions" },
   { to: "/plan", text: "Plan" },
   { to: "/nodes", text: "Nodes" },

@@ -1,15 +1,4 @@
 import { Button, Checkbox, Group, Popover, Stack, Text, TextInput } from "@mantine/core";
-import {
-  columnVisibilityFeature,
-  createSortedRowModel,
-  rowSortingFeature,
-  tableFeatures,
-  useTable,
-  type ColumnDef,
-  type ColumnVisibilityState,
-  type RowData,
-  type SortFn,
-} from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 
@@ -49,42 +38,42 @@ interface DataTableProps<Row> {
   controls?: ReactNode;
 }
 
-const bySortedValue: SortFn<typeof features, never> = (a, b, id) => {
-  const [x, y]: [Value, Value] = [a.getValue(id), b.getValue(id)];
-  if (typeof x === "string" && typeof y === "string") return x.localeCompare(y, "en", { numeric: true });
-  return x < y ? -1 : x > y ? 1 : 0;
-};
+/** Sorting is by which column rows are sorted, and whether the other way round. */
+interface Sorting {
+  id: string;
+  desc: boolean;
+}
 
-const features = tableFeatures({ rowSortingFeature, columnVisibilityFeature, sortedRowModel: createSortedRowModel() });
+// One collator for all comparisons: to make one takes longer than to compare.
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compared(x: Value, y: Value): number {
+  if (typeof x === "string" && typeof y === "string") return collator.compare(x, y);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/** sortedBy is the rows by the values of a column; rows of equal values stay in their order. */
+function sortedBy<Row>(rows: Row[], column: Column<Row> | undefined, desc: boolean): Row[] {
+  if (column === undefined) return rows;
+  const valued = rows.map((row) => ({ row, value: column.value(row) }));
+  valued.sort(desc ? (a, b) => compared(b.value, a.value) : (a, b) => compared(a.value, b.value));
+  return valued.map(({ row }) => row);
+}
 
 /** DataTable is a dense table of any length: sorted, filtered, with the columns one chooses, and all of it by keyboard. */
-export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
-  const { name, rows, columns, keyOf, controls } = props;
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { name, rows, columns, controls } = props;
   const [filter, setFilter] = useState("");
-  const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => readColumns(name, columns));
+  const [visibility, setVisibility] = useState<Record<string, boolean>>(() => readColumns(name, columns));
   const matching = useMemo(() => filtered(rows, columns, filter), [rows, columns, filter]);
-  const definitions = useMemo(
-    () =>
-      columns.map(
-        (column): ColumnDef<typeof features, Row> => ({ id: column.id, header: column.header, accessorFn: column.value, sortFn: bySortedValue as never }),
-      ),
-    [columns],
-  );
-  const changeVisibility = (change: ColumnVisibilityState): void => {
+  const changeVisibility = (change: Record<string, boolean>): void => {
     setVisibility(change);
     writeColumns(name, change);
   };
-  const table = useTable({
-    features,
-    columns: definitions as never,
-    data: matching as never,
-    getRowId: keyOf as never,
-    state: { columnVisibility: visibility },
-  });
+  const [sorting, setSorting] = useState<Sorting>();
+  const sorted = useMemo(() => sortedBy(matching, columns.find(({ id }) => id === sorting?.id), sorting?.desc === true), [matching, columns, sorting]);
   const shown = columns.filter(({ id }) => visibility[id] !== false);
-  const sorting = table.state.sorting[0];
-  const sort = (id: string): void => table.setSorting(sorting?.id !== id ? [{ id, desc: false }] : sorting.desc ? [] : [{ id, desc: true }]);
-  const sorted = table.getRowModel().rows.map((row) => row.original as Row);
+  const sort = (id: string): void => setSorting(sorting?.id !== id ? { id, desc: false } : sorting.desc ? undefined : { id, desc: true });
   return (
     <Stack gap="xs">
       <Group gap="xs">
@@ -123,7 +112,7 @@ function filtered<Row>(rows: Row[], columns: Column<Row>[], filter: string): Row
 interface RowsProps<Row> extends DataTableProps<Row> {
   sorted: Row[];
   shown: Column<Row>[];
-  sorting: { id: string; desc: boolean } | undefined;
+  sorting: Sorting | undefined;
   sort: (id: string) => void;
 }
 
@@ -141,7 +130,7 @@ function Rows<Row>({ label, sorted, shown, keyOf, selected, onSelect, rowHeight 
   const items = virtual.getVirtualItems();
   const above = items[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
-  const activeKey = active !== undefined && sorted.some((row) => keyOf(row) === active) ? active : (selected ?? sorted.map(keyOf)[0]);
+  const activeKey = active !== undefined && sorted.some((row) => keyOf(row) === active) ? active : (selected ?? sorted.slice(0, 1).map(keyOf)[0]);
   // A row that was gone to by key may not be drawn until the list has scrolled to it.
   useEffect(() => {
     if (wanted.current === undefined) return;
@@ -233,8 +222,8 @@ function Rows<Row>({ label, sorted, shown, keyOf, selected, onSelect, rowHeight 
 
 interface ColumnChoiceProps<Row> {
   columns: Column<Row>[];
-  visibility: ColumnVisibilityState;
-  onChange: (visibility: ColumnVisibilityState) => void;
+  visibility: Record<string, boolean>;
+  onChange: (visibility: Record<string, boolean>) => void;
 }
 
 function ColumnChoice<Row>({ columns, visibility, onChange }: ColumnChoiceProps<Row>) {

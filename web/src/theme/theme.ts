@@ -9,7 +9,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
 });
 
-/** contrast sets the colours of texts that are too faint as the library has them. */
+/** contrast sets the colours of texts that are too faint as the library has them, and that of a selected row. */
 export const contrast: CSSVariablesResolver = (base) => ({
   variables: {},
   light: {
@@ -17,11 +17,15 @@ export const contrast: CSSVariablesResolver = (base) => ({
     "--mantine-color-anchor": base.colors.blue[8],
     "--mantine-color-error": base.colors.red[9],
     "--mantine-color-placeholder": base.colors.gray[7],
+    "--table-selected": base.colors.blue[0],
+    "--mantine-color-green-light-color": "#1f662d",
+    "--mantine-color-yellow-light-color": "#7a3e00",
   },
   dark: {
     "--mantine-color-dimmed": base.colors.dark[1],
     "--mantine-color-anchor": base.colors.blue[3],
     "--mantine-color-error": base.colors.red[3],
     "--mantine-color-placeholder": base.colors.dark[1],
+    "--table-selected": "#16324a",
   },
 });

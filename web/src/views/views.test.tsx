@@ -46,7 +46,7 @@ const stored = { backend: "local", key: "media/a.jpg", keyBytes: new TextEncoder
 
 const answers: Answers = {
   watchOverview: (_, context) => said(context.signal, overview),
-  watchNodes: (_, context) => said(context.signal, { whole: true, nodes: [node, { ...node, name: "n2", state: "down" }] }),
+  watchNodes: (_, context) => said(context.signal, { whole: true, nodes: [{ ...node, volume: "disk", rates: { read: 2n << 20n, written: 1n << 20n } }, { ...node, name: "n2", state: "down", volume: "disk" }] }),
   watchPolicies: (_, context) => said(context.signal, { whole: true, policies: [policy] }),
   watchTransitions: (_, context) => said(context.signal, { whole: true, transitions: [{ ...transition, needsApproval: true, state: "Unapproved" }] }),
   watchHeat: (_, context) => said(context.signal, { classes: [{ backend: "local", class: "media", policy: "media", at: morning, complete: true, halfLife: "24h0m0s", dwell: "6h0m0s", rungs: policy.rungs, rules: policy.rules }] }),
@@ -65,7 +65,7 @@ const answers: Answers = {
 
 describe.each([
   ["/plan?policy=media", [/1 transition would move 40 groups/, "re-encoding every group", "cannot make this move", "about 14 min", "Approve"]],
-  ["/nodes?name=local/n1", ["every node of rack-a", /20 GiB of 100 GiB, in 56 slots/, "a block differs", "Drain…"]],
+  ["/nodes?name=local/n1", ["every node of rack-a", /20 GiB of 100 GiB, in 56 slots/, "20 GiB of 100 GiB used on 2 nodes, with whatever else is on the 1 disk that they share.", "reads 2.0 MiB/s, sends 0 B/s to other nodes, writes 1.0 MiB/s", "2.0 MiB/s, 0 B/s, 1.0 MiB/s", "a block differs", "Drain…"]],
   ["/policies?name=media", ["a person approves every transition", /for at least 100 accesses a day/, "Hold"]],
   ["/temperature?backend=local&class=media", [/an access counts half after 24h, and a group stays under a scheme for 6h at least/]],
   ["/objects?prefix=media/&key=media/a.jpg", ["Where it lies", "missing"]],

@@ -23,7 +23,7 @@ var File_console_v1_console_proto protoreflect.FileDescriptor
 
 const file_console_v1_console_proto_rawDesc = "" +
 	"\n" +
-	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\x9d\x1f\n" +
+	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\xdb \n" +
 	"\aConsole\x12Q\n" +
 	"\x06WhoAmI\x12\".restripe.console.v1.WhoAmIRequest\x1a#.restripe.console.v1.WhoAmIResponse\x12L\n" +
 	"\bGetAbout\x12$.restripe.console.v1.GetAboutRequest\x1a\x1a.restripe.console.v1.About\x12U\n" +
@@ -41,7 +41,9 @@ const file_console_v1_console_proto_rawDesc = "" +
 	"\vApplyPolicy\x12'.restripe.console.v1.ApplyPolicyRequest\x1a(.restripe.console.v1.ApplyPolicyResponse\x12c\n" +
 	"\fDeletePolicy\x12(.restripe.console.v1.DeletePolicyRequest\x1a).restripe.console.v1.DeletePolicyResponse\x12]\n" +
 	"\n" +
-	"HoldPolicy\x12&.restripe.console.v1.HoldPolicyRequest\x1a'.restripe.console.v1.HoldPolicyResponse\x12c\n" +
+	"HoldPolicy\x12&.restripe.console.v1.HoldPolicyRequest\x1a'.restripe.console.v1.HoldPolicyResponse\x12Z\n" +
+	"\tPinPolicy\x12%.restripe.console.v1.PinPolicyRequest\x1a&.restripe.console.v1.PinPolicyResponse\x12`\n" +
+	"\vUnpinPolicy\x12'.restripe.console.v1.UnpinPolicyRequest\x1a(.restripe.console.v1.UnpinPolicyResponse\x12c\n" +
 	"\x0fListTransitions\x12+.restripe.console.v1.ListTransitionsRequest\x1a#.restripe.console.v1.TransitionList\x12g\n" +
 	"\x10WatchTransitions\x12,.restripe.console.v1.WatchTransitionsRequest\x1a#.restripe.console.v1.TransitionList0\x01\x12a\n" +
 	"\rGetTransition\x12).restripe.console.v1.GetTransitionRequest\x1a%.restripe.console.v1.TransitionDetail\x12i\n" +
@@ -92,63 +94,67 @@ var file_console_v1_console_proto_goTypes = []any{
 	(*ApplyPolicyRequest)(nil),        // 10: restripe.console.v1.ApplyPolicyRequest
 	(*DeletePolicyRequest)(nil),       // 11: restripe.console.v1.DeletePolicyRequest
 	(*HoldPolicyRequest)(nil),         // 12: restripe.console.v1.HoldPolicyRequest
-	(*ListTransitionsRequest)(nil),    // 13: restripe.console.v1.ListTransitionsRequest
-	(*WatchTransitionsRequest)(nil),   // 14: restripe.console.v1.WatchTransitionsRequest
-	(*GetTransitionRequest)(nil),      // 15: restripe.console.v1.GetTransitionRequest
-	(*ApproveTransitionRequest)(nil),  // 16: restripe.console.v1.ApproveTransitionRequest
-	(*PauseTransitionRequest)(nil),    // 17: restripe.console.v1.PauseTransitionRequest
-	(*ResumeTransitionRequest)(nil),   // 18: restripe.console.v1.ResumeTransitionRequest
-	(*CancelTransitionRequest)(nil),   // 19: restripe.console.v1.CancelTransitionRequest
-	(*RollbackTransitionRequest)(nil), // 20: restripe.console.v1.RollbackTransitionRequest
-	(*ThrottleTransitionRequest)(nil), // 21: restripe.console.v1.ThrottleTransitionRequest
-	(*GetPictureRequest)(nil),         // 22: restripe.console.v1.GetPictureRequest
-	(*GetHeatRequest)(nil),            // 23: restripe.console.v1.GetHeatRequest
-	(*WatchHeatRequest)(nil),          // 24: restripe.console.v1.WatchHeatRequest
-	(*GetHistoryRequest)(nil),         // 25: restripe.console.v1.GetHistoryRequest
-	(*WhatIfRequest)(nil),             // 26: restripe.console.v1.WhatIfRequest
-	(*ListNodesRequest)(nil),          // 27: restripe.console.v1.ListNodesRequest
-	(*WatchNodesRequest)(nil),         // 28: restripe.console.v1.WatchNodesRequest
-	(*DrainNodeRequest)(nil),          // 29: restripe.console.v1.DrainNodeRequest
-	(*UndrainNodeRequest)(nil),        // 30: restripe.console.v1.UndrainNodeRequest
-	(*DownNodeRequest)(nil),           // 31: restripe.console.v1.DownNodeRequest
-	(*UpNodeRequest)(nil),             // 32: restripe.console.v1.UpNodeRequest
-	(*ReplaceNodeRequest)(nil),        // 33: restripe.console.v1.ReplaceNodeRequest
-	(*RemoveNodeRequest)(nil),         // 34: restripe.console.v1.RemoveNodeRequest
-	(*PlaceNodeRequest)(nil),          // 35: restripe.console.v1.PlaceNodeRequest
-	(*GetScrubsRequest)(nil),          // 36: restripe.console.v1.GetScrubsRequest
-	(*SearchObjectsRequest)(nil),      // 37: restripe.console.v1.SearchObjectsRequest
-	(*GetObjectLayoutRequest)(nil),    // 38: restripe.console.v1.GetObjectLayoutRequest
-	(*MoveObjectRequest)(nil),         // 39: restripe.console.v1.MoveObjectRequest
-	(*ListAuditRequest)(nil),          // 40: restripe.console.v1.ListAuditRequest
-	(*ExportAuditRequest)(nil),        // 41: restripe.console.v1.ExportAuditRequest
-	(*VerifyAuditRequest)(nil),        // 42: restripe.console.v1.VerifyAuditRequest
-	(*WhoAmIResponse)(nil),            // 43: restripe.console.v1.WhoAmIResponse
-	(*About)(nil),                     // 44: restripe.console.v1.About
-	(*Overview)(nil),                  // 45: restripe.console.v1.Overview
-	(*PolicyList)(nil),                // 46: restripe.console.v1.PolicyList
-	(*PolicyDetail)(nil),              // 47: restripe.console.v1.PolicyDetail
-	(*LintPolicyResponse)(nil),        // 48: restripe.console.v1.LintPolicyResponse
-	(*PlanPolicyResponse)(nil),        // 49: restripe.console.v1.PlanPolicyResponse
-	(*DiffPolicyResponse)(nil),        // 50: restripe.console.v1.DiffPolicyResponse
-	(*ApplyPolicyResponse)(nil),       // 51: restripe.console.v1.ApplyPolicyResponse
-	(*DeletePolicyResponse)(nil),      // 52: restripe.console.v1.DeletePolicyResponse
-	(*HoldPolicyResponse)(nil),        // 53: restripe.console.v1.HoldPolicyResponse
-	(*TransitionList)(nil),            // 54: restripe.console.v1.TransitionList
-	(*TransitionDetail)(nil),          // 55: restripe.console.v1.TransitionDetail
-	(*TransitionChange)(nil),          // 56: restripe.console.v1.TransitionChange
-	(*Picture)(nil),                   // 57: restripe.console.v1.Picture
-	(*HeatReport)(nil),                // 58: restripe.console.v1.HeatReport
-	(*History)(nil),                   // 59: restripe.console.v1.History
-	(*WhatIfResponse)(nil),            // 60: restripe.console.v1.WhatIfResponse
-	(*NodeList)(nil),                  // 61: restripe.console.v1.NodeList
-	(*NodeChange)(nil),                // 62: restripe.console.v1.NodeChange
-	(*ScrubReport)(nil),               // 63: restripe.console.v1.ScrubReport
-	(*SearchObjectsResponse)(nil),     // 64: restripe.console.v1.SearchObjectsResponse
-	(*ObjectLayout)(nil),              // 65: restripe.console.v1.ObjectLayout
-	(*MoveObjectResponse)(nil),        // 66: restripe.console.v1.MoveObjectResponse
-	(*AuditList)(nil),                 // 67: restripe.console.v1.AuditList
-	(*ExportAuditResponse)(nil),       // 68: restripe.console.v1.ExportAuditResponse
-	(*VerifyAuditResponse)(nil),       // 69: restripe.console.v1.VerifyAuditResponse
+	(*PinPolicyRequest)(nil),          // 13: restripe.console.v1.PinPolicyRequest
+	(*UnpinPolicyRequest)(nil),        // 14: restripe.console.v1.UnpinPolicyRequest
+	(*ListTransitionsRequest)(nil),    // 15: restripe.console.v1.ListTransitionsRequest
+	(*WatchTransitionsRequest)(nil),   // 16: restripe.console.v1.WatchTransitionsRequest
+	(*GetTransitionRequest)(nil),      // 17: restripe.console.v1.GetTransitionRequest
+	(*ApproveTransitionRequest)(nil),  // 18: restripe.console.v1.ApproveTransitionRequest
+	(*PauseTransitionRequest)(nil),    // 19: restripe.console.v1.PauseTransitionRequest
+	(*ResumeTransitionRequest)(nil),   // 20: restripe.console.v1.ResumeTransitionRequest
+	(*CancelTransitionRequest)(nil),   // 21: restripe.console.v1.CancelTransitionRequest
+	(*RollbackTransitionRequest)(nil), // 22: restripe.console.v1.RollbackTransitionRequest
+	(*ThrottleTransitionRequest)(nil), // 23: restripe.console.v1.ThrottleTransitionRequest
+	(*GetPictureRequest)(nil),         // 24: restripe.console.v1.GetPictureRequest
+	(*GetHeatRequest)(nil),            // 25: restripe.console.v1.GetHeatRequest
+	(*WatchHeatRequest)(nil),          // 26: restripe.console.v1.WatchHeatRequest
+	(*GetHistoryRequest)(nil),         // 27: restripe.console.v1.GetHistoryRequest
+	(*WhatIfRequest)(nil),             // 28: restripe.console.v1.WhatIfRequest
+	(*ListNodesRequest)(nil),          // 29: restripe.console.v1.ListNodesRequest
+	(*WatchNodesRequest)(nil),         // 30: restripe.console.v1.WatchNodesRequest
+	(*DrainNodeRequest)(nil),          // 31: restripe.console.v1.DrainNodeRequest
+	(*UndrainNodeRequest)(nil),        // 32: restripe.console.v1.UndrainNodeRequest
+	(*DownNodeRequest)(nil),           // 33: restripe.console.v1.DownNodeRequest
+	(*UpNodeRequest)(nil),             // 34: restripe.console.v1.UpNodeRequest
+	(*ReplaceNodeRequest)(nil),        // 35: restripe.console.v1.ReplaceNodeRequest
+	(*RemoveNodeRequest)(nil),         // 36: restripe.console.v1.RemoveNodeRequest
+	(*PlaceNodeRequest)(nil),          // 37: restripe.console.v1.PlaceNodeRequest
+	(*GetScrubsRequest)(nil),          // 38: restripe.console.v1.GetScrubsRequest
+	(*SearchObjectsRequest)(nil),      // 39: restripe.console.v1.SearchObjectsRequest
+	(*GetObjectLayoutRequest)(nil),    // 40: restripe.console.v1.GetObjectLayoutRequest
+	(*MoveObjectRequest)(nil),         // 41: restripe.console.v1.MoveObjectRequest
+	(*ListAuditRequest)(nil),          // 42: restripe.console.v1.ListAuditRequest
+	(*ExportAuditRequest)(nil),        // 43: restripe.console.v1.ExportAuditRequest
+	(*VerifyAuditRequest)(nil),        // 44: restripe.console.v1.VerifyAuditRequest
+	(*WhoAmIResponse)(nil),            // 45: restripe.console.v1.WhoAmIResponse
+	(*About)(nil),                     // 46: restripe.console.v1.About
+	(*Overview)(nil),                  // 47: restripe.console.v1.Overview
+	(*PolicyList)(nil),                // 48: restripe.console.v1.PolicyList
+	(*PolicyDetail)(nil),              // 49: restripe.console.v1.PolicyDetail
+	(*LintPolicyResponse)(nil),        // 50: restripe.console.v1.LintPolicyResponse
+	(*PlanPolicyResponse)(nil),        // 51: restripe.console.v1.PlanPolicyResponse
+	(*DiffPolicyResponse)(nil),        // 52: restripe.console.v1.DiffPolicyResponse
+	(*ApplyPolicyResponse)(nil),       // 53: restripe.console.v1.ApplyPolicyResponse
+	(*DeletePolicyResponse)(nil),      // 54: restripe.console.v1.DeletePolicyResponse
+	(*HoldPolicyResponse)(nil),        // 55: restripe.console.v1.HoldPolicyResponse
+	(*PinPolicyResponse)(nil),         // 56: restripe.console.v1.PinPolicyResponse
+	(*UnpinPolicyResponse)(nil),       // 57: restripe.console.v1.UnpinPolicyResponse
+	(*TransitionList)(nil),            // 58: restripe.console.v1.TransitionList
+	(*TransitionDetail)(nil),          // 59: restripe.console.v1.TransitionDetail
+	(*TransitionChange)(nil),          // 60: restripe.console.v1.TransitionChange
+	(*Picture)(nil),                   // 61: restripe.console.v1.Picture
+	(*HeatReport)(nil),                // 62: restripe.console.v1.HeatReport
+	(*History)(nil),                   // 63: restripe.console.v1.History
+	(*WhatIfResponse)(nil),            // 64: restripe.console.v1.WhatIfResponse
+	(*NodeList)(nil),                  // 65: restripe.console.v1.NodeList
+	(*NodeChange)(nil),                // 66: restripe.console.v1.NodeChange
+	(*ScrubReport)(nil),               // 67: restripe.console.v1.ScrubReport
+	(*SearchObjectsResponse)(nil),     // 68: restripe.console.v1.SearchObjectsResponse
+	(*ObjectLayout)(nil),              // 69: restripe.console.v1.ObjectLayout
+	(*MoveObjectResponse)(nil),        // 70: restripe.console.v1.MoveObjectResponse
+	(*AuditList)(nil),                 // 71: restripe.console.v1.AuditList
+	(*ExportAuditResponse)(nil),       // 72: restripe.console.v1.ExportAuditResponse
+	(*VerifyAuditResponse)(nil),       // 73: restripe.console.v1.VerifyAuditResponse
 }
 var file_console_v1_console_proto_depIdxs = []int32{
 	0,  // 0: restripe.console.v1.Console.WhoAmI:input_type -> restripe.console.v1.WhoAmIRequest
@@ -164,81 +170,85 @@ var file_console_v1_console_proto_depIdxs = []int32{
 	10, // 10: restripe.console.v1.Console.ApplyPolicy:input_type -> restripe.console.v1.ApplyPolicyRequest
 	11, // 11: restripe.console.v1.Console.DeletePolicy:input_type -> restripe.console.v1.DeletePolicyRequest
 	12, // 12: restripe.console.v1.Console.HoldPolicy:input_type -> restripe.console.v1.HoldPolicyRequest
-	13, // 13: restripe.console.v1.Console.ListTransitions:input_type -> restripe.console.v1.ListTransitionsRequest
-	14, // 14: restripe.console.v1.Console.WatchTransitions:input_type -> restripe.console.v1.WatchTransitionsRequest
-	15, // 15: restripe.console.v1.Console.GetTransition:input_type -> restripe.console.v1.GetTransitionRequest
-	16, // 16: restripe.console.v1.Console.ApproveTransition:input_type -> restripe.console.v1.ApproveTransitionRequest
-	17, // 17: restripe.console.v1.Console.PauseTransition:input_type -> restripe.console.v1.PauseTransitionRequest
-	18, // 18: restripe.console.v1.Console.ResumeTransition:input_type -> restripe.console.v1.ResumeTransitionRequest
-	19, // 19: restripe.console.v1.Console.CancelTransition:input_type -> restripe.console.v1.CancelTransitionRequest
-	20, // 20: restripe.console.v1.Console.RollbackTransition:input_type -> restripe.console.v1.RollbackTransitionRequest
-	21, // 21: restripe.console.v1.Console.ThrottleTransition:input_type -> restripe.console.v1.ThrottleTransitionRequest
-	22, // 22: restripe.console.v1.Console.GetPicture:input_type -> restripe.console.v1.GetPictureRequest
-	23, // 23: restripe.console.v1.Console.GetHeat:input_type -> restripe.console.v1.GetHeatRequest
-	24, // 24: restripe.console.v1.Console.WatchHeat:input_type -> restripe.console.v1.WatchHeatRequest
-	25, // 25: restripe.console.v1.Console.GetHistory:input_type -> restripe.console.v1.GetHistoryRequest
-	26, // 26: restripe.console.v1.Console.WhatIf:input_type -> restripe.console.v1.WhatIfRequest
-	27, // 27: restripe.console.v1.Console.ListNodes:input_type -> restripe.console.v1.ListNodesRequest
-	28, // 28: restripe.console.v1.Console.WatchNodes:input_type -> restripe.console.v1.WatchNodesRequest
-	29, // 29: restripe.console.v1.Console.DrainNode:input_type -> restripe.console.v1.DrainNodeRequest
-	30, // 30: restripe.console.v1.Console.UndrainNode:input_type -> restripe.console.v1.UndrainNodeRequest
-	31, // 31: restripe.console.v1.Console.DownNode:input_type -> restripe.console.v1.DownNodeRequest
-	32, // 32: restripe.console.v1.Console.UpNode:input_type -> restripe.console.v1.UpNodeRequest
-	33, // 33: restripe.console.v1.Console.ReplaceNode:input_type -> restripe.console.v1.ReplaceNodeRequest
-	34, // 34: restripe.console.v1.Console.RemoveNode:input_type -> restripe.console.v1.RemoveNodeRequest
-	35, // 35: restripe.console.v1.Console.PlaceNode:input_type -> restripe.console.v1.PlaceNodeRequest
-	36, // 36: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
-	37, // 37: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
-	38, // 38: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
-	39, // 39: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
-	40, // 40: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
-	41, // 41: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
-	42, // 42: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
-	43, // 43: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
-	44, // 44: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
-	45, // 45: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
-	45, // 46: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
-	46, // 47: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
-	46, // 48: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
-	47, // 49: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
-	48, // 50: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
-	49, // 51: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
-	50, // 52: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
-	51, // 53: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
-	52, // 54: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
-	53, // 55: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
-	54, // 56: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
-	54, // 57: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
-	55, // 58: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
-	56, // 59: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
-	56, // 60: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
-	56, // 61: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
-	56, // 62: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
-	56, // 63: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
-	56, // 64: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
-	57, // 65: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
-	58, // 66: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
-	58, // 67: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
-	59, // 68: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
-	60, // 69: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
-	61, // 70: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
-	61, // 71: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
-	62, // 72: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
-	62, // 73: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
-	62, // 74: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
-	62, // 75: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
-	62, // 76: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
-	62, // 77: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
-	62, // 78: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
-	63, // 79: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
-	64, // 80: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
-	65, // 81: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
-	66, // 82: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
-	67, // 83: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
-	68, // 84: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
-	69, // 85: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
-	43, // [43:86] is the sub-list for method output_type
-	0,  // [0:43] is the sub-list for method input_type
+	13, // 13: restripe.console.v1.Console.PinPolicy:input_type -> restripe.console.v1.PinPolicyRequest
+	14, // 14: restripe.console.v1.Console.UnpinPolicy:input_type -> restripe.console.v1.UnpinPolicyRequest
+	15, // 15: restripe.console.v1.Console.ListTransitions:input_type -> restripe.console.v1.ListTransitionsRequest
+	16, // 16: restripe.console.v1.Console.WatchTransitions:input_type -> restripe.console.v1.WatchTransitionsRequest
+	17, // 17: restripe.console.v1.Console.GetTransition:input_type -> restripe.console.v1.GetTransitionRequest
+	18, // 18: restripe.console.v1.Console.ApproveTransition:input_type -> restripe.console.v1.ApproveTransitionRequest
+	19, // 19: restripe.console.v1.Console.PauseTransition:input_type -> restripe.console.v1.PauseTransitionRequest
+	20, // 20: restripe.console.v1.Console.ResumeTransition:input_type -> restripe.console.v1.ResumeTransitionRequest
+	21, // 21: restripe.console.v1.Console.CancelTransition:input_type -> restripe.console.v1.CancelTransitionRequest
+	22, // 22: restripe.console.v1.Console.RollbackTransition:input_type -> restripe.console.v1.RollbackTransitionRequest
+	23, // 23: restripe.console.v1.Console.ThrottleTransition:input_type -> restripe.console.v1.ThrottleTransitionRequest
+	24, // 24: restripe.console.v1.Console.GetPicture:input_type -> restripe.console.v1.GetPictureRequest
+	25, // 25: restripe.console.v1.Console.GetHeat:input_type -> restripe.console.v1.GetHeatRequest
+	26, // 26: restripe.console.v1.Console.WatchHeat:input_type -> restripe.console.v1.WatchHeatRequest
+	27, // 27: restripe.console.v1.Console.GetHistory:input_type -> restripe.console.v1.GetHistoryRequest
+	28, // 28: restripe.console.v1.Console.WhatIf:input_type -> restripe.console.v1.WhatIfRequest
+	29, // 29: restripe.console.v1.Console.ListNodes:input_type -> restripe.console.v1.ListNodesRequest
+	30, // 30: restripe.console.v1.Console.WatchNodes:input_type -> restripe.console.v1.WatchNodesRequest
+	31, // 31: restripe.console.v1.Console.DrainNode:input_type -> restripe.console.v1.DrainNodeRequest
+	32, // 32: restripe.console.v1.Console.UndrainNode:input_type -> restripe.console.v1.UndrainNodeRequest
+	33, // 33: restripe.console.v1.Console.DownNode:input_type -> restripe.console.v1.DownNodeRequest
+	34, // 34: restripe.console.v1.Console.UpNode:input_type -> restripe.console.v1.UpNodeRequest
+	35, // 35: restripe.console.v1.Console.ReplaceNode:input_type -> restripe.console.v1.ReplaceNodeRequest
+	36, // 36: restripe.console.v1.Console.RemoveNode:input_type -> restripe.console.v1.RemoveNodeRequest
+	37, // 37: restripe.console.v1.Console.PlaceNode:input_type -> restripe.console.v1.PlaceNodeRequest
+	38, // 38: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
+	39, // 39: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
+	40, // 40: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
+	41, // 41: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
+	42, // 42: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
+	43, // 43: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
+	44, // 44: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
+	45, // 45: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
+	46, // 46: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
+	47, // 47: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
+	47, // 48: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
+	48, // 49: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
+	48, // 50: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
+	49, // 51: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
+	50, // 52: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
+	51, // 53: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
+	52, // 54: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
+	53, // 55: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
+	54, // 56: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
+	55, // 57: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
+	56, // 58: restripe.console.v1.Console.PinPolicy:output_type -> restripe.console.v1.PinPolicyResponse
+	57, // 59: restripe.console.v1.Console.UnpinPolicy:output_type -> restripe.console.v1.UnpinPolicyResponse
+	58, // 60: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
+	58, // 61: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
+	59, // 62: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
+	60, // 63: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
+	60, // 64: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
+	60, // 65: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
+	60, // 66: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
+	60, // 67: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
+	60, // 68: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
+	61, // 69: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
+	62, // 70: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
+	62, // 71: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
+	63, // 72: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
+	64, // 73: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
+	65, // 74: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
+	65, // 75: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
+	66, // 76: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
+	66, // 77: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
+	66, // 78: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
+	66, // 79: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
+	66, // 80: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
+	66, // 81: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
+	66, // 82: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
+	67, // 83: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
+	68, // 84: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
+	69, // 85: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
+	70, // 86: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
+	71, // 87: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
+	72, // 88: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
+	73, // 89: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
+	45, // [45:90] is the sub-list for method output_type
+	0,  // [0:45] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

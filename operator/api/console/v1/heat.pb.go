@@ -189,6 +189,7 @@ type ClassHeat struct {
 	Dwell         string                 `protobuf:"bytes,7,opt,name=dwell,proto3" json:"dwell,omitempty"`
 	Rungs         []*RungHeat            `protobuf:"bytes,8,rep,name=rungs,proto3" json:"rungs,omitempty"` // by the ladder, hottest first
 	Rules         []*TemperatureRule     `protobuf:"bytes,9,rep,name=rules,proto3" json:"rules,omitempty"` // of the policy
+	Pin           *Pin                   `protobuf:"bytes,10,opt,name=pin,proto3" json:"pin,omitempty"`    // of the policy; absent: there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,6 +283,13 @@ func (x *ClassHeat) GetRungs() []*RungHeat {
 func (x *ClassHeat) GetRules() []*TemperatureRule {
 	if x != nil {
 		return x.Rules
+	}
+	return nil
+}
+
+func (x *ClassHeat) GetPin() *Pin {
+	if x != nil {
+		return x.Pin
 	}
 	return nil
 }
@@ -446,6 +454,8 @@ type GetHistoryRequest struct {
 	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	Samples       int32                  `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"` // at most so many of each class, evenly spread; default 300
+	Total         bool                   `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`     // all that is asked for added up, as one class without a name, without rungs and buckets
+	Classes       int32                  `protobuf:"varint,7,opt,name=classes,proto3" json:"classes,omitempty"` // at most so many classes, those with the most bytes; 0: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,6 +525,20 @@ func (x *GetHistoryRequest) GetSamples() int32 {
 	return 0
 }
 
+func (x *GetHistoryRequest) GetTotal() bool {
+	if x != nil {
+		return x.Total
+	}
+	return false
+}
+
+func (x *GetHistoryRequest) GetClasses() int32 {
+	if x != nil {
+		return x.Classes
+	}
+	return 0
+}
+
 type History struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Classes       []*ClassHistory        `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
@@ -580,6 +604,9 @@ type ClassHistory struct {
 	Backend       string                 `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
 	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
 	Samples       []*HistorySample       `protobuf:"bytes,3,rep,name=samples,proto3" json:"samples,omitempty"` // oldest first
+	Policy        string                 `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`   // empty: there is none
+	Hottest       string                 `protobuf:"bytes,5,opt,name=hottest,proto3" json:"hottest,omitempty"` // the first scheme of the ladder, with which savings compare; empty: it is not known
+	Prices        *Prices                `protobuf:"bytes,6,opt,name=prices,proto3" json:"prices,omitempty"`   // in force now, for every sample
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +662,27 @@ func (x *ClassHistory) GetSamples() []*HistorySample {
 	return nil
 }
 
+func (x *ClassHistory) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *ClassHistory) GetHottest() string {
+	if x != nil {
+		return x.Hottest
+	}
+	return ""
+}
+
+func (x *ClassHistory) GetPrices() *Prices {
+	if x != nil {
+		return x.Prices
+	}
+	return nil
+}
+
 type HistorySample struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	At            *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
@@ -642,7 +690,9 @@ type HistorySample struct {
 	StoredBytes   int64                  `protobuf:"varint,3,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
 	SavedBytes    int64                  `protobuf:"varint,4,opt,name=saved_bytes,json=savedBytes,proto3" json:"saved_bytes,omitempty"`
 	Rungs         []*HistoryRung         `protobuf:"bytes,5,rep,name=rungs,proto3" json:"rungs,omitempty"`
-	Buckets       []*HistoryBucket       `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty"` // coldest first; empty ones are left out
+	Buckets       []*HistoryBucket       `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty"`                              // coldest first; empty ones are left out
+	Cost          float64                `protobuf:"fixed64,7,opt,name=cost,proto3" json:"cost,omitempty"`                                  // of storing it for a month, at the prices in force now
+	HottestCost   float64                `protobuf:"fixed64,8,opt,name=hottest_cost,json=hottestCost,proto3" json:"hottest_cost,omitempty"` // the same with everything on the first scheme of its ladder
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -717,6 +767,20 @@ func (x *HistorySample) GetBuckets() []*HistoryBucket {
 		return x.Buckets
 	}
 	return nil
+}
+
+func (x *HistorySample) GetCost() float64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *HistorySample) GetHottestCost() float64 {
+	if x != nil {
+		return x.HottestCost
+	}
+	return 0
 }
 
 type HistoryRung struct {
@@ -837,6 +901,7 @@ type WhatIfRequest struct {
 	Rules             []*TemperatureRule     `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"` // in place of those of the policy
 	HysteresisPercent *int32                 `protobuf:"varint,3,opt,name=hysteresis_percent,json=hysteresisPercent,proto3,oneof" json:"hysteresis_percent,omitempty"`
 	DwellSeconds      *float64               `protobuf:"fixed64,4,opt,name=dwell_seconds,json=dwellSeconds,proto3,oneof" json:"dwell_seconds,omitempty"`
+	Pin               *WhatIfPin             `protobuf:"bytes,5,opt,name=pin,proto3" json:"pin,omitempty"` // absent: as it is
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -899,10 +964,70 @@ func (x *WhatIfRequest) GetDwellSeconds() float64 {
 	return 0
 }
 
+func (x *WhatIfRequest) GetPin() *WhatIfPin {
+	if x != nil {
+		return x.Pin
+	}
+	return nil
+}
+
+// WhatIfPin is a pin in place of the policy's.
+type WhatIfPin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scheme        string                 `protobuf:"bytes,1,opt,name=scheme,proto3" json:"scheme,omitempty"` // empty: no pin
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhatIfPin) Reset() {
+	*x = WhatIfPin{}
+	mi := &file_console_v1_heat_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhatIfPin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhatIfPin) ProtoMessage() {}
+
+func (x *WhatIfPin) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_heat_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhatIfPin.ProtoReflect.Descriptor instead.
+func (*WhatIfPin) Descriptor() ([]byte, []int) {
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WhatIfPin) GetScheme() string {
+	if x != nil {
+		return x.Scheme
+	}
+	return ""
+}
+
+func (x *WhatIfPin) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 type WhatIfResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Now           *PolicyPlan            `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`   // under the policy as it is
-	Then          *PolicyPlan            `protobuf:"bytes,2,opt,name=then,proto3" json:"then,omitempty"` // under the thresholds asked for
+	Then          *PolicyPlan            `protobuf:"bytes,2,opt,name=then,proto3" json:"then,omitempty"` // under what is asked for
 	Rungs         []*WhatIfRung          `protobuf:"bytes,3,rep,name=rungs,proto3" json:"rungs,omitempty"`
 	Sources       []*Source              `protobuf:"bytes,4,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -911,7 +1036,7 @@ type WhatIfResponse struct {
 
 func (x *WhatIfResponse) Reset() {
 	*x = WhatIfResponse{}
-	mi := &file_console_v1_heat_proto_msgTypes[13]
+	mi := &file_console_v1_heat_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1048,7 @@ func (x *WhatIfResponse) String() string {
 func (*WhatIfResponse) ProtoMessage() {}
 
 func (x *WhatIfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[13]
+	mi := &file_console_v1_heat_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1061,7 @@ func (x *WhatIfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfResponse.ProtoReflect.Descriptor instead.
 func (*WhatIfResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{13}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WhatIfResponse) GetNow() *PolicyPlan {
@@ -979,7 +1104,7 @@ type WhatIfRung struct {
 
 func (x *WhatIfRung) Reset() {
 	*x = WhatIfRung{}
-	mi := &file_console_v1_heat_proto_msgTypes[14]
+	mi := &file_console_v1_heat_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1116,7 @@ func (x *WhatIfRung) String() string {
 func (*WhatIfRung) ProtoMessage() {}
 
 func (x *WhatIfRung) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[14]
+	mi := &file_console_v1_heat_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1129,7 @@ func (x *WhatIfRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfRung.ProtoReflect.Descriptor instead.
 func (*WhatIfRung) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{14}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WhatIfRung) GetScheme() string {
@@ -1042,7 +1167,7 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\n" +
 	"HeatReport\x128\n" +
 	"\aclasses\x18\x01 \x03(\v2\x1e.restripe.console.v1.ClassHeatR\aclasses\x125\n" +
-	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xbf\x02\n" +
+	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xeb\x02\n" +
 	"\tClassHeat\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x16\n" +
@@ -1052,7 +1177,9 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\thalf_life\x18\x06 \x01(\tR\bhalfLife\x12\x14\n" +
 	"\x05dwell\x18\a \x01(\tR\x05dwell\x123\n" +
 	"\x05rungs\x18\b \x03(\v2\x1d.restripe.console.v1.RungHeatR\x05rungs\x12:\n" +
-	"\x05rules\x18\t \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\"\xae\x01\n" +
+	"\x05rules\x18\t \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\x12*\n" +
+	"\x03pin\x18\n" +
+	" \x01(\v2\x18.restripe.console.v1.PinR\x03pin\"\xae\x01\n" +
 	"\bRungHeat\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12\x16\n" +
 	"\x06groups\x18\x02 \x01(\x03R\x06groups\x12\x14\n" +
@@ -1066,21 +1193,26 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\x06groups\x18\x03 \x01(\x03R\x06groups\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12%\n" +
 	"\x0esettled_groups\x18\x05 \x01(\x03R\rsettledGroupsB\b\n" +
-	"\x06_below\"\xc1\x01\n" +
+	"\x06_below\"\xf1\x01\n" +
 	"\x11GetHistoryRequest\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x18\n" +
-	"\asamples\x18\x05 \x01(\x05R\asamples\"\x90\x01\n" +
+	"\asamples\x18\x05 \x01(\x05R\asamples\x12\x14\n" +
+	"\x05total\x18\x06 \x01(\bR\x05total\x12\x18\n" +
+	"\aclasses\x18\a \x01(\x05R\aclasses\"\x90\x01\n" +
 	"\aHistory\x12;\n" +
 	"\aclasses\x18\x01 \x03(\v2!.restripe.console.v1.ClassHistoryR\aclasses\x122\n" +
 	"\x06oldest\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06oldest\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05error\"|\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\"\xe3\x01\n" +
 	"\fClassHistory\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12<\n" +
-	"\asamples\x18\x03 \x03(\v2\".restripe.console.v1.HistorySampleR\asamples\"\x8b\x02\n" +
+	"\asamples\x18\x03 \x03(\v2\".restripe.console.v1.HistorySampleR\asamples\x12\x16\n" +
+	"\x06policy\x18\x04 \x01(\tR\x06policy\x12\x18\n" +
+	"\ahottest\x18\x05 \x01(\tR\ahottest\x123\n" +
+	"\x06prices\x18\x06 \x01(\v2\x1b.restripe.console.v1.PricesR\x06prices\"\xc2\x02\n" +
 	"\rHistorySample\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12!\n" +
@@ -1088,21 +1220,27 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\vsaved_bytes\x18\x04 \x01(\x03R\n" +
 	"savedBytes\x126\n" +
 	"\x05rungs\x18\x05 \x03(\v2 .restripe.console.v1.HistoryRungR\x05rungs\x12<\n" +
-	"\abuckets\x18\x06 \x03(\v2\".restripe.console.v1.HistoryBucketR\abuckets\"^\n" +
+	"\abuckets\x18\x06 \x03(\v2\".restripe.console.v1.HistoryBucketR\abuckets\x12\x12\n" +
+	"\x04cost\x18\a \x01(\x01R\x04cost\x12!\n" +
+	"\fhottest_cost\x18\b \x01(\x01R\vhottestCost\"^\n" +
 	"\vHistoryRung\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12!\n" +
 	"\fstored_bytes\x18\x03 \x01(\x03R\vstoredBytes\"@\n" +
 	"\rHistoryBucket\x12\x19\n" +
 	"\bat_least\x18\x01 \x01(\x01R\aatLeast\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xea\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x9c\x02\n" +
 	"\rWhatIfRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12:\n" +
 	"\x05rules\x18\x02 \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\x122\n" +
 	"\x12hysteresis_percent\x18\x03 \x01(\x05H\x00R\x11hysteresisPercent\x88\x01\x01\x12(\n" +
-	"\rdwell_seconds\x18\x04 \x01(\x01H\x01R\fdwellSeconds\x88\x01\x01B\x15\n" +
+	"\rdwell_seconds\x18\x04 \x01(\x01H\x01R\fdwellSeconds\x88\x01\x01\x120\n" +
+	"\x03pin\x18\x05 \x01(\v2\x1e.restripe.console.v1.WhatIfPinR\x03pinB\x15\n" +
 	"\x13_hysteresis_percentB\x10\n" +
-	"\x0e_dwell_seconds\"\xe6\x01\n" +
+	"\x0e_dwell_seconds\"U\n" +
+	"\tWhatIfPin\x12\x16\n" +
+	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xe6\x01\n" +
 	"\x0eWhatIfResponse\x121\n" +
 	"\x03now\x18\x01 \x01(\v2\x1f.restripe.console.v1.PolicyPlanR\x03now\x123\n" +
 	"\x04then\x18\x02 \x01(\v2\x1f.restripe.console.v1.PolicyPlanR\x04then\x125\n" +
@@ -1127,7 +1265,7 @@ func file_console_v1_heat_proto_rawDescGZIP() []byte {
 	return file_console_v1_heat_proto_rawDescData
 }
 
-var file_console_v1_heat_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_console_v1_heat_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_console_v1_heat_proto_goTypes = []any{
 	(*GetHeatRequest)(nil),        // 0: restripe.console.v1.GetHeatRequest
 	(*WatchHeatRequest)(nil),      // 1: restripe.console.v1.WatchHeatRequest
@@ -1142,38 +1280,45 @@ var file_console_v1_heat_proto_goTypes = []any{
 	(*HistoryRung)(nil),           // 10: restripe.console.v1.HistoryRung
 	(*HistoryBucket)(nil),         // 11: restripe.console.v1.HistoryBucket
 	(*WhatIfRequest)(nil),         // 12: restripe.console.v1.WhatIfRequest
-	(*WhatIfResponse)(nil),        // 13: restripe.console.v1.WhatIfResponse
-	(*WhatIfRung)(nil),            // 14: restripe.console.v1.WhatIfRung
-	(*Source)(nil),                // 15: restripe.console.v1.Source
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*TemperatureRule)(nil),       // 17: restripe.console.v1.TemperatureRule
-	(*PolicyPlan)(nil),            // 18: restripe.console.v1.PolicyPlan
+	(*WhatIfPin)(nil),             // 13: restripe.console.v1.WhatIfPin
+	(*WhatIfResponse)(nil),        // 14: restripe.console.v1.WhatIfResponse
+	(*WhatIfRung)(nil),            // 15: restripe.console.v1.WhatIfRung
+	(*Source)(nil),                // 16: restripe.console.v1.Source
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*TemperatureRule)(nil),       // 18: restripe.console.v1.TemperatureRule
+	(*Pin)(nil),                   // 19: restripe.console.v1.Pin
+	(*Prices)(nil),                // 20: restripe.console.v1.Prices
+	(*PolicyPlan)(nil),            // 21: restripe.console.v1.PolicyPlan
 }
 var file_console_v1_heat_proto_depIdxs = []int32{
 	3,  // 0: restripe.console.v1.HeatReport.classes:type_name -> restripe.console.v1.ClassHeat
-	15, // 1: restripe.console.v1.HeatReport.sources:type_name -> restripe.console.v1.Source
-	16, // 2: restripe.console.v1.ClassHeat.at:type_name -> google.protobuf.Timestamp
+	16, // 1: restripe.console.v1.HeatReport.sources:type_name -> restripe.console.v1.Source
+	17, // 2: restripe.console.v1.ClassHeat.at:type_name -> google.protobuf.Timestamp
 	4,  // 3: restripe.console.v1.ClassHeat.rungs:type_name -> restripe.console.v1.RungHeat
-	17, // 4: restripe.console.v1.ClassHeat.rules:type_name -> restripe.console.v1.TemperatureRule
-	5,  // 5: restripe.console.v1.RungHeat.buckets:type_name -> restripe.console.v1.HeatBucket
-	16, // 6: restripe.console.v1.GetHistoryRequest.since:type_name -> google.protobuf.Timestamp
-	16, // 7: restripe.console.v1.GetHistoryRequest.until:type_name -> google.protobuf.Timestamp
-	8,  // 8: restripe.console.v1.History.classes:type_name -> restripe.console.v1.ClassHistory
-	16, // 9: restripe.console.v1.History.oldest:type_name -> google.protobuf.Timestamp
-	9,  // 10: restripe.console.v1.ClassHistory.samples:type_name -> restripe.console.v1.HistorySample
-	16, // 11: restripe.console.v1.HistorySample.at:type_name -> google.protobuf.Timestamp
-	10, // 12: restripe.console.v1.HistorySample.rungs:type_name -> restripe.console.v1.HistoryRung
-	11, // 13: restripe.console.v1.HistorySample.buckets:type_name -> restripe.console.v1.HistoryBucket
-	17, // 14: restripe.console.v1.WhatIfRequest.rules:type_name -> restripe.console.v1.TemperatureRule
-	18, // 15: restripe.console.v1.WhatIfResponse.now:type_name -> restripe.console.v1.PolicyPlan
-	18, // 16: restripe.console.v1.WhatIfResponse.then:type_name -> restripe.console.v1.PolicyPlan
-	14, // 17: restripe.console.v1.WhatIfResponse.rungs:type_name -> restripe.console.v1.WhatIfRung
-	15, // 18: restripe.console.v1.WhatIfResponse.sources:type_name -> restripe.console.v1.Source
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	18, // 4: restripe.console.v1.ClassHeat.rules:type_name -> restripe.console.v1.TemperatureRule
+	19, // 5: restripe.console.v1.ClassHeat.pin:type_name -> restripe.console.v1.Pin
+	5,  // 6: restripe.console.v1.RungHeat.buckets:type_name -> restripe.console.v1.HeatBucket
+	17, // 7: restripe.console.v1.GetHistoryRequest.since:type_name -> google.protobuf.Timestamp
+	17, // 8: restripe.console.v1.GetHistoryRequest.until:type_name -> google.protobuf.Timestamp
+	8,  // 9: restripe.console.v1.History.classes:type_name -> restripe.console.v1.ClassHistory
+	17, // 10: restripe.console.v1.History.oldest:type_name -> google.protobuf.Timestamp
+	9,  // 11: restripe.console.v1.ClassHistory.samples:type_name -> restripe.console.v1.HistorySample
+	20, // 12: restripe.console.v1.ClassHistory.prices:type_name -> restripe.console.v1.Prices
+	17, // 13: restripe.console.v1.HistorySample.at:type_name -> google.protobuf.Timestamp
+	10, // 14: restripe.console.v1.HistorySample.rungs:type_name -> restripe.console.v1.HistoryRung
+	11, // 15: restripe.console.v1.HistorySample.buckets:type_name -> restripe.console.v1.HistoryBucket
+	18, // 16: restripe.console.v1.WhatIfRequest.rules:type_name -> restripe.console.v1.TemperatureRule
+	13, // 17: restripe.console.v1.WhatIfRequest.pin:type_name -> restripe.console.v1.WhatIfPin
+	17, // 18: restripe.console.v1.WhatIfPin.until:type_name -> google.protobuf.Timestamp
+	21, // 19: restripe.console.v1.WhatIfResponse.now:type_name -> restripe.console.v1.PolicyPlan
+	21, // 20: restripe.console.v1.WhatIfResponse.then:type_name -> restripe.console.v1.PolicyPlan
+	15, // 21: restripe.console.v1.WhatIfResponse.rungs:type_name -> restripe.console.v1.WhatIfRung
+	16, // 22: restripe.console.v1.WhatIfResponse.sources:type_name -> restripe.console.v1.Source
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_heat_proto_init() }
@@ -1192,7 +1337,7 @@ func file_console_v1_heat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_heat_proto_rawDesc), len(file_console_v1_heat_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

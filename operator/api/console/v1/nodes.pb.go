@@ -258,6 +258,9 @@ type Node struct {
 	Replaces      string                 `protobuf:"bytes,16,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	Since         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=since,proto3" json:"since,omitempty"`
 	Drain         *Drain                 `protobuf:"bytes,18,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Whose the bytes used and the capacity are, where other nodes may have the same, such as a file system; empty: the node's own.
+	Volume        string     `protobuf:"bytes,19,opt,name=volume,proto3" json:"volume,omitempty"`
+	Rates         *NodeRates `protobuf:"bytes,20,opt,name=rates,proto3" json:"rates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -418,6 +421,81 @@ func (x *Node) GetDrain() *Drain {
 	return nil
 }
 
+func (x *Node) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *Node) GetRates() *NodeRates {
+	if x != nil {
+		return x.Rates
+	}
+	return nil
+}
+
+// What a node did of late, in bytes per second with two digits.
+type NodeRates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Read          int64                  `protobuf:"varint,1,opt,name=read,proto3" json:"read,omitempty"`
+	Sent          int64                  `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"` // to other nodes
+	Written       int64                  `protobuf:"varint,3,opt,name=written,proto3" json:"written,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeRates) Reset() {
+	*x = NodeRates{}
+	mi := &file_console_v1_nodes_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeRates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeRates) ProtoMessage() {}
+
+func (x *NodeRates) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_nodes_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeRates.ProtoReflect.Descriptor instead.
+func (*NodeRates) Descriptor() ([]byte, []int) {
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NodeRates) GetRead() int64 {
+	if x != nil {
+		return x.Read
+	}
+	return 0
+}
+
+func (x *NodeRates) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *NodeRates) GetWritten() int64 {
+	if x != nil {
+		return x.Written
+	}
+	return 0
+}
+
 type Drain struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	SlotsTotal     int64                  `protobuf:"varint,1,opt,name=slots_total,json=slotsTotal,proto3" json:"slots_total,omitempty"`
@@ -431,7 +509,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_console_v1_nodes_proto_msgTypes[5]
+	mi := &file_console_v1_nodes_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +521,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[5]
+	mi := &file_console_v1_nodes_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +534,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{5}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Drain) GetSlotsTotal() int64 {
@@ -505,7 +583,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[6]
+	mi := &file_console_v1_nodes_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +595,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[6]
+	mi := &file_console_v1_nodes_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +608,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{6}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DrainNodeRequest) GetNode() *NodeName {
@@ -563,7 +641,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[7]
+	mi := &file_console_v1_nodes_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +653,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[7]
+	mi := &file_console_v1_nodes_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +666,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{7}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UndrainNodeRequest) GetNode() *NodeName {
@@ -607,7 +685,7 @@ type DownNodeRequest struct {
 
 func (x *DownNodeRequest) Reset() {
 	*x = DownNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[8]
+	mi := &file_console_v1_nodes_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +697,7 @@ func (x *DownNodeRequest) String() string {
 func (*DownNodeRequest) ProtoMessage() {}
 
 func (x *DownNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[8]
+	mi := &file_console_v1_nodes_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +710,7 @@ func (x *DownNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DownNodeRequest.ProtoReflect.Descriptor instead.
 func (*DownNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{8}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DownNodeRequest) GetNode() *NodeName {
@@ -651,7 +729,7 @@ type UpNodeRequest struct {
 
 func (x *UpNodeRequest) Reset() {
 	*x = UpNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[9]
+	mi := &file_console_v1_nodes_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +741,7 @@ func (x *UpNodeRequest) String() string {
 func (*UpNodeRequest) ProtoMessage() {}
 
 func (x *UpNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[9]
+	mi := &file_console_v1_nodes_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +754,7 @@ func (x *UpNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpNodeRequest.ProtoReflect.Descriptor instead.
 func (*UpNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{9}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpNodeRequest) GetNode() *NodeName {
@@ -698,7 +776,7 @@ type ReplaceNodeRequest struct {
 
 func (x *ReplaceNodeRequest) Reset() {
 	*x = ReplaceNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[10]
+	mi := &file_console_v1_nodes_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +788,7 @@ func (x *ReplaceNodeRequest) String() string {
 func (*ReplaceNodeRequest) ProtoMessage() {}
 
 func (x *ReplaceNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[10]
+	mi := &file_console_v1_nodes_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +801,7 @@ func (x *ReplaceNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceNodeRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{10}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReplaceNodeRequest) GetNode() *NodeName {
@@ -764,7 +842,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[11]
+	mi := &file_console_v1_nodes_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +854,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[11]
+	mi := &file_console_v1_nodes_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +867,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{11}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RemoveNodeRequest) GetNode() *NodeName {
@@ -817,7 +895,7 @@ type PlaceNodeRequest struct {
 
 func (x *PlaceNodeRequest) Reset() {
 	*x = PlaceNodeRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[12]
+	mi := &file_console_v1_nodes_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +907,7 @@ func (x *PlaceNodeRequest) String() string {
 func (*PlaceNodeRequest) ProtoMessage() {}
 
 func (x *PlaceNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[12]
+	mi := &file_console_v1_nodes_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +920,7 @@ func (x *PlaceNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceNodeRequest.ProtoReflect.Descriptor instead.
 func (*PlaceNodeRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{12}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlaceNodeRequest) GetNode() *NodeName {
@@ -876,7 +954,7 @@ type NodeChange struct {
 
 func (x *NodeChange) Reset() {
 	*x = NodeChange{}
-	mi := &file_console_v1_nodes_proto_msgTypes[13]
+	mi := &file_console_v1_nodes_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +966,7 @@ func (x *NodeChange) String() string {
 func (*NodeChange) ProtoMessage() {}
 
 func (x *NodeChange) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[13]
+	mi := &file_console_v1_nodes_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +979,7 @@ func (x *NodeChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeChange.ProtoReflect.Descriptor instead.
 func (*NodeChange) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{13}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeChange) GetNode() *Node {
@@ -927,7 +1005,7 @@ type GetScrubsRequest struct {
 
 func (x *GetScrubsRequest) Reset() {
 	*x = GetScrubsRequest{}
-	mi := &file_console_v1_nodes_proto_msgTypes[14]
+	mi := &file_console_v1_nodes_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1017,7 @@ func (x *GetScrubsRequest) String() string {
 func (*GetScrubsRequest) ProtoMessage() {}
 
 func (x *GetScrubsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[14]
+	mi := &file_console_v1_nodes_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1030,7 @@ func (x *GetScrubsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetScrubsRequest.ProtoReflect.Descriptor instead.
 func (*GetScrubsRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{14}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetScrubsRequest) GetBackend() string {
@@ -973,7 +1051,7 @@ type ScrubReport struct {
 
 func (x *ScrubReport) Reset() {
 	*x = ScrubReport{}
-	mi := &file_console_v1_nodes_proto_msgTypes[15]
+	mi := &file_console_v1_nodes_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1063,7 @@ func (x *ScrubReport) String() string {
 func (*ScrubReport) ProtoMessage() {}
 
 func (x *ScrubReport) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[15]
+	mi := &file_console_v1_nodes_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1076,7 @@ func (x *ScrubReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScrubReport.ProtoReflect.Descriptor instead.
 func (*ScrubReport) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{15}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ScrubReport) GetScrubs() []*Scrub {
@@ -1044,7 +1122,7 @@ type Scrub struct {
 
 func (x *Scrub) Reset() {
 	*x = Scrub{}
-	mi := &file_console_v1_nodes_proto_msgTypes[16]
+	mi := &file_console_v1_nodes_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1134,7 @@ func (x *Scrub) String() string {
 func (*Scrub) ProtoMessage() {}
 
 func (x *Scrub) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[16]
+	mi := &file_console_v1_nodes_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1147,7 @@ func (x *Scrub) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scrub.ProtoReflect.Descriptor instead.
 func (*Scrub) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{16}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Scrub) GetBackend() string {
@@ -1189,7 +1267,7 @@ type ScrubFinding struct {
 
 func (x *ScrubFinding) Reset() {
 	*x = ScrubFinding{}
-	mi := &file_console_v1_nodes_proto_msgTypes[17]
+	mi := &file_console_v1_nodes_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1279,7 @@ func (x *ScrubFinding) String() string {
 func (*ScrubFinding) ProtoMessage() {}
 
 func (x *ScrubFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_nodes_proto_msgTypes[17]
+	mi := &file_console_v1_nodes_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1292,7 @@ func (x *ScrubFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScrubFinding.ProtoReflect.Descriptor instead.
 func (*ScrubFinding) Descriptor() ([]byte, []int) {
-	return file_console_v1_nodes_proto_rawDescGZIP(), []int{17}
+	return file_console_v1_nodes_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ScrubFinding) GetBackend() string {
@@ -1311,7 +1389,7 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\asources\x18\x05 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"8\n" +
 	"\bNodeName\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x9d\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xeb\x04\n" +
 	"\x04Node\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1333,7 +1411,13 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\x06out_by\x18\x0f \x01(\tR\x05outBy\x12\x1a\n" +
 	"\breplaces\x18\x10 \x01(\tR\breplaces\x120\n" +
 	"\x05since\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05drain\x18\x12 \x01(\v2\x1a.restripe.console.v1.DrainR\x05drain\"\xbf\x01\n" +
+	"\x05drain\x18\x12 \x01(\v2\x1a.restripe.console.v1.DrainR\x05drain\x12\x16\n" +
+	"\x06volume\x18\x13 \x01(\tR\x06volume\x124\n" +
+	"\x05rates\x18\x14 \x01(\v2\x1e.restripe.console.v1.NodeRatesR\x05rates\"M\n" +
+	"\tNodeRates\x12\x12\n" +
+	"\x04read\x18\x01 \x01(\x03R\x04read\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\x03R\x04sent\x12\x18\n" +
+	"\awritten\x18\x03 \x01(\x03R\awritten\"\xbf\x01\n" +
 	"\x05Drain\x12\x1f\n" +
 	"\vslots_total\x18\x01 \x01(\x03R\n" +
 	"slotsTotal\x12\x1d\n" +
@@ -1427,54 +1511,56 @@ func file_console_v1_nodes_proto_rawDescGZIP() []byte {
 	return file_console_v1_nodes_proto_rawDescData
 }
 
-var file_console_v1_nodes_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_console_v1_nodes_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_console_v1_nodes_proto_goTypes = []any{
 	(*ListNodesRequest)(nil),      // 0: restripe.console.v1.ListNodesRequest
 	(*WatchNodesRequest)(nil),     // 1: restripe.console.v1.WatchNodesRequest
 	(*NodeList)(nil),              // 2: restripe.console.v1.NodeList
 	(*NodeName)(nil),              // 3: restripe.console.v1.NodeName
 	(*Node)(nil),                  // 4: restripe.console.v1.Node
-	(*Drain)(nil),                 // 5: restripe.console.v1.Drain
-	(*DrainNodeRequest)(nil),      // 6: restripe.console.v1.DrainNodeRequest
-	(*UndrainNodeRequest)(nil),    // 7: restripe.console.v1.UndrainNodeRequest
-	(*DownNodeRequest)(nil),       // 8: restripe.console.v1.DownNodeRequest
-	(*UpNodeRequest)(nil),         // 9: restripe.console.v1.UpNodeRequest
-	(*ReplaceNodeRequest)(nil),    // 10: restripe.console.v1.ReplaceNodeRequest
-	(*RemoveNodeRequest)(nil),     // 11: restripe.console.v1.RemoveNodeRequest
-	(*PlaceNodeRequest)(nil),      // 12: restripe.console.v1.PlaceNodeRequest
-	(*NodeChange)(nil),            // 13: restripe.console.v1.NodeChange
-	(*GetScrubsRequest)(nil),      // 14: restripe.console.v1.GetScrubsRequest
-	(*ScrubReport)(nil),           // 15: restripe.console.v1.ScrubReport
-	(*Scrub)(nil),                 // 16: restripe.console.v1.Scrub
-	(*ScrubFinding)(nil),          // 17: restripe.console.v1.ScrubFinding
-	(*Source)(nil),                // 18: restripe.console.v1.Source
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*NodeRates)(nil),             // 5: restripe.console.v1.NodeRates
+	(*Drain)(nil),                 // 6: restripe.console.v1.Drain
+	(*DrainNodeRequest)(nil),      // 7: restripe.console.v1.DrainNodeRequest
+	(*UndrainNodeRequest)(nil),    // 8: restripe.console.v1.UndrainNodeRequest
+	(*DownNodeRequest)(nil),       // 9: restripe.console.v1.DownNodeRequest
+	(*UpNodeRequest)(nil),         // 10: restripe.console.v1.UpNodeRequest
+	(*ReplaceNodeRequest)(nil),    // 11: restripe.console.v1.ReplaceNodeRequest
+	(*RemoveNodeRequest)(nil),     // 12: restripe.console.v1.RemoveNodeRequest
+	(*PlaceNodeRequest)(nil),      // 13: restripe.console.v1.PlaceNodeRequest
+	(*NodeChange)(nil),            // 14: restripe.console.v1.NodeChange
+	(*GetScrubsRequest)(nil),      // 15: restripe.console.v1.GetScrubsRequest
+	(*ScrubReport)(nil),           // 16: restripe.console.v1.ScrubReport
+	(*Scrub)(nil),                 // 17: restripe.console.v1.Scrub
+	(*ScrubFinding)(nil),          // 18: restripe.console.v1.ScrubFinding
+	(*Source)(nil),                // 19: restripe.console.v1.Source
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_console_v1_nodes_proto_depIdxs = []int32{
 	4,  // 0: restripe.console.v1.NodeList.nodes:type_name -> restripe.console.v1.Node
 	3,  // 1: restripe.console.v1.NodeList.removed:type_name -> restripe.console.v1.NodeName
-	18, // 2: restripe.console.v1.NodeList.sources:type_name -> restripe.console.v1.Source
-	19, // 3: restripe.console.v1.Node.since:type_name -> google.protobuf.Timestamp
-	5,  // 4: restripe.console.v1.Node.drain:type_name -> restripe.console.v1.Drain
-	3,  // 5: restripe.console.v1.DrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 6: restripe.console.v1.UndrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 7: restripe.console.v1.DownNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 8: restripe.console.v1.UpNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 9: restripe.console.v1.ReplaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 10: restripe.console.v1.RemoveNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 11: restripe.console.v1.PlaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	4,  // 12: restripe.console.v1.NodeChange.node:type_name -> restripe.console.v1.Node
-	16, // 13: restripe.console.v1.ScrubReport.scrubs:type_name -> restripe.console.v1.Scrub
-	17, // 14: restripe.console.v1.ScrubReport.findings:type_name -> restripe.console.v1.ScrubFinding
-	18, // 15: restripe.console.v1.ScrubReport.sources:type_name -> restripe.console.v1.Source
-	19, // 16: restripe.console.v1.Scrub.started:type_name -> google.protobuf.Timestamp
-	19, // 17: restripe.console.v1.Scrub.finished:type_name -> google.protobuf.Timestamp
-	19, // 18: restripe.console.v1.ScrubFinding.found:type_name -> google.protobuf.Timestamp
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 2: restripe.console.v1.NodeList.sources:type_name -> restripe.console.v1.Source
+	20, // 3: restripe.console.v1.Node.since:type_name -> google.protobuf.Timestamp
+	6,  // 4: restripe.console.v1.Node.drain:type_name -> restripe.console.v1.Drain
+	5,  // 5: restripe.console.v1.Node.rates:type_name -> restripe.console.v1.NodeRates
+	3,  // 6: restripe.console.v1.DrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 7: restripe.console.v1.UndrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 8: restripe.console.v1.DownNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 9: restripe.console.v1.UpNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 10: restripe.console.v1.ReplaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 11: restripe.console.v1.RemoveNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 12: restripe.console.v1.PlaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	4,  // 13: restripe.console.v1.NodeChange.node:type_name -> restripe.console.v1.Node
+	17, // 14: restripe.console.v1.ScrubReport.scrubs:type_name -> restripe.console.v1.Scrub
+	18, // 15: restripe.console.v1.ScrubReport.findings:type_name -> restripe.console.v1.ScrubFinding
+	19, // 16: restripe.console.v1.ScrubReport.sources:type_name -> restripe.console.v1.Source
+	20, // 17: restripe.console.v1.Scrub.started:type_name -> google.protobuf.Timestamp
+	20, // 18: restripe.console.v1.Scrub.finished:type_name -> google.protobuf.Timestamp
+	20, // 19: restripe.console.v1.ScrubFinding.found:type_name -> google.protobuf.Timestamp
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_nodes_proto_init() }
@@ -1483,17 +1569,17 @@ func file_console_v1_nodes_proto_init() {
 		return
 	}
 	file_console_v1_about_proto_init()
-	file_console_v1_nodes_proto_msgTypes[5].OneofWrappers = []any{}
 	file_console_v1_nodes_proto_msgTypes[6].OneofWrappers = []any{}
-	file_console_v1_nodes_proto_msgTypes[12].OneofWrappers = []any{}
-	file_console_v1_nodes_proto_msgTypes[16].OneofWrappers = []any{}
+	file_console_v1_nodes_proto_msgTypes[7].OneofWrappers = []any{}
+	file_console_v1_nodes_proto_msgTypes[13].OneofWrappers = []any{}
+	file_console_v1_nodes_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_nodes_proto_rawDesc), len(file_console_v1_nodes_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

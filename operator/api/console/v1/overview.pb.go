@@ -173,6 +173,7 @@ type Overview struct {
 	Sources            []*Source              `protobuf:"bytes,20,rep,name=sources,proto3" json:"sources,omitempty"`
 	// When every object and group was last looked at for safety, at the backend where that is longest ago.
 	SafetyAt      *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=safety_at,json=safetyAt,proto3" json:"safety_at,omitempty"`
+	ClassesTotal  int64                  `protobuf:"varint,22,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"` // classes has those with the most stored bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +353,13 @@ func (x *Overview) GetSafetyAt() *timestamppb.Timestamp {
 		return x.SafetyAt
 	}
 	return nil
+}
+
+func (x *Overview) GetClassesTotal() int64 {
+	if x != nil {
+		return x.ClassesTotal
+	}
+	return 0
 }
 
 type ClassOverview struct {
@@ -842,7 +850,7 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"\n" +
 	"\x19console/v1/overview.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cconsole/v1/transitions.proto\"\x14\n" +
 	"\x12GetOverviewRequest\"\x16\n" +
-	"\x14WatchOverviewRequest\"\x9a\a\n" +
+	"\x14WatchOverviewRequest\"\xbf\a\n" +
 	"\bOverview\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
 	"\x06safety\x18\x02 \x01(\x0e2\x1b.restripe.console.v1.SafetyR\x06safety\x12\x1f\n" +
@@ -868,7 +876,8 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"\x05nodes\x18\x12 \x01(\v2\x1f.restripe.console.v1.NodeCountsR\x05nodes\x12>\n" +
 	"\bbackends\x18\x13 \x03(\v2\".restripe.console.v1.BackendHealthR\bbackends\x125\n" +
 	"\asources\x18\x14 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\x127\n" +
-	"\tsafety_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\bsafetyAtB\v\n" +
+	"\tsafety_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\bsafetyAt\x12#\n" +
+	"\rclasses_total\x18\x16 \x01(\x03R\fclassesTotalB\v\n" +
 	"\t_can_lose\"\xa0\x02\n" +
 	"\rClassOverview\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +

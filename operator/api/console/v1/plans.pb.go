@@ -88,7 +88,9 @@ type PolicyPlan struct {
 	Moves         []*PlannedMove         `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`                       // most urgent first
 	PlanHash      string                 `protobuf:"bytes,11,opt,name=plan_hash,json=planHash,proto3" json:"plan_hash,omitempty"` // of all moves together
 	Total         *Traffic               `protobuf:"bytes,12,opt,name=total,proto3" json:"total,omitempty"`
-	Line          string                 `protobuf:"bytes,13,opt,name=line,proto3" json:"line,omitempty"` // in words
+	Line          string                 `protobuf:"bytes,13,opt,name=line,proto3" json:"line,omitempty"`     // in words
+	Ending        []string               `protobuf:"bytes,14,rep,name=ending,proto3" json:"ending,omitempty"` // of those moving, what the policy would end, as it wants something else
+	Pinned        string                 `protobuf:"bytes,15,opt,name=pinned,proto3" json:"pinned,omitempty"` // the pin in force, in words; empty: none is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +212,20 @@ func (x *PolicyPlan) GetTotal() *Traffic {
 func (x *PolicyPlan) GetLine() string {
 	if x != nil {
 		return x.Line
+	}
+	return ""
+}
+
+func (x *PolicyPlan) GetEnding() []string {
+	if x != nil {
+		return x.Ending
+	}
+	return nil
+}
+
+func (x *PolicyPlan) GetPinned() string {
+	if x != nil {
+		return x.Pinned
 	}
 	return ""
 }
@@ -1288,7 +1304,7 @@ var File_console_v1_plans_proto protoreflect.FileDescriptor
 
 const file_console_v1_plans_proto_rawDesc = "" +
 	"\n" +
-	"\x16console/v1/plans.proto\x12\x13restripe.console.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd0\x03\n" +
+	"\x16console/v1/plans.proto\x12\x13restripe.console.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x04\n" +
 	"\n" +
 	"PolicyPlan\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
@@ -1304,7 +1320,9 @@ const file_console_v1_plans_proto_rawDesc = "" +
 	" \x03(\v2 .restripe.console.v1.PlannedMoveR\x05moves\x12\x1b\n" +
 	"\tplan_hash\x18\v \x01(\tR\bplanHash\x122\n" +
 	"\x05total\x18\f \x01(\v2\x1c.restripe.console.v1.TrafficR\x05total\x12\x12\n" +
-	"\x04line\x18\r \x01(\tR\x04line\"[\n" +
+	"\x04line\x18\r \x01(\tR\x04line\x12\x16\n" +
+	"\x06ending\x18\x0e \x03(\tR\x06ending\x12\x16\n" +
+	"\x06pinned\x18\x0f \x01(\tR\x06pinned\"[\n" +
 	"\vFeasibility\x12\x1a\n" +
 	"\bseverity\x18\x01 \x01(\tR\bseverity\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +

@@ -311,6 +311,8 @@ type Policy struct {
 	Rules             []*TemperatureRule     `protobuf:"bytes,19,rep,name=rules,proto3" json:"rules,omitempty"`
 	HysteresisPercent int32                  `protobuf:"varint,20,opt,name=hysteresis_percent,json=hysteresisPercent,proto3" json:"hysteresis_percent,omitempty"`
 	BytesPerSecond    int64                  `protobuf:"varint,21,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // of the budget; 0: none
+	Pin               *Pin                   `protobuf:"bytes,22,opt,name=pin,proto3" json:"pin,omitempty"`                                                // absent: there is none
+	Prices            *Prices                `protobuf:"bytes,23,opt,name=prices,proto3" json:"prices,omitempty"`                                          // in force: those declared, and the built-in ones where none are
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -492,6 +494,97 @@ func (x *Policy) GetBytesPerSecond() int64 {
 	return 0
 }
 
+func (x *Policy) GetPin() *Pin {
+	if x != nil {
+		return x.Pin
+	}
+	return nil
+}
+
+func (x *Policy) GetPrices() *Prices {
+	if x != nil {
+		return x.Prices
+	}
+	return nil
+}
+
+// Pin keeps a class on one scheme until a time, whatever its temperature.
+type Pin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scheme        string                 `protobuf:"bytes,1,opt,name=scheme,proto3" json:"scheme,omitempty"` // of the ladder
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	Ended         bool                   `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"` // it has no effect any more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pin) Reset() {
+	*x = Pin{}
+	mi := &file_console_v1_policies_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pin) ProtoMessage() {}
+
+func (x *Pin) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_policies_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pin.ProtoReflect.Descriptor instead.
+func (*Pin) Descriptor() ([]byte, []int) {
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Pin) GetScheme() string {
+	if x != nil {
+		return x.Scheme
+	}
+	return ""
+}
+
+func (x *Pin) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Pin) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Pin) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Pin) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
 type Rung struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scheme        string                 `protobuf:"bytes,1,opt,name=scheme,proto3" json:"scheme,omitempty"`
@@ -504,7 +597,7 @@ type Rung struct {
 
 func (x *Rung) Reset() {
 	*x = Rung{}
-	mi := &file_console_v1_policies_proto_msgTypes[4]
+	mi := &file_console_v1_policies_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +609,7 @@ func (x *Rung) String() string {
 func (*Rung) ProtoMessage() {}
 
 func (x *Rung) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[4]
+	mi := &file_console_v1_policies_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +622,7 @@ func (x *Rung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rung.ProtoReflect.Descriptor instead.
 func (*Rung) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{4}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Rung) GetScheme() string {
@@ -572,7 +665,7 @@ type TemperatureRule struct {
 
 func (x *TemperatureRule) Reset() {
 	*x = TemperatureRule{}
-	mi := &file_console_v1_policies_proto_msgTypes[5]
+	mi := &file_console_v1_policies_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +677,7 @@ func (x *TemperatureRule) String() string {
 func (*TemperatureRule) ProtoMessage() {}
 
 func (x *TemperatureRule) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[5]
+	mi := &file_console_v1_policies_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +690,7 @@ func (x *TemperatureRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemperatureRule.ProtoReflect.Descriptor instead.
 func (*TemperatureRule) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{5}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TemperatureRule) GetScheme() string {
@@ -630,7 +723,7 @@ type GetPolicyRequest struct {
 
 func (x *GetPolicyRequest) Reset() {
 	*x = GetPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[6]
+	mi := &file_console_v1_policies_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +735,7 @@ func (x *GetPolicyRequest) String() string {
 func (*GetPolicyRequest) ProtoMessage() {}
 
 func (x *GetPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[6]
+	mi := &file_console_v1_policies_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +748,7 @@ func (x *GetPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPolicyRequest.ProtoReflect.Descriptor instead.
 func (*GetPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{6}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetPolicyRequest) GetName() string {
@@ -676,7 +769,7 @@ type PolicyDetail struct {
 
 func (x *PolicyDetail) Reset() {
 	*x = PolicyDetail{}
-	mi := &file_console_v1_policies_proto_msgTypes[7]
+	mi := &file_console_v1_policies_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +781,7 @@ func (x *PolicyDetail) String() string {
 func (*PolicyDetail) ProtoMessage() {}
 
 func (x *PolicyDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[7]
+	mi := &file_console_v1_policies_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +794,7 @@ func (x *PolicyDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDetail.ProtoReflect.Descriptor instead.
 func (*PolicyDetail) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{7}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PolicyDetail) GetPolicy() *Policy {
@@ -737,7 +830,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_console_v1_policies_proto_msgTypes[8]
+	mi := &file_console_v1_policies_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +842,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[8]
+	mi := &file_console_v1_policies_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +855,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{8}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Document) GetName() string {
@@ -795,13 +888,14 @@ type Finding struct {
 	Object        string                 `protobuf:"bytes,5,opt,name=object,proto3" json:"object,omitempty"`     // kind/name
 	Path          string                 `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`         // such as spec.ladder[1]
 	Message       string                 `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	Taken         bool                   `protobuf:"varint,8,opt,name=taken,proto3" json:"taken,omitempty"` // somebody else has set the field, and force takes it over
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_console_v1_policies_proto_msgTypes[9]
+	mi := &file_console_v1_policies_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +907,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[9]
+	mi := &file_console_v1_policies_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +920,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{9}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Finding) GetFile() string {
@@ -878,6 +972,13 @@ func (x *Finding) GetMessage() string {
 	return ""
 }
 
+func (x *Finding) GetTaken() bool {
+	if x != nil {
+		return x.Taken
+	}
+	return false
+}
+
 type LintPolicyRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Document      *Document              `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
@@ -887,7 +988,7 @@ type LintPolicyRequest struct {
 
 func (x *LintPolicyRequest) Reset() {
 	*x = LintPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[10]
+	mi := &file_console_v1_policies_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1000,7 @@ func (x *LintPolicyRequest) String() string {
 func (*LintPolicyRequest) ProtoMessage() {}
 
 func (x *LintPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[10]
+	mi := &file_console_v1_policies_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1013,7 @@ func (x *LintPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LintPolicyRequest.ProtoReflect.Descriptor instead.
 func (*LintPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{10}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LintPolicyRequest) GetDocument() *Document {
@@ -933,7 +1034,7 @@ type LintPolicyResponse struct {
 
 func (x *LintPolicyResponse) Reset() {
 	*x = LintPolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[11]
+	mi := &file_console_v1_policies_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1046,7 @@ func (x *LintPolicyResponse) String() string {
 func (*LintPolicyResponse) ProtoMessage() {}
 
 func (x *LintPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[11]
+	mi := &file_console_v1_policies_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1059,7 @@ func (x *LintPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LintPolicyResponse.ProtoReflect.Descriptor instead.
 func (*LintPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{11}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LintPolicyResponse) GetFindings() []*Finding {
@@ -991,7 +1092,7 @@ type PlanPolicyRequest struct {
 
 func (x *PlanPolicyRequest) Reset() {
 	*x = PlanPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[12]
+	mi := &file_console_v1_policies_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1104,7 @@ func (x *PlanPolicyRequest) String() string {
 func (*PlanPolicyRequest) ProtoMessage() {}
 
 func (x *PlanPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[12]
+	mi := &file_console_v1_policies_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1117,7 @@ func (x *PlanPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanPolicyRequest.ProtoReflect.Descriptor instead.
 func (*PlanPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{12}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlanPolicyRequest) GetDocument() *Document {
@@ -1037,7 +1138,7 @@ type PlanPolicyResponse struct {
 
 func (x *PlanPolicyResponse) Reset() {
 	*x = PlanPolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[13]
+	mi := &file_console_v1_policies_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1150,7 @@ func (x *PlanPolicyResponse) String() string {
 func (*PlanPolicyResponse) ProtoMessage() {}
 
 func (x *PlanPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[13]
+	mi := &file_console_v1_policies_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1163,7 @@ func (x *PlanPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanPolicyResponse.ProtoReflect.Descriptor instead.
 func (*PlanPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{13}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlanPolicyResponse) GetFindings() []*Finding {
@@ -1096,7 +1197,7 @@ type DiffPolicyRequest struct {
 
 func (x *DiffPolicyRequest) Reset() {
 	*x = DiffPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[14]
+	mi := &file_console_v1_policies_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1209,7 @@ func (x *DiffPolicyRequest) String() string {
 func (*DiffPolicyRequest) ProtoMessage() {}
 
 func (x *DiffPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[14]
+	mi := &file_console_v1_policies_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1222,7 @@ func (x *DiffPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffPolicyRequest.ProtoReflect.Descriptor instead.
 func (*DiffPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{14}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DiffPolicyRequest) GetDocument() *Document {
@@ -1148,7 +1249,7 @@ type DiffPolicyResponse struct {
 
 func (x *DiffPolicyResponse) Reset() {
 	*x = DiffPolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[15]
+	mi := &file_console_v1_policies_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1261,7 @@ func (x *DiffPolicyResponse) String() string {
 func (*DiffPolicyResponse) ProtoMessage() {}
 
 func (x *DiffPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[15]
+	mi := &file_console_v1_policies_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1274,7 @@ func (x *DiffPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffPolicyResponse.ProtoReflect.Descriptor instead.
 func (*DiffPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{15}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DiffPolicyResponse) GetFindings() []*Finding {
@@ -1201,7 +1302,7 @@ type ObjectDifference struct {
 
 func (x *ObjectDifference) Reset() {
 	*x = ObjectDifference{}
-	mi := &file_console_v1_policies_proto_msgTypes[16]
+	mi := &file_console_v1_policies_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1314,7 @@ func (x *ObjectDifference) String() string {
 func (*ObjectDifference) ProtoMessage() {}
 
 func (x *ObjectDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[16]
+	mi := &file_console_v1_policies_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1327,7 @@ func (x *ObjectDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectDifference.ProtoReflect.Descriptor instead.
 func (*ObjectDifference) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{16}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObjectDifference) GetObject() string {
@@ -1261,7 +1362,7 @@ type FieldDifference struct {
 
 func (x *FieldDifference) Reset() {
 	*x = FieldDifference{}
-	mi := &file_console_v1_policies_proto_msgTypes[17]
+	mi := &file_console_v1_policies_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1374,7 @@ func (x *FieldDifference) String() string {
 func (*FieldDifference) ProtoMessage() {}
 
 func (x *FieldDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[17]
+	mi := &file_console_v1_policies_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1387,7 @@ func (x *FieldDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldDifference.ProtoReflect.Descriptor instead.
 func (*FieldDifference) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{17}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FieldDifference) GetPath() string {
@@ -1321,7 +1422,7 @@ type ApplyPolicyRequest struct {
 
 func (x *ApplyPolicyRequest) Reset() {
 	*x = ApplyPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[18]
+	mi := &file_console_v1_policies_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1434,7 @@ func (x *ApplyPolicyRequest) String() string {
 func (*ApplyPolicyRequest) ProtoMessage() {}
 
 func (x *ApplyPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[18]
+	mi := &file_console_v1_policies_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1447,7 @@ func (x *ApplyPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPolicyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{18}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ApplyPolicyRequest) GetDocument() *Document {
@@ -1380,7 +1481,7 @@ type ApplyPolicyResponse struct {
 
 func (x *ApplyPolicyResponse) Reset() {
 	*x = ApplyPolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[19]
+	mi := &file_console_v1_policies_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1493,7 @@ func (x *ApplyPolicyResponse) String() string {
 func (*ApplyPolicyResponse) ProtoMessage() {}
 
 func (x *ApplyPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[19]
+	mi := &file_console_v1_policies_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1506,7 @@ func (x *ApplyPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPolicyResponse.ProtoReflect.Descriptor instead.
 func (*ApplyPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{19}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ApplyPolicyResponse) GetFindings() []*Finding {
@@ -1433,7 +1534,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_console_v1_policies_proto_msgTypes[20]
+	mi := &file_console_v1_policies_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1546,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[20]
+	mi := &file_console_v1_policies_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1559,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{20}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Applied) GetObject() string {
@@ -1492,7 +1593,7 @@ type DeletePolicyRequest struct {
 
 func (x *DeletePolicyRequest) Reset() {
 	*x = DeletePolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[21]
+	mi := &file_console_v1_policies_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1605,7 @@ func (x *DeletePolicyRequest) String() string {
 func (*DeletePolicyRequest) ProtoMessage() {}
 
 func (x *DeletePolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[21]
+	mi := &file_console_v1_policies_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1618,7 @@ func (x *DeletePolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePolicyRequest.ProtoReflect.Descriptor instead.
 func (*DeletePolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{21}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeletePolicyRequest) GetName() string {
@@ -1543,7 +1644,7 @@ type DeletePolicyResponse struct {
 
 func (x *DeletePolicyResponse) Reset() {
 	*x = DeletePolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[22]
+	mi := &file_console_v1_policies_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1656,7 @@ func (x *DeletePolicyResponse) String() string {
 func (*DeletePolicyResponse) ProtoMessage() {}
 
 func (x *DeletePolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[22]
+	mi := &file_console_v1_policies_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1669,7 @@ func (x *DeletePolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePolicyResponse.ProtoReflect.Descriptor instead.
 func (*DeletePolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{22}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeletePolicyResponse) GetSaid() string {
@@ -1588,7 +1689,7 @@ type HoldPolicyRequest struct {
 
 func (x *HoldPolicyRequest) Reset() {
 	*x = HoldPolicyRequest{}
-	mi := &file_console_v1_policies_proto_msgTypes[23]
+	mi := &file_console_v1_policies_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1701,7 @@ func (x *HoldPolicyRequest) String() string {
 func (*HoldPolicyRequest) ProtoMessage() {}
 
 func (x *HoldPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[23]
+	mi := &file_console_v1_policies_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1714,7 @@ func (x *HoldPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldPolicyRequest.ProtoReflect.Descriptor instead.
 func (*HoldPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{23}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HoldPolicyRequest) GetName() string {
@@ -1640,7 +1741,7 @@ type HoldPolicyResponse struct {
 
 func (x *HoldPolicyResponse) Reset() {
 	*x = HoldPolicyResponse{}
-	mi := &file_console_v1_policies_proto_msgTypes[24]
+	mi := &file_console_v1_policies_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1753,7 @@ func (x *HoldPolicyResponse) String() string {
 func (*HoldPolicyResponse) ProtoMessage() {}
 
 func (x *HoldPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_policies_proto_msgTypes[24]
+	mi := &file_console_v1_policies_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1766,7 @@ func (x *HoldPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldPolicyResponse.ProtoReflect.Descriptor instead.
 func (*HoldPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_policies_proto_rawDescGZIP(), []int{24}
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HoldPolicyResponse) GetPolicy() *Policy {
@@ -1676,6 +1777,222 @@ func (x *HoldPolicyResponse) GetPolicy() *Policy {
 }
 
 func (x *HoldPolicyResponse) GetSaid() string {
+	if x != nil {
+		return x.Said
+	}
+	return ""
+}
+
+type PinPolicyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Scheme        string                 `protobuf:"bytes,2,opt,name=scheme,proto3" json:"scheme,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"` // in the future, 366 days ahead at most
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinPolicyRequest) Reset() {
+	*x = PinPolicyRequest{}
+	mi := &file_console_v1_policies_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinPolicyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinPolicyRequest) ProtoMessage() {}
+
+func (x *PinPolicyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_policies_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinPolicyRequest.ProtoReflect.Descriptor instead.
+func (*PinPolicyRequest) Descriptor() ([]byte, []int) {
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PinPolicyRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PinPolicyRequest) GetScheme() string {
+	if x != nil {
+		return x.Scheme
+	}
+	return ""
+}
+
+func (x *PinPolicyRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *PinPolicyRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type PinPolicyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Policy        *Policy                `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	Said          string                 `protobuf:"bytes,2,opt,name=said,proto3" json:"said,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinPolicyResponse) Reset() {
+	*x = PinPolicyResponse{}
+	mi := &file_console_v1_policies_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinPolicyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinPolicyResponse) ProtoMessage() {}
+
+func (x *PinPolicyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_policies_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinPolicyResponse.ProtoReflect.Descriptor instead.
+func (*PinPolicyResponse) Descriptor() ([]byte, []int) {
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PinPolicyResponse) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *PinPolicyResponse) GetSaid() string {
+	if x != nil {
+		return x.Said
+	}
+	return ""
+}
+
+type UnpinPolicyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnpinPolicyRequest) Reset() {
+	*x = UnpinPolicyRequest{}
+	mi := &file_console_v1_policies_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnpinPolicyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnpinPolicyRequest) ProtoMessage() {}
+
+func (x *UnpinPolicyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_policies_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnpinPolicyRequest.ProtoReflect.Descriptor instead.
+func (*UnpinPolicyRequest) Descriptor() ([]byte, []int) {
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *UnpinPolicyRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type UnpinPolicyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Policy        *Policy                `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	Said          string                 `protobuf:"bytes,2,opt,name=said,proto3" json:"said,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnpinPolicyResponse) Reset() {
+	*x = UnpinPolicyResponse{}
+	mi := &file_console_v1_policies_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnpinPolicyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnpinPolicyResponse) ProtoMessage() {}
+
+func (x *UnpinPolicyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_policies_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnpinPolicyResponse.ProtoReflect.Descriptor instead.
+func (*UnpinPolicyResponse) Descriptor() ([]byte, []int) {
+	return file_console_v1_policies_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *UnpinPolicyResponse) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *UnpinPolicyResponse) GetSaid() string {
 	if x != nil {
 		return x.Said
 	}
@@ -1697,7 +2014,7 @@ const file_console_v1_policies_proto_rawDesc = "" +
 	"\apartial\x18\x02 \x01(\bR\apartial\x127\n" +
 	"\bpolicies\x18\x03 \x03(\v2\x1b.restripe.console.v1.PolicyR\bpolicies\x12\x18\n" +
 	"\aremoved\x18\x04 \x03(\tR\aremoved\x125\n" +
-	"\asources\x18\x05 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\x98\x06\n" +
+	"\asources\x18\x05 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xf9\x06\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\abackend\x18\x02 \x01(\tR\abackend\x12\x14\n" +
@@ -1727,7 +2044,15 @@ const file_console_v1_policies_proto_rawDesc = "" +
 	"\bdeleting\x18\x12 \x01(\bR\bdeleting\x12:\n" +
 	"\x05rules\x18\x13 \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\x12-\n" +
 	"\x12hysteresis_percent\x18\x14 \x01(\x05R\x11hysteresisPercent\x12(\n" +
-	"\x10bytes_per_second\x18\x15 \x01(\x03R\x0ebytesPerSecond\"o\n" +
+	"\x10bytes_per_second\x18\x15 \x01(\x03R\x0ebytesPerSecond\x12*\n" +
+	"\x03pin\x18\x16 \x01(\v2\x18.restripe.console.v1.PinR\x03pin\x123\n" +
+	"\x06prices\x18\x17 \x01(\v2\x1b.restripe.console.v1.PricesR\x06prices\"\x8d\x01\n" +
+	"\x03Pin\x12\x16\n" +
+	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12\x14\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended\"o\n" +
 	"\x04Rung\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12\x16\n" +
 	"\x06groups\x18\x02 \x01(\x03R\x06groups\x12\x14\n" +
@@ -1748,7 +2073,7 @@ const file_console_v1_policies_proto_rawDesc = "" +
 	"\bDocument\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x123\n" +
-	"\x06format\x18\x03 \x01(\x0e2\x1b.restripe.console.v1.FormatR\x06format\"\xab\x01\n" +
+	"\x06format\x18\x03 \x01(\x0e2\x1b.restripe.console.v1.FormatR\x06format\"\xc1\x01\n" +
 	"\aFinding\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x16\n" +
@@ -1756,7 +2081,8 @@ const file_console_v1_policies_proto_rawDesc = "" +
 	"\bseverity\x18\x04 \x01(\tR\bseverity\x12\x16\n" +
 	"\x06object\x18\x05 \x01(\tR\x06object\x12\x12\n" +
 	"\x04path\x18\x06 \x01(\tR\x04path\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"N\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12\x14\n" +
+	"\x05taken\x18\b \x01(\bR\x05taken\"N\n" +
 	"\x11LintPolicyRequest\x129\n" +
 	"\bdocument\x18\x01 \x01(\v2\x1d.restripe.console.v1.DocumentR\bdocument\"\x9f\x01\n" +
 	"\x12LintPolicyResponse\x128\n" +
@@ -1804,6 +2130,19 @@ const file_console_v1_policies_proto_rawDesc = "" +
 	"\x04hold\x18\x02 \x01(\x0e2\x19.restripe.console.v1.HoldR\x04hold\"]\n" +
 	"\x12HoldPolicyResponse\x123\n" +
 	"\x06policy\x18\x01 \x01(\v2\x1b.restripe.console.v1.PolicyR\x06policy\x12\x12\n" +
+	"\x04said\x18\x02 \x01(\tR\x04said\"\x88\x01\n" +
+	"\x10PinPolicyRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06scheme\x18\x02 \x01(\tR\x06scheme\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\\\n" +
+	"\x11PinPolicyResponse\x123\n" +
+	"\x06policy\x18\x01 \x01(\v2\x1b.restripe.console.v1.PolicyR\x06policy\x12\x12\n" +
+	"\x04said\x18\x02 \x01(\tR\x04said\"(\n" +
+	"\x12UnpinPolicyRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"^\n" +
+	"\x13UnpinPolicyResponse\x123\n" +
+	"\x06policy\x18\x01 \x01(\v2\x1b.restripe.console.v1.PolicyR\x06policy\x12\x12\n" +
 	"\x04said\x18\x02 \x01(\tR\x04said*A\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x0f\n" +
@@ -1830,7 +2169,7 @@ func file_console_v1_policies_proto_rawDescGZIP() []byte {
 }
 
 var file_console_v1_policies_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_console_v1_policies_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_console_v1_policies_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_console_v1_policies_proto_goTypes = []any{
 	(Format)(0),                   // 0: restripe.console.v1.Format
 	(Hold)(0),                     // 1: restripe.console.v1.Hold
@@ -1838,65 +2177,77 @@ var file_console_v1_policies_proto_goTypes = []any{
 	(*WatchPoliciesRequest)(nil),  // 3: restripe.console.v1.WatchPoliciesRequest
 	(*PolicyList)(nil),            // 4: restripe.console.v1.PolicyList
 	(*Policy)(nil),                // 5: restripe.console.v1.Policy
-	(*Rung)(nil),                  // 6: restripe.console.v1.Rung
-	(*TemperatureRule)(nil),       // 7: restripe.console.v1.TemperatureRule
-	(*GetPolicyRequest)(nil),      // 8: restripe.console.v1.GetPolicyRequest
-	(*PolicyDetail)(nil),          // 9: restripe.console.v1.PolicyDetail
-	(*Document)(nil),              // 10: restripe.console.v1.Document
-	(*Finding)(nil),               // 11: restripe.console.v1.Finding
-	(*LintPolicyRequest)(nil),     // 12: restripe.console.v1.LintPolicyRequest
-	(*LintPolicyResponse)(nil),    // 13: restripe.console.v1.LintPolicyResponse
-	(*PlanPolicyRequest)(nil),     // 14: restripe.console.v1.PlanPolicyRequest
-	(*PlanPolicyResponse)(nil),    // 15: restripe.console.v1.PlanPolicyResponse
-	(*DiffPolicyRequest)(nil),     // 16: restripe.console.v1.DiffPolicyRequest
-	(*DiffPolicyResponse)(nil),    // 17: restripe.console.v1.DiffPolicyResponse
-	(*ObjectDifference)(nil),      // 18: restripe.console.v1.ObjectDifference
-	(*FieldDifference)(nil),       // 19: restripe.console.v1.FieldDifference
-	(*ApplyPolicyRequest)(nil),    // 20: restripe.console.v1.ApplyPolicyRequest
-	(*ApplyPolicyResponse)(nil),   // 21: restripe.console.v1.ApplyPolicyResponse
-	(*Applied)(nil),               // 22: restripe.console.v1.Applied
-	(*DeletePolicyRequest)(nil),   // 23: restripe.console.v1.DeletePolicyRequest
-	(*DeletePolicyResponse)(nil),  // 24: restripe.console.v1.DeletePolicyResponse
-	(*HoldPolicyRequest)(nil),     // 25: restripe.console.v1.HoldPolicyRequest
-	(*HoldPolicyResponse)(nil),    // 26: restripe.console.v1.HoldPolicyResponse
-	(*Source)(nil),                // 27: restripe.console.v1.Source
-	(*Condition)(nil),             // 28: restripe.console.v1.Condition
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*PolicyPlan)(nil),            // 30: restripe.console.v1.PolicyPlan
+	(*Pin)(nil),                   // 6: restripe.console.v1.Pin
+	(*Rung)(nil),                  // 7: restripe.console.v1.Rung
+	(*TemperatureRule)(nil),       // 8: restripe.console.v1.TemperatureRule
+	(*GetPolicyRequest)(nil),      // 9: restripe.console.v1.GetPolicyRequest
+	(*PolicyDetail)(nil),          // 10: restripe.console.v1.PolicyDetail
+	(*Document)(nil),              // 11: restripe.console.v1.Document
+	(*Finding)(nil),               // 12: restripe.console.v1.Finding
+	(*LintPolicyRequest)(nil),     // 13: restripe.console.v1.LintPolicyRequest
+	(*LintPolicyResponse)(nil),    // 14: restripe.console.v1.LintPolicyResponse
+	(*PlanPolicyRequest)(nil),     // 15: restripe.console.v1.PlanPolicyRequest
+	(*PlanPolicyResponse)(nil),    // 16: restripe.console.v1.PlanPolicyResponse
+	(*DiffPolicyRequest)(nil),     // 17: restripe.console.v1.DiffPolicyRequest
+	(*DiffPolicyResponse)(nil),    // 18: restripe.console.v1.DiffPolicyResponse
+	(*ObjectDifference)(nil),      // 19: restripe.console.v1.ObjectDifference
+	(*FieldDifference)(nil),       // 20: restripe.console.v1.FieldDifference
+	(*ApplyPolicyRequest)(nil),    // 21: restripe.console.v1.ApplyPolicyRequest
+	(*ApplyPolicyResponse)(nil),   // 22: restripe.console.v1.ApplyPolicyResponse
+	(*Applied)(nil),               // 23: restripe.console.v1.Applied
+	(*DeletePolicyRequest)(nil),   // 24: restripe.console.v1.DeletePolicyRequest
+	(*DeletePolicyResponse)(nil),  // 25: restripe.console.v1.DeletePolicyResponse
+	(*HoldPolicyRequest)(nil),     // 26: restripe.console.v1.HoldPolicyRequest
+	(*HoldPolicyResponse)(nil),    // 27: restripe.console.v1.HoldPolicyResponse
+	(*PinPolicyRequest)(nil),      // 28: restripe.console.v1.PinPolicyRequest
+	(*PinPolicyResponse)(nil),     // 29: restripe.console.v1.PinPolicyResponse
+	(*UnpinPolicyRequest)(nil),    // 30: restripe.console.v1.UnpinPolicyRequest
+	(*UnpinPolicyResponse)(nil),   // 31: restripe.console.v1.UnpinPolicyResponse
+	(*Source)(nil),                // 32: restripe.console.v1.Source
+	(*Condition)(nil),             // 33: restripe.console.v1.Condition
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*Prices)(nil),                // 35: restripe.console.v1.Prices
+	(*PolicyPlan)(nil),            // 36: restripe.console.v1.PolicyPlan
 }
 var file_console_v1_policies_proto_depIdxs = []int32{
 	5,  // 0: restripe.console.v1.PolicyList.policies:type_name -> restripe.console.v1.Policy
-	27, // 1: restripe.console.v1.PolicyList.sources:type_name -> restripe.console.v1.Source
-	6,  // 2: restripe.console.v1.Policy.rungs:type_name -> restripe.console.v1.Rung
-	28, // 3: restripe.console.v1.Policy.conditions:type_name -> restripe.console.v1.Condition
-	29, // 4: restripe.console.v1.Policy.next_window:type_name -> google.protobuf.Timestamp
-	29, // 5: restripe.console.v1.Policy.created:type_name -> google.protobuf.Timestamp
-	7,  // 6: restripe.console.v1.Policy.rules:type_name -> restripe.console.v1.TemperatureRule
-	5,  // 7: restripe.console.v1.PolicyDetail.policy:type_name -> restripe.console.v1.Policy
-	27, // 8: restripe.console.v1.PolicyDetail.sources:type_name -> restripe.console.v1.Source
-	0,  // 9: restripe.console.v1.Document.format:type_name -> restripe.console.v1.Format
-	10, // 10: restripe.console.v1.LintPolicyRequest.document:type_name -> restripe.console.v1.Document
-	11, // 11: restripe.console.v1.LintPolicyResponse.findings:type_name -> restripe.console.v1.Finding
-	27, // 12: restripe.console.v1.LintPolicyResponse.sources:type_name -> restripe.console.v1.Source
-	10, // 13: restripe.console.v1.PlanPolicyRequest.document:type_name -> restripe.console.v1.Document
-	11, // 14: restripe.console.v1.PlanPolicyResponse.findings:type_name -> restripe.console.v1.Finding
-	30, // 15: restripe.console.v1.PlanPolicyResponse.plans:type_name -> restripe.console.v1.PolicyPlan
-	27, // 16: restripe.console.v1.PlanPolicyResponse.sources:type_name -> restripe.console.v1.Source
-	10, // 17: restripe.console.v1.DiffPolicyRequest.document:type_name -> restripe.console.v1.Document
-	11, // 18: restripe.console.v1.DiffPolicyResponse.findings:type_name -> restripe.console.v1.Finding
-	18, // 19: restripe.console.v1.DiffPolicyResponse.differences:type_name -> restripe.console.v1.ObjectDifference
-	19, // 20: restripe.console.v1.ObjectDifference.fields:type_name -> restripe.console.v1.FieldDifference
-	10, // 21: restripe.console.v1.ApplyPolicyRequest.document:type_name -> restripe.console.v1.Document
-	11, // 22: restripe.console.v1.ApplyPolicyResponse.findings:type_name -> restripe.console.v1.Finding
-	22, // 23: restripe.console.v1.ApplyPolicyResponse.applied:type_name -> restripe.console.v1.Applied
-	19, // 24: restripe.console.v1.Applied.fields:type_name -> restripe.console.v1.FieldDifference
-	1,  // 25: restripe.console.v1.HoldPolicyRequest.hold:type_name -> restripe.console.v1.Hold
-	5,  // 26: restripe.console.v1.HoldPolicyResponse.policy:type_name -> restripe.console.v1.Policy
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	32, // 1: restripe.console.v1.PolicyList.sources:type_name -> restripe.console.v1.Source
+	7,  // 2: restripe.console.v1.Policy.rungs:type_name -> restripe.console.v1.Rung
+	33, // 3: restripe.console.v1.Policy.conditions:type_name -> restripe.console.v1.Condition
+	34, // 4: restripe.console.v1.Policy.next_window:type_name -> google.protobuf.Timestamp
+	34, // 5: restripe.console.v1.Policy.created:type_name -> google.protobuf.Timestamp
+	8,  // 6: restripe.console.v1.Policy.rules:type_name -> restripe.console.v1.TemperatureRule
+	6,  // 7: restripe.console.v1.Policy.pin:type_name -> restripe.console.v1.Pin
+	35, // 8: restripe.console.v1.Policy.prices:type_name -> restripe.console.v1.Prices
+	34, // 9: restripe.console.v1.Pin.until:type_name -> google.protobuf.Timestamp
+	5,  // 10: restripe.console.v1.PolicyDetail.policy:type_name -> restripe.console.v1.Policy
+	32, // 11: restripe.console.v1.PolicyDetail.sources:type_name -> restripe.console.v1.Source
+	0,  // 12: restripe.console.v1.Document.format:type_name -> restripe.console.v1.Format
+	11, // 13: restripe.console.v1.LintPolicyRequest.document:type_name -> restripe.console.v1.Document
+	12, // 14: restripe.console.v1.LintPolicyResponse.findings:type_name -> restripe.console.v1.Finding
+	32, // 15: restripe.console.v1.LintPolicyResponse.sources:type_name -> restripe.console.v1.Source
+	11, // 16: restripe.console.v1.PlanPolicyRequest.document:type_name -> restripe.console.v1.Document
+	12, // 17: restripe.console.v1.PlanPolicyResponse.findings:type_name -> restripe.console.v1.Finding
+	36, // 18: restripe.console.v1.PlanPolicyResponse.plans:type_name -> restripe.console.v1.PolicyPlan
+	32, // 19: restripe.console.v1.PlanPolicyResponse.sources:type_name -> restripe.console.v1.Source
+	11, // 20: restripe.console.v1.DiffPolicyRequest.document:type_name -> restripe.console.v1.Document
+	12, // 21: restripe.console.v1.DiffPolicyResponse.findings:type_name -> restripe.console.v1.Finding
+	19, // 22: restripe.console.v1.DiffPolicyResponse.differences:type_name -> restripe.console.v1.ObjectDifference
+	20, // 23: restripe.console.v1.ObjectDifference.fields:type_name -> restripe.console.v1.FieldDifference
+	11, // 24: restripe.console.v1.ApplyPolicyRequest.document:type_name -> restripe.console.v1.Document
+	12, // 25: restripe.console.v1.ApplyPolicyResponse.findings:type_name -> restripe.console.v1.Finding
+	23, // 26: restripe.console.v1.ApplyPolicyResponse.applied:type_name -> restripe.console.v1.Applied
+	20, // 27: restripe.console.v1.Applied.fields:type_name -> restripe.console.v1.FieldDifference
+	1,  // 28: restripe.console.v1.HoldPolicyRequest.hold:type_name -> restripe.console.v1.Hold
+	5,  // 29: restripe.console.v1.HoldPolicyResponse.policy:type_name -> restripe.console.v1.Policy
+	34, // 30: restripe.console.v1.PinPolicyRequest.until:type_name -> google.protobuf.Timestamp
+	5,  // 31: restripe.console.v1.PinPolicyResponse.policy:type_name -> restripe.console.v1.Policy
+	5,  // 32: restripe.console.v1.UnpinPolicyResponse.policy:type_name -> restripe.console.v1.Policy
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_policies_proto_init() }
@@ -1906,14 +2257,14 @@ func file_console_v1_policies_proto_init() {
 	}
 	file_console_v1_about_proto_init()
 	file_console_v1_plans_proto_init()
-	file_console_v1_policies_proto_msgTypes[5].OneofWrappers = []any{}
+	file_console_v1_policies_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_policies_proto_rawDesc), len(file_console_v1_policies_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,13 +12,14 @@ import { Beside } from "../../table/Beside";
 import { DataTable, type Column } from "../../table/DataTable";
 import { moment, order } from "../../words/time";
 import { ActionDetail } from "./ActionDetail";
+import { Period } from "./Period";
 import { resultMark } from "./result";
 import { save } from "./save";
 
 const route = getRouteApi("/audit");
 
 const columns: Column<AuditAction>[] = [
-  { id: "begun", header: "When", width: 180, value: ({ begun }) => order(begun), cell: ({ begun }) => moment(begun) },
+  { id: "begun", header: "When", width: 200, value: ({ begun }) => order(begun), cell: ({ begun }) => moment(begun) },
   { id: "user", header: "Who", width: 110, value: ({ user }) => user },
   { id: "action", header: "What", width: 160, value: ({ action }) => action },
   { id: "object", header: "Object", width: 260, value: ({ object }) => object },
@@ -34,13 +35,13 @@ const first: bigint[] = [0n];
 
 /** AuditView is who did what, and what came of it. */
 export function AuditView() {
-  const { user = "", object = "", verb = "", action } = route.useSearch();
+  const { user = "", object = "", verb = "", since = "", until = "", action } = route.useSearch();
   const navigate = route.useNavigate();
   const [pages, setPages] = useState(first);
-  const [waited] = useDebouncedValue({ user, object, verb }, 300);
-  const question: AuditQuestion = { ...waited, since: undefined };
+  const [waited] = useDebouncedValue({ user, object, verb, since, until }, 300);
+  const question: AuditQuestion = waited;
   const audit = useAudit(question, pages.at(-1) ?? 0n);
-  const narrow = (change: { user?: string; object?: string; verb?: string }): void => {
+  const narrow = (change: Partial<AuditQuestion>): void => {
     setPages(first);
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   };
@@ -54,6 +55,7 @@ export function AuditView() {
         <TextInput size="xs" label="Who" value={user} onChange={(event) => narrow({ user: event.currentTarget.value })} />
         <TextInput size="xs" label="Object, or a part of its name" value={object} onChange={(event) => narrow({ object: event.currentTarget.value })} />
         <NativeSelect size="xs" label="Verb" value={verb} onChange={(event) => narrow({ verb: event.currentTarget.value })} data={verbs.map((value) => ({ value, label: value === "" ? "any" : value }))} />
+        <Period since={since} until={until} onChange={narrow} />
         <Export question={question} />
       </Group>
       <Verification />

@@ -35,7 +35,9 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
       <div>
         <h2 className={facts.name}>{node.name}</h2>
         <StateMark state={node.state} />
-        {node.fenced && <Text size="sm">Fenced: it came back, and takes no blocks until its store was swept.</Text>}
+        {node.fenced && (
+          <Text size="sm">{node.state === "out" ? "Fenced: should it come back, it takes no blocks until its store was swept." : "Fenced: it came back, and takes no blocks until its store was swept."}</Text>
+        )}
         {node.warnings.map((warning) => (
           <Text key={warning} size="sm">
             {warning}
@@ -103,6 +105,14 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
         <dd>
           {sized(node.usedBytes)} of {node.capacityBytes === 0n ? "a capacity that is not known" : sized(node.capacityBytes)}, in {slots}
         </dd>
+        {node.rates !== undefined && node.state === "up" && (
+          <>
+            <dt>Now</dt>
+            <dd>
+              reads {rated(node.rates.read)}, sends {rated(node.rates.sent)} to other nodes, writes {rated(node.rates.written)}
+            </dd>
+          </>
+        )}
         {node.since !== undefined && (
           <>
             <dt>{node.state} since</dt>

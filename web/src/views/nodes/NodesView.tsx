@@ -15,6 +15,7 @@ import { Capacity } from "./Capacity";
 import { Domains } from "./Domains";
 import { NodeDetail } from "./NodeDetail";
 import { Scrubs } from "./Scrubs";
+import { workOf, workWords } from "./work";
 
 const route = getRouteApi("/nodes");
 
@@ -24,6 +25,7 @@ const columns: Column<Node>[] = [
   { id: "domain", header: "Failure domain", width: 150, value: ({ failureDomain }) => failureDomain },
   { id: "spare", header: "Role", width: 80, value: ({ spare }) => (spare ? "spare" : "member") },
   { id: "used", header: "Used", width: 200, value: ({ usedBytes }) => usedBytes, cell: (node) => <Capacity node={node} /> },
+  { id: "work", header: "Reads, sends, writes", width: 230, numeric: true, value: workOf, cell: ({ rates }) => workWords(rates) },
   { id: "slots", header: "Slots", width: 80, numeric: true, value: ({ slots }) => slots },
   { id: "drain", header: "Emptying", width: 150, value: ({ drain }) => drain?.slotsLeft ?? 0n, cell: ({ drain }) => (drain === undefined ? "" : `${counted(drain.slotsLeft, "slot")} left`) },
   { id: "store", header: "Store", width: 100, value: ({ storeKind, durable }) => `${storeKind}${durable ? "" : ", not durable"}` },
@@ -65,7 +67,7 @@ export function NodesView() {
                 onSelect={open}
                 rowHeight={40}
                 empty={
-                  <Empty title="No node is known" command="restripe up --nodes 14">
+                  <Empty title="No node is known" command="restripe up --agents 14">
                     Nodes come with a StorageBackend and its gateways. On this machine:
                   </Empty>
                 }
@@ -81,12 +83,11 @@ export function NodesView() {
 }
 
 function Used({ nodes }: { nodes: Node[] }) {
-  const used = nodes.reduce((sum, { usedBytes }) => sum + usedBytes, 0n);
+  // Nodes that share a file system count it once.
+  const disks = [...new Map(nodes.map((node) => [node.volume || nodeKey(node), node])).values()];
+  const used = disks.reduce((sum, { usedBytes }) => sum + usedBytes, 0n);
   const unknown = nodes.filter(({ capacityBytes }) => capacityBytes === 0n).length;
-  const capacity = nodes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n);
-  return (
-    <Text size="sm">
-      {unknown === 0 ? `${sizedOf(used, capacity)} used on ${counted(nodes.length, "node")}.` : `${sized(used)} used on ${counted(nodes.length, "node")}; of ${unknown} the capacity is not known.`}
-    </Text>
-  );
+  const capacity = disks.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n);
+  const where = `used on ${counted(nodes.length, "node")}${disks.length < nodes.length ? `, with whatever else is on the ${counted(disks.length, "disk")} that they share` : ""}`;
+  return <Text size="sm">{unknown === 0 ? `${sizedOf(used, capacity)} ${where}.` : `${sized(used)} ${where}; of ${unknown} the capacity is not known.`}</Text>;
 }

@@ -51,7 +51,7 @@ function Known({ object, groups }: { object: Stored; groups: StoredGroup[] }) {
         <dd>{rungs.join(", ")}</dd>
       </dl>
       <Group align="end" gap="xs">
-        <NativeSelect size="xs" label="Move it to" value={to} onChange={(event) => setTo(event.currentTarget.value)} data={["", ...rungs.filter((rung) => rung !== object.scheme)]} />
+        <NativeSelect size="xs" label="Move it to" value={to} onChange={(event) => setTo(event.currentTarget.value)} data={[{ value: "", label: "choose a scheme" }, ...rungs.filter((rung) => rung !== object.scheme).map((rung) => ({ value: rung, label: rung }))]} />
         <ActionButton verb="apply" loading={move.running} unless={to === "" ? "Choose a scheme of its ladder." : ""} onClick={() => move.run({ backend: object.backend, key: object.keyBytes, to })}>
           Move
         </ActionButton>

@@ -17,7 +17,7 @@ import { keyText, keyBytes } from "./key";
 const route = getRouteApi("/objects");
 
 const columns: Column<Stored>[] = [
-  { id: "key", header: "Key", width: 380, value: ({ key }) => key },
+  { id: "key", header: "Key", width: 280, value: ({ key }) => key },
   { id: "class", header: "Class", width: 120, value: (object) => object.class },
   { id: "scheme", header: "Scheme", width: 160, value: ({ scheme }) => scheme, cell: ({ scheme }) => <SchemeShape scheme={scheme} /> },
   { id: "size", header: "Size", width: 100, numeric: true, value: ({ size }) => size, cell: ({ size }) => sized(size) },

@@ -7,7 +7,8 @@ import styles from "./Overview.module.css";
 import { RouteLink } from "../../links/RouteLink";
 
 /** Classes is how hot each class is on each rung of its ladder, and what it takes there. */
-export function Classes({ classes }: { classes: ClassOverview[] }) {
+export function Classes({ classes, total }: { classes: ClassOverview[]; total: bigint }) {
+  const more = total - BigInt(classes.length);
   return (
     <section aria-labelledby="classes">
       <h2 id="classes">Heat by class and scheme</h2>
@@ -39,6 +40,11 @@ export function Classes({ classes }: { classes: ClassOverview[] }) {
             ))}
           </table>
         </div>
+      )}
+      {more > 0n && (
+        <Text size="sm" mt="xs">
+          These store the most. <RouteLink to="/temperature">and {more.toLocaleString("en")} more {more === 1n ? "class" : "classes"}</RouteLink>
+        </Text>
       )}
     </section>
   );

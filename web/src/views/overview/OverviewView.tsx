@@ -27,7 +27,7 @@ export function OverviewView() {
               <Moving overview={state} />
               <Health overview={state} />
             </SimpleGrid>
-            <Classes classes={state.classes} />
+            <Classes classes={state.classes} total={state.classesTotal} />
             <Group grow>
               <Saved />
             </Group>

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { Group, Text } from "@mantine/core";
+import { Flex, Text } from "@mantine/core";
 
 import { Safety, type Overview } from "../../gen/console/v1/overview_pb";
 import { counted } from "../../pictures/amount";
@@ -12,10 +12,10 @@ export function SafetyLine({ overview }: { overview: Overview }) {
   const harmed = overview.safety === Safety.REDUCED || overview.safety === Safety.UNPROTECTED;
   return (
     <div>
-      <Group gap="sm" wrap="nowrap" align="center">
+      <Flex gap="sm" direction={{ base: "column", sm: "row" }} align={{ base: "flex-start", sm: "center" }}>
         <StateMark state={safetyWord(overview.safety)} />
         <h1>{overview.safetyLine}</h1>
-      </Group>
+      </Flex>
       <Text size="sm" c="dimmed" mt={4}>
         {counted(overview.objects, "object")} in {counted(overview.groups, "group")}
         {overview.groupsNotWhole > 0n && `, of which ${counted(overview.groupsNotWhole, "group")} not whole`}

@@ -1,8 +1,9 @@
 import { Group, SegmentedControl, Text } from "@mantine/core";
 import { useState } from "react";
 
-import { useHistory } from "../../data/heat";
+import { useTotalHistory } from "../../data/heat";
 import { TimeSeries } from "../../pictures/TimeSeries";
+import { RouteLink } from "../../links/RouteLink";
 import { Shown } from "../../states/States";
 import styles from "./Overview.module.css";
 import { savedOverTime } from "./saved-over-time";
@@ -17,7 +18,7 @@ const spans = [
 /** Saved is what was stored over time, beside what it would have been with everything kept hot. */
 export function Saved() {
   const [hours, setHours] = useState("24");
-  const history = useHistory({ hours: Number(hours), samples: 200 });
+  const history = useTotalHistory({ hours: Number(hours), samples: 200 });
   return (
     <section aria-labelledby="saved" className={styles.chart}>
       <Group justify="space-between">
@@ -33,6 +34,9 @@ export function Saved() {
           return (
             <>
               {state.error !== "" && <Text size="sm">The history is not kept on disk: {state.error}</Text>}
+              <RouteLink to="/savings" size="sm">
+                In money, and the prices
+              </RouteLink>
               <TimeSeries
                 label="Bytes stored over time"
                 unit="bytes"

@@ -2,6 +2,7 @@ import { Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 
 import { usePolicies, usePolicyPlan } from "../../data/policies";
+import { useTransitions } from "../../data/transitions";
 import type { Policy } from "../../gen/console/v1/policies_pb";
 import { Empty, Shown } from "../../states/States";
 import { Approvals } from "./Approvals";
@@ -43,6 +44,9 @@ function Planned({ name, names, declared }: { name: string; names: string[]; dec
   const { from, to } = route.useSearch();
   const navigate = route.useNavigate();
   const plan = usePolicyPlan(name);
+  const underWay = useTransitions(true).state;
+  // What waits for a person, or moves, is what people come to look at, unless they chose something else.
+  const first = [...(underWay?.items.values() ?? [])].filter((one) => one.policy === name).sort((a, b) => Number(b.needsApproval && !b.approved) - Number(a.needsApproval && !a.approved))[0];
   return (
     <>
       <Group align="end">
@@ -65,7 +69,7 @@ function Planned({ name, names, declared }: { name: string; names: string[]; dec
           <PolicyPlanned
             plan={state}
             ladder={state.ladder.length > 0 ? state.ladder : (declared?.ladder ?? [])}
-            chosen={from === undefined || to === undefined ? undefined : { from, to }}
+            chosen={from === undefined || to === undefined ? first : { from, to }}
             onChoose={(move) => void navigate({ search: { policy: name, from: move.from, to: move.to }, resetScroll: false })}
           />
         )}

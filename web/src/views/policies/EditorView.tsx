@@ -1,4 +1,4 @@
-import { Alert, Group, NativeSelect, Stack, Text } from "@mantine/core";
+import { Alert, Checkbox, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
@@ -14,6 +14,8 @@ import { Findings } from "./Findings";
 import styles from "./Policies.module.css";
 import { readRules } from "./rules";
 import { starter } from "./starter";
+import { readRates } from "../../words/prices";
+import { withPrices } from "./with-prices";
 import { withRules } from "./with-rules";
 
 const TextEditor = lazy(async () => ({ default: (await import("./TextEditor")).TextEditor }));
@@ -22,7 +24,7 @@ const route = getRouteApi("/policies/edit");
 
 /** EditorView is where policies are written: mistakes at their place, what would change, and what would move. */
 export function EditorView() {
-  const { name, rules = "" } = route.useSearch();
+  const { name, rules = "", prices = "" } = route.useSearch();
   const live = usePolicy(name ?? "");
   return (
     <Stack gap="md">
@@ -32,7 +34,7 @@ export function EditorView() {
         <Editor name="policy" start={starter} />
       ) : (
         <Shown what={`policy ${name}`} following={live} height={420}>
-          {(state) => <Editor key={name} name={name} start={withRules(state.yaml, readRules(rules))} />}
+          {(state) => <Editor key={name} name={name} start={withPrices(withRules(state.yaml, readRules(rules)), readRates(prices))} />}
         </Shown>
       )}
     </Stack>
@@ -54,7 +56,9 @@ function Editor({ name, start }: { name: string; start: string }) {
   const findings = lint.state?.findings ?? none;
   const wrong = findings.some(({ severity }) => severity === "error");
   const known = lint.phase === "live" && text === asked;
-  const diff = useDiff(draft, known && !wrong);
+  const [force, setForce] = useState(false);
+  const diff = useDiff(draft, force, known && !wrong);
+  const taken = diff.state?.findings.some((finding) => finding.taken) ?? false;
   const plan = useDraftPlan(draft, known && !wrong);
   const apply = useApply();
   const planHash = plan.state?.plans.map((one) => one.planHash).join(" ").trim() ?? "";
@@ -77,14 +81,14 @@ function Editor({ name, start }: { name: string; start: string }) {
             verb="apply"
             variant="filled"
             loading={apply.running}
-            unless={!known ? "The text is being looked at." : wrong ? "The text has mistakes, which are listed below it." : unchanged ? "Nothing would change." : ""}
-            onClick={() => apply.run({ ...draft, planHash })}
+            unless={!known ? "The text is being looked at." : wrong ? "The text has mistakes, which are listed below it." : taken ? "Fields belong to somebody else, as is said beside it." : unchanged ? "Nothing would change." : ""}
+            onClick={() => apply.run({ ...draft, planHash, force })}
           >
             Apply
           </ActionButton>
         </Group>
         <Suspense fallback={<Loading label="the editor" height={420} />}>
-          <TextEditor text={text} onChange={setText} findings={findings} label={`Text of ${name}`} />
+          <TextEditor text={text} onChange={setText} findings={findings} format={format} label={`Text of ${name}`} />
         </Suspense>
         {lint.problem !== undefined && <ProblemNote what="looking for mistakes" problem={lint.problem} again={lint.again} />}
         <Findings findings={findings} known={known} />
@@ -101,6 +105,15 @@ function Editor({ name, start }: { name: string; start: string }) {
               {(state) => (
                 <>
                   <Findings findings={state.findings} known={false} />
+                  {(taken || force) && (
+                    <Checkbox
+                      my="sm"
+                      label="Take these fields over"
+                      description="They belong to whoever applied them first, such as restripe apply or kubectl, who then has to take them back the same way."
+                      checked={force}
+                      onChange={(event) => setForce(event.currentTarget.checked)}
+                    />
+                  )}
                   <Differences differences={state.differences} />
                 </>
               )}

@@ -11,6 +11,7 @@ import { counted, heated, rated, sizedOf } from "../../pictures/amount";
 import { SchemeShape } from "../../pictures/SchemeShape";
 import { Shown } from "../../states/States";
 import { moment } from "../../words/time";
+import { Pinning } from "../pins/Pinning";
 import { Conditions } from "../transitions/Conditions";
 import facts from "../transitions/Transitions.module.css";
 import { PolicyState } from "./PolicyState";
@@ -78,6 +79,7 @@ function Known({ policy, yaml }: { policy: Policy; yaml: string }) {
         </ActionButton>
       </Group>
       <Outcome actions={[hold, remove]} />
+      <Pinning policy={policy} />
       <dl className={facts.facts}>
         <dt>Class</dt>
         <dd>
@@ -100,15 +102,17 @@ function Known({ policy, yaml }: { policy: Policy; yaml: string }) {
       </dl>
       <section>
         <h3>Ladder</h3>
-        {policy.rungs.map((rung) => (
-          <Group key={rung.scheme} gap="sm">
-            <SchemeShape scheme={rung.scheme} />
-            <Text size="sm">
-              {sizedOf(rung.bytes, whole)} in {counted(rung.groups, "group")}
-              {ruleText(policy, rung.scheme)}
-            </Text>
-          </Group>
-        ))}
+        <Stack gap="sm">
+          {policy.rungs.map((rung) => (
+            <Stack key={rung.scheme} gap={2}>
+              <SchemeShape scheme={rung.scheme} />
+              <Text size="sm">
+                {sizedOf(rung.bytes, whole)} in {counted(rung.groups, "group")}
+                {ruleText(policy, rung.scheme)}
+              </Text>
+            </Stack>
+          ))}
+        </Stack>
       </section>
       <Conditions conditions={policy.conditions} />
       <details>

@@ -1,29 +1,48 @@
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, defaultHighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
-import { EditorState, type Text } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, type Text } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useRef } from "react";
 
-import type { Finding } from "../../gen/console/v1/policies_pb";
-import { below, fieldAbove, values } from "./fields";
+import { Format, type Finding } from "../../gen/console/v1/policies_pb";
+import { completing } from "./completion";
+import { cueLanguage } from "./cue-language";
 import styles from "./TextEditor.module.css";
 
 interface TextEditorProps {
   text: string;
   onChange: (text: string) => void;
   findings: Finding[];
+  format: Format;
   label: string;
 }
 
+// The colours are those of TextEditor.module.css, which has them for light and dark.
+const colours = HighlightStyle.define([
+  { tag: tags.propertyName, color: "var(--editor-field)" },
+  { tag: [tags.string, tags.content], color: "var(--editor-text)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--editor-number)" },
+  { tag: [tags.keyword, tags.typeName, tags.labelName], color: "var(--editor-keyword)" },
+  { tag: tags.comment, color: "var(--editor-comment)", fontStyle: "italic" },
+]);
+
+const language = (format: Format): Extension => [format === Format.CUE ? cueLanguage : yaml(), autocompletion({ override: [completing(format)] })];
+
+const written = new Compartment();
+const shade = new Compartment();
+
 /** TextEditor edits YAML or CUE, with mistakes marked where they are. Tab leaves it, as in other fields. */
-export function TextEditor({ text, onChange, findings, label }: TextEditorProps) {
+export function TextEditor({ text, onChange, findings, format, label }: TextEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const change = useRef(onChange);
-  const start = useRef(text);
+  const dark = useComputedColorScheme("light") === "dark";
+  const start = useRef({ text, format, dark });
   useEffect(() => {
     change.current = onChange;
   }, [onChange]);
@@ -31,7 +50,7 @@ export function TextEditor({ text, onChange, findings, label }: TextEditorProps)
     if (place.current === null) return;
     const editor = new EditorView({
       parent: place.current,
-      doc: start.current,
+      doc: start.current.text,
       extensions: [
         lineNumbers(),
         history(),
@@ -41,9 +60,9 @@ export function TextEditor({ text, onChange, findings, label }: TextEditorProps)
         bracketMatching(),
         closeBrackets(),
         lintGutter(),
-        yaml(),
-        syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
-        autocompletion({ override: [complete] }),
+        written.of(language(start.current.format)),
+        shade.of(EditorView.darkTheme.of(start.current.dark)),
+        syntaxHighlighting(colours),
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label }),
         EditorState.tabSize.of(2),
@@ -55,6 +74,8 @@ export function TextEditor({ text, onChange, findings, label }: TextEditorProps)
     view.current = editor;
     return () => editor.destroy();
   }, [label]);
+  useEffect(() => view.current?.dispatch({ effects: written.reconfigure(language(format)) }), [format]);
+  useEffect(() => view.current?.dispatch({ effects: shade.reconfigure(EditorView.darkTheme.of(dark)) }), [dark]);
   useEffect(() => {
     const editor = view.current;
     if (editor === undefined) return;
@@ -69,18 +90,4 @@ export function diagnosticOf(document: Text, { line, column, severity, message }
   const from = Math.min(at.from + Math.max(column - 1, 0), at.to);
   const word = /^[^\s,\]}]+/.exec(document.sliceString(from, at.to))?.[0] ?? "";
   return { from, to: from + word.length, severity: severity === "error" ? "error" : "warning", message };
-}
-
-// What is offered depends on the field that the line belongs to, or, after a colon, on the field of the line.
-function complete(context: CompletionContext): CompletionResult | null {
-  const word = context.matchBefore(/\w*/);
-  if (word === null || (word.from === word.to && !context.explicit)) return null;
-  const line = context.state.doc.lineAt(context.pos);
-  const before = line.text.slice(0, word.from - line.from);
-  const key = /(\w+):\s*"?$/.exec(before)?.[1];
-  const validFor = /^\w*$/;
-  if (key !== undefined) return { from: word.from, validFor, options: (values[key] ?? []).map((label) => ({ label, type: "enum" })) };
-  if (!/^\s*(- )?$/.test(before)) return null;
-  const above = fieldAbove(context.state.doc.toString().split("\n"), line.number - 1);
-  return { from: word.from, validFor, options: (below[above] ?? []).map(({ label, info }) => ({ label, info, apply: `${label}: `, type: "property" })) };
 }

@@ -19,6 +19,7 @@ describe("completion", () => {
     ["packing", "Packing"],
     ["temperature", "Temperature"],
     ["rules", "TemperatureRule"],
+    ["pin", "Pin"],
     ["budget", "Budget"],
     ["windows", "Window"],
     ["approval", "Approval"],

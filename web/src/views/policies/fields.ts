@@ -18,6 +18,7 @@ export const below: Record<string, Field[]> = {
     field("reliability", "picks the ladder by a target instead of by name"),
     field("packing", "below which size objects share groups"),
     field("temperature", "moves groups along the ladder by how often they are used"),
+    field("pin", "keeps all of the class on one scheme until a time, whatever its temperature"),
     field("budget", "limits what transitions may use"),
     field("windows", "the times at which transitions may run; none: always"),
     field("approval", "whether a person must approve transitions"),
@@ -40,6 +41,7 @@ export const below: Record<string, Field[]> = {
     field("dwell", "how long a group stays under a scheme at least; absent: 6h"),
   ],
   rules: [field("scheme", "one of the ladder"), field("atLeast", "accesses a day of a group"), field("below", "accesses a day of a group")],
+  pin: [field("scheme", "one of the ladder"), field("until", "when the pin ends, such as 2026-12-27T00:00:00Z; at most 366 days ahead"), field("reason", "why, in words"), field("by", "who pinned it")],
   budget: [
     field("bytesPerSecond", "read, sent and written, over all transitions of the policy, such as 40Mi"),
     field("nodeBytesPerSecond", "the same for any one node"),

@@ -15,7 +15,7 @@ spec:
     - {scheme: rep(3), atLeast: 100}
     - {scheme: "rs(4,2)", atLeast: 1, below: 100}
     - {scheme: "rs(12,2)", below: 1}
-  approval: Manual
+  approval: {mode: Manual}
   budget:
     bytesPerSecond: 40Mi
 `;

@@ -11,6 +11,7 @@ import { consequenceFromApi, rulesFromApi, rungsFromApi } from "../../pictures/l
 import { rulesOf, thresholdsOf, type Thresholds } from "../../pictures/ladder";
 import { LadderEditor, type Consequence } from "../../pictures/LadderEditor";
 import { LadderPicture } from "../../pictures/LadderPicture";
+import { pinWords } from "../../words/pin";
 import { writeRules } from "../policies/rules";
 
 const pauseMilliseconds = 250;
@@ -32,17 +33,18 @@ export function Ladder({ heat, policy }: { heat: ClassHeat; policy: Policy | und
     return what.state === undefined || asked !== thresholds ? { kind: "asking" } : consequenceFromApi(what.state);
   }, [changed, what.problem, what.state, asked, thresholds]);
   const readOnly = heat.policy === "" ? "No policy is declared for this class." : mayPlan === false ? "You lack the verb plan, which tells what would move." : undefined;
+  const pinned = heat.pin === undefined || heat.pin.ended ? {} : { pinned: { scheme: heat.pin.scheme, words: pinWords(heat.pin) } };
   if (heat.rules.length === 0) {
     return (
       <Stack gap="md" mt="sm">
         <Text size="sm">{heat.policy === "" ? "No policy is declared for this class, so nothing moves it by itself." : "Its policy has no temperature rules, so use moves nothing."}</Text>
-        <LadderPicture label={heat.class} rungs={rungs} />
+        <LadderPicture label={heat.class} rungs={rungs} {...pinned} />
       </Stack>
     );
   }
   return (
     <Stack gap="md" mt="sm">
-      <LadderEditor label={heat.class} rungs={rungs} thresholds={thresholds} saved={saved} onChange={setChanged} consequence={consequence} {...(readOnly === undefined ? {} : { readOnly })} />
+      <LadderEditor label={heat.class} rungs={rungs} thresholds={thresholds} saved={saved} onChange={setChanged} consequence={consequence} {...pinned} {...(readOnly === undefined ? {} : { readOnly })} />
       {changed !== undefined && policy !== undefined && (
         <Group gap="xs">
           <Button size="xs" onClick={() => void navigate({ to: "/policies/edit", search: { name: policy.name, rules: writeRules(rulesOf(changed)) } })}>

@@ -1,4 +1,4 @@
-import { Group, NativeSelect, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Box, Group, NativeSelect, SegmentedControl, Stack, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 
@@ -9,6 +9,7 @@ import { HeatMap } from "../../pictures/HeatMap";
 import { heatRowsFromApi } from "../../pictures/heat-map-from-api";
 import { Empty, Shown } from "../../states/States";
 import { moment } from "../../words/time";
+import { Pinning } from "../pins/Pinning";
 import { Ladder } from "./Ladder";
 
 const route = getRouteApi("/temperature");
@@ -19,6 +20,9 @@ const spans = [
   { value: "168", label: "1 week" },
 ];
 
+/** How many classes the map is of: those with the most bytes. */
+const mappedMost = 20;
+
 const keyOf = (one: { backend: string; class: string }): string => `${one.backend}/${one.class}`;
 
 /** TemperatureView is what is hot and what is cold, where each class is on its ladder, and what would move at other thresholds. */
@@ -28,7 +32,7 @@ export function TemperatureView() {
     <Stack gap="lg">
       <title>Temperature · Restripe</title>
       <h1>Temperature</h1>
-      <OverTime />
+      <OverTime classes={heat.state?.classes ?? []} />
       <Shown what="heat" following={heat} height={360}>
         {(state) =>
           state.classes.length === 0 ? (
@@ -44,10 +48,10 @@ export function TemperatureView() {
   );
 }
 
-function OverTime() {
+function OverTime({ classes }: { classes: readonly ClassHeat[] }) {
   const { hours = "24" } = route.useSearch();
   const navigate = route.useNavigate();
-  const history = useHistory({ hours: Number(hours), samples: 400 });
+  const history = useHistory({ hours: Number(hours), samples: 200, classes: mappedMost });
   return (
     <section aria-labelledby="over-time">
       <Group justify="space-between">
@@ -55,19 +59,24 @@ function OverTime() {
         <SegmentedControl size="xs" aria-label="Time shown" value={hours} data={spans} onChange={(value) => void navigate({ search: (before) => ({ ...before, hours: value }), resetScroll: false })} />
       </Group>
       <Shown what="the history" following={history} height={160}>
-        {(state) => <Map history={state} hours={Number(hours)} until={history.heard ?? new Date(0)} />}
+        {(state) => <Map history={state} classes={classes} hours={Number(hours)} until={history.heard ?? new Date(0)} />}
       </Shown>
     </section>
   );
 }
 
-function Map({ history, hours, until }: { history: History; hours: number; until: Date }) {
-  const rows = useMemo(() => heatRowsFromApi(history), [history]);
+function Map({ history, classes, hours, until }: { history: History; classes: readonly ClassHeat[]; hours: number; until: Date }) {
+  const rows = useMemo(() => heatRowsFromApi(history, classes), [history, classes]);
   const from = useMemo(() => new Date(until.getTime() - hours * 3_600_000), [until, hours]);
   if (rows.every(({ samples }) => samples.length === 0)) {
     return <Text size="sm">The history has no sample of this time yet; one is taken every few minutes.</Text>;
   }
-  return <HeatMap rows={rows} from={from} until={until} />;
+  return (
+    <>
+      {classes.length > rows.length && <Text size="sm">The {rows.length} classes with the most bytes, of {classes.length}.</Text>}
+      <HeatMap rows={rows} from={from} until={until} />
+    </>
+  );
 }
 
 function OneClass({ classes }: { classes: ClassHeat[] }) {
@@ -76,6 +85,7 @@ function OneClass({ classes }: { classes: ClassHeat[] }) {
   const policies = usePolicies().state;
   const chosen = classes.find((one) => one.backend === backend && one.class === className) ?? classes.find(({ policy }) => policy !== "") ?? classes[0];
   if (chosen === undefined) return null;
+  const policy = policies?.items.get(chosen.policy);
   return (
     <section aria-labelledby="one-class">
       <h2 id="one-class">Class {chosen.class}</h2>
@@ -95,7 +105,12 @@ function OneClass({ classes }: { classes: ClassHeat[] }) {
           {chosen.complete ? "" : ", not yet of every group"}; an access counts half after {short(chosen.halfLife)}, and a group stays under a scheme for {short(chosen.dwell)} at least.
         </Text>
       </Group>
-      <Ladder key={keyOf(chosen)} heat={chosen} policy={policies?.items.get(chosen.policy)} />
+      {policy !== undefined && (
+        <Box mt="sm">
+          <Pinning key={keyOf(chosen)} policy={policy} />
+        </Box>
+      )}
+      <Ladder key={`${keyOf(chosen)} ladder`} heat={chosen} policy={policy} />
     </section>
   );
 }

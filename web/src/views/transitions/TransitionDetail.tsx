@@ -6,6 +6,7 @@ import type { Transition, TransitionDetail as Detail } from "../../gen/console/v
 import { rated } from "../../pictures/amount";
 import { StateMark } from "../../pictures/StateMark";
 import { Shown } from "../../states/States";
+import { sentence } from "../../words/sentence";
 import { moment } from "../../words/time";
 import { Comparisons } from "../plan/Comparisons";
 import { Conditions } from "./Conditions";
@@ -29,6 +30,9 @@ export function TransitionDetail({ name }: { name: string }) {
 
 function Known({ detail, transition }: { detail: Detail; transition: Transition }) {
   const steering = useSteering();
+  // While it moves, the operator's words for that are what the bar says, only older.
+  const progressing = detail.conditions.find(({ type }) => type === "Progressing")?.message;
+  const barSays = transition.progress !== undefined && transition.stateWhy === progressing;
   return (
     <Stack gap="md">
       <div>
@@ -37,9 +41,11 @@ function Known({ detail, transition }: { detail: Detail; transition: Transition 
           <StateMark state={transition.state} />
           <SchemeStep from={transition.from} to={transition.to} />
         </Group>
-        <Text size="sm" mt={4}>
-          {transition.stateWhy}
-        </Text>
+        {!barSays && (
+          <Text size="sm" mt={4}>
+            {sentence(transition.stateWhy)}
+          </Text>
+        )}
       </div>
       <TransitionProgress transition={transition} />
       <Steer transition={transition} steering={steering} />

@@ -59,6 +59,10 @@ const (
 	ConsoleDeletePolicyProcedure = "/restripe.console.v1.Console/DeletePolicy"
 	// ConsoleHoldPolicyProcedure is the fully-qualified name of the Console's HoldPolicy RPC.
 	ConsoleHoldPolicyProcedure = "/restripe.console.v1.Console/HoldPolicy"
+	// ConsolePinPolicyProcedure is the fully-qualified name of the Console's PinPolicy RPC.
+	ConsolePinPolicyProcedure = "/restripe.console.v1.Console/PinPolicy"
+	// ConsoleUnpinPolicyProcedure is the fully-qualified name of the Console's UnpinPolicy RPC.
+	ConsoleUnpinPolicyProcedure = "/restripe.console.v1.Console/UnpinPolicy"
 	// ConsoleListTransitionsProcedure is the fully-qualified name of the Console's ListTransitions RPC.
 	ConsoleListTransitionsProcedure = "/restripe.console.v1.Console/ListTransitions"
 	// ConsoleWatchTransitionsProcedure is the fully-qualified name of the Console's WatchTransitions
@@ -149,6 +153,9 @@ type ConsoleClient interface {
 	DeletePolicy(context.Context, *v1.DeletePolicyRequest) (*v1.DeletePolicyResponse, error)
 	// Stops a policy, or lets it go on.
 	HoldPolicy(context.Context, *v1.HoldPolicyRequest) (*v1.HoldPolicyResponse, error)
+	// Keeps a policy's class on one scheme of its ladder until a time, whatever its temperature; a pin there is replaced.
+	PinPolicy(context.Context, *v1.PinPolicyRequest) (*v1.PinPolicyResponse, error)
+	UnpinPolicy(context.Context, *v1.UnpinPolicyRequest) (*v1.UnpinPolicyResponse, error)
 	ListTransitions(context.Context, *v1.ListTransitionsRequest) (*v1.TransitionList, error)
 	WatchTransitions(context.Context, *v1.WatchTransitionsRequest) (*connect.ServerStreamForClient[v1.TransitionList], error)
 	GetTransition(context.Context, *v1.GetTransitionRequest) (*v1.TransitionDetail, error)
@@ -166,7 +173,7 @@ type ConsoleClient interface {
 	WatchHeat(context.Context, *v1.WatchHeatRequest) (*connect.ServerStreamForClient[v1.HeatReport], error)
 	// The same over time, from the console's own bounded history.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.History, error)
-	// What would move if a policy had other thresholds. Nothing is kept.
+	// What would move if a policy had other thresholds, were pinned or were not. Nothing is kept.
 	WhatIf(context.Context, *v1.WhatIfRequest) (*v1.WhatIfResponse, error)
 	ListNodes(context.Context, *v1.ListNodesRequest) (*v1.NodeList, error)
 	WatchNodes(context.Context, *v1.WatchNodesRequest) (*connect.ServerStreamForClient[v1.NodeList], error)
@@ -278,6 +285,18 @@ func NewConsoleClient(httpClient connect.HTTPClient, baseURL string, opts ...con
 			httpClient,
 			baseURL+ConsoleHoldPolicyProcedure,
 			connect.WithSchema(consoleMethods.ByName("HoldPolicy")),
+			connect.WithClientOptions(opts...),
+		),
+		pinPolicy: connect.NewClient[v1.PinPolicyRequest, v1.PinPolicyResponse](
+			httpClient,
+			baseURL+ConsolePinPolicyProcedure,
+			connect.WithSchema(consoleMethods.ByName("PinPolicy")),
+			connect.WithClientOptions(opts...),
+		),
+		unpinPolicy: connect.NewClient[v1.UnpinPolicyRequest, v1.UnpinPolicyResponse](
+			httpClient,
+			baseURL+ConsoleUnpinPolicyProcedure,
+			connect.WithSchema(consoleMethods.ByName("UnpinPolicy")),
 			connect.WithClientOptions(opts...),
 		),
 		listTransitions: connect.NewClient[v1.ListTransitionsRequest, v1.TransitionList](
@@ -478,6 +497,8 @@ type consoleClient struct {
 	applyPolicy        *connect.Client[v1.ApplyPolicyRequest, v1.ApplyPolicyResponse]
 	deletePolicy       *connect.Client[v1.DeletePolicyRequest, v1.DeletePolicyResponse]
 	holdPolicy         *connect.Client[v1.HoldPolicyRequest, v1.HoldPolicyResponse]
+	pinPolicy          *connect.Client[v1.PinPolicyRequest, v1.PinPolicyResponse]
+	unpinPolicy        *connect.Client[v1.UnpinPolicyRequest, v1.UnpinPolicyResponse]
 	listTransitions    *connect.Client[v1.ListTransitionsRequest, v1.TransitionList]
 	watchTransitions   *connect.Client[v1.WatchTransitionsRequest, v1.TransitionList]
 	getTransition      *connect.Client[v1.GetTransitionRequest, v1.TransitionDetail]
@@ -613,6 +634,24 @@ func (c *consoleClient) DeletePolicy(ctx context.Context, req *v1.DeletePolicyRe
 // HoldPolicy calls restripe.console.v1.Console.HoldPolicy.
 func (c *consoleClient) HoldPolicy(ctx context.Context, req *v1.HoldPolicyRequest) (*v1.HoldPolicyResponse, error) {
 	response, err := c.holdPolicy.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PinPolicy calls restripe.console.v1.Console.PinPolicy.
+func (c *consoleClient) PinPolicy(ctx context.Context, req *v1.PinPolicyRequest) (*v1.PinPolicyResponse, error) {
+	response, err := c.pinPolicy.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// UnpinPolicy calls restripe.console.v1.Console.UnpinPolicy.
+func (c *consoleClient) UnpinPolicy(ctx context.Context, req *v1.UnpinPolicyRequest) (*v1.UnpinPolicyResponse, error) {
+	response, err := c.unpinPolicy.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -895,6 +934,9 @@ type ConsoleHandler interface {
 	DeletePolicy(context.Context, *v1.DeletePolicyRequest) (*v1.DeletePolicyResponse, error)
 	// Stops a policy, or lets it go on.
 	HoldPolicy(context.Context, *v1.HoldPolicyRequest) (*v1.HoldPolicyResponse, error)
+	// Keeps a policy's class on one scheme of its ladder until a time, whatever its temperature; a pin there is replaced.
+	PinPolicy(context.Context, *v1.PinPolicyRequest) (*v1.PinPolicyResponse, error)
+	UnpinPolicy(context.Context, *v1.UnpinPolicyRequest) (*v1.UnpinPolicyResponse, error)
 	ListTransitions(context.Context, *v1.ListTransitionsRequest) (*v1.TransitionList, error)
 	WatchTransitions(context.Context, *v1.WatchTransitionsRequest, *connect.ServerStream[v1.TransitionList]) error
 	GetTransition(context.Context, *v1.GetTransitionRequest) (*v1.TransitionDetail, error)
@@ -912,7 +954,7 @@ type ConsoleHandler interface {
 	WatchHeat(context.Context, *v1.WatchHeatRequest, *connect.ServerStream[v1.HeatReport]) error
 	// The same over time, from the console's own bounded history.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.History, error)
-	// What would move if a policy had other thresholds. Nothing is kept.
+	// What would move if a policy had other thresholds, were pinned or were not. Nothing is kept.
 	WhatIf(context.Context, *v1.WhatIfRequest) (*v1.WhatIfResponse, error)
 	ListNodes(context.Context, *v1.ListNodesRequest) (*v1.NodeList, error)
 	WatchNodes(context.Context, *v1.WatchNodesRequest, *connect.ServerStream[v1.NodeList]) error
@@ -1020,6 +1062,18 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 		ConsoleHoldPolicyProcedure,
 		svc.HoldPolicy,
 		connect.WithSchema(consoleMethods.ByName("HoldPolicy")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consolePinPolicyHandler := connect.NewUnaryHandlerSimple(
+		ConsolePinPolicyProcedure,
+		svc.PinPolicy,
+		connect.WithSchema(consoleMethods.ByName("PinPolicy")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleUnpinPolicyHandler := connect.NewUnaryHandlerSimple(
+		ConsoleUnpinPolicyProcedure,
+		svc.UnpinPolicy,
+		connect.WithSchema(consoleMethods.ByName("UnpinPolicy")),
 		connect.WithHandlerOptions(opts...),
 	)
 	consoleListTransitionsHandler := connect.NewUnaryHandlerSimple(
@@ -1230,6 +1284,10 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 			consoleDeletePolicyHandler.ServeHTTP(w, r)
 		case ConsoleHoldPolicyProcedure:
 			consoleHoldPolicyHandler.ServeHTTP(w, r)
+		case ConsolePinPolicyProcedure:
+			consolePinPolicyHandler.ServeHTTP(w, r)
+		case ConsoleUnpinPolicyProcedure:
+			consoleUnpinPolicyHandler.ServeHTTP(w, r)
 		case ConsoleListTransitionsProcedure:
 			consoleListTransitionsHandler.ServeHTTP(w, r)
 		case ConsoleWatchTransitionsProcedure:
@@ -1349,6 +1407,14 @@ func (UnimplementedConsoleHandler) DeletePolicy(context.Context, *v1.DeletePolic
 
 func (UnimplementedConsoleHandler) HoldPolicy(context.Context, *v1.HoldPolicyRequest) (*v1.HoldPolicyResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.HoldPolicy is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PinPolicy(context.Context, *v1.PinPolicyRequest) (*v1.PinPolicyResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PinPolicy is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) UnpinPolicy(context.Context, *v1.UnpinPolicyRequest) (*v1.UnpinPolicyResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.UnpinPolicy is not implemented"))
 }
 
 func (UnimplementedConsoleHandler) ListTransitions(context.Context, *v1.ListTransitionsRequest) (*v1.TransitionList, error) {

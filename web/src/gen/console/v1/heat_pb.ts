@@ -4,13 +4,13 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Source } from "./about_pb";
+import type { Prices, Source } from "./about_pb";
 import { file_console_v1_about } from "./about_pb";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { PolicyPlan } from "./plans_pb";
 import { file_console_v1_plans } from "./plans_pb";
-import type { TemperatureRule } from "./policies_pb";
+import type { Pin, TemperatureRule } from "./policies_pb";
 import { file_console_v1_policies } from "./policies_pb";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file console/v1/heat.proto.
  */
 export const file_console_v1_heat: GenFile = /*@__PURE__*/
-  fileDesc("ChVjb25zb2xlL3YxL2hlYXQucHJvdG8SE3Jlc3RyaXBlLmNvbnNvbGUudjEiMAoOR2V0SGVhdFJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCSIyChBXYXRjaEhlYXRSZXF1ZXN0Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkiawoKSGVhdFJlcG9ydBIvCgdjbGFzc2VzGAEgAygLMh4ucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hlYXQSLAoHc291cmNlcxgCIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIvoBCglDbGFzc0hlYXQSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIOCgZwb2xpY3kYAyABKAkSJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAUgASgIEhEKCWhhbGZfbGlmZRgGIAEoCRINCgVkd2VsbBgHIAEoCRIsCgVydW5ncxgIIAMoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuUnVuZ0hlYXQSMwoFcnVsZXMYCSADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlUnVsZSKBAQoIUnVuZ0hlYXQSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMSMAoHYnVja2V0cxgFIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuSGVhdEJ1Y2tldCJzCgpIZWF0QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEhIKBWJlbG93GAIgASgBSACIAQESDgoGZ3JvdXBzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhYKDnNldHRsZWRfZ3JvdXBzGAUgASgDQggKBl9iZWxvdyKaAQoRR2V0SGlzdG9yeVJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3NhbXBsZXMYBSABKAUieAoHSGlzdG9yeRIyCgdjbGFzc2VzGAEgAygLMiEucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hpc3RvcnkSKgoGb2xkZXN0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVlcnJvchgDIAEoCSJjCgxDbGFzc0hpc3RvcnkSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIzCgdzYW1wbGVzGAMgAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5IaXN0b3J5U2FtcGxlItcBCg1IaXN0b3J5U2FtcGxlEiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgCIAEoAxIUCgxzdG9yZWRfYnl0ZXMYAyABKAMSEwoLc2F2ZWRfYnl0ZXMYBCABKAMSLwoFcnVuZ3MYBSADKAsyIC5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlSdW5nEjMKB2J1Y2tldHMYBiADKAsyIi5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlCdWNrZXQiQgoLSGlzdG9yeVJ1bmcSDgoGc2NoZW1lGAEgASgJEg0KBWJ5dGVzGAIgASgDEhQKDHN0b3JlZF9ieXRlcxgDIAEoAyIwCg1IaXN0b3J5QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEg0KBWJ5dGVzGAIgASgDIroBCg1XaGF0SWZSZXF1ZXN0Eg4KBnBvbGljeRgBIAEoCRIzCgVydWxlcxgCIAMoCzIkLnJlc3RyaXBlLmNvbnNvbGUudjEuVGVtcGVyYXR1cmVSdWxlEh8KEmh5c3RlcmVzaXNfcGVyY2VudBgDIAEoBUgAiAEBEhoKDWR3ZWxsX3NlY29uZHMYBCABKAFIAYgBAUIVChNfaHlzdGVyZXNpc19wZXJjZW50QhAKDl9kd2VsbF9zZWNvbmRzIssBCg5XaGF0SWZSZXNwb25zZRIsCgNub3cYASABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeVBsYW4SLQoEdGhlbhgCIAEoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5UGxhbhIuCgVydW5ncxgDIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuV2hhdElmUnVuZxIsCgdzb3VyY2VzGAQgAygLMhsucmVzdHJpcGUuY29uc29sZS52MS5Tb3VyY2UiQwoKV2hhdElmUnVuZxIOCgZzY2hlbWUYASABKAkSEQoJYnl0ZXNfbm93GAIgASgDEhIKCmJ5dGVzX3RoZW4YAyABKANCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans, file_console_v1_policies]);
+  fileDesc("ChVjb25zb2xlL3YxL2hlYXQucHJvdG8SE3Jlc3RyaXBlLmNvbnNvbGUudjEiMAoOR2V0SGVhdFJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCSIyChBXYXRjaEhlYXRSZXF1ZXN0Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkiawoKSGVhdFJlcG9ydBIvCgdjbGFzc2VzGAEgAygLMh4ucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hlYXQSLAoHc291cmNlcxgCIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIqECCglDbGFzc0hlYXQSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIOCgZwb2xpY3kYAyABKAkSJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAUgASgIEhEKCWhhbGZfbGlmZRgGIAEoCRINCgVkd2VsbBgHIAEoCRIsCgVydW5ncxgIIAMoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuUnVuZ0hlYXQSMwoFcnVsZXMYCSADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlUnVsZRIlCgNwaW4YCiABKAsyGC5yZXN0cmlwZS5jb25zb2xlLnYxLlBpbiKBAQoIUnVuZ0hlYXQSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMSMAoHYnVja2V0cxgFIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuSGVhdEJ1Y2tldCJzCgpIZWF0QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEhIKBWJlbG93GAIgASgBSACIAQESDgoGZ3JvdXBzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhYKDnNldHRsZWRfZ3JvdXBzGAUgASgDQggKBl9iZWxvdyK6AQoRR2V0SGlzdG9yeVJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3NhbXBsZXMYBSABKAUSDQoFdG90YWwYBiABKAgSDwoHY2xhc3NlcxgHIAEoBSJ4CgdIaXN0b3J5EjIKB2NsYXNzZXMYASADKAsyIS5yZXN0cmlwZS5jb25zb2xlLnYxLkNsYXNzSGlzdG9yeRIqCgZvbGRlc3QYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVycm9yGAMgASgJIrEBCgxDbGFzc0hpc3RvcnkSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIzCgdzYW1wbGVzGAMgAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5IaXN0b3J5U2FtcGxlEg4KBnBvbGljeRgEIAEoCRIPCgdob3R0ZXN0GAUgASgJEisKBnByaWNlcxgGIAEoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuUHJpY2VzIvsBCg1IaXN0b3J5U2FtcGxlEiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgCIAEoAxIUCgxzdG9yZWRfYnl0ZXMYAyABKAMSEwoLc2F2ZWRfYnl0ZXMYBCABKAMSLwoFcnVuZ3MYBSADKAsyIC5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlSdW5nEjMKB2J1Y2tldHMYBiADKAsyIi5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlCdWNrZXQSDAoEY29zdBgHIAEoARIUCgxob3R0ZXN0X2Nvc3QYCCABKAEiQgoLSGlzdG9yeVJ1bmcSDgoGc2NoZW1lGAEgASgJEg0KBWJ5dGVzGAIgASgDEhQKDHN0b3JlZF9ieXRlcxgDIAEoAyIwCg1IaXN0b3J5QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEg0KBWJ5dGVzGAIgASgDIucBCg1XaGF0SWZSZXF1ZXN0Eg4KBnBvbGljeRgBIAEoCRIzCgVydWxlcxgCIAMoCzIkLnJlc3RyaXBlLmNvbnNvbGUudjEuVGVtcGVyYXR1cmVSdWxlEh8KEmh5c3RlcmVzaXNfcGVyY2VudBgDIAEoBUgAiAEBEhoKDWR3ZWxsX3NlY29uZHMYBCABKAFIAYgBARIrCgNwaW4YBSABKAsyHi5yZXN0cmlwZS5jb25zb2xlLnYxLldoYXRJZlBpbkIVChNfaHlzdGVyZXNpc19wZXJjZW50QhAKDl9kd2VsbF9zZWNvbmRzIkYKCVdoYXRJZlBpbhIOCgZzY2hlbWUYASABKAkSKQoFdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIssBCg5XaGF0SWZSZXNwb25zZRIsCgNub3cYASABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeVBsYW4SLQoEdGhlbhgCIAEoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5UGxhbhIuCgVydW5ncxgDIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuV2hhdElmUnVuZxIsCgdzb3VyY2VzGAQgAygLMhsucmVzdHJpcGUuY29uc29sZS52MS5Tb3VyY2UiQwoKV2hhdElmUnVuZxIOCgZzY2hlbWUYASABKAkSEQoJYnl0ZXNfbm93GAIgASgDEhIKCmJ5dGVzX3RoZW4YAyABKANCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans, file_console_v1_policies]);
 
 /**
  * @generated from message restripe.console.v1.GetHeatRequest
@@ -146,6 +146,13 @@ export type ClassHeat = Message<"restripe.console.v1.ClassHeat"> & {
    * @generated from field: repeated restripe.console.v1.TemperatureRule rules = 9;
    */
   rules: TemperatureRule[];
+
+  /**
+   * of the policy; absent: there is none
+   *
+   * @generated from field: restripe.console.v1.Pin pin = 10;
+   */
+  pin?: Pin | undefined;
 };
 
 /**
@@ -269,6 +276,20 @@ export type GetHistoryRequest = Message<"restripe.console.v1.GetHistoryRequest">
    * @generated from field: int32 samples = 5;
    */
   samples: number;
+
+  /**
+   * all that is asked for added up, as one class without a name, without rungs and buckets
+   *
+   * @generated from field: bool total = 6;
+   */
+  total: boolean;
+
+  /**
+   * at most so many classes, those with the most bytes; 0: all
+   *
+   * @generated from field: int32 classes = 7;
+   */
+  classes: number;
 };
 
 /**
@@ -329,6 +350,27 @@ export type ClassHistory = Message<"restripe.console.v1.ClassHistory"> & {
    * @generated from field: repeated restripe.console.v1.HistorySample samples = 3;
    */
   samples: HistorySample[];
+
+  /**
+   * empty: there is none
+   *
+   * @generated from field: string policy = 4;
+   */
+  policy: string;
+
+  /**
+   * the first scheme of the ladder, with which savings compare; empty: it is not known
+   *
+   * @generated from field: string hottest = 5;
+   */
+  hottest: string;
+
+  /**
+   * in force now, for every sample
+   *
+   * @generated from field: restripe.console.v1.Prices prices = 6;
+   */
+  prices?: Prices | undefined;
 };
 
 /**
@@ -373,6 +415,20 @@ export type HistorySample = Message<"restripe.console.v1.HistorySample"> & {
    * @generated from field: repeated restripe.console.v1.HistoryBucket buckets = 6;
    */
   buckets: HistoryBucket[];
+
+  /**
+   * of storing it for a month, at the prices in force now
+   *
+   * @generated from field: double cost = 7;
+   */
+  cost: number;
+
+  /**
+   * the same with everything on the first scheme of its ladder
+   *
+   * @generated from field: double hottest_cost = 8;
+   */
+  hottestCost: number;
 };
 
 /**
@@ -456,6 +512,13 @@ export type WhatIfRequest = Message<"restripe.console.v1.WhatIfRequest"> & {
    * @generated from field: optional double dwell_seconds = 4;
    */
   dwellSeconds?: number | undefined;
+
+  /**
+   * absent: as it is
+   *
+   * @generated from field: restripe.console.v1.WhatIfPin pin = 5;
+   */
+  pin?: WhatIfPin | undefined;
 };
 
 /**
@@ -464,6 +527,32 @@ export type WhatIfRequest = Message<"restripe.console.v1.WhatIfRequest"> & {
  */
 export const WhatIfRequestSchema: GenMessage<WhatIfRequest> = /*@__PURE__*/
   messageDesc(file_console_v1_heat, 12);
+
+/**
+ * WhatIfPin is a pin in place of the policy's.
+ *
+ * @generated from message restripe.console.v1.WhatIfPin
+ */
+export type WhatIfPin = Message<"restripe.console.v1.WhatIfPin"> & {
+  /**
+   * empty: no pin
+   *
+   * @generated from field: string scheme = 1;
+   */
+  scheme: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message restripe.console.v1.WhatIfPin.
+ * Use `create(WhatIfPinSchema)` to create a new message.
+ */
+export const WhatIfPinSchema: GenMessage<WhatIfPin> = /*@__PURE__*/
+  messageDesc(file_console_v1_heat, 13);
 
 /**
  * @generated from message restripe.console.v1.WhatIfResponse
@@ -477,7 +566,7 @@ export type WhatIfResponse = Message<"restripe.console.v1.WhatIfResponse"> & {
   now?: PolicyPlan | undefined;
 
   /**
-   * under the thresholds asked for
+   * under what is asked for
    *
    * @generated from field: restripe.console.v1.PolicyPlan then = 2;
    */
@@ -499,7 +588,7 @@ export type WhatIfResponse = Message<"restripe.console.v1.WhatIfResponse"> & {
  * Use `create(WhatIfResponseSchema)` to create a new message.
  */
 export const WhatIfResponseSchema: GenMessage<WhatIfResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 13);
+  messageDesc(file_console_v1_heat, 14);
 
 /**
  * WhatIfRung is what would lie on one rung when everything has moved.
@@ -528,5 +617,5 @@ export type WhatIfRung = Message<"restripe.console.v1.WhatIfRung"> & {
  * Use `create(WhatIfRungSchema)` to create a new message.
  */
 export const WhatIfRungSchema: GenMessage<WhatIfRung> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 14);
+  messageDesc(file_console_v1_heat, 15);
 

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file console/v1/nodes.proto.
  */
 export const file_console_v1_nodes: GenFile = /*@__PURE__*/
-  fileDesc("ChZjb25zb2xlL3YxL25vZGVzLnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIiMKEExpc3ROb2Rlc1JlcXVlc3QSDwoHYmFja2VuZBgBIAEoCSIkChFXYXRjaE5vZGVzUmVxdWVzdBIPCgdiYWNrZW5kGAEgASgJIrIBCghOb2RlTGlzdBINCgV3aG9sZRgBIAEoCBIPCgdwYXJ0aWFsGAIgASgIEigKBW5vZGVzGAMgAygLMhkucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlEi4KB3JlbW92ZWQYBCADKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEiwKB3NvdXJjZXMYBSADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSIpCghOb2RlTmFtZRIPCgdiYWNrZW5kGAEgASgJEgwKBG5hbWUYAiABKAki+AIKBE5vZGUSDwoHYmFja2VuZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSFgoOZmFpbHVyZV9kb21haW4YBCABKAkSDQoFc3RhdGUYBSABKAkSEAoIZGVjbGFyZWQYBiABKAkSDQoFc3BhcmUYByABKAgSEgoKc3RvcmVfa2luZBgIIAEoCRIPCgdkdXJhYmxlGAkgASgIEhIKCnVzZWRfYnl0ZXMYCiABKAMSFgoOY2FwYWNpdHlfYnl0ZXMYCyABKAMSDQoFc2xvdHMYDCABKAMSEAoId2FybmluZ3MYDSADKAkSDgoGZmVuY2VkGA4gASgIEg4KBm91dF9ieRgPIAEoCRIQCghyZXBsYWNlcxgQIAEoCRIpCgVzaW5jZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFZHJhaW4YEiABKAsyGi5yZXN0cmlwZS5jb25zb2xlLnYxLkRyYWluIoQBCgVEcmFpbhITCgtzbG90c190b3RhbBgBIAEoAxISCgpzbG90c19sZWZ0GAIgASgDEhgKEGJ5dGVzX3Blcl9zZWNvbmQYAyABKAMSDgoGcGF1c2VkGAQgASgIEhgKC2V0YV9zZWNvbmRzGAUgASgBSACIAQFCDgoMX2V0YV9zZWNvbmRzIpMBChBEcmFpbk5vZGVSZXF1ZXN0EisKBG5vZGUYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEh0KEGJ5dGVzX3Blcl9zZWNvbmQYAiABKANIAIgBARITCgZwYXVzZWQYAyABKAhIAYgBAUITChFfYnl0ZXNfcGVyX3NlY29uZEIJCgdfcGF1c2VkIkEKElVuZHJhaW5Ob2RlUmVxdWVzdBIrCgRub2RlGAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlTmFtZSI+Cg9Eb3duTm9kZVJlcXVlc3QSKwoEbm9kZRgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZU5hbWUiPAoNVXBOb2RlUmVxdWVzdBIrCgRub2RlGAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlTmFtZSJ4ChJSZXBsYWNlTm9kZVJlcXVlc3QSKwoEbm9kZRgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZU5hbWUSDwoHYWRkcmVzcxgCIAEoCRIMCgR3aXRoGAMgASgJEhYKDmZhaWx1cmVfZG9tYWluGAQgASgJIlEKEVJlbW92ZU5vZGVSZXF1ZXN0EisKBG5vZGUYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEg8KB2NvbmZpcm0YAiABKAkijQEKEFBsYWNlTm9kZVJlcXVlc3QSKwoEbm9kZRgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZU5hbWUSGwoOZmFpbHVyZV9kb21haW4YAiABKAlIAIgBARISCgVzcGFyZRgDIAEoCEgBiAEBQhEKD19mYWlsdXJlX2RvbWFpbkIICgZfc3BhcmUiQwoKTm9kZUNoYW5nZRInCgRub2RlGAEgASgLMhkucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlEgwKBHNhaWQYAiABKAkiIwoQR2V0U2NydWJzUmVxdWVzdBIPCgdiYWNrZW5kGAEgASgJIpwBCgtTY3J1YlJlcG9ydBIqCgZzY3J1YnMYASADKAsyGi5yZXN0cmlwZS5jb25zb2xlLnYxLlNjcnViEjMKCGZpbmRpbmdzGAIgAygLMiEucmVzdHJpcGUuY29uc29sZS52MS5TY3J1YkZpbmRpbmcSLAoHc291cmNlcxgDIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlItECCgVTY3J1YhIPCgdiYWNrZW5kGAEgASgJEg0KBXN0YXRlGAIgASgJEg0KBWRlcHRoGAMgASgJEg0KBWN5Y2xlGAQgASgDEhQKDGdyb3Vwc190b3RhbBgFIAEoAxITCgtncm91cHNfZG9uZRgGIAEoAxITCgtieXRlc190b3RhbBgHIAEoAxISCgpieXRlc19kb25lGAggASgDEhAKCGZpbmRpbmdzGAkgASgDEhAKCHJlcGFpcmVkGAogASgDEg0KBWVycm9yGAsgASgJEisKB3N0YXJ0ZWQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGZpbmlzaGVkGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtldGFfc2Vjb25kcxgOIAEoAUgAiAEBQg4KDF9ldGFfc2Vjb25kcyLbAQoMU2NydWJGaW5kaW5nEg8KB2JhY2tlbmQYASABKAkSKQoFZm91bmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGtpbmQYAyABKAkSDQoFZ3JvdXAYBCABKAkSDAoEc2xvdBgFIAEoBRIMCgRub2RlGAYgASgJEgwKBHRleHQYByABKAkSDwoHb2JqZWN0cxgIIAMoCRIUCgxtb3JlX29iamVjdHMYCSABKAUSEAoIcmVwYWlyZWQYCiABKAgSDwoHb3V0Y29tZRgLIAEoCUJAWj5naXRodWIuY29tL3Jlc3RyaXBlL3Jlc3RyaXBlL29wZXJhdG9yL2FwaS9jb25zb2xlL3YxO2NvbnNvbGV2MWIGcHJvdG8z", [file_console_v1_about, file_google_protobuf_timestamp]);
+  fileDesc("ChZjb25zb2xlL3YxL25vZGVzLnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIiMKEExpc3ROb2Rlc1JlcXVlc3QSDwoHYmFja2VuZBgBIAEoCSIkChFXYXRjaE5vZGVzUmVxdWVzdBIPCgdiYWNrZW5kGAEgASgJIrIBCghOb2RlTGlzdBINCgV3aG9sZRgBIAEoCBIPCgdwYXJ0aWFsGAIgASgIEigKBW5vZGVzGAMgAygLMhkucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlEi4KB3JlbW92ZWQYBCADKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEiwKB3NvdXJjZXMYBSADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSIpCghOb2RlTmFtZRIPCgdiYWNrZW5kGAEgASgJEgwKBG5hbWUYAiABKAkitwMKBE5vZGUSDwoHYmFja2VuZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSFgoOZmFpbHVyZV9kb21haW4YBCABKAkSDQoFc3RhdGUYBSABKAkSEAoIZGVjbGFyZWQYBiABKAkSDQoFc3BhcmUYByABKAgSEgoKc3RvcmVfa2luZBgIIAEoCRIPCgdkdXJhYmxlGAkgASgIEhIKCnVzZWRfYnl0ZXMYCiABKAMSFgoOY2FwYWNpdHlfYnl0ZXMYCyABKAMSDQoFc2xvdHMYDCABKAMSEAoId2FybmluZ3MYDSADKAkSDgoGZmVuY2VkGA4gASgIEg4KBm91dF9ieRgPIAEoCRIQCghyZXBsYWNlcxgQIAEoCRIpCgVzaW5jZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFZHJhaW4YEiABKAsyGi5yZXN0cmlwZS5jb25zb2xlLnYxLkRyYWluEg4KBnZvbHVtZRgTIAEoCRItCgVyYXRlcxgUIAEoCzIeLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZVJhdGVzIjgKCU5vZGVSYXRlcxIMCgRyZWFkGAEgASgDEgwKBHNlbnQYAiABKAMSDwoHd3JpdHRlbhgDIAEoAyKEAQoFRHJhaW4SEwoLc2xvdHNfdG90YWwYASABKAMSEgoKc2xvdHNfbGVmdBgCIAEoAxIYChBieXRlc19wZXJfc2Vjb25kGAMgASgDEg4KBnBhdXNlZBgEIAEoCBIYCgtldGFfc2Vjb25kcxgFIAEoAUgAiAEBQg4KDF9ldGFfc2Vjb25kcyKTAQoQRHJhaW5Ob2RlUmVxdWVzdBIrCgRub2RlGAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlTmFtZRIdChBieXRlc19wZXJfc2Vjb25kGAIgASgDSACIAQESEwoGcGF1c2VkGAMgASgISAGIAQFCEwoRX2J5dGVzX3Blcl9zZWNvbmRCCQoHX3BhdXNlZCJBChJVbmRyYWluTm9kZVJlcXVlc3QSKwoEbm9kZRgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZU5hbWUiPgoPRG93bk5vZGVSZXF1ZXN0EisKBG5vZGUYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lIjwKDVVwTm9kZVJlcXVlc3QSKwoEbm9kZRgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZU5hbWUieAoSUmVwbGFjZU5vZGVSZXF1ZXN0EisKBG5vZGUYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEg8KB2FkZHJlc3MYAiABKAkSDAoEd2l0aBgDIAEoCRIWCg5mYWlsdXJlX2RvbWFpbhgEIAEoCSJRChFSZW1vdmVOb2RlUmVxdWVzdBIrCgRub2RlGAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlTmFtZRIPCgdjb25maXJtGAIgASgJIo0BChBQbGFjZU5vZGVSZXF1ZXN0EisKBG5vZGUYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVOYW1lEhsKDmZhaWx1cmVfZG9tYWluGAIgASgJSACIAQESEgoFc3BhcmUYAyABKAhIAYgBAUIRCg9fZmFpbHVyZV9kb21haW5CCAoGX3NwYXJlIkMKCk5vZGVDaGFuZ2USJwoEbm9kZRgBIAEoCzIZLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZRIMCgRzYWlkGAIgASgJIiMKEEdldFNjcnVic1JlcXVlc3QSDwoHYmFja2VuZBgBIAEoCSKcAQoLU2NydWJSZXBvcnQSKgoGc2NydWJzGAEgAygLMhoucmVzdHJpcGUuY29uc29sZS52MS5TY3J1YhIzCghmaW5kaW5ncxgCIAMoCzIhLnJlc3RyaXBlLmNvbnNvbGUudjEuU2NydWJGaW5kaW5nEiwKB3NvdXJjZXMYAyADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSLRAgoFU2NydWISDwoHYmFja2VuZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRINCgVkZXB0aBgDIAEoCRINCgVjeWNsZRgEIAEoAxIUCgxncm91cHNfdG90YWwYBSABKAMSEwoLZ3JvdXBzX2RvbmUYBiABKAMSEwoLYnl0ZXNfdG90YWwYByABKAMSEgoKYnl0ZXNfZG9uZRgIIAEoAxIQCghmaW5kaW5ncxgJIAEoAxIQCghyZXBhaXJlZBgKIAEoAxINCgVlcnJvchgLIAEoCRIrCgdzdGFydGVkGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghmaW5pc2hlZBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoLZXRhX3NlY29uZHMYDiABKAFIAIgBAUIOCgxfZXRhX3NlY29uZHMi2wEKDFNjcnViRmluZGluZxIPCgdiYWNrZW5kGAEgASgJEikKBWZvdW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEg0KBWdyb3VwGAQgASgJEgwKBHNsb3QYBSABKAUSDAoEbm9kZRgGIAEoCRIMCgR0ZXh0GAcgASgJEg8KB29iamVjdHMYCCADKAkSFAoMbW9yZV9vYmplY3RzGAkgASgFEhAKCHJlcGFpcmVkGAogASgIEg8KB291dGNvbWUYCyABKAlCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message restripe.console.v1.ListNodesRequest
@@ -214,6 +214,18 @@ export type Node = Message<"restripe.console.v1.Node"> & {
    * @generated from field: restripe.console.v1.Drain drain = 18;
    */
   drain?: Drain | undefined;
+
+  /**
+   * Whose the bytes used and the capacity are, where other nodes may have the same, such as a file system; empty: the node's own.
+   *
+   * @generated from field: string volume = 19;
+   */
+  volume: string;
+
+  /**
+   * @generated from field: restripe.console.v1.NodeRates rates = 20;
+   */
+  rates?: NodeRates | undefined;
 };
 
 /**
@@ -222,6 +234,37 @@ export type Node = Message<"restripe.console.v1.Node"> & {
  */
 export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
   messageDesc(file_console_v1_nodes, 4);
+
+/**
+ * What a node did of late, in bytes per second with two digits.
+ *
+ * @generated from message restripe.console.v1.NodeRates
+ */
+export type NodeRates = Message<"restripe.console.v1.NodeRates"> & {
+  /**
+   * @generated from field: int64 read = 1;
+   */
+  read: bigint;
+
+  /**
+   * to other nodes
+   *
+   * @generated from field: int64 sent = 2;
+   */
+  sent: bigint;
+
+  /**
+   * @generated from field: int64 written = 3;
+   */
+  written: bigint;
+};
+
+/**
+ * Describes the message restripe.console.v1.NodeRates.
+ * Use `create(NodeRatesSchema)` to create a new message.
+ */
+export const NodeRatesSchema: GenMessage<NodeRates> = /*@__PURE__*/
+  messageDesc(file_console_v1_nodes, 5);
 
 /**
  * @generated from message restripe.console.v1.Drain
@@ -260,7 +303,7 @@ export type Drain = Message<"restripe.console.v1.Drain"> & {
  * Use `create(DrainSchema)` to create a new message.
  */
 export const DrainSchema: GenMessage<Drain> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 5);
+  messageDesc(file_console_v1_nodes, 6);
 
 /**
  * @generated from message restripe.console.v1.DrainNodeRequest
@@ -287,7 +330,7 @@ export type DrainNodeRequest = Message<"restripe.console.v1.DrainNodeRequest"> &
  * Use `create(DrainNodeRequestSchema)` to create a new message.
  */
 export const DrainNodeRequestSchema: GenMessage<DrainNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 6);
+  messageDesc(file_console_v1_nodes, 7);
 
 /**
  * @generated from message restripe.console.v1.UndrainNodeRequest
@@ -304,7 +347,7 @@ export type UndrainNodeRequest = Message<"restripe.console.v1.UndrainNodeRequest
  * Use `create(UndrainNodeRequestSchema)` to create a new message.
  */
 export const UndrainNodeRequestSchema: GenMessage<UndrainNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 7);
+  messageDesc(file_console_v1_nodes, 8);
 
 /**
  * @generated from message restripe.console.v1.DownNodeRequest
@@ -321,7 +364,7 @@ export type DownNodeRequest = Message<"restripe.console.v1.DownNodeRequest"> & {
  * Use `create(DownNodeRequestSchema)` to create a new message.
  */
 export const DownNodeRequestSchema: GenMessage<DownNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 8);
+  messageDesc(file_console_v1_nodes, 9);
 
 /**
  * @generated from message restripe.console.v1.UpNodeRequest
@@ -338,7 +381,7 @@ export type UpNodeRequest = Message<"restripe.console.v1.UpNodeRequest"> & {
  * Use `create(UpNodeRequestSchema)` to create a new message.
  */
 export const UpNodeRequestSchema: GenMessage<UpNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 9);
+  messageDesc(file_console_v1_nodes, 10);
 
 /**
  * @generated from message restripe.console.v1.ReplaceNodeRequest
@@ -370,7 +413,7 @@ export type ReplaceNodeRequest = Message<"restripe.console.v1.ReplaceNodeRequest
  * Use `create(ReplaceNodeRequestSchema)` to create a new message.
  */
 export const ReplaceNodeRequestSchema: GenMessage<ReplaceNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 10);
+  messageDesc(file_console_v1_nodes, 11);
 
 /**
  * @generated from message restripe.console.v1.RemoveNodeRequest
@@ -394,7 +437,7 @@ export type RemoveNodeRequest = Message<"restripe.console.v1.RemoveNodeRequest">
  * Use `create(RemoveNodeRequestSchema)` to create a new message.
  */
 export const RemoveNodeRequestSchema: GenMessage<RemoveNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 11);
+  messageDesc(file_console_v1_nodes, 12);
 
 /**
  * @generated from message restripe.console.v1.PlaceNodeRequest
@@ -421,7 +464,7 @@ export type PlaceNodeRequest = Message<"restripe.console.v1.PlaceNodeRequest"> &
  * Use `create(PlaceNodeRequestSchema)` to create a new message.
  */
 export const PlaceNodeRequestSchema: GenMessage<PlaceNodeRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 12);
+  messageDesc(file_console_v1_nodes, 13);
 
 /**
  * @generated from message restripe.console.v1.NodeChange
@@ -445,7 +488,7 @@ export type NodeChange = Message<"restripe.console.v1.NodeChange"> & {
  * Use `create(NodeChangeSchema)` to create a new message.
  */
 export const NodeChangeSchema: GenMessage<NodeChange> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 13);
+  messageDesc(file_console_v1_nodes, 14);
 
 /**
  * @generated from message restripe.console.v1.GetScrubsRequest
@@ -464,7 +507,7 @@ export type GetScrubsRequest = Message<"restripe.console.v1.GetScrubsRequest"> &
  * Use `create(GetScrubsRequestSchema)` to create a new message.
  */
 export const GetScrubsRequestSchema: GenMessage<GetScrubsRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 14);
+  messageDesc(file_console_v1_nodes, 15);
 
 /**
  * @generated from message restripe.console.v1.ScrubReport
@@ -493,7 +536,7 @@ export type ScrubReport = Message<"restripe.console.v1.ScrubReport"> & {
  * Use `create(ScrubReportSchema)` to create a new message.
  */
 export const ScrubReportSchema: GenMessage<ScrubReport> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 15);
+  messageDesc(file_console_v1_nodes, 16);
 
 /**
  * @generated from message restripe.console.v1.Scrub
@@ -575,7 +618,7 @@ export type Scrub = Message<"restripe.console.v1.Scrub"> & {
  * Use `create(ScrubSchema)` to create a new message.
  */
 export const ScrubSchema: GenMessage<Scrub> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 16);
+  messageDesc(file_console_v1_nodes, 17);
 
 /**
  * @generated from message restripe.console.v1.ScrubFinding
@@ -644,5 +687,5 @@ export type ScrubFinding = Message<"restripe.console.v1.ScrubFinding"> & {
  * Use `create(ScrubFindingSchema)` to create a new message.
  */
 export const ScrubFindingSchema: GenMessage<ScrubFinding> = /*@__PURE__*/
-  messageDesc(file_console_v1_nodes, 17);
+  messageDesc(file_console_v1_nodes, 18);
 

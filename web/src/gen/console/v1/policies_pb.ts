@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Condition, Source } from "./about_pb";
+import type { Condition, Prices, Source } from "./about_pb";
 import { file_console_v1_about } from "./about_pb";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file console/v1/policies.proto.
  */
 export const file_console_v1_policies: GenFile = /*@__PURE__*/
-  fileDesc("Chljb25zb2xlL3YxL3BvbGljaWVzLnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIiYKE0xpc3RQb2xpY2llc1JlcXVlc3QSDwoHYmFja2VuZBgBIAEoCSInChRXYXRjaFBvbGljaWVzUmVxdWVzdBIPCgdiYWNrZW5kGAEgASgJIpoBCgpQb2xpY3lMaXN0Eg0KBXdob2xlGAEgASgIEg8KB3BhcnRpYWwYAiABKAgSLQoIcG9saWNpZXMYAyADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeRIPCgdyZW1vdmVkGAQgAygJEiwKB3NvdXJjZXMYBSADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSK1BAoGUG9saWN5EgwKBG5hbWUYASABKAkSDwoHYmFja2VuZBgCIAEoCRINCgVjbGFzcxgDIAEoCRIQCghwcmVmaXhlcxgEIAMoCRIOCgZsYWRkZXIYBSADKAkSEwoLc3RvcF9wb2xpY3kYBiABKAkSEAoIYXBwcm92YWwYByABKAkSKAoFcnVuZ3MYCCADKAsyGS5yZXN0cmlwZS5jb25zb2xlLnYxLlJ1bmcSGgoSYWN0aXZlX3RyYW5zaXRpb25zGAkgASgFEg4KBnN0b3JlZBgKIAEoCRITCgtzYXZlZF9ieXRlcxgLIAEoAxIXCg9zYXZlZF9wZXJfbW9udGgYDCABKAESDQoFc3BlbnQYDSABKAESMgoKY29uZGl0aW9ucxgOIAMoCzIeLnJlc3RyaXBlLmNvbnNvbGUudjEuQ29uZGl0aW9uEi8KC25leHRfd2luZG93GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdjcmVhdGVkGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpnZW5lcmF0aW9uGBEgASgDEhAKCGRlbGV0aW5nGBIgASgIEjMKBXJ1bGVzGBMgAygLMiQucmVzdHJpcGUuY29uc29sZS52MS5UZW1wZXJhdHVyZVJ1bGUSGgoSaHlzdGVyZXNpc19wZXJjZW50GBQgASgFEhgKEGJ5dGVzX3Blcl9zZWNvbmQYFSABKAMiSwoEUnVuZxIOCgZzY2hlbWUYASABKAkSDgoGZ3JvdXBzGAIgASgDEg0KBWJ5dGVzGAMgASgDEhQKDHN0b3JlZF9ieXRlcxgEIAEoAyJjCg9UZW1wZXJhdHVyZVJ1bGUSDgoGc2NoZW1lGAEgASgJEhUKCGF0X2xlYXN0GAIgASgBSACIAQESEgoFYmVsb3cYAyABKAFIAYgBAUILCglfYXRfbGVhc3RCCAoGX2JlbG93IiAKEEdldFBvbGljeVJlcXVlc3QSDAoEbmFtZRgBIAEoCSJ3CgxQb2xpY3lEZXRhaWwSKwoGcG9saWN5GAEgASgLMhsucmVzdHJpcGUuY29uc29sZS52MS5Qb2xpY3kSDAoEeWFtbBgCIAEoCRIsCgdzb3VyY2VzGAMgAygLMhsucmVzdHJpcGUuY29uc29sZS52MS5Tb3VyY2UiUwoIRG9jdW1lbnQSDAoEbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJEisKBmZvcm1hdBgDIAEoDjIbLnJlc3RyaXBlLmNvbnNvbGUudjEuRm9ybWF0InYKB0ZpbmRpbmcSDAoEZmlsZRgBIAEoCRIMCgRsaW5lGAIgASgFEg4KBmNvbHVtbhgDIAEoBRIQCghzZXZlcml0eRgEIAEoCRIOCgZvYmplY3QYBSABKAkSDAoEcGF0aBgGIAEoCRIPCgdtZXNzYWdlGAcgASgJIkQKEUxpbnRQb2xpY3lSZXF1ZXN0Ei8KCGRvY3VtZW50GAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Eb2N1bWVudCKDAQoSTGludFBvbGljeVJlc3BvbnNlEi4KCGZpbmRpbmdzGAEgAygLMhwucmVzdHJpcGUuY29uc29sZS52MS5GaW5kaW5nEg8KB29iamVjdHMYAiADKAkSLAoHc291cmNlcxgDIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIkQKEVBsYW5Qb2xpY3lSZXF1ZXN0Ei8KCGRvY3VtZW50GAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Eb2N1bWVudCKiAQoSUGxhblBvbGljeVJlc3BvbnNlEi4KCGZpbmRpbmdzGAEgAygLMhwucmVzdHJpcGUuY29uc29sZS52MS5GaW5kaW5nEi4KBXBsYW5zGAIgAygLMh8ucmVzdHJpcGUuY29uc29sZS52MS5Qb2xpY3lQbGFuEiwKB3NvdXJjZXMYAyADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSJTChFEaWZmUG9saWN5UmVxdWVzdBIvCghkb2N1bWVudBgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuRG9jdW1lbnQSDQoFZm9yY2UYAiABKAgigAEKEkRpZmZQb2xpY3lSZXNwb25zZRIuCghmaW5kaW5ncxgBIAMoCzIcLnJlc3RyaXBlLmNvbnNvbGUudjEuRmluZGluZxI6CgtkaWZmZXJlbmNlcxgCIAMoCzIlLnJlc3RyaXBlLmNvbnNvbGUudjEuT2JqZWN0RGlmZmVyZW5jZSJoChBPYmplY3REaWZmZXJlbmNlEg4KBm9iamVjdBgBIAEoCRIOCgZjaGFuZ2UYAiABKAkSNAoGZmllbGRzGAMgAygLMiQucmVzdHJpcGUuY29uc29sZS52MS5GaWVsZERpZmZlcmVuY2UiPgoPRmllbGREaWZmZXJlbmNlEgwKBHBhdGgYASABKAkSDgoGYmVmb3JlGAIgASgJEg0KBWFmdGVyGAMgASgJImcKEkFwcGx5UG9saWN5UmVxdWVzdBIvCghkb2N1bWVudBgBIAEoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuRG9jdW1lbnQSDQoFZm9yY2UYAiABKAgSEQoJcGxhbl9oYXNoGAMgASgJInQKE0FwcGx5UG9saWN5UmVzcG9uc2USLgoIZmluZGluZ3MYASADKAsyHC5yZXN0cmlwZS5jb25zb2xlLnYxLkZpbmRpbmcSLQoHYXBwbGllZBgCIAMoCzIcLnJlc3RyaXBlLmNvbnNvbGUudjEuQXBwbGllZCJgCgdBcHBsaWVkEg4KBm9iamVjdBgBIAEoCRIPCgdvdXRjb21lGAIgASgJEjQKBmZpZWxkcxgDIAMoCzIkLnJlc3RyaXBlLmNvbnNvbGUudjEuRmllbGREaWZmZXJlbmNlIjQKE0RlbGV0ZVBvbGljeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgdjb25maXJtGAIgASgJIiQKFERlbGV0ZVBvbGljeVJlc3BvbnNlEgwKBHNhaWQYASABKAkiSgoRSG9sZFBvbGljeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRInCgRob2xkGAIgASgOMhkucmVzdHJpcGUuY29uc29sZS52MS5Ib2xkIk8KEkhvbGRQb2xpY3lSZXNwb25zZRIrCgZwb2xpY3kYASABKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeRIMCgRzYWlkGAIgASgJKkEKBkZvcm1hdBIWChJGT1JNQVRfVU5TUEVDSUZJRUQQABIPCgtGT1JNQVRfWUFNTBABEg4KCkZPUk1BVF9DVUUQAipKCgRIb2xkEhQKEEhPTERfVU5TUEVDSUZJRUQQABINCglIT0xEX05PTkUQARINCglIT0xEX0hPTEQQAhIOCgpIT0xEX0RSQUlOEANCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans]);
+  fileDesc("Chljb25zb2xlL3YxL3BvbGljaWVzLnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIiYKE0xpc3RQb2xpY2llc1JlcXVlc3QSDwoHYmFja2VuZBgBIAEoCSInChRXYXRjaFBvbGljaWVzUmVxdWVzdBIPCgdiYWNrZW5kGAEgASgJIpoBCgpQb2xpY3lMaXN0Eg0KBXdob2xlGAEgASgIEg8KB3BhcnRpYWwYAiABKAgSLQoIcG9saWNpZXMYAyADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeRIPCgdyZW1vdmVkGAQgAygJEiwKB3NvdXJjZXMYBSADKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlNvdXJjZSKJBQoGUG9saWN5EgwKBG5hbWUYASABKAkSDwoHYmFja2VuZBgCIAEoCRINCgVjbGFzcxgDIAEoCRIQCghwcmVmaXhlcxgEIAMoCRIOCgZsYWRkZXIYBSADKAkSEwoLc3RvcF9wb2xpY3kYBiABKAkSEAoIYXBwcm92YWwYByABKAkSKAoFcnVuZ3MYCCADKAsyGS5yZXN0cmlwZS5jb25zb2xlLnYxLlJ1bmcSGgoSYWN0aXZlX3RyYW5zaXRpb25zGAkgASgFEg4KBnN0b3JlZBgKIAEoCRITCgtzYXZlZF9ieXRlcxgLIAEoAxIXCg9zYXZlZF9wZXJfbW9udGgYDCABKAESDQoFc3BlbnQYDSABKAESMgoKY29uZGl0aW9ucxgOIAMoCzIeLnJlc3RyaXBlLmNvbnNvbGUudjEuQ29uZGl0aW9uEi8KC25leHRfd2luZG93GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdjcmVhdGVkGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpnZW5lcmF0aW9uGBEgASgDEhAKCGRlbGV0aW5nGBIgASgIEjMKBXJ1bGVzGBMgAygLMiQucmVzdHJpcGUuY29uc29sZS52MS5UZW1wZXJhdHVyZVJ1bGUSGgoSaHlzdGVyZXNpc19wZXJjZW50GBQgASgFEhgKEGJ5dGVzX3Blcl9zZWNvbmQYFSABKAMSJQoDcGluGBYgASgLMhgucmVzdHJpcGUuY29uc29sZS52MS5QaW4SKwoGcHJpY2VzGBcgASgLMhsucmVzdHJpcGUuY29uc29sZS52MS5QcmljZXMiawoDUGluEg4KBnNjaGVtZRgBIAEoCRIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAMgASgJEgoKAmJ5GAQgASgJEg0KBWVuZGVkGAUgASgIIksKBFJ1bmcSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMiYwoPVGVtcGVyYXR1cmVSdWxlEg4KBnNjaGVtZRgBIAEoCRIVCghhdF9sZWFzdBgCIAEoAUgAiAEBEhIKBWJlbG93GAMgASgBSAGIAQFCCwoJX2F0X2xlYXN0QggKBl9iZWxvdyIgChBHZXRQb2xpY3lSZXF1ZXN0EgwKBG5hbWUYASABKAkidwoMUG9saWN5RGV0YWlsEisKBnBvbGljeRgBIAEoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5EgwKBHlhbWwYAiABKAkSLAoHc291cmNlcxgDIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIlMKCERvY3VtZW50EgwKBG5hbWUYASABKAkSDAoEdGV4dBgCIAEoCRIrCgZmb3JtYXQYAyABKA4yGy5yZXN0cmlwZS5jb25zb2xlLnYxLkZvcm1hdCKFAQoHRmluZGluZxIMCgRmaWxlGAEgASgJEgwKBGxpbmUYAiABKAUSDgoGY29sdW1uGAMgASgFEhAKCHNldmVyaXR5GAQgASgJEg4KBm9iamVjdBgFIAEoCRIMCgRwYXRoGAYgASgJEg8KB21lc3NhZ2UYByABKAkSDQoFdGFrZW4YCCABKAgiRAoRTGludFBvbGljeVJlcXVlc3QSLwoIZG9jdW1lbnQYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLkRvY3VtZW50IoMBChJMaW50UG9saWN5UmVzcG9uc2USLgoIZmluZGluZ3MYASADKAsyHC5yZXN0cmlwZS5jb25zb2xlLnYxLkZpbmRpbmcSDwoHb2JqZWN0cxgCIAMoCRIsCgdzb3VyY2VzGAMgAygLMhsucmVzdHJpcGUuY29uc29sZS52MS5Tb3VyY2UiRAoRUGxhblBvbGljeVJlcXVlc3QSLwoIZG9jdW1lbnQYASABKAsyHS5yZXN0cmlwZS5jb25zb2xlLnYxLkRvY3VtZW50IqIBChJQbGFuUG9saWN5UmVzcG9uc2USLgoIZmluZGluZ3MYASADKAsyHC5yZXN0cmlwZS5jb25zb2xlLnYxLkZpbmRpbmcSLgoFcGxhbnMYAiADKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeVBsYW4SLAoHc291cmNlcxgDIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIlMKEURpZmZQb2xpY3lSZXF1ZXN0Ei8KCGRvY3VtZW50GAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Eb2N1bWVudBINCgVmb3JjZRgCIAEoCCKAAQoSRGlmZlBvbGljeVJlc3BvbnNlEi4KCGZpbmRpbmdzGAEgAygLMhwucmVzdHJpcGUuY29uc29sZS52MS5GaW5kaW5nEjoKC2RpZmZlcmVuY2VzGAIgAygLMiUucmVzdHJpcGUuY29uc29sZS52MS5PYmplY3REaWZmZXJlbmNlImgKEE9iamVjdERpZmZlcmVuY2USDgoGb2JqZWN0GAEgASgJEg4KBmNoYW5nZRgCIAEoCRI0CgZmaWVsZHMYAyADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLkZpZWxkRGlmZmVyZW5jZSI+Cg9GaWVsZERpZmZlcmVuY2USDAoEcGF0aBgBIAEoCRIOCgZiZWZvcmUYAiABKAkSDQoFYWZ0ZXIYAyABKAkiZwoSQXBwbHlQb2xpY3lSZXF1ZXN0Ei8KCGRvY3VtZW50GAEgASgLMh0ucmVzdHJpcGUuY29uc29sZS52MS5Eb2N1bWVudBINCgVmb3JjZRgCIAEoCBIRCglwbGFuX2hhc2gYAyABKAkidAoTQXBwbHlQb2xpY3lSZXNwb25zZRIuCghmaW5kaW5ncxgBIAMoCzIcLnJlc3RyaXBlLmNvbnNvbGUudjEuRmluZGluZxItCgdhcHBsaWVkGAIgAygLMhwucmVzdHJpcGUuY29uc29sZS52MS5BcHBsaWVkImAKB0FwcGxpZWQSDgoGb2JqZWN0GAEgASgJEg8KB291dGNvbWUYAiABKAkSNAoGZmllbGRzGAMgAygLMiQucmVzdHJpcGUuY29uc29sZS52MS5GaWVsZERpZmZlcmVuY2UiNAoTRGVsZXRlUG9saWN5UmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB2NvbmZpcm0YAiABKAkiJAoURGVsZXRlUG9saWN5UmVzcG9uc2USDAoEc2FpZBgBIAEoCSJKChFIb2xkUG9saWN5UmVxdWVzdBIMCgRuYW1lGAEgASgJEicKBGhvbGQYAiABKA4yGS5yZXN0cmlwZS5jb25zb2xlLnYxLkhvbGQiTwoSSG9sZFBvbGljeVJlc3BvbnNlEisKBnBvbGljeRgBIAEoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5EgwKBHNhaWQYAiABKAkiawoQUGluUG9saWN5UmVxdWVzdBIMCgRuYW1lGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAQgASgJIk4KEVBpblBvbGljeVJlc3BvbnNlEisKBnBvbGljeRgBIAEoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5EgwKBHNhaWQYAiABKAkiIgoSVW5waW5Qb2xpY3lSZXF1ZXN0EgwKBG5hbWUYASABKAkiUAoTVW5waW5Qb2xpY3lSZXNwb25zZRIrCgZwb2xpY3kYASABKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeRIMCgRzYWlkGAIgASgJKkEKBkZvcm1hdBIWChJGT1JNQVRfVU5TUEVDSUZJRUQQABIPCgtGT1JNQVRfWUFNTBABEg4KCkZPUk1BVF9DVUUQAipKCgRIb2xkEhQKEEhPTERfVU5TUEVDSUZJRUQQABINCglIT0xEX05PTkUQARINCglIT0xEX0hPTEQQAhIOCgpIT0xEX0RSQUlOEANCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans]);
 
 /**
  * @generated from message restripe.console.v1.ListPoliciesRequest
@@ -213,6 +213,20 @@ export type Policy = Message<"restripe.console.v1.Policy"> & {
    * @generated from field: int64 bytes_per_second = 21;
    */
   bytesPerSecond: bigint;
+
+  /**
+   * absent: there is none
+   *
+   * @generated from field: restripe.console.v1.Pin pin = 22;
+   */
+  pin?: Pin | undefined;
+
+  /**
+   * in force: those declared, and the built-in ones where none are
+   *
+   * @generated from field: restripe.console.v1.Prices prices = 23;
+   */
+  prices?: Prices | undefined;
 };
 
 /**
@@ -221,6 +235,49 @@ export type Policy = Message<"restripe.console.v1.Policy"> & {
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
   messageDesc(file_console_v1_policies, 3);
+
+/**
+ * Pin keeps a class on one scheme until a time, whatever its temperature.
+ *
+ * @generated from message restripe.console.v1.Pin
+ */
+export type Pin = Message<"restripe.console.v1.Pin"> & {
+  /**
+   * of the ladder
+   *
+   * @generated from field: string scheme = 1;
+   */
+  scheme: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string by = 4;
+   */
+  by: string;
+
+  /**
+   * it has no effect any more
+   *
+   * @generated from field: bool ended = 5;
+   */
+  ended: boolean;
+};
+
+/**
+ * Describes the message restripe.console.v1.Pin.
+ * Use `create(PinSchema)` to create a new message.
+ */
+export const PinSchema: GenMessage<Pin> = /*@__PURE__*/
+  messageDesc(file_console_v1_policies, 4);
 
 /**
  * @generated from message restripe.console.v1.Rung
@@ -252,7 +309,7 @@ export type Rung = Message<"restripe.console.v1.Rung"> & {
  * Use `create(RungSchema)` to create a new message.
  */
 export const RungSchema: GenMessage<Rung> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 4);
+  messageDesc(file_console_v1_policies, 5);
 
 /**
  * TemperatureRule gives a range of heat to a scheme.
@@ -281,7 +338,7 @@ export type TemperatureRule = Message<"restripe.console.v1.TemperatureRule"> & {
  * Use `create(TemperatureRuleSchema)` to create a new message.
  */
 export const TemperatureRuleSchema: GenMessage<TemperatureRule> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 5);
+  messageDesc(file_console_v1_policies, 6);
 
 /**
  * @generated from message restripe.console.v1.GetPolicyRequest
@@ -298,7 +355,7 @@ export type GetPolicyRequest = Message<"restripe.console.v1.GetPolicyRequest"> &
  * Use `create(GetPolicyRequestSchema)` to create a new message.
  */
 export const GetPolicyRequestSchema: GenMessage<GetPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 6);
+  messageDesc(file_console_v1_policies, 7);
 
 /**
  * @generated from message restripe.console.v1.PolicyDetail
@@ -327,7 +384,7 @@ export type PolicyDetail = Message<"restripe.console.v1.PolicyDetail"> & {
  * Use `create(PolicyDetailSchema)` to create a new message.
  */
 export const PolicyDetailSchema: GenMessage<PolicyDetail> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 7);
+  messageDesc(file_console_v1_policies, 8);
 
 /**
  * Document is a text with declared objects.
@@ -358,7 +415,7 @@ export type Document = Message<"restripe.console.v1.Document"> & {
  * Use `create(DocumentSchema)` to create a new message.
  */
 export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 8);
+  messageDesc(file_console_v1_policies, 9);
 
 /**
  * @generated from message restripe.console.v1.Finding
@@ -404,6 +461,13 @@ export type Finding = Message<"restripe.console.v1.Finding"> & {
    * @generated from field: string message = 7;
    */
   message: string;
+
+  /**
+   * somebody else has set the field, and force takes it over
+   *
+   * @generated from field: bool taken = 8;
+   */
+  taken: boolean;
 };
 
 /**
@@ -411,7 +475,7 @@ export type Finding = Message<"restripe.console.v1.Finding"> & {
  * Use `create(FindingSchema)` to create a new message.
  */
 export const FindingSchema: GenMessage<Finding> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 9);
+  messageDesc(file_console_v1_policies, 10);
 
 /**
  * @generated from message restripe.console.v1.LintPolicyRequest
@@ -428,7 +492,7 @@ export type LintPolicyRequest = Message<"restripe.console.v1.LintPolicyRequest">
  * Use `create(LintPolicyRequestSchema)` to create a new message.
  */
 export const LintPolicyRequestSchema: GenMessage<LintPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 10);
+  messageDesc(file_console_v1_policies, 11);
 
 /**
  * @generated from message restripe.console.v1.LintPolicyResponse
@@ -457,7 +521,7 @@ export type LintPolicyResponse = Message<"restripe.console.v1.LintPolicyResponse
  * Use `create(LintPolicyResponseSchema)` to create a new message.
  */
 export const LintPolicyResponseSchema: GenMessage<LintPolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 11);
+  messageDesc(file_console_v1_policies, 12);
 
 /**
  * @generated from message restripe.console.v1.PlanPolicyRequest
@@ -474,7 +538,7 @@ export type PlanPolicyRequest = Message<"restripe.console.v1.PlanPolicyRequest">
  * Use `create(PlanPolicyRequestSchema)` to create a new message.
  */
 export const PlanPolicyRequestSchema: GenMessage<PlanPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 12);
+  messageDesc(file_console_v1_policies, 13);
 
 /**
  * @generated from message restripe.console.v1.PlanPolicyResponse
@@ -503,7 +567,7 @@ export type PlanPolicyResponse = Message<"restripe.console.v1.PlanPolicyResponse
  * Use `create(PlanPolicyResponseSchema)` to create a new message.
  */
 export const PlanPolicyResponseSchema: GenMessage<PlanPolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 13);
+  messageDesc(file_console_v1_policies, 14);
 
 /**
  * @generated from message restripe.console.v1.DiffPolicyRequest
@@ -527,7 +591,7 @@ export type DiffPolicyRequest = Message<"restripe.console.v1.DiffPolicyRequest">
  * Use `create(DiffPolicyRequestSchema)` to create a new message.
  */
 export const DiffPolicyRequestSchema: GenMessage<DiffPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 14);
+  messageDesc(file_console_v1_policies, 15);
 
 /**
  * @generated from message restripe.console.v1.DiffPolicyResponse
@@ -551,7 +615,7 @@ export type DiffPolicyResponse = Message<"restripe.console.v1.DiffPolicyResponse
  * Use `create(DiffPolicyResponseSchema)` to create a new message.
  */
 export const DiffPolicyResponseSchema: GenMessage<DiffPolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 15);
+  messageDesc(file_console_v1_policies, 16);
 
 /**
  * @generated from message restripe.console.v1.ObjectDifference
@@ -582,7 +646,7 @@ export type ObjectDifference = Message<"restripe.console.v1.ObjectDifference"> &
  * Use `create(ObjectDifferenceSchema)` to create a new message.
  */
 export const ObjectDifferenceSchema: GenMessage<ObjectDifference> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 16);
+  messageDesc(file_console_v1_policies, 17);
 
 /**
  * @generated from message restripe.console.v1.FieldDifference
@@ -613,7 +677,7 @@ export type FieldDifference = Message<"restripe.console.v1.FieldDifference"> & {
  * Use `create(FieldDifferenceSchema)` to create a new message.
  */
 export const FieldDifferenceSchema: GenMessage<FieldDifference> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 17);
+  messageDesc(file_console_v1_policies, 18);
 
 /**
  * @generated from message restripe.console.v1.ApplyPolicyRequest
@@ -642,7 +706,7 @@ export type ApplyPolicyRequest = Message<"restripe.console.v1.ApplyPolicyRequest
  * Use `create(ApplyPolicyRequestSchema)` to create a new message.
  */
 export const ApplyPolicyRequestSchema: GenMessage<ApplyPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 18);
+  messageDesc(file_console_v1_policies, 19);
 
 /**
  * @generated from message restripe.console.v1.ApplyPolicyResponse
@@ -666,7 +730,7 @@ export type ApplyPolicyResponse = Message<"restripe.console.v1.ApplyPolicyRespon
  * Use `create(ApplyPolicyResponseSchema)` to create a new message.
  */
 export const ApplyPolicyResponseSchema: GenMessage<ApplyPolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 19);
+  messageDesc(file_console_v1_policies, 20);
 
 /**
  * @generated from message restripe.console.v1.Applied
@@ -695,7 +759,7 @@ export type Applied = Message<"restripe.console.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 20);
+  messageDesc(file_console_v1_policies, 21);
 
 /**
  * @generated from message restripe.console.v1.DeletePolicyRequest
@@ -719,7 +783,7 @@ export type DeletePolicyRequest = Message<"restripe.console.v1.DeletePolicyReque
  * Use `create(DeletePolicyRequestSchema)` to create a new message.
  */
 export const DeletePolicyRequestSchema: GenMessage<DeletePolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 21);
+  messageDesc(file_console_v1_policies, 22);
 
 /**
  * @generated from message restripe.console.v1.DeletePolicyResponse
@@ -736,7 +800,7 @@ export type DeletePolicyResponse = Message<"restripe.console.v1.DeletePolicyResp
  * Use `create(DeletePolicyResponseSchema)` to create a new message.
  */
 export const DeletePolicyResponseSchema: GenMessage<DeletePolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 22);
+  messageDesc(file_console_v1_policies, 23);
 
 /**
  * @generated from message restripe.console.v1.HoldPolicyRequest
@@ -758,7 +822,7 @@ export type HoldPolicyRequest = Message<"restripe.console.v1.HoldPolicyRequest">
  * Use `create(HoldPolicyRequestSchema)` to create a new message.
  */
 export const HoldPolicyRequestSchema: GenMessage<HoldPolicyRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 23);
+  messageDesc(file_console_v1_policies, 24);
 
 /**
  * @generated from message restripe.console.v1.HoldPolicyResponse
@@ -780,7 +844,102 @@ export type HoldPolicyResponse = Message<"restripe.console.v1.HoldPolicyResponse
  * Use `create(HoldPolicyResponseSchema)` to create a new message.
  */
 export const HoldPolicyResponseSchema: GenMessage<HoldPolicyResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_policies, 24);
+  messageDesc(file_console_v1_policies, 25);
+
+/**
+ * @generated from message restripe.console.v1.PinPolicyRequest
+ */
+export type PinPolicyRequest = Message<"restripe.console.v1.PinPolicyRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string scheme = 2;
+   */
+  scheme: string;
+
+  /**
+   * in the future, 366 days ahead at most
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message restripe.console.v1.PinPolicyRequest.
+ * Use `create(PinPolicyRequestSchema)` to create a new message.
+ */
+export const PinPolicyRequestSchema: GenMessage<PinPolicyRequest> = /*@__PURE__*/
+  messageDesc(file_console_v1_policies, 26);
+
+/**
+ * @generated from message restripe.console.v1.PinPolicyResponse
+ */
+export type PinPolicyResponse = Message<"restripe.console.v1.PinPolicyResponse"> & {
+  /**
+   * @generated from field: restripe.console.v1.Policy policy = 1;
+   */
+  policy?: Policy | undefined;
+
+  /**
+   * @generated from field: string said = 2;
+   */
+  said: string;
+};
+
+/**
+ * Describes the message restripe.console.v1.PinPolicyResponse.
+ * Use `create(PinPolicyResponseSchema)` to create a new message.
+ */
+export const PinPolicyResponseSchema: GenMessage<PinPolicyResponse> = /*@__PURE__*/
+  messageDesc(file_console_v1_policies, 27);
+
+/**
+ * @generated from message restripe.console.v1.UnpinPolicyRequest
+ */
+export type UnpinPolicyRequest = Message<"restripe.console.v1.UnpinPolicyRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message restripe.console.v1.UnpinPolicyRequest.
+ * Use `create(UnpinPolicyRequestSchema)` to create a new message.
+ */
+export const UnpinPolicyRequestSchema: GenMessage<UnpinPolicyRequest> = /*@__PURE__*/
+  messageDesc(file_console_v1_policies, 28);
+
+/**
+ * @generated from message restripe.console.v1.UnpinPolicyResponse
+ */
+export type UnpinPolicyResponse = Message<"restripe.console.v1.UnpinPolicyResponse"> & {
+  /**
+   * @generated from field: restripe.console.v1.Policy policy = 1;
+   */
+  policy?: Policy | undefined;
+
+  /**
+   * @generated from field: string said = 2;
+   */
+  said: string;
+};
+
+/**
+ * Describes the message restripe.console.v1.UnpinPolicyResponse.
+ * Use `create(UnpinPolicyResponseSchema)` to create a new message.
+ */
+export const UnpinPolicyResponseSchema: GenMessage<UnpinPolicyResponse> = /*@__PURE__*/
+  messageDesc(file_console_v1_policies, 29);
 
 /**
  * Format is the language of a text.
