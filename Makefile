@@ -98,8 +98,8 @@ browser:
 	@e2e/browser.sh
 
 # The pictures of docs/pictures, of a cluster that is started for them, in about two minutes; pngquant makes them small.
-pictures: build
-	RESTRIPE=$(CURDIR)/$(BINARY) npm --prefix web run --silent pictures
+pictures:
+	@e2e/browser.sh pictures
 
 # The protocol, as TLC explores it: the quick configurations, or all of them with FULL=1.
 spec:
@@ -139,9 +139,9 @@ bench-operator:
 	go run ./e2e/bench/control -write
 
 # The web page before a console with a thousand policies, ten thousand transitions and five hundred nodes: ten minutes.
-bench-console: build
+bench-console:
 	go build -o bin/bench-console ./e2e/bench/console
-	RESTRIPE=$(CURDIR)/$(BINARY) npm --prefix web run --silent bench
+	@e2e/browser.sh bench
 
 # A module of its own, as it needs cgo for one of the kernel's peers.
 bench-kernel:

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# A browser before the whole program, doing what people do. Chromium comes from Debian's package. What cannot be tested here
-# is said, loudly and once.
+# A browser before the whole program: the suite that does what people do, or another script of web/package.json that needs
+# one (pictures, bench). Chromium comes from Debian's package. What cannot be tested here is said, loudly and once; for
+# the others a missing browser is a failure.
 set -eu -o pipefail
+what=${1:-browser}
 cd "$(dirname "$0")/.."
 
 missing() {
   echo "**********************************************************************"
-  echo "browser: NO BROWSER WAS STARTED: $1"
+  echo "$what: NO BROWSER WAS STARTED: $1"
   echo "**********************************************************************"
-  exit 0
+  [ "$what" = browser ]
+  exit
 }
 
 oldest=20
@@ -26,11 +29,11 @@ if ! command -v chromium >/dev/null; then
   install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-dejavu-core; }
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
-  echo "browser: installing chromium"
+  echo "$what: installing chromium"
   if ! install >"$log" 2>&1 && ! { "${as_root[@]}" apt-get update >"$log" 2>&1 && install >>"$log" 2>&1; }; then
     tail -n 20 "$log"
     missing "chromium could not be installed"
   fi
 fi
-echo "browser: $(chromium --version)"
-RESTRIPE=$PWD/bin/restripe npm --prefix web run --silent browser
+echo "$what: $(chromium --version)"
+RESTRIPE=$PWD/bin/restripe npm --prefix web run --silent "$what"
