@@ -42,6 +42,7 @@ type options struct {
 	concurrency int
 	flood       flood
 	lostCell    int // bytes of the one lost block whose repair is set against a plain transfer
+	lostRounds  int // of that, at each of rates
 	reading     reading
 	binary      string
 	documents   string
@@ -76,7 +77,7 @@ const (
 
 // parseOptions reads the command line. Errors of the flag package are printed by it, too.
 func parseOptions(arguments []string, messages io.Writer) (options, error) {
-	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}, lostCell: 64 << 20}
+	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}, lostCell: 64 << 20, lostRounds: 3}
 	o.reading = reading{perSecond: 40, objectBytes: 1 << 20, quiet: 20 * time.Second, rounds: 4}
 	var only, rates, rounds, steps, merges, stores string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -106,7 +107,7 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 		rates, rounds = "1000", "1"
 		o.objects, o.objectBytes, o.passes = 8, 1<<20, 1
 		o.flood = flood{objects: 16, objectBytes: 8 << 20}
-		o.lostCell, o.reading.quiet, o.reading.rounds = 4<<20, time.Second, 1
+		o.lostCell, o.lostRounds, o.reading.quiet, o.reading.rounds = 4<<20, 1, time.Second, 1
 	}
 	return o, o.complete(only, rates, rounds, steps, merges, stores)
 }

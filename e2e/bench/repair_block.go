@@ -49,6 +49,7 @@ type blockRepair struct {
 	scheme  stripe.Scheme
 	cell    int // bytes
 	rate    int // megabits per second
+	round   int
 	way     blockWay
 	elapsed time.Duration
 	sent    int64 // blocks
@@ -66,28 +67,15 @@ func (b *bench) lostBlock(ctx context.Context, n *network, scheme stripe.Scheme)
 		if err := n.shape(ctx, s.members, rate); err != nil {
 			return nil, err
 		}
-		for _, way := range blockWays {
-			one := blockRepair{scheme: scheme, cell: s.cell, rate: rate, way: way}
-			before, err := s.cpu()
-			if err != nil {
-				return nil, err
+		for round := range b.options.lostRounds {
+			for i := range blockWays {
+				one := blockRepair{scheme: scheme, cell: s.cell, rate: rate, round: round, way: blockWays[(i+round)%len(blockWays)]}
+				if err := s.measure(ctx, &one); err != nil {
+					return nil, fmt.Errorf("%s at %d Mb/s: %w", one.way, rate, err)
+				}
+				b.say("%4d Mb/s  round %d  one block of %s, %s MiB  %-28s %7.2fs", rate, round+1, scheme, mebibytes(int64(s.cell)), one.way, one.elapsed.Seconds())
+				results = append(results, one)
 			}
-			if way.shape == "" {
-				one.sent = 1
-				one.elapsed, err = n.carry(ctx, nodeName(1), nodeName(0), s.cell)
-			} else {
-				one.elapsed, one.sent, err = s.rebuild(ctx, way)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s at %d Mb/s: %w", way, rate, err)
-			}
-			after, err := s.cpu()
-			if err != nil {
-				return nil, err
-			}
-			one.cpu = after - before
-			b.say("%4d Mb/s  one block of %s, %s MiB  %-28s %7.2fs", rate, scheme, mebibytes(int64(s.cell)), way, one.elapsed.Seconds())
-			results = append(results, one)
 		}
 		if err := n.free(ctx, s.members); err != nil {
 			return nil, err
@@ -111,6 +99,26 @@ type stage struct {
 }
 
 const stageCluster = "bench"
+
+// measure carries the block, or has the agents rebuild it.
+func (s *stage) measure(ctx context.Context, one *blockRepair) error {
+	before, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	if one.way.shape == "" {
+		one.sent = 1
+		one.elapsed, err = s.network.carry(ctx, nodeName(1), nodeName(0), s.cell)
+	} else {
+		one.elapsed, one.sent, err = s.rebuild(ctx, one.way)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := s.cpu()
+	one.cpu = after - before
+	return err
+}
 
 func (b *bench) startStage(ctx context.Context, n *network, scheme stripe.Scheme, cell int) (_ *stage, err error) {
 	b.say("one lost block of %s: starting %d agents", scheme, scheme.K+scheme.M+1)

@@ -16,7 +16,7 @@ import (
 
 // The page of repair: a node whose second round is slow, a chain that misses its aim at one rate, and reads that keep theirs.
 func TestReportRepair(t *testing.T) {
-	o := options{objects: 8, objectBytes: 1 << 20, rates: []int{200}, rounds: []int{2}, reading: reading{perSecond: 40, objectBytes: 1 << 20, rounds: 2}}
+	o := options{objects: 8, objectBytes: 1 << 20, rates: []int{200}, rounds: []int{2}, lostRounds: 2, reading: reading{perSecond: 40, objectBytes: 1 << 20, rounds: 2}}
 	var results repairResults
 	for round := range 2 {
 		for i, way := range repairWays {
@@ -33,10 +33,13 @@ func TestReportRepair(t *testing.T) {
 		}
 	}
 	for _, rate := range []int{200, 1000} {
-		for i, way := range blockWays {
-			results.blocks = append(results.blocks, blockRepair{
-				scheme: stripe.RS(10, 4), cell: 64 << 20, rate: rate, way: way, elapsed: time.Duration(10+i*rate/50) * time.Second / 10, sent: 10, cpu: time.Second,
-			})
+		for round := range 2 {
+			for i, way := range blockWays {
+				results.blocks = append(results.blocks, blockRepair{
+					scheme: stripe.RS(10, 4), cell: 64 << 20, rate: rate, round: round, way: way,
+					elapsed: time.Duration(10+round+i*rate/50) * time.Second / 10, sent: 10, cpu: time.Second,
+				})
+			}
 		}
 	}
 	latencies := func(p99 time.Duration) (list []time.Duration) {
