@@ -38,7 +38,7 @@ func TestOperatorWithItsRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.awaitServed(t, definitions)
-	account := operatorAccount(t, server)
+	account := serviceAccount(t, server, operatorNamespace, "restripe-operator")
 	watched := rest.CopyConfig(account)
 	refused := &refusals{}
 	watched.Wrap(refused.watch)
@@ -125,8 +125,8 @@ spec: {policyRef: media, backendRef: demo, class: media, from: warm, to: rep(3),
 	}
 }
 
-// operatorAccount returns the configuration of a client with the operator's service account.
-func operatorAccount(t *testing.T, server *cluster) *rest.Config {
+// serviceAccount returns the configuration of a client with the token of a service account.
+func serviceAccount(t *testing.T, server *cluster, namespace, name string) *rest.Config {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(server.config)
 	if err != nil {
@@ -134,7 +134,7 @@ func operatorAccount(t *testing.T, server *cluster) *rest.Config {
 	}
 	var token *authenticationv1.TokenRequest
 	eventually(t, "asking for a token", func(ctx context.Context) (err error) {
-		token, err = clients.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, "restripe-operator", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		token, err = clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 		return err
 	})
 	account := rest.AnonymousClientConfig(server.config)
@@ -175,11 +175,7 @@ func (r *refusals) check(t *testing.T) {
 
 // mayLittle: what the operator does not need it may not do.
 func mayLittle(t *testing.T, account *rest.Config) {
-	clients, err := kubernetes.NewForConfig(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, forbidden := range []authorizationv1.ResourceAttributes{
+	mayNot(t, account, "operator", []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "secrets", Namespace: operatorNamespace},
 		{Verb: "list", Resource: "secrets"},
 		{Verb: "create", Resource: "pods", Namespace: operatorNamespace},
@@ -192,17 +188,31 @@ func mayLittle(t *testing.T, account *rest.Config) {
 		{Verb: "delete", Group: "restripe.io", Resource: "redundancyschemes"},
 		{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 		{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
-	} {
+	})
+	clients, err := kubernetes.NewForConfig(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.CoreV1().Secrets(operatorNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing Secrets: %v", err)
+	}
+}
+
+// mayNot asks Kubernetes whether an account may do what it must not.
+func mayNot(t *testing.T, account *rest.Config, who string, list []authorizationv1.ResourceAttributes) {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forbidden := range list {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &forbidden}}
 		answer, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if answer.Status.Allowed {
-			t.Errorf("the operator may %s %s/%s", forbidden.Verb, forbidden.Group, forbidden.Resource)
+			t.Errorf("the %s may %s %s/%s", who, forbidden.Verb, forbidden.Group, forbidden.Resource)
 		}
-	}
-	if _, err := clients.CoreV1().Secrets(operatorNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("listing Secrets: %v", err)
 	}
 }

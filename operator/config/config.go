@@ -1,5 +1,5 @@
 // Package config holds what a Kubernetes API server is given to serve Restripe: the CustomResourceDefinitions generated
-// from operator/api, and beside them the manifests that run the operator on a cluster.
+// from operator/api, and beside them the manifests that run the operator and the console on a cluster.
 package config
 
 import (

@@ -10,6 +10,7 @@ import { sentence } from "../../words/sentence";
 import { moment } from "../../words/time";
 import { Comparisons } from "../plan/Comparisons";
 import { Conditions } from "./Conditions";
+import { NodesNow } from "./NodesNow";
 import { SchemeStep } from "./SchemeStep";
 import { Steer } from "./Steer";
 import { Throttle } from "./Throttle";
@@ -53,6 +54,7 @@ function Known({ detail, transition }: { detail: Detail; transition: Transition 
       {transition.ended === undefined && <Throttle transition={transition} throttle={steering.throttle} />}
       <Facts transition={transition} />
       <TrafficTable transition={transition} />
+      {transition.state === "Running" && <NodesNow backend={transition.backend} />}
       {detail.comparisons.length > 0 && <Comparisons comparisons={detail.comparisons} />}
       {detail.explanation !== "" && (
         <section>

@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 
 import { expectAccessible } from "../../testing/axe";
-import { transition } from "../../testing/fixtures";
+import { node, transition } from "../../testing/fixtures";
 import { silent, without } from "../../testing/refusals";
 import { everyVerb, renderPage, said, type Answers } from "../../testing/render";
 
@@ -28,6 +28,26 @@ describe("transitions", () => {
     expect(await screen.findByRole("heading", { level: 2, name: "media-170" })).toBeDefined();
     expect(location()).toBe("/transitions?name=media-170");
     expect(await screen.findByText("Each parity node adds the copies it holds.")).toBeDefined();
+    await expectAccessible();
+  });
+
+  it("say what the nodes do while one runs, the busiest first", async () => {
+    const rates = (read: bigint) => ({ read, sent: 0n, written: 0n });
+    const nodes = [
+      { ...node, backend: transition.backend, name: "n1", rates: rates(1n << 20n) },
+      { ...node, backend: transition.backend, name: "n2", rates: rates(3n << 20n) },
+      { ...node, backend: transition.backend, name: "n3", rates: rates(0n) },
+      { ...node, backend: "another", name: "n4", rates: rates(9n << 20n) },
+    ];
+    renderPage("/transitions?name=media-1", {
+      ...list({ ...transition, name: "media-1", state: "Running" }),
+      getTransition: ({ name }) => ({ transition: { ...transition, name, state: "Running" } }),
+      watchNodes: (_, context) => said(context.signal, { whole: true, nodes }),
+    });
+    const links = async () => (await screen.findAllByRole("link", { name: /^n[0-9]$/ })).map((link) => link.textContent);
+    expect(await links()).toEqual(["n2", "n1"]);
+    expect(screen.getByRole("row", { name: "n2 3.0 MiB/s 0 B/s 0 B/s" })).toBeDefined();
+    expect(screen.getByText(/Less busy: 1 node\./)).toBeDefined();
     await expectAccessible();
   });
 
