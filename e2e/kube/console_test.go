@@ -144,7 +144,7 @@ func consoleClient(url, token string) consolev1connect.ConsoleClient {
 func startConsole(t *testing.T, account *rest.Config) string {
 	t.Helper()
 	folder := t.TempDir()
-	binary, kubeconfig := filepath.Join(folder, "restripe"), filepath.Join(folder, "kubeconfig")
+	binary, kubeconfig := filepath.Join(folder, "bin", "restripe"), filepath.Join(folder, "kubeconfig")
 	if output, err := exec.Command("go", "build", "-o", binary, "github.com/restripe/restripe").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, output)
 	}

@@ -19,6 +19,8 @@ export interface Cluster {
   put: (prefix: string, files: { name: string; bytes: number }[]) => void;
   /** Starts another console of the cluster, which asks for tokens, and gives back its address. */
   consoleWithTokens: (tokens: string) => Promise<string>;
+  /** Starts an agent that is no member yet, with an empty store, and gives back its address. */
+  startAgent: (node: string) => Promise<string>;
   /** Stops the agent of a node from answering; its process stays, so that nothing starts it again. */
   silence: (node: string) => void;
   stop: () => Promise<void>;
@@ -66,6 +68,11 @@ export async function startCluster(agents = 14): Promise<Cluster> {
       started.unshift(second);
       const { address } = await announced(second, { address: /listening on (\S+)/ });
       return `http://${address}`;
+    },
+    startAgent: async (node) => {
+      const agent = spawn(program, ["agent", "--id", node, "--store", `file:${join(directory, node)}`, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "pipe"] });
+      started.unshift(agent);
+      return (await announced(agent, { address: /listening on (\S+)/ })).address;
     },
     silence: (node) => {
       const pid = Number(execFileSync("pgrep", ["-P", String(up.pid), "-f", "--", `agent --id ${node} `], { encoding: "utf8" }));

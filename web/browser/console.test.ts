@@ -123,10 +123,28 @@ describe("the console in a browser", () => {
     await beside.getByRole("button", { name: "Drain…" }).waitFor({ timeout: 60_000 });
   });
 
+  it("has another node take the place of one", async () => {
+    const address = await stage.startAgent("fresh");
+    await page.goto(`${stage.url}/nodes?name=local/n6`);
+    await page.getByRole("complementary").getByRole("button", { name: "Replace…" }).click({ timeout: 60_000 });
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("By another node").check();
+    await dialog.getByLabel("Type n6 to confirm").fill("n6");
+    expect(await dialog.getByRole("button", { name: "Replace node" }).isDisabled()).toBe(true);
+    await dialog.getByLabel("Name of the other node").fill("fresh");
+    await dialog.getByLabel("Address of its agent, host:port").fill(address);
+    await dialog.getByRole("button", { name: "Replace node" }).click();
+    const nodes = page.getByRole("grid", { name: "nodes" });
+    await nodes.locator("tr", { hasText: "fresh" }).getByText("up", { exact: true }).waitFor({ timeout: 60_000 });
+    await nodes.locator("tr", { hasText: /\bn6\b/ }).getByText(/^0/).first().waitFor({ timeout: 120_000 });
+    await page.goto(stage.url);
+    await page.getByRole("heading", { level: 1, name: "All 24 objects can lose 2 nodes." }).waitFor({ timeout: 120_000 });
+  });
+
   it("has every one of these in the audit log", async () => {
     await page.goto(`${stage.url}/audit`);
     const grid = page.getByRole("grid", { name: "actions" });
-    for (const action of ["ApplyPolicy", "ApproveTransition", "PauseTransition", "ResumeTransition", "CancelTransition", "DrainNode", "UndrainNode"]) {
+    for (const action of ["ApplyPolicy", "ApproveTransition", "PauseTransition", "ResumeTransition", "CancelTransition", "DrainNode", "UndrainNode", "ReplaceNode"]) {
       await grid.getByText(action).first().waitFor();
     }
     await page.getByRole("button", { name: "Verify the log" }).click();
