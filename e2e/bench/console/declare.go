@@ -23,8 +23,11 @@ const (
 )
 
 func policyName(i int) string     { return fmt.Sprintf("class-%04d", i) }
-func transitionName(i int) string { return fmt.Sprintf("%s-rs4-2-%d", policyName(i%1000), i/1000+1) }
-func jobName(i int) string        { return "job-" + transitionName(i) }
+func (s size) transitionName(i int) string {
+	return fmt.Sprintf("%s-rs4-2-%d", policyName(i%s.policies), i/s.policies+1)
+}
+
+func (s size) jobName(i int) string { return "job-" + s.transitionName(i) }
 
 // declare makes the objects as a person and an operator leave them.
 func declare(ctx context.Context, person client.Client, s size, address string, now time.Time) error {
@@ -70,7 +73,7 @@ func declarePolicy(ctx context.Context, person client.Client, i int) error {
 }
 
 func declareTransition(ctx context.Context, person client.Client, i int, s size, now time.Time) error {
-	t := &v1alpha1.Transition{ObjectMeta: metav1.ObjectMeta{Name: transitionName(i)}}
+	t := &v1alpha1.Transition{ObjectMeta: metav1.ObjectMeta{Name: s.transitionName(i)}}
 	t.Spec = v1alpha1.TransitionSpec{
 		PolicyRef: policyName(i % s.policies), BackendRef: backendName, Class: policyName(i % s.policies), From: v1alpha1.SchemeName(ladder[0]), To: v1alpha1.SchemeName(ladder[1]),
 		Reason:        fmt.Sprintf("%d groups (4.2 GiB), under rep(3) for at least 6h, are used less than 1000 times a day: rs(4,2) stores 1.50 bytes per byte less", 360+i%40),
@@ -79,7 +82,7 @@ func declareTransition(ctx context.Context, person client.Client, i int, s size,
 	if err := person.Create(ctx, t); err != nil {
 		return fmt.Errorf("declaring a transition: %w", err)
 	}
-	t.Status = statusOf(i, now)
+	t.Status = s.statusOf(i, now)
 	t.Status.ObservedGeneration = t.Generation
 	if err := person.Status().Update(ctx, t); err != nil {
 		return fmt.Errorf("writing the status of a transition: %w", err)
@@ -88,7 +91,7 @@ func declareTransition(ctx context.Context, person client.Client, i int, s size,
 }
 
 // statusOf is the status of a transition: the first ones run, wait or are paused, and the others have ended.
-func statusOf(i int, now time.Time) v1alpha1.TransitionStatus {
+func (s size) statusOf(i int, now time.Time) v1alpha1.TransitionStatus {
 	const groups, bytes = int64(380), int64(4_200_000_000)
 	state, kind, why, done := "Done", v1alpha1.ConditionReady, "380 groups moved, 0 B sent, as predicted", groups
 	switch {
@@ -110,7 +113,7 @@ func statusOf(i int, now time.Time) v1alpha1.TransitionStatus {
 	}
 	condition(&status.Conditions, 1, kind, state, why)
 	if i < running {
-		status.Job = jobName(i)
+		status.Job = s.jobName(i)
 	}
 	if i >= running+unapproved+paused {
 		status.CompletionTime = &metav1.Time{Time: now.Add(-time.Duration(i)*time.Minute + 40*time.Second)}

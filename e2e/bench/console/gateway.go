@@ -46,7 +46,7 @@ func newGateway(s size) (*fakeGateway, error) {
 		}
 	}
 	for i := range running {
-		request := gateway.TransitionRequest{Selector: gateway.Selector{Class: policyName(i)}, ID: jobName(i), From: ladder[0], To: ladder[1]}
+		request := gateway.TransitionRequest{Selector: gateway.Selector{Class: policyName(i)}, ID: s.jobName(i), From: ladder[0], To: ladder[1]}
 		if _, err := g.cluster.StartTransition(context.Background(), request); err != nil {
 			return nil, fmt.Errorf("starting a transition: %w", err)
 		}

@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { screen } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
@@ -107,4 +108,12 @@ describe.each(["/", "/transitions", "/plan", "/nodes", "/policies", "/policies/e
 it("says that there is no such page", async () => {
   renderPage("/nowhere", answers);
   expect(await screen.findByText("There is no such page")).toBeDefined();
+});
+
+it("maps the class that was chosen where others have more bytes", async () => {
+  const history = (name: string) => ({ classes: [{ backend: "local", class: name, samples: [{ at: timestampFromDate(new Date()), bytes: 1n, buckets: [{ atLeast: 1, bytes: 1n }] }] }] });
+  renderPage("/temperature?backend=local&class=media", { ...answers, getHistory: (request) => history(request.class === "" ? "bulk" : request.class) });
+  await screen.findByRole("img", { name: /bulk/ });
+  await screen.findByRole("img", { name: /media/ });
+  await expectAccessible();
 });

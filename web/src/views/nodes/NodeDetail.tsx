@@ -9,6 +9,7 @@ import type { Node } from "../../gen/console/v1/nodes_pb";
 import { counted, rated, sized, type Whole } from "../../pictures/amount";
 import { ProgressBar } from "../../pictures/ProgressBar";
 import { StateMark } from "../../pictures/StateMark";
+import { sentence } from "../../words/sentence";
 import { moment } from "../../words/time";
 import facts from "../transitions/Transitions.module.css";
 import { Replace } from "./Replace";
@@ -40,7 +41,7 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
         )}
         {node.warnings.map((warning) => (
           <Text key={warning} size="sm">
-            {warning}
+            {sentence(warning)}
           </Text>
         ))}
       </div>

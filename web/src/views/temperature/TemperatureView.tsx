@@ -49,7 +49,7 @@ export function TemperatureView() {
 }
 
 function OverTime({ classes }: { classes: readonly ClassHeat[] }) {
-  const { hours = "24" } = route.useSearch();
+  const { hours = "24", backend, class: className } = route.useSearch();
   const navigate = route.useNavigate();
   const history = useHistory({ hours: Number(hours), samples: 200, classes: mappedMost });
   return (
@@ -59,9 +59,29 @@ function OverTime({ classes }: { classes: readonly ClassHeat[] }) {
         <SegmentedControl size="xs" aria-label="Time shown" value={hours} data={spans} onChange={(value) => void navigate({ search: (before) => ({ ...before, hours: value }), resetScroll: false })} />
       </Group>
       <Shown what="the history" following={history} height={160}>
-        {(state) => <Map history={state} classes={classes} hours={Number(hours)} until={history.heard ?? new Date(0)} />}
+        {(state) => {
+          const chosen = classes.filter((one) => one.backend === backend && one.class === className && !state.classes.some((shown) => keyOf(shown) === keyOf(one)));
+          return (
+            <>
+              <Map history={state} classes={classes} hours={Number(hours)} until={history.heard ?? new Date(0)} />
+              {chosen.map((one) => (
+                <Chosen key={keyOf(one)} one={one} hours={Number(hours)} />
+              ))}
+            </>
+          );
+        }}
       </Shown>
     </section>
+  );
+}
+
+/** Chosen is the class that was chosen, where others have more bytes. */
+function Chosen({ one, hours }: { one: ClassHeat; hours: number }) {
+  const history = useHistory({ hours, samples: 200, classes: 1, backend: one.backend, class: one.class });
+  return (
+    <Shown what="the history" following={history} height={80}>
+      {(state) => <Map history={state} classes={[one]} hours={hours} until={history.heard ?? new Date(0)} />}
+    </Shown>
   );
 }
 
