@@ -22,7 +22,7 @@ const (
 	backendName                 = "large"
 )
 
-func policyName(i int) string     { return fmt.Sprintf("class-%04d", i) }
+func policyName(i int) string { return fmt.Sprintf("class-%04d", i) }
 func (s size) transitionName(i int) string {
 	return fmt.Sprintf("%s-rs4-2-%d", policyName(i%s.policies), i/s.policies+1)
 }

@@ -15,6 +15,9 @@ export interface StripeDrawingProps {
   readonly label: string;
 }
 
+/** How much smaller it may become before it is scrolled instead: its smallest letters can be read still. */
+const smallest = 0.7;
+
 /** One frame of a stripe picture. */
 export function StripeDrawing({ plan, frame, geometry, nodes, label }: StripeDrawingProps) {
   return (
@@ -25,6 +28,7 @@ export function StripeDrawing({ plan, frame, geometry, nodes, label }: StripeDra
       width={geometry.width}
       height={geometry.height}
       viewBox={`0 0 ${geometry.width} ${geometry.height}`}
+      style={{ width: "100%", height: "auto", minWidth: smallest * geometry.width, maxWidth: geometry.width }}
     >
       <Heads frame={frame} geometry={geometry} nodes={nodes} />
       <Cells plan={plan} frame={frame} geometry={geometry} />

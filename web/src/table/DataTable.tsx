@@ -1,9 +1,9 @@
 import { Button, Checkbox, Group, Popover, Stack, Text, TextInput } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
 import styles from "./DataTable.module.css";
-import { readColumns, writeColumns } from "./columns";
+import { leading, readColumns, writeColumns } from "./columns";
 
 type Value = string | number | bigint;
 
@@ -116,8 +116,24 @@ interface RowsProps<Row> extends DataTableProps<Row> {
   sort: (id: string) => void;
 }
 
-function Rows<Row>({ label, sorted, shown, keyOf, selected, onSelect, rowHeight = 32, sorting, sort }: RowsProps<Row>) {
+/** useWidth is the width of an element in pixels; 0 while it is not known. */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const observer = new ResizeObserver(() => setWidth(current.clientWidth));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}
+
+function Rows<Row>({ label, sorted, shown: chosen, keyOf, selected, onSelect, rowHeight = 32, sorting, sort }: RowsProps<Row>) {
   const scroll = useRef<HTMLDivElement>(null);
+  const room = useWidth(scroll);
+  // Beside what is open there is no place for all columns, and those cut off by its edge are read wrongly.
+  const shown = selected === undefined || room === 0 ? chosen : leading(chosen, room);
   const [active, setActive] = useState<string>();
   const wanted = useRef<string>(undefined);
   const virtual = useVirtualizer({

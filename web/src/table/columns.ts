@@ -1,4 +1,4 @@
-// Which columns somebody chose of each table; the browser remembers them.
+// Which columns of a table are shown: those somebody chose, which the browser remembers, as far as there is room.
 
 const keyOf = (table: string): string => `restripe.columns.${table}`;
 
@@ -18,4 +18,11 @@ export function readColumns(table: string, columns: { id: string; hidden?: boole
 
 export function writeColumns(table: string, visible: Record<string, boolean>): void {
   localStorage.setItem(keyOf(table), JSON.stringify(visible));
+}
+
+/** leading is the columns that fit into a width, one at least. */
+export function leading<Column extends { width: number }>(columns: Column[], room: number): Column[] {
+  let left = room;
+  const beyond = columns.findIndex(({ width }) => (left -= width) < 0);
+  return beyond < 0 ? columns : columns.slice(0, Math.max(1, beyond));
 }

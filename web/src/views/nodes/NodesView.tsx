@@ -20,11 +20,11 @@ import { workOf, workWords } from "./work";
 const route = getRouteApi("/nodes");
 
 const columns: Column<Node>[] = [
-  { id: "name", header: "Name", width: 110, value: ({ name }) => name },
+  { id: "name", header: "Name", width: 90, value: ({ name }) => name },
   { id: "state", header: "State", width: 130, value: ({ state }) => state, cell: ({ state, fenced }) => <StateMark state={state} word={fenced ? `${state}, fenced` : state} /> },
-  { id: "domain", header: "Failure domain", width: 150, value: ({ failureDomain }) => failureDomain },
+  { id: "domain", header: "Failure domain", width: 135, value: ({ failureDomain }) => failureDomain },
   { id: "spare", header: "Role", width: 80, value: ({ spare }) => (spare ? "spare" : "member") },
-  { id: "used", header: "Used", width: 200, value: ({ usedBytes }) => usedBytes, cell: (node) => <Capacity node={node} /> },
+  { id: "used", header: "Used", width: 175, value: ({ usedBytes }) => usedBytes, cell: (node) => <Capacity node={node} /> },
   { id: "work", header: "Reads, sends, writes", width: 230, numeric: true, value: workOf, cell: ({ rates }) => workWords(rates) },
   { id: "slots", header: "Slots", width: 80, numeric: true, value: ({ slots }) => slots },
   { id: "drain", header: "Emptying", width: 150, value: ({ drain }) => drain?.slotsLeft ?? 0n, cell: ({ drain }) => (drain === undefined ? "" : `${counted(drain.slotsLeft, "slot")} left`) },

@@ -17,10 +17,10 @@ import { keyText, keyBytes } from "./key";
 const route = getRouteApi("/objects");
 
 const columns: Column<Stored>[] = [
-  { id: "key", header: "Key", width: 280, value: ({ key }) => key },
-  { id: "class", header: "Class", width: 120, value: (object) => object.class },
-  { id: "scheme", header: "Scheme", width: 160, value: ({ scheme }) => scheme, cell: ({ scheme }) => <SchemeShape scheme={scheme} /> },
-  { id: "size", header: "Size", width: 100, numeric: true, value: ({ size }) => size, cell: ({ size }) => sized(size) },
+  { id: "key", header: "Key", width: 250, value: ({ key }) => key },
+  { id: "class", header: "Class", width: 110, value: (object) => object.class },
+  { id: "scheme", header: "Scheme", width: 155, value: ({ scheme }) => scheme, cell: ({ scheme }) => <SchemeShape scheme={scheme} /> },
+  { id: "size", header: "Size", width: 90, numeric: true, value: ({ size }) => size, cell: ({ size }) => sized(size) },
   { id: "modified", header: "Changed", width: 180, value: ({ modified }) => order(modified), cell: ({ modified }) => moment(modified) },
   { id: "revision", header: "Revision", width: 140, hidden: true, value: ({ revision }) => revision },
 ];

@@ -19,7 +19,7 @@ const route = getRouteApi("/transitions");
 const columns: Column<Transition>[] = [
   { id: "name", header: "Name", width: 210, value: ({ name }) => name },
   { id: "state", header: "State", width: 150, value: ({ state }) => state, cell: ({ state, stateWhy }) => <StateMark state={state} why={stateWhy} /> },
-  { id: "progress", header: "Progress", width: 280, value: shareDone, cell: (transition) => <TransitionProgress transition={transition} /> },
+  { id: "progress", header: "Progress", width: 250, value: shareDone, cell: (transition) => <TransitionProgress transition={transition} /> },
   { id: "class", header: "Class", width: 100, value: (transition) => transition.class },
   { id: "step", header: "From, to", width: 230, value: ({ from, to }) => `${from} ${to}`, cell: ({ from, to }) => <SchemeStep from={from} to={to} /> },
   {
