@@ -43,6 +43,7 @@ async function midStep(page: Page, steps: number): Promise<void> {
 const calm: Picture[] = [
   { name: "overview", path: "/", ready: underWay },
   { name: "overview-dark", path: "/", dark: true, ready: underWay },
+  { name: "savings", path: "/savings?hours=24", ready: (page) => heading(page, "Cost of a month") },
   { name: "temperature", path: "/temperature?backend=local&class=backups&hours=6", ready: (page) => heading(page, "Class backups") },
   { name: "temperature-dark", path: "/temperature?backend=local&class=backups&hours=6", dark: true, ready: (page) => heading(page, "Class backups") },
   { name: "policies", path: "/policies?name=media", ready: (page) => page.getByRole("complementary").getByRole("heading", { name: "Ladder" }).waitFor({ timeout: patience }) },
@@ -69,6 +70,16 @@ const calm: Picture[] = [
     ready: async (page) => {
       await row(page, "Running").click({ timeout: patience });
       await page.getByRole("complementary").getByRole("progressbar").first().waitFor({ timeout: patience });
+    },
+  },
+  {
+    name: "transition-nodes",
+    path: "/transitions",
+    ready: async (page) => {
+      await row(page, "Running").click({ timeout: patience });
+      const nodes = page.getByRole("complementary").getByRole("heading", { name: "The nodes now" });
+      await nodes.evaluate((element) => element.scrollIntoView({ block: "start" }), undefined, { timeout: patience });
+      await page.getByRole("complementary").getByRole("columnheader", { name: "Reads" }).waitFor({ timeout: patience });
     },
   },
   {

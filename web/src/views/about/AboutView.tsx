@@ -58,7 +58,7 @@ function BackendFacts({ backend }: { backend: Backend }) {
         <dd>{backend.gateways.join(", ")}</dd>
         <dt>Used</dt>
         <dd>
-          {sized(backend.usedBytes)} of {backend.capacityBytes === 0n ? "a capacity that is not known" : `${sized(backend.capacityBytes)}, of the disks of all nodes together; nodes that share a disk count it each, with whatever else is on it`}
+          {sized(backend.usedBytes)} of {backend.capacityBytes === 0n ? "a capacity that is not known" : `${sized(backend.capacityBytes)}, with whatever else is on the disks of its nodes`}
         </dd>
         {backend.cluster !== "" && (
           <>
