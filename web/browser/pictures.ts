@@ -43,7 +43,6 @@ async function midStep(page: Page, steps: number): Promise<void> {
 const calm: Picture[] = [
   { name: "overview", path: "/", ready: underWay },
   { name: "overview-dark", path: "/", dark: true, ready: underWay },
-  { name: "savings", path: "/savings?hours=24", ready: (page) => heading(page, "Cost of a month") },
   { name: "temperature", path: "/temperature?backend=local&class=backups&hours=6", ready: (page) => heading(page, "Class backups") },
   { name: "temperature-dark", path: "/temperature?backend=local&class=backups&hours=6", dark: true, ready: (page) => heading(page, "Class backups") },
   { name: "policies", path: "/policies?name=media", ready: (page) => page.getByRole("complementary").getByRole("heading", { name: "Ladder" }).waitFor({ timeout: patience }) },

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import Plot, { type AlignedData, type Options } from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { columnsOf, timeWords, valueRange, valueTicks, valueWords, type Series, type Unit } from "./time-series";
+import { columnsOf, timeSteps, timeWords, valueRange, valueTicks, valueWords, type Series, type Unit } from "./time-series";
 import type { SeriesLimit, SeriesMoment } from "./TimeSeries";
 
 export interface TimeSeriesPlotProps {
@@ -58,7 +58,7 @@ function optionsOf({ unit, series, limit, moments, height }: TimeSeriesPlotProps
     cursor: { show: false },
     scales: { x: { time: true }, y: { range: [low, high] } },
     axes: [
-      { ...axis, space: 64, values: (_, seconds) => seconds.map((second) => timeWords(second)) },
+      { ...axis, space: 64, incrs: timeSteps, values: (_, seconds) => seconds.map((second) => timeWords(second)) },
       { ...axis, size: 76, splits: () => [...valueTicks(low, high, unit)], values: (_, values) => values.map((value) => valueWords(value, unit)) },
     ],
     series: [

@@ -73,6 +73,13 @@ export function valueTicks(low: number, high: number, unit: Unit): readonly numb
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);
 }
 
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Seconds between the labels of the axis of time: no less than they tell apart. */
+export const timeSteps = [minute, 5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 30 * day, 90 * day, 365 * day];
+
 /** A label of the axis of time: the hour, or the day where it begins. */
 export function timeWords(seconds: number, timeZone?: string): string {
   const moment = new Date(seconds * 1000);

@@ -4,6 +4,7 @@ const ways: Record<string, string> = {
   "copy-pool": "copying to a new pool",
   "ers1-proxy": "ERS, algorithms 1 and 3, with a proxy",
   "ers2-proxy": "ERS, algorithms 2 and 4, with a proxy",
+  "srs-proxy": "Scale-RS, with a proxy",
   "lower-bound": "the least any way can send",
 };
 
