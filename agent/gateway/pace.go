@@ -24,7 +24,7 @@ type load struct {
 
 // pacer keeps work on groups within its rates. A group is paid for before it is worked on, out of what has accrued since
 // it was asked for, one group after the other; so at every instant the bytes of the groups begun are within the rates, but
-// for what accrues in a moment without work.
+// for what accrues in a second without work.
 type pacer struct {
 	domainOf func(block.NodeID) string
 	turn     chan struct{} // one token: held by the group that is being paid for
@@ -41,9 +41,8 @@ type bucket struct {
 	at    time.Time
 }
 
-// accrual is how long unused bytes accrue: long enough for other nodes' budgets to go on while a group waits for that of one, and
-// no longer, as what has accrued may be spent at once, beside clients.
-const accrual = 250 * time.Millisecond
+// accrual is how long unused bytes accrue.
+const accrual = time.Second
 
 func newPacer(limits rates, domainOf func(block.NodeID) string) *pacer {
 	return &pacer{
@@ -91,7 +90,7 @@ func (p *pacer) demands(l load) map[string]int64 {
 	return demands
 }
 
-// accrue adds what has come since it was last called, as far as it is no more than what comes in the time of accrual, or than most.
+// accrue adds what has come since it was last called, as far as it is no more than what a second brings, or than most.
 func (b *bucket) accrue(rate int64, most float64, now time.Time) {
 	perSecond := float64(rate)
 	b.bytes = min(b.bytes+perSecond*max(0, now.Sub(b.at).Seconds()), max(perSecond*accrual.Seconds(), most))

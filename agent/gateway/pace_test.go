@@ -13,7 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
-// At every instant the bytes paid for are within every rate there was, but for what accrues in a moment; and what is asked
+// At every instant the bytes paid for are within every rate there was, but for what a second accrues; and what is asked
 // for is paid in the end, however often the rates change.
 func TestPacerStaysWithinItsRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
