@@ -30,7 +30,11 @@ func (r *surveys) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	}
 	// Gateways that do not answer are the backend's condition, and are asked again.
 	if seen, _ := r.lookout.look(ctx, backend, r.intervals.Look/2); seen != nil {
-		if err := r.lookout.walk(ctx, backend, seen.status.Nodes); err != nil {
+		err := r.lookout.walk(ctx, backend, seen.status.Nodes)
+		if ctx.Err() != nil { // the operator ends, which is no failure of the walk
+			return reconcile.Result{}, nil
+		}
+		if err != nil {
 			return reconcile.Result{}, err
 		}
 	}
