@@ -132,14 +132,14 @@ func (s *script) Head(what string, name ...string) {
 
 // Field is a name and what is to be said of it; nothing is left out.
 func (s *script) Field(name, text string) {
-	const indent = 16
+	const indent, gap = 18, 2
 	if text == "" {
 		return
 	}
 	for i, line := range wrapped(plain(text), s.width-indent) {
 		label := strings.Repeat(" ", indent)
 		if i == 0 {
-			label = s.look.paint(s.look.dim, fit(name, indent, false))
+			label = s.look.paint(s.look.dim, fit(name, indent-gap, false)+strings.Repeat(" ", gap))
 		}
 		s.Raw(label + line)
 	}
