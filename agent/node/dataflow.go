@@ -37,9 +37,11 @@ func (d *dataflow) open() {
 	r, p := d.run, d.run.program
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.rows, r.scratch = make([][]byte, len(p.places)), make([][]byte, len(p.places))
+	r.rows, r.scratch = make([][][]byte, len(p.places)), make([][]byte, len(p.places))
 	r.needs, r.rowLeft = make([]int32, len(p.places)*p.pieces.count), make([]int, len(p.places))
+	r.stripLeft = make([][]int, len(p.places))
 	for row := range p.places {
+		r.rows[row] = make([][]byte, p.pieces.strips())
 		r.rowLeft[row] = p.pieces.count
 		for piece := range p.pieces.count {
 			r.needs[row*p.pieces.count+piece] = int32(p.needs[row])
@@ -51,19 +53,18 @@ func (d *dataflow) open() {
 	r.receipts.Receipts = make([]block.Receipt, len(p.slots))
 	for i, header := range p.slots {
 		r.buffers[i] = d.node.pool.Get(p.rooms[i] + int(header.FullBytes()))
-		clear(r.buffers[i])
 	}
 	r.results = len(p.slots)
 	for row, place := range p.places {
-		if place.slot < 0 {
-			r.rows[row] = d.node.pool.Get(p.unitBytes)
-			clear(r.rows[row])
-			r.results++
+		if place.slot >= 0 {
+			r.left[place.slot]++
 			continue
 		}
-		r.left[place.slot]++
-		from := p.rooms[place.slot] + place.unit*p.unitBytes
-		r.rows[row] = r.buffers[place.slot][from : from+p.unitBytes : from+p.unitBytes]
+		r.stripLeft[row] = make([]int, p.pieces.strips())
+		for piece := range p.pieces.count {
+			r.stripLeft[row][p.pieces.start(piece)/p.pieces.strip()]++
+		}
+		r.results++
 	}
 	r.open = true
 	r.dispatch = d
@@ -83,7 +84,9 @@ func (d *dataflow) close() {
 	r.tasks.Wait()
 	for row, place := range r.program.places {
 		if place.slot < 0 {
-			d.node.pool.Put(r.rows[row])
+			for _, strip := range r.rows[row] {
+				d.node.pool.Put(strip)
+			}
 		}
 	}
 	for _, buffer := range r.buffers {
@@ -92,15 +95,45 @@ func (d *dataflow) close() {
 	r.rows, r.buffers, r.scratch, r.dispatch = nil, nil, nil, nil
 }
 
-// accumulate adds bytes of an input, from offset on, to the rows that use it. The caller holds r.mutex.
-func (r *run) accumulate(input, offset int, data []byte) {
-	r.program.matrix.AccumulateColumn(r.rowsAt(input, offset, len(data)), input, data)
+// at returns a range of a row, which lies within one strip. What nothing was added to is zeros. The caller holds r.mutex.
+func (r *run) at(row, offset, length int) []byte {
+	size := r.program.pieces.strip()
+	number := offset / size
+	strip := &r.rows[row][number]
+	if *strip == nil {
+		start := number * size
+		size = min(size, r.program.unitBytes-start)
+		if place := r.program.places[row]; place.slot < 0 {
+			*strip = r.dispatch.node.pool.Get(size)
+		} else {
+			start += r.program.rooms[place.slot] + place.unit*r.program.unitBytes
+			*strip = r.buffers[place.slot][start : start+size : start+size]
+		}
+		clear(*strip)
+	}
+	offset -= number * r.program.pieces.strip()
+	return (*strip)[offset : offset+length]
 }
 
-// rowsAt returns a range of the rows that use an input. The caller holds r.mutex.
+// accumulate adds bytes of an input, from offset on, to the rows that use it. The caller holds r.mutex.
+func (r *run) accumulate(input, offset int, data []byte) {
+	for len(data) > 0 {
+		part := r.inStrip(offset, data)
+		r.program.matrix.AccumulateColumn(r.rowsAt(input, offset, len(part)), input, part)
+		offset, data = offset+len(part), data[len(part):]
+	}
+}
+
+// inStrip returns the beginning of data, bytes of a unit from offset on, that lies in one strip.
+func (r *run) inStrip(offset int, data []byte) []byte {
+	size := r.program.pieces.strip()
+	return data[:min(len(data), size-offset%size)]
+}
+
+// rowsAt returns a range, within one strip, of the rows that use an input. The caller holds r.mutex.
 func (r *run) rowsAt(input, offset, length int) [][]byte {
 	for _, row := range r.program.uses[input] {
-		r.scratch[row] = r.rows[row][offset : offset+length]
+		r.scratch[row] = r.at(int(row), offset, length)
 	}
 	return r.scratch
 }
@@ -155,6 +188,9 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 		reads = reads[units:]
 		piece := func(unit, offset int, data []byte) {
 			read := &part[unit-part[0].unit]
+			if len(r.program.reads) == 1 {
+				d.keepPace(read, offset)
+			}
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
 			if read.whole >= 0 {
@@ -188,6 +224,45 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 	return nil
 }
 
+// aheadBytes is how far a run that reads one unit reads ahead of what it sent: its sums then stay in the processor's
+// caches, and few of them in memory, where the others or the network are slower than its store.
+const aheadBytes = 4 << 20
+
+// keepPace waits until a message of what is read at offset is acknowledged to aheadBytes before it, or the run ends. One
+// of several is enough: so a peer whose run has not begun holds up nobody but those who wait for it anyway. The pieces of
+// a message depend on those with the same numbers alone, so that none waits for what is not read yet.
+func (d *dataflow) keepPace(read *localRead, offset int) {
+	for !d.inPace(read, offset) {
+		select {
+		case <-d.run.passed:
+		case <-d.ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *dataflow) inPace(read *localRead, offset int) bool {
+	r := d.run
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	messages := 0
+	for _, input := range []int{read.whole, read.change} {
+		if input < 0 {
+			continue
+		}
+		for _, row := range r.program.uses[input] {
+			if r.program.places[row].slot >= 0 {
+				continue
+			}
+			messages++
+			if (r.program.pieces.count-r.rowLeft[row])*r.program.pieces.bytes+aheadBytes > offset {
+				return true
+			}
+		}
+	}
+	return messages == 0
+}
+
 // countLocal notes that pieces of a stored unit were added to whatever uses it. The caller holds r.mutex.
 func (d *dataflow) countLocal(read *localRead, first, end int) {
 	if read.whole >= 0 {
@@ -205,8 +280,12 @@ func (d *dataflow) change(input int, patch localPatch, payload []byte, offset in
 	if from >= to {
 		return
 	}
-	start := patch.from - patch.offset
-	d.run.program.matrix.AccumulateDelta(d.run.rowsAt(input, from, to-from), input, data[from-offset:to-offset], payload[start+from:start+to])
+	old, fresh := data[from-offset:to-offset], payload[patch.from-patch.offset+from:]
+	for len(old) > 0 {
+		part := d.run.inStrip(from, old)
+		d.run.program.matrix.AccumulateDelta(d.run.rowsAt(input, from, len(part)), input, part, fresh[:len(part)])
+		from, old, fresh = from+len(part), old[len(part):], fresh[len(part):]
+	}
 }
 
 // changeZeros adds the bytes of a patch from offset from of the unit on, where the old unit is zeros. The caller holds
@@ -222,6 +301,13 @@ func (d *dataflow) changeZeros(input int, patch localPatch, payload []byte, from
 // store writes a staged block whose rows are complete.
 func (d *dataflow) store(slot int) error {
 	r := d.run
+	r.mutex.Lock()
+	for row, place := range r.program.places {
+		for strip := 0; place.slot == slot && strip < len(r.rows[row]); strip++ {
+			r.at(row, strip*r.program.pieces.strip(), 0) // zeros, where nothing was added
+		}
+	}
+	r.mutex.Unlock()
 	receipt, err := d.node.create(d.ctx, d.under, r.program.slots[slot], r.buffers[slot], r.program.rooms[slot])
 	if err != nil {
 		return err
@@ -235,15 +321,13 @@ func (d *dataflow) store(slot int) error {
 	return nil
 }
 
-// sendBytes is how much of a message leaves at once where more than one piece of it is ready.
-const sendBytes = 1 << 20
-
-// enqueue has a complete piece of a row sent, together with those before it that wait. The caller holds r.mutex.
+// enqueue has a complete piece of a row sent, together with those before it in its strip that wait. The caller holds
+// r.mutex.
 func (d *dataflow) enqueue(row, piece int) {
 	r := d.run
 	if last := len(r.queue) - 1; last >= 0 {
 		waiting := &r.queue[last]
-		if waiting.row == row && waiting.first+waiting.count == piece && (waiting.count+1)*r.program.pieces.bytes <= sendBytes {
+		if waiting.row == row && waiting.first+waiting.count == piece && r.strip(waiting.first) == r.strip(piece) {
 			waiting.count++
 			return
 		}
@@ -272,14 +356,26 @@ func (d *dataflow) sendQueued() error {
 			return err
 		}
 		r.mutex.Lock()
+		strip := r.strip(next.first)
+		if r.stripLeft[next.row][strip] -= next.count; r.stripLeft[next.row][strip] == 0 {
+			d.node.pool.Put(r.rows[next.row][strip])
+			r.rows[next.row][strip] = nil
+		}
 		if r.rowLeft[next.row] -= next.count; r.rowLeft[next.row] == 0 {
 			r.counters.BlocksSent++
 			r.counters.BytesSent += int64(r.program.unitBytes)
 			r.done()
 		}
 		r.mutex.Unlock()
+		select {
+		case r.passed <- struct{}{}:
+		default: // the reader has been woken already
+		}
 	}
 }
+
+// strip returns the strip that a piece lies in.
+func (r *run) strip(piece int) int { return r.program.pieces.start(piece) / r.program.pieces.strip() }
 
 // take adds the pieces of a message that begin at offset, each once. A repetition is acknowledged and changes nothing.
 func (r *run) take(message, offset int, payload []byte) error {

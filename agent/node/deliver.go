@@ -34,7 +34,10 @@ func (d *dataflow) send(next span) error {
 	p := d.run.program
 	message := p.request.Program.Rows[next.row].Message
 	from, to := p.pieces.start(next.first), p.pieces.start(next.first+next.count)
-	return d.insist(message, from, d.run.rows[next.row][from:to])
+	d.run.mutex.Lock()
+	part := d.run.at(next.row, from, to-from)
+	d.run.mutex.Unlock()
+	return d.insist(message, from, part)
 }
 
 // insist delivers a part of a message, from offset on.

@@ -17,6 +17,15 @@ func piecesOf(unit, bytes int) pieces {
 // start returns where a piece begins in its unit; that of the piece after the last is the end.
 func (p pieces) start(piece int) int { return min(piece*p.bytes, p.unit) }
 
+// stripBytes is how much of a row is made, and at most sent, at a time.
+const stripBytes = 256 << 10
+
+// strip is how many bytes the strips have that rows are kept in, but for the last: whole pieces.
+func (p pieces) strip() int { return max(stripBytes/p.bytes, 1) * p.bytes }
+
+// strips is how many of them a row has.
+func (p pieces) strips() int { return (p.unit + p.strip() - 1) / p.strip() }
+
 // whole returns the pieces that bytes [offset, offset+length) of a unit consist of; ok is false where they do not begin
 // and end with pieces.
 func (p pieces) whole(offset, length int) (first, end int, ok bool) {

@@ -9,10 +9,11 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// run carries out one program as a dataflow: every row has an accumulator; inputs are added to the rows that use them
-// as they come, piece by piece, stored units by the reader and messages by Deliver, each piece exactly once. A piece of a
-// row that has all its inputs is sent on; a row that is complete is stored with the rest of its block. Nothing here waits
-// for anything but what it needs, so the runs of a plan, whose rows can be ordered, finish in any order of arrival.
+// run carries out one program as a dataflow: every row has an accumulator, made strip by strip; inputs are added to the
+// rows that use them as they come, piece by piece, stored units by the reader and messages by Deliver, each piece exactly
+// once. A piece of a row that has all its inputs is sent on, and a strip of a message is given back when all of it is
+// acknowledged; a row that is complete is stored with the rest of its block. Nothing here waits for anything but what it
+// needs, so the runs of a plan, whose rows can be ordered, finish in any order of arrival.
 //
 // Pieces of a stored unit are passed on before the whole unit was compared with its checksum, but for the last one: so
 // nothing is ever complete, here or at those it was sent to, before all of its inputs are verified.
@@ -32,20 +33,22 @@ type run struct {
 	ended   chan struct{}           // closed once reply and err are there
 
 	mutex     sync.Mutex
-	open      bool // accumulators are there
-	rows      [][]byte
-	buffers   [][]byte // of the staged slots: room for the header, then the units
-	needs     []int32  // inputs each piece of each row still waits for, row by row
-	rowLeft   []int    // pieces of each row still to be completed or, of messages, to be acknowledged
-	left      []int    // rows each slot still waits for
-	delivered []bool   // of each input that is a message: all of it was counted
+	open      bool       // accumulators are there
+	rows      [][][]byte // the strips of each row; nil where nothing was added yet, and of messages what was acknowledged
+	buffers   [][]byte   // of the staged slots: room for the header, then the units
+	needs     []int32    // inputs each piece of each row still waits for, row by row
+	rowLeft   []int      // pieces of each row still to be completed or, of messages, to be acknowledged
+	stripLeft [][]int    // of that, by strip of a message
+	left      []int      // rows each slot still waits for
+	delivered []bool     // of each input that is a message: all of it was counted
 	partial   map[int]*arrived
 	scratch   [][]byte
 	dispatch  *dataflow // while open
 	results   int       // messages and slots still to be done
 	queue     []span    // to be sent
 	senders   int
-	trouble   error // of the last delivery that failed, for the report
+	passed    chan struct{} // of capacity 1: pieces were acknowledged
+	trouble   error         // of the last delivery that failed, for the report
 	complete  chan struct{}
 	counters  wire.Counters
 	receipts  wire.RunReply
@@ -56,7 +59,7 @@ func newRun(ctx context.Context, name runName, p *program) *run {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &run{
 		name: name, program: p, ctx: ctx, cancel: cancel,
-		started: make(chan struct{}), ended: make(chan struct{}), complete: make(chan struct{}),
+		started: make(chan struct{}), ended: make(chan struct{}), complete: make(chan struct{}), passed: make(chan struct{}, 1),
 	}
 }
 
@@ -124,7 +127,7 @@ func (r *run) slim() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.program = &program{unitBytes: r.program.unitBytes, pieces: r.program.pieces, messages: r.program.messages}
-	r.needs, r.rowLeft, r.left, r.partial, r.queue = nil, nil, nil, nil, nil
+	r.needs, r.rowLeft, r.stripLeft, r.left, r.partial, r.queue = nil, nil, nil, nil, nil, nil
 }
 
 // plain takes the class from an error, so that it only informs.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
@@ -251,6 +252,74 @@ func TestHopForwardsPieceByPiece(t *testing.T) {
 				t.Fatalf("byte %d is not the sum", offset+i)
 			}
 		}
+	}
+}
+
+// readAhead is a store that tells how far values were read.
+type readAhead struct {
+	*mem.Store
+	mutex   sync.Mutex
+	end     int64
+	changed chan struct{}
+}
+
+func (s *readAhead) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
+	s.mutex.Lock()
+	s.end = max(s.end, offset+int64(len(p)))
+	s.mutex.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default: // the test has been woken already
+	}
+	return s.Store.ReadAt(ctx, key, p, offset)
+}
+
+func (s *readAhead) far() int64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.end
+}
+
+// A hop whose message does not come reads its own block ahead by some megabytes, not to its end, and goes on with it.
+func TestHopReadsNotFarAhead(t *testing.T) {
+	const unit, piece, ahead, buffer = 24 << 20, 256 << 10, 4 << 20, 1 << 20
+	slow := &readAhead{Store: mem.New(0), changed: make(chan struct{}, 1)}
+	agents := make([]*agent, 5)
+	for i := range agents {
+		var kept store.Store = mem.New(0)
+		if i == 1 {
+			kept = slow
+		}
+		agents[i] = start(t, nodeName(i), kept, node.Options{})
+		agents[i].attach()
+	}
+	g := newGroup(t, 0, agents, "rs(3,2)", stripe.RS(3, 2), unit)
+	s, address := startSink(t)
+	request := hop(g, stamp(9), address)
+	request.PieceBytes = piece
+	ended := make(chan error, 1)
+	go func() { ended <- g.agents[1].call(wire.OpRun, request, nil, nil) }()
+	for slow.far() < ahead {
+		<-slow.changed
+	}
+	for from := 0; from < unit; from += piece {
+		err := g.agents[1].call(wire.OpDeliver, wire.DeliverRequest{Stamp: stamp(9), Group: g.id, Position: 1, Offset: from}, g.cells[0][from:from+piece], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s.bytes() < from+piece {
+			<-s.changed
+		}
+		// What the sink has may be acknowledged, and the buffer after that be read: one for the header, and what it leaves over.
+		if far, limit := slow.far(), int64(from+piece+ahead+2*buffer); far > limit {
+			t.Fatalf("%d bytes were read when %d had been sent: more than %d", far, from+piece, limit)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if s.bytes() != unit {
+		t.Errorf("%d bytes came", s.bytes())
 	}
 }
 
