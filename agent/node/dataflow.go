@@ -228,9 +228,9 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 // caches, and few of them in memory, where the others or the network are slower than its store.
 const aheadBytes = 4 << 20
 
-// keepPace waits until a message of what is read at offset is acknowledged to aheadBytes before it, or the run ends. One
-// of several is enough: so a peer whose run has not begun holds up nobody but those who wait for it anyway. The pieces of
-// a message depend on those with the same numbers alone, so that none waits for what is not read yet.
+// keepPace waits until a message of what is read at offset is acknowledged to aheadBytes before the piece that it lies in,
+// or the run ends. One of several is enough: so a peer whose run has not begun holds up nobody but those who wait for it
+// anyway. The pieces of a message depend on those with the same numbers alone, so that none waits for what is not read yet.
 func (d *dataflow) keepPace(read *localRead, offset int) {
 	for !d.inPace(read, offset) {
 		select {
@@ -245,7 +245,8 @@ func (d *dataflow) inPace(read *localRead, offset int) bool {
 	r := d.run
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	messages := 0
+	pieces, messages := r.program.pieces, 0
+	start := pieces.start(offset / pieces.bytes)
 	for _, input := range []int{read.whole, read.change} {
 		if input < 0 {
 			continue
@@ -255,7 +256,7 @@ func (d *dataflow) inPace(read *localRead, offset int) bool {
 				continue
 			}
 			messages++
-			if (r.program.pieces.count-r.rowLeft[row])*r.program.pieces.bytes+aheadBytes > offset {
+			if (pieces.count-r.rowLeft[row])*pieces.bytes+aheadBytes > start {
 				return true
 			}
 		}

@@ -323,6 +323,27 @@ func TestHopReadsNotFarAhead(t *testing.T) {
 	}
 }
 
+// Pieces may be larger than what is read ahead: a piece that was begun is read to its end.
+func TestHopWithLargePieces(t *testing.T) {
+	g := newGroup(t, 0, five(t, node.Options{}), "rs(3,2)", stripe.RS(3, 2), 11<<20)
+	s, address := startSink(t)
+	for i, piece := range []int{0, 5 << 20} {
+		request := hop(g, stamp(uint64(9+i)), address)
+		request.PieceBytes = piece
+		ended := make(chan error, 1)
+		go func() { ended <- g.agents[1].call(wire.OpRun, request, nil, nil) }()
+		if err := g.agents[1].call(wire.OpDeliver, wire.DeliverRequest{Stamp: request.Stamp, Group: g.id, Position: 1}, g.cells[0], nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatalf("pieces of %d bytes: %v", piece, err)
+		}
+	}
+	if s.bytes() < g.unitBytes {
+		t.Errorf("%d bytes came", s.bytes())
+	}
+}
+
 // A block that is found damaged ends the run, and what was sent before that is not the whole of a message, so nobody
 // completes a sum with it.
 func TestDamagedUnitEndsTheRun(t *testing.T) {
