@@ -62,7 +62,7 @@ func (d *dataflow) open() {
 		}
 		r.stripLeft[row] = make([]int, p.pieces.strips())
 		for piece := range p.pieces.count {
-			r.stripLeft[row][p.pieces.start(piece)/p.pieces.strip()]++
+			r.stripLeft[row][r.strip(piece)]++
 		}
 		r.results++
 	}
@@ -98,21 +98,19 @@ func (d *dataflow) close() {
 // at returns a range of a row, which lies within one strip. What nothing was added to is zeros. The caller holds r.mutex.
 func (r *run) at(row, offset, length int) []byte {
 	size := r.program.pieces.strip()
-	number := offset / size
+	number, within := offset/size, offset%size
 	strip := &r.rows[row][number]
 	if *strip == nil {
-		start := number * size
-		size = min(size, r.program.unitBytes-start)
+		start, end := number*size, min((number+1)*size, r.program.unitBytes)
 		if place := r.program.places[row]; place.slot < 0 {
-			*strip = r.dispatch.node.pool.Get(size)
+			*strip = r.dispatch.node.pool.Get(end - start)
 		} else {
-			start += r.program.rooms[place.slot] + place.unit*r.program.unitBytes
-			*strip = r.buffers[place.slot][start : start+size : start+size]
+			unit := r.program.rooms[place.slot] + place.unit*r.program.unitBytes
+			*strip = r.buffers[place.slot][unit+start : unit+end : unit+end]
 		}
 		clear(*strip)
 	}
-	offset -= number * r.program.pieces.strip()
-	return (*strip)[offset : offset+length]
+	return (*strip)[within : within+length]
 }
 
 // accumulate adds bytes of an input, from offset on, to the rows that use it. The caller holds r.mutex.
