@@ -186,9 +186,7 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 		reads = reads[units:]
 		piece := func(unit, offset int, data []byte) {
 			read := &part[unit-part[0].unit]
-			if len(r.program.reads) == 1 {
-				d.keepPace(read, offset)
-			}
+			d.keepPace(read, offset)
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
 			if read.whole >= 0 {
@@ -222,15 +220,16 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 	return nil
 }
 
-// aheadBytes is how far a run that reads one unit reads ahead of what it sent: its sums then stay in the processor's
-// caches, and few of them in memory, where the others or the network are slower than its store.
+// aheadBytes is how far a run that reads one unit reads ahead of what it sent, so that sums that wait for others or for the
+// network take little memory.
 const aheadBytes = 4 << 20
 
 // keepPace waits until a message of what is read at offset is acknowledged to aheadBytes before the piece that it lies in,
 // or the run ends. One of several is enough: so a peer whose run has not begun holds up nobody but those who wait for it
-// anyway. The pieces of a message depend on those with the same numbers alone, so that none waits for what is not read yet.
+// anyway. Where one unit is read, pieces depend on those with the same numbers alone, so that none waits for what is not
+// read yet; of several, messages may take those that are read later, and nothing waits.
 func (d *dataflow) keepPace(read *localRead, offset int) {
-	for !d.inPace(read, offset) {
+	for len(d.run.program.reads) == 1 && !d.inPace(read, offset) {
 		select {
 		case <-d.run.passed:
 		case <-d.ctx.Done():

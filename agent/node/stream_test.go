@@ -310,7 +310,8 @@ func TestHopReadsNotFarAhead(t *testing.T) {
 		for s.bytes() < from+piece {
 			<-s.changed
 		}
-		// What the sink has may be acknowledged, and the buffer after that be read: one for the header, and what it leaves over.
+		// What the sink has may be acknowledged. Beyond what may then be added lies the buffer that waits to be; the other
+		// buffer is more than the header, which values begin with.
 		if far, limit := slow.far(), int64(from+piece+ahead+2*buffer); far > limit {
 			t.Fatalf("%d bytes were read when %d had been sent: more than %d", far, from+piece, limit)
 		}

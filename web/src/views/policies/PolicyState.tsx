@@ -9,10 +9,13 @@ export function stateText(policy: Policy): string {
   const is = (type: string) => policy.conditions.find((condition) => condition.type === type)?.status;
   if (is("Stalled") === "True") return "stalled";
   if (is("Ready") === "True") return "ready";
-  return policy.activeTransitions > 0 ? "moving" : is("Reconciling") === "True" ? "converging" : "not ready";
+  if (is("Progressing") === "True") return "moving";
+  if (is("AwaitingApproval") === "True") return "to approve";
+  if (is("Paused") === "True") return "paused";
+  return is("Reconciling") === "True" ? "converging" : "not ready";
 }
 
-const marks: Record<string, string> = { ready: "Done", moving: "Running", stalled: "Failed", converging: "Waiting", "not ready": "Waiting", held: "Paused", "held, ending what runs": "Paused", "being deleted": "Cancelled" };
+const marks: Record<string, string> = { ready: "Done", moving: "Running", "to approve": "Unapproved", paused: "Paused", stalled: "Failed", converging: "Waiting", "not ready": "Waiting", held: "Paused", "held, ending what runs": "Paused", "being deleted": "Cancelled" };
 
 /** PolicyState is the same with its mark, and the operator's words for whoever points at it. */
 export function PolicyState({ policy }: { policy: Policy }) {
