@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,8 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes the test program answer to the name restripe inside the scripts.
+// TestMain makes the test program answer to the name restripe inside the scripts, and to what a console starts.
 func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], []string{evaluateName}) {
+		os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	testscript.Main(m, map[string]func(){
 		"restripe": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
