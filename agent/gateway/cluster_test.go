@@ -275,12 +275,7 @@ func (c *cluster) stat(key string) gateway.Stat {
 // damage flips a bit in the payload of every block of one slot of the object's first group.
 func (c *cluster) damage(key string, slot int) {
 	c.t.Helper()
-	view, err := c.catalog.Group(c.t.Context(), c.stat(key).Groups[0].ID)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, item := range view.Slots[slot] {
-		address := view.Address(slot, item)
+	for _, address := range c.blocks(key, slot) {
 		if !c.agent(address.Node).store.Damage(address.Key(), func(value []byte) []byte {
 			value[len(value)-100] ^= 4
 			return value
@@ -288,6 +283,29 @@ func (c *cluster) damage(key string, slot int) {
 			c.t.Fatalf("%s is not stored on %s", address.Key(), address.Node)
 		}
 	}
+}
+
+// lose deletes every block of one slot of the object's first group.
+func (c *cluster) lose(key string, slot int) {
+	c.t.Helper()
+	for _, address := range c.blocks(key, slot) {
+		if err := c.agent(address.Node).store.Delete(c.t.Context(), address.Key()); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// blocks returns where the blocks of one slot of the object's first group are.
+func (c *cluster) blocks(key string, slot int) (addresses []block.Address) {
+	c.t.Helper()
+	view, err := c.catalog.Group(c.t.Context(), c.stat(key).Groups[0].ID)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, item := range view.Slots[slot] {
+		addresses = append(addresses, view.Address(slot, item))
+	}
+	return addresses
 }
 
 // audit checks the records, and that the stores hold exactly the blocks that the records name.

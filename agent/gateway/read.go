@@ -1,20 +1,16 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/kernel"
-	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -23,8 +19,9 @@ import (
 type Reader struct {
 	gateway *Gateway
 	memory  budget
-	counted bool       // it reads for a client: the groups are used
-	repairs bool       // it waits for what it misses to be rebuilt
+	counted bool // it reads for a client: the groups are used
+	repairs bool // it waits for what it misses to be rebuilt
+	shared  sharedReads
 	mutex   sync.Mutex // of snapshot
 	current *catalog.Snapshot
 }
@@ -65,10 +62,12 @@ type fragment struct {
 	length   int
 }
 
-// maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side.
+// maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side, and
+// keepWritten how many bytes of it are kept a little longer than it takes to write them.
 const (
 	maxFragment = 1 << 20
 	readAhead   = 6
+	keepWritten = 1 << 20
 )
 
 // fragments cuts bytes [offset, offset+length) of the object into runs within cells, in order.
@@ -104,7 +103,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type piece struct {
-		data    []byte
+		data    lent
 		err     error
 		release func()
 	}
@@ -113,7 +112,12 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 		defer close(queue)
 		snapshot := r.snapshot()
 		var used block.GroupID
-		for _, f := range fragments(snapshot, offset, length) {
+		list := fragments(snapshot, offset, length)
+		expected := 0
+		for i, f := range list {
+			for ; expected < min(i+readAhead, len(list)); expected++ {
+				r.shared.expect(snapshot, list[expected])
+			}
 			if r.counted && f.group != used {
 				used = f.group
 				r.gateway.heat.used(snapshot.Groups[used])
@@ -142,18 +146,25 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 		}
 	}()
 	var failed error
+	var kept []piece // written, while others are under way that may be decoded from it
+	keptBytes := 0
 	for result := range queue {
 		got := <-result
 		if failed == nil {
 			if failed = got.err; failed == nil {
-				_, failed = w.Write(got.data)
+				_, failed = w.Write(got.data.bytes)
 			}
 			if failed != nil {
 				cancel()
 			}
 		}
-		wire.Recycle(got.data)
-		got.release()
+		kept, keptBytes = append(kept, got), keptBytes+len(got.data.bytes)
+		for len(kept) > 0 && (keptBytes > keepWritten || len(queue) == 0) {
+			keptBytes -= len(kept[0].data.bytes)
+			kept[0].data.giveBack()
+			kept[0].release()
+			kept = kept[1:]
+		}
 	}
 	return failed
 }
@@ -161,7 +172,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 // fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
 // reading the catalog again (protocol, rule 15): the same records mean a true loss; a moved group is read under its new
 // record, with nothing kept but what was whole data; another revision ends the read.
-func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
+func (r *Reader) fetch(ctx context.Context, f fragment) (lent, error) {
 	var cause error
 	for range maxMoves {
 		snapshot := r.snapshot()
@@ -170,77 +181,80 @@ func (r *Reader) fetch(ctx context.Context, f fragment) ([]byte, error) {
 			return r.fetchMoved(ctx, snapshot, f)
 		}
 		if !r.gateway.homeAnswers(group, f) { // spare the wait where the others can serve
-			if data, err := r.gateway.decode(ctx, group, f, r.gateway.agents.call); err == nil {
+			if data, err := r.decode(ctx, group, f, r.gateway.agents.call); err == nil {
 				r.gateway.metrics.degraded.Add(1)
 				return data, nil
 			}
 		}
-		read := r.gateway.readHedged
+		read := r.readHedged
 		if r.repairs { // nothing is decoded that can be rebuilt
-			read = r.gateway.readCell
+			read = r.readCell
 		}
 		data, err := read(ctx, group, f)
 		if err == nil {
 			return data, nil
 		}
 		if ctx.Err() != nil || !(goneBlock(err) || unanswered(err)) {
-			return nil, err
+			return lent{}, err
 		}
 		cause = err
 		if goneBlock(err) { // a node that does not answer says nothing of its blocks: the others decode under this record
 			changed, err := r.refresh(ctx, f.group, snapshot)
 			if err != nil {
-				return nil, err
+				return lent{}, err
 			}
 			if changed {
 				continue
 			}
 			if mended, err := r.mend(ctx, f.group, snapshot); err != nil {
-				return nil, err
+				return lent{}, err
 			} else if mended {
 				continue
 			}
 			r.gateway.reported.add(f.group)
 		}
-		data, err = r.gateway.decode(ctx, group, f, r.gateway.agents.insist)
+		data, err = r.decode(ctx, group, f, r.gateway.agents.insist)
 		if err == nil {
 			r.gateway.metrics.degraded.Add(1)
 			return data, nil
 		}
 		if ctx.Err() != nil {
-			return nil, err
+			return lent{}, err
 		}
 		if errors.Is(err, ErrDataLoss) && !goneBlock(cause) { // the cell itself may still be where nobody answers
 			err = refuse(ErrUnavailable, "%v; the cell itself: %w", err, cause)
 		}
 		cause = err
 		if changed, refreshErr := r.refresh(ctx, f.group, snapshot); refreshErr != nil {
-			return nil, refreshErr
+			return lent{}, refreshErr
 		} else if !changed {
-			return nil, err
+			return lent{}, err
 		}
 	}
-	return nil, refuse(ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
+	return lent{}, refuse(ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
 }
 
 // readHedged reads a fragment from its cell and, once that takes long, decodes it beside it: what comes first is returned.
 // The error is that of the cell.
-func (g *Gateway) readHedged(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragment) (lent, error) {
+	g := r.gateway
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
-		data []byte
+		data lent
 		err  error
 	}
-	direct, decoded := make(chan answer, 1), make(chan answer, 1)
+	direct, decoded := make(chan answer), make(chan answer)
 	go func() {
-		data, err := g.readCell(ctx, group, f)
-		direct <- answer{data, err}
+		data, err := r.readCell(ctx, group, f)
+		hand(ctx, direct, answer{data, err}, data)
 	}()
 	alone := time.NewTimer(g.hedge.delay(time.Now(), f.length))
 	defer alone.Stop()
 	for {
 		select {
+		case <-ctx.Done():
+			return lent{}, ctx.Err()
 		case got := <-direct:
 			return got.data, got.err
 		case got := <-decoded:
@@ -258,8 +272,8 @@ func (g *Gateway) readHedged(ctx context.Context, group *catalog.Group, f fragme
 			g.metrics.hedges.Add(1)
 			go func() {
 				defer free()
-				data, err := g.decodeWithin(ctx, group, f, g.agents.insist)
-				decoded <- answer{data, err}
+				data, err := r.decodeWithin(ctx, group, f, g.agents.insist)
+				hand(ctx, decoded, answer{data, err}, data)
 			}()
 		}
 	}
@@ -304,29 +318,31 @@ func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Sn
 }
 
 // fetchMoved reads a fragment whose bytes were moved to other groups: the revision is the same, so they are the same.
-func (r *Reader) fetchMoved(ctx context.Context, snapshot *catalog.Snapshot, f fragment) ([]byte, error) {
+func (r *Reader) fetchMoved(ctx context.Context, snapshot *catalog.Snapshot, f fragment) (lent, error) {
 	data := make([]byte, 0, f.length)
 	for _, piece := range fragments(snapshot, f.position, int64(f.length)) {
 		part, err := r.fetch(ctx, piece)
 		if err != nil {
-			return nil, err
+			return lent{}, err
 		}
-		data = append(data, part...)
+		data = append(data, part.bytes...)
+		part.giveBack()
 	}
-	return data, nil
+	return own(data), nil
 }
 
 // readCell reads a fragment straight from its cell. Under replication every parity row is a copy, scaled by its
 // coefficient: the least loaded copy serves, the exact one where loads are equal.
-func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment) ([]byte, error) {
+func (r *Reader) readCell(ctx context.Context, group *catalog.Group, f fragment) (lent, error) {
+	g := r.gateway
 	code, err := g.codeOf(group)
 	if err != nil {
-		return nil, err
+		return lent{}, err
 	}
 	column := f.cell % group.Columns
 	best := survivor{slot: column, unit: f.cell / group.Columns}
 	if code.scheme.K > 1 {
-		return g.readUnit(ctx, group, best, f, g.agents.insist)
+		return r.readShared(ctx, group, best, f, g.agents.insist)
 	}
 	stripe := int(code.partition.StripeOf[f.cell])
 	least := g.loadOf(group, best)
@@ -337,10 +353,10 @@ func (g *Gateway) readCell(ctx context.Context, group *catalog.Group, f fragment
 		}
 	}
 	data, err := g.readUnit(ctx, group, best, f, g.agents.insist)
-	if err != nil || best.slot == column {
-		return data, err
+	if err == nil && best.slot != column {
+		err = code.unscale(best.slot-group.Columns, column, data)
 	}
-	return data, code.unscale(best.slot-group.Columns, column, data)
+	return own(data), err
 }
 
 func (g *Gateway) loadOf(group *catalog.Group, copy survivor) int64 {
@@ -353,6 +369,13 @@ func (g *Gateway) loadOf(group *catalog.Group, copy survivor) int64 {
 
 // caller is agents.call or agents.insist.
 type caller func(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error)
+
+// readShared is readUnit, once for all fragments of the reader that want the same bytes.
+func (r *Reader) readShared(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) (lent, error) {
+	return r.shared.read(ctx, rangeOf(group, from.slot, from.unit, f.offset), f.length, func(ctx context.Context) ([]byte, error) {
+		return r.gateway.readUnit(ctx, group, from, f, call)
+	})
+}
 
 // readUnit reads the fragment's range of a unit.
 func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) ([]byte, error) {
@@ -374,156 +397,6 @@ func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, from survi
 		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), f.length, wire.ErrCorrupt)
 	}
 	return data, nil
-}
-
-// decodeBytes is what decoding a fragment takes beside it: k blocks, and another one that is asked for because one of them
-// is late, or the bytes decoded beside those of the cell.
-func decodeBytes(code *code, f fragment) int64 { return int64(code.scheme.K+1) * int64(f.length) }
-
-// decode computes a fragment from k other blocks of its stripe once there is memory for them.
-func (g *Gateway) decode(ctx context.Context, group *catalog.Group, f fragment, call caller) ([]byte, error) {
-	code, err := g.codeOf(group)
-	if err != nil {
-		return nil, err
-	}
-	free, err := g.memory.decodes.reserve(ctx, decodeBytes(code, f))
-	if err != nil {
-		return nil, err
-	}
-	defer free()
-	return g.decodeWithin(ctx, group, f, call)
-}
-
-// decodeWithin is decode in memory that the caller has reserved. The k blocks are all taken under one group record (rule
-// 16). It asks the k likeliest first and one more for each that fails.
-func (g *Gateway) decodeWithin(ctx context.Context, group *catalog.Group, f fragment, call caller) ([]byte, error) {
-	code, err := g.codeOf(group)
-	if err != nil {
-		return nil, err
-	}
-	columns := code.layout.Columns
-	s := int(code.partition.StripeOf[f.cell])
-	var candidates []survivor
-	for _, cell := range code.partition.Stripes[s] {
-		if int(cell) != f.cell || code.scheme.K == 1 { // under replication it may be a copy that failed
-			candidates = append(candidates, survivor{slot: int(cell) % columns, unit: int(cell) / columns})
-		}
-	}
-	for p := range code.scheme.M {
-		candidates = append(candidates, survivor{slot: columns + p, unit: s})
-	}
-	survivors, err := g.gather(ctx, group, candidates, code.scheme.K, f, call)
-	if err != nil {
-		return nil, err
-	}
-	var data, parities []int
-	byIndex := map[stripe.Part][]byte{}
-	for _, survivor := range survivors {
-		if survivor.slot < columns {
-			data = append(data, survivor.slot)
-			byIndex[stripe.Part{Index: survivor.slot}] = survivor.data
-		} else {
-			parities = append(parities, survivor.slot-columns)
-			byIndex[stripe.Part{Parity: true, Index: survivor.slot - columns}] = survivor.data
-		}
-	}
-	stripeColumns := make([]int, 0, code.scheme.K)
-	for _, cell := range code.partition.Stripes[s] {
-		stripeColumns = append(stripeColumns, int(cell)%columns)
-	}
-	parts, err := stripe.Decode(code.scheme, stripeColumns, f.cell%columns, data, parities)
-	if err != nil {
-		return nil, fmt.Errorf("decoding a cell of group %s: %w", group.ID, err)
-	}
-	inputs := make([][]byte, len(parts))
-	terms := make([]kernel.Term, len(parts))
-	for i, part := range parts {
-		inputs[i] = byIndex[stripe.Part{Parity: part.Parity, Index: part.Index}]
-		terms[i] = kernel.Term{Input: i, Coefficient: part.Coefficient}
-	}
-	matrix, err := kernel.Compile(1, len(inputs), terms)
-	if err != nil {
-		return nil, fmt.Errorf("compiling a decoder: %w", err)
-	}
-	output := make([]byte, f.length)
-	matrix.Apply([][]byte{output}, inputs)
-	for _, survivor := range survivors {
-		wire.Recycle(survivor.data)
-	}
-	return output, nil
-}
-
-// survivor is one block of a stripe that takes part in a decode.
-type survivor struct {
-	slot, unit int
-	load       int64 // of its node, when it was chosen
-	data       []byte
-}
-
-// gather reads the fragment's range from want of the candidates, those of the least busy nodes first. One more is asked
-// for each that fails, and whenever an answer takes long.
-func (g *Gateway) gather(ctx context.Context, group *catalog.Group, candidates []survivor, want int, f fragment, call caller) ([]survivor, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type answer struct {
-		survivor survivor
-		err      error
-	}
-	ordered := slices.Clone(candidates) // nodes known not to answer come last
-	for i := range ordered {
-		ordered[i].load = g.loadOf(group, ordered[i])
-	}
-	slices.SortStableFunc(ordered, func(a, b survivor) int { return cmp.Compare(a.load, b.load) })
-	answers := make(chan answer, len(ordered))
-	ask := func(candidate survivor) {
-		go func() {
-			data, err := g.readUnit(ctx, group, candidate, f, call)
-			candidate.data = data
-			answers <- answer{survivor: candidate, err: err}
-		}()
-	}
-	var got []survivor
-	var failures []error
-	asked := 0
-	for ; asked < min(want, len(ordered)); asked++ {
-		ask(ordered[asked])
-	}
-	late := time.NewTimer(g.hedge.delay(time.Now(), f.length))
-	defer late.Stop()
-	for answered := 0; answered < asked && len(got) < want; {
-		select {
-		case result := <-answers:
-			answered++
-			if result.err == nil {
-				got = append(got, result.survivor)
-				continue
-			}
-			failures = append(failures, result.err)
-		case now := <-late.C:
-			if asked == len(ordered) {
-				continue
-			}
-			late.Reset(g.hedge.delay(now, f.length))
-			if !g.hedge.take(now) {
-				continue
-			}
-			g.metrics.hedges.Add(1)
-		}
-		if asked < len(ordered) {
-			ask(ordered[asked])
-			asked++
-		}
-	}
-	if len(got) >= want {
-		return got[:want], nil
-	}
-	class := ErrDataLoss
-	for _, failure := range failures {
-		if !goneBlock(failure) {
-			class = ErrUnavailable // a node that comes back may still have it
-		}
-	}
-	return nil, refuse(class, "group %s: %d of the %d blocks needed to decode could be read: %w", group.ID, len(got), want, errors.Join(failures...))
 }
 
 // homeAnswers reports whether the node of a fragment's cell answered last.
