@@ -24,7 +24,8 @@ type load struct {
 
 // pacer keeps work on groups within its rates. A group is paid for before it is worked on, out of what has accrued since
 // it was asked for, one group after the other; so at every instant the bytes of the groups begun are within the rates, but
-// for what accrues in a second without work.
+// for what accrues in a second. While no group waits next to nothing accrues: work that begins after a pause begins at its
+// rate, and not with a burst that readers would feel.
 type pacer struct {
 	domainOf func(block.NodeID) string
 	turn     chan struct{} // one token: held by the group that is being paid for
@@ -41,8 +42,11 @@ type bucket struct {
 	at    time.Time
 }
 
-// accrual is how long unused bytes accrue.
-const accrual = time.Second
+// accrual is how long unused bytes accrue while groups wait for others, and idleAccrual while none does.
+const (
+	accrual     = time.Second
+	idleAccrual = time.Second / 10
+)
 
 func newPacer(limits rates, domainOf func(block.NodeID) string) *pacer {
 	return &pacer{
@@ -56,7 +60,7 @@ func (p *pacer) set(limits rates, now time.Time) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for name, b := range p.buckets { // what accrued so far is kept: a wait must end however often rates change
-		b.accrue(p.limits.of(name), math.Inf(1), now)
+		b.accrue(float64(p.limits.of(name)), math.Inf(1), now)
 	}
 	p.limits = limits
 	close(p.changed)
@@ -90,11 +94,20 @@ func (p *pacer) demands(l load) map[string]int64 {
 	return demands
 }
 
-// accrue adds what has come since it was last called, as far as it is no more than what a second brings, or than most.
-func (b *bucket) accrue(rate int64, most float64, now time.Time) {
-	perSecond := float64(rate)
-	b.bytes = min(b.bytes+perSecond*max(0, now.Sub(b.at).Seconds()), max(perSecond*accrual.Seconds(), most))
+// accrue adds what has come since it was last called, at a rate in bytes per second, as far as there is no more than most.
+func (b *bucket) accrue(rate, most float64, now time.Time) {
+	b.bytes = min(b.bytes+rate*max(0, now.Sub(b.at).Seconds()), most)
 	b.at = now
+}
+
+// pass has all buckets accrue, each for so long at most; what they have is not taken away.
+func (p *pacer) pass(most time.Duration, now time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for name, b := range p.buckets {
+		rate := float64(p.limits.of(name))
+		b.accrue(rate, max(b.bytes, rate*most.Seconds()), now)
+	}
 }
 
 // pay takes the demands out of their buckets if there is enough in each, or returns how long to wait.
@@ -102,7 +115,7 @@ func (p *pacer) pay(demands map[string]int64, now time.Time) (wait time.Duration
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for name, demand := range demands {
-		rate := p.limits.of(name)
+		rate := float64(p.limits.of(name))
 		if rate <= 0 {
 			delete(p.buckets, name) // a limit that comes later begins with nothing
 			continue
@@ -112,9 +125,9 @@ func (p *pacer) pay(demands map[string]int64, now time.Time) (wait time.Duration
 			b = &bucket{at: now}
 			p.buckets[name] = b
 		}
-		b.accrue(rate, float64(demand), now)
+		b.accrue(rate, max(rate*accrual.Seconds(), float64(demand)), now)
 		if short := float64(demand) - b.bytes; short > 0 {
-			wait = max(wait, time.Duration(min(short/float64(rate), time.Hour.Seconds())*float64(time.Second)), time.Millisecond)
+			wait = max(wait, time.Duration(min(short/rate, time.Hour.Seconds())*float64(time.Second)), time.Millisecond)
 		}
 	}
 	if wait == 0 {
@@ -137,6 +150,8 @@ func (p *pacer) wait(ctx context.Context, halt <-chan struct{}, l load) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the budget: %w", ctx.Err())
 	}
+	p.pass(idleAccrual, time.Now()) // since the last group had its turn
+	defer func() { p.pass(accrual, time.Now()) }()
 	demands := p.demands(l)
 	for {
 		wait, changed := p.pay(demands, time.Now())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -69,6 +70,37 @@ func TestPacerStaysWithinItsRates(t *testing.T) {
 			if rapid.Bool().Draw(t, "rest") {
 				pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			}
+		}
+	})
+}
+
+// After a pause work begins at its rate: what came meanwhile is not spent at once. What came to one node while groups waited
+// for another is there for the next.
+func TestPacerDoesNotSaveUpWhileIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(rates{node: 1000}, func(id block.NodeID) string { return string(id) })
+		began := time.Now()
+		for range 3 {
+			time.Sleep(time.Minute) // no group waits
+			began = time.Now()
+			for range 20 {
+				if err := p.wait(t.Context(), nil, load{nodes: map[block.NodeID]int64{"a": 100}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(began); took < 1890*time.Millisecond || took > 2020*time.Millisecond {
+				t.Errorf("2000 bytes at 1000 a second were paid for in %v", took)
+			}
+		}
+		for range 2 {
+			for _, id := range []block.NodeID{"b", "a"} { // both of them get what comes to them
+				if err := p.wait(t.Context(), nil, load{nodes: map[block.NodeID]int64{id: 1000}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if took := time.Since(began) - 2*time.Second; took > 2020*time.Millisecond {
+			t.Errorf("2000 bytes at each of two nodes took %v", took)
 		}
 	})
 }
