@@ -41,7 +41,7 @@ type Options struct {
 	// conflict with theirs. One that the sources declare as well is replaced by it.
 	Known []Object
 	// Sandbox is where CUE is evaluated; nil: in this process, for as long as it takes.
-	Sandbox *Sandbox
+	Sandbox Sandbox
 	// Now is what pins that end are held against; zero: they are not.
 	Now time.Time
 }
@@ -81,7 +81,7 @@ func Check(options Options, sources ...Source) ([]Object, Findings) {
 
 type loader struct {
 	evaluator *evaluator
-	sandbox   *Sandbox
+	sandbox   Sandbox
 	now       time.Time
 	objects   []Object
 	findings  Findings

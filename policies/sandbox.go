@@ -1,35 +1,23 @@
 package policies
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// Sandbox evaluates CUE in another process, with limits. CUE is a language: a few characters may ask for all memory there
-// is, or for a day's work, and neither can be stopped from within. A program that serves others needs one.
-type Sandbox struct {
-	Program   string        // path
-	Arguments []string      // of it, with its name; it has to call ServeSandbox with its standard input and output
-	Time      time.Duration // for one package of files
-	Bytes     int64         // of memory
-}
+// Sandbox has another process, with limits, do ServeSandbox: it hands the request on and returns the reply. CUE is a
+// language: a few characters may ask for all memory there is, or for a day's work, and neither can be stopped from within.
+// A program that serves others needs one. The error is what a person is told.
+type Sandbox func(request []byte) (reply []byte, err error)
 
 // What goes to the other process and comes back, as gob.
 type (
 	sandboxRequest struct {
 		Files []sandboxFile // of one package
-		Bytes int64
 	}
 	sandboxFile struct {
 		Name string
@@ -53,18 +41,11 @@ type (
 	}
 )
 
-// maxSandboxReply bounds what comes back, bytes.
-const maxSandboxReply = 64 << 20
-
-// ServeSandbox is the other process: it evaluates what one request says, and ends.
+// ServeSandbox is the other process: it evaluates what one request says.
 func ServeSandbox(in io.Reader, out io.Writer) error {
 	var request sandboxRequest
 	if err := gob.NewDecoder(in).Decode(&request); err != nil || len(request.Files) == 0 {
 		return fmt.Errorf("reading what to evaluate: %w", cmp.Or(err, errors.New("there is nothing")))
-	}
-	limit := unix.Rlimit{Cur: uint64(request.Bytes), Max: uint64(request.Bytes)}
-	if err := unix.Setrlimit(unix.RLIMIT_DATA, &limit); err != nil {
-		return fmt.Errorf("limiting memory: %w", err)
 	}
 	var source Source
 	for i, file := range request.Files {
@@ -75,59 +56,32 @@ func ServeSandbox(in io.Reader, out io.Writer) error {
 		}
 	}
 	objects, findings := newEvaluator().readCUE(source)
-	buffered := bufio.NewWriter(out)
-	if err := gob.NewEncoder(buffered).Encode(sandboxReply{Objects: outward(objects), Findings: findings}); err != nil {
+	if err := gob.NewEncoder(out).Encode(sandboxReply{Objects: outward(objects), Findings: findings}); err != nil {
 		return fmt.Errorf("writing what came out: %w", err)
 	}
-	return buffered.Flush()
+	return nil
 }
 
 // readCUE is that of an evaluator, in the other process.
-func (s *Sandbox) readCUE(source Source) ([]*node, Findings) {
-	failed := func(format string, values ...any) ([]*node, Findings) {
-		return nil, Findings{{Position: Position{File: source.Name}, Message: fmt.Sprintf(format, values...)}}
-	}
-	request := sandboxRequest{Bytes: s.Bytes}
+func (s Sandbox) readCUE(source Source) ([]*node, Findings) {
+	var request sandboxRequest
 	for _, file := range append([]Source{source}, source.rest...) {
 		request.Files = append(request.Files, sandboxFile{Name: file.Name, Text: file.Text})
 	}
 	var in bytes.Buffer
-	if err := gob.NewEncoder(&in).Encode(request); err != nil {
-		return failed("cannot be handed on: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.Time)
-	defer cancel()
-	var complaint bytes.Buffer
-	command := exec.CommandContext(ctx, s.Program)
-	command.Args, command.Stdin, command.Stderr = s.Arguments, &in, &complaint
-	out, err := command.StdoutPipe()
+	err := gob.NewEncoder(&in).Encode(request)
+	var out []byte
 	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		return failed("there is no process to evaluate it in: %v", err)
+		out, err = s(in.Bytes())
 	}
 	var reply sandboxReply
-	bounded := &io.LimitedReader{R: out, N: maxSandboxReply}
-	unread := gob.NewDecoder(bufio.NewReader(bounded)).Decode(&reply)
-	late := ctx.Err() != nil
-	cancel() // it has said what it has to say, or is not to go on
-	// Nothing that it came to matters beside what it said.
-	_ = command.Wait()
-	switch {
-	case unread == nil:
-		return inward(reply.Objects), reply.Findings
-	case late:
-		return failed("takes more than %v to evaluate; make its lists and loops smaller, or give what it makes as YAML", s.Time)
-	case bounded.N <= 0:
-		return failed("becomes larger than %d MiB; make its lists and loops smaller", maxSandboxReply>>20)
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(out)).Decode(&reply)
 	}
-	// The first line of a Go program that dies says why.
-	reason, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
-	if strings.Contains(reason, "cannot allocate memory") || strings.Contains(reason, "out of memory") {
-		return failed("takes more than %d MiB of memory to evaluate; make its lists and loops smaller, or give what it makes as YAML", s.Bytes>>20)
+	if err != nil {
+		return nil, Findings{{Position: Position{File: source.Name}, Message: err.Error()}}
 	}
-	return failed("CUE cannot evaluate it: %s", cmp.Or(reason, unread.Error()))
+	return inward(reply.Objects), reply.Findings
 }
 
 func outward(nodes []*node) []*sandboxNode {

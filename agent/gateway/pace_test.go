@@ -81,7 +81,7 @@ func TestPacerDoesNotSaveUpWhileIdle(t *testing.T) {
 		p := newPacer(rates{node: 1000}, func(id block.NodeID) string { return string(id) })
 		began := time.Now()
 		for range 3 {
-			time.Sleep(time.Minute) // no group waits
+			<-time.After(time.Minute) // no group waits
 			began = time.Now()
 			for range 20 {
 				if err := p.wait(t.Context(), nil, load{nodes: map[block.NodeID]int64{"a": 100}}); err != nil {

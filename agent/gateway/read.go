@@ -138,6 +138,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 			}
 			go func() {
 				data, err := r.fetch(ctx, f)
+				r.shared.forget(snapshot, f)
 				if err == nil {
 					r.gateway.hedge.served()
 				}

@@ -26,7 +26,7 @@ func (l lent) giveBack() {
 	}
 }
 
-// hand gives what was read to whom waits for it, or its data back once nobody does.
+// hand gives what was read to whoever waits for it, or its data back once nobody does.
 func hand[T any](ctx context.Context, to chan<- T, what T, data lent) {
 	select {
 	case to <- what:
@@ -55,6 +55,11 @@ func rangeOf(group *catalog.Group, slot, unit, offset int) unitRange {
 	return unitRange{group: group.ID, generation: group.Generation, slot: slot, unit: unit, offset: offset}
 }
 
+func cellRange(snapshot *catalog.Snapshot, f fragment) unitRange {
+	group := snapshot.Groups[f.group]
+	return rangeOf(group, f.cell%group.Columns, f.cell/group.Columns, f.offset)
+}
+
 // sharedRead is one read, and who waits for it or holds its bytes.
 type sharedRead struct {
 	of      *sharedReads
@@ -69,13 +74,19 @@ type sharedRead struct {
 
 // expect takes note that a fragment will be read from its cell soon.
 func (s *sharedReads) expect(snapshot *catalog.Snapshot, f fragment) {
-	group := snapshot.Groups[f.group]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.expected == nil {
 		s.expected = map[unitRange]int{}
 	}
-	s.expected[rangeOf(group, f.cell%group.Columns, f.cell/group.Columns, f.offset)] = f.length
+	s.expected[cellRange(snapshot, f)] = f.length
+}
+
+// forget takes note that a fragment that was expected has been read, from wherever.
+func (s *sharedReads) forget(snapshot *catalog.Snapshot, f fragment) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.expected, cellRange(snapshot, f))
 }
 
 // covers reports whether so many bytes are read, or soon will be, whoever else wants them.

@@ -75,7 +75,9 @@ explore() {
   header=$(sed -n '1s/^\\\* //p' "$name.cfg")
   stage=${header%% *} expected=${header#* }
   [ "$stage" = quick ] && compiler=-XX:TieredStopAtLevel=1 # what is over soon is not worth compiling well
-  java -Xmx"${TLC_MEMORY:-2g}" $compiler -XX:+UseSerialGC -Xss8m -cp "$tools" tlc2.TLC -workers 1 -fp 0 -deadlock \
+  # Each has a directory of its own for the modules that come with TLC, which it unpacks: beside others it may read half of one.
+  mkdir -p "$work/$name/modules"
+  java -Djava.io.tmpdir="$work/$name/modules" -Xmx"${TLC_MEMORY:-2g}" $compiler -XX:+UseSerialGC -Xss8m -cp "$tools" tlc2.TLC -workers 1 -fp 0 -deadlock \
     -metadir "$work/$name" -config "$name.cfg" "$module.tla" >"$work/$name.out" 2>&1 || true
   rm -rf "${work:?}/$name"
   states=$(sed -n 's/^\([0-9,]*\) states generated, .*/\1/p' "$work/$name.out" | tail -1)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -101,12 +100,12 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 // newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
 // another directory is named.
 func newConsole(config *rest.Config, authority access.Authority, state, audit string, log *slog.Logger) (*console.Server, error) {
-	compiler, err := newConsoleCompiler()
+	sandbox, err := newSandbox()
 	if err != nil {
 		return nil, err
 	}
 	return console.New(console.Options{
-		RESTConfig: config, Authority: authority, Compiler: compiler,
+		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{sandbox.evaluate},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
 		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
 	})
@@ -134,34 +133,7 @@ func authorityText(authority access.Authority) string {
 }
 
 // consoleCompiler reads and writes declared objects for the console.
-type consoleCompiler struct{ sandbox *policies.Sandbox }
-
-// What a text in CUE may take of the console's machine. People wait for it while they type.
-const (
-	consoleCUETime  = 5 * time.Second
-	consoleCUEBytes = 1 << 30
-)
-
-// newConsoleCompiler returns one that evaluates CUE in a process of this very program.
-func newConsoleCompiler() (consoleCompiler, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return consoleCompiler{}, fmt.Errorf("finding this program, which CUE is evaluated with: %w", err)
-	}
-	return consoleCompiler{&policies.Sandbox{
-		Program: program, Arguments: []string{os.Args[0], evaluateName}, Time: consoleCUETime, Bytes: consoleCUEBytes,
-	}}, nil
-}
-
-const evaluateName = "evaluate-cue"
-
-// evaluateCommand is the process that newConsoleCompiler starts.
-func evaluateCommand(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use: evaluateName, Hidden: true, Short: "Evaluate the CUE that a console hands on", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return policies.ServeSandbox(s.in, s.out) },
-	}
-}
+type consoleCompiler struct{ sandbox policies.Sandbox }
 
 // Compile returns the objects of a text, and what is wrong with them.
 func (c consoleCompiler) Compile(document *api.Document, known []client.Object) ([]console.Declared, []*api.Finding) {

@@ -25,10 +25,11 @@ spec:
 
 // TestConsoleTexts: the console finds mistakes where they are, beside what the server has, and writes what it read.
 func TestConsoleTexts(t *testing.T) {
-	compiler, err := newConsoleCompiler()
+	sandbox, err := newSandbox()
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiler := consoleCompiler{sandbox.evaluate}
 	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{"http://127.0.0.1:7480"}}}
 	backend.SetName("local")
 	known := []client.Object{backend}
