@@ -136,7 +136,7 @@ describe("the console in a browser", () => {
     await dialog.getByRole("button", { name: "Replace node" }).click();
     const nodes = page.getByRole("grid", { name: "nodes" });
     await nodes.locator("tr", { hasText: "fresh" }).getByText("up", { exact: true }).waitFor({ timeout: 60_000 });
-    await page.getByRole("complementary").getByRole("button", { name: "Close" }).click(); // which makes room for the slots
+    await page.getByRole("complementary").getByRole("button", { name: "Close Node local/n6" }).click(); // which makes room for the slots
     await nodes.locator("tr", { hasText: /^n6/ }).locator("td", { hasText: /^0$/ }).first().waitFor({ timeout: 120_000 });
     await page.goto(stage.url);
     await page.getByRole("heading", { level: 1, name: "All 24 objects can lose 2 nodes." }).waitFor({ timeout: 120_000 });
