@@ -117,7 +117,8 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 	ordered := slices.Clone(candidates)
 	for i := range ordered {
 		ordered[i].load = g.loadOf(group, ordered[i])
-		if ordered[i].load != math.MaxInt64 && r.shared.covers(rangeOf(group, ordered[i].slot, ordered[i].unit, f.offset), f.length) {
+		// Of copies, which are not shared, the one that is read already is the one that is late.
+		if want > 1 && ordered[i].load != math.MaxInt64 && r.shared.covers(rangeOf(group, ordered[i].slot, ordered[i].unit, f.offset), f.length) {
 			ordered[i].load = -1 // it costs nothing more
 		}
 	}

@@ -75,7 +75,7 @@ func TestDecodingWaitsForMemory(t *testing.T) {
 func TestHedgesNeedMemory(t *testing.T) {
 	t.Parallel()
 	c, stuck := newSticking(t)
-	key, offset := c.putOn("n4")
+	key, offset := c.putOn("n4", "rs(6,2)")
 	stuck.stick()
 	release := holdDecodes(t, c.gateway)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -95,12 +95,33 @@ func TestHedgesNeedMemory(t *testing.T) {
 	}
 }
 
+// A copy that is late is not asked for again by the hedge, which reads another.
+func TestAHedgeReadsAnotherCopy(t *testing.T) {
+	t.Parallel()
+	c, stuck := newSticking(t)
+	key, offset := c.putOn("n4", "rep(3)")
+	stuck.stick()
+	defer stuck.release()
+	before := 0
+	for range 10 { // on a busy machine the other copy may be late as well
+		if err := c.readAt(t.Context(), key, offset); err != nil {
+			t.Fatal(err)
+		}
+		hedges := counted(t, c.gateway, "restripe_gateway_hedged_reads_total")
+		if hedges-before == 1 {
+			return
+		}
+		before = hedges
+	}
+	t.Errorf("%d hedges for 10 reads of a copy that is late: none took one alone", before)
+}
+
 // putOn puts objects until one has a data column on a node, and returns its key and an offset that is there.
-func (c *cluster) putOn(id string) (key string, offset int64) {
+func (c *cluster) putOn(id, scheme string) (key string, offset int64) {
 	c.t.Helper()
 	for i := range 100 {
 		key := fmt.Sprint("on ", id, " ", i)
-		c.put(key, noise(60_000, uint64(i)), gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, noise(60_000, uint64(i)), gateway.PutOptions{Scheme: scheme})
 		group := c.stat(key).Groups[0]
 		for _, slot := range group.Slots {
 			if slot.Role == "data" && string(slot.Node) == id {
@@ -166,7 +187,7 @@ func TestReadersShareTheMemoryOfOneDecode(t *testing.T) {
 func TestDecodingDoesNotPayForHedges(t *testing.T) {
 	t.Parallel()
 	c, stuck := newSticking(t)
-	key, offset := c.putOn("n4")
+	key, offset := c.putOn("n4", "rs(6,2)")
 	stuck.stick()
 	const reads = 100
 	began := time.Now()

@@ -98,7 +98,7 @@ func TestReadersThatRepairFirstShareTheRepair(t *testing.T) {
 	t.Parallel()
 	w := &crowd{apart: "n1"}
 	c := newCluster(t, 8, w.wrap)
-	key, offset := c.putOn("n1")
+	key, offset := c.putOn("n1", "rs(6,2)")
 	engine := &hooked{Engine: c.engine}
 	g := c.newGateway("other", c.over(engine))
 	var alone int64
@@ -151,7 +151,7 @@ func TestReadersThatRepairFirstShareTheRepair(t *testing.T) {
 func TestReadsThatRepairFirstAreNotHedged(t *testing.T) {
 	t.Parallel()
 	c, stuck := newSticking(t)
-	key, offset := c.putOn("n4")
+	key, offset := c.putOn("n4", "rs(6,2)")
 	stuck.stick()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
