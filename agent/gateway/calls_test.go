@@ -54,7 +54,8 @@ func newHanging(t *testing.T, ids ...block.NodeID) (*cluster, *hanging) {
 		}
 	})
 	t.Cleanup(h.release)
-	return c.with(func(o *gateway.Options) { o.CallTimeout = time.Hour }), h
+	c.with(func(o *gateway.Options) { o.CallTimeout = time.Hour }).answering()
+	return c, h
 }
 
 // A write that waits for a node when it turns suspect goes to another node. What it may have written there is nobody's.

@@ -67,7 +67,16 @@ func newCluster(t *testing.T, agents int, options ...func(*testAgent)) *cluster 
 		c.addAgent(options...)
 	}
 	c.startGateway()
+	c.answering()
 	return c
+}
+
+// answering waits until the gateway knows that every node answers: on a busy machine one may miss the first greeting.
+func (c *cluster) answering() {
+	c.t.Helper()
+	for _, agent := range c.agents {
+		c.noticed(agent.id, "up")
+	}
 }
 
 // addAgent starts one more agent. No gateway that runs already knows of it.

@@ -47,6 +47,7 @@ func TestSparesSubstituteFirst(t *testing.T) {
 func TestFailureDomainsAreReestablished(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9).with(domains("abcdefghh"))
+	c.answering()
 	want := c.populate()
 	if _, err := c.gateway.DownNode(t.Context(), "n3"); err != nil { // eight domains, then seven: two slots share h
 		t.Fatal(err)

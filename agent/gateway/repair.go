@@ -16,6 +16,7 @@ import (
 // rebuild says how groups are repaired. The zero value is right where somebody waits for it: nothing holds it back.
 type rebuild struct {
 	deep      bool         // blocks are read and checked whole first
+	looks     bool         // nodes are asked for their blocks first, even if the records show a loss
 	condemned map[int]bool // slots that count as lost whatever their blocks look like: the parity equations have shown them to be wrong
 	judged    block.Stamp  // generation of the record that condemned is of: under another one there are other blocks
 
@@ -84,18 +85,27 @@ func (g *Gateway) rebuildGroup(ctx context.Context, id block.GroupID, how rebuil
 			return rebuilt{}, errRepaired
 		}
 	}
-	return g.rebuildLoss(ctx, view, found)
+	done, err := g.rebuildLoss(ctx, view, found)
+	if err != nil && !found.seen {
+		err = fmt.Errorf("%w: %w", errUnseen, err)
+	}
+	return done, err
 }
 
 // loss is what a group has lost, and how that is rebuilt.
 type loss struct {
 	lost []int // slots
+	seen bool  // at the nodes; else by the records alone
 	run  *run
 	home []block.NodeID // of the group then
 }
 
-// findLoss looks for what a group has lost and plans how it is rebuilt. What the records show to be in vain is refused
-// before any node is asked.
+// errUnseen says that what the records show of a loss did not do to repair it.
+var errUnseen = refuse(ErrConflict, "more may be lost of the group than the records show")
+
+// findLoss finds what a group has lost and plans how it is rebuilt. What the records show to be in vain is refused before
+// any node is asked. Where they show a loss nothing else is looked for, as a rule: what else is missing fails the run or
+// its verification, before anything is committed.
 func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuild) (loss, error) {
 	incarnations, err := g.catalog.Incarnations(ctx)
 	if err != nil {
@@ -104,7 +114,11 @@ func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuil
 	if err := g.checkProspect(group, incarnations, how.full); err != nil {
 		return loss{}, err
 	}
-	lost, away, err := g.lostSlots(ctx, group, incarnations, how)
+	lost, away := g.recordedLoss(group, incarnations)
+	seen := len(lost) == 0 || how.deep || how.looks || how.condemned != nil
+	if seen {
+		lost, away, err = g.lostSlots(ctx, group, incarnations, how)
+	}
 	if err != nil || len(lost) == 0 {
 		return loss{}, err
 	}
@@ -113,7 +127,7 @@ func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuil
 		return loss{}, err
 	}
 	home, err := g.housed(r, lost, how.full)
-	return loss{lost: lost, run: r, home: home}, err
+	return loss{lost: lost, seen: seen, run: r, home: home}, err
 }
 
 // checkProspect refuses to repair a group of which more is lost than it survives, or fewer nodes are free than it needs, by
@@ -123,14 +137,9 @@ func (g *Gateway) checkProspect(group *catalog.Group, incarnations map[block.Nod
 	if err != nil {
 		return err
 	}
-	var lost, homeless []int
-	for slot, items := range group.Slots {
-		if !slices.ContainsFunc(items, func(item catalog.Item) bool {
-			return item.Incarnation != incarnations[item.Node] || g.isGone(item.Node) && !g.answers(item.Node)
-		}) {
-			continue
-		}
-		lost = append(lost, slot)
+	lost, _ := g.recordedLoss(group, incarnations)
+	var homeless []int
+	for _, slot := range lost {
 		if id, _ := slotPlace(group, slot); !g.takesBlocks(id) || full[id] {
 			homeless = append(homeless, slot)
 		}
@@ -188,6 +197,22 @@ func (g *Gateway) rebuildLoss(ctx context.Context, view *catalog.GroupView, foun
 	return rebuilt{
 		slots: len(found.lost), bytes: account.predicted.BytesWritten, predicted: account.predicted, measured: account.measured,
 	}, nil
+}
+
+// recordedLoss returns the slots that are lost by the records: on contents that are gone, or on nodes that do not answer and
+// are not expected back. Those whose nodes only do not answer are away.
+func (g *Gateway) recordedLoss(group *catalog.Group, incarnations map[block.NodeID]block.Incarnation) (lost, away []int) {
+	for slot, items := range group.Slots {
+		switch silent := func(item catalog.Item) bool { return !g.answers(item.Node) }; {
+		case slices.ContainsFunc(items, func(item catalog.Item) bool {
+			return item.Incarnation != incarnations[item.Node] || silent(item) && g.isGone(item.Node)
+		}):
+			lost = append(lost, slot)
+		case slices.ContainsFunc(items, silent):
+			away = append(away, slot)
+		}
+	}
+	return lost, away
 }
 
 // lostSlots asks the nodes of a group and returns the slots to rebuild and those that cannot be asked.
@@ -286,8 +311,8 @@ func (g *Gateway) housed(r *run, lost []int, full map[block.NodeID]bool) ([]bloc
 	return home, nil
 }
 
-// rebuildInsisting repairs a group and starts over after a race, where a block was lost since it was looked at, or where a
-// node is full. It pays once.
+// rebuildInsisting repairs a group and starts over after a race, where more is lost than was seen, or where a node is full.
+// It pays once.
 func (g *Gateway) rebuildInsisting(ctx context.Context, id block.GroupID, how rebuild) (done rebuilt, err error) {
 	if how.admit != nil {
 		once := *how.admit
@@ -297,6 +322,7 @@ func (g *Gateway) rebuildInsisting(ctx context.Context, id block.GroupID, how re
 	err = insist(ctx, func(full map[block.NodeID]bool) (err error) {
 		how.full = full
 		done, err = g.rebuildGroup(ctx, id, how)
+		how.looks = true
 		if errors.Is(err, errNotWhole) {
 			err = fmt.Errorf("%w: %w", errRepaired, err)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // defaultRepairNode is how many bytes a second the repair of lost blocks by one gateway reads, sends, receives and writes at
-// any one node unless somebody declares another limit: a quarter of what a link of 1 Gb/s carries.
-const defaultRepairNode = 32 << 20
+// any one node unless somebody declares another limit: an eighth of what a link of 1 Gb/s carries.
+const defaultRepairNode = 16 << 20
 
 // repairs is the repair of what was lost at this gateway. What somebody declares of it is in the catalog; everything else
 // is found anew by a gateway that starts.

@@ -158,21 +158,10 @@ func (g *Gateway) damageOf(view *catalog.GroupView, incarnations map[block.NodeI
 	if err != nil {
 		return d, err
 	}
-	d.spare = code.scheme.M
-	for slot, items := range view.Slots {
-		lost, away := false, false
-		for _, item := range items {
-			gone := !g.answers(item.Node)
-			lost = lost || item.Incarnation != incarnations[item.Node] || gone && g.isGone(item.Node)
-			away = away || gone
-		}
-		if lost {
-			d.known = true
-			d.bytes += int64(code.units(slot)) * int64(view.CellBytes)
-		}
-		if lost || away {
-			d.spare--
-		}
+	lost, away := g.recordedLoss(&view.Group, incarnations)
+	d.known, d.spare = len(lost) > 0, code.scheme.M-len(lost)-len(away)
+	for _, slot := range lost {
+		d.bytes += int64(code.units(slot)) * int64(view.CellBytes)
 	}
 	return d, nil
 }

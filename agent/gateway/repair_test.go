@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/store/decorate"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -108,6 +110,46 @@ func TestReadThatRepairsFirst(t *testing.T) {
 	}
 	if status := c.repairStatus(c.gateway); status.SlotsRebuilt != 1 || status.Measured.BlocksSent == 0 || !c.allWhole("k") {
 		t.Errorf("%+v", status)
+	}
+	c.audit()
+}
+
+// What the records show to be lost is rebuilt without a look at the nodes first: the survivors are looked at once, before the
+// commit. What is missing besides is found on the way, be it read for the rebuild or not.
+func TestRepairTrustsTheRecordsFirst(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int64
+	c := newCluster(t, 9, func(agent *testAgent) {
+		agent.wrap = (&decorate.Fault{Rule: func(call decorate.Call) decorate.Effect {
+			if call.Operation == decorate.ReadAt && call.Size == 2 { // across the end of a block
+				looks.Add(1)
+			}
+			return decorate.Effect{}
+		}}).Wrap
+	})
+	data := noise(60_000, 1)
+	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	first := c.stat("k").Groups[0].Slots[0].Node
+	for _, unseen := range [][]int{nil, {1}, {6}, {7}} {
+		for _, slot := range unseen {
+			c.lose("k", slot)
+		}
+		c.agent(first).store.Erase()
+		if _, err := c.gateway.Doctor(t.Context()); err != nil { // registers the new contents
+			t.Fatal(err)
+		}
+		looks.Store(0)
+		result, err := c.gateway.Repair(t.Context(), false, false)
+		if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt != 1+len(unseen) {
+			t.Fatalf("with slot 0 and %v lost: %+v, %v", unseen, result, err)
+		}
+		if looked := looks.Load(); unseen == nil && looked != 7 {
+			t.Errorf("%d looks at 7 survivors", looked)
+		}
+		if !c.allWhole("k") {
+			t.Errorf("with slot 0 and %v lost it is not whole", unseen)
+		}
+		c.check("k", data)
 	}
 	c.audit()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -105,7 +106,8 @@ func (r *run) blocks() catalog.BlockSet {
 }
 
 // carryOut executes the run's programs on their nodes, verifies the result by fingerprints, and returns the slots to
-// commit. Every data column of the result is inspected on the way, which proves that it is there.
+// commit. Every block of the result is inspected on the way, which proves that it is there: by the run where it has a program
+// at the block's node.
 func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run) (*result, error) {
 	manifest, err := g.manifestOf(ctx, r, attempt.Stamp())
 	if err != nil {
@@ -136,9 +138,13 @@ func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run
 		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
 	}
 	done := &result{}
-	staged := map[int]*block.Receipt{}
+	staged, inspected := map[int]*block.Receipt{}, map[block.Address]*block.Receipt{}
 	for i := range replies {
 		done.counters.Add(replies[i].Counters)
+		for j := range replies[i].Inspected {
+			receipt := &replies[i].Inspected[j]
+			inspected[receipt.Address] = receipt
+		}
 		for j := range replies[i].Receipts {
 			receipt := &replies[i].Receipts[j]
 			staged[receipt.Address.Slot] = receipt
@@ -148,7 +154,7 @@ func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
 	}
-	if err := g.verify(ctx, r, done.slots, staged); err != nil {
+	if err := g.verify(ctx, r, done.slots, staged, inspected); err != nil {
 		return nil, fmt.Errorf("group %s: verifying what was staged: %w", r.group.ID, err)
 	}
 	return done, nil
@@ -200,7 +206,33 @@ func (r *run) request(stamp block.Stamp, program stripe.Program, peers map[strip
 		}
 		request.Stage = append(request.Stage, header)
 	}
+	if !r.lowersM() {
+		request.Inspect = r.staying(program.Position)
+	}
 	return request, payload
+}
+
+// lowersM reports whether the result survives fewer losses than the group does.
+func (r *run) lowersM() bool { return r.plan.To.M < r.plan.From.M }
+
+// reshapes reports whether the parities of the result are of other stripes, so that none of the old ones stays.
+func (r *run) reshapes() bool { return r.plan.From.K != r.plan.To.K }
+
+// staying returns the blocks of a slot that will be part of the result as they are, where the node of its position has them.
+func (r *run) staying(position stripe.Position) (addresses []block.Address) {
+	slot := int(position)
+	if slot >= min(len(r.group.Slots), r.after.slots()) || slot >= r.group.Columns && r.reshapes() {
+		return nil
+	}
+	covered := r.staged[slot]
+	for _, item := range r.group.Slots[slot] {
+		address := r.group.Address(slot, item)
+		replaced := item.First >= covered.first && item.First+item.Units <= covered.first+covered.count
+		if !replaced && item.Node == r.nodes[position] && !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
 }
 
 // result lays what was staged over what the group has.
@@ -209,9 +241,8 @@ func (r *run) result(staged map[int]*block.Receipt) ([]catalog.Slot, error) {
 		return nil, fmt.Errorf("%d blocks were staged, the plan has %d", len(staged), len(r.staged))
 	}
 	slots := make([]catalog.Slot, r.after.slots())
-	reshaped := r.plan.From.K != r.plan.To.K // parities of other stripes: none of the old ones stays
 	for slot := range slots {
-		if slot < len(r.group.Slots) && !(reshaped && slot >= r.group.Columns) {
+		if slot < len(r.group.Slots) && !(r.reshapes() && slot >= r.group.Columns) {
 			slots[slot] = slices.Clone(r.group.Slots[slot])
 		}
 		if receipt := staged[slot]; receipt != nil {
@@ -248,25 +279,28 @@ func overlay(slot catalog.Slot, top catalog.Item) catalog.Slot {
 	return cut
 }
 
-// verify collects the fingerprints of every unit of the resulting slots, new ones from the receipts and the others by
-// inspecting their blocks, and checks every parity equation. A block that is not there makes the group not whole. What
-// lowers m has the blocks that stay read whole: after it, those that are wrong unnoticed might be more than m.
-func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, staged map[int]*block.Receipt) error {
+// verify collects the fingerprints of every unit of the resulting slots, new ones from the receipts and the others from
+// inspections of their blocks, by the run or now, and checks every parity equation. A block that is not there makes the
+// group not whole. What lowers m has the blocks that stay read whole: after it, those that are wrong unnoticed might be more
+// than m.
+func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, staged map[int]*block.Receipt, inspected map[block.Address]*block.Receipt) error {
+	known := maps.Clone(inspected)
+	for _, receipt := range staged {
+		known[receipt.Address] = receipt
+	}
 	asked := map[block.NodeID][]block.Address{}
 	for slot := range slots {
 		for _, item := range slots[slot] {
-			if receipt := staged[slot]; !r.away[slot] && (receipt == nil || receipt.Address.Stamp != item.Stamp) {
-				asked[item.Node] = append(asked[item.Node], r.group.Address(slot, item))
+			if address := r.group.Address(slot, item); !r.away[slot] && known[address] == nil {
+				asked[item.Node] = append(asked[item.Node], address)
 			}
 		}
 	}
-	receipts, err := g.inspect(ctx, asked, r.plan.To.M < r.plan.From.M)
+	receipts, err := g.inspect(ctx, asked, r.lowersM())
 	if err != nil {
 		return err
 	}
-	for _, receipt := range staged {
-		receipts[receipt.Address] = receipt
-	}
+	maps.Copy(receipts, known)
 	units := make([][]block.Fingerprint, len(slots))
 	for slot := range slots {
 		if r.away[slot] {

@@ -25,6 +25,7 @@ type dataflow struct {
 func (d *dataflow) task(work func() error) {
 	d.run.tasks.Add(1)
 	go func() {
+		wire.GrowStack()
 		defer d.run.tasks.Done()
 		if err := work(); err != nil {
 			d.fail(err)

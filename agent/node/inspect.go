@@ -18,18 +18,18 @@ const inspectors = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, error) {
+func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (reply wire.InspectReply, err error) {
 	under, err := n.attached(ctx)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	if err := n.checkAddresses(request.Addresses); err != nil {
-		return nil, err
+		return reply, err
 	}
 	if request.Deep {
 		size := min(inspectors*pieceBytes, n.options.MemoryBytes)
 		if err := n.memory.Acquire(ctx, size); err != nil {
-			return nil, fmt.Errorf("node %s: inspecting blocks: waiting for memory: %w", n.id, err)
+			return reply, fmt.Errorf("node %s: inspecting blocks: waiting for memory: %w", n.id, err)
 		}
 		defer n.memory.Release(size)
 	}
@@ -52,13 +52,12 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (any, e
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, n.judge(ctx, under, err)
+		return reply, n.judge(ctx, under, err)
 	}
 	// Blocks may be missing because all are, and a receipt vouches for the contents as they are now.
 	if err := n.still(ctx, under); err != nil {
-		return nil, err
+		return reply, err
 	}
-	var reply wire.InspectReply
 	for i, receipt := range receipts {
 		if receipt == nil {
 			reply.Missing = append(reply.Missing, request.Addresses[i])

@@ -148,7 +148,7 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload []
 }
 
 // answer decodes a request and passes it on.
-func answer[Request any](ctx context.Context, header []byte, serve func(context.Context, Request) (any, error)) (any, []byte, func(), error) {
+func answer[Request, Reply any](ctx context.Context, header []byte, serve func(context.Context, Request) (Reply, error)) (any, []byte, func(), error) {
 	var request Request
 	if err := wire.Decode(header, &request); err != nil {
 		return nil, nil, nil, err

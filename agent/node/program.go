@@ -64,6 +64,9 @@ func (n *Node) compile(request *wire.RunRequest, payloadBytes int) (*program, er
 	if request.PieceBytes < 0 || request.PieceBytes > 0 && request.PieceBytes < min(minPieceBytes, p.unitBytes) {
 		return nil, fmt.Errorf("%w: pieces of %d bytes; whole units or at least %d bytes are required", wire.ErrBadRequest, request.PieceBytes, minPieceBytes)
 	}
+	if err := n.checkAddresses(request.Inspect); err != nil {
+		return nil, err
+	}
 	p.pieces = piecesOf(p.unitBytes, request.PieceBytes)
 	for _, step := range []func() error{p.compileRows, func() error { return p.compileStage(n) }, p.compilePlaces, func() error { return p.compileInputs(n) }, func() error { return p.compilePatches(payloadBytes) }} {
 		if err := step(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -89,6 +90,7 @@ func (n *Node) run(ctx context.Context, request *wire.RunRequest, payload []byte
 		own := append([]byte(nil), payload...) // the run may outlive this call
 		n.work.Add(1)
 		go func() {
+			wire.GrowStack()
 			defer n.work.Done()
 			n.carryOut(r, under, own)
 		}()
@@ -156,10 +158,22 @@ func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []by
 			return wire.RunReply{}, context.Cause(ctx)
 		}
 		r.receipts.Counters = r.counters
+		if r.receipts.Inspected, err = n.staying(ctx, r.program); err != nil {
+			return wire.RunReply{}, err
+		}
 		return r.receipts, nil
 	case <-ctx.Done():
 		return wire.RunReply{}, context.Cause(ctx)
 	}
+}
+
+// staying inspects the blocks that a program asks to, and returns the receipts of those that are there.
+func (n *Node) staying(ctx context.Context, p *program) ([]block.Receipt, error) {
+	if len(p.request.Inspect) == 0 {
+		return nil, nil
+	}
+	found, err := n.inspect(ctx, wire.InspectRequest{Addresses: p.request.Inspect})
+	return found.Receipts, err
 }
 
 // admit waits a bounded time for room to gather in.

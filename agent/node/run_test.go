@@ -207,6 +207,31 @@ func TestMergeReplicasSendsNothing(t *testing.T) {
 	}
 }
 
+// A run's reply vouches for the blocks it was asked to inspect, of those that are there, as an inspection would.
+func TestRunInspectsWhatItIsAskedTo(t *testing.T) {
+	g := newGroup(t, 0, five(t, node.Options{}), "rep(3),rs(3,2)", stripe.Replicas(3), 5000)
+	there, absent := g.header(3, stamp(1), 0, 1), g.header(3, stamp(7), 0, 1)
+	requests, _ := g.requests(mergeByHand(), stamp(9), nil, nil)
+	requests[0].Inspect = []block.Address{absent.Address(), there.Address()}
+	var reply wire.RunReply
+	if err := g.agents[3].call(wire.OpRun, requests[0], nil, &reply); err != nil {
+		t.Fatal(err)
+	}
+	var want wire.InspectReply
+	if err := g.agents[3].call(wire.OpInspect, wire.InspectRequest{Addresses: requests[0].Inspect}, nil, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Receipts) != 1 || !reflect.DeepEqual(reply.Inspected, want.Receipts) {
+		t.Errorf("the run vouches for %+v, an inspection for %+v", reply.Inspected, want.Receipts)
+	}
+	elsewhere := g.header(4, stamp(1), 0, 1)
+	requests[0].Stamp, requests[0].Stage[0].Stamp = stamp(10), stamp(10)
+	requests[0].Inspect = []block.Address{elsewhere.Address()}
+	if err := g.agents[3].call(wire.OpRun, requests[0], nil, &reply); !errors.Is(err, wire.ErrBadRequest) {
+		t.Errorf("inspecting another node's block: %v, want ErrBadRequest", err)
+	}
+}
+
 func TestPlansOverTheNetwork(t *testing.T) {
 	agents := five(t, node.Options{})
 	for i, name := range [][3]string{

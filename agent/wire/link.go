@@ -11,7 +11,10 @@ import (
 )
 
 const (
-	readBufferBytes = 64 << 10
+	// readBufferBytes is what is read at a time where frames are small; of a long body nearly all goes where it is wanted.
+	readBufferBytes = 16 << 10
+	// wakeBytes is how much of a long body comes in before its reader is woken.
+	wakeBytes = 128 << 10
 	// bodyTime bounds how long a peer may take over the rest of a frame it has begun, in either direction.
 	bodyTime = 60 * time.Second
 	// cancelledWriteTime bounds how long a frame goes on being written after its caller has given up: finishing it
@@ -23,6 +26,7 @@ const (
 type link struct {
 	conn    net.Conn
 	reader  *bufio.Reader
+	wake    waker
 	writing chan struct{} // holds one token while nobody writes
 	sent    *atomic.Int64
 }
@@ -42,7 +46,7 @@ func (r countingReader) Read(p []byte) (int, error) {
 func newLink(conn net.Conn, sent, received *atomic.Int64) *link {
 	l := &link{
 		conn: conn, reader: bufio.NewReaderSize(countingReader{conn, received}, readBufferBytes),
-		writing: make(chan struct{}, 1), sent: sent,
+		wake: newWaker(conn), writing: make(chan struct{}, 1), sent: sent,
 	}
 	l.writing <- struct{}{}
 	return l
@@ -101,10 +105,24 @@ func (l *link) readBody(p prefix, header, payload []byte) error {
 	if _, err := io.ReadFull(l.reader, header); err != nil {
 		return err
 	}
-	if _, err := io.ReadFull(l.reader, payload); err != nil {
+	if err := l.readPayload(payload); err != nil {
 		return err
 	}
 	return p.checkBody(header, payload)
+}
+
+// readPayload is io.ReadFull that is not woken for every packet of a long body.
+func (l *link) readPayload(payload []byte) error {
+	for len(payload) > 0 {
+		l.wake.at(min(len(payload)-l.reader.Buffered(), wakeBytes))
+		n, err := l.reader.Read(payload)
+		if err != nil {
+			return err
+		}
+		payload = payload[n:]
+	}
+	l.wake.at(1)
+	return nil
 }
 
 // skipBody reads a body that nobody wants.

@@ -160,12 +160,15 @@ type RunRequest struct {
 	// PieceBytes is how much of a message leaves at a time, as soon as every input of it has come so far; all programs of
 	// a plan have the same. Zero means whole units.
 	PieceBytes int `cbor:"10,keyasint,omitempty"`
+	// Inspect names blocks to inspect when all else is done, which spares a request after the run.
+	Inspect []block.Address `cbor:"11,keyasint,omitempty"`
 }
 
 // RunReply says what a run stored and what it cost.
 type RunReply struct {
-	Receipts []block.Receipt `cbor:"1,keyasint"` // in the order of RunRequest.Stage
-	Counters Counters        `cbor:"2,keyasint"`
+	Receipts  []block.Receipt `cbor:"1,keyasint"` // in the order of RunRequest.Stage
+	Counters  Counters        `cbor:"2,keyasint"`
+	Inspected []block.Receipt `cbor:"3,keyasint,omitempty"` // of RunRequest.Inspect, those that are there, in any order
 }
 
 // DeliverRequest brings a message of a plan, or one or more pieces of it, as payload, to the run it belongs to. Every

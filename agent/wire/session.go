@@ -120,6 +120,7 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 	}
 	handlers.Add(1)
 	go func() {
+		GrowStack()
 		defer handlers.Done()
 		defer func() { <-s.slots }()
 		reply, replyPayload, release, err := s.handler(callCtx, head.op, header, payload)

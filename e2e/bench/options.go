@@ -78,7 +78,7 @@ const (
 // parseOptions reads the command line. Errors of the flag package are printed by it, too.
 func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}, lostCell: 64 << 20, lostRounds: 3}
-	o.reading = reading{perSecond: 40, objectBytes: 1 << 20, quiet: 20 * time.Second, rounds: 4}
+	o.reading = reading{perSecond: 40, objectBytes: 1 << 20, quiet: 20 * time.Second, rounds: 16}
 	var only, rates, rounds, steps, merges, stores string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)

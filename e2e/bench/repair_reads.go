@@ -29,7 +29,7 @@ type readsUnderRepair struct {
 // readUnderRepair reads at a steady rate while a node loses what it holds and is repaired within the default limits.
 func (b *bench) readUnderRepair(ctx context.Context, n *network) (results readsUnderRepair, err error) {
 	load := b.options.reading
-	results.scheme, results.rate, results.objects = stripe.RS(6, 3), b.options.rates[len(b.options.rates)-1], b.options.objects*4
+	results.scheme, results.rate, results.objects = stripe.RS(6, 3), b.options.rates[len(b.options.rates)-1], b.options.objects*2
 	nodes := results.scheme.K + results.scheme.M
 	b.say("reads under repair of %s: starting %d agents, a proxy and a gateway", results.scheme, nodes)
 	c, err := b.startCluster(ctx, n, nodes, repairClass(results.scheme, load.objectBytes))
@@ -58,7 +58,7 @@ func (b *bench) readUnderRepair(ctx context.Context, n *network) (results readsU
 	}
 	r := &reader{client: c.client, objects: objects, every: time.Second / time.Duration(load.perSecond)}
 	part := load.quiet / time.Duration(load.rounds)
-	if _, err := r.during(ctx, waiting(part)); err != nil { // what was put settles, connections are made
+	if _, err := r.during(ctx, waiting(4*part)); err != nil { // what was put settles, connections are made
 		return results, err
 	}
 	for round := range load.rounds {
