@@ -111,10 +111,10 @@ func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuil
 	if err != nil {
 		return loss{}, fmt.Errorf("reading incarnations: %w", err)
 	}
-	if err := g.checkProspect(group, incarnations, how.full); err != nil {
+	lost, away := g.recordedLoss(group, incarnations)
+	if err := g.checkProspect(group, lost, how.full); err != nil {
 		return loss{}, err
 	}
-	lost, away := g.recordedLoss(group, incarnations)
 	seen := len(lost) == 0 || how.deep || how.looks || how.condemned != nil
 	if seen {
 		lost, away, err = g.lostSlots(ctx, group, incarnations, how)
@@ -131,13 +131,12 @@ func (g *Gateway) findLoss(ctx context.Context, group *catalog.Group, how rebuil
 }
 
 // checkProspect refuses to repair a group of which more is lost than it survives, or fewer nodes are free than it needs, by
-// what is known of its nodes.
-func (g *Gateway) checkProspect(group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, full map[block.NodeID]bool) error {
+// what the records show of its loss.
+func (g *Gateway) checkProspect(group *catalog.Group, lost []int, full map[block.NodeID]bool) error {
 	code, err := g.codeOf(group)
 	if err != nil {
 		return err
 	}
-	lost, _ := g.recordedLoss(group, incarnations)
 	var homeless []int
 	for _, slot := range lost {
 		if id, _ := slotPlace(group, slot); !g.takesBlocks(id) || full[id] {

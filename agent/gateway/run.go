@@ -138,23 +138,23 @@ func (g *Gateway) carryOut(ctx context.Context, attempt *catalog.Attempt, r *run
 		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
 	}
 	done := &result{}
-	staged, inspected := map[int]*block.Receipt{}, map[block.Address]*block.Receipt{}
+	staged, receipts := map[int]*block.Receipt{}, map[block.Address]*block.Receipt{}
 	for i := range replies {
 		done.counters.Add(replies[i].Counters)
 		for j := range replies[i].Inspected {
 			receipt := &replies[i].Inspected[j]
-			inspected[receipt.Address] = receipt
+			receipts[receipt.Address] = receipt
 		}
 		for j := range replies[i].Receipts {
 			receipt := &replies[i].Receipts[j]
-			staged[receipt.Address.Slot] = receipt
+			staged[receipt.Address.Slot], receipts[receipt.Address] = receipt, receipt
 		}
 	}
 	done.slots, err = r.result(staged)
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", r.group.ID, err)
 	}
-	if err := g.verify(ctx, r, done.slots, staged, inspected); err != nil {
+	if err := g.verify(ctx, r, done.slots, receipts); err != nil {
 		return nil, fmt.Errorf("group %s: verifying what was staged: %w", r.group.ID, err)
 	}
 	return done, nil
@@ -279,15 +279,10 @@ func overlay(slot catalog.Slot, top catalog.Item) catalog.Slot {
 	return cut
 }
 
-// verify collects the fingerprints of every unit of the resulting slots, new ones from the receipts and the others from
-// inspections of their blocks, by the run or now, and checks every parity equation. A block that is not there makes the
-// group not whole. What lowers m has the blocks that stay read whole: after it, those that are wrong unnoticed might be more
-// than m.
-func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, staged map[int]*block.Receipt, inspected map[block.Address]*block.Receipt) error {
-	known := maps.Clone(inspected)
-	for _, receipt := range staged {
-		known[receipt.Address] = receipt
-	}
+// verify collects the fingerprints of every unit of the resulting slots, from the receipts that the run brought and else by
+// inspecting their blocks, and checks every parity equation. A block that is not there makes the group not whole. What
+// lowers m has the blocks that stay read whole: after it, those that are wrong unnoticed might be more than m.
+func (g *Gateway) verify(ctx context.Context, r *run, slots []catalog.Slot, known map[block.Address]*block.Receipt) error {
 	asked := map[block.NodeID][]block.Address{}
 	for slot := range slots {
 		for _, item := range slots[slot] {

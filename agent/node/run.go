@@ -158,7 +158,7 @@ func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []by
 			return wire.RunReply{}, context.Cause(ctx)
 		}
 		r.receipts.Counters = r.counters
-		if r.receipts.Inspected, err = n.staying(ctx, r.program); err != nil {
+		if r.receipts.Inspected, err = n.inspectFor(ctx, r.program); err != nil {
 			return wire.RunReply{}, err
 		}
 		return r.receipts, nil
@@ -167,8 +167,8 @@ func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []by
 	}
 }
 
-// staying inspects the blocks that a program asks to, and returns the receipts of those that are there.
-func (n *Node) staying(ctx context.Context, p *program) ([]block.Receipt, error) {
+// inspectFor inspects the blocks that a program's request names, and returns the receipts of those that are there.
+func (n *Node) inspectFor(ctx context.Context, p *program) ([]block.Receipt, error) {
 	if len(p.request.Inspect) == 0 {
 		return nil, nil
 	}

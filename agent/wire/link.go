@@ -13,7 +13,8 @@ import (
 const (
 	// readBufferBytes is what is read at a time where frames are small; of a long body nearly all goes where it is wanted.
 	readBufferBytes = 16 << 10
-	// wakeBytes is how much of a long body comes in before its reader is woken.
+	// wakeBytes is how much of a long body comes in before its reader is woken, and shows life: a client takes a connection
+	// that brings less in all the time that it may be silent for dead.
 	wakeBytes = 128 << 10
 	// bodyTime bounds how long a peer may take over the rest of a frame it has begun, in either direction.
 	bodyTime = 60 * time.Second
