@@ -9,7 +9,7 @@
 // Everything the bench makes lies in namespaces of its own for processes, mounts and the network, so that nothing of it
 // can be seen from the machine and the kernel removes all of it when the bench ends, however it ends. That takes root.
 //
-//	go run ./e2e/bench            # everything, about twenty minutes on two cores
+//	go run ./e2e/bench            # everything, about twenty minutes on two cores that others leave alone
 //	go run ./e2e/bench -quick     # every part once, on few and small objects
 //	go run ./e2e/bench -write     # also write docs/benchmarks
 package main

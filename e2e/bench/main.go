@@ -19,6 +19,13 @@ func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs the bench and returns the exit status. Results go to out, progress and errors to messages.
 func execute(arguments []string, out, messages io.Writer) int {
+	if len(arguments) > 0 && arguments[0] == relayCommand {
+		if err := relay(arguments[1:], os.Stdin, out); err != nil {
+			fmt.Fprintln(messages, "bench:", err)
+			return 1
+		}
+		return 0
+	}
 	o, err := parseOptions(arguments, messages)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

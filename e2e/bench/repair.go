@@ -51,7 +51,7 @@ type nodeRepair struct {
 // repairResults are all that was measured of repair.
 type repairResults struct {
 	nodes  []nodeRepair
-	blocks []blockRepair
+	blocks blockRepairs
 	reads  readsUnderRepair
 }
 

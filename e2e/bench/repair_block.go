@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,13 +24,16 @@ import (
 
 // blockWay is one way to rebuild one block.
 type blockWay struct {
-	shape stripe.RepairShape // empty: a plain transfer of a block over TCP, outside of the product
-	whole bool
+	shape  stripe.RepairShape // empty: outside of the product
+	whole  bool
+	relays bool // a chain of bare relays; else, without a shape, a plain transfer of a block over TCP
 }
 
 // String names the way in the table.
 func (w blockWay) String() string {
 	switch {
+	case w.relays:
+		return "chain of bare relays"
 	case w.shape == "":
 		return "plain transfer of one block"
 	case w.whole:
@@ -38,7 +43,8 @@ func (w blockWay) String() string {
 }
 
 var blockWays = []blockWay{
-	{}, {stripe.RepairChain, false}, {stripe.RepairTree, false}, {stripe.RepairStar, false}, {stripe.RepairInitiator, false}, {stripe.RepairChain, true},
+	{}, {relays: true}, {shape: stripe.RepairChain}, {shape: stripe.RepairTree}, {shape: stripe.RepairStar}, {shape: stripe.RepairInitiator},
+	{shape: stripe.RepairChain, whole: true},
 }
 
 // blockPieceBytes is what the gateway cuts cells into.
@@ -56,29 +62,47 @@ type blockRepair struct {
 	cpu     time.Duration
 }
 
+// blockRepairs is what was measured of one lost block.
+type blockRepairs struct {
+	runs []blockRepair
+	calm map[int]disturbance // by rate
+}
+
 // lostBlock sets the repair of one block, by agents alone, against a plain transfer of it.
-func (b *bench) lostBlock(ctx context.Context, n *network, scheme stripe.Scheme) (results []blockRepair, err error) {
+func (b *bench) lostBlock(ctx context.Context, n *network, scheme stripe.Scheme) (results blockRepairs, err error) {
 	s, err := b.startStage(ctx, n, scheme, b.options.lostCell)
 	if err != nil {
-		return nil, err
+		return results, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+	results.calm = map[int]disturbance{}
 	for _, rate := range b.options.rates {
 		if err := n.shape(ctx, s.members, rate); err != nil {
-			return nil, err
+			return results, err
 		}
-		for round := range b.options.lostRounds {
+		rounds, d, err := calm(b.options.lostRounds, forCalm(), readProcessorTicks, func(round int) (all []blockRepair, err error) {
 			for i := range blockWays {
-				one := blockRepair{scheme: scheme, cell: s.cell, rate: rate, round: round, way: blockWays[(i+round)%len(blockWays)]}
+				one := blockRepair{scheme: scheme, cell: s.cell, rate: rate, way: blockWays[(i+round)%len(blockWays)]}
 				if err := s.measure(ctx, &one); err != nil {
 					return nil, fmt.Errorf("%s at %d Mb/s: %w", one.way, rate, err)
 				}
 				b.say("%4d Mb/s  round %d  one block of %s, %s MiB  %-28s %7.2fs", rate, round+1, scheme, mebibytes(int64(s.cell)), one.way, one.elapsed.Seconds())
-				results = append(results, one)
+				all = append(all, one)
+			}
+			return all, nil
+		})
+		if err != nil {
+			return results, err
+		}
+		results.calm[rate] = d
+		for number, round := range rounds {
+			for _, one := range round {
+				one.round = number
+				results.runs = append(results.runs, one)
 			}
 		}
 		if err := n.free(ctx, s.members); err != nil {
-			return nil, err
+			return results, err
 		}
 	}
 	return results, nil
@@ -93,6 +117,8 @@ type stage struct {
 	state   string
 	agents  []*process
 	clients []*wire.Client
+	relays  []*process
+	sink    *net.TCPListener // where the last of them sends to
 	network *network
 	stamps  uint64
 	want    uint32 // checksum of the lost cell
@@ -106,10 +132,14 @@ func (s *stage) measure(ctx context.Context, one *blockRepair) error {
 	if err != nil {
 		return err
 	}
-	if one.way.shape == "" {
+	switch {
+	case one.way.relays:
+		one.sent = int64(s.scheme.K)
+		one.elapsed, err = s.relayed(ctx)
+	case one.way.shape == "":
 		one.sent = 1
 		one.elapsed, err = s.network.carry(ctx, nodeName(1), nodeName(0), s.cell)
-	} else {
+	default:
 		one.elapsed, one.sent, err = s.rebuild(ctx, one.way)
 	}
 	if err != nil {
@@ -143,7 +173,10 @@ func (b *bench) startStage(ctx context.Context, n *network, scheme stripe.Scheme
 			return nil, err
 		}
 	}
-	return s, s.fill(ctx)
+	if err := s.fill(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.startRelays(ctx)
 }
 
 func (s *stage) startAgent(ctx context.Context, binary, name string) error {
@@ -196,6 +229,11 @@ func (s *stage) fill(ctx context.Context) error {
 }
 
 func (s *stage) write(ctx context.Context, slot int, unit []byte) error {
+	if slot <= s.scheme.K {
+		if err := os.WriteFile(s.cellFile(slot), unit, 0o644); err != nil {
+			return fmt.Errorf("keeping a cell for its relay: %w", err)
+		}
+	}
 	_, err := s.clients[slot].Call(ctx, wire.OpWrite, wire.WriteRequest{Header: s.header(slot, 1)}, unit, &block.Receipt{})
 	return err
 }
@@ -260,12 +298,12 @@ func (s *stage) rebuild(ctx context.Context, way blockWay) (elapsed time.Duratio
 	return elapsed, sent, err
 }
 
-// cpu returns the CPU time that the agents have used.
+// cpu returns the CPU time that agents and relays have used.
 func (s *stage) cpu() (total time.Duration, err error) {
-	for _, agent := range s.agents {
-		used, err := processTime(agent.pid())
+	for _, one := range slices.Concat(s.agents, s.relays) {
+		used, err := processTime(one.pid())
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", agent.name, err)
+			return 0, fmt.Errorf("%s: %w", one.name, err)
 		}
 		total += used
 	}
@@ -277,8 +315,11 @@ func (s *stage) stop() error {
 	for _, client := range s.clients {
 		errs = append(errs, client.Close())
 	}
-	for _, agent := range s.agents {
-		errs = append(errs, agent.stop())
+	for _, one := range slices.Concat(s.agents, s.relays) {
+		errs = append(errs, one.stop())
+	}
+	if s.sink != nil {
+		errs = append(errs, s.sink.Close())
 	}
 	return errors.Join(append(errs, os.RemoveAll(s.state))...)
 }

@@ -24,6 +24,13 @@ type readsUnderRepair struct {
 	quiet, degraded, repair []time.Duration
 	rebuilt                 int64         // bytes, all rounds
 	took                    time.Duration // all rounds
+	calm                    disturbance
+}
+
+// readRound is one turn of the three cases.
+type readRound struct {
+	quiet, degraded, repair []time.Duration
+	result                  gateway.RepairResult
 }
 
 // readUnderRepair reads at a steady rate while a node loses what it holds and is repaired within the default limits.
@@ -61,33 +68,34 @@ func (b *bench) readUnderRepair(ctx context.Context, n *network) (results readsU
 	if _, err := r.during(ctx, waiting(4*part)); err != nil { // what was put settles, connections are made
 		return results, err
 	}
-	for round := range load.rounds {
-		quiet, err := r.during(ctx, waiting(part))
-		if err != nil {
-			return results, err
+	var rounds []readRound
+	rounds, results.calm, err = calm(load.rounds, forCalm(), readProcessorTicks, func(round int) (one readRound, err error) {
+		if one.quiet, err = r.during(ctx, waiting(part)); err != nil {
+			return one, err
 		}
 		if err := b.empty(ctx, c, nodeName(round%nodes)); err != nil {
-			return results, err
+			return one, err
 		}
-		degraded, err := r.during(ctx, waiting(part))
-		if err != nil {
-			return results, err
+		if one.degraded, err = r.during(ctx, waiting(part)); err != nil {
+			return one, err
 		}
-		var result gateway.RepairResult
-		repaired, err := r.during(ctx, func(ctx context.Context) (err error) {
-			result, err = c.client.RepairAs(ctx, gateway.RepairRequest{})
+		one.repair, err = r.during(ctx, func(ctx context.Context) (err error) {
+			one.result, err = c.client.RepairAs(ctx, gateway.RepairRequest{})
 			return err
 		})
-		if err != nil {
-			return results, err
+		if err == nil && (len(one.result.Failed) > 0 || one.result.SlotsRebuilt == 0) {
+			err = fmt.Errorf("%d slots were rebuilt; failures: %v", one.result.SlotsRebuilt, one.result.Failed)
 		}
-		if len(result.Failed) > 0 || result.SlotsRebuilt == 0 {
-			return results, fmt.Errorf("%d slots were rebuilt; failures: %v", result.SlotsRebuilt, result.Failed)
-		}
-		results.quiet, results.degraded = append(results.quiet, quiet...), append(results.degraded, degraded...)
-		results.repair = append(results.repair, repaired...)
-		results.rebuilt += result.BytesRebuilt
-		results.took += time.Duration(result.ElapsedSeconds * float64(time.Second))
+		return one, err
+	})
+	if err != nil {
+		return results, err
+	}
+	for _, one := range rounds {
+		results.quiet, results.degraded = append(results.quiet, one.quiet...), append(results.degraded, one.degraded...)
+		results.repair = append(results.repair, one.repair...)
+		results.rebuilt += one.result.BytesRebuilt
+		results.took += time.Duration(one.result.ElapsedSeconds * float64(time.Second))
 	}
 	b.say("reads under repair: p99 %s ms quiet, %s ms degraded, %s ms under repair", milliseconds(quantile(results.quiet, 0.99)),
 		milliseconds(quantile(results.degraded, 0.99)), milliseconds(quantile(results.repair, 0.99)))

@@ -41,10 +41,11 @@ func reportRepair(source provenance, o options, results repairResults) string {
 		"Ratio: how many times as long the initiator with whole cells (BiEC: gather, decode, write back) takes, median and least of the rounds; " +
 		fmt.Sprintf("the aim is %.1f. ", inBandAim) +
 		"Blocks sent: for each block rebuilt, by the agents' own counts. Devices: what the nodes' devices delivered between agents, without headers. CPU is what gateway and agents used; where it nears cores times seconds, the processors set the time and not the links.\n")
-	page.WriteString("\n## One lost block\n\n" + blockTable(results.blocks).String())
+	page.WriteString("\n## One lost block\n\n" + blockTable(results.blocks.runs).String())
 	page.WriteString("\nOne stripe on agents alone; the time is from the programs sent to the block stored and acknowledged: median and slowest of " +
 		fmt.Sprintf("%d rounds, the ways one after the other in rotating order; the first of a way makes the connections between the agents and their memory. ", o.lostRounds) +
-		"The plain transfer is one TCP connection between two of the same nodes, outside of the product, which stores nothing. CPU is what all agents used; where it nears cores times seconds, the processors set the time and not the links. " +
+		blockCalm(o.rates, results.blocks.calm) +
+		"The plain transfer is one TCP connection between two of the same nodes, outside of the product, which stores nothing. Bare relays are outside of it, too, one process for each survivor: it reads its block, adds it to what comes and sends the sum on in pieces of the same size, and nothing is compared with checksums, acknowledged or stored. CPU is what all agents, or relays, used; where it nears cores times seconds, the processors set the time and not the links. " +
 		fmt.Sprintf("The aim is a pipelined chain within %.1f of it, by the median round.\n", chainAim))
 	page.WriteString("\n## Reads under repair\n\n" + readsTable(results.reads).String())
 	r := results.reads
@@ -52,8 +53,17 @@ func reportRepair(source provenance, o options, results repairResults) string {
 		r.scheme, r.objects, mebibytes(o.reading.objectBytes), r.rate, o.reading.perSecond) +
 		fmt.Sprintf("Under repair: the default limit of %s MiB/s at any one node; %s MB were rebuilt in %.1f s over %d rounds, each of another node. ",
 			mebibytes(r.limit), megabytes(r.rebuilt), r.took.Seconds(), o.reading.rounds) +
-		fmt.Sprintf("Degraded: the node's blocks are lost and nothing is repaired. The cases took turns, after a while that is not counted. The aim is %.1f times the quiet p99.\n", readsAim))
+		fmt.Sprintf("Degraded: the node's blocks are lost and nothing is repaired. The cases took turns, after a while that is not counted: %s. The aim is %.1f times the quiet p99.\n", r.calm, readsAim))
 	return page.String()
+}
+
+// blockCalm says for each rate how calm its rounds were.
+func blockCalm(rates []int, calm map[int]disturbance) (text string) {
+	text = calmRule
+	for _, rate := range rates {
+		text += fmt.Sprintf("At %d Mb/s: %s. ", rate, calm[rate])
+	}
+	return text
 }
 
 func nodeTable(all []nodeRepair) *table {

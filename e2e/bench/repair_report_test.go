@@ -16,7 +16,7 @@ import (
 
 // The page of repair: a node whose second round is slow, a chain that misses its aim at one rate, and reads that keep theirs.
 func TestReportRepair(t *testing.T) {
-	o := options{objects: 8, objectBytes: 1 << 20, rates: []int{200}, rounds: []int{2}, lostRounds: 2, reading: reading{perSecond: 40, objectBytes: 1 << 20, rounds: 2}}
+	o := options{objects: 8, objectBytes: 1 << 20, rates: []int{200, 1000}, rounds: []int{2, 2}, lostRounds: 2, reading: reading{perSecond: 40, objectBytes: 1 << 20, rounds: 2}}
 	var results repairResults
 	for round := range 2 {
 		for i, way := range repairWays {
@@ -35,13 +35,14 @@ func TestReportRepair(t *testing.T) {
 	for _, rate := range []int{200, 1000} {
 		for round := range 2 {
 			for i, way := range blockWays {
-				results.blocks = append(results.blocks, blockRepair{
+				results.blocks.runs = append(results.blocks.runs, blockRepair{
 					scheme: stripe.RS(10, 4), cell: 64 << 20, rate: rate, round: round, way: way,
-					elapsed: time.Duration(10+round+i*rate/50) * time.Second / 10, sent: 10, cpu: time.Second,
+					elapsed: time.Duration(10+round+i*rate/100) * time.Second / 10, sent: 10, cpu: time.Second,
 				})
 			}
 		}
 	}
+	results.blocks.calm = map[int]disturbance{200: {2, 2, 0.003}, 1000: {2, 6, 0.25}}
 	latencies := func(p99 time.Duration) (list []time.Duration) {
 		for range 98 {
 			list = append(list, 5*time.Millisecond)
@@ -49,7 +50,7 @@ func TestReportRepair(t *testing.T) {
 		return append(list, p99, p99)
 	}
 	results.reads = readsUnderRepair{
-		scheme: stripe.RS(6, 3), rate: 1000, limit: 32 << 20, objects: 32, rebuilt: 5e6, took: time.Second,
+		scheme: stripe.RS(6, 3), rate: 1000, limit: 32 << 20, objects: 32, rebuilt: 5e6, took: time.Second, calm: disturbance{2, 3, 0.04},
 		quiet: latencies(10 * time.Millisecond), degraded: latencies(30 * time.Millisecond), repair: latencies(14 * time.Millisecond),
 	}
 	golden(t, "repair.md", reportRepair(testedProvenance, o, results))
@@ -74,7 +75,7 @@ func TestQuickRepair(t *testing.T) {
 			t.Errorf("no line says that %s sent %s blocks for each lost one:\n%s", scheme, k, page)
 		}
 	}
-	for _, start := range []string{"| rs(10,4), initiator, whole cells", "| plain transfer of one block", "| chain, pipelined", "| under repair"} {
+	for _, start := range []string{"| rs(10,4), initiator, whole cells", "| plain transfer of one block", "| chain of bare relays", "| chain, pipelined", "| under repair"} {
 		if !hasLine(string(page), start, "|") {
 			t.Errorf("no line begins with %q:\n%s", start, page)
 		}
