@@ -316,8 +316,14 @@ func TestObjectsFromManifests(t *testing.T) {
 		"both with blocks missing":             {[]Group{lacking(1, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), lacking(1, groupOf(5, 0, "s", entry("k", 5, 10, 0, 10)))}, 8, 3, []string{ProblemVersions}},
 		"missing, and the older one is packed": {[]Group{lacking(1, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), groupOf(5, 0, "s", packed(entry("k", 5, 10, 0, 10)))}, 8, 3, []string{ProblemVersions}},
 		"more missing than can be repaired":    {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), groupOf(5, 0, "s", packed(entry("k", 5, 10, 0, 10)))}, 5, 10, []string{ProblemPartial}},
-		"so much missing, and nothing else":    {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3)))}, 8, 3, nil},
-		"two objects in one":                   {[]Group{groupOf(5, 0, "s", entry("j", 5, 3, 0, 3), entry("k", 5, 4, 0, 4))}, 5, 4, nil},
+		"missing, over a packed one, and a dead one": {[]Group{lacking(1, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), groupOf(6, 0, "s", packed(entry("k", 6, 4, 0, 4))), groupOf(5, 0, "s", entry("k", 5, 10, 0, 10))},
+			8, 3, []string{ProblemVersions, ProblemVersions}},
+		"more missing, over a packed one, and a dead one": {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), groupOf(6, 0, "s", packed(entry("k", 6, 4, 0, 4))), groupOf(5, 0, "s", entry("k", 5, 10, 0, 10))},
+			6, 4, []string{ProblemPartial, ProblemVersions}},
+		"two that were not committed": {[]Group{lacking(1, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), lacking(2, groupOf(7, 0, "s", entry("k", 7, 4, 0, 4))), groupOf(5, 0, "s", entry("k", 5, 10, 0, 10))},
+			5, 10, []string{ProblemPartial, ProblemPartial}},
+		"so much missing, and nothing else": {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3)))}, 8, 3, nil},
+		"two objects in one":                {[]Group{groupOf(5, 0, "s", entry("j", 5, 3, 0, 3), entry("k", 5, 4, 0, 4))}, 5, 4, nil},
 	} {
 		objects, problems := Objects(test.groups, 77)
 		var kinds []string

@@ -105,14 +105,15 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 }
 
 // likeliest returns which of the complete versions, newest first, was committed last. That is the newest, unless blocks of it
-// are missing and an older one is whole that would have been deleted if the newest had been committed.
+// are missing and the newest that is whole would have been deleted if a later one had been committed. What is older than that
+// one says nothing: it was overwritten, and its blocks stay for a while all the same.
 func likeliest(complete []version) int {
-	if complete[0].whole {
-		return 0
-	}
 	for i, v := range complete {
-		if v.whole && (complete[0].hopeless || !v.packed) {
-			return i
+		if v.whole {
+			if complete[0].hopeless || !v.packed {
+				return i
+			}
+			break
 		}
 	}
 	return 0
