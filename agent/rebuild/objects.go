@@ -108,15 +108,11 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 // are missing and the newest that is whole would have been deleted if a later one had been committed. What is older than that
 // one says nothing: it was overwritten, and its blocks stay for a while all the same.
 func likeliest(complete []version) int {
-	for i, v := range complete {
-		if v.whole {
-			if complete[0].hopeless || !v.packed {
-				return i
-			}
-			break
-		}
+	whole := slices.IndexFunc(complete, func(v version) bool { return v.whole })
+	if whole < 0 || complete[whole].packed && !complete[0].hopeless {
+		return 0
 	}
-	return 0
+	return whole
 }
 
 // assembleVersion puts the parts of a version in order and sees that none is missing.

@@ -19,9 +19,9 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 )
 
-// A chain of bare relays is what the machine can do at best: one process for each survivor reads its block, adds it to
-// what comes and sends the sum on, in the pieces of the product's chain. Nothing is compared with checksums, acknowledged
-// or stored. It stands for sums with coefficients of one, which those of one lost block are.
+// A chain of bare relays shows what so many hops take on a machine where next to nothing is done at each: one process for
+// each survivor reads its block, adds it to what comes and sends the sum on, in the pieces of the product's chain. Nothing
+// is compared with checksums, acknowledged or stored. Its coefficients are ones, as those of the sums for a lost column are.
 
 const (
 	relayCommand = "relay" // as the first argument it makes this program one
@@ -39,9 +39,10 @@ func relay(arguments []string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("starting a relay: %w", err)
 	}
+	closed := make(chan error, 1)
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // its end, however it comes, is what counts
-		_ = listener.Close()           // the loop below sees it
+		_, err := io.Copy(io.Discard, in)
+		closed <- errors.Join(err, listener.Close())
 	}()
 	if _, err := fmt.Fprintf(out, "relay%s%s\n", launch.ListeningMark, arguments[0]); err != nil {
 		return fmt.Errorf("starting a relay: %w", err)
@@ -49,7 +50,7 @@ func relay(arguments []string, in io.Reader, out io.Writer) error {
 	for {
 		connection, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
-			return nil
+			return <-closed
 		}
 		if err == nil {
 			err = errors.Join(passOnSums(connection, arguments[1], arguments[2], slices.Contains(arguments, relayFirst)), connection.Close())
