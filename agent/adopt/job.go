@@ -134,10 +134,11 @@ func (j *Job) object(ctx context.Context, name string) error {
 	}
 }
 
-// failed gives an object up, and the job where one object after another fails.
+// failed gives an object up, and the job where one object after another fails. Of objects under way at once the one that
+// reaches the limit says so; others that fail before the job has ended have nothing to add.
 func (j *Job) failed(name string, err error) error {
 	j.tally.problem(outcomeFailed, name, err.Error())
-	if row := j.inARow.Add(1); row >= int64(j.options.Patience.InARow) {
+	if row := j.inARow.Add(1); row == int64(j.options.Patience.InARow) {
 		return fmt.Errorf("%w: %d objects failed one after another, the last of them %q: %w", ErrStop, row, name, err)
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"hash/crc32"
 )
 
+// castagnoli is for headers, which are short. Package kernel, which uses this one, has CRC-32C for units.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // A block at rest is
 //
 //	8 bytes   magic, the last byte of which is the format version: 3 for a header with a Span, else 2 for one with Lengths,

@@ -24,19 +24,6 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-func TestExtendChecksum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		data := rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "data")
-		zeros := rapid.IntRange(0, 100_000).Draw(t, "zeros")
-		if got, want := ExtendChecksum(Checksum(data), zeros), Checksum(append(data, make([]byte, zeros)...)); got != want {
-			t.Fatalf("%x with %d zeros has checksum %08x, want %08x", data, zeros, got, want)
-		}
-	})
-	if got, want := ExtendChecksum(Checksum(nil), MaxUnitBytes), Checksum(make([]byte, MaxUnitBytes)); got != want {
-		t.Errorf("the checksum of the largest unit of zeros is %08x, want %08x", got, want)
-	}
-}
-
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := sample()
@@ -87,11 +74,5 @@ func BenchmarkTrim(b *testing.B) {
 	b.SetBytes(int64(len(unit)))
 	for b.Loop() {
 		Trim(unit)
-	}
-}
-
-func BenchmarkExtendChecksum(b *testing.B) {
-	for b.Loop() {
-		ExtendChecksum(0x12345678, 1<<20-1)
 	}
 }

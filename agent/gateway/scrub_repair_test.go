@@ -133,7 +133,7 @@ func (c *cluster) busyFirst(agent *testAgent, refused *atomic.Int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- wire.NewServer(wire.ServerOptions{}).Serve(ctx, listener, func(ctx context.Context, op wire.Op, header, payload []byte) (any, []byte, func(), error) {
+		ended <- wire.NewServer(wire.ServerOptions{}).Serve(ctx, listener, func(ctx context.Context, op wire.Op, header []byte, payload *wire.Payload) (any, []byte, func(), error) {
 			if op == wire.OpRun && !ran.Swap(true) {
 				refused.Add(1)
 				return nil, nil, nil, fmt.Errorf("running: %w", wire.ErrBusy)

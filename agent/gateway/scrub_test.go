@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"hash/crc32"
 	"slices"
 	"testing"
 	"time"
@@ -72,8 +71,8 @@ func (c *cluster) forge(key string, slot int) {
 		if header.Lengths != nil {
 			length = header.Lengths[0]
 		}
-		sum := crc32.Checksum(payload[:length], crc32.MakeTable(crc32.Castagnoli))
-		header.Checksums[0] = block.ExtendChecksum(sum, header.UnitBytes-length)
+		sum := kernel.Checksum(payload[:length])
+		header.Checksums[0] = kernel.ExtendChecksum(sum, header.UnitBytes-length)
 		header.Fingerprints[0] = printer.Extend(printer.Sum(payload[:length]), length, header.UnitBytes)
 		encoded, err := block.Encode(header, payload)
 		if err != nil {

@@ -45,6 +45,7 @@ func TestFingerprintsAllocateNothing(t *testing.T) {
 			"Combine":     func() { Combine(coefficients, prints) },
 			"Multiply":    func() { Multiply(7, data, out) },
 			"MultiplyAdd": func() { MultiplyAdd(7, data, out) },
+			"Checksum":    func() { Checksum(data) },
 		}
 		for _, length := range []int{0, 1, 100, 4096, 100_000} {
 			calls[fmt.Sprintf("Sum of %d bytes", length)] = func() { f.Sum(data[:length]) }

@@ -36,6 +36,25 @@ func (m *Matrix) Accumulate(out, in [][]byte) {
 	m.apply(out, in, 0, length, accumulate)
 }
 
+// ApplyColumn is AccumulateColumn for rows that hold anything: it overwrites those that use the input.
+func (m *Matrix) ApplyColumn(out [][]byte, input int, in []byte) {
+	c := m.checkColumn(out, input, len(in))
+	whole := m.path.whole(len(in))
+	step := maxCallBytes
+	if len(c.rows) > 1 {
+		step = columnPieceBytes
+	}
+	one := [1][]byte{in}
+	for at := 0; at < whole; at += step {
+		for row := range c.rows {
+			setRow(m.path, &out[0], c, row, &one[0], at, min(at+step, whole))
+		}
+	}
+	for _, f := range c.factors {
+		Multiply(f.coefficient, in[whole:], out[f.index][whole:])
+	}
+}
+
 // AccumulateColumn adds column input times in to the rows of out that use it; out has one slice per row, and the slices
 // of other rows are not looked at. Panics if the shapes do not fit. Allocates nothing.
 func (m *Matrix) AccumulateColumn(out [][]byte, input int, in []byte) {

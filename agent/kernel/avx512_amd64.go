@@ -126,3 +126,8 @@ func foldAVX512(state *[256]byte, constants *byte, data *byte, blocks int)
 //
 //go:noescape
 func unfoldAVX512(state *[256]byte, constants *byte, data *[128]byte)
+
+// checksumAVX512 returns the register of the check after data of 256*blocks bytes, from that before it.
+//
+//go:noescape
+func checksumAVX512(register uint32, constants *[4]uint64, data *byte, blocks int) uint32

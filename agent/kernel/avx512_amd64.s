@@ -17440,3 +17440,66 @@ TEXT ·unfoldAVX512(SB), NOSPLIT, $0-24
 	VMOVDQU64       Z2, 64(DX)
 	VZEROUPPER
 	RET
+
+// func checksumAVX512(register uint32, constants *[4]uint64, data *byte, blocks int) uint32
+// Requires: AVX, AVX512DQ, AVX512F, SSE4.2, VPCLMULQDQ
+TEXT ·checksumAVX512(SB), NOSPLIT, $64-36
+	MOVL            register+0(FP), AX
+	MOVQ            constants+8(FP), CX
+	MOVQ            data+16(FP), DX
+	MOVQ            blocks+24(FP), BX
+	VBROADCASTI64X2 (CX), Z0
+	VBROADCASTI64X2 16(CX), Z1
+	VMOVDQU64       (DX), Z2
+	VMOVDQU64       64(DX), Z3
+	VMOVDQU64       128(DX), Z4
+	VMOVDQU64       192(DX), Z5
+	VMOVD           AX, X6
+	VPXORQ          Z6, Z2, Z2
+	DECQ            BX
+	JZ              folded
+
+block:
+	SUBQ       $-256, DX
+	VPCLMULQDQ $0x00, Z0, Z2, Z6
+	VPCLMULQDQ $0x11, Z0, Z2, Z7
+	VMOVDQU64  (DX), Z2
+	VPTERNLOGQ $0x96, Z6, Z7, Z2
+	VPCLMULQDQ $0x00, Z0, Z3, Z6
+	VPCLMULQDQ $0x11, Z0, Z3, Z7
+	VMOVDQU64  64(DX), Z3
+	VPTERNLOGQ $0x96, Z6, Z7, Z3
+	VPCLMULQDQ $0x00, Z0, Z4, Z6
+	VPCLMULQDQ $0x11, Z0, Z4, Z7
+	VMOVDQU64  128(DX), Z4
+	VPTERNLOGQ $0x96, Z6, Z7, Z4
+	VPCLMULQDQ $0x00, Z0, Z5, Z6
+	VPCLMULQDQ $0x11, Z0, Z5, Z7
+	VMOVDQU64  192(DX), Z5
+	VPTERNLOGQ $0x96, Z6, Z7, Z5
+	DECQ       BX
+	JNZ        block
+
+folded:
+	VPCLMULQDQ $0x00, Z1, Z2, Z0
+	VPCLMULQDQ $0x11, Z1, Z2, Z2
+	VPTERNLOGQ $0x96, Z0, Z2, Z3
+	VPCLMULQDQ $0x00, Z1, Z3, Z0
+	VPCLMULQDQ $0x11, Z1, Z3, Z2
+	VPTERNLOGQ $0x96, Z0, Z2, Z4
+	VPCLMULQDQ $0x00, Z1, Z4, Z0
+	VPCLMULQDQ $0x11, Z1, Z4, Z1
+	VPTERNLOGQ $0x96, Z0, Z1, Z5
+	VMOVDQU64  Z5, (SP)
+	VZEROUPPER
+	XORQ       AX, AX
+	CRC32Q     (SP), AX
+	CRC32Q     8(SP), AX
+	CRC32Q     16(SP), AX
+	CRC32Q     24(SP), AX
+	CRC32Q     32(SP), AX
+	CRC32Q     40(SP), AX
+	CRC32Q     48(SP), AX
+	CRC32Q     56(SP), AX
+	MOVL       AX, ret+32(FP)
+	RET

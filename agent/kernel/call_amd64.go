@@ -243,6 +243,26 @@ func addDelta(p path, out *[]byte, c *column, first int, before, after *byte, fr
 	}
 }
 
+// firstSlice is the offset of the first slice in an array of them.
+var firstSlice uint32
+
+// setRow makes the row at an index of a column a multiple of in, which points to one slice, from one position to another.
+func setRow(p path, out *[]byte, c *column, row int, in *[]byte, from, to int) {
+	ones, others := 0, 1
+	if c.factors[row].coefficient == 1 {
+		ones, others = 1, 0
+	}
+	rows, coefficients := &c.rows[row], &c.coefficients[row*p.coefficientBytes()]
+	switch p {
+	case avx512:
+		dot1AVX512(out, in, rows, &firstSlice, ones, others, coefficients, from, to, false)
+	case avx2gfni:
+		dot1AVX2GFNI(out, in, rows, &firstSlice, ones, others, coefficients, from, to, false)
+	case avx2:
+		dot1AVX2(out, in, rows, &firstSlice, ones, others, coefficients, from, to, false)
+	}
+}
+
 // tile returns which function adds a column to the rows from first on, and what it takes.
 func (c *column) tile(p path, first int) (kind int, rows *uint32, coefficients *byte) {
 	kind = 2 * min(len(c.rows)-first, maxColumnRows)

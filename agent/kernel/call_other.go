@@ -13,11 +13,19 @@ func addColumn(path, *[]byte, *column, int, *byte, int, int) {
 	panic(noAssembly) // invariant: see above
 }
 
+func setRow(path, *[]byte, *column, int, *[]byte, int, int) {
+	panic(noAssembly) // invariant: see above
+}
+
 func addDelta(path, *[]byte, *column, int, *byte, *byte, int, int) {
 	panic(noAssembly) // invariant: see above
 }
 
 func foldAVX512(*[256]byte, *byte, *byte, int) {
+	panic(noAssembly) // invariant: see above
+}
+
+func checksumAVX512(uint32, *[4]uint64, *byte, int) uint32 {
 	panic(noAssembly) // invariant: see above
 }
 

@@ -1,5 +1,5 @@
 // Package kernel applies sparse matrices over GF(2^8)/0x11d to blocks: one kernel for encoding, transitions, deltas,
-// decoding and repair. It also holds aligned buffers and the linear fingerprint.
+// decoding and repair. It also holds aligned buffers, the linear fingerprint and CRC-32C.
 //
 // A matrix is compiled once and applied often. The compiler puts rows that have the same columns into tiles of up to six,
 // whose sums stay in registers while the columns pass by once; a row of ones and columns of ones are sums instead of

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -157,7 +158,7 @@ func TestGuardedMultiply(t *testing.T) {
 	}
 }
 
-// TestNothingBeyondTheDataIsSummed computes fingerprints of data at guard pages.
+// TestNothingBeyondTheDataIsSummed computes fingerprints and checksums of data at guard pages.
 func TestNothingBeyondTheDataIsSummed(t *testing.T) {
 	onEveryPath(t, func(t *testing.T) {
 		f := NewFingerprinter(Key{2, 7, 1, 8, 2, 8})
@@ -169,6 +170,11 @@ func TestNothingBeyondTheDataIsSummed(t *testing.T) {
 			for _, part := range [][]byte{data[:length], data[len(data)-length:]} {
 				describe := func() string { return fmt.Sprintf("fingerprint of %d bytes at %p", length, part) }
 				caughtFault(t, describe, func() { prints = append(prints, f.Sum(part), f.Sum(bytes.Clone(part))) })
+				caughtFault(t, describe, func() {
+					if got, want := Checksum(part), crc32.Checksum(part, castagnoli); got != want {
+						t.Fatalf("%s: its checksum is %08x, want %08x", describe(), got, want)
+					}
+				})
 			}
 			if prints[0] != prints[1] || prints[2] != prints[3] {
 				t.Fatalf("fingerprint of %d bytes: at guard pages %x and %x, of copies %x and %x", length, prints[0], prints[2], prints[1], prints[3])

@@ -85,6 +85,7 @@ func TestShapesThatDoNotFitPanic(t *testing.T) {
 			m.ApplySum(blocks(40, 40), blocks(40, 40, 40), f, make([]block.Fingerprint, 1))
 		})
 		column := map[string]func(out [][]byte, input, bytes int){
+			"ApplyColumn":      func(out [][]byte, input, bytes int) { m.ApplyColumn(out, input, make([]byte, bytes)) },
 			"AccumulateColumn": func(out [][]byte, input, bytes int) { m.AccumulateColumn(out, input, make([]byte, bytes)) },
 			"AccumulateDelta": func(out [][]byte, input, bytes int) {
 				m.AccumulateDelta(out, input, make([]byte, bytes), make([]byte, bytes))

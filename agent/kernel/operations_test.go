@@ -148,6 +148,7 @@ type call struct {
 	out, in, before, after [][]byte
 	users                  [][]int
 	rows                   [][]byte // all nil between uses
+	begun                  []bool   // by row
 	prints                 []block.Fingerprint
 }
 
@@ -166,6 +167,7 @@ func operations() []operation {
 		{"Stream", false, func(_ rapid.TB, c *call) { c.matrix.Stream(c.out, c.in) }},
 		{"ApplySum", false, func(t rapid.TB, c *call) { c.applySum(t, f) }},
 		{"Accumulate", true, func(_ rapid.TB, c *call) { c.matrix.Accumulate(c.out, c.in) }},
+		{"ApplyColumn", false, func(_ rapid.TB, c *call) { c.applyColumns() }},
 		{"AccumulateColumn", true, func(_ rapid.TB, c *call) {
 			c.forEveryInput(func(i int, rows [][]byte) { c.matrix.AccumulateColumn(rows, i, c.in[i]) })
 		}},
@@ -184,6 +186,37 @@ func (c *call) applySum(t rapid.TB, f *Fingerprinter) {
 	for i, print := range c.prints {
 		if want := f.Sum(c.out[i]); print != want {
 			t.Fatalf("ApplySum of %d bytes: the fingerprint of row %d is %x, want %x", len(c.out[i]), i, print, want)
+		}
+	}
+}
+
+// applyColumns overwrites the rows of an input where nothing was added to any of them yet, else adds to them.
+func (c *call) applyColumns() {
+	clear(c.begun)
+	for input, users := range c.users {
+		fresh := true
+		for _, row := range users {
+			fresh = fresh && !c.begun[row]
+		}
+		for _, row := range users {
+			if !fresh && !c.begun[row] {
+				clear(c.out[row])
+			}
+			c.begun[row] = true
+			c.rows[row] = c.out[row]
+		}
+		if fresh {
+			c.matrix.ApplyColumn(c.rows, input, c.in[input])
+		} else {
+			c.matrix.AccumulateColumn(c.rows, input, c.in[input])
+		}
+		for _, row := range users {
+			c.rows[row] = nil
+		}
+	}
+	for row, begun := range c.begun {
+		if !begun {
+			clear(c.out[row])
 		}
 	}
 }
@@ -248,7 +281,7 @@ func newTrial(t rapid.TB, s *sample, outputs, inputs placement) *trial {
 		r.canvas = append(r.canvas, bytes.Clone(buffer))
 	}
 	r.call = call{
-		matrix: s.compile(t), users: s.users, rows: make([][]byte, s.outputs), prints: make([]block.Fingerprint, s.outputs),
+		matrix: s.compile(t), users: s.users, rows: make([][]byte, s.outputs), begun: make([]bool, s.outputs), prints: make([]block.Fingerprint, s.outputs),
 		out: make([][]byte, s.outputs), in: make([][]byte, s.inputs), before: make([][]byte, s.inputs), after: make([][]byte, s.inputs),
 	}
 	return r

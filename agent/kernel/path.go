@@ -12,7 +12,7 @@ const (
 	generic  path = iota // github.com/klauspost/reedsolomon, on any machine
 	avx2                 // two look-ups in tables of 16 for each product
 	avx2gfni             // bit matrix products on 32 bytes
-	avx512               // bit matrix products on 64 bytes, masked tails, streaming stores, the fingerprint
+	avx512               // bit matrix products on 64 bytes, masked tails, streaming stores, the fingerprint, CRC-32C
 )
 
 var pathNames = [...]string{generic: "generic", avx2: "avx2", avx2gfni: "avx2-gfni", avx512: "avx512"}

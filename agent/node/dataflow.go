@@ -9,8 +9,8 @@ import (
 )
 
 // senders is how many parts of messages of one run are on their way at a time: enough to fill a link whose acknowledgements
-// wait behind what the other side sends on.
-const senders = 16
+// wait behind what the other side sends on, and few enough that what waits is in the cache.
+const senders = 4
 
 // dataflow is what moves a run's data while it is performed.
 type dataflow struct {
@@ -86,7 +86,7 @@ func (d *dataflow) close() {
 	for row, place := range r.program.places {
 		if place.slot < 0 {
 			for _, strip := range r.rows[row] {
-				d.node.pool.Put(strip)
+				wire.Recycle(strip)
 			}
 		}
 	}
@@ -100,27 +100,67 @@ func (d *dataflow) close() {
 func (r *run) at(row, offset, length int) []byte {
 	size := r.program.pieces.strip()
 	number, within := offset/size, offset%size
-	strip := &r.rows[row][number]
-	if *strip == nil {
-		start, end := number*size, min((number+1)*size, r.program.unitBytes)
-		if place := r.program.places[row]; place.slot < 0 {
-			*strip = r.dispatch.node.pool.Get(end - start)
-		} else {
-			unit := r.program.rooms[place.slot] + place.unit*r.program.unitBytes
-			*strip = r.buffers[place.slot][unit+start : unit+end : unit+end]
-		}
-		clear(*strip)
+	if r.rows[row][number] == nil {
+		r.makeStrip(row, number)
+		clear(r.rows[row][number])
 	}
-	return (*strip)[within : within+length]
+	return r.rows[row][number][within : within+length]
+}
+
+// makeStrip gives a strip of a row its memory, which holds anything. The caller holds r.mutex.
+func (r *run) makeStrip(row, number int) {
+	size := r.program.pieces.strip()
+	start, end := number*size, min((number+1)*size, r.program.unitBytes)
+	if place := r.program.places[row]; place.slot < 0 {
+		r.rows[row][number] = wire.Buffer(end - start)
+	} else {
+		unit := r.program.rooms[place.slot] + place.unit*r.program.unitBytes
+		r.rows[row][number] = r.buffers[place.slot][unit+start : unit+end : unit+end]
+	}
 }
 
 // accumulate adds bytes of an input, from offset on, to the rows that use it. The caller holds r.mutex.
 func (r *run) accumulate(input, offset int, data []byte) {
 	for len(data) > 0 {
 		part := r.inStrip(offset, data)
-		r.program.matrix.AccumulateColumn(r.rowsAt(input, offset, len(part)), input, part)
+		if r.begin(input, offset, len(part)) {
+			r.program.matrix.ApplyColumn(r.rowsAt(input, offset, len(part)), input, part)
+		} else {
+			r.program.matrix.AccumulateColumn(r.rowsAt(input, offset, len(part)), input, part)
+		}
 		offset, data = offset+len(part), data[len(part):]
 	}
+}
+
+// begin reports whether a range is a whole strip and nothing was added to that of any row that uses the input, and makes
+// them, to be overwritten: sums whose first term comes at once need not begin as zeros. The caller holds r.mutex.
+func (r *run) begin(input, offset, length int) bool {
+	number, whole := r.program.pieces.wholeStrip(offset, length)
+	if !whole {
+		return false
+	}
+	uses := r.program.uses[input]
+	for _, row := range uses {
+		if r.rows[row][number] != nil {
+			return false
+		}
+	}
+	for _, row := range uses {
+		r.makeStrip(int(row), number)
+	}
+	return true
+}
+
+// adopt makes the payload that is a whole strip of a message the strip of the only row that uses it, and uses it as it is,
+// if nothing was added to that yet. The caller holds r.mutex.
+func (r *run) adopt(input, offset int, payload *wire.Payload) bool {
+	row, inherits := r.program.heirs[input]
+	number, whole := r.program.pieces.wholeStrip(offset, len(payload.Bytes))
+	if !inherits || !whole || r.rows[row][number] != nil {
+		return false
+	}
+	r.rows[row][number] = payload.Take()
+	return true
 }
 
 // inStrip returns the beginning of data, bytes of a unit from offset on, that lies in one strip.
@@ -185,8 +225,7 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 		}
 		part := reads[:units]
 		reads = reads[units:]
-		piece := func(unit, offset int, data []byte) {
-			read := &part[unit-part[0].unit]
+		strip := func(read *localRead, offset int, data []byte) {
 			d.keepPace(read, offset)
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
@@ -199,6 +238,13 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 			if end := min((offset+len(data))/pieces.bytes, pieces.count-1); end > counted {
 				d.countLocal(read, counted, end)
 				counted = end
+			}
+		}
+		piece := func(unit, offset int, data []byte) {
+			for len(data) > 0 {
+				now := r.inStrip(offset, data)
+				strip(&part[unit-part[0].unit], offset, now)
+				offset, data = offset+len(now), data[len(now):]
 			}
 		}
 		complete := func(unit int) {
@@ -221,14 +267,16 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 	return nil
 }
 
-// aheadBytes is how far a run that reads one unit reads ahead of what it sent, so that sums that wait for others or for the
-// network take little memory.
-const aheadBytes = 4 << 20
+// aheadBytes is how far a run that reads one unit reads ahead of what it sent, so that sums that wait for the network take
+// little memory, and are in the cache.
+const aheadBytes = 1 << 20
 
-// keepPace waits until a message of what is read at offset is acknowledged to aheadBytes before the piece that it lies in,
-// or the run ends. One of several is enough: so a peer whose run has not begun holds up nobody but those who wait for it
-// anyway. Where one unit is read, pieces depend on those with the same numbers alone, so that none waits for what is not
-// read yet; of several, messages may take those that are read later, and nothing waits.
+// keepPace waits until a message that what is read at offset goes into wants it, or the run ends. A message that sums others
+// wants a piece when the same piece of another came, which is in the cache then; any other one wants what is at most
+// aheadBytes beyond what was acknowledged of it. One of several messages is enough: so a peer whose run has not begun holds
+// up nobody but those who wait for it anyway. Where one unit is read, pieces depend on those with the same numbers alone, so
+// that none waits for what is not read yet; of several, messages may take those that are read later, and nothing waits. Nor
+// does the first piece: of short units it is all.
 func (d *dataflow) keepPace(read *localRead, offset int) {
 	for len(d.run.program.reads) == 1 && !d.inPace(read, offset) {
 		select {
@@ -244,7 +292,7 @@ func (d *dataflow) inPace(read *localRead, offset int) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	pieces, messages := r.program.pieces, 0
-	start := pieces.start(offset / pieces.bytes)
+	piece := offset / pieces.bytes
 	for _, input := range []int{read.whole, read.change} {
 		if input < 0 {
 			continue
@@ -254,7 +302,11 @@ func (d *dataflow) inPace(read *localRead, offset int) bool {
 				continue
 			}
 			messages++
-			if (pieces.count-r.rowLeft[row])*pieces.bytes+aheadBytes > start {
+			wants := (pieces.count-r.rowLeft[row])*pieces.bytes+aheadBytes > pieces.start(piece)
+			if r.program.summed[row] {
+				wants = piece == 0 || int(r.needs[int(row)*pieces.count+piece]) < r.program.needs[row]
+			}
+			if wants {
 				return true
 			}
 		}
@@ -357,7 +409,7 @@ func (d *dataflow) sendQueued() error {
 		r.mutex.Lock()
 		strip := r.strip(next.first)
 		if r.stripLeft[next.row][strip] -= next.count; r.stripLeft[next.row][strip] == 0 {
-			d.node.pool.Put(r.rows[next.row][strip])
+			wire.Recycle(r.rows[next.row][strip])
 			r.rows[next.row][strip] = nil
 		}
 		if r.rowLeft[next.row] -= next.count; r.rowLeft[next.row] == 0 {
@@ -366,10 +418,15 @@ func (d *dataflow) sendQueued() error {
 			r.done()
 		}
 		r.mutex.Unlock()
-		select {
-		case r.passed <- struct{}{}:
-		default: // the reader has been woken already
-		}
+		r.wakeReader()
+	}
+}
+
+// wakeReader has the reader look anew whether it keeps pace.
+func (r *run) wakeReader() {
+	select {
+	case r.passed <- struct{}{}:
+	default: // it has been woken already
 	}
 }
 
@@ -377,15 +434,16 @@ func (d *dataflow) sendQueued() error {
 func (r *run) strip(piece int) int { return r.program.pieces.start(piece) / r.program.pieces.strip() }
 
 // take adds the pieces of a message that begin at offset, each once. A repetition is acknowledged and changes nothing.
-func (r *run) take(message, offset int, payload []byte) error {
+func (r *run) take(message, offset int, payload *wire.Payload) error {
+	data := payload.Bytes
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	pieces := r.program.pieces
 	input, expected := r.program.messages[message]
-	first, end, whole := pieces.whole(offset, len(payload))
+	first, end, whole := pieces.whole(offset, len(data))
 	if !expected || !whole {
 		return fmt.Errorf("%s: %w: %d bytes at %d of message %d; it takes pieces of %d bytes of units of %d", r.name, wire.ErrBadRequest,
-			len(payload), offset, message, pieces.bytes, pieces.unit)
+			len(data), offset, message, pieces.bytes, pieces.unit)
 	}
 	if r.delivered != nil && r.delivered[input] {
 		return nil
@@ -408,7 +466,9 @@ func (r *run) take(message, offset int, payload []byte) error {
 			first++
 			continue
 		}
-		r.accumulate(input, pieces.start(first), payload[pieces.start(first)-offset:pieces.start(fresh)-offset])
+		if fresh < end || !r.adopt(input, offset, payload) {
+			r.accumulate(input, pieces.start(first), data[pieces.start(first)-offset:pieces.start(fresh)-offset])
+		}
 		r.dispatch.count(input, first, fresh)
 		came.left -= fresh - first
 		first = fresh
@@ -417,5 +477,6 @@ func (r *run) take(message, offset int, payload []byte) error {
 		r.delivered[input] = true
 		delete(r.partial, input)
 	}
+	r.wakeReader()
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-func (n *Node) deliver(ctx context.Context, request wire.DeliverRequest, payload []byte) error {
+func (n *Node) deliver(ctx context.Context, request wire.DeliverRequest, payload *wire.Payload) error {
 	if _, err := n.attached(ctx); err != nil {
 		return err
 	}
-	r, err := n.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload), n.options.DeliverWait)
+	r, err := n.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload.Bytes), n.options.DeliverWait)
 	if err == nil {
 		err = r.take(request.Message, request.Offset, payload)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -38,7 +39,7 @@ func slowNode(t *testing.T) (*Node, *slowStore, stored, []byte) {
 	payload := bytes.Repeat([]byte("unit"), 1000)
 	header := &block.Header{
 		Group: block.GroupID{Stamp: block.Stamp{Sequence: 1}}, Stamp: block.Stamp{Sequence: 2}, Node: "n1", Units: 1, UnitBytes: len(payload),
-		Checksums: []uint32{block.Checksum(payload)}, Fingerprints: make([]block.Fingerprint, 1),
+		Checksums: []uint32{kernel.Checksum(payload)}, Fingerprints: make([]block.Fingerprint, 1),
 	}
 	value, err := block.Encode(header, payload)
 	if err != nil {

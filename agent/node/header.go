@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -52,12 +53,12 @@ func (s stored) length(unit int) int {
 
 // checkUnit compares the stored bytes of a unit with its checksum.
 func (s stored) checkUnit(unit int, data []byte) error {
-	return s.compareUnit(unit, block.Checksum(data))
+	return s.compareUnit(unit, kernel.Checksum(data))
 }
 
 // compareUnit compares the checksum of the stored bytes of a unit, to which its zeros are added, with that it should be.
 func (s stored) compareUnit(unit int, checksum uint32) error {
-	checksum = block.ExtendChecksum(checksum, s.header.UnitBytes-s.length(unit))
+	checksum = kernel.ExtendChecksum(checksum, s.header.UnitBytes-s.length(unit))
 	if s.header.Checksums[unit-s.header.FirstUnit] != checksum {
 		return &unitError{unit, fmt.Errorf("block %s: %w: the checksum of unit %d does not match", s.header.Address(), store.ErrCorrupt, unit)}
 	}

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // inspectors is how many blocks one request has inspected at a time.
 const inspectors = 8
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (reply wire.InspectReply, err error) {
 	under, err := n.attached(ctx)
@@ -181,7 +179,7 @@ func (n *Node) readPieces(ctx context.Context, found stored, first, units int, p
 				position += int64(len(data))
 			}
 			part := data[:min(len(data), length-offset)]
-			sum = crc32.Update(sum, castagnoli, part)
+			sum = kernel.UpdateChecksum(sum, part)
 			piece(unit, offset, part)
 			offset += len(part)
 			data = data[len(part):]

@@ -109,7 +109,7 @@ func (n *Node) Close() error {
 }
 
 // Handle is the node's wire.Handler.
-func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload []byte) (any, []byte, func(), error) {
+func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload *wire.Payload) (any, []byte, func(), error) {
 	switch op {
 	case wire.OpHello:
 		return answer(ctx, header, n.hello)
@@ -124,7 +124,7 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload []
 		return nil, data, release, err
 	case wire.OpWrite:
 		return answer(ctx, header, func(ctx context.Context, request wire.WriteRequest) (any, error) {
-			return n.write(ctx, request, payload)
+			return n.write(ctx, request, payload.Bytes)
 		})
 	case wire.OpInspect:
 		return answer(ctx, header, n.inspect)
@@ -132,7 +132,7 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload []
 		return answer(ctx, header, n.header)
 	case wire.OpRun:
 		return answer(ctx, header, func(ctx context.Context, request wire.RunRequest) (any, error) {
-			return n.run(ctx, &request, payload)
+			return n.run(ctx, &request, payload.Bytes)
 		})
 	case wire.OpDeliver:
 		return answer(ctx, header, func(ctx context.Context, request wire.DeliverRequest) (any, error) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
@@ -304,7 +305,7 @@ func TestBlocksStoredInFull(t *testing.T) {
 	h := header("n1", 0, stamp(2), 0, 3, 100)
 	old := h
 	for i := range 3 {
-		old.Checksums = append(old.Checksums, block.Checksum(payload[100*i:100*i+100]))
+		old.Checksums = append(old.Checksums, kernel.Checksum(payload[100*i:100*i+100]))
 		old.Fingerprints = append(old.Fingerprints, printer.Sum(payload[100*i:100*i+100]))
 	}
 	value, err := block.Encode(&old, payload)

@@ -26,6 +26,12 @@ func (p pieces) strip() int { return max(stripBytes/p.bytes, 1) * p.bytes }
 // strips is how many of them a row has.
 func (p pieces) strips() int { return (p.unit + p.strip() - 1) / p.strip() }
 
+// wholeStrip returns the strip that bytes [offset, offset+length) of a unit are; ok is false where they are not just one.
+func (p pieces) wholeStrip(offset, length int) (number int, ok bool) {
+	size := p.strip()
+	return offset / size, offset%size == 0 && length == min(size, p.unit-offset)
+}
+
 // whole returns the pieces that bytes [offset, offset+length) of a unit consist of; ok is false where they do not begin
 // and end with pieces.
 func (p pieces) whole(offset, length int) (first, end int, ok bool) {

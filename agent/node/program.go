@@ -21,6 +21,8 @@ type program struct {
 	needs     []int          // inputs that go into each row
 	reads     []localRead    // ordered by block and unit, each unit once
 	messages  map[int]int    // input of each message that comes in
+	heirs     map[int]int    // by input that comes in: the row it is a term of as it is, where that is a message and there is no other
+	summed    []bool         // of each row: messages go into it
 	slots     []block.Header // of the staged slots
 	rooms     []int          // bytes for the encoded header of each staged slot
 	places    []place        // of each row
@@ -176,7 +178,7 @@ func (p *program) compilePlaces() error {
 }
 
 func (p *program) compileInputs(n *Node) error {
-	p.messages = map[int]int{}
+	p.messages, p.heirs, p.summed = map[int]int{}, map[int]int{}, make([]bool, len(p.needs))
 	reads := map[[2]int]*localRead{}
 	for i, input := range p.request.Program.Inputs {
 		switch input.Kind {
@@ -188,6 +190,12 @@ func (p *program) compileInputs(n *Node) error {
 				return p.wrong("message %d is two inputs", input.Message)
 			}
 			p.messages[input.Message] = i
+			for _, row := range p.uses[i] {
+				p.summed[row] = true
+			}
+			if heir, ok := p.heirOf(i); ok {
+				p.heirs[i] = heir
+			}
 		case stripe.SourceBlock, stripe.SourcePatch:
 			name := [2]int{input.Slot, input.Unit}
 			read := reads[name]
@@ -226,6 +234,16 @@ func (p *program) compileInputs(n *Node) error {
 		return a.unit - b.unit
 	})
 	return nil
+}
+
+// heirOf returns the row that an input is a term of, if that is a message, the only one that uses the input, and takes it
+// with coefficient one.
+func (p *program) heirOf(input int) (row int, ok bool) {
+	if len(p.uses[input]) != 1 {
+		return 0, false
+	}
+	row = int(p.uses[input][0])
+	return row, p.places[row].slot < 0 && slices.Contains(p.request.Program.Rows[row].Terms, stripe.Term{Input: input, Coefficient: 1})
 }
 
 func (p *program) compilePatches(payloadBytes int) error {

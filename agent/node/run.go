@@ -48,7 +48,7 @@ type run struct {
 	results   int       // messages and slots still to be done
 	queue     []span    // to be sent
 	senders   int
-	passed    chan struct{} // of capacity 1: pieces were acknowledged
+	passed    chan struct{} // of capacity 1: pieces came or were acknowledged
 	trouble   error         // of the last delivery that failed, for the report
 	complete  chan struct{}
 	counters  wire.Counters

@@ -34,13 +34,13 @@ func inPieces(requests []wire.RunRequest, bytes int) {
 	}
 }
 
-// Every shape of repair ends in the same bytes, in pieces that do not divide the unit and whole, and costs what its plan
-// says.
+// Every shape of repair ends in the same bytes, in pieces that do not divide the unit and whole, in one strip and in several
+// of one piece or four, and costs what its plan says.
 func TestRepairsInPieces(t *testing.T) {
 	agents := several(t, 6, node.Options{}) // the last one is the proxy
 	for i, shape := range stripe.RepairShapes() {
-		for j, piece := range []int{0, testPiece, 10_000} {
-			g := newGroup(t, uint32(10*i+j), agents, "rs(3,2)", stripe.RS(3, 2), 50_001)
+		for j, c := range []struct{ unit, piece int }{{50_001, 0}, {50_001, testPiece}, {50_001, 10_000}, {900_001, 256 << 10}, {900_001, 64 << 10}} {
+			g := newGroup(t, uint32(10*i+j), agents, "rs(3,2)", stripe.RS(3, 2), c.unit)
 			lost := []int{1, 4}
 			plan, err := stripe.NewShapedRepairPlan(g.layout, stripe.RS(3, 2), shape, lost, nil)
 			if err != nil {
@@ -48,7 +48,7 @@ func TestRepairsInPieces(t *testing.T) {
 			}
 			g.lose(lost...)
 			requests, payloads := g.requests(plan, stamp(9), nil, nil)
-			inPieces(requests, piece)
+			inPieces(requests, c.piece)
 			receipts, counters, err := g.carryOut(requests, payloads)
 			if err != nil {
 				t.Fatalf("%s: %v", shape, err)
@@ -180,13 +180,13 @@ func startSink(t *testing.T) (*sink, string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- wire.NewServer(wire.ServerOptions{}).Serve(ctx, listener, func(_ context.Context, op wire.Op, header, payload []byte) (any, []byte, func(), error) {
+		ended <- wire.NewServer(wire.ServerOptions{}).Serve(ctx, listener, func(_ context.Context, op wire.Op, header []byte, payload *wire.Payload) (any, []byte, func(), error) {
 			var request wire.DeliverRequest
 			if err := wire.Decode(header, &request); err != nil || op != wire.OpDeliver {
 				return nil, nil, nil, wire.ErrBadRequest
 			}
 			s.mutex.Lock()
-			s.came[request.Offset] = bytes.Clone(payload)
+			s.came[request.Offset] = bytes.Clone(payload.Bytes)
 			s.mutex.Unlock()
 			s.changed <- struct{}{}
 			return nil, nil, nil, nil
@@ -280,9 +280,9 @@ func (s *readAhead) far() int64 {
 	return s.end
 }
 
-// A hop whose message does not come reads its own block ahead by some megabytes, not to its end, and goes on with it.
+// A hop whose message does not come reads a buffer of its own block ahead, and goes on with the message.
 func TestHopReadsNotFarAhead(t *testing.T) {
-	const unit, piece, ahead, buffer = 24 << 20, 256 << 10, 4 << 20, 1 << 20
+	const unit, piece, buffer = 24 << 20, 256 << 10, 1 << 20
 	slow := &readAhead{Store: mem.New(0), changed: make(chan struct{}, 1)}
 	agents := make([]*agent, 5)
 	for i := range agents {
@@ -299,7 +299,7 @@ func TestHopReadsNotFarAhead(t *testing.T) {
 	request.PieceBytes = piece
 	ended := make(chan error, 1)
 	go func() { ended <- g.agents[1].call(wire.OpRun, request, nil, nil) }()
-	for slow.far() < ahead {
+	for slow.far() < buffer {
 		<-slow.changed
 	}
 	for from := 0; from < unit; from += piece {
@@ -310,9 +310,9 @@ func TestHopReadsNotFarAhead(t *testing.T) {
 		for s.bytes() < from+piece {
 			<-s.changed
 		}
-		// What the sink has may be acknowledged. Beyond what may then be added lies the buffer that waits to be; the other
-		// buffer is more than the header, which values begin with.
-		if far, limit := slow.far(), int64(from+piece+ahead+2*buffer); far > limit {
+		// Beyond what came lies the buffer that waits to be added; the other buffer is more than the header, which values
+		// begin with.
+		if far, limit := slow.far(), int64(from+piece+2*buffer); far > limit {
 			t.Fatalf("%d bytes were read when %d had been sent: more than %d", far, from+piece, limit)
 		}
 	}

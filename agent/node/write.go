@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -90,7 +91,7 @@ func (n *Node) create(ctx context.Context, under *serving, header block.Header, 
 		if header.Lengths != nil {
 			length = header.Lengths[i]
 		}
-		header.Checksums[i] = block.ExtendChecksum(block.Checksum(rest[:length]), header.UnitBytes-length)
+		header.Checksums[i] = kernel.ExtendChecksum(kernel.Checksum(rest[:length]), header.UnitBytes-length)
 		header.Fingerprints[i] = under.printer.Extend(under.printer.Sum(rest[:length]), length, header.UnitBytes)
 		rest = rest[length:]
 	}

@@ -322,6 +322,10 @@ func TestObjectsFromManifests(t *testing.T) {
 			6, 4, []string{ProblemPartial, ProblemVersions}},
 		"two that were not committed": {[]Group{lacking(1, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), lacking(2, groupOf(7, 0, "s", entry("k", 7, 4, 0, 4))), groupOf(5, 0, "s", entry("k", 5, 10, 0, 10))},
 			5, 10, []string{ProblemPartial, ProblemPartial}},
+		"more missing, over one that lacks less, and a packed one": {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), lacking(1, groupOf(7, 0, "s", entry("k", 7, 4, 0, 4))), groupOf(6, 0, "s", packed(entry("k", 6, 5, 0, 5)))},
+			7, 4, []string{ProblemPartial, ProblemVersions}},
+		"more missing, over one that lacks less": {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3))), lacking(1, groupOf(7, 0, "s", entry("k", 7, 4, 0, 4)))},
+			7, 4, []string{ProblemPartial}},
 		"so much missing, and nothing else": {[]Group{lacking(3, groupOf(8, 0, "s", entry("k", 8, 3, 0, 3)))}, 8, 3, nil},
 		"two objects in one":                {[]Group{groupOf(5, 0, "s", entry("j", 5, 3, 0, 3), entry("k", 5, 4, 0, 4))}, 5, 4, nil},
 	} {

@@ -89,7 +89,11 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 	chosen := likeliest(complete)
 	best := complete[chosen]
 	for _, v := range complete[:chosen] {
-		problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out: blocks of it are missing and none of revision %s, so it was not committed", v.revision, best.revision)})
+		why := fmt.Sprintf("blocks of it are missing and none of revision %s, so it was not committed", best.revision)
+		if v.hopeless {
+			why = "more blocks of it are missing than can be repaired"
+		}
+		problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, why, best.revision)})
 	}
 	for _, v := range partial {
 		if newestFirst(v, best) < 0 { // an older one was being deleted
@@ -104,15 +108,16 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 	return &catalog.Object{Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents}, problems
 }
 
-// likeliest returns which of the complete versions, newest first, was committed last. That is the newest, unless blocks of it
-// are missing and the newest that is whole would have been deleted if a later one had been committed. What is older than that
-// one says nothing: it was overwritten, and its blocks stay for a while all the same.
+// likeliest returns which of the complete versions, newest first, was committed last. Versions that lack more than can be
+// repaired count only if there are no others. Of the rest it is the newest, unless blocks of it are missing and the newest that
+// is whole would have been deleted if a later one had been committed. What is older than that one says nothing: it was
+// overwritten, and its blocks stay for a while all the same.
 func likeliest(complete []version) int {
 	whole := slices.IndexFunc(complete, func(v version) bool { return v.whole })
-	if whole < 0 || complete[whole].packed && !complete[0].hopeless {
-		return 0
+	if whole >= 0 && !complete[whole].packed {
+		return whole
 	}
-	return whole
+	return max(0, slices.IndexFunc(complete, func(v version) bool { return !v.hopeless }))
 }
 
 // assembleVersion puts the parts of a version in order and sees that none is missing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -138,7 +139,7 @@ func (d *disk) put(key string, value []byte) error {
 	if err := d.values.Create(context.Background(), key, value); err != nil {
 		return err
 	}
-	sum := block.Checksum(value)
+	sum := kernel.Checksum(value)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if !isBlock(key) {
@@ -230,7 +231,7 @@ func (d *disk) read(key string) (value []byte, sound bool) {
 	want, torn := d.content[key], d.torn[key]
 	d.mutex.Unlock()
 	value = d.whole(key)
-	return value, value != nil && !torn && block.Checksum(value) == want
+	return value, value != nil && !torn && kernel.Checksum(value) == want
 }
 
 func (d *disk) whole(key string) []byte {

@@ -57,5 +57,27 @@ func FrameBytes(header any, payload int) (int64, error) {
 // buffers holds the payloads of all clients and servers of the process.
 var buffers kernel.Pool
 
-// Recycle gives a payload that Client.Call returned back for reuse. Nobody has to; the caller must not touch it again.
-func Recycle(payload []byte) { buffers.Put(payload) }
+// Buffer returns size bytes, with any content, of the memory that payloads come in.
+func Buffer(size int) []byte { return buffers.Get(size) }
+
+// Recycle gives bytes of Buffer, of Payload.Take or of Client.Call back for reuse. Nobody has to; the caller must not touch
+// them again.
+func Recycle(bytes []byte) { buffers.Put(bytes) }
+
+// Payload is the bytes that came with a request. It belongs to one goroutine.
+type Payload struct {
+	Bytes []byte // nil where there are none
+	taken bool
+}
+
+// Take makes the bytes the caller's, who may Recycle them: what goes on to use them need not copy them.
+func (p *Payload) Take() []byte {
+	p.taken = true
+	return p.Bytes
+}
+
+func (p *Payload) free() {
+	if !p.taken {
+		buffers.Put(p.Bytes)
+	}
+}

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/restripe/restripe/agent/kernel"
 )
 
 // A frame is a prefix of 36 bytes, numbers little-endian, a header and a payload:
@@ -48,10 +49,6 @@ type prefix struct {
 // errFrame is the class of bytes that are no frame of this protocol; the connection they came on is of no further use.
 var errFrame = errors.New("malformed frame")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
-
 // newPrefix describes a frame with the given header and payload.
 func newPrefix(kind frameKind, op Op, stream uint64, header, payload []byte) (prefix, error) {
 	if len(header) > MaxHeaderBytes || len(payload) > MaxPayloadBytes {
@@ -60,7 +57,7 @@ func newPrefix(kind frameKind, op Op, stream uint64, header, payload []byte) (pr
 	}
 	return prefix{
 		kind: kind, op: op, stream: stream, header: uint32(len(header)), payload: uint32(len(payload)),
-		headerSum: checksum(header), payloadSum: checksum(payload),
+		headerSum: kernel.Checksum(header), payloadSum: kernel.Checksum(payload),
 	}, nil
 }
 
@@ -72,7 +69,7 @@ func (p prefix) encode() (b [prefixBytes]byte) {
 	binary.LittleEndian.PutUint32(b[20:], p.payload)
 	binary.LittleEndian.PutUint32(b[24:], p.headerSum)
 	binary.LittleEndian.PutUint32(b[28:], p.payloadSum)
-	binary.LittleEndian.PutUint32(b[32:], checksum(b[:32]))
+	binary.LittleEndian.PutUint32(b[32:], kernel.Checksum(b[:32]))
 	return b
 }
 
@@ -83,7 +80,7 @@ func decodePrefix(b *[prefixBytes]byte) (prefix, error) {
 	if b[3] != magic[3] {
 		return prefix{}, fmt.Errorf("%w: protocol version %d, this release speaks %d; run one release on both sides", errFrame, b[3], magic[3])
 	}
-	if binary.LittleEndian.Uint32(b[32:]) != checksum(b[:32]) {
+	if binary.LittleEndian.Uint32(b[32:]) != kernel.Checksum(b[:32]) {
 		return prefix{}, fmt.Errorf("%w: checksum of the prefix", errFrame)
 	}
 	p := prefix{
@@ -111,10 +108,10 @@ func (p prefix) size() int64 { return prefixBytes + int64(p.header) + int64(p.pa
 
 // checkBody compares header and payload with the checksums of the prefix.
 func (p prefix) checkBody(header, payload []byte) error {
-	if checksum(header) != p.headerSum {
+	if kernel.Checksum(header) != p.headerSum {
 		return fmt.Errorf("%w: checksum of the header", errFrame)
 	}
-	if checksum(payload) != p.payloadSum {
+	if kernel.Checksum(payload) != p.payloadSum {
 		return fmt.Errorf("%w: checksum of the payload", errFrame)
 	}
 	return nil

@@ -15,7 +15,7 @@ const (
 	readBufferBytes = 16 << 10
 	// wakeBytes is how much of a long body comes in before its reader is woken, and shows life: a client takes a connection
 	// that brings less in all the time that it may be silent for dead.
-	wakeBytes = 128 << 10
+	wakeBytes = 256 << 10
 	// bodyTime bounds how long a peer may take over the rest of a frame it has begun, in either direction.
 	bodyTime = 60 * time.Second
 	// cancelledWriteTime bounds how long a frame goes on being written after its caller has given up: finishing it

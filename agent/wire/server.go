@@ -12,11 +12,12 @@ import (
 )
 
 // Handler carries out one request. header is the CBOR of the operation's struct (see Decode); header and payload are
-// valid only until it returns. ctx ends when the caller cancels, its connection breaks, or the server stops.
+// valid only until it returns, unless it takes the payload. ctx ends when the caller cancels, its connection breaks, or the
+// server stops.
 //
 // The reply is the operation's struct, or nil. replyPayload is sent as it is, after which release, if not nil, is
 // called once. An error is sent as the sentinel it wraps, else as ErrInternal.
-type Handler func(ctx context.Context, op Op, header []byte, payload []byte) (reply any, replyPayload []byte, release func(), err error)
+type Handler func(ctx context.Context, op Op, header []byte, payload *Payload) (reply any, replyPayload []byte, release func(), err error)
 
 // ServerOptions bound what a server takes on. Zero fields take the defaults.
 type ServerOptions struct {

@@ -87,15 +87,15 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 		return s.reply(ctx, head.stream, nil, nil, busy)
 	}
 	header := make([]byte, head.header)
-	var payload []byte
+	payload := new(Payload)
 	if head.payload > 0 {
-		payload = buffers.Get(int(head.payload))
+		payload.Bytes = buffers.Get(int(head.payload))
 	}
 	free := func() {
-		buffers.Put(payload)
+		payload.free()
 		budget.Release(size)
 	}
-	if err := s.link.readBody(head, header, payload); err != nil {
+	if err := s.link.readBody(head, header, payload.Bytes); err != nil {
 		free()
 		return err
 	}

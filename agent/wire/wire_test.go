@@ -49,12 +49,12 @@ func dial(t *testing.T, address string, options ClientOptions) *Client {
 }
 
 // echo answers a Read with its payload and its first range.
-func echo(_ context.Context, _ Op, header []byte, payload []byte) (any, []byte, func(), error) {
+func echo(_ context.Context, _ Op, header []byte, payload *Payload) (any, []byte, func(), error) {
 	var request ReadRequest
 	if err := Decode(header, &request); err != nil {
 		return nil, nil, nil, err
 	}
-	return request, bytes.Clone(payload), nil, nil
+	return request, bytes.Clone(payload.Bytes), nil, nil
 }
 
 func within(t *testing.T, limit time.Duration) context.Context {
@@ -91,7 +91,7 @@ func TestCallsShareOneConnection(t *testing.T) {
 func TestErrorsComeBackAsSentinels(t *testing.T) {
 	var answer error
 	var mutex sync.Mutex
-	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, *Payload) (any, []byte, func(), error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		return nil, nil, nil, answer
@@ -233,7 +233,7 @@ func TestSilentPeerIsNoHang(t *testing.T) {
 // TestSlowAnswerIsNoDeadPeer: pings keep a connection whose handler takes long.
 func TestSlowAnswerIsNoDeadPeer(t *testing.T) {
 	const period = 20 * time.Millisecond
-	address := serve(t, ServerOptions{}, func(ctx context.Context, _ Op, _ []byte, _ []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{}, func(ctx context.Context, _ Op, _ []byte, _ *Payload) (any, []byte, func(), error) {
 		select {
 		case <-time.After(12 * period):
 		case <-ctx.Done():
@@ -247,7 +247,7 @@ func TestSlowAnswerIsNoDeadPeer(t *testing.T) {
 
 func TestCancelReachesTheHandler(t *testing.T) {
 	entered, left := make(chan struct{}), make(chan struct{})
-	address := serve(t, ServerOptions{}, func(ctx context.Context, op Op, _ []byte, _ []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{}, func(ctx context.Context, op Op, _ []byte, _ *Payload) (any, []byte, func(), error) {
 		if op == OpHello {
 			return nil, nil, nil, nil
 		}
@@ -276,7 +276,7 @@ func TestCancelReachesTheHandler(t *testing.T) {
 
 func TestRequestsBeyondTheBudgetAreBusy(t *testing.T) {
 	entered, goOn := make(chan struct{}, 8), make(chan struct{})
-	address := serve(t, ServerOptions{RequestBytes: 100_000, Wait: 10 * time.Millisecond}, func(_ context.Context, op Op, _ []byte, _ []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{RequestBytes: 100_000, Wait: 10 * time.Millisecond}, func(_ context.Context, op Op, _ []byte, _ *Payload) (any, []byte, func(), error) {
 		if op == OpWrite {
 			entered <- struct{}{}
 			<-goOn
@@ -306,7 +306,7 @@ func TestRequestsBeyondTheBudgetAreBusy(t *testing.T) {
 func TestReleaseIsCalledOnce(t *testing.T) {
 	released := make(chan int, 10)
 	data := []byte("content")
-	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, *Payload) (any, []byte, func(), error) {
 		return nil, data, func() { released <- 1 }, nil
 	})
 	got, err := dial(t, address, ClientOptions{}).Call(within(t, 5*time.Second), OpRead, ReadRequest{}, nil, nil)
@@ -320,7 +320,7 @@ func TestReleaseIsCalledOnce(t *testing.T) {
 }
 
 func TestAnswersOverTheLimitAreTooLarge(t *testing.T) {
-	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, []byte) (any, []byte, func(), error) {
+	address := serve(t, ServerOptions{}, func(context.Context, Op, []byte, *Payload) (any, []byte, func(), error) {
 		return HeaderReply{Header: block.Header{Manifest: make([]byte, MaxHeaderBytes)}}, nil, nil, nil
 	})
 	client := dial(t, address, ClientOptions{})
@@ -426,7 +426,7 @@ func BenchmarkCall(b *testing.B) {
 	var serving sync.WaitGroup
 	data := make([]byte, 1<<20)
 	serving.Go(func() {
-		if err := NewServer(ServerOptions{}).Serve(ctx, listener, func(context.Context, Op, []byte, []byte) (any, []byte, func(), error) {
+		if err := NewServer(ServerOptions{}).Serve(ctx, listener, func(context.Context, Op, []byte, *Payload) (any, []byte, func(), error) {
 			return nil, data, nil, nil
 		}); err != nil {
 			b.Error(err)

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/launch"
 )
 
@@ -150,7 +150,7 @@ func (s *stage) relayed(ctx context.Context) (elapsed time.Duration, err error) 
 		return 0, fmt.Errorf("reading from the last relay: %w", err)
 	}
 	elapsed = time.Since(began)
-	if block.Checksum(cell) != s.want {
+	if kernel.Checksum(cell) != s.want {
 		return 0, fmt.Errorf("%w: the relays' sum is not the lost cell", errDifferent)
 	}
 	return elapsed, nil

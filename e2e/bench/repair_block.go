@@ -213,7 +213,7 @@ func (s *stage) fill(ctx context.Context) error {
 			kernel.MultiplyAdd(stripe.Coefficient(row, column), cell, parities[row])
 		}
 		if column == 0 {
-			s.want = block.Checksum(cell)
+			s.want = kernel.Checksum(cell)
 			continue
 		}
 		if err := s.write(ctx, column, cell); err != nil {

@@ -51,6 +51,7 @@ func main() {
 	}
 	if set.folds() {
 		fold()
+		checksum()
 	}
 	build.Generate()
 }

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -58,7 +58,7 @@ func (s *Store) readAt(ctx context.Context, name string, p []byte, offset int64)
 	if want := min(int64(len(p)), max(0, whole.length-offset)); int64(count) < want {
 		return 0, fmt.Errorf("%d of %d bytes at %d came: %w", count, want, offset, store.ErrCorrupt)
 	}
-	if offset == 0 && int64(count) == whole.length && crc32.Checksum(p[:count], castagnoli) != whole.checksum {
+	if offset == 0 && int64(count) == whole.length && kernel.Checksum(p[:count]) != whole.checksum {
 		return 0, fmt.Errorf("checksum of the value is wrong: %w", store.ErrCorrupt)
 	}
 	return count, nil

@@ -2,13 +2,12 @@ package ceph
 
 import (
 	"encoding/binary"
-	"hash/crc32"
+
+	"github.com/restripe/restripe/agent/kernel"
 )
 
 // sumBytes is the length of an encoded sum.
 const sumBytes = 12
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sum says what a value should be.
 type sum struct {
@@ -17,7 +16,7 @@ type sum struct {
 }
 
 func sumOf(value []byte) sum {
-	return sum{checksum: crc32.Checksum(value, castagnoli), length: int64(len(value))}
+	return sum{checksum: kernel.Checksum(value), length: int64(len(value))}
 }
 
 func (s sum) encode() []byte {

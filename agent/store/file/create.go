@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -103,7 +103,7 @@ func (s *Store) openUnlinked(leaf string) (file *os.File, temporary string, err 
 
 // writeValue writes value and footer, and puts them on the disk.
 func writeValue(ctx context.Context, file *os.File, value []byte) error {
-	end := footer{checksum: crc32.Checksum(value, castagnoli), length: int64(len(value))}
+	end := footer{checksum: kernel.Checksum(value), length: int64(len(value))}
 	for rest := value; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -256,7 +256,7 @@ func TestEveryKeyHasANameOfItsOwn(t *testing.T) {
 
 func FuzzFooter(f *testing.F) {
 	value := []byte("value")
-	f.Add(footer{checksum: crc32.Checksum(value, castagnoli), length: 5}.encode(), int64(21))
+	f.Add(footer{checksum: kernel.Checksum(value), length: 5}.encode(), int64(21))
 	f.Add([]byte{}, int64(3))
 	f.Fuzz(func(t *testing.T, encoded []byte, fileBytes int64) {
 		parsed, err := parseFooter(encoded, fileBytes)

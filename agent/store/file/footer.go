@@ -3,7 +3,6 @@ package file
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/restripe/restripe/agent/store"
 )
@@ -11,10 +10,7 @@ import (
 // footerBytes is the size of the footer: magic, CRC-32C of the value, length of the value; little endian.
 const footerBytes = 16
 
-var (
-	footerMagic = [4]byte{'R', 'S', 'V', '1'}
-	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
-)
+var footerMagic = [4]byte{'R', 'S', 'V', '1'}
 
 type footer struct {
 	checksum uint32

@@ -2,8 +2,9 @@ package file
 
 import (
 	"fmt"
-	"hash/crc32"
 	"strings"
+
+	"github.com/restripe/restripe/agent/kernel"
 )
 
 // Both the spread over directories and the names are part of the format.
@@ -14,7 +15,7 @@ const (
 
 // leafOf returns the directory of key, relative to the store's.
 func leafOf(key string) string {
-	hash := crc32.Checksum([]byte(key), castagnoli)
+	hash := kernel.Checksum([]byte(key))
 	return fmt.Sprintf("%s/%02x/%02x", valuesName, hash%fanOut, hash/fanOut%fanOut)
 }
 

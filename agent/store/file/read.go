@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -61,7 +61,7 @@ func (s *Store) readAt(ctx context.Context, target string, p []byte, offset int6
 	if count < len(wanted) {
 		return 0, fmt.Errorf("file ended %d bytes early: %w", len(wanted)-count, store.ErrCorrupt)
 	}
-	if int64(count) == end.length && crc32.Checksum(wanted, castagnoli) != end.checksum {
+	if int64(count) == end.length && kernel.Checksum(wanted) != end.checksum {
 		return 0, fmt.Errorf("checksum of the value is wrong: %w", store.ErrCorrupt)
 	}
 	return count, nil
