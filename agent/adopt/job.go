@@ -26,7 +26,7 @@ type Patience struct {
 	Tries     int           // of one object
 	Changes   int           // of one object that changes while it is carried
 	FirstWait time.Duration // before the second try; it doubles
-	InARow    int           // objects that fail one after another before the job ends
+	InARow    int           // objects that fail one after another before the job ends, at least 1
 }
 
 // DefaultPatience is patient for about half a minute with each object.
