@@ -46,25 +46,37 @@ const (
 
 // keys returns the keys that begin with prefix.
 func (s *Store) keys(ctx context.Context, prefix string) ([]string, error) {
+	names, err := s.items(ctx, valuePrefix+prefix)
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, valuePrefix)
+	}
+	if len(names) > 0 && names[0] == "" { // an item that is none of ours: no key is empty
+		names = names[1:]
+	}
+	return names, err
+}
+
+// items returns the names of the server's items, main ones and parts, that begin with prefix, each once and in order.
+func (s *Store) items(ctx context.Context, prefix string) ([]string, error) {
 	// hash goes over the hash table and sees every item; all goes over the lists that items move between.
 	for _, scope := range []string{"hash", "all"} {
-		keys, supported, err := s.dump(ctx, scope, prefix)
+		names, supported, err := s.dump(ctx, scope, prefix)
 		if err != nil || supported {
-			return keys, err
+			return names, err
 		}
 	}
 	return nil, fmt.Errorf("memcached at %s cannot list its keys; start it with its LRU crawler and without -o no_lru_crawler, -X", s.address)
 }
 
-// dump lets the server write out its keys. supported is false if it refuses to.
-func (s *Store) dump(ctx context.Context, scope, prefix string) (keys []string, supported bool, err error) {
+// dump lets the server write out the names of its items. supported is false if it refuses to.
+func (s *Store) dump(ctx context.Context, scope, prefix string) (names []string, supported bool, err error) {
 	for range busyAttempts {
 		c, err := dial(ctx, s.address, s.pool.timeout)
 		if err != nil {
 			return nil, false, unreachable(ctx, s.address, err)
 		}
 		release := c.guard(ctx)
-		keys, answer, err := readDump(c, scope, prefix)
+		names, answer, err := readDump(c, scope, prefix)
 		release()
 		c.abandon()
 		switch {
@@ -73,7 +85,7 @@ func (s *Store) dump(ctx context.Context, scope, prefix string) (keys []string, 
 		case answer == dumpRefused:
 			return nil, false, nil
 		case answer == dumpComplete:
-			return keys, true, nil
+			return names, true, nil
 		}
 		timer := time.NewTimer(busyDelay)
 		select {
@@ -95,29 +107,29 @@ const (
 	dumpRefused
 )
 
-// readDump asks for a dump and gathers the keys of main items that begin with prefix, each once.
+// readDump asks for a dump and gathers the names of items that begin with prefix, each once and in order.
 func readDump(c *connection, scope, prefix string) ([]string, dumpAnswer, error) {
 	c.request("lru_crawler", "metadump", scope)
 	if err := c.flush(); err != nil {
 		return nil, 0, err
 	}
-	var keys []string
+	var names []string
 	for {
 		line, err := c.readLine()
 		switch {
 		case err != nil:
 			return nil, 0, err
 		case bytes.HasPrefix(line, []byte("key=")):
-			key, isValue, err := parseDumpLine(line)
+			name, err := parseDumpLine(line)
 			if err != nil {
 				return nil, 0, err
 			}
-			if isValue && strings.HasPrefix(key, prefix) {
-				keys = append(keys, key)
+			if strings.HasPrefix(name, prefix) {
+				names = append(names, name)
 			}
 		case string(line) == "END":
-			slices.Sort(keys)
-			return slices.Compact(keys), dumpComplete, nil
+			slices.Sort(names)
+			return slices.Compact(names), dumpComplete, nil
 		case bytes.HasPrefix(line, []byte("BUSY")):
 			return nil, dumpBusy, nil
 		case bytes.HasPrefix(line, []byte(statusError)), bytes.HasPrefix(line, []byte(statusClientError)):
@@ -128,15 +140,14 @@ func readDump(c *connection, scope, prefix string) ([]string, dumpAnswer, error)
 	}
 }
 
-// parseDumpLine reads one line of a dump. isValue is false for items that are no main items.
-func parseDumpLine(line []byte) (key string, isValue bool, err error) {
+// parseDumpLine returns the name of the item that one line of a dump tells of.
+func parseDumpLine(line []byte) (string, error) {
 	word, _, _ := bytes.Cut(line, []byte{' '})
-	item, err := url.PathUnescape(strings.TrimPrefix(string(word), "key="))
+	name, err := url.PathUnescape(strings.TrimPrefix(string(word), "key="))
 	if err != nil {
-		return "", false, fmt.Errorf("line %.80q in a dump: %w: %w", line, errProtocol, err)
+		return "", fmt.Errorf("line %.80q in a dump: %w: %w", line, errProtocol, err)
 	}
-	key, isValue = strings.CutPrefix(item, valuePrefix)
-	return key, isValue && key != "", nil
+	return name, nil
 }
 
 // readSizes sets sizes to those of the values of keys, -1 for a key that is absent.

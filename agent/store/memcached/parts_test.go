@@ -14,30 +14,13 @@ import (
 )
 
 // items returns the names of all items of a server that begin with prefix.
-func items(t *testing.T, s *Store, prefix string) (names []string) {
+func items(t *testing.T, s *Store, prefix string) []string {
 	t.Helper()
-	c, err := dial(t.Context(), s.address, time.Minute)
+	names, err := s.items(t.Context(), prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.abandon()
-	c.request("lru_crawler", "metadump", "hash")
-	if err := c.flush(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		line, err := c.readLine()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(line) == "END" {
-			return names
-		}
-		name := strings.NewReplacer("%2F", "/").Replace(strings.TrimPrefix(strings.Fields(string(line))[0], "key="))
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
+	return names
 }
 
 // ask sends one request and returns the line that answers it.
@@ -120,6 +103,48 @@ func TestALimitThatWasLoweredIsFoundOut(t *testing.T) {
 			t.Errorf("reading %d bytes: %d, %v", size, count, err)
 		}
 		s.itemBytes.Store(8 << 20)
+	}
+}
+
+func TestListingWaitsForTheOneUnderWay(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{})
+	defer s.Close()
+	if err := s.Create(t.Context(), "k", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	pause := func(microseconds string) {
+		if answer := ask(t, s, "lru_crawler", "sleep", microseconds); answer != "OK" {
+			t.Fatalf("setting the pauses of the crawler: %q", answer)
+		}
+	}
+	pause("300000") // after every thousand of 65,536 buckets
+	var answer dumpAnswer
+	for answer != dumpBusy {
+		c, err := dial(t.Context(), s.address, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.abandon()
+		c.request("lru_crawler", "metadump", "hash")
+		if err := c.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if c, err = dial(t.Context(), s.address, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		defer c.abandon()
+		if _, answer, err = readDump(c, "hash", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause("100")
+	var keys []string
+	err := s.List(t.Context(), "", func(key string, _ int64) error {
+		keys = append(keys, key)
+		return nil
+	})
+	if err != nil || len(keys) != 1 || keys[0] != "k" {
+		t.Errorf("listing while another listing is under way: %q, %v", keys, err)
 	}
 }
 
