@@ -20,8 +20,8 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Packages with concurrency, tested a second time under the race detector.
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
-# Time for each fuzz target.
-FUZZ_TIME ?= 3s
+# How often each fuzz target runs.
+FUZZ_RUNS ?= 20000
 
 .PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph generate generate-check clean
 
@@ -75,7 +75,7 @@ race:
 	go test -gcflags=all=-d=checkptr ./agent/kernel/
 
 fuzz:
-	@FUZZ_TIME=$(FUZZ_TIME) e2e/fuzz.sh
+	@FUZZ_RUNS=$(FUZZ_RUNS) e2e/fuzz.sh
 
 e2e:
 	go test -count=1 -timeout 30m -v ./e2e/
