@@ -232,8 +232,7 @@ func (c *networkChaos) round(round int) {
 		c.await("clients get on", func() bool { return c.acknowledged() >= enough })
 		c.strike(strikes)
 	}
-	stop()
-	workers.Wait()
+	c.endRound(stop, workers)
 	c.await("every process and node is back", c.allUp)
 	c.readBack(keys)
 }

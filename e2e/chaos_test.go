@@ -154,9 +154,7 @@ func (c *chaos) round(round, kills int) {
 		c.pause(time.Duration(c.random.IntN(60_000)) * time.Microsecond)
 		c.kill()
 	}
-	c.pause(100 * time.Millisecond)
-	stop()
-	workers.Wait()
+	c.endRound(stop, workers)
 	c.await("every process and node is back", c.allUp)
 	c.readBack(keys)
 }

@@ -98,6 +98,21 @@ func (w *workload) pause(length time.Duration) {
 	}
 }
 
+// endRound lets the clients work on, undisturbed, until one more transition has succeeded beside them.
+func (w *workload) endRound(stop context.CancelFunc, workers *sync.WaitGroup) {
+	w.t.Helper()
+	enough := w.transitioned() + 1
+	w.await("a transition succeeds while clients work", func() bool { return w.transitioned() >= enough })
+	stop()
+	workers.Wait()
+}
+
+func (w *workload) transitioned() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.counts["transition"]
+}
+
 // acknowledged counts the writes and reads that succeeded so far.
 func (w *workload) acknowledged() int {
 	w.mutex.Lock()

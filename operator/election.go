@@ -7,8 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // Election says how one of several operators becomes the one that acts. At most one field is set; with none, this
@@ -28,7 +29,7 @@ const leaseName = "operator.restripe.io"
 // lockRetry is how often an operator that waits tries the lock file.
 const lockRetry = 250 * time.Millisecond
 
-// lock waits for the lock file and returns it held; closing it gives it up.
+// lock waits for the lock file and returns it held, for flock.Release.
 func lock(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the operator's lock file: %w", err)
@@ -40,11 +41,11 @@ func lock(ctx context.Context, path string, log *slog.Logger) (*os.File, error) 
 	again := time.NewTicker(lockRetry)
 	defer again.Stop()
 	for told := false; ; told = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := flock.Take(file)
 		if err == nil {
 			return file, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, flock.ErrHeld) {
 			return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
 		}
 		if !told {

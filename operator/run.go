@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/restripe/restripe/agent/flock"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 )
@@ -59,7 +60,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, held.Close()) }()
+		defer func() { err = errors.Join(err, flock.Release(held)) }()
 	}
 	m, err := newManager(&options, log)
 	if err != nil {

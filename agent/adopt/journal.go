@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // registers the driver
+
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // Journal remembers what a job has done, in a file. It is safe for concurrent use by one process at a time.
@@ -56,8 +57,8 @@ func OpenJournal(ctx context.Context, path, identity string) (_ *Journal, err er
 	if j.lock, err = os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o644); err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(j.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
+	if err := flock.Take(j.lock); err != nil {
+		if errors.Is(err, flock.ErrHeld) {
 			return nil, errors.New("another process works with it: wait for that one, or name another file with --journal")
 		}
 		return nil, err
@@ -199,7 +200,7 @@ func (j *Journal) Close() error {
 		errs = append(errs, j.database.Close())
 	}
 	if j.lock != nil {
-		errs = append(errs, j.lock.Close())
+		errs = append(errs, flock.Release(j.lock))
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/yaml"
+
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // Options say what to run. Directory is required.
@@ -351,7 +353,7 @@ func (c *Cluster) Stop() error {
 		}
 	}
 	c.forker.close()
-	err := c.lock.Close()
+	err := flock.Release(c.lock)
 	c.lock = nil
 	if err != nil {
 		return fmt.Errorf("giving the state directory free: %w", err)

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // shape is what is kept of a cluster between two starts.
@@ -88,9 +88,9 @@ func lockDirectory(directory string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Take(lock); err != nil {
 		refused := fmt.Errorf("%w: %s: stop it, or give another directory", ErrInUse, directory)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, flock.ErrHeld) {
 			refused = fmt.Errorf("locking %s: %w", directory, err)
 		}
 		return nil, errors.Join(refused, lock.Close())

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // directory is the state directory of a server, held by a lock that ends with the process.
@@ -46,16 +46,16 @@ func openDirectory(path string) (*directory, error) {
 	if d.lock, err = os.OpenFile(d.file("lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, fmt.Errorf("locking the directory of the API server: %w", err)
 	}
-	if err := unix.Flock(int(d.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Take(d.lock); err != nil {
 		refused := fmt.Errorf("locking %s: %w: keep the state on a local file system", path, err)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, flock.ErrHeld) {
 			refused = fmt.Errorf("%w %s: %s; stop that, or give another directory", ErrInUse, path, ownerOf(d.lock))
 		}
 		return nil, errors.Join(refused, d.lock.Close())
 	}
 	// For the message above; the lock does not depend on it.
 	if err := d.write("lock", fmt.Appendf(nil, "%d\n", os.Getpid()), inPlace); err != nil {
-		return nil, errors.Join(err, d.lock.Close())
+		return nil, errors.Join(err, flock.Release(d.lock))
 	}
 	return d, nil
 }
@@ -135,7 +135,7 @@ func (d *directory) lastPort() int {
 }
 
 func (d *directory) close() error {
-	if err := d.lock.Close(); err != nil {
+	if err := flock.Release(d.lock); err != nil {
 		return fmt.Errorf("unlocking %s: %w", d.path, err)
 	}
 	return nil

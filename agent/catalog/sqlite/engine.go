@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/flock"
 	_ "modernc.org/sqlite" // registers the driver
 )
 
@@ -270,5 +271,5 @@ func (e *Engine) release() error {
 			errs = append(errs, database.Close())
 		}
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	return errors.Join(append(errs, flock.Release(e.lock))...)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/catalog"
-	"golang.org/x/sys/unix"
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // lockFile takes the lock that makes one Engine the owner of the database at path. The file stays when the lock goes:
@@ -18,8 +18,8 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: locking it: %w: create the directory, or name another file", path, err)
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = flock.Take(file)
+	if errors.Is(err, flock.ErrHeld) {
 		owner := ownerOf(file)
 		return nil, errors.Join(fmt.Errorf("opening the catalog %s: %w by %s, which holds the lock %s: stop it, or use a catalog engine for several gateways (redis)",
 			path, catalog.ErrInUse, owner, name), file.Close())
@@ -30,10 +30,10 @@ func lockFile(path string) (*os.File, error) {
 	// For the message above; the lock does not depend on it.
 	content := fmt.Sprintf("process %d\n", os.Getpid())
 	if _, err := file.WriteAt([]byte(content), 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), flock.Release(file))
 	}
 	if err := file.Truncate(int64(len(content))); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("opening the catalog %s: writing %s: %w", path, name, err), flock.Release(file))
 	}
 	return file, nil
 }

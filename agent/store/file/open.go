@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/restripe/restripe/agent/flock"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -149,11 +150,11 @@ func (s *Store) takeLock() error {
 	if err != nil {
 		return fmt.Errorf("locking the directory %s: %w", s.path, classify(err))
 	}
-	if err := retryInterrupted(func() error { return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
+	if err := flock.Take(lock); err != nil {
 		holder := make([]byte, 32)
 		count, readErr := lock.ReadAt(holder, 0)
 		closeErr := lock.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, flock.ErrHeld) {
 			return errors.Join(fmt.Errorf("locking the directory %s: %w", s.path, err), closeErr)
 		}
 		by := "another agent"
@@ -215,7 +216,7 @@ func (s *Store) removeLeftovers(ctx context.Context) error {
 func (s *Store) Close() error {
 	var errs []error
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		errs = append(errs, flock.Release(s.lock))
 	}
 	errs = append(errs, s.root.Close())
 	if err := errors.Join(errs...); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/restripe/restripe/agent/flock"
 )
 
 // Options change how a log is kept.
@@ -61,15 +61,15 @@ func Open(directory string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
+	if err := flock.Take(lock); err != nil {
+		if errors.Is(err, flock.ErrHeld) {
 			err = fmt.Errorf("%w in %s; stop it, or choose another directory", ErrInUse, directory)
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
 	l := &Log{directory: directory, options: options, lock: lock}
 	if err := l.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the audit log in %s: %w", directory, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("opening the audit log in %s: %w", directory, err), flock.Release(lock))
 	}
 	return l, nil
 }
@@ -115,7 +115,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	return errors.Join(l.release(), l.lock.Close())
+	return errors.Join(l.release(), flock.Release(l.lock))
 }
 
 func (l *Log) append(r record) (sequence int64, err error) {
