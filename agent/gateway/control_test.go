@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -489,6 +490,32 @@ func TestLimitsChangeWhileATransitionRuns(t *testing.T) {
 	}
 	if _, err := c.gateway.ThrottleTransition(t.Context(), "paced", gateway.ThrottleRequest{}); !errors.Is(err, gateway.ErrBadRequest) {
 		t.Errorf("throttling what has ended: %v", err)
+	}
+}
+
+// A transition that somebody saw end takes no more orders, though it may still be saved.
+func TestATransitionThatHasEndedIsRefusedOrders(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	c.fill("k", 1)
+	for i := range 100 {
+		id, to := fmt.Sprint("turn-", i), []string{"rs(3,2)", "rs(6,2)"}[i%2]
+		if _, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{ID: id, Selector: gateway.Selector{Class: "default"}, To: to}); err != nil {
+			t.Fatal(err)
+		}
+		for now := (gateway.Transition{}); !now.State.Final(); runtime.Gosched() {
+			var err error
+			if now, err = c.gateway.Transition(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := c.gateway.ThrottleTransition(t.Context(), id, gateway.ThrottleRequest{})
+		if i%4 > 1 {
+			_, err = c.gateway.ResumeTransition(t.Context(), id, nil)
+		}
+		if !errors.Is(err, gateway.ErrBadRequest) {
+			t.Fatalf("turn %d: %v", i, err)
+		}
 	}
 }
 

@@ -133,6 +133,26 @@ func (j *jobs) start(job catalog.Job, body jobBody) error {
 	return nil
 }
 
+// runner returns the runner of a transition that is carried out here, or nil.
+func (j *jobs) runner(id string) *runner {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.runners[id]
+}
+
+// throttle changes the limits of a transition that is carried out here. here is false for others; of a runner that ends
+// the last save has been waited for, so that the record is what has to change.
+func (j *jobs) throttle(ctx context.Context, id string, request ThrottleRequest) (t Transition, here bool, err error) {
+	r := j.runner(id)
+	if r == nil {
+		return Transition{}, false, nil
+	}
+	if r.throttle(request) {
+		return r.progress(), true, nil
+	}
+	return Transition{}, false, r.ended(ctx)
+}
+
 // rates are the limits of a transition.
 func (t *Transition) rates() rates {
 	return rates{total: t.BytesPerSecond, node: t.NodeBytesPerSecond, domain: t.DomainBytesPerSecond}
@@ -295,10 +315,7 @@ func (g *Gateway) present(job catalog.Job) (Transition, error) {
 	if err := json.Unmarshal(job.Body, &body); err != nil {
 		return Transition{}, fmt.Errorf("reading transition %s: %w", job.ID, err)
 	}
-	g.jobs.mutex.Lock()
-	r := g.jobs.runners[job.ID]
-	g.jobs.mutex.Unlock()
-	if r != nil && body.Transition.State == TransitionRunning {
+	if r := g.jobs.runner(job.ID); r != nil && body.Transition.State == TransitionRunning {
 		return r.progress(), nil
 	}
 	return body.Transition, nil
@@ -329,12 +346,8 @@ func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request Thr
 	if err := request.check(); err != nil {
 		return Transition{}, err
 	}
-	g.jobs.mutex.Lock()
-	r := g.jobs.runners[id]
-	g.jobs.mutex.Unlock()
-	if r != nil {
-		r.throttle(request)
-		return r.progress(), nil
+	if t, here, err := g.jobs.throttle(ctx, id, request); err != nil || here {
+		return t, err
 	}
 	for {
 		job, err := g.job(ctx, id)
@@ -369,19 +382,14 @@ func (r *ThrottleRequest) check() error {
 }
 
 func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, bytesPerSecond *int64) (Transition, error) {
-	g.jobs.mutex.Lock()
-	r := g.jobs.runners[id]
-	g.jobs.mutex.Unlock()
-	if r != nil {
-		if wanted == TransitionRunning {
-			r.throttle(ThrottleRequest{BytesPerSecond: bytesPerSecond})
-			return r.progress(), nil
+	if wanted == TransitionRunning {
+		if t, here, err := g.jobs.throttle(ctx, id, ThrottleRequest{BytesPerSecond: bytesPerSecond}); err != nil || here {
+			return t, err
 		}
+	} else if r := g.jobs.runner(id); r != nil {
 		r.stop(wanted)
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return Transition{}, ctx.Err()
+		if err := r.ended(ctx); err != nil {
+			return Transition{}, err
 		}
 	}
 	for {

@@ -17,12 +17,17 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// throttle changes the limits of a running transition.
-func (r *runner) throttle(request ThrottleRequest) {
+// throttle changes the limits of a running transition. It changes nothing and reports false if that is ending, when it
+// would come too late for the last save.
+func (r *runner) throttle(request ThrottleRequest) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	if r.body.Transition.State != TransitionRunning || r.wanted != TransitionRunning {
+		return false
+	}
 	r.body.Transition.limit(request)
 	r.pacer.set(r.body.Transition.rates(), time.Now())
+	return true
 }
 
 // limit takes over the limits that a request names.
@@ -43,6 +48,16 @@ func (r *runner) stop(wanted TransitionState) {
 	r.wanted = wanted
 	r.mutex.Unlock()
 	r.halting.Do(func() { close(r.halt) })
+}
+
+// ended waits for the last save.
+func (r *runner) ended(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (r *runner) halted() bool {
