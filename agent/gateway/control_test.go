@@ -509,8 +509,10 @@ func TestATransitionThatHasEndedIsRefusedOrders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := c.gateway.ThrottleTransition(t.Context(), id, gateway.ThrottleRequest{})
-		if i%4 > 1 {
+		var err error
+		if i%4 < 2 {
+			_, err = c.gateway.ThrottleTransition(t.Context(), id, gateway.ThrottleRequest{})
+		} else {
 			_, err = c.gateway.ResumeTransition(t.Context(), id, nil)
 		}
 		if !errors.Is(err, gateway.ErrBadRequest) {
