@@ -50,11 +50,10 @@ func TestOneFault(t *testing.T) {
 				is(t, w.b.SaveJob(w.ctx, &catalog.Job{ID: "job", Version: 1}), catalog.ErrStale)
 
 				next = fault
-				must(t, w.a.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeDraining}))
-				must(t, w.b.PutNode(w.ctx, catalog.Node{ID: "n0", State: catalog.NodeUp}))
-				members, err := w.b.Nodes(w.ctx)
+				member, err := w.a.ChangeNode(w.ctx, catalog.Node{}, catalog.Node{ID: "n0", State: catalog.NodeUp})
 				must(t, err)
-				member := members[slices.IndexFunc(members, func(n catalog.Node) bool { return n.ID == "n0" })]
+				_, err = w.b.ChangeNode(w.ctx, catalog.Node{}, catalog.Node{ID: "n0", State: catalog.NodeUp})
+				is(t, err, catalog.ErrStale)
 				next = fault
 				down, err := w.a.ChangeNode(w.ctx, member, catalog.Node{ID: "n0", State: catalog.NodeDown})
 				must(t, err)

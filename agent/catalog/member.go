@@ -22,45 +22,18 @@ func (c *Catalog) Nodes(ctx context.Context) ([]Node, error) {
 	return nodes, nil
 }
 
-// PutNode adds the record of a member, or replaces it whatever it is now; Version is ignored. A node that was ever given
-// up stays fenced: ChangeNode alone ends that.
-func (c *Catalog) PutNode(ctx context.Context, node Node) error {
-	if node.ID == "" {
-		return fmt.Errorf("saving a node without an id: %w", ErrBadChange)
-	}
-	key := nodeKey(node.ID)
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		raw, was, err := c.readNode(ctx, node.ID)
-		if err != nil {
-			return false, err
-		}
-		next := node
-		next.Version, next.Fenced = was.Version, node.Fenced || was.Fenced || node.IsGone()
-		if raw != nil && next == was {
-			return true, nil
-		}
-		next.Version++
-		failed, err := c.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&next))
-		return err == nil && len(failed) == 0, err
-	})
-	if err != nil {
-		return fmt.Errorf("saving node %s: %w", node.ID, err)
-	}
-	return nil
-}
-
-// ChangeNode replaces the record of a member if it is still was, and returns it with its new Version. It fails with
-// ErrStale, changing nothing, if somebody else changed it meanwhile; if ErrUnknown is in the chain too, this change may
-// have come before theirs.
+// ChangeNode replaces the record of a member if it is still was, and returns it with its new Version; a member that is new
+// is added to a zero was. It fails with ErrStale, changing nothing, if somebody else changed or added it meanwhile; if
+// ErrUnknown is in the chain too, this change may have come before theirs.
 func (c *Catalog) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
-	if was.ID == "" || was.ID != is.ID {
+	if is.ID == "" || was.ID != is.ID && was != (Node{}) {
 		return Node{}, fmt.Errorf("changing node %q to %q: %w", was.ID, is.ID, ErrBadChange)
 	}
 	is.Version = was.Version + 1
 	is.Fenced = is.Fenced || is.IsGone()
-	key, unclear := nodeKey(was.ID), false
+	key, unclear := nodeKey(is.ID), false
 	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		raw, now, err := c.readNode(ctx, was.ID)
+		raw, now, err := c.readNode(ctx, is.ID)
 		if err != nil {
 			return false, err
 		}
@@ -77,7 +50,7 @@ func (c *Catalog) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
-		return Node{}, fmt.Errorf("changing node %s: %w", was.ID, err)
+		return Node{}, fmt.Errorf("changing node %s: %w", is.ID, err)
 	}
 	return is, nil
 }

@@ -117,7 +117,7 @@ func TestRepairReplacesANodeThatIsGone(t *testing.T) {
 	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
 	gone := c.agent(c.stat("k").Groups[0].Slots[0].Node)
 	gone.stop()
-	if err := c.catalog.PutNode(t.Context(), catalog.Node{ID: gone.id, Address: gone.address, State: catalog.NodeDown}); err != nil {
+	if _, err := c.catalog.ChangeNode(t.Context(), c.record(gone.id), catalog.Node{ID: gone.id, Address: gone.address, State: catalog.NodeDown}); err != nil {
 		t.Fatal(err)
 	}
 	var rebuilt int
@@ -169,14 +169,11 @@ func TestGatewayLearnsOfNewNodes(t *testing.T) {
 	if err := putWithin(t, c.gateway, "k", bytes.NewReader(data), int64(len(data))); !errors.Is(err, gateway.ErrTooFewNodes) {
 		t.Fatalf("on seven nodes: %v", err)
 	}
-	enter := func(agent *testAgent) {
-		t.Helper()
-		if err := c.catalog.PutNode(t.Context(), catalog.Node{ID: agent.id, Address: agent.address, State: catalog.NodeUp}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	added := c.addAgent()
-	enter(added)
+	entered, err := c.catalog.ChangeNode(t.Context(), catalog.Node{}, catalog.Node{ID: added.id, Address: added.address, State: catalog.NodeUp})
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.await("the new node is used", func() bool {
 		return putWithin(t, c.gateway, "k", bytes.NewReader(data), int64(len(data))) == nil
 	})
@@ -185,7 +182,11 @@ func TestGatewayLearnsOfNewNodes(t *testing.T) {
 	added.address = "127.0.0.1:0" // another one: the old one is still taken
 	c.startAgent(added)
 	stopOld()
-	enter(added)
+	moved := entered
+	moved.Address = added.address
+	if _, err := c.catalog.ChangeNode(t.Context(), entered, moved); err != nil {
+		t.Fatal(err)
+	}
 	c.await("it is found at its new address", func() bool { return c.whole("k") })
 	c.check("k", data)
 	c.audit()

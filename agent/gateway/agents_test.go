@@ -37,7 +37,7 @@ func TestABlackHoleHoldsUpNobody(t *testing.T) {
 		}
 		a := newAgents(records, time.Second, dial, slog.New(slog.DiscardHandler))
 		for _, id := range []string{"hole", "closed"} {
-			if err := records.PutNode(t.Context(), catalog.Node{ID: block.NodeID(id), Address: id, State: catalog.NodeUp}); err != nil {
+			if _, err := records.ChangeNode(t.Context(), catalog.Node{}, catalog.Node{ID: block.NodeID(id), Address: id, State: catalog.NodeUp}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -308,20 +308,18 @@ func (g *Gateway) ReplaceNode(ctx context.Context, id block.NodeID, request Repl
 // enterReplacement makes another node a member, in the place of old.
 func (g *Gateway) enterReplacement(ctx context.Context, old *catalog.Node, request ReplaceRequest) error {
 	entered, err := g.memberRecord(ctx, request.With)
-	isNew := errors.Is(err, ErrNotFound)
-	if err != nil && !isNew {
-		return err
-	}
-	if isNew {
-		if request.Address == "" {
-			return refuse(ErrBadRequest, "node %s is not a member yet; say at which address its agent is", request.With)
-		}
+	was := entered // zero where it is new
+	switch isNew := errors.Is(err, ErrNotFound); {
+	case isNew && request.Address == "":
+		return refuse(ErrBadRequest, "node %s is not a member yet; say at which address its agent is", request.With)
+	case isNew:
 		entered = catalog.Node{ID: request.With, Domain: old.Domain}
+	case err != nil:
+		return err
 	}
 	if err := checkNotExcluded(&entered); err != nil {
 		return err
 	}
-	was := entered
 	entered.State, entered.Spare, entered.Replaces, entered.Since = catalog.NodeUp, false, old.ID, time.Now().UnixMilli()
 	if request.Address != "" {
 		entered.Address = request.Address
@@ -329,12 +327,7 @@ func (g *Gateway) enterReplacement(ctx context.Context, old *catalog.Node, reque
 	if request.Domain != "" {
 		entered.Domain = request.Domain
 	}
-	if isNew {
-		err = g.catalog.PutNode(ctx, entered)
-	} else {
-		_, err = g.catalog.ChangeNode(ctx, was, entered)
-	}
-	if err != nil {
+	if _, err := g.catalog.ChangeNode(ctx, was, entered); err != nil {
 		return err
 	}
 	g.agents.probe(ctx) // so that it takes blocks at once

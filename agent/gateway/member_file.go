@@ -26,14 +26,12 @@ func (g *Gateway) enterNodes(ctx context.Context) ([]catalog.Node, error) {
 		members[node.ID] = node
 	}
 	for _, given := range g.options.Nodes {
-		was, there := members[given.ID]
-		if there {
-			err = g.compareNode(ctx, &was, &given)
-		} else {
-			if given.State == "" {
-				given.State = catalog.NodeUp
-			}
-			err = g.catalog.PutNode(ctx, given)
+		record, there := members[given.ID]
+		if !there {
+			record, err = g.addNode(ctx, given)
+		}
+		if err == nil {
+			err = g.compareNode(ctx, &record, &given)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("entering node %s: %w", given.ID, err)
@@ -43,6 +41,19 @@ func (g *Gateway) enterNodes(ctx context.Context) ([]catalog.Node, error) {
 		return nil, fmt.Errorf("reading the members: %w", err)
 	}
 	return known, nil
+}
+
+// addNode enters a node that the catalog did not know, and returns its record, which is another one where somebody else was
+// first.
+func (g *Gateway) addNode(ctx context.Context, node catalog.Node) (catalog.Node, error) {
+	if node.State == "" {
+		node.State = catalog.NodeUp
+	}
+	added, err := g.catalog.ChangeNode(ctx, catalog.Node{}, node)
+	if errors.Is(err, catalog.ErrStale) {
+		return g.memberRecord(ctx, node.ID)
+	}
+	return added, err
 }
 
 // compareNode tells of what a node list says of a node otherwise than its record.

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"errors"
+	"sync"
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
@@ -79,6 +81,42 @@ func TestANodeListUndoesNothing(t *testing.T) {
 	c.with(listed("n6", func(node *catalog.Node) { node.Domain = "hall" }))
 	if c.record("n6").Domain != "hall" {
 		t.Errorf("a node without a failure domain: %+v", c.record("n6"))
+	}
+}
+
+// A node that is added and drained while others are about to add it stays drained: by a gateway that did not find it of its
+// node list, or in the place of a node that is replaced.
+func TestANodeIsAddedOnce(t *testing.T) {
+	t.Parallel()
+	for how, add := range map[string]func(*cluster, *delayed){
+		"from a node list": func(c *cluster, slow *delayed) { c.newGateway("gw-b", c.over(slow)) },
+		"in the place of another": func(c *cluster, _ *delayed) {
+			_, err := c.gateway.ReplaceNode(t.Context(), "n1", gateway.ReplaceRequest{With: "n9", Address: c.agent("n9").address})
+			if !errors.Is(err, catalog.ErrStale) {
+				t.Errorf("a node that is there by now replaces another: %v", err)
+			}
+		},
+	} {
+		c := newCluster(t, 8)
+		slow := &delayed{Engine: c.engine}
+		c.with(c.over(slow))
+		added := c.addAgent()
+		var once sync.Once
+		slow.hold(func(write catalog.Write) {
+			if write.Key != "n/"+string(added.id) {
+				return
+			}
+			once.Do(func() {
+				first := catalog.Node{ID: added.id, Address: added.address, State: catalog.NodeDraining, Domain: "hall"}
+				if _, err := c.catalog.ChangeNode(t.Context(), catalog.Node{}, first); err != nil {
+					t.Errorf("%s: %v", how, err)
+				}
+			})
+		})
+		add(c, slow)
+		if record := c.record(added.id); record.State != catalog.NodeDraining || record.Domain != "hall" || record.Replaces != "" {
+			t.Errorf("%s: it is drained and then %+v", how, record)
+		}
 	}
 }
 

@@ -108,7 +108,8 @@ func sparesProxy(ctx context.Context, database, address string) (err error) {
 		return errors.Join(err, engine.Close())
 	}
 	node := catalog.Node{ID: block.NodeID(proxyName), Address: address, State: catalog.NodeDraining}
-	return errors.Join(opened.PutNode(ctx, node), opened.Close())
+	_, err = opened.ChangeNode(ctx, catalog.Node{}, node)
+	return errors.Join(err, opened.Close())
 }
 
 // stop ends every process and gives the memory of the stores free.

@@ -11,7 +11,7 @@ import (
 )
 
 // members runs two Catalogs over the engine that both change one node, each on top of what it read: no change is lost, and
-// every version has one author. What is put without looking never ends a fence.
+// every version has one author; of two that add one node, one is told that it is there.
 func members(t *testing.T, instance Instance) {
 	ctx := deadline(t)
 	var both []*catalog.Catalog
@@ -22,8 +22,12 @@ func members(t *testing.T, instance Instance) {
 		}
 		both = append(both, c)
 	}
-	if err := both[0].PutNode(ctx, catalog.Node{ID: "n1", Address: "a:1", State: catalog.NodeUp, Domain: "r"}); err != nil {
-		t.Fatal(err)
+	added, err := both[0].ChangeNode(ctx, catalog.Node{}, catalog.Node{ID: "n1", Address: "a:1", State: catalog.NodeUp, Domain: "r"})
+	if err != nil || added.Version != 1 {
+		t.Fatalf("adding a node: %+v, %v", added, err)
+	}
+	if _, err := both[1].ChangeNode(ctx, catalog.Node{}, catalog.Node{ID: "n1", Address: "b:1", State: catalog.NodeUp}); !errors.Is(err, catalog.ErrStale) {
+		t.Errorf("adding a node that is there: %v", err)
 	}
 	node := func() catalog.Node {
 		t.Helper()
@@ -67,19 +71,17 @@ func members(t *testing.T, instance Instance) {
 	if _, err := both[0].ChangeNode(ctx, was, out); err != nil {
 		t.Fatal(err)
 	}
-	again := was
-	again.State = catalog.NodeUp
-	if err := both[1].PutNode(ctx, again); err != nil {
-		t.Fatal(err)
-	}
-	if now := node(); !now.Fenced || now.Out != "" {
-		t.Errorf("given up and put anew: %+v", now)
+	if now := node(); !now.Fenced || now.Out != "gateway0" {
+		t.Errorf("given up: %+v", now)
 	}
 	if _, err := both[0].ChangeNode(ctx, catalog.Node{ID: "n2"}, catalog.Node{ID: "n2", State: catalog.NodeUp}); !errors.Is(err, catalog.ErrStale) {
 		t.Errorf("changing a node that is not there: %v", err)
 	}
 	if _, err := both[0].ChangeNode(ctx, was, catalog.Node{ID: "n2"}); !errors.Is(err, catalog.ErrBadChange) {
 		t.Errorf("changing one node to another: %v", err)
+	}
+	if _, err := both[0].ChangeNode(ctx, catalog.Node{}, catalog.Node{}); !errors.Is(err, catalog.ErrBadChange) {
+		t.Errorf("adding a node without an id: %v", err)
 	}
 	patience := catalog.Membership{DownAfter: 1000, OutAfter: -1}
 	if err := both[0].PutMembership(ctx, patience); err != nil {
@@ -98,7 +100,7 @@ func exclusion(t *testing.T, instance Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.PutNode(ctx, catalog.Node{ID: "n1", State: catalog.NodeUp}); err != nil {
+	if _, err := c.ChangeNode(ctx, catalog.Node{}, catalog.Node{ID: "n1", State: catalog.NodeUp}); err != nil {
 		t.Fatal(err)
 	}
 	registered := func() block.Incarnation {

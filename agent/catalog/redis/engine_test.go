@@ -242,7 +242,7 @@ func TestClusterMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.PutNode(context.Background(), catalog.Node{ID: "n0"}); err != nil {
+	if _, err := c.ChangeNode(context.Background(), catalog.Node{}, catalog.Node{ID: "n0"}); err != nil {
 		t.Fatal(err)
 	}
 	if nodes, err := c.Nodes(context.Background()); err != nil || len(nodes) != 1 {
