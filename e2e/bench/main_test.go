@@ -37,9 +37,9 @@ func needNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: it makes network namespaces, which takes root")
 	}
-	for _, program := range []string{"ip", "tc"} {
+	for _, program := range []string{"ip", "tc", "memcached", "redis-server"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("not run: %s is not in PATH; install iproute2", program)
+			t.Skipf("not run: %s is not in PATH; install iproute2, memcached and redis-server", program)
 		}
 	}
 }
@@ -53,10 +53,10 @@ func benchCommand(t *testing.T, arguments ...string) (command *exec.Cmd, tempora
 	return command, temporary
 }
 
-var quickest = []string{"-quick", "-only", "transitions", "-steps", "rs(4,1)->rs(5,1)", "-merges", ""}
+var quickest = []string{"-quick", "-steps", "rs(4,1)->rs(5,1)", "-merges", ""}
 
-// A quick run takes objects there and back by every planner, with every byte compared, writes its page, and leaves
-// nothing behind.
+// A quick run of all parts, one after the other, takes objects there and back by every planner, puts and gets them, rebuilds
+// and scrubs them, with every byte compared; it writes its pages and leaves nothing behind.
 func TestQuickRun(t *testing.T) {
 	needNamespaces(t)
 	documents := t.TempDir()
@@ -66,26 +66,27 @@ func TestQuickRun(t *testing.T) {
 	if err := command.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &messages)
 	}
-	page, err := os.ReadFile(filepath.Join(documents, "transitions.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), string(page)) {
-		t.Error("the page written is not the one printed")
-	}
-	for _, want := range []string{"| rs(4,1)->rs(5,1) | 1000 |", "| rs(5,1)->rs(4,1) | 1000 |", "ers2-proxy |", "srs-proxy |", "reencode |", "commit: ", "| kernel of agents |"} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page lacks %q:\n%s", want, page)
+	pages := map[string]string{}
+	for _, name := range []string{"transitions.md", "data-path.md", "repair.md", "scrub.md"} {
+		page, err := os.ReadFile(filepath.Join(documents, name))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	// Of 8 groups of 20 cells: rs(4,1)->rs(5,1) sends 3 blocks each under restripe and 12 through the ERS-2 proxy.
-	for planner, blocks := range map[string]string{"restripe": " 24 ", "ers2-proxy": " 96 "} {
-		found := false
-		for line := range strings.Lines(string(page)) {
-			found = found || strings.HasPrefix(line, "| rs(4,1)->rs(5,1) |") && strings.Contains(line, " "+planner+" |") && strings.Contains(line, "|"+strings.Repeat(" ", 9)+blocks+"|")
+		if !strings.Contains(out.String(), string(page)) {
+			t.Errorf("%s is not what was printed", name)
 		}
-		if !found {
-			t.Errorf("no line says that %s sent%sblocks:\n%s", planner, blocks, page)
+		pages[name] = string(page)
+	}
+	checkTransitionsPage(t, pages["transitions.md"])
+	checkRepairPage(t, pages["repair.md"])
+	for name, rows := range map[string][]string{
+		"data-path.md": {"| memcached | put | rs(4,2) |", "| redis | get | rep(3) |"},
+		"scrub.md":     {"| rep(3), audit |", "| rs(10,4), shallow |"},
+	} {
+		for _, row := range rows {
+			if !strings.Contains(strings.Join(strings.Fields(pages[name]), " "), row) {
+				t.Errorf("%s has no row %q:\n%s", name, row, pages[name])
+			}
 		}
 	}
 	left, err := os.ReadDir(temporary)
@@ -97,12 +98,32 @@ func TestQuickRun(t *testing.T) {
 	}
 }
 
+// checkTransitionsPage demands a row of every planner, with the blocks that its plan sends.
+func checkTransitionsPage(t *testing.T, page string) {
+	t.Helper()
+	for _, want := range []string{"| rs(4,1)->rs(5,1) | 1000 |", "| rs(5,1)->rs(4,1) | 1000 |", "ers2-proxy |", "srs-proxy |", "reencode |", "commit: ", "| kernel of agents |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	// Of 8 groups of 20 cells: rs(4,1)->rs(5,1) sends 3 blocks each under restripe and 12 through the ERS-2 proxy.
+	for planner, blocks := range map[string]string{"restripe": " 24 ", "ers2-proxy": " 96 "} {
+		found := false
+		for line := range strings.Lines(page) {
+			found = found || strings.HasPrefix(line, "| rs(4,1)->rs(5,1) |") && strings.Contains(line, " "+planner+" |") && strings.Contains(line, "|"+strings.Repeat(" ", 9)+blocks+"|")
+		}
+		if !found {
+			t.Errorf("no line says that %s sent%sblocks:\n%s", planner, blocks, page)
+		}
+	}
+}
+
 // However the bench ends, no process of it goes on; an interrupt also removes its files.
 func TestEndsWhole(t *testing.T) {
 	needNamespaces(t)
 	for _, end := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(end.String(), func(t *testing.T) {
-			command, temporary := benchCommand(t, append(quickest, "-objects", "8")...)
+			command, temporary := benchCommand(t, append(quickest, "-only", "transitions", "-objects", "8")...)
 			messages, err := command.StderrPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -52,6 +53,20 @@ func newNetwork(ctx context.Context, nodes int) (*network, error) {
 		}
 	}
 	return n, nil
+}
+
+// close removes the network, so that the next part of a run can make its own; nobody may be in it any more. A link goes
+// before its namespace, which the kernel clears only later.
+func (n *network) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, name := range n.names {
+		errs = append(errs, call(ctx, "ip", "link", "delete", name), call(ctx, "ip", "netns", "delete", name))
+	}
+	if err := errors.Join(append(errs, call(ctx, "ip", "link", "delete", bridgeDevice))...); err != nil {
+		return fmt.Errorf("removing the network: %w", err)
+	}
+	return nil
 }
 
 // address returns the address of a namespace.

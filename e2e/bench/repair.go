@@ -62,6 +62,7 @@ func (b *bench) repairs(ctx context.Context) (results repairResults, err error) 
 	if err != nil {
 		return results, err
 	}
+	defer func() { err = errors.Join(err, n.close(ctx)) }()
 	if results.blocks, err = b.lostBlock(ctx, n, widest); err != nil {
 		return results, fmt.Errorf("one lost block of %s: %w", widest, err)
 	}

@@ -38,6 +38,7 @@ func (b *bench) scrubs(ctx context.Context) (runs []scrubRun, err error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, n.close(ctx)) }()
 	objects, err := newCorpus(b.options.objects, b.options.objectBytes)
 	if err != nil {
 		return nil, err

@@ -25,18 +25,3 @@ func TestScrubTable(t *testing.T) {
 		}
 	}
 }
-
-// A quick run scrubs under every code and reports no finding.
-func TestQuickScrub(t *testing.T) {
-	needNamespaces(t)
-	command, _ := benchCommand(t, "-quick", "-only", "scrub")
-	text, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, want := range []string{"rep(3), audit", "rs(10,4), shallow"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the page has no row %q:\n%s", want, text)
-		}
-	}
-}

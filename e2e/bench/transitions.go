@@ -66,6 +66,7 @@ func (b *bench) transitions(ctx context.Context) (results transitionResults, err
 	if err != nil {
 		return results, err
 	}
+	defer func() { err = errors.Join(err, n.close(ctx)) }()
 	objects, err := newCorpus(b.options.objects, b.options.objectBytes)
 	if err != nil {
 		return results, err
