@@ -83,27 +83,32 @@ func inside(t *testing.T, arguments ...string) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	skipped := relay(t, output)
+	skipped, said := relay(t, output)
 	if err := command.Wait(); err != nil {
-		t.Errorf("inside its namespaces the test failed: %v", err)
+		t.Errorf("inside its namespaces the test failed: %v; the last it said before the logs of its processes:\n%s", err, strings.Join(said, "\n"))
 	} else if skipped != "" {
 		refuse("%s", skipped)
 	}
 }
 
-// relay logs what the test inside prints, line by line, and returns why it was skipped, if it was.
-func relay(t *testing.T, output io.Reader) (skipped string) {
-	lines := bufio.NewReader(output)
+// relay logs what the test inside prints, line by line, and returns why it was skipped, if it was, and the last it said
+// before the logs of its processes, which are so long that they hide why it failed.
+func relay(t *testing.T, output io.Reader) (skipped string, said []string) {
+	const last = 20
+	lines, logs := bufio.NewReader(output), false
 	for {
 		line, err := lines.ReadString('\n')
 		if text := strings.TrimRight(line, "\n"); text != "" {
 			t.Log(text)
+			if logs = logs || strings.Contains(text, logMark); !logs {
+				said = append(said[max(0, len(said)-last+1):], text)
+			}
 		}
 		if _, reason, found := strings.Cut(strings.TrimSpace(line), notTested); found {
 			skipped = reason
 		}
 		if err != nil {
-			return skipped // it has ended; how is told by Wait
+			return skipped, said // it has ended; how is told by Wait
 		}
 	}
 }

@@ -103,6 +103,9 @@ func newChaos(t *testing.T, options launch.Options, seed uint64) *chaos {
 	}
 }
 
+// logMark comes before the name of each log that tails prints.
+const logMark = "---- log of "
+
 // tails prints the ends of the processes' logs.
 func tails(t *testing.T, directory string) {
 	entries, err := os.ReadDir(directory)
@@ -115,7 +118,7 @@ func tails(t *testing.T, directory string) {
 		if err != nil || len(text) == 0 {
 			continue
 		}
-		t.Logf("---- %s\n%s", entry.Name(), text[max(0, len(text)-3000):])
+		t.Logf("%s%s\n%s", logMark, entry.Name(), text[max(0, len(text)-3000):])
 	}
 }
 

@@ -325,20 +325,16 @@ func (w *workload) settle() {
 	})
 	w.await("every group is whole", w.repaired)
 	var status gateway.Status
-	w.await("attempts and dead blocks are gone", func() bool {
-		if _, err := c.Sweep(ctx); err != nil {
-			return false
-		}
-		var err error
-		status, err = c.Status(ctx)
-		return err == nil && status.Active == 0 && status.Graves == 0 && status.NotWhole == 0
+	var swept gateway.SweepResult
+	w.await("attempts and dead blocks are gone, and a sweep at rest finds nothing left over", func() bool {
+		var statusErr, sweepErr error
+		status, statusErr = c.Status(ctx)
+		swept, sweepErr = c.Sweep(ctx)
+		return statusErr == nil && status.Active == 0 && status.Graves == 0 && status.NotWhole == 0 &&
+			sweepErr == nil && leftNothing(swept)
 	})
 	if w.t.Failed() {
-		w.t.Logf("%d attempts, %d dead blocks, %d groups not whole", status.Active, status.Graves, status.NotWhole)
-	}
-	result, err := c.Sweep(ctx)
-	if err != nil || result.OrphansDeleted+result.BlocksDeleted+result.Quarantined > 0 {
-		w.t.Errorf("a sweep at rest: %+v, %v; want nothing left over", result, err)
+		w.t.Logf("%d attempts, %d dead blocks, %d groups not whole; the last sweep: %+v", status.Active, status.Graves, status.NotWhole, swept)
 	}
 	findings, err := c.Doctor(ctx)
 	if err != nil {
@@ -350,6 +346,13 @@ func (w *workload) settle() {
 		}
 	}
 	w.audit(ctx, c)
+}
+
+// leftNothing reports whether a sweep found nothing left over. Where faults were, one that finds something is awaited to be
+// followed by one that does not: a write they delayed may land after the delete that was to undo it was acknowledged, which
+// is the scan for orphans to clear (protocol, rule 12), and an operation whose client gave up may be committed meanwhile.
+func leftNothing(swept gateway.SweepResult) bool {
+	return swept.GroupsFreed+swept.BlocksDeleted+swept.OrphansDeleted+swept.Quarantined == 0
 }
 
 // audit looks at every block of every object.
