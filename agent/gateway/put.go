@@ -248,8 +248,8 @@ func (p *put) endsAt(at int64) (bool, error) {
 	}
 	var next [1]byte
 	n, ended, err := readFull(p.body, next[:])
-	p.head = append(p.head, next[:n]...)
-	return ended, err
+	p.head = append(p.head, next[:n]...) // of the next group, also where the source tells the end together with it
+	return ended && n == 0, err
 }
 
 // sizeAfter is the size of the object for the manifest of a group that ends after so many bytes: 0 while it is not known.

@@ -117,10 +117,10 @@ func (l *link) readPayload(payload []byte) error {
 	for len(payload) > 0 {
 		l.wake.at(min(len(payload)-l.reader.Buffered(), wakeBytes))
 		n, err := l.reader.Read(payload)
-		if err != nil {
+		payload = payload[n:]
+		if err != nil && len(payload) > 0 { // an end that comes with the last bytes is met by the next read
 			return err
 		}
-		payload = payload[n:]
 	}
 	l.wake.at(1)
 	return nil
