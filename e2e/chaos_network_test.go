@@ -19,7 +19,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/sim/register"
@@ -122,7 +122,7 @@ func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *network
 	check(os.WriteFile(filepath.Join(base, "nodes.yaml"), list, 0o644))
 	check(os.WriteFile(filepath.Join(base, "classes.yaml"), []byte(networkClasses), 0o644))
 	check(c.startGateways(base))
-	_, err = c.clients[0].SetPatience(ctx, gateway.Patience{DownAfterSeconds: 1, OutAfterSeconds: 3})
+	_, err = c.clients[0].SetPatience(ctx, api.Patience{DownAfterSeconds: 1, OutAfterSeconds: 3})
 	check(err)
 	return c
 }

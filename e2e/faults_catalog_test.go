@@ -21,7 +21,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/sim/register"
 	"github.com/restripe/restripe/agent/store/storetest/server"
@@ -130,7 +130,7 @@ func TestStoresOfAnotherCluster(t *testing.T) {
 	}
 }
 
-func allOk(stat gateway.Stat) bool {
+func allOk(stat api.Stat) bool {
 	for _, group := range stat.Groups {
 		for _, slot := range group.Slots {
 			if slot.State != "ok" {
@@ -194,15 +194,15 @@ func TestTwoGatewaysOnOneRedisCatalog(t *testing.T) {
 		ladder := []string{"rs(2,1)", "rs(4,1)", "rs(2,1)", "rep(2)"}
 		for step := 0; ctx.Err() == nil; step++ {
 			at := clients[step%2]
-			moving, err := at.StartTransition(ctx, gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: ladder[step%len(ladder)]})
+			moving, err := at.StartTransition(ctx, api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: ladder[step%len(ladder)]})
 			for err == nil && !moving.State.Final() && ctx.Err() == nil {
 				c.pause(20 * time.Millisecond)
 				moving, err = at.Transition(ctx, moving.ID)
 			}
-			if moving.State == gateway.TransitionFailed {
+			if moving.State == api.TransitionFailed {
 				t.Errorf("transition %s to %s failed: %s", moving.ID, moving.To, moving.Error)
 			}
-			if moving.State == gateway.TransitionDone {
+			if moving.State == api.TransitionDone {
 				c.count("transition")
 			}
 		}
@@ -293,7 +293,7 @@ func (c *workload) getThrough(ctx context.Context, at *client.Client, key string
 	var data []byte
 	err := errors.New("not tried")
 	for try := 0; err != nil && try < 20; try++ {
-		if data, err = fetch(ctx, at, key); errors.Is(err, client.ErrNotFound) {
+		if data, err = fetch(ctx, at, key); errors.Is(err, api.ErrNotFound) {
 			return register.Absent, nil
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 )
@@ -58,7 +58,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}
 	for _, size := range []int{400_000, 30_000, 5_000} { // groups of their own, then packed ones into what is left
-		if err := fill(size); !errors.Is(err, client.ErrFull) {
+		if err := fill(size); !errors.Is(err, api.ErrFull) {
 			t.Fatalf("filling a disk of 12 MiB with objects of %d bytes ends with %v; want that it is full", size, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 	everything()
 	atRest(t, c)
 
-	moving, err := c.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(4,1)"})
+	moving, err := c.StartTransition(t.Context(), api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(4,1)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 		moving, err = c.Transition(t.Context(), moving.ID)
 		return err == nil && moving.State.Final()
 	})
-	if moving.State != gateway.TransitionDone {
+	if moving.State != api.TransitionDone {
 		t.Errorf("the transition ends as %s: %s", moving.State, moving.Error)
 	}
 	put(t, c, "again", noise(7, 400_000), client.PutOptions{})
@@ -170,7 +170,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	a := restripe(t, g.address, "put", write(t, "file", string(data)), "two-read-only")
 	refused(t, a, "store cannot be written", "permission denied", "node n", "no other node is free")
 	_, err = c.Put(t.Context(), "two-read-only", bytes.NewReader(data), client.PutOptions{})
-	if !errors.Is(err, client.ErrUnavailable) {
+	if !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("two of four stores are read-only and three are needed: %v; want that it is not available now", err)
 	}
 	holds(t, c, "before", data)

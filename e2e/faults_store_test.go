@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/storetest/server"
 )
@@ -36,7 +36,7 @@ func TestDoctorFindsEvictingStores(t *testing.T) {
 	if a.code != 0 {
 		t.Errorf("exit code %d: %s; warnings are no errors", a.code, a.messages)
 	}
-	var findings []gateway.Finding
+	var findings []api.Finding
 	if err := json.Unmarshal([]byte(a.out), &findings); err != nil {
 		t.Fatalf("%v in\n%s", err, a.out)
 	}
@@ -155,7 +155,7 @@ func TestStoreDown(t *testing.T) {
 	servers[1].Kill()
 	a := restripe(t, g.address, "put", write(t, "file", string(data)), "two-down")
 	refused(t, a, "node")
-	if _, err := c.Put(t.Context(), "two-down", bytes.NewReader(data), client.PutOptions{}); !errors.Is(err, client.ErrUnavailable) && !errors.Is(err, client.ErrTooFewNodes) {
+	if _, err := c.Put(t.Context(), "two-down", bytes.NewReader(data), client.PutOptions{}); !errors.Is(err, api.ErrUnavailable) && !errors.Is(err, api.ErrTooFewNodes) {
 		t.Errorf("a put with two of four stores down: %v; want that it is not available now", err)
 	}
 	servers[0].Restart()
@@ -193,7 +193,7 @@ func TestItemsOverTheLimitOfMemcached(t *testing.T) {
 			stored[key] = data
 		}
 	}
-	if !errors.Is(err, client.ErrFull) {
+	if !errors.Is(err, api.ErrFull) {
 		t.Fatalf("filling servers of 12 MiB ends with %v; want that they are full", err)
 	}
 	refused(t, restripe(t, g.address, "put", write(t, "more", string(noise(6, 2<<20))), "more"), "store is full", "out of memory", "node n")
@@ -271,7 +271,7 @@ func TestCorruptBlocks(t *testing.T) {
 	truncate := func(path string, size int64) error { return os.Truncate(path, size/2) }
 	states := func(key string, arguments ...string) map[string]int {
 		t.Helper()
-		var stat gateway.Stat
+		var stat api.Stat
 		if err := json.Unmarshal([]byte(must(t, g.address, append([]string{"stat", key, "-o", "json"}, arguments...)...)), &stat); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -183,7 +183,7 @@ func TestKeysOfAnyBytes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("listing: %v", err)
 		}
-		key, err := gateway.DecodeKey(object.Key64)
+		key, err := api.DecodeKey(object.Key64)
 		if err != nil {
 			t.Fatalf("listing %q: %v", object.Key64, err)
 		}
@@ -210,7 +210,7 @@ func TestKeysOfAnyBytes(t *testing.T) {
 	each(t, keys, check)
 	each(t, keys, func(key string) error {
 		stat, err := c.Stat(t.Context(), key)
-		if err == nil && stat.Key64 != gateway.EncodeKey(key) {
+		if err == nil && stat.Key64 != api.EncodeKey(key) {
 			err = fmt.Errorf("stat shows %.80s", stat.Key)
 		}
 		if size := sizeOf(key); err == nil && size > 0 {
@@ -225,7 +225,7 @@ func TestKeysOfAnyBytes(t *testing.T) {
 	})
 	each(t, keys, func(key string) error {
 		for err := c.Delete(t.Context(), key); ; err = c.Delete(t.Context(), key) {
-			if !errors.Is(err, client.ErrUnavailable) && !errors.Is(err, client.ErrConflict) { // the move is still under way
+			if !errors.Is(err, api.ErrUnavailable) && !errors.Is(err, api.ErrConflict) { // the move is still under way
 				return err
 			}
 		}

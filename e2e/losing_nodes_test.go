@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 )
@@ -108,7 +108,7 @@ func newLosing(t *testing.T, seed uint64) *losing {
 		t.Fatal(err)
 	}
 	t.Cleanup(connection.Close)
-	if _, err := connection.SetPatience(t.Context(), gateway.Patience{DownAfterSeconds: 1, OutAfterSeconds: 2}); err != nil {
+	if _, err := connection.SetPatience(t.Context(), api.Patience{DownAfterSeconds: 1, OutAfterSeconds: 2}); err != nil {
 		t.Fatal(err)
 	}
 	l := &losing{t: t, cluster: cluster, directory: state, client: connection, random: rand.New(rand.NewPCG(seed, 0))}
@@ -171,7 +171,7 @@ func (l *losing) comeBack(names []string) {
 	}
 	l.await(strings.Join(names, " and ")+" are taken back", func() bool {
 		list, err := l.client.Nodes(l.t.Context())
-		return err == nil && !slices.ContainsFunc(list.Nodes, func(node gateway.NodeInfo) bool {
+		return err == nil && !slices.ContainsFunc(list.Nodes, func(node api.NodeInfo) bool {
 			return slices.Contains(names, string(node.ID)) && node.State != "up"
 		})
 	})
@@ -275,7 +275,7 @@ func (w *writer) work(ctx context.Context) {
 			w.wrote(key, data, err)
 		case draw < 7:
 			err := w.client.Delete(ctx, key)
-			if errors.Is(err, client.ErrNotFound) {
+			if errors.Is(err, api.ErrNotFound) {
 				err = nil
 			}
 			w.wrote(key, nil, err)
@@ -294,7 +294,7 @@ func (w *writer) wrote(key string, data []byte, err error) {
 		w.mutex.Lock()
 		w.written++
 		w.mutex.Unlock()
-	case errors.As(err, &refused) && slices.Contains([]string{"unavailable", "too_few_nodes", "conflict", "bad_request", "full"}, refused.Code):
+	case errors.As(err, &refused) && slices.Contains([]api.Code{api.CodeUnavailable, api.CodeTooFewNodes, api.CodeConflict, api.CodeBadRequest, api.CodeFull}, refused.Code):
 	default:
 		w.holds[key] = append(w.holds[key], data)
 	}
@@ -307,7 +307,7 @@ func (w *writer) read(ctx context.Context, key string) {
 	if err == nil {
 		data, err = io.ReadAll(object)
 		err = errors.Join(err, object.Close())
-	} else if errors.Is(err, client.ErrNotFound) {
+	} else if errors.Is(err, api.ErrNotFound) {
 		err = nil
 	}
 	if ctx.Err() != nil {

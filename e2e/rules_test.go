@@ -45,6 +45,7 @@ var rules = map[string]rule{
 	"imports of processes":     processImports,
 	"imports of stores":        backendImports,
 	"imports of tests":         testImports,
+	"imports of the gateway":   gatewayImports,
 	"banned calls":             bannedCalls,
 	"clocks":                   ownClocks,
 	"errors thrown away":       thrownErrors,
@@ -219,8 +220,9 @@ func pureImports(s *source) (breaches []string) {
 		"operator/decide": {
 			"github.com/dustin/go-humanize", "github.com/robfig/cron/v3", "k8s.io/apimachinery/pkg/api/meta",
 			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			module + "/agent/stripe", module + "/operator/api/v1alpha1",
+			module + "/agent/gateway/api", module + "/agent/stripe", module + "/operator/api/v1alpha1",
 		},
+		"agent/gateway/api": {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
 		"operator/reliability": {"github.com/dustin/go-humanize", "k8s.io/apimachinery/pkg/api/resource",
 			module + "/agent/stripe", module + "/operator/api/v1alpha1"},
 		"operator/price": {"github.com/dustin/go-humanize", "k8s.io/apimachinery/pkg/api/resource",
@@ -272,6 +274,55 @@ func backendImports(s *source) (breaches []string) {
 		}
 	}
 	return breaches
+}
+
+// gatewayImports: who calls gateways knows their contract and their client, and not how they work; few places put a gateway
+// together.
+func gatewayImports(s *source) (breaches []string) {
+	composing := []string{"tui/cli", "agent/sim", "e2e"}
+	if s.isTest() || s.within("agent/gateway") || slices.ContainsFunc(composing, s.within) {
+		return nil
+	}
+	for _, name := range s.imports() {
+		if below := own(name); under(below, "agent/gateway") && below != "agent/gateway/api" && below != "agent/gateway/client" {
+			breaches = append(breaches, "imports "+below+"; take what is needed from agent/gateway/api, and call through agent/gateway/client")
+		}
+	}
+	return breaches
+}
+
+// A program that wants to read and write objects links neither kernels nor a catalog nor a registry of metrics.
+func TestTheClientOfAGatewayIsSmall(t *testing.T) {
+	imports := map[string][]string{}
+	sources := repository(t)
+	for i := range sources {
+		if s := &sources[i]; s.isGo() && !s.isTest() {
+			imports[s.folder()] = append(imports[s.folder()], s.imports()...)
+		}
+	}
+	allowed := []string{"agent/block", "agent/stripe", "agent/gateway/api", "agent/gateway/client"}
+	seen, next := map[string]bool{}, []string{"agent/gateway/client"}
+	for len(next) > 0 {
+		folder := next[0]
+		next = next[1:]
+		if seen[folder] {
+			continue
+		}
+		seen[folder] = true
+		for _, name := range imports[folder] {
+			if below := own(name); below != "" {
+				next = append(next, below)
+				if !slices.Contains(allowed, below) {
+					t.Errorf("%s imports %s, so every client of a gateway links it", folder, below)
+				}
+			} else if strings.Contains(name, "prometheus") {
+				t.Errorf("%s imports %s, so every client of a gateway links it", folder, name)
+			}
+		}
+	}
+	if len(seen) != len(allowed) {
+		t.Errorf("%d packages were looked at, want %d", len(seen), len(allowed))
+	}
 }
 
 // testImports: product code does not link the testing package.
@@ -329,7 +380,7 @@ func bannedCalls(s *source) (breaches []string) {
 }
 
 // timeless folders are given the time.
-var timeless = []string{"agent/heat", "operator/decide"}
+var timeless = []string{"agent/gateway/api", "agent/heat", "operator/decide"}
 
 // ownClocks: what is given the time does not look at a clock.
 func ownClocks(s *source) (breaches []string) {

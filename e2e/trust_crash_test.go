@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/rebuild"
 )
@@ -76,11 +76,11 @@ func TestCatalogRebuildAfterACrash(t *testing.T) {
 	writers.Go(func() {
 		for i := 0; ; i++ {
 			to := []string{"rs(3,2)", "rs(6,2)", "rep(3)"}[i%3]
-			begun, err := c.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: to})
+			begun, err := c.StartTransition(t.Context(), api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: to})
 			if err != nil {
 				return
 			}
-			if _, err := c.Watch(t.Context(), begun.ID, func(gateway.Transition) error { return nil }); err != nil {
+			if _, err := c.Watch(t.Context(), begun.ID, func(api.Transition) error { return nil }); err != nil {
 				return
 			}
 		}

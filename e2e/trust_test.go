@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/agent/store/storetest/server"
@@ -61,8 +61,8 @@ func TestScrubSurvivesTheGateway(t *testing.T) {
 		damaged++
 	}
 	must(t, d.address, "scrub", "start", "--rate", "2MiB/s")
-	var scrub gateway.Scrub
-	look := func() gateway.Scrub {
+	var scrub api.Scrub
+	look := func() api.Scrub {
 		if err := json.Unmarshal([]byte(must(t, d.address, "scrub", "status", "-o", "json")), &scrub); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestScrubSurvivesTheGateway(t *testing.T) {
 	must(t, d.address, "scrub", "resume")
 	d.kill(t)
 	d, c = start()
-	until(t, "the scrub ends", func() bool { return look().State == gateway.ScrubDone })
+	until(t, "the scrub ends", func() bool { return look().State == api.ScrubDone })
 	if scrub.Cycle != 1 || scrub.GroupsDone < 20 || at < 4 || scrub.Findings != int64(damaged) || scrub.Repaired != scrub.Findings || damaged == 0 {
 		t.Errorf("%d blocks were damaged; %+v", damaged, scrub)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/sim/register"
 )
@@ -126,7 +126,7 @@ func (w *workload) allUp() bool {
 		ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 		status, err := c.Status(ctx)
 		cancel()
-		if err != nil || slices.ContainsFunc(status.Nodes, func(node gateway.NodeStatus) bool { return node.State != "up" }) {
+		if err != nil || slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool { return node.State != "up" }) {
 			return false
 		}
 	}
@@ -164,10 +164,10 @@ func (w *workload) transitions(ctx context.Context, round int, ladder []string) 
 		for err == nil && !t.State.Final() && ctx.Err() == nil {
 			w.pause(20 * time.Millisecond)
 			bounded, cancel := w.bounded(ctx)
-			var now gateway.Transition
+			var now api.Transition
 			if now, err = w.client().Transition(bounded, t.ID); err == nil {
 				t = now
-			} else if errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+			} else if errors.Is(err, client.ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 				err = nil // the gateway is away for a while
 			}
 			cancel()
@@ -175,20 +175,20 @@ func (w *workload) transitions(ctx context.Context, round int, ladder []string) 
 		switch {
 		case err != nil:
 			w.pause(20 * time.Millisecond)
-		case t.State == gateway.TransitionDone:
+		case t.State == api.TransitionDone:
 			w.count("transition")
-		case t.State == gateway.TransitionFailed && w.excused.Load():
+		case t.State == api.TransitionFailed && w.excused.Load():
 			w.count("transition failed")
-		case t.State == gateway.TransitionFailed:
+		case t.State == api.TransitionFailed:
 			w.t.Errorf("transition %s to %s failed: %s", t.ID, t.To, t.Error)
 		}
 	}
 }
 
-func (w *workload) startTransition(ctx context.Context, to string) (gateway.Transition, error) {
+func (w *workload) startTransition(ctx context.Context, to string) (api.Transition, error) {
 	ctx, cancel := w.bounded(ctx)
 	defer cancel()
-	return w.client().StartTransition(ctx, gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: to})
+	return w.client().StartTransition(ctx, api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: to})
 }
 
 func (w *workload) count(what string) {
@@ -247,13 +247,13 @@ func (w *workload) finish(in register.Call, out register.Answer, call int64, err
 	switch {
 	case err == nil:
 		w.count(name)
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		out.Missing = true
 	case errors.As(err, &transport) && transport.Op == "dial": // never sent
 		w.count("not sent")
 		w.pause(5 * time.Millisecond)
 		return
-	case errors.As(err, &refused) && !errors.Is(err, client.ErrUnknownOutcome) && refused.Code != "cancelled" && refused.Code != "internal" && refused.Code != "timeout":
+	case errors.As(err, &refused) && !errors.Is(err, api.ErrUnknownOutcome) && refused.Code != "cancelled" && refused.Code != "internal" && refused.Code != "timeout":
 		w.count(name + " refused")
 		return
 	default:
@@ -272,11 +272,11 @@ func (w *workload) record(in register.Call, out register.Answer, call, back int6
 // get reads an object whole. Bytes that are of no one version fail the test.
 func (w *workload) get(ctx context.Context, through *client.Client, key string) (register.Value, error) {
 	object, err := through.Get(ctx, key, client.Range{})
-	if errors.Is(err, client.ErrNotFound) {
+	if errors.Is(err, api.ErrNotFound) {
 		return register.Absent, nil
 	}
 	if err != nil {
-		if errors.Is(err, client.ErrDataLoss) {
+		if errors.Is(err, api.ErrDataLoss) {
 			w.t.Errorf("reading %s: %v", key, err)
 		}
 		return register.Absent, err
@@ -324,8 +324,8 @@ func (w *workload) settle() {
 		return err == nil && len(status.Transitions) == 0
 	})
 	w.await("every group is whole", w.repaired)
-	var status gateway.Status
-	var swept gateway.SweepResult
+	var status api.Status
+	var swept api.SweepResult
 	w.await("attempts and dead blocks are gone, and a sweep at rest finds nothing left over", func() bool {
 		var statusErr, sweepErr error
 		status, statusErr = c.Status(ctx)
@@ -351,7 +351,7 @@ func (w *workload) settle() {
 // leftNothing reports whether a sweep found nothing left over. Where faults were, one that finds something is awaited to be
 // followed by one that does not: a write they delayed may land after the delete that was to undo it was acknowledged, which
 // is the scan for orphans to clear (protocol, rule 12), and an operation whose client gave up may be committed meanwhile.
-func leftNothing(swept gateway.SweepResult) bool {
+func leftNothing(swept api.SweepResult) bool {
 	return swept.GroupsFreed+swept.BlocksDeleted+swept.OrphansDeleted+swept.Quarantined == 0
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -34,7 +34,7 @@ func TestDeletingATransitionCancelsItsJob(t *testing.T) {
 	w.patch(w.policy("media"), `{"spec":{"stopPolicy":"Hold"}}`)
 	w.delete(running)
 	w.gone(&v1alpha1.Transition{}, running.Name)
-	if state := job(g, running).State; state != gateway.TransitionCancelled {
+	if state := job(g, running).State; state != api.TransitionCancelled {
 		t.Errorf("the job is %s", state)
 	}
 	w.patch(w.policy("media"), `{"spec":{"stopPolicy":"None"}}`)
@@ -51,7 +51,7 @@ func TestDeletingAPolicyEndsItsTransitions(t *testing.T) {
 	if n := len(w.transitions()); n > 0 {
 		t.Errorf("%d transitions are left", n)
 	}
-	if state := job(g, running).State; state != gateway.TransitionCancelled {
+	if state := job(g, running).State; state != api.TransitionCancelled {
 		t.Errorf("the job is %s", state)
 	}
 	if names := g.ClassNames(); !slices.Contains(names, "media") {
@@ -116,7 +116,7 @@ func TestEditingAPolicyInMidTransition(t *testing.T) {
 	running := w.one("Running")
 	w.apply(strings.NewReplacer("rs(12,2)", "rs(8,2)", "dwell: 1h", "dwell: 1m").Replace(mediaPolicy("")))
 	w.eventually("the transition to a scheme that left the ladder ends", func() bool {
-		return job(g, running).State == gateway.TransitionCancelled
+		return job(g, running).State == api.TransitionCancelled
 	})
 	w.eventually("all groups are where they belong now", func() bool { return g.Groups("media")["rs(8,2)"] == mediaGroups })
 	w.converged("media")
@@ -128,7 +128,7 @@ func TestHoldAndDrain(t *testing.T) {
 	g := w.media(slow)
 	running := w.one("Running")
 	w.patch(w.policy("media"), `{"spec":{"stopPolicy":"HoldAndDrain"}}`)
-	w.eventually("what runs is cancelled", func() bool { return job(g, running).State == gateway.TransitionCancelled })
+	w.eventually("what runs is cancelled", func() bool { return job(g, running).State == api.TransitionCancelled })
 	w.eventually("the policy is drained", func() bool {
 		p := w.policy("media")
 		return p.Status.ActiveTransitions == 0 && reason(p.Status.Conditions, "Paused") == "Drained"

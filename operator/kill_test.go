@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller/gatewayfake"
 )
@@ -25,7 +25,7 @@ func killWorld(t *testing.T) *world {
 	disks.SetLimit(96 << 20)
 	w.gateway("more")
 	// What has no temperature is moved once, when it is declared: these groups are there before.
-	if _, err := disks.PutClass(t.Context(), gateway.ClassSpec{Name: "logs", Ladder: "rs(4,2),rep(3)", Prefixes: []string{"logs/"}, HalfLife: "24h", Dwell: "6h"}); err != nil {
+	if _, err := disks.PutClass(t.Context(), api.ClassSpec{Name: "logs", Ladder: "rs(4,2),rep(3)", Prefixes: []string{"logs/"}, HalfLife: "24h", Dwell: "6h"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := disks.Add("logs", "rep(3)", 30, 256<<10, gatewayfake.Constant(3)); err != nil {

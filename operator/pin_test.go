@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/controller/gatewayfake"
 )
 
@@ -54,7 +54,7 @@ func TestAPinHoldsUntilItEnds(t *testing.T) {
 	unbroken(t, g)
 }
 
-func classOf(t *testing.T, g *gatewayfake.Cluster, name string) gateway.ClassInfo {
+func classOf(t *testing.T, g *gatewayfake.Cluster, name string) api.ClassInfo {
 	t.Helper()
 	classes, err := g.Classes(t.Context())
 	if err != nil {
@@ -66,7 +66,7 @@ func classOf(t *testing.T, g *gatewayfake.Cluster, name string) gateway.ClassInf
 		}
 	}
 	t.Fatalf("there is no class %s", name)
-	return gateway.ClassInfo{}
+	return api.ClassInfo{}
 }
 
 // A pin ends what goes elsewhere, and taking the pin out ends what was made for it.
@@ -75,7 +75,7 @@ func TestPinningAndUnpinningInMidTransition(t *testing.T) {
 	g := w.media(slow)
 	cooling := w.one("Running")
 	w.patch(w.policy("media"), pinUntil("rep(3)", w.clock.Now().Add(300*24*time.Hour)))
-	w.eventually("what goes elsewhere ends", func() bool { return job(g, cooling).State == gateway.TransitionCancelled })
+	w.eventually("what goes elsewhere ends", func() bool { return job(g, cooling).State == api.TransitionCancelled })
 	w.eventually("all groups are back", func() bool { return g.Groups("media")["rep(3)"] == mediaGroups })
 	w.converged("media")
 	w.patch(w.policy("media"), `{"spec":{"pin":null}}`)

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
@@ -109,7 +110,7 @@ spec:
 		random.Read(data)
 		key := fmt.Sprintf("cool/%d", i)
 		objects[key] = data
-		if _, err := g.Put(t.Context(), key, bytes.NewReader(data), gateway.PutOptions{Size: int64(len(data))}); err != nil {
+		if _, err := g.Put(t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(len(data))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,10 +153,10 @@ spec:
 	})
 	for _, step := range []struct {
 		repair string
-		want   gateway.RepairState
+		want   api.RepairState
 	}{
-		{`{"bytesPerSecond":"8Mi","windows":[{"kind":"Deny","schedule":"@daily","duration":"24h"}]}`, gateway.RepairDeferred},
-		{`null`, gateway.RepairIdle},
+		{`{"bytesPerSecond":"8Mi","windows":[{"kind":"Deny","schedule":"@daily","duration":"24h"}]}`, api.RepairDeferred},
+		{`null`, api.RepairIdle},
 	} {
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
 		w.patch(b, `{"spec":{"repair":`+step.repair+`}}`)

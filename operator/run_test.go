@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller/gatewayfake"
 )
@@ -63,7 +63,7 @@ func unbroken(t *testing.T, g *gatewayfake.Cluster) {
 }
 
 // job returns the state of a transition's job.
-func job(g *gatewayfake.Cluster, t *v1alpha1.Transition) gateway.Transition {
+func job(g *gatewayfake.Cluster, t *v1alpha1.Transition) api.Transition {
 	return g.Transitions()[t.Status.Job]
 }
 
@@ -207,7 +207,7 @@ func TestABackendHasRepairWaitForItsWindows(t *testing.T) {
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
 		w.patch(b, `{"spec":{"repair":`+spec+`}}`)
 	}
-	declared := func() gateway.RepairStatus {
+	declared := func() api.RepairStatus {
 		status, err := g.RepairStatus(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -321,7 +321,7 @@ func TestPauseResumeThrottleCancel(t *testing.T) {
 	w.eventually("it is slowed down", func() bool { return job(g, running).BytesPerSecond == 4<<20 })
 	w.patch(running, `{"spec":{"paused":true}}`)
 	paused := w.one("Paused")
-	if state := job(g, paused).State; state != gateway.TransitionPaused {
+	if state := job(g, paused).State; state != api.TransitionPaused {
 		t.Errorf("the job is %s", state)
 	}
 	w.eventually("the policy says that it is held back", func() bool {
@@ -334,7 +334,7 @@ func TestPauseResumeThrottleCancel(t *testing.T) {
 	w.patch(w.policy("media"), `{"spec":{"stopPolicy":"Hold"}}`)
 	w.patch(running, `{"spec":{"cancelled":true}}`)
 	cancelled := w.one("Cancelled")
-	if state := job(g, cancelled).State; state != gateway.TransitionCancelled {
+	if state := job(g, cancelled).State; state != api.TransitionCancelled {
 		t.Errorf("the job is %s", state)
 	}
 	unbroken(t, g)
@@ -394,7 +394,7 @@ func TestBudgetIsShared(t *testing.T) {
 	w.eventually("two run at half the budget", func() bool {
 		n := 0
 		for _, j := range g.Transitions() {
-			if j.State == gateway.TransitionRunning && j.BytesPerSecond == 8<<20 {
+			if j.State == api.TransitionRunning && j.BytesPerSecond == 8<<20 {
 				n++
 			}
 		}
@@ -403,7 +403,7 @@ func TestBudgetIsShared(t *testing.T) {
 	w.eventually("the last one has all of it", func() bool {
 		n := 0
 		for _, j := range g.Transitions() {
-			if j.State == gateway.TransitionRunning && j.BytesPerSecond == 16<<20 {
+			if j.State == api.TransitionRunning && j.BytesPerSecond == 16<<20 {
 				n++
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
@@ -120,16 +121,6 @@ func (r *ruler) bounds(path string, atLeast, below *resource.Quantity) bool {
 	return false
 }
 
-// The bounds the gateways hold classes to.
-const (
-	maxRows           = 64
-	minGroupBytes     = 64 << 10
-	maxGroupBytes     = 64 << 20
-	defaultGroupBytes = 4 << 20
-	maxPackDelay      = time.Minute
-	maxClassName      = 63
-)
-
 func (r *ruler) policy(policy *v1alpha1.RedundancyPolicy) {
 	spec := &policy.Spec
 	switch ladder, target := r.has("ladder"), r.has("reliability"); {
@@ -138,8 +129,8 @@ func (r *ruler) policy(policy *v1alpha1.RedundancyPolicy) {
 	case !ladder && !target:
 		r.wrongAt("spec.ladder", "is missing; give a list of schemes, hottest first, such as [\"rep(3)\", \"rs(4,2)\"], or a reliability target")
 	}
-	if !r.has("selector", "class") && len(policy.Name) > maxClassName {
-		r.wrongAt("spec.selector.class", "is missing, and the policy's own name is longer than the %d characters of a class; give a class", maxClassName)
+	if !r.has("selector", "class") && len(policy.Name) > api.MaxClassName {
+		r.wrongAt("spec.selector.class", "is missing, and the policy's own name is longer than the %d characters of a class; give a class", api.MaxClassName)
 	}
 	r.steps(spec)
 	r.packing(spec.Packing)
@@ -178,9 +169,6 @@ func (r *ruler) steps(spec *v1alpha1.RedundancyPolicySpec) {
 	}
 }
 
-// longestPin is how long the operator lets a pin last.
-const longestPin = 366 * 24 * time.Hour
-
 // pin checks what a pin holds against and when it ends.
 func (r *ruler) pin(pin *v1alpha1.Pin) {
 	if pin == nil {
@@ -194,7 +182,7 @@ func (r *ruler) pin(pin *v1alpha1.Pin) {
 		return
 	}
 	words := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
-	switch latest := r.now.Add(longestPin); {
+	switch latest := r.now.Add(v1alpha1.LongestPin); {
 	case until.After(latest):
 		r.wrongAt("spec.pin.until", "is %s, and a pin lasts a year at most; give a time before %s, or set default for good", words(until), words(latest))
 	case !r.now.Before(until):
@@ -206,10 +194,10 @@ func (r *ruler) packing(packing *v1alpha1.Packing) {
 	if packing == nil {
 		return
 	}
-	group := resource.NewQuantity(defaultGroupBytes, resource.BinarySI)
+	group := resource.NewQuantity(api.DefaultGroupBytes, resource.BinarySI)
 	if packing.GroupBytes != nil {
 		group = packing.GroupBytes
-		if bytes := group.Value(); bytes < minGroupBytes || bytes > maxGroupBytes {
+		if bytes := group.Value(); bytes < api.MinGroupBytes || bytes > api.MaxGroupBytes {
 			r.wrongAt("spec.packing.groupBytes", "is %s; give a size from 64Ki to 64Mi", group)
 			return
 		}
@@ -217,7 +205,7 @@ func (r *ruler) packing(packing *v1alpha1.Packing) {
 	if packing.Below != nil && packing.Below.Cmp(*group) > 0 {
 		r.wrongAt("spec.packing.below", "is %s, more than the %s of a group; a small object must fit a group: lower it or raise groupBytes (at most 64Mi)", packing.Below, group)
 	}
-	if packing.Delay != nil && packing.Delay.Duration > maxPackDelay {
+	if packing.Delay != nil && packing.Delay.Duration > api.MaxPackDelay {
 		r.wrongAt("spec.packing.delay", "is %s; give a duration from 0s to 1m, such as 5ms, as a client waits for it", packing.Delay.Duration)
 	}
 }

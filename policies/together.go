@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -136,8 +137,8 @@ func (t *together) ladder(object Object, spec *v1alpha1.RedundancyPolicySpec, la
 	case err != nil:
 		t.report(Error, object, path, "cannot be laid out: %v", rootCause(err))
 		return
-	case layout.Rows > maxRows:
-		t.report(Error, object, path, "needs groups of %d rows, at most %d are possible; choose codes whose k divide the widest one, such as 4, 6 and 12", layout.Rows, maxRows)
+	case layout.Rows > api.MaxRows:
+		t.report(Error, object, path, "needs groups of %d rows, at most %d are possible; choose codes whose k divide the widest one, such as 4, 6 and 12", layout.Rows, api.MaxRows)
 		return
 	}
 	for i := 1; i < len(ladder); i++ {

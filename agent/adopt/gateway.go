@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -52,7 +52,7 @@ func (g *Gateway) Cluster(ctx context.Context) (string, error) {
 
 // Survey counts the objects that List would visit, and their bytes.
 func (g *Gateway) Survey(ctx context.Context) (objects, bytes int64, err error) {
-	err = g.each(ctx, func(_ string, object gateway.Object) error {
+	err = g.each(ctx, func(_ string, object api.Object) error {
 		objects++
 		bytes += object.Size
 		return nil
@@ -62,10 +62,10 @@ func (g *Gateway) Survey(ctx context.Context) (objects, bytes int64, err error) 
 
 // List visits the names of the selected objects, in order.
 func (g *Gateway) List(ctx context.Context, visit func(name string) error) error {
-	return g.each(ctx, func(name string, _ gateway.Object) error { return visit(name) })
+	return g.each(ctx, func(name string, _ api.Object) error { return visit(name) })
 }
 
-func (g *Gateway) each(ctx context.Context, visit func(name string, object gateway.Object) error) error {
+func (g *Gateway) each(ctx context.Context, visit func(name string, object api.Object) error) error {
 	for object, err := range g.Client.Objects(ctx, g.KeyPrefix+g.Prefix) {
 		if err != nil {
 			return fmt.Errorf("listing the objects of Restripe: %w", err)
@@ -73,7 +73,7 @@ func (g *Gateway) each(ctx context.Context, visit func(name string, object gatew
 		if g.Class != "" && object.Class != g.Class {
 			continue
 		}
-		key, err := gateway.DecodeKey(object.Key64)
+		key, err := api.DecodeKey(object.Key64)
 		if err != nil {
 			return fmt.Errorf("listing the objects of Restripe: the key %q: %w", object.Key64, err)
 		}
@@ -91,13 +91,13 @@ func (g *Gateway) Stat(ctx context.Context, name string) (Version, error) {
 	if err != nil {
 		return Version{}, translate(err)
 	}
-	if len(page.Objects) == 0 || page.Objects[0].Key64 != gateway.EncodeKey(key) {
+	if len(page.Objects) == 0 || page.Objects[0].Key64 != api.EncodeKey(key) {
 		return Version{}, ErrGone
 	}
 	return versionOf(page.Objects[0]), nil
 }
 
-func versionOf(object gateway.Object) Version {
+func versionOf(object api.Object) Version {
 	return Version{Tag: object.Revision.String(), Size: object.Size, Modified: object.Modified}
 }
 
@@ -155,13 +155,13 @@ func (g *Gateway) Put(ctx context.Context, name string, body io.Reader, size int
 // translate turns refusals of gateways into those of endpoints.
 func translate(err error) error {
 	switch {
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return ErrGone
-	case errors.Is(err, client.ErrConflict):
+	case errors.Is(err, api.ErrConflict):
 		return ErrConflict
-	case errors.Is(err, client.ErrBadRequest):
+	case errors.Is(err, api.ErrBadRequest):
 		return refusal("the gateway refuses it: %v", err)
-	case errors.Is(err, client.ErrFull), errors.Is(err, client.ErrTooFewNodes):
+	case errors.Is(err, api.ErrFull), errors.Is(err, api.ErrTooFewNodes):
 		return fmt.Errorf("%w: %w", ErrStop, err)
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -30,7 +31,7 @@ func (c *cluster) noticed(id block.NodeID, state string) {
 	c.t.Helper()
 	c.await(fmt.Sprintf("node %s is noticed to be %s", id, state), func() bool {
 		status, err := c.gateway.Status(c.t.Context())
-		return err == nil && slices.ContainsFunc(status.Nodes, func(node gateway.NodeStatus) bool {
+		return err == nil && slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool {
 			return node.ID == id && node.State == state
 		})
 	})
@@ -38,7 +39,7 @@ func (c *cluster) noticed(id block.NodeID, state string) {
 
 // whole reports whether every slot of the object's first group is stored on a node that answers.
 func (c *cluster) whole(key string) bool {
-	return !slices.ContainsFunc(c.stat(key).Groups[0].Slots, func(slot gateway.SlotStat) bool { return slot.State != "ok" })
+	return !slices.ContainsFunc(c.stat(key).Groups[0].Slots, func(slot api.SlotStat) bool { return slot.State != "ok" })
 }
 
 // Groups that wait for a node when their transition is paused are still taken along when it goes on.
@@ -47,9 +48,9 @@ func TestPausedTransitionKeepsItsWaitingGroups(t *testing.T) {
 	c := newCluster(t, 9)
 	const groups = 24
 	data := noise(64<<10*groups, 1)
-	c.put("k", data, gateway.PutOptions{})
+	c.put("k", data, api.PutOptions{})
 	c.agents[0].stop() // most groups have a slot there
-	begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)"})
+	begun, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(3,2)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +59,14 @@ func TestPausedTransitionKeepsItsWaitingGroups(t *testing.T) {
 		return err == nil && strings.HasPrefix(now.Error, "waiting") && now.Attempts > groups
 	})
 	paused, err := c.gateway.PauseTransition(t.Context(), begun.ID)
-	if err != nil || paused.State != gateway.TransitionPaused || paused.GroupsDone == groups {
+	if err != nil || paused.State != api.TransitionPaused || paused.GroupsDone == groups {
 		t.Fatalf("paused: %+v, %v", paused, err)
 	}
 	c.startAgent(c.agents[0])
 	if _, err := c.gateway.ResumeTransition(t.Context(), begun.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if done := c.ended(begun.ID); done.State != gateway.TransitionDone || done.GroupsTotal != groups || done.GroupsDone+done.GroupsSkipped != groups {
+	if done := c.ended(begun.ID); done.State != api.TransitionDone || done.GroupsTotal != groups || done.GroupsDone+done.GroupsSkipped != groups {
 		t.Errorf("at the end: %+v", done)
 	}
 	for _, group := range c.stat("k").Groups {
@@ -90,11 +91,11 @@ func TestTransitionRebuildsDamagedBlocks(t *testing.T) {
 			for slot := range slots {
 				key := fmt.Sprint(prefix, slot)
 				want[key] = noise(60_000, uint64(slot))
-				c.put(key, want[key], gateway.PutOptions{})
+				c.put(key, want[key], api.PutOptions{})
 				c.damage(key, slot)
 			}
-			done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: class}, To: to})
-			if done.State != gateway.TransitionDone || done.GroupsDone != int64(slots) || done.Attempts <= done.GroupsDone {
+			done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: class}, To: to})
+			if done.State != api.TransitionDone || done.GroupsDone != int64(slots) || done.Attempts <= done.GroupsDone {
 				t.Fatalf("%+v", done)
 			}
 			for key, data := range want {
@@ -114,7 +115,7 @@ func TestRepairReplacesANodeThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	gone := c.agent(c.stat("k").Groups[0].Slots[0].Node)
 	gone.stop()
 	if _, err := c.catalog.ChangeNode(t.Context(), c.record(gone.id), catalog.Node{ID: gone.id, Address: gone.address, State: catalog.NodeDown}); err != nil {
@@ -137,7 +138,7 @@ func TestRepairLeavesANodeThatIsAwayAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 10)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	was := c.stat("k").Groups[0].Slots
 	away := c.agent(was[0].Node)
 	away.stop()
@@ -166,7 +167,7 @@ func TestGatewayLearnsOfNewNodes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 7) // one too few for class default
 	data := noise(60_000, 1)
-	if err := putWithin(t, c.gateway, "k", bytes.NewReader(data), int64(len(data))); !errors.Is(err, gateway.ErrTooFewNodes) {
+	if err := putWithin(t, c.gateway, "k", bytes.NewReader(data), int64(len(data))); !errors.Is(err, api.ErrTooFewNodes) {
 		t.Fatalf("on seven nodes: %v", err)
 	}
 	added := c.addAgent()
@@ -198,7 +199,7 @@ func TestAddressTakenByAnotherAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	replaced := c.agent(c.stat("k").Groups[0].Slots[0].Node)
 	replaced.stop()
 	stranger := &testAgent{id: "stranger", store: mem.New(0), address: replaced.address}
@@ -239,7 +240,7 @@ func TestLateRegistrationHeals(t *testing.T) {
 	}
 	before := incarnation()
 	c.agents[0].store.Erase()
-	c.put("k", noise(60_000, 1), gateway.PutOptions{}) // registers the new contents
+	c.put("k", noise(60_000, 1), api.PutOptions{}) // registers the new contents
 	after := incarnation()
 	if after == before {
 		t.Fatal("the store was emptied and the catalog does not know")
@@ -256,7 +257,7 @@ func TestLateRegistrationHeals(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.await("the contents that are there are registered again", func() bool { return incarnation() == after })
-	c.put("k2", noise(60_000, 2), gateway.PutOptions{})
+	c.put("k2", noise(60_000, 2), api.PutOptions{})
 	if !c.whole("k") {
 		t.Errorf("%+v", c.stat("k"))
 	}
@@ -270,9 +271,9 @@ func TestTransitionResumedElsewhereHasOneRunner(t *testing.T) {
 	other := c.newGateway("gw-b")
 	const groups = 60
 	data := noise(64<<10*groups, 1)
-	c.put("k", data, gateway.PutOptions{})
-	begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: 512 << 10,
+	c.put("k", data, api.PutOptions{})
+	begun, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{
+		Selector: api.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: 512 << 10,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -288,13 +289,13 @@ func TestTransitionResumedElsewhereHasOneRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A gateway shows the record of a transition that it does not run, and live numbers of one that it runs.
-	var shown gateway.Transition
+	var shown api.Transition
 	runs := func(g *gateway.Gateway) bool {
 		job, err := c.catalog.Job(t.Context(), begun.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var record struct{ Transition gateway.Transition }
+		var record struct{ Transition api.Transition }
 		if err := json.Unmarshal(job.Body, &record); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ func TestTransitionResumedElsewhereHasOneRunner(t *testing.T) {
 		return !reflect.DeepEqual(shown, record.Transition)
 	}
 	c.await("the first gateway lets go of it", func() bool { return !runs(c.gateway) })
-	if shown.State != gateway.TransitionRunning {
+	if shown.State != api.TransitionRunning {
 		t.Fatalf("it ended before the first gateway let go: %+v", shown)
 	}
 	if !runs(other) {
@@ -317,7 +318,7 @@ func TestTransitionResumedElsewhereHasOneRunner(t *testing.T) {
 	if _, err := other.ResumeTransition(t.Context(), begun.ID, &unlimited); err != nil {
 		t.Fatal(err)
 	}
-	if done := c.ended(begun.ID); done.State != gateway.TransitionDone {
+	if done := c.ended(begun.ID); done.State != api.TransitionDone {
 		t.Errorf("%+v", done)
 	}
 	for _, group := range c.stat("k").Groups {
@@ -366,7 +367,7 @@ func TestKeysOverHTTP(t *testing.T) {
 		if err = errors.Join(err, content.Close()); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("get of %q: %d bytes, %v", key, len(got), err)
 		}
-		if stat, err := transport.Stat(ctx, key); err != nil || stat.Key64 != gateway.EncodeKey(key) {
+		if stat, err := transport.Stat(ctx, key); err != nil || stat.Key64 != api.EncodeKey(key) {
 			t.Errorf("stat of %q: %+v, %v", key, stat, err)
 		}
 	}
@@ -375,7 +376,7 @@ func TestKeysOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := gateway.DecodeKey(object.Key64)
+		key, err := api.DecodeKey(object.Key64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -421,7 +422,7 @@ func statusOfPut(t *testing.T, url, body string) int {
 // A repair pass ends though clients keep writing new groups faster than it looks at them.
 func TestRepairEndsWhileObjectsKeepComing(t *testing.T) {
 	c := newCluster(t, 8)
-	c.put("k", noise(64<<10*20, 1), gateway.PutOptions{})
+	c.put("k", noise(64<<10*20, 1), api.PutOptions{})
 	done := make(chan struct{})
 	var writers sync.WaitGroup
 	for i := range 4 {
@@ -431,7 +432,7 @@ func TestRepairEndsWhileObjectsKeepComing(t *testing.T) {
 				case <-done:
 					return
 				default:
-					c.put(fmt.Sprint("new", i), noise(8000, uint64(i)), gateway.PutOptions{})
+					c.put(fmt.Sprint("new", i), noise(8000, uint64(i)), api.PutOptions{})
 				}
 			}
 		})
@@ -451,12 +452,12 @@ func TestLoweringMReadsWhatStays(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	want := noise(60_000, 7)
-	c.put("firm/k", want, gateway.PutOptions{Scheme: "rs(3,3)"})
+	c.put("firm/k", want, api.PutOptions{Scheme: "rs(3,3)"})
 	for _, slot := range []int{0, 1, 6} { // two cells of the first stripe, and row 0
 		c.damage("firm/k", slot)
 	}
-	done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "firm"}, To: "rs(3,2)"})
-	if done.State != gateway.TransitionDone || done.GroupsDone != 1 {
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "firm"}, To: "rs(3,2)"})
+	if done.State != api.TransitionDone || done.GroupsDone != 1 {
 		t.Fatalf("%+v", done)
 	}
 	c.check("firm/k", want)

@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -27,7 +28,7 @@ import (
 func putWithin(t *testing.T, g *gateway.Gateway, key string, body io.Reader, size int64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := g.Put(ctx, key, body, gateway.PutOptions{Size: size})
+	_, err := g.Put(ctx, key, body, api.PutOptions{Size: size})
 	return err
 }
 
@@ -146,7 +147,7 @@ func TestRewritesDoNotWaitInACircle(t *testing.T) {
 	for i := range 6 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(64<<10*10, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{})
+		c.put(key, want[key], api.PutOptions{})
 	}
 	c.agents[0].stop()
 	g := c.newGateway("small", roomForOneGroup)
@@ -200,7 +201,7 @@ func TestFullStoresRefusePuts(t *testing.T) {
 	delete(want, "k0")
 	c.audit() // deletes its blocks
 	want["again"] = noise(32<<10, 3)
-	c.put("again", want["again"], gateway.PutOptions{})
+	c.put("again", want["again"], api.PutOptions{})
 	survives(t, c, want)
 }
 
@@ -216,7 +217,7 @@ func TestBlocksOfAFullStoreGoElsewhere(t *testing.T) {
 	for i := range 10 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(64<<10, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{})
+		c.put(key, want[key], api.PutOptions{})
 		for _, slot := range c.stat(key).Groups[0].Slots {
 			if slot.Node == "n1" || slot.Node == "n2" {
 				t.Errorf("%s: slot %d is on the full store of %s", key, slot.Slot, slot.Node)
@@ -234,7 +235,7 @@ func TestRangesBehindTheEndAreRefused(t *testing.T) {
 	for _, size := range []int64{100, 70_000} {
 		key := fmt.Sprint("k", size)
 		data := noise(int(size), uint64(size))
-		object := c.put(key, data, gateway.PutOptions{})
+		object := c.put(key, data, api.PutOptions{})
 		reader, err := c.gateway.Open(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -243,10 +244,10 @@ func TestRangesBehindTheEndAreRefused(t *testing.T) {
 			{size, 1}, {size - 1, 2}, {size + 1, 0}, {0, size + 1}, {size + 4096, 10}, {-1, 1}, {-10, 20},
 			{math.MaxInt64, 1}, {math.MaxInt64 - 1, 10}, {math.MaxInt64, 0}, {math.MinInt64, 1},
 		} {
-			if _, err := c.gateway.Update(t.Context(), key, outside.offset, make([]byte, outside.length), nil); !errors.Is(err, gateway.ErrBadRequest) {
+			if _, err := c.gateway.Update(t.Context(), key, outside.offset, make([]byte, outside.length), nil); !errors.Is(err, api.ErrBadRequest) {
 				t.Errorf("updating %d+%d of %d bytes: %v", outside.offset, outside.length, size, err)
 			}
-			if err := reader.WriteTo(t.Context(), io.Discard, outside.offset, outside.length); !errors.Is(err, gateway.ErrBadRequest) {
+			if err := reader.WriteTo(t.Context(), io.Discard, outside.offset, outside.length); !errors.Is(err, api.ErrBadRequest) {
 				t.Errorf("reading %d+%d of %d bytes: %v", outside.offset, outside.length, size, err)
 			}
 		}
@@ -298,7 +299,7 @@ func TestOneSmallObjectTakesTheRoomOfItsScheme(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 14)
 	c.stopGateway() // the class of the same name has another ladder here
-	g := c.newGateway("defaults", func(o *gateway.Options) { o.Classes = gateway.DefaultClasses() })
+	g := c.newGateway("defaults", func(o *gateway.Options) { o.Classes = api.DefaultClasses() })
 	for _, size := range []int64{20_000, 60_000} {
 		before := c.stored()
 		if err := putWithin(t, g, fmt.Sprint("k", size), bytes.NewReader(noise(int(size), 1)), size); err != nil {
@@ -348,8 +349,8 @@ func TestReaderOfAMovedObjectReadsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("a")}, To: "rs(6,2)"})
-	if done.State != gateway.TransitionDone || done.ObjectsRewritten != 1 {
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey("a")}, To: "rs(6,2)"})
+	if done.State != api.TransitionDone || done.ObjectsRewritten != 1 {
 		t.Fatalf("%+v", done)
 	}
 	if err := c.gateway.Delete(t.Context(), "b", nil); err != nil {

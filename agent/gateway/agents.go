@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -97,10 +98,10 @@ func (a *agents) get(id block.NodeID) (*agent, error) {
 	defer a.mutex.RUnlock()
 	found, ok := a.nodes[id]
 	if !ok {
-		return nil, refuse(ErrUnavailable, "node %s is not a member of the cluster; start its agent and add it to the node list", id)
+		return nil, api.Refuse(api.ErrUnavailable, "node %s is not a member of the cluster; start its agent and add it to the node list", id)
 	}
 	if found.node.State == catalog.NodeRemoved {
-		return nil, refuse(ErrUnavailable, "node %s was removed from the cluster; declare it up to make it a member again", id)
+		return nil, api.Refuse(api.ErrUnavailable, "node %s was removed from the cluster; declare it up to make it a member again", id)
 	}
 	return found, nil
 }
@@ -176,7 +177,7 @@ func (a *agents) insist(ctx context.Context, id block.NodeID, op wire.Op, reques
 func (a *agents) ask(ctx context.Context, target *agent, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
 	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
 		if _, err := a.greet(ctx, target); err != nil {
-			if errors.Is(err, ErrUnavailable) {
+			if errors.Is(err, api.ErrUnavailable) {
 				target.set(false, err)
 			}
 			return nil, err
@@ -241,10 +242,10 @@ func (a *agents) greet(ctx context.Context, target *agent) (hello wire.HelloRepl
 		return hello, fmt.Errorf("greeting the agent: %w", err)
 	}
 	if hello.Node != target.node.ID {
-		return hello, refuse(ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.node.Address, hello.Node, target.node.ID)
+		return hello, api.Refuse(api.ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.node.Address, hello.Node, target.node.ID)
 	}
 	if hello.Cluster != "" && hello.Cluster != a.cluster.ID {
-		return hello, refuse(ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",
+		return hello, api.Refuse(api.ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",
 			hello.Node, target.node.Address, hello.Cluster, a.cluster.ID)
 	}
 	target.greeted(hello)
@@ -360,7 +361,7 @@ func (t *agent) judge(problem error, took, downAfter time.Duration) (worse bool)
 	}
 	was := t.health.state
 	t.health, t.ours = t.health.miss(time.Now(), downAfter), false
-	t.reachable = t.reachable && t.health.state == healthUp && !errors.Is(problem, ErrUnavailable) && !errors.Is(problem, wire.ErrDown)
+	t.reachable = t.reachable && t.health.state == healthUp && !errors.Is(problem, api.ErrUnavailable) && !errors.Is(problem, wire.ErrDown)
 	return t.health.state != was
 }
 
@@ -431,7 +432,7 @@ func goneBlock(err error) bool {
 // unanswered reports whether err means the node or its store did not answer.
 func unanswered(err error) bool {
 	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, wire.ErrBusy) ||
-		errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // load orders nodes by how much is asked of them now; one that does not answer comes last.

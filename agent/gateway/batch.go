@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -20,7 +21,7 @@ import (
 
 // batchKey says which small objects may share a group.
 type batchKey struct {
-	class  *Class // as it was declared when the put came
+	class  *api.Class // as it was declared when the put came
 	scheme stripe.Scheme
 }
 
@@ -46,7 +47,7 @@ type batch struct {
 	bytes   int64
 	names   int           // bytes of the keys: all are in the group's manifest
 	done    chan struct{} // closed once the fields below are set
-	result  map[string]Object
+	result  map[string]api.Object
 	err     error
 	full    chan struct{} // closed when the batch need not wait any longer
 	once    sync.Once
@@ -57,11 +58,11 @@ func (b *batches) init(g *Gateway) {
 }
 
 // put adds an object to the open batch and waits for its flush. A caller that gives up does not take its object back.
-func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (Object, error) {
+func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
 	b.mutex.Lock()
 	if b.gateway.ctx.Err() != nil {
 		b.mutex.Unlock()
-		return Object{}, ErrClosed
+		return api.Object{}, ErrClosed
 	}
 	open := b.open[key]
 	if open == nil {
@@ -81,7 +82,7 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, data []byt
 	case <-open.done:
 		return open.result[name], open.err
 	case <-ctx.Done():
-		return Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", ErrUnknown, ctx.Err())
+		return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
 	}
 }
 
@@ -115,7 +116,7 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 }
 
 // putPacked writes small objects into one shared group and commits them together.
-func (g *Gateway) putPacked(ctx context.Context, class *Class, scheme stripe.Scheme, entries map[string][]byte) (map[string]Object, error) {
+func (g *Gateway) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string][]byte) (map[string]api.Object, error) {
 	attempt, err := g.catalog.Begin(ctx, catalog.KindPut, g.deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("announcing a batch: %w", err)
@@ -127,7 +128,7 @@ func (g *Gateway) putPacked(ctx context.Context, class *Class, scheme stripe.Sch
 		return nil, g.abandon(ctx, attempt, err)
 	}
 	change := catalog.Change{NewGroups: []catalog.Group{*group}}
-	result := make(map[string]Object, len(entries))
+	result := make(map[string]api.Object, len(entries))
 	for key, data := range entries {
 		record := catalog.Object{
 			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(data)), Modified: now,
@@ -144,7 +145,7 @@ func (g *Gateway) putPacked(ctx context.Context, class *Class, scheme stripe.Sch
 }
 
 // stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and stages it.
-func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, class *Class, scheme stripe.Scheme, entries map[string][]byte, revision func(key string) block.Stamp) (*catalog.Group, map[string]catalog.Extent, error) {
+func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, class *api.Class, scheme stripe.Scheme, entries map[string][]byte, revision func(key string) block.Stamp) (*catalog.Group, map[string]catalog.Extent, error) {
 	id := block.GroupID{Stamp: attempt.Stamp()}
 	keys := make([]string, 0, len(entries))
 	for key := range entries {

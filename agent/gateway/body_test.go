@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -39,7 +39,7 @@ func (s *stutter) Read(p []byte) (int, error) {
 }
 
 // boundaries are sizes at and beside everything at which a body is cut: where packing ends, cells, groups.
-func boundaries(t *testing.T, class *gateway.Class) (sizes []int) {
+func boundaries(t *testing.T, class *api.Class) (sizes []int) {
 	t.Helper()
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestBodiesAreStoredWhole(t *testing.T) {
 			data := noise(size, uint64(size))
 			for name, source := range sources {
 				for _, announced := range []int64{-1, int64(size)} {
-					object, err := c.gateway.Put(t.Context(), key, source(bytes.NewReader(data)), gateway.PutOptions{Size: announced})
+					object, err := c.gateway.Put(t.Context(), key, source(bytes.NewReader(data)), api.PutOptions{Size: announced})
 					if err != nil {
 						t.Fatalf("class %s, %d bytes, %s, %d announced: %v", class.Name, size, name, announced, err)
 					}
@@ -95,17 +95,17 @@ func TestBodiesThatBreakAreNotStored(t *testing.T) {
 	for i := range c.classes {
 		class := &c.classes[i]
 		key := class.Prefixes[0] + "k"
-		c.put(key, old, gateway.PutOptions{})
+		c.put(key, old, api.PutOptions{})
 		for _, size := range boundaries(t, class) {
 			data := noise(size, uint64(size))
 			broken := func() io.Reader { return io.MultiReader(bytes.NewReader(data), iotest.ErrReader(errBroken)) }
 			for name, source := range sources {
 				for _, announced := range []int64{-1, int64(size) + 1, int64(size) + class.GroupBytes} {
-					if object, err := c.gateway.Put(t.Context(), key, source(broken()), gateway.PutOptions{Size: announced}); !errors.Is(err, errBroken) {
+					if object, err := c.gateway.Put(t.Context(), key, source(broken()), api.PutOptions{Size: announced}); !errors.Is(err, errBroken) {
 						t.Errorf("class %s, broken after %d bytes, %s, %d announced: %+v, %v", class.Name, size, name, announced, object, err)
 					}
 				}
-				if object, err := c.gateway.Put(t.Context(), key, source(bytes.NewReader(data)), gateway.PutOptions{Size: int64(size) + 1}); !errors.Is(err, gateway.ErrBadRequest) {
+				if object, err := c.gateway.Put(t.Context(), key, source(bytes.NewReader(data)), api.PutOptions{Size: int64(size) + 1}); !errors.Is(err, api.ErrBadRequest) {
 					t.Errorf("class %s, ended after %d of %d bytes, %s: %+v, %v", class.Name, size, size+1, name, object, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/decorate"
 )
@@ -66,7 +67,7 @@ func TestWritesDoNotWaitForANodeThatTurnsSuspect(t *testing.T) {
 	defer cancel()
 	h.hang()
 	want := noise(128<<10, 1) // of two groups: of nine nodes each leaves out another one
-	if _, err := c.gateway.Put(ctx, "k", bytes.NewReader(want), gateway.PutOptions{Size: int64(len(want))}); err != nil {
+	if _, err := c.gateway.Put(ctx, "k", bytes.NewReader(want), api.PutOptions{Size: int64(len(want))}); err != nil {
 		t.Fatalf("putting while a node hangs: %v", err)
 	}
 	if c.nodesOf("k")["n7"] > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // registry holds the classes in force. They are records of the catalog: a class file says what a cluster begins with,
@@ -30,8 +31,8 @@ type classList struct {
 }
 
 type classEntry struct {
-	Class
-	origin ClassOrigin
+	api.Class
+	origin api.ClassOrigin
 }
 
 // classRefresh is how often a gateway looks whether classes have changed.
@@ -50,15 +51,15 @@ func (l *classList) named(name string) *classEntry {
 }
 
 // classFor returns the class a key belongs to: the named one, else the one with the longest matching prefix.
-func (g *Gateway) classFor(key, name string) (*Class, error) {
+func (g *Gateway) classFor(key, name string) (*api.Class, error) {
 	list := g.classes.current.Load()
 	if name != "" {
 		if entry := list.named(name); entry != nil {
 			return &entry.Class, nil
 		}
-		return nil, refuse(ErrBadRequest, "there is no class %q; %s", name, list.names())
+		return nil, api.Refuse(api.ErrBadRequest, "there is no class %q; %s", name, list.names())
 	}
-	var best *Class
+	var best *api.Class
 	longest := -1
 	for _, entry := range list.entries {
 		for _, prefix := range entry.Prefixes {
@@ -68,7 +69,7 @@ func (g *Gateway) classFor(key, name string) (*Class, error) {
 		}
 	}
 	if best == nil {
-		return nil, refuse(ErrBadRequest, "no class has a prefix that matches key %.80q; %s", key, list.names())
+		return nil, api.Refuse(api.ErrBadRequest, "no class has a prefix that matches key %.80q; %s", key, list.names())
 	}
 	return best, nil
 }
@@ -97,18 +98,18 @@ func (g *Gateway) enterClasses(ctx context.Context) error {
 				filed[prefix] = true
 			}
 		}
-		var earlier []Class
+		var earlier []api.Class
 		for i := range records {
 			record := &records[i]
 			known[record.Name] = *record
 			class, err := readClass(record)
 			switch {
 			case err != nil || record.Removed:
-			case record.Origin != string(ClassFromFile):
+			case record.Origin != string(api.ClassFromFile):
 				for _, prefix := range class.Prefixes {
 					declared[prefix] = record.Name
 				}
-			case !slices.ContainsFunc(g.options.Classes, func(c Class) bool { return c.Name == class.Name }):
+			case !slices.ContainsFunc(g.options.Classes, func(c api.Class) bool { return c.Name == class.Name }):
 				class.Prefixes = slices.DeleteFunc(class.Prefixes, func(prefix string) bool { return filed[prefix] })
 				earlier = append(earlier, class)
 			}
@@ -116,7 +117,7 @@ func (g *Gateway) enterClasses(ctx context.Context) error {
 		lost = nil
 		for _, class := range append(slices.Clone(g.options.Classes), earlier...) {
 			was, there := known[class.Name]
-			if there && was.Origin != string(ClassFromFile) {
+			if there && was.Origin != string(api.ClassFromFile) {
 				continue
 			}
 			class.Prefixes = slices.DeleteFunc(slices.Clone(class.Prefixes), func(prefix string) bool {
@@ -126,7 +127,7 @@ func (g *Gateway) enterClasses(ctx context.Context) error {
 				}
 				return is
 			})
-			record, err := recordOf(&class, ClassFromFile)
+			record, err := recordOf(&class, api.ClassFromFile)
 			if err != nil {
 				return nil, err
 			}
@@ -145,22 +146,22 @@ func (g *Gateway) enterClasses(ctx context.Context) error {
 	return nil
 }
 
-func recordOf(class *Class, origin ClassOrigin) (catalog.Class, error) {
-	body, err := json.Marshal(class.spec())
+func recordOf(class *api.Class, origin api.ClassOrigin) (catalog.Class, error) {
+	body, err := json.Marshal(class.Spec())
 	if err != nil {
 		return catalog.Class{}, fmt.Errorf("encoding class %s: %w", class.Name, err)
 	}
 	return catalog.Class{Name: class.Name, Body: body, Origin: string(origin)}, nil
 }
 
-func readClass(record *catalog.Class) (Class, error) {
-	var spec ClassSpec
+func readClass(record *catalog.Class) (api.Class, error) {
+	var spec api.ClassSpec
 	if err := json.Unmarshal(record.Body, &spec); err != nil {
-		return Class{}, fmt.Errorf("reading class %s: %w", record.Name, err)
+		return api.Class{}, fmt.Errorf("reading class %s: %w", record.Name, err)
 	}
-	class, err := spec.parse()
+	class, err := spec.Parse()
 	if err != nil {
-		return Class{}, fmt.Errorf("reading class %s: %w", record.Name, err)
+		return api.Class{}, fmt.Errorf("reading class %s: %w", record.Name, err)
 	}
 	return class, nil
 }
@@ -191,7 +192,7 @@ func (g *Gateway) refreshClasses(ctx context.Context) error {
 			g.log.Error("a class is left out; a newer release may have written it", "class", record.Name, "cause", err)
 			continue
 		}
-		entry := &classEntry{Class: class, origin: ClassOrigin(record.Origin)}
+		entry := &classEntry{Class: class, origin: api.ClassOrigin(record.Origin)}
 		if was != nil {
 			if old := was.named(class.Name); old != nil && reflect.DeepEqual(old, entry) {
 				entry = old
@@ -215,29 +216,29 @@ func (g *Gateway) classLoop(ctx context.Context) {
 }
 
 // Classes returns the classes in force, by name.
-func (g *Gateway) Classes() []ClassInfo {
-	list := []ClassInfo{}
+func (g *Gateway) Classes() []api.ClassInfo {
+	list := []api.ClassInfo{}
 	for _, entry := range g.classes.all() {
-		list = append(list, entry.info(entry.origin))
+		list = append(list, entry.Info(entry.origin))
 	}
 	return list
 }
 
 // PutClass declares a class, new or in place of the one of that name. Groups that exist keep the ladder they were written
 // for. A prefix belongs to one class: ErrConflict where another one has it.
-func (g *Gateway) PutClass(ctx context.Context, spec ClassSpec) (ClassInfo, error) {
-	class, err := spec.parse()
+func (g *Gateway) PutClass(ctx context.Context, spec api.ClassSpec) (api.ClassInfo, error) {
+	class, err := spec.Parse()
 	if err != nil {
-		return ClassInfo{}, refuse(ErrBadRequest, "class %q, %w", spec.Name, err)
+		return api.ClassInfo{}, api.Refuse(api.ErrBadRequest, "class %q, %w", spec.Name, err)
 	}
 	for i, prefix := range class.Prefixes {
 		if slices.Contains(class.Prefixes[:i], prefix) {
-			return ClassInfo{}, refuse(ErrBadRequest, "class %q, prefixes: %q is named twice", spec.Name, prefix)
+			return api.ClassInfo{}, api.Refuse(api.ErrBadRequest, "class %q, prefixes: %q is named twice", spec.Name, prefix)
 		}
 	}
-	fresh, err := recordOf(&class, ClassFromAPI)
+	fresh, err := recordOf(&class, api.ClassFromAPI)
 	if err != nil {
-		return ClassInfo{}, err
+		return api.ClassInfo{}, err
 	}
 	err = g.catalog.ChangeClasses(ctx, func(records []catalog.Class) ([]catalog.Class, error) {
 		for i := range records {
@@ -254,20 +255,20 @@ func (g *Gateway) PutClass(ctx context.Context, spec ClassSpec) (ClassInfo, erro
 			}
 			for _, prefix := range class.Prefixes {
 				if slices.Contains(other.Prefixes, prefix) {
-					return nil, refuse(ErrConflict, "class %q: prefix %q belongs to class %q; each prefix has one class", class.Name, prefix, other.Name)
+					return nil, api.Refuse(api.ErrConflict, "class %q: prefix %q belongs to class %q; each prefix has one class", class.Name, prefix, other.Name)
 				}
 			}
 		}
 		return []catalog.Class{fresh}, nil
 	})
 	if err != nil {
-		return ClassInfo{}, err
+		return api.ClassInfo{}, err
 	}
 	if err := g.refreshClasses(ctx); err != nil {
-		return ClassInfo{}, err
+		return api.ClassInfo{}, err
 	}
 	g.heat.kick()
-	return class.info(ClassFromAPI), nil
+	return class.Info(api.ClassFromAPI), nil
 }
 
 // DeleteClass removes a class that no object is of; ErrConflict where there are some, nil where there is no
@@ -285,7 +286,7 @@ func (g *Gateway) DeleteClass(ctx context.Context, name string) error {
 	err := g.catalog.ChangeClasses(ctx, func(records []catalog.Class) ([]catalog.Class, error) {
 		for _, record := range records {
 			if record.Name == name && !record.Removed {
-				record.Removed, record.Origin = true, string(ClassFromAPI)
+				record.Removed, record.Origin = true, string(api.ClassFromAPI)
 				return []catalog.Class{record}, nil
 			}
 		}
@@ -325,7 +326,7 @@ func (g *Gateway) checkUnused(ctx context.Context, name string) error {
 		})
 	}
 	if errors.Is(err, errFound) {
-		return refuse(ErrConflict, "class %q has objects; delete them, or put them anew under another class, first", name)
+		return api.Refuse(api.ErrConflict, "class %q has objects; delete them, or put them anew under another class, first", name)
 	}
 	return err
 }

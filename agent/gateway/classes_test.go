@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -19,66 +20,66 @@ func TestClassesAreDeclaredChangedAndRemoved(t *testing.T) {
 	other := c.newGateway("other")
 	server := httptest.NewServer(c.gateway.Handler())
 	defer server.Close()
-	api, err := client.New(server.URL)
+	remote, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer api.Close()
+	defer remote.Close()
 	ctx := t.Context()
-	spec := gateway.ClassSpec{Name: "media", Ladder: "rep(2),rs(3,1)", Prefixes: []string{"media/"}, HalfLife: "1h", Dwell: "10m"}
-	class, err := api.PutClass(ctx, spec)
-	if err != nil || class.Origin != gateway.ClassFromAPI || class.HalfLife != "1h0m0s" || class.Dwell != "10m0s" || class.Nodes != 4 || class.PackBelow != 64<<10 {
+	spec := api.ClassSpec{Name: "media", Ladder: "rep(2),rs(3,1)", Prefixes: []string{"media/"}, HalfLife: "1h", Dwell: "10m"}
+	class, err := remote.PutClass(ctx, spec)
+	if err != nil || class.Origin != api.ClassFromAPI || class.HalfLife != "1h0m0s" || class.Dwell != "10m0s" || class.Nodes != 4 || class.PackBelow != 64<<10 {
 		t.Fatalf("%+v, %v", class, err)
 	}
-	if again, err := api.PutClass(ctx, spec); err != nil || again.Name != "media" {
+	if again, err := remote.PutClass(ctx, spec); err != nil || again.Name != "media" {
 		t.Errorf("declaring it again: %v", err)
 	}
-	c.put("media/k", noise(100_000, 1), gateway.PutOptions{})
+	c.put("media/k", noise(100_000, 1), api.PutOptions{})
 	if have := c.stat("media/k"); have.Class != "media" || have.Scheme != "rep(2)" {
 		t.Errorf("an object of the new class: %+v", have.Object)
 	}
 	c.await("the other gateway knows it", func() bool {
-		return slices.ContainsFunc(other.Classes(), func(c gateway.ClassInfo) bool { return c.Name == "media" })
+		return slices.ContainsFunc(other.Classes(), func(c api.ClassInfo) bool { return c.Name == "media" })
 	})
 	for what, wrong := range map[string]struct {
-		spec  gateway.ClassSpec
+		spec  api.ClassSpec
 		class error
 	}{
-		"belongs to class": {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"media/"}}, client.ErrConflict},
-		"named twice":      {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"a", "a"}}, client.ErrBadRequest},
-		"halfLife":         {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", HalfLife: "10ms"}, client.ErrBadRequest},
-		"dwell":            {gateway.ClassSpec{Name: "more", Ladder: "rep(2)", Dwell: "soon"}, client.ErrBadRequest},
-		"ladder":           {gateway.ClassSpec{Name: "more"}, client.ErrBadRequest},
-		"name":             {gateway.ClassSpec{Name: "mo re", Ladder: "rep(2)"}, client.ErrBadRequest},
+		"belongs to class": {api.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"media/"}}, api.ErrConflict},
+		"named twice":      {api.ClassSpec{Name: "more", Ladder: "rep(2)", Prefixes: []string{"a", "a"}}, api.ErrBadRequest},
+		"halfLife":         {api.ClassSpec{Name: "more", Ladder: "rep(2)", HalfLife: "10ms"}, api.ErrBadRequest},
+		"dwell":            {api.ClassSpec{Name: "more", Ladder: "rep(2)", Dwell: "soon"}, api.ErrBadRequest},
+		"ladder":           {api.ClassSpec{Name: "more"}, api.ErrBadRequest},
+		"name":             {api.ClassSpec{Name: "mo re", Ladder: "rep(2)"}, api.ErrBadRequest},
 	} {
-		if _, err := api.PutClass(ctx, wrong.spec); !errors.Is(err, wrong.class) || !strings.Contains(err.Error(), what) {
+		if _, err := remote.PutClass(ctx, wrong.spec); !errors.Is(err, wrong.class) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := api.DeleteClass(ctx, "media"); !errors.Is(err, client.ErrConflict) || !strings.Contains(err.Error(), "has objects") {
+	if err := remote.DeleteClass(ctx, "media"); !errors.Is(err, api.ErrConflict) || !strings.Contains(err.Error(), "has objects") {
 		t.Errorf("removing a class with objects: %v", err)
 	}
-	c.put("media/empty", nil, gateway.PutOptions{})
+	c.put("media/empty", nil, api.PutOptions{})
 	if err := c.gateway.Delete(ctx, "media/k", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.DeleteClass(ctx, "media"); !errors.Is(err, client.ErrConflict) {
+	if err := remote.DeleteClass(ctx, "media"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a class with an object without bytes: %v", err)
 	}
 	if err := c.gateway.Delete(ctx, "media/empty", nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // what is gone is removed
-		if err := api.DeleteClass(ctx, "media"); err != nil {
+		if err := remote.DeleteClass(ctx, "media"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.put("media/k", noise(100, 1), gateway.PutOptions{})
+	c.put("media/k", noise(100, 1), api.PutOptions{})
 	if have := c.stat("media/k").Class; have != "default" {
 		t.Errorf("after its class was removed the key is of class %s", have)
 	}
 	c.await("the other gateway knows that it is gone", func() bool {
-		return !slices.ContainsFunc(other.Classes(), func(c gateway.ClassInfo) bool { return c.Name == "media" })
+		return !slices.ContainsFunc(other.Classes(), func(c api.ClassInfo) bool { return c.Name == "media" })
 	})
 }
 
@@ -89,7 +90,7 @@ func TestClassFileComesBehindTheAPI(t *testing.T) {
 	with := func(text string) func(*gateway.Options) {
 		return func(o *gateway.Options) {
 			var err error
-			if o.Classes, err = gateway.ParseClasses([]byte("classes:\n" + text)); err != nil {
+			if o.Classes, err = api.ParseClasses([]byte("classes:\n" + text)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +114,7 @@ func TestClassFileComesBehindTheAPI(t *testing.T) {
 	}
 	file := "- {name: default, ladder: 'rep(3)', prefixes: ['']}\n- {name: a, ladder: 'rep(2)', prefixes: ['a/']}\n"
 	check("an edited file", restart(file), map[string]string{"default": "rep(3) [] file", "a": "rep(2) [a/] file"})
-	c.putClass(c.gateway, gateway.ClassSpec{Name: "a", Ladder: "rep(4)", Prefixes: []string{"a/", "b/"}})
+	c.putClass(c.gateway, api.ClassSpec{Name: "a", Ladder: "rep(4)", Prefixes: []string{"a/", "b/"}})
 	check("the same file after a declaration", restart(file), map[string]string{"default": "rep(3) [] file", "a": "rep(4) [a/ b/] api"})
 	check("a file that wants a prefix that was declared", restart(file+"- {name: b, ladder: 'rep(2)', prefixes: ['b/', 'c/']}\n"),
 		map[string]string{"default": "rep(3) [] file", "a": "rep(4) [a/ b/] api", "b": "rep(2) [c/] file"})
@@ -123,7 +124,7 @@ func TestClassFileComesBehindTheAPI(t *testing.T) {
 	check("a file with a class that was removed", restart(file), map[string]string{"default": "rep(3) [] file", "b": "rep(2) [c/] file"})
 	check("a file with another name for a class", restart("- {name: every, ladder: 'rep(2)', prefixes: ['']}\n"),
 		map[string]string{"default": "rep(3) [] file", "every": "rep(2) [] file", "b": "rep(2) [c/] file"})
-	if have := c.put("k", []byte("v"), gateway.PutOptions{}).Class; have != "every" {
+	if have := c.put("k", []byte("v"), api.PutOptions{}).Class; have != "every" {
 		t.Errorf("a new object is of class %s", have)
 	}
 }

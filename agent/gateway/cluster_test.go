@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
@@ -27,7 +28,7 @@ type cluster struct {
 	engine  *catalogmem.Engine
 	catalog *catalog.Catalog
 	gateway *gateway.Gateway
-	classes []gateway.Class
+	classes []api.Class
 	agents  []*testAgent
 	starts  int
 }
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newCluster starts agents, each with a store of its own that options may change, and a gateway.
 func newCluster(t *testing.T, agents int, options ...func(*testAgent)) *cluster {
 	t.Helper()
-	classes, err := gateway.ParseClasses([]byte(testClasses))
+	classes, err := api.ParseClasses([]byte(testClasses))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func (c *cluster) stopGateway() {
 	}
 }
 
-func (c *cluster) put(key string, data []byte, options gateway.PutOptions) gateway.Object {
+func (c *cluster) put(key string, data []byte, options api.PutOptions) api.Object {
 	c.t.Helper()
 	if options.Size == 0 {
 		options.Size = int64(len(data))
@@ -229,7 +230,7 @@ func (c *cluster) check(key string, want []byte) {
 }
 
 // transition runs one to its end.
-func (c *cluster) transition(request gateway.TransitionRequest) gateway.Transition {
+func (c *cluster) transition(request api.TransitionRequest) api.Transition {
 	c.t.Helper()
 	t, err := c.gateway.StartTransition(c.t.Context(), request)
 	if err != nil {
@@ -238,9 +239,9 @@ func (c *cluster) transition(request gateway.TransitionRequest) gateway.Transiti
 	return c.ended(t.ID)
 }
 
-func (c *cluster) ended(id string) gateway.Transition {
+func (c *cluster) ended(id string) api.Transition {
 	c.t.Helper()
-	var t gateway.Transition
+	var t api.Transition
 	c.await("the transition ends", func() bool {
 		var err error
 		t, err = c.gateway.Transition(c.t.Context(), id)
@@ -272,7 +273,7 @@ func (c *cluster) during(while time.Duration, work func()) {
 }
 
 // stat describes an object by the gateway of the cluster.
-func (c *cluster) stat(key string) gateway.Stat {
+func (c *cluster) stat(key string) api.Stat {
 	c.t.Helper()
 	stat, err := c.gateway.Stat(c.t.Context(), key)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -77,14 +78,14 @@ func (g *Gateway) codeUnder(group *catalog.Group, scheme stripe.Scheme) (*code, 
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
 	if !ladder.Contains(scheme) {
-		return nil, refuse(ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, ladder, scheme)
+		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, ladder, scheme)
 	}
 	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
 	if layout.Version != group.LayoutVersion {
-		return nil, refuse(ErrBadRequest, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
+		return nil, api.Refuse(api.ErrBadRequest, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
 	}
 	return g.codes.get(layout, scheme)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -55,11 +56,11 @@ func (c *cluster) restart(clock *handClock, changes ...func(*gateway.Options)) {
 }
 
 // walked returns a heat report whose walk began after now.
-func (c *cluster) walked(g *gateway.Gateway, clock *handClock) gateway.HeatReport {
+func (c *cluster) walked(g *gateway.Gateway, clock *handClock) api.HeatReport {
 	c.t.Helper()
 	clock.move(time.Millisecond)
 	from := clock.Now()
-	var report gateway.HeatReport
+	var report api.HeatReport
 	c.await("the groups are walked over", func() bool {
 		for _, class := range g.Classes() {
 			c.putClass(g, specOf(class)) // declaring a class as it is has the walk begin
@@ -71,15 +72,15 @@ func (c *cluster) walked(g *gateway.Gateway, clock *handClock) gateway.HeatRepor
 	return report
 }
 
-func specOf(class gateway.ClassInfo) gateway.ClassSpec {
-	return gateway.ClassSpec{
+func specOf(class api.ClassInfo) api.ClassSpec {
+	return api.ClassSpec{
 		Name: class.Name, Ladder: class.Ladder, Default: class.Default, Mode: class.Mode, Prefixes: class.Prefixes,
 		PackBelow: fmt.Sprint(class.PackBelow), PackDelay: class.PackDelay, GroupBytes: fmt.Sprint(class.GroupBytes),
 		HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 }
 
-func (c *cluster) putClass(g *gateway.Gateway, spec gateway.ClassSpec) gateway.ClassInfo {
+func (c *cluster) putClass(g *gateway.Gateway, spec api.ClassSpec) api.ClassInfo {
 	c.t.Helper()
 	class, err := g.PutClass(c.t.Context(), spec)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *cluster) putClass(g *gateway.Gateway, spec gateway.ClassSpec) gateway.C
 	return class
 }
 
-func classOf(t *testing.T, report gateway.HeatReport, name string) gateway.ClassHeat {
+func classOf(t *testing.T, report api.HeatReport, name string) api.ClassHeat {
 	t.Helper()
 	for _, class := range report.Classes {
 		if class.Class == name {
@@ -96,13 +97,13 @@ func classOf(t *testing.T, report gateway.HeatReport, name string) gateway.Class
 		}
 	}
 	t.Fatalf("the report has no class %s", name)
-	return gateway.ClassHeat{}
+	return api.ClassHeat{}
 }
 
 // groupsAt returns how many groups of a rung are used at least and less than so often.
-func groupsAt(rung gateway.RungHeat, atLeast, below float64) (groups, settled int64) {
+func groupsAt(rung api.RungHeat, atLeast, below float64) (groups, settled int64) {
 	for i, bucket := range rung.Buckets {
-		if gateway.HeatEdge(i) >= atLeast && gateway.HeatEdge(i+1) <= below {
+		if api.HeatEdge(i) >= atLeast && api.HeatEdge(i+1) <= below {
 			groups, settled = groups+bucket.Groups, settled+bucket.SettledGroups
 		}
 	}
@@ -117,7 +118,7 @@ func (c *cluster) fill(prefix string, count int) map[string][]byte {
 	for i := range count {
 		key := fmt.Sprintf("%s%d", prefix, i)
 		objects[key] = noise(objectBytes, uint64(i))
-		c.put(key, objects[key], gateway.PutOptions{})
+		c.put(key, objects[key], api.PutOptions{})
 	}
 	return objects
 }
@@ -136,8 +137,8 @@ func TestHeatReportTellsHowOftenGroupsAreUsed(t *testing.T) {
 	c := newCluster(t, 9)
 	clock := c.withClock()
 	c.fill("k", 5)
-	c.put("small", noise(100, 1), gateway.PutOptions{})
-	c.put("empty", nil, gateway.PutOptions{})
+	c.put("small", noise(100, 1), api.PutOptions{})
+	c.put("empty", nil, api.PutOptions{})
 	c.use(c.gateway, "k0", 20) // 21 accesses: 21 ln 2 = 14.6 a day
 	if _, err := c.gateway.Update(t.Context(), "k1", 10, []byte("new"), nil); err != nil {
 		t.Fatal(err) // 2 accesses: 1.39 a day
@@ -154,7 +155,7 @@ func TestHeatReportTellsHowOftenGroupsAreUsed(t *testing.T) {
 	if rung.StoredBytes != 3*rung.Bytes || rung.Bytes < 5*objectBytes || rung.CellBytesTotal*6 != rung.Bytes {
 		t.Errorf("%d bytes, %d stored, cells of %d", rung.Bytes, rung.StoredBytes, rung.CellBytesTotal)
 	}
-	if len(rung.Buckets) != gateway.HeatBuckets || rung.Buckets[0].Below != 1.0/64 || rung.Buckets[gateway.HeatBuckets-2].Below != 1<<20 || rung.Buckets[gateway.HeatBuckets-1].Below != 0 {
+	if len(rung.Buckets) != api.HeatBuckets || rung.Buckets[0].Below != 1.0/64 || rung.Buckets[api.HeatBuckets-2].Below != 1<<20 || rung.Buckets[api.HeatBuckets-1].Below != 0 {
 		t.Errorf("buckets %+v", rung.Buckets)
 	}
 	for _, want := range []struct {
@@ -187,12 +188,12 @@ func TestOwnWorkHeatsNothing(t *testing.T) {
 	c := newCluster(t, 9)
 	clock := c.withClock()
 	c.fill("k", 3)
-	c.put("s1", noise(300, 1), gateway.PutOptions{})
-	c.put("s2", noise(300, 2), gateway.PutOptions{})
+	c.put("s1", noise(300, 1), api.PutOptions{})
+	c.put("s2", noise(300, 2), api.PutOptions{})
 	before := c.walked(c.gateway, clock)
-	prefix := gateway.EncodeKey("k")
-	c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Prefix64: &prefix}, To: "rs(3,2)"})
-	c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("s1")}, To: "rs(3,2)"})
+	prefix := api.EncodeKey("k")
+	c.transition(api.TransitionRequest{Selector: api.Selector{Prefix64: &prefix}, To: "rs(3,2)"})
+	c.transition(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey("s1")}, To: "rs(3,2)"})
 	if _, err := c.gateway.Repair(t.Context(), true, true); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func TestHeatIsTheSumOverGateways(t *testing.T) {
 	c := newCluster(t, 9)
 	clock := newHandClock()
 	c.restart(clock)
-	c.putClass(c.gateway, gateway.ClassSpec{Name: "default", Ladder: "rep(3),rs(3,2),rs(6,2)", Prefixes: []string{""}, PackBelow: "4KiB", GroupBytes: "64KiB", HalfLife: "4s"})
+	c.putClass(c.gateway, api.ClassSpec{Name: "default", Ladder: "rep(3),rs(3,2),rs(6,2)", Prefixes: []string{""}, PackBelow: "4KiB", GroupBytes: "64KiB", HalfLife: "4s"})
 	other := c.newGateway("other", func(o *gateway.Options) { o.Now = clock.Now })
 	c.fill("k", 2)
 	c.use(c.gateway, "k0", 7)
@@ -271,14 +272,14 @@ func TestTransitionsSelectByHeatAndDwell(t *testing.T) {
 	c.use(c.gateway, "k0", 10)
 	c.use(c.gateway, "k1", 10)
 	two, six := 2.0, 6.0
-	request := gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", HeatBelow: &two, SettledSeconds: 3600,
+	request := api.TransitionRequest{
+		Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", HeatBelow: &two, SettledSeconds: 3600,
 	}
-	if done := c.transition(request); done.State != gateway.TransitionDone || done.GroupsTotal != 0 {
+	if done := c.transition(request); done.State != api.TransitionDone || done.GroupsTotal != 0 {
 		t.Errorf("groups that came under their scheme just now: %+v", done)
 	}
 	clock.move(2 * time.Hour)
-	if done := c.transition(request); done.State != gateway.TransitionDone || done.GroupsDone != 4 || done.GroupsSkipped != 0 {
+	if done := c.transition(request); done.State != api.TransitionDone || done.GroupsDone != 4 || done.GroupsSkipped != 0 {
 		t.Errorf("four of six groups are cold: %+v", done)
 	}
 	for key, scheme := range map[string]string{"k0": "rep(3)", "k1": "rep(3)", "k2": "rs(3,2)", "k5": "rs(3,2)"} {
@@ -287,7 +288,7 @@ func TestTransitionsSelectByHeatAndDwell(t *testing.T) {
 		}
 	}
 	// By the clock of the catalog, which was not moved, they came under their scheme two hours ago.
-	back := gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, From: "rs(3,2)", To: "rep(3)", SettledSeconds: 3 * 3600}
+	back := api.TransitionRequest{Selector: api.Selector{Class: "default"}, From: "rs(3,2)", To: "rep(3)", SettledSeconds: 3 * 3600}
 	if done := c.transition(back); done.GroupsTotal != 0 {
 		t.Errorf("groups went back before their dwell was over: %+v", done)
 	}
@@ -314,8 +315,8 @@ func TestSelectionIsJudgedAgainBeforeTheWork(t *testing.T) {
 	clock := c.withClock()
 	c.fill("k", 6)
 	two := 2.0
-	started, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{
-		ID: "cool-1", Selector: gateway.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", HeatBelow: &two, BytesPerSecond: slow, Concurrency: 2,
+	started, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{
+		ID: "cool-1", Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", HeatBelow: &two, BytesPerSecond: slow, Concurrency: 2,
 	})
 	if err != nil || started.ID != "cool-1" {
 		t.Fatalf("%+v, %v", started, err)
@@ -331,10 +332,10 @@ func TestSelectionIsJudgedAgainBeforeTheWork(t *testing.T) {
 	}
 	c.restart(clock)
 	fast := int64(0)
-	if now, err := c.gateway.ThrottleTransition(t.Context(), "cool-1", gateway.ThrottleRequest{BytesPerSecond: &fast}); err != nil || now.BytesPerSecond != 0 || now.HeatBelow == nil {
+	if now, err := c.gateway.ThrottleTransition(t.Context(), "cool-1", api.ThrottleRequest{BytesPerSecond: &fast}); err != nil || now.BytesPerSecond != 0 || now.HeatBelow == nil {
 		t.Fatalf("%+v, %v", now, err)
 	}
-	if done := c.ended("cool-1"); done.State != gateway.TransitionDone || done.GroupsDone != 1 || c.stat("k3").Scheme != "rs(3,2)" || c.stat("k0").Scheme != "rep(3)" {
+	if done := c.ended("cool-1"); done.State != api.TransitionDone || done.GroupsDone != 1 || c.stat("k3").Scheme != "rs(3,2)" || c.stat("k0").Scheme != "rep(3)" {
 		t.Errorf("%+v", done)
 	}
 }
@@ -343,7 +344,7 @@ func TestTheSameIDIsTheSameTransition(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	c.fill("k", 3)
-	request := gateway.TransitionRequest{ID: "one", Selector: gateway.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", BytesPerSecond: slow}
+	request := api.TransitionRequest{ID: "one", Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", BytesPerSecond: slow}
 	other := c.newGateway("other")
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -360,13 +361,13 @@ func TestTheSameIDIsTheSameTransition(t *testing.T) {
 	}
 	differs := request
 	differs.To = "rs(6,2)"
-	if _, err := c.gateway.StartTransition(t.Context(), differs); !errors.Is(err, gateway.ErrConflict) {
+	if _, err := c.gateway.StartTransition(t.Context(), differs); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("another transition of the same id: %v", err)
 	}
 	if _, err := other.CancelTransition(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.gateway.StartTransition(t.Context(), request); err != nil || got.State != gateway.TransitionCancelled {
+	if got, err := c.gateway.StartTransition(t.Context(), request); err != nil || got.State != api.TransitionCancelled {
 		t.Errorf("a transition that has ended, asked for again: %+v, %v", got, err)
 	}
 	if done := c.stat("k0").Scheme; done != "rep(3)" {
@@ -380,7 +381,7 @@ func TestOldTransitionsAreForgotten(t *testing.T) {
 	const kept = 1000
 	c := newCluster(t, 9)
 	c.fill("k", 1)
-	save := func(id string, transition gateway.Transition) {
+	save := func(id string, transition api.Transition) {
 		transition.ID = id
 		body, err := json.Marshal(map[string]any{"transition": transition})
 		if err != nil {
@@ -393,13 +394,13 @@ func TestOldTransitionsAreForgotten(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	for i := range kept + 3 {
 		ended := began.Add(time.Duration(i) * time.Second)
-		save(fmt.Sprintf("ended-%04d", i), gateway.Transition{State: gateway.TransitionDone, Started: began, Finished: &ended})
+		save(fmt.Sprintf("ended-%04d", i), api.Transition{State: api.TransitionDone, Started: began, Finished: &ended})
 	}
-	save("paused", gateway.Transition{State: gateway.TransitionPaused, Started: began})
-	if _, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{ID: "new", Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: slow}); err != nil {
+	save("paused", api.Transition{State: api.TransitionPaused, Started: began})
+	if _, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{ID: "new", Selector: api.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: slow}); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]error{"ended-0000": gateway.ErrNotFound, "ended-0002": gateway.ErrNotFound, "ended-0003": nil, "ended-1002": nil, "paused": nil, "new": nil} {
+	for id, want := range map[string]error{"ended-0000": api.ErrNotFound, "ended-0002": api.ErrNotFound, "ended-0003": nil, "ended-1002": nil, "paused": nil, "new": nil} {
 		if _, err := c.gateway.Transition(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", id, err, want)
 		}
@@ -412,9 +413,9 @@ func TestATransitionWithoutARunnerIsTakenUp(t *testing.T) {
 	c := newCluster(t, 9)
 	c.fill("k", 2)
 	c.newGateway("other", func(o *gateway.Options) { o.SweepEvery = 10 * time.Millisecond })
-	body, err := json.Marshal(map[string]any{"transition": gateway.Transition{
-		ID: "late", Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", Planner: "restripe", Objective: "network",
-		Concurrency: 1, State: gateway.TransitionRunning, Started: time.Now(), Baselines: map[string]int64{},
+	body, err := json.Marshal(map[string]any{"transition": api.Transition{
+		ID: "late", Selector: api.Selector{Class: "default"}, To: "rs(3,2)", Planner: "restripe", Objective: "network",
+		Concurrency: 1, State: api.TransitionRunning, Started: time.Now(), Baselines: map[string]int64{},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -422,7 +423,7 @@ func TestATransitionWithoutARunnerIsTakenUp(t *testing.T) {
 	if err := c.catalog.SaveJob(t.Context(), &catalog.Job{ID: "late", Owner: "other", Body: body}); err != nil {
 		t.Fatal(err)
 	}
-	if done := c.ended("late"); done.State != gateway.TransitionDone || c.stat("k0").Scheme != "rs(3,2)" {
+	if done := c.ended("late"); done.State != api.TransitionDone || c.stat("k0").Scheme != "rs(3,2)" {
 		t.Errorf("%+v", done)
 	}
 }
@@ -430,9 +431,9 @@ func TestATransitionWithoutARunnerIsTakenUp(t *testing.T) {
 func TestRequestsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
-	class, all := gateway.Selector{Class: "default"}, ""
+	class, all := api.Selector{Class: "default"}, ""
 	one, two, odd := 1.0, 2.0, math.NaN()
-	for name, request := range map[string]gateway.TransitionRequest{
+	for name, request := range map[string]api.TransitionRequest{
 		"id":                             {ID: "a/b", Selector: class, To: "rs(3,2)"},
 		"from":                           {Selector: class, From: "rs(2", To: "rs(3,2)"},
 		"from and to are both":           {Selector: class, From: "rs(3,2)", To: "rs(3,2)"},
@@ -441,13 +442,13 @@ func TestRequestsThatMakeNoSenseAreRefused(t *testing.T) {
 		"settledSeconds is -1":           {Selector: class, To: "rs(3,2)", SettledSeconds: -1},
 		"nodeBytesPerSecond":             {Selector: class, To: "rs(3,2)", NodeBytesPerSecond: -1},
 		"concurrency":                    {Selector: class, To: "rs(3,2)", Concurrency: 1000},
-		"choose among the groups of a c": {Selector: gateway.Selector{Prefix64: &all}, To: "rs(3,2)", From: "rep(3)"},
+		"choose among the groups of a c": {Selector: api.Selector{Prefix64: &all}, To: "rs(3,2)", From: "rep(3)"},
 	} {
-		if _, err := c.gateway.StartTransition(t.Context(), request); !errors.Is(err, gateway.ErrBadRequest) || !strings.Contains(err.Error(), name) {
+		if _, err := c.gateway.StartTransition(t.Context(), request); !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.gateway.ThrottleTransition(t.Context(), "nobody", gateway.ThrottleRequest{}); !errors.Is(err, gateway.ErrNotFound) {
+	if _, err := c.gateway.ThrottleTransition(t.Context(), "nobody", api.ThrottleRequest{}); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("throttling what is not there: %v", err)
 	}
 }
@@ -458,12 +459,12 @@ func TestLimitsChangeWhileATransitionRuns(t *testing.T) {
 	c := newCluster(t, 9)
 	c.fill("k", 8)
 	other := c.newGateway("other")
-	request := gateway.TransitionRequest{ID: "paced", Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", NodeBytesPerSecond: slow}
+	request := api.TransitionRequest{ID: "paced", Selector: api.Selector{Class: "default"}, To: "rs(3,2)", NodeBytesPerSecond: slow}
 	if _, err := c.gateway.StartTransition(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	none, tight := int64(0), int64(slow)
-	if _, err := other.ThrottleTransition(t.Context(), "paced", gateway.ThrottleRequest{NodeBytesPerSecond: &none, DomainBytesPerSecond: &tight}); err != nil {
+	if _, err := other.ThrottleTransition(t.Context(), "paced", api.ThrottleRequest{NodeBytesPerSecond: &none, DomainBytesPerSecond: &tight}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("the gateway that carries it out knows", func() bool {
@@ -476,7 +477,7 @@ func TestLimitsChangeWhileATransitionRuns(t *testing.T) {
 	if _, err := c.gateway.PauseTransition(t.Context(), "paced"); err != nil { // though a group waits for its budget
 		t.Fatal(err)
 	}
-	if now, err := c.gateway.ThrottleTransition(t.Context(), "paced", gateway.ThrottleRequest{DomainBytesPerSecond: &none}); err != nil || now.State != gateway.TransitionPaused {
+	if now, err := c.gateway.ThrottleTransition(t.Context(), "paced", api.ThrottleRequest{DomainBytesPerSecond: &none}); err != nil || now.State != api.TransitionPaused {
 		t.Fatalf("%+v, %v", now, err)
 	}
 	if _, err := c.gateway.ResumeTransition(t.Context(), "paced", nil); err != nil {
@@ -488,7 +489,7 @@ func TestLimitsChangeWhileATransitionRuns(t *testing.T) {
 	if load := c.gateway.Load(); load.TransitionBytesPerSecond <= 0 || load.WindowSeconds != 10 {
 		t.Errorf("%+v", load)
 	}
-	if _, err := c.gateway.ThrottleTransition(t.Context(), "paced", gateway.ThrottleRequest{}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.ThrottleTransition(t.Context(), "paced", api.ThrottleRequest{}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("throttling what has ended: %v", err)
 	}
 }
@@ -500,10 +501,10 @@ func TestATransitionThatHasEndedIsRefusedOrders(t *testing.T) {
 	c.fill("k", 1)
 	for i := range 100 {
 		id, to := fmt.Sprint("turn-", i), []string{"rs(3,2)", "rs(6,2)"}[i%2]
-		if _, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{ID: id, Selector: gateway.Selector{Class: "default"}, To: to}); err != nil {
+		if _, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{ID: id, Selector: api.Selector{Class: "default"}, To: to}); err != nil {
 			t.Fatal(err)
 		}
-		for now := (gateway.Transition{}); !now.State.Final(); runtime.Gosched() {
+		for now := (api.Transition{}); !now.State.Final(); runtime.Gosched() {
 			var err error
 			if now, err = c.gateway.Transition(t.Context(), id); err != nil {
 				t.Fatal(err)
@@ -511,11 +512,11 @@ func TestATransitionThatHasEndedIsRefusedOrders(t *testing.T) {
 		}
 		var err error
 		if i%4 < 2 {
-			_, err = c.gateway.ThrottleTransition(t.Context(), id, gateway.ThrottleRequest{})
+			_, err = c.gateway.ThrottleTransition(t.Context(), id, api.ThrottleRequest{})
 		} else {
 			_, err = c.gateway.ResumeTransition(t.Context(), id, nil)
 		}
-		if !errors.Is(err, gateway.ErrBadRequest) {
+		if !errors.Is(err, api.ErrBadRequest) {
 			t.Fatalf("turn %d: %v", i, err)
 		}
 	}
@@ -527,10 +528,10 @@ func TestEstimatesComeTrue(t *testing.T) {
 	c := newCluster(t, 9)
 	clock := c.withClock()
 	for i := range 4 {
-		c.put(fmt.Sprintf("odd/k%d", i), noise(90_000+10_000*i, 1), gateway.PutOptions{})
+		c.put(fmt.Sprintf("odd/k%d", i), noise(90_000+10_000*i, 1), api.PutOptions{})
 	}
 	c.use(c.gateway, "odd/k3", 30)
-	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: "odd"}, From: "rs(4,2)", To: "rs(5,2)"}
+	request := api.TransitionRequest{Selector: api.Selector{Class: "odd"}, From: "rs(4,2)", To: "rs(5,2)"}
 	c.walked(c.gateway, clock)
 	estimate, err := c.gateway.Estimate(t.Context(), request)
 	if err != nil {
@@ -551,7 +552,7 @@ func TestEstimatesComeTrue(t *testing.T) {
 	}
 	request.HeatBelow, request.SettledSeconds = nil, 0
 	done := c.transition(request)
-	want := gateway.Traffic{BytesRead: estimate.BytesRead, BytesSent: estimate.BytesSent, BytesWritten: estimate.BytesWritten}
+	want := api.Traffic{BytesRead: estimate.BytesRead, BytesSent: estimate.BytesSent, BytesWritten: estimate.BytesWritten}
 	have := done.Measured
 	have.BlocksRead, have.BlocksSent, have.BlocksWritten = 0, 0, 0
 	if have != want || done.GroupsDone != estimate.Groups || done.BytesTotal != estimate.Bytes || done.Baselines["reencode"] != estimate.ReencodeBytesSent {
@@ -561,7 +562,7 @@ func TestEstimatesComeTrue(t *testing.T) {
 	if after.Rungs[0].Groups != 0 || after.Rungs[1].StoredBytes != estimate.StoredAfter {
 		t.Errorf("%+v, estimated to store %d", after.Rungs, estimate.StoredAfter)
 	}
-	if _, err := c.gateway.Estimate(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("odd/k1")}, To: "rs(5,2)"}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.Estimate(t.Context(), api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey("odd/k1")}, To: "rs(5,2)"}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("an estimate of a key: %v", err)
 	}
 }
@@ -571,13 +572,13 @@ func TestGroupsOfAnOlderLadderAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	clock := c.withClock()
-	spec := gateway.ClassSpec{Name: "grows", Ladder: "rep(3),rs(3,2)", Prefixes: []string{"grows/"}, PackBelow: "0", GroupBytes: "64KiB"}
+	spec := api.ClassSpec{Name: "grows", Ladder: "rep(3),rs(3,2)", Prefixes: []string{"grows/"}, PackBelow: "0", GroupBytes: "64KiB"}
 	c.putClass(c.gateway, spec)
 	c.fill("grows/old", 2)
 	spec.Ladder = "rep(3),rs(3,2),rs(6,2)"
 	c.putClass(c.gateway, spec)
-	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: "grows"}, From: "rep(3)", To: "rs(6,2)"}
-	if failed := c.transition(request); failed.State != gateway.TransitionFailed || !strings.Contains(failed.Error, "write their objects anew") || failed.GroupsOffLadder != 2 {
+	request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, From: "rep(3)", To: "rs(6,2)"}
+	if failed := c.transition(request); failed.State != api.TransitionFailed || !strings.Contains(failed.Error, "write their objects anew") || failed.GroupsOffLadder != 2 {
 		t.Errorf("%+v", failed)
 	}
 	c.fill("grows/new", 3)
@@ -588,10 +589,10 @@ func TestGroupsOfAnOlderLadderAreLeftAlone(t *testing.T) {
 	if err != nil || estimate.Groups != 3 || estimate.GroupsOffLadder != 2 {
 		t.Errorf("%+v, %v", estimate, err)
 	}
-	if done := c.transition(request); done.State != gateway.TransitionDone || done.GroupsDone != 3 || done.GroupsOffLadder != 2 {
+	if done := c.transition(request); done.State != api.TransitionDone || done.GroupsDone != 3 || done.GroupsOffLadder != 2 {
 		t.Errorf("%+v", done)
 	}
-	if done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "grows"}, From: "rep(3)", To: "rs(3,2)"}); done.GroupsDone != 2 {
+	if done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "grows"}, From: "rep(3)", To: "rs(3,2)"}); done.GroupsDone != 2 {
 		t.Errorf("a scheme that the older ladder has: %+v", done)
 	}
 }
@@ -602,51 +603,51 @@ func TestControlPlaneAPI(t *testing.T) {
 	clock := c.withClock()
 	server := httptest.NewServer(c.gateway.Handler())
 	defer server.Close()
-	api, err := client.New(server.URL)
+	remote, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer api.Close()
+	defer remote.Close()
 	ctx := t.Context()
-	if load, err := api.Load(ctx); err != nil || load.Requests != 0 || load.P99Seconds != 0 {
+	if load, err := remote.Load(ctx); err != nil || load.Requests != 0 || load.P99Seconds != 0 {
 		t.Errorf("%+v, %v", load, err)
 	}
 	c.fill("k", 2)
 	for range 5 {
-		if _, err := api.Stat(ctx, "k0"); err != nil { // not a request for an object
+		if _, err := remote.Stat(ctx, "k0"); err != nil { // not a request for an object
 			t.Fatal(err)
 		}
-		if err := api.Delete(ctx, "absent"); !errors.Is(err, client.ErrNotFound) {
+		if err := remote.Delete(ctx, "absent"); !errors.Is(err, api.ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
-	if load, err := api.Load(ctx); err != nil || load.Requests != 5 || load.P50Seconds <= 0 || load.P99Seconds < load.P50Seconds {
+	if load, err := remote.Load(ctx); err != nil || load.Requests != 5 || load.P50Seconds <= 0 || load.P99Seconds < load.P50Seconds {
 		t.Errorf("%+v, %v", load, err)
 	}
 	c.walked(c.gateway, clock)
-	report, err := api.Heat(ctx)
+	report, err := remote.Heat(ctx)
 	if err != nil || !report.Complete || classOf(t, report, "default").Objects != 2 || report.Tracked != 2 || report.TrackedBytes == 0 || report.BusySeconds <= 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	request := gateway.TransitionRequest{ID: "x", Selector: gateway.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", BytesPerSecond: slow}
-	if estimate, err := api.Estimate(ctx, request); err != nil || estimate.Groups != 2 {
+	request := api.TransitionRequest{ID: "x", Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", BytesPerSecond: slow}
+	if estimate, err := remote.Estimate(ctx, request); err != nil || estimate.Groups != 2 {
 		t.Errorf("%+v, %v", estimate, err)
 	}
-	if _, err := api.StartTransition(ctx, request); err != nil {
+	if _, err := remote.StartTransition(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	status, err := api.StatusBrief(ctx)
+	status, err := remote.StatusBrief(ctx)
 	if err != nil || len(status.Nodes) != 9 || status.Objects != 2 || status.Groups != 2 || len(status.Transitions) != 1 || len(status.Classes) != 4 {
 		t.Errorf("%+v, %v", status, err)
 	}
 	none := int64(0)
-	if _, err := api.Throttle(ctx, "x", gateway.ThrottleRequest{BytesPerSecond: &none}); err != nil {
+	if _, err := remote.Throttle(ctx, "x", api.ThrottleRequest{BytesPerSecond: &none}); err != nil {
 		t.Fatal(err)
 	}
 	if done := c.ended("x"); done.GroupsDone != 2 {
 		t.Errorf("%+v", done)
 	}
-	if classes, err := api.Classes(ctx); err != nil || len(classes) != 4 || classes[0].HalfLife != "24h0m0s" {
+	if classes, err := remote.Classes(ctx); err != nil || len(classes) != 4 || classes[0].HalfLife != "24h0m0s" {
 		t.Errorf("%+v, %v", classes, err)
 	}
 }
@@ -666,7 +667,7 @@ func TestGroupsWithoutADateAreSettledByWatching(t *testing.T) {
 			t.Errorf("group %s settled %s ago", view.ID, age)
 		}
 	}
-	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", SettledSeconds: 3600}
+	request := api.TransitionRequest{Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(3,2)", SettledSeconds: 3600}
 	if done := c.transition(request); done.GroupsTotal != 0 {
 		t.Errorf("%+v", done)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -174,11 +175,11 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 	if whole = len(got) == want; whole {
 		return got, nil
 	}
-	class := ErrDataLoss
+	class := api.ErrDataLoss
 	for _, failure := range failures {
 		if !goneBlock(failure) {
-			class = ErrUnavailable // a node that comes back may still have it
+			class = api.ErrUnavailable // a node that comes back may still have it
 		}
 	}
-	return nil, refuse(class, "group %s: %d of the %d blocks needed to decode could be read: %w", group.ID, len(got), want, errors.Join(failures...))
+	return nil, api.Refuse(class, "group %s: %d of the %d blocks needed to decode could be read: %w", group.ID, len(got), want, errors.Join(failures...))
 }

@@ -8,24 +8,16 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// Classes of refusals; use errors.Is. The text of a wrapped error says what, where and what to do.
-var (
-	ErrBadRequest  = errors.New("bad request")
-	ErrNotFound    = errors.New("not found")
-	ErrConflict    = errors.New("changed meanwhile")
-	ErrTooFewNodes = errors.New("too few nodes")
-	ErrUnavailable = errors.New("not available now")
-	ErrDataLoss    = errors.New("data loss")
-	ErrUnknown     = errors.New("outcome unknown")
-	ErrClosed      = errors.New("gateway is closing")
-)
+// ErrClosed says that the gateway takes no more requests.
+var ErrClosed = errors.New("gateway is closing")
 
 // errRange is the ErrBadRequest that HTTP has a status of its own for.
-var errRange = fmt.Errorf("%w: range not satisfiable", ErrBadRequest)
+var errRange = fmt.Errorf("%w: range not satisfiable", api.ErrBadRequest)
 
 // statusCancelled is what is noted of requests whose clients left.
 const statusCancelled = 499
@@ -39,36 +31,32 @@ type noRoomError struct {
 func (e *noRoomError) Error() string { return e.cause.Error() }
 func (e *noRoomError) Unwrap() error { return e.cause }
 
-func refuse(class error, format string, args ...any) error {
-	return fmt.Errorf("%w: %w", class, fmt.Errorf(format, args...))
-}
-
 // statusOf maps an error to its HTTP status and the code clients can switch on.
-func statusOf(err error) (status int, code string) {
+func statusOf(err error) (status int, code api.Code) {
 	switch {
 	case errors.Is(err, errRange):
-		return http.StatusRequestedRangeNotSatisfiable, "bad_request"
-	case errors.Is(err, ErrBadRequest):
-		return http.StatusBadRequest, "bad_request"
-	case errors.Is(err, ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
-		return http.StatusNotFound, "not_found"
-	case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale):
-		return http.StatusPreconditionFailed, "conflict"
-	case errors.Is(err, ErrDataLoss):
-		return http.StatusInternalServerError, "data_loss"
-	case errors.Is(err, ErrUnknown), errors.Is(err, catalog.ErrUnknown):
-		return http.StatusInternalServerError, "unknown_outcome"
+		return http.StatusRequestedRangeNotSatisfiable, api.CodeBadRequest
+	case errors.Is(err, api.ErrBadRequest):
+		return http.StatusBadRequest, api.CodeBadRequest
+	case errors.Is(err, api.ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
+		return http.StatusNotFound, api.CodeNotFound
+	case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale):
+		return http.StatusPreconditionFailed, api.CodeConflict
+	case errors.Is(err, api.ErrDataLoss):
+		return http.StatusInternalServerError, api.CodeDataLoss
+	case errors.Is(err, api.ErrUnknownOutcome), errors.Is(err, catalog.ErrUnknown):
+		return http.StatusInternalServerError, api.CodeUnknownOutcome
 	case errors.Is(err, store.ErrFull):
-		return http.StatusInsufficientStorage, "full"
-	case errors.Is(err, ErrTooFewNodes):
-		return http.StatusServiceUnavailable, "too_few_nodes"
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
+		return http.StatusInsufficientStorage, api.CodeFull
+	case errors.Is(err, api.ErrTooFewNodes):
+		return http.StatusServiceUnavailable, api.CodeTooFewNodes
+	case errors.Is(err, api.ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
-		return http.StatusServiceUnavailable, "unavailable"
+		return http.StatusServiceUnavailable, api.CodeUnavailable
 	case errors.Is(err, context.Canceled):
-		return statusCancelled, "cancelled"
+		return statusCancelled, api.CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):
-		return http.StatusGatewayTimeout, "timeout"
+		return http.StatusGatewayTimeout, api.CodeTimeout
 	}
-	return http.StatusInternalServerError, "internal"
+	return http.StatusInternalServerError, api.CodeInternal
 }

@@ -10,31 +10,32 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 // Estimate returns what a transition of a class would cost, without looking at any group: the last heat report says how
 // many groups of which size there are, and the proved plan what each costs. ErrUnavailable until there is a report.
-func (g *Gateway) Estimate(ctx context.Context, request TransitionRequest) (Estimate, error) {
-	t, to, err := request.transition()
+func (g *Gateway) Estimate(ctx context.Context, request api.TransitionRequest) (api.Estimate, error) {
+	t, to, err := transitionOf(&request)
 	if err != nil {
-		return Estimate{}, err
+		return api.Estimate{}, err
 	}
 	if t.Selector.Class == "" {
-		return Estimate{}, refuse(ErrBadRequest, "estimates are of classes; select by class")
+		return api.Estimate{}, api.Refuse(api.ErrBadRequest, "estimates are of classes; select by class")
 	}
 	if err := g.checkTransition(ctx, &t, to); err != nil {
-		return Estimate{}, err
+		return api.Estimate{}, err
 	}
 	g.heat.mutex.Lock()
 	last := g.heat.last // not changed any more
 	g.heat.mutex.Unlock()
 	if last == nil {
-		return Estimate{}, refuse(ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
+		return api.Estimate{}, api.Refuse(api.ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
 	}
-	chosen := t.selection(to)
+	chosen := selectionOf(&t, to)
 	plans := map[string]*stripe.Plan{}
-	estimate := Estimate{At: last.at.UTC()}
+	estimate := api.Estimate{At: last.at.UTC()}
 	for s, counts := range last.shapes {
 		if s.class != chosen.class || !chosen.covers(s.scheme) {
 			continue
@@ -45,7 +46,7 @@ func (g *Gateway) Estimate(ctx context.Context, request TransitionRequest) (Esti
 		}
 		layout, from, fits, err := s.takes(to)
 		if err != nil {
-			return Estimate{}, err
+			return api.Estimate{}, err
 		}
 		if !fits {
 			estimate.GroupsOffLadder += groups
@@ -53,14 +54,14 @@ func (g *Gateway) Estimate(ctx context.Context, request TransitionRequest) (Esti
 		}
 		plan, err := planOf(layout, from, to, &t)
 		if err != nil {
-			return Estimate{}, err
+			return api.Estimate{}, err
 		}
 		plans[hashOf(plan)] = plan
-		estimate.add(plan, groups, cell)
+		addPlan(&estimate, plan, groups, cell)
 	}
 	if len(plans) == 0 {
 		if err := g.planWithoutGroups(chosen, &t, to, plans); err != nil {
-			return Estimate{}, err
+			return api.Estimate{}, err
 		}
 	}
 	estimate.PlanHash = hashAll(plans)
@@ -69,8 +70,8 @@ func (g *Gateway) Estimate(ctx context.Context, request TransitionRequest) (Esti
 
 // chosen returns how many groups of a shape a selection takes by heat and dwell, and the sum of their cell sizes.
 func (c *shapeTally) chosen(s *selection) (groups, cell int64) {
-	for i := range HeatBuckets {
-		if HeatEdge(i+1) <= s.atLeast || HeatEdge(i) >= s.below {
+	for i := range api.HeatBuckets {
+		if api.HeatEdge(i+1) <= s.atLeast || api.HeatEdge(i) >= s.below {
 			continue
 		}
 		if s.settled > 0 {
@@ -93,9 +94,9 @@ func (s *shape) takes(to stripe.Scheme) (layout *stripe.Layout, from stripe.Sche
 	return layout, from, layout.Ladder.Contains(to) && layout.Version == s.version, nil
 }
 
-func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *Transition) (*stripe.Plan, error) {
+func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *api.Transition) (*stripe.Plan, error) {
 	if t.Planner == stripe.PlannerCopyPool {
-		return nil, refuse(ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", t.Planner)
+		return nil, api.Refuse(api.ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", t.Planner)
 	}
 	plan, err := stripe.NewPlan(layout, from, to, t.Planner, stripe.Objective(t.Objective))
 	if err != nil {
@@ -108,7 +109,7 @@ func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *Transition) (*stri
 }
 
 // planWithoutGroups adds the plan for new groups of the class where a transition names what it comes from.
-func (g *Gateway) planWithoutGroups(chosen *selection, t *Transition, to stripe.Scheme, plans map[string]*stripe.Plan) error {
+func (g *Gateway) planWithoutGroups(chosen *selection, t *api.Transition, to stripe.Scheme, plans map[string]*stripe.Plan) error {
 	class, err := g.classFor("", chosen.class)
 	if err != nil || chosen.from == "" {
 		return err
@@ -129,8 +130,8 @@ func (g *Gateway) planWithoutGroups(chosen *selection, t *Transition, to stripe.
 	return nil
 }
 
-// add adds groups that a plan takes along; cell is the sum of their cell sizes.
-func (e *Estimate) add(plan *stripe.Plan, groups, cell int64) {
+// addPlan adds groups that a plan takes along; cell is the sum of their cell sizes.
+func addPlan(e *api.Estimate, plan *stripe.Plan, groups, cell int64) {
 	cells := int64(plan.Layout.Cells())
 	stored := func(s stripe.Scheme) int64 { return (cells + cells/int64(s.K)*int64(s.M)) * cell }
 	e.Groups += groups

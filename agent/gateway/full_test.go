@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/decorate"
 )
@@ -57,16 +57,16 @@ func TestTransitionsGoAroundAFullNode(t *testing.T) {
 	t.Parallel()
 	c, full := newFilling(t, 10)
 	want := map[string][]byte{"k": noise(64<<10*10, 1), "firm/k": noise(64<<10*10, 2)}
-	c.put("k", want["k"], gateway.PutOptions{Scheme: "rep(3)"})
-	c.put("firm/k", want["firm/k"], gateway.PutOptions{Scheme: "rs(3,2)"})
+	c.put("k", want["k"], api.PutOptions{Scheme: "rep(3)"})
+	c.put("firm/k", want["firm/k"], api.PutOptions{Scheme: "rs(3,2)"})
 	data, parities := c.roles("k", "n1", 6)
 	if data == 0 || parities == 0 {
 		t.Fatalf("%d cells and %d parities are on the node: the test shows nothing", data, parities)
 	}
 	full.Store(true)
 	for class, to := range map[string]string{"default": "rs(6,2)", "firm": "rs(3,3)"} {
-		done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: class}, To: to})
-		if done.State != gateway.TransitionDone || done.GroupsDone != 10 {
+		done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: class}, To: to})
+		if done.State != api.TransitionDone || done.GroupsDone != 10 {
 			t.Errorf("the transition to %s: %+v", to, done)
 		}
 	}
@@ -83,9 +83,9 @@ func TestATransitionSaysWhichNodeIsFull(t *testing.T) {
 	t.Parallel()
 	c, full := newFilling(t, 8)
 	want := noise(64<<10*8, 1)
-	c.put("k", want, gateway.PutOptions{Scheme: "rep(3)"})
+	c.put("k", want, api.PutOptions{Scheme: "rep(3)"})
 	full.Store(true)
-	begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(6,2)"})
+	begun, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestATransitionSaysWhichNodeIsFull(t *testing.T) {
 		return err == nil && strings.Contains(now.Error, "node n1 takes no new blocks; make room on it") && strings.Contains(now.Error, store.ErrFull.Error())
 	})
 	full.Store(false)
-	if done := c.ended(begun.ID); done.State != gateway.TransitionDone || done.GroupsDone != 8 {
+	if done := c.ended(begun.ID); done.State != api.TransitionDone || done.GroupsDone != 8 {
 		t.Errorf("after room was made: %+v", done)
 	}
 	c.check("k", want)
@@ -109,7 +109,7 @@ func TestUpdatesAndRepairsGoAroundAFullNode(t *testing.T) {
 	for i := range 10 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(60<<10, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, want[key], api.PutOptions{Scheme: "rs(6,2)"})
 	}
 	full.Store(true)
 	for key, data := range want {
@@ -120,7 +120,7 @@ func TestUpdatesAndRepairsGoAroundAFullNode(t *testing.T) {
 	}
 	full.Store(false)
 	want["gone"] = noise(64<<10*3, 60) // of three groups, one of which at least lies there, too
-	c.put("gone", want["gone"], gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("gone", want["gone"], api.PutOptions{Scheme: "rs(6,2)"})
 	full.Store(true)
 	n1 := c.agent("n1")
 	if err := n1.store.List(t.Context(), block.KeyPrefix, func(key string, _ int64) error { return n1.store.Delete(t.Context(), key) }); err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -19,7 +20,7 @@ type Options struct {
 	Catalog *catalog.Catalog // owned by the caller, who closes it after the Gateway
 	ID      string           // stable name of this gateway; its unfinished work of an earlier start is settled by it
 	Start   string           // random name of this start; Catalog was opened for catalog.Owner(ID, Start)
-	Classes []Class          // what the cluster begins with, and class files change; default DefaultClasses
+	Classes []api.Class      // what the cluster begins with, and class files change; default DefaultClasses
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
 
@@ -75,7 +76,7 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 		return nil, fmt.Errorf("starting a gateway: a catalog, an id and a start are required")
 	}
 	if len(options.Classes) == 0 {
-		options.Classes = DefaultClasses()
+		options.Classes = api.DefaultClasses()
 	}
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -195,15 +196,6 @@ func (g *Gateway) Close() error {
 	g.work.Wait()
 	g.heat.saveLast()
 	return g.agents.close()
-}
-
-const maxKeyBytes = 4096
-
-func checkKey(key string) error {
-	if key == "" || len(key) > maxKeyBytes {
-		return refuse(ErrBadRequest, "a key has 1 to %d bytes, this one has %d", maxKeyBytes, len(key))
-	}
-	return nil
 }
 
 // memory bounds the gateway's buffers. Each kind has a budget of its own, so that none waits in a circle: an update may

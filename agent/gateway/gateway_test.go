@@ -14,7 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // sizes around every border: none, one byte, cells, packing, one group, several.
@@ -26,12 +26,12 @@ func TestObjectsOfEverySizeReadBack(t *testing.T) {
 		for i, size := range sizes {
 			data := noise(size, uint64(i))
 			key := fmt.Sprintf("%ssize-%d", prefix, size)
-			object := c.put(key, data, gateway.PutOptions{})
+			object := c.put(key, data, api.PutOptions{})
 			if object.Size != int64(size) {
 				t.Errorf("%s: size %d", key, object.Size)
 			}
 			c.check(key, data)
-			c.put(key+"/unknown", data, gateway.PutOptions{Size: -1})
+			c.put(key+"/unknown", data, api.PutOptions{Size: -1})
 			c.check(key+"/unknown", data)
 		}
 	}
@@ -41,7 +41,7 @@ func TestObjectsOfEverySizeReadBack(t *testing.T) {
 func TestRangesReadWhatTheWholeHas(t *testing.T) {
 	c := newCluster(t, 9)
 	data := noise(200_000, 1)
-	c.put("odd/k", data, gateway.PutOptions{})
+	c.put("odd/k", data, api.PutOptions{})
 	reader, err := c.gateway.Open(t.Context(), "odd/k")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestRangesReadWhatTheWholeHas(t *testing.T) {
 			t.Fatalf("range %d+%d differs", offset, length)
 		}
 	}
-	if err := reader.WriteTo(t.Context(), io.Discard, 1, int64(len(data))); !errors.Is(err, gateway.ErrBadRequest) {
+	if err := reader.WriteTo(t.Context(), io.Discard, 1, int64(len(data))); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("a range past the end: %v", err)
 	}
 }
@@ -81,11 +81,11 @@ func TestTransitionsKeepEveryByte(t *testing.T) {
 			for i, size := range sizes {
 				key := fmt.Sprintf("%s%d", prefix, size)
 				want[key] = noise(size, uint64(i))
-				c.put(key, want[key], gateway.PutOptions{Class: class})
+				c.put(key, want[key], api.PutOptions{Class: class})
 			}
 			for _, to := range path {
-				done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: class}, To: to})
-				if done.State != gateway.TransitionDone || done.GroupsDone == 0 {
+				done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: class}, To: to})
+				if done.State != api.TransitionDone || done.GroupsDone == 0 {
 					t.Fatalf("to %s: %+v", to, done)
 				}
 				if done.Measured != done.Predicted {
@@ -139,9 +139,9 @@ func (c *cluster) unreachable(objects map[string][]byte, nodes []block.NodeID) b
 
 func TestMergesSendNothing(t *testing.T) {
 	c := newCluster(t, 9)
-	c.put("k", noise(500_000, 3), gateway.PutOptions{})
+	c.put("k", noise(500_000, 3), api.PutOptions{})
 	for _, to := range []string{"rs(3,2)", "rs(6,2)"} {
-		done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: to})
+		done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: to})
 		if done.Measured.BlocksSent != 0 || done.Measured.BytesSent != 0 || done.Measured.BlocksWritten == 0 {
 			t.Errorf("to %s: %+v", to, done.Measured)
 		}
@@ -157,10 +157,10 @@ func TestBaselinePlannersEndInTheSameBytes(t *testing.T) {
 		t.Run(planner, func(t *testing.T) {
 			c := newCluster(t, 9)
 			data := noise(300_000, 9)
-			c.put("odd/k", data, gateway.PutOptions{})
+			c.put("odd/k", data, api.PutOptions{})
 			for _, to := range []string{"rs(5,2)", "rs(4,2)"} {
-				done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "odd"}, To: to, Planner: planner})
-				if done.State != gateway.TransitionDone || done.Measured.BlocksSent == 0 || done.Measured != done.Predicted {
+				done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "odd"}, To: to, Planner: planner})
+				if done.State != api.TransitionDone || done.Measured.BlocksSent == 0 || done.Measured != done.Predicted {
 					t.Fatalf("to %s: %+v", to, done)
 				}
 				c.check("odd/k", data)
@@ -180,7 +180,7 @@ func TestUpdatesChangeExactlyTheirRange(t *testing.T) {
 			size = 700
 		}
 		want[key] = noise(size, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{})
+		c.put(key, want[key], api.PutOptions{})
 	}
 	for round := range 12 {
 		for key, data := range want {
@@ -199,15 +199,15 @@ func TestUpdatesChangeExactlyTheirRange(t *testing.T) {
 			c.check(key, data)
 		}
 		if round == 5 {
-			c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(6,2)"})
-			c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "odd"}, To: "rs(5,2)"})
-			c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "firm"}, To: "rs(6,3)"})
+			c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
+			c.transition(api.TransitionRequest{Selector: api.Selector{Class: "odd"}, To: "rs(5,2)"})
+			c.transition(api.TransitionRequest{Selector: api.Selector{Class: "firm"}, To: "rs(6,3)"})
 		}
 	}
 	c.audit()
 	delete(want, "tmp/large") // rep(1) survives nothing
 	survives(t, c, want)
-	if _, err := c.gateway.Update(t.Context(), "large", 149_999, []byte("xx"), nil); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.Update(t.Context(), "large", 149_999, []byte("xx"), nil); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("an update past the end: %v", err)
 	}
 }
@@ -216,16 +216,16 @@ func TestConditionsOnRevisions(t *testing.T) {
 	c := newCluster(t, 9)
 	for _, size := range []int{100, 100_000} {
 		key := fmt.Sprint("k", size)
-		first := c.put(key, noise(size, 1), gateway.PutOptions{IfRevision: &block.Stamp{}})
-		_, err := c.gateway.Put(t.Context(), key, bytes.NewReader(noise(size, 2)), gateway.PutOptions{Size: int64(size), IfRevision: &block.Stamp{}})
-		if !errors.Is(err, gateway.ErrConflict) {
+		first := c.put(key, noise(size, 1), api.PutOptions{IfRevision: &block.Stamp{}})
+		_, err := c.gateway.Put(t.Context(), key, bytes.NewReader(noise(size, 2)), api.PutOptions{Size: int64(size), IfRevision: &block.Stamp{}})
+		if !errors.Is(err, api.ErrConflict) {
 			t.Errorf("a put of an absent key that is there: %v", err)
 		}
-		second := c.put(key, noise(size, 3), gateway.PutOptions{IfRevision: &first.Revision})
-		if _, err := c.gateway.Update(t.Context(), key, 0, []byte("x"), &first.Revision); !errors.Is(err, gateway.ErrConflict) {
+		second := c.put(key, noise(size, 3), api.PutOptions{IfRevision: &first.Revision})
+		if _, err := c.gateway.Update(t.Context(), key, 0, []byte("x"), &first.Revision); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("an update of an older revision: %v", err)
 		}
-		if err := c.gateway.Delete(t.Context(), key, &first.Revision); !errors.Is(err, gateway.ErrConflict) {
+		if err := c.gateway.Delete(t.Context(), key, &first.Revision); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("a delete of an older revision: %v", err)
 		}
 		c.check(key, noise(size, 3))
@@ -247,7 +247,7 @@ func TestSmallObjectsShareGroups(t *testing.T) {
 		key := fmt.Sprintf("small/%03d", i)
 		data := noise(1+i*7, uint64(i))
 		want[key] = data
-		workers.Go(func() { c.put(key, data, gateway.PutOptions{}) })
+		workers.Go(func() { c.put(key, data, api.PutOptions{}) })
 	}
 	workers.Wait()
 	groups := map[block.GroupID]bool{}
@@ -263,9 +263,9 @@ func TestSmallObjectsShareGroups(t *testing.T) {
 		t.Errorf("200 objects at once lie in %d groups", len(groups))
 	}
 	// A prefix that cuts through shared groups moves its objects out of them and leaves the others where they are.
-	prefix := gateway.EncodeKey("small/00")
-	done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Prefix64: &prefix}, To: "rs(6,2)"})
-	if done.State != gateway.TransitionDone || done.GroupsDone+done.ObjectsRewritten == 0 {
+	prefix := api.EncodeKey("small/00")
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Prefix64: &prefix}, To: "rs(6,2)"})
+	if done.State != api.TransitionDone || done.GroupsDone+done.ObjectsRewritten == 0 {
 		t.Fatalf("%+v", done)
 	}
 	for key, data := range want {
@@ -297,7 +297,7 @@ func TestSmallObjectsShareGroups(t *testing.T) {
 func TestDamagedAndLostBlocksAreDecodedAndRebuilt(t *testing.T) {
 	c := newCluster(t, 9)
 	data := noise(60_000, 5)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	damage := func(role string, change func(value []byte) []byte) {
 		t.Helper()
 		stat, err := c.gateway.Stat(t.Context(), "k")
@@ -356,7 +356,7 @@ func TestEmptiedStoreIsSuspectAtOnceAndRebuilt(t *testing.T) {
 	for i := range 10 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(70_000, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{Scheme: []string{"rep(3)", "rs(3,2)", "rs(6,2)"}[i%3]})
+		c.put(key, want[key], api.PutOptions{Scheme: []string{"rep(3)", "rs(3,2)", "rs(6,2)"}[i%3]})
 	}
 	for _, agent := range c.agents[:2] {
 		agent.store.Erase()
@@ -375,9 +375,9 @@ func TestEmptiedStoreIsSuspectAtOnceAndRebuilt(t *testing.T) {
 func TestTransitionsArePausedResumedCancelledAndSurviveTheGateway(t *testing.T) {
 	c := newCluster(t, 9)
 	data := noise(64<<10*40, 1) // forty groups
-	c.put("k", data, gateway.PutOptions{})
+	c.put("k", data, api.PutOptions{})
 	slow := int64(1 << 20)
-	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: slow}
+	request := api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: slow}
 	begun, err := c.gateway.StartTransition(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +387,7 @@ func TestTransitionsArePausedResumedCancelledAndSurviveTheGateway(t *testing.T) 
 		return err == nil && now.GroupsDone > 0
 	})
 	paused, err := c.gateway.PauseTransition(t.Context(), begun.ID)
-	if err != nil || paused.State != gateway.TransitionPaused || paused.GroupsDone == 0 || paused.GroupsDone == 40 {
+	if err != nil || paused.State != api.TransitionPaused || paused.GroupsDone == 0 || paused.GroupsDone == 40 {
 		t.Fatalf("paused: %+v, %v", paused, err)
 	}
 	c.check("k", data)
@@ -397,14 +397,14 @@ func TestTransitionsArePausedResumedCancelledAndSurviveTheGateway(t *testing.T) 
 	c.stopGateway() // in the middle
 	c.startGateway()
 	now, err := c.gateway.Transition(t.Context(), begun.ID)
-	if err != nil || now.State != gateway.TransitionRunning {
+	if err != nil || now.State != api.TransitionRunning {
 		t.Fatalf("after a restart: %+v, %v", now, err)
 	}
 	unlimited := int64(0)
 	if _, err := c.gateway.ResumeTransition(t.Context(), begun.ID, &unlimited); err != nil {
 		t.Fatal(err)
 	}
-	if done := c.ended(begun.ID); done.State != gateway.TransitionDone || done.GroupsDone+done.GroupsSkipped != done.GroupsTotal || done.GroupsTotal != 40 {
+	if done := c.ended(begun.ID); done.State != api.TransitionDone || done.GroupsDone+done.GroupsSkipped != done.GroupsTotal || done.GroupsTotal != 40 {
 		t.Errorf("at the end: %+v", done)
 	}
 	c.check("k", data)
@@ -413,10 +413,10 @@ func TestTransitionsArePausedResumedCancelledAndSurviveTheGateway(t *testing.T) 
 		t.Fatal(err)
 	}
 	cancelled, err := c.gateway.CancelTransition(t.Context(), begun.ID)
-	if err != nil || cancelled.State != gateway.TransitionCancelled {
+	if err != nil || cancelled.State != api.TransitionCancelled {
 		t.Fatalf("cancelled: %+v, %v", cancelled, err)
 	}
-	if _, err := c.gateway.ResumeTransition(t.Context(), begun.ID, nil); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.ResumeTransition(t.Context(), begun.ID, nil); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("resuming a cancelled transition: %v", err)
 	}
 	c.check("k", data)
@@ -425,11 +425,11 @@ func TestTransitionsArePausedResumedCancelledAndSurviveTheGateway(t *testing.T) 
 
 func TestRefusalsSayWhatAndWhatToDo(t *testing.T) {
 	c := newCluster(t, 7) // default needs 8 nodes
-	put := func(key string, options gateway.PutOptions) error {
+	put := func(key string, options api.PutOptions) error {
 		_, err := c.gateway.Put(t.Context(), key, strings.NewReader("0123456789"), options)
 		return err
 	}
-	start := func(request gateway.TransitionRequest) error {
+	start := func(request api.TransitionRequest) error {
 		_, err := c.gateway.StartTransition(t.Context(), request)
 		return err
 	}
@@ -439,18 +439,18 @@ func TestRefusalsSayWhatAndWhatToDo(t *testing.T) {
 		class  error
 		words  string
 	}{
-		{"a ladder wider than the nodes", put("k", gateway.PutOptions{Size: 10}), gateway.ErrTooFewNodes, "add some"},
-		{"an unknown class", put("k", gateway.PutOptions{Size: 10, Class: "none"}), gateway.ErrBadRequest, "the classes are"},
-		{"a scheme off the ladder", put("k", gateway.PutOptions{Size: 10, Scheme: "rs(9,3)"}), gateway.ErrBadRequest, "not on the ladder"},
-		{"a scheme that is none", put("k", gateway.PutOptions{Size: 10, Scheme: "raid5"}), gateway.ErrBadRequest, "raid5"},
-		{"an empty key", put("", gateway.PutOptions{Size: 10}), gateway.ErrBadRequest, "1 to 4096"},
-		{"a key too long", put(strings.Repeat("x", 4097), gateway.PutOptions{Size: 10}), gateway.ErrBadRequest, "4097"},
-		{"a body shorter than announced", put("odd/k", gateway.PutOptions{Size: 11}), gateway.ErrBadRequest, "announced"},
-		{"a long body shorter than announced", put("odd/k", gateway.PutOptions{Size: 5000}), gateway.ErrBadRequest, "announced"},
-		{"a transition of nothing", start(gateway.TransitionRequest{To: "rep(3)"}), gateway.ErrBadRequest, "exactly one"},
-		{"a transition to a scheme off the ladder", start(gateway.TransitionRequest{Selector: gateway.Selector{Class: "odd"}, To: "rs(9,2)"}), gateway.ErrBadRequest, "ladder"},
-		{"an unknown planner", start(gateway.TransitionRequest{Selector: gateway.Selector{Class: "odd"}, To: "rs(5,2)", Planner: "magic"}), gateway.ErrBadRequest, "planners are"},
-		{"an absent object", start(gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("no")}, To: "rs(5,2)"}), catalog.ErrNoObject, "no"},
+		{"a ladder wider than the nodes", put("k", api.PutOptions{Size: 10}), api.ErrTooFewNodes, "add some"},
+		{"an unknown class", put("k", api.PutOptions{Size: 10, Class: "none"}), api.ErrBadRequest, "the classes are"},
+		{"a scheme off the ladder", put("k", api.PutOptions{Size: 10, Scheme: "rs(9,3)"}), api.ErrBadRequest, "not on the ladder"},
+		{"a scheme that is none", put("k", api.PutOptions{Size: 10, Scheme: "raid5"}), api.ErrBadRequest, "raid5"},
+		{"an empty key", put("", api.PutOptions{Size: 10}), api.ErrBadRequest, "1 to 4096"},
+		{"a key too long", put(strings.Repeat("x", 4097), api.PutOptions{Size: 10}), api.ErrBadRequest, "4097"},
+		{"a body shorter than announced", put("odd/k", api.PutOptions{Size: 11}), api.ErrBadRequest, "announced"},
+		{"a long body shorter than announced", put("odd/k", api.PutOptions{Size: 5000}), api.ErrBadRequest, "announced"},
+		{"a transition of nothing", start(api.TransitionRequest{To: "rep(3)"}), api.ErrBadRequest, "exactly one"},
+		{"a transition to a scheme off the ladder", start(api.TransitionRequest{Selector: api.Selector{Class: "odd"}, To: "rs(9,2)"}), api.ErrBadRequest, "ladder"},
+		{"an unknown planner", start(api.TransitionRequest{Selector: api.Selector{Class: "odd"}, To: "rs(5,2)", Planner: "magic"}), api.ErrBadRequest, "planners are"},
+		{"an absent object", start(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey("no")}, To: "rs(5,2)"}), catalog.ErrNoObject, "no"},
 	} {
 		if !errors.Is(refusal.err, refusal.class) || !strings.Contains(fmt.Sprint(refusal.err), refusal.words) {
 			t.Errorf("%s: %v", refusal.intent, refusal.err)
@@ -466,7 +466,7 @@ func TestBrokenBodyStoresNothing(t *testing.T) {
 		for _, length := range []int{0, 100, 5000, 64 << 10, 200_000} {
 			for _, announced := range []int64{-1, int64(length) + 1} {
 				body := io.MultiReader(bytes.NewReader(noise(length, 1)), iotest.ErrReader(broken))
-				if _, err := c.gateway.Put(t.Context(), "k", body, gateway.PutOptions{Size: announced}); err == nil {
+				if _, err := c.gateway.Put(t.Context(), "k", body, api.PutOptions{Size: announced}); err == nil {
 					t.Errorf("%d bytes of %d, then %v: stored", length, announced, broken)
 				}
 				if _, err := c.gateway.Open(t.Context(), "k"); !errors.Is(err, catalog.ErrNoObject) {

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -51,7 +52,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 	defer g.Close()
 	data := bytes.Repeat([]byte("x"), 4096)
-	if _, err := g.Put(ctx, "k", bytes.NewReader(data), PutOptions{Size: int64(len(data))}); err != nil {
+	if _, err := g.Put(ctx, "k", bytes.NewReader(data), api.PutOptions{Size: int64(len(data))}); err != nil {
 		b.Fatal(err)
 	}
 	handler := g.Handler()

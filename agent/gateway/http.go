@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Handler serves the gateway's HTTP API. Object bytes travel raw; everything else is JSON. Keys are percent-encoded path
 // segments, so that they may hold any bytes; a key of dots alone has them encoded as %2E.
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
-	route := func(pattern string, serve func(w http.ResponseWriter, r *http.Request) error) {
+	route := func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error) {
+		pattern := route.Pattern()
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
@@ -39,48 +41,48 @@ func (g *Gateway) Handler() http.Handler {
 	object := func(serve func(w http.ResponseWriter, r *http.Request, key string) error) func(http.ResponseWriter, *http.Request) error {
 		return func(w http.ResponseWriter, r *http.Request) error { return serve(w, r, r.PathValue("key")) }
 	}
-	route("PUT /v1/objects/{key...}", object(g.servePut))
-	route("GET /v1/objects/{key...}", object(g.serveGet)) // HEAD too
-	route("PATCH /v1/objects/{key...}", object(g.servePatch))
-	route("DELETE /v1/objects/{key...}", object(g.serveDelete))
-	route("GET /v1/stat/{key...}", object(g.serveStat))
-	route("GET /v1/objects", g.serveList)
-	route("POST /v1/move", g.serveMove)
-	route("POST /v1/transitions", g.serveStart)
-	route("GET /v1/transitions", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RoutePutObject, object(g.servePut))
+	route(api.RouteGetObject, object(g.serveGet)) // HEAD too
+	route(api.RoutePatchObject, object(g.servePatch))
+	route(api.RouteDeleteObject, object(g.serveDelete))
+	route(api.RouteStatObject, object(g.serveStat))
+	route(api.RouteListObjects, g.serveList)
+	route(api.RouteMoveObject, g.serveMove)
+	route(api.RouteStartTransition, g.serveStart)
+	route(api.RouteListTransitions, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.Transitions(r.Context()))
 	})
-	route("GET /v1/transitions/{id}", g.serveTransition)
-	route("POST /v1/transitions/{id}/pause", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteGetTransition, g.serveTransition)
+	route(api.RoutePauseTransition, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.PauseTransition(r.Context(), r.PathValue("id")))
 	})
-	route("POST /v1/transitions/{id}/cancel", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteCancelTransition, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.CancelTransition(r.Context(), r.PathValue("id")))
 	})
-	route("POST /v1/transitions/{id}/resume", g.serveResume)
-	route("POST /v1/transitions/{id}/throttle", g.serveThrottle)
-	route("POST /v1/estimate", g.serveEstimate)
-	route("GET /v1/status", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteResumeTransition, g.serveResume)
+	route(api.RouteThrottleTransition, g.serveThrottle)
+	route(api.RouteEstimate, g.serveEstimate)
+	route(api.RouteStatus, func(w http.ResponseWriter, r *http.Request) error {
 		if r.URL.Query().Get("brief") == "true" {
 			return reply(w)(g.StatusBrief(r.Context()))
 		}
 		return reply(w)(g.Status(r.Context()))
 	})
-	route("GET /v1/load", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Load(), nil) })
-	route("GET /v1/heat", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Heat(), nil) })
-	route("GET /v1/doctor", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Doctor(r.Context())) })
-	route("POST /v1/sweep", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Sweep(r.Context(), true)) })
+	route(api.RouteLoad, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Load(), nil) })
+	route(api.RouteHeat, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Heat(), nil) })
+	route(api.RouteDoctor, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Doctor(r.Context())) })
+	route(api.RouteSweep, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Sweep(r.Context(), true)) })
 	g.routeRepair(route)
-	route("GET /v1/classes", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Classes(), nil) })
-	route("PUT /v1/classes/{name}", g.servePutClass)
-	route("DELETE /v1/classes/{name}", g.serveDeleteClass)
+	route(api.RouteListClasses, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Classes(), nil) })
+	route(api.RoutePutClass, g.servePutClass)
+	route(api.RouteDeleteClass, g.serveDeleteClass)
 	g.routeNodes(route)
 	g.routeScrub(route)
-	route("GET /healthz", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteHealthy, func(w http.ResponseWriter, r *http.Request) error {
 		_, err := io.WriteString(w, "ok\n")
 		return err
 	})
-	mux.Handle("GET /metrics", g.metrics.handler())
+	mux.Handle(api.RouteMetrics.Pattern(), g.metrics.handler())
 	return mux
 }
 
@@ -124,7 +126,7 @@ func (g *Gateway) fail(w *statusWriter, r *http.Request, err error) {
 	if w.sent {
 		panic(http.ErrAbortHandler) // net/http's way to break the connection
 	}
-	body, marshalErr := json.Marshal(ErrorBody{Error: err.Error(), Code: code})
+	body, marshalErr := json.Marshal(api.ErrorBody{Error: err.Error(), Code: code})
 	if marshalErr != nil {
 		body = []byte(`{"code":"internal"}`)
 	}
@@ -150,7 +152,7 @@ func readJSON(r *http.Request, into any) error {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return refuse(ErrBadRequest, "request body: %w", err)
+		return api.Refuse(api.ErrBadRequest, "request body: %w", err)
 	}
 	return nil
 }
@@ -166,7 +168,7 @@ func condition(r *http.Request) (*block.Stamp, error) {
 	}
 	stamp, err := block.ParseStamp(strings.Trim(match, `"`))
 	if err != nil {
-		return nil, refuse(ErrBadRequest, "If-Match: %w", err)
+		return nil, api.Refuse(api.ErrBadRequest, "If-Match: %w", err)
 	}
 	return &stamp, nil
 }
@@ -177,7 +179,7 @@ func (g *Gateway) servePut(w http.ResponseWriter, r *http.Request, key string) e
 		return err
 	}
 	query := r.URL.Query()
-	return reply(w)(g.Put(r.Context(), key, patient{http.NewResponseController(w), r.Body}, PutOptions{
+	return reply(w)(g.Put(r.Context(), key, patient{http.NewResponseController(w), r.Body}, api.PutOptions{
 		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
 	}))
 }
@@ -188,7 +190,7 @@ const getTries = 10
 func (g *Gateway) serveGet(w http.ResponseWriter, r *http.Request, key string) error {
 	for try := 0; ; try++ {
 		begun, err := g.serveVersion(w, r, key)
-		if begun || try == getTries || !errors.Is(err, ErrConflict) {
+		if begun || try == getTries || !errors.Is(err, api.ErrConflict) {
 			return err
 		}
 	}
@@ -291,7 +293,7 @@ func (p patient) Read(into []byte) (int, error) {
 
 // outside refuses a range that has no byte of the object.
 func outside(text string, size int64) error {
-	return refuse(errRange, "range %q has no byte of an object of %d bytes; ask for bytes from 0 to %d", text, size, max(size-1, 0))
+	return api.Refuse(errRange, "range %q has no byte of an object of %d bytes; ask for bytes from 0 to %d", text, size, max(size-1, 0))
 }
 
 // parseRange reads a Range header with one range.
@@ -333,10 +335,10 @@ func (g *Gateway) servePatch(w http.ResponseWriter, r *http.Request, key string)
 	}
 	offset, err := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
 	if err != nil {
-		return refuse(ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
+		return api.Refuse(api.ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxUpdate {
-		return refuse(ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", maxUpdate)
+		return api.Refuse(api.ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", maxUpdate)
 	}
 	release, err := g.memory.updates.reserve(r.Context(), r.ContentLength)
 	if err != nil {
@@ -374,9 +376,9 @@ func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {
 	prefix, after := query.Get("prefix"), query.Get("after")
 	for name, into := range map[string]*string{"prefix64": &prefix, "after64": &after} {
 		if text := query.Get(name); text != "" {
-			decoded, err := DecodeKey(text)
+			decoded, err := api.DecodeKey(text)
 			if err != nil {
-				return refuse(ErrBadRequest, "%s: %w", name, err)
+				return api.Refuse(api.ErrBadRequest, "%s: %w", name, err)
 			}
 			*into = decoded
 		}
@@ -385,7 +387,7 @@ func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return refuse(ErrBadRequest, "limit %q: want a positive whole number", text)
+			return api.Refuse(api.ErrBadRequest, "limit %q: want a positive whole number", text)
 		}
 		limit = min(n, 10*sweepPage)
 	}
@@ -393,15 +395,15 @@ func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *Gateway) serveMove(w http.ResponseWriter, r *http.Request) error {
-	var request MoveRequest
+	var request api.MoveRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
-	return reply(w)(g.StartTransition(r.Context(), TransitionRequest{Selector: Selector{Key64: request.Key64}, To: request.To}))
+	return reply(w)(g.StartTransition(r.Context(), api.TransitionRequest{Selector: api.Selector{Key64: request.Key64}, To: request.To}))
 }
 
 func (g *Gateway) serveStart(w http.ResponseWriter, r *http.Request) error {
-	var request TransitionRequest
+	var request api.TransitionRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
@@ -443,7 +445,7 @@ func (g *Gateway) serveTransition(w http.ResponseWriter, r *http.Request) error 
 				failed = http.NewResponseController(w).Flush()
 			}
 		}
-		if failed != nil || t.State.Final() || t.State == TransitionPaused {
+		if failed != nil || t.State.Final() || t.State == api.TransitionPaused {
 			cancel()
 		}
 	})

@@ -1,11 +1,12 @@
 package gateway
 
 import (
+	"github.com/restripe/restripe/agent/gateway/api"
 	"net/http"
 )
 
 func (g *Gateway) servePutClass(w http.ResponseWriter, r *http.Request) error {
-	var spec ClassSpec
+	var spec api.ClassSpec
 	if err := readJSON(r, &spec); err != nil {
 		return err
 	}
@@ -14,7 +15,7 @@ func (g *Gateway) servePutClass(w http.ResponseWriter, r *http.Request) error {
 		spec.Name = name
 	}
 	if spec.Name != name {
-		return refuse(ErrBadRequest, "the body declares class %q and the path names %q; give the same name, or none in the body", spec.Name, name)
+		return api.Refuse(api.ErrBadRequest, "the body declares class %q and the path names %q; give the same name, or none in the body", spec.Name, name)
 	}
 	return reply(w)(g.PutClass(r.Context(), spec))
 }
@@ -28,7 +29,7 @@ func (g *Gateway) serveDeleteClass(w http.ResponseWriter, r *http.Request) error
 }
 
 func (g *Gateway) serveThrottle(w http.ResponseWriter, r *http.Request) error {
-	var request ThrottleRequest
+	var request api.ThrottleRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (g *Gateway) serveThrottle(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *Gateway) serveEstimate(w http.ResponseWriter, r *http.Request) error {
-	var request TransitionRequest
+	var request api.TransitionRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}

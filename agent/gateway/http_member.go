@@ -5,52 +5,53 @@ import (
 	"net/http"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // routeNodes adds what concerns the members of the cluster.
-func (g *Gateway) routeNodes(route func(pattern string, serve func(w http.ResponseWriter, r *http.Request) error)) {
+func (g *Gateway) routeNodes(route func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error)) {
 	id := func(r *http.Request) block.NodeID { return block.NodeID(r.PathValue("id")) }
-	route("GET /v1/nodes", func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Nodes(r.Context())) })
-	route("GET /v1/nodes/{id}", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteListNodes, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(g.Nodes(r.Context())) })
+	route(api.RouteGetNode, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.Node(r.Context(), id(r)))
 	})
-	for name, declare := range map[string]func(context.Context, block.NodeID) (NodeInfo, error){
-		"undrain": g.UndrainNode, "down": g.DownNode, "up": g.UpNode,
+	for to, declare := range map[api.Route]func(context.Context, block.NodeID) (api.NodeInfo, error){
+		api.RouteUndrainNode: g.UndrainNode, api.RouteDownNode: g.DownNode, api.RouteUpNode: g.UpNode,
 	} {
-		route("POST /v1/nodes/{id}/"+name, func(w http.ResponseWriter, r *http.Request) error {
+		route(to, func(w http.ResponseWriter, r *http.Request) error {
 			return reply(w)(declare(r.Context(), id(r)))
 		})
 	}
-	route("POST /v1/nodes/{id}/drain", func(w http.ResponseWriter, r *http.Request) error {
-		var request DrainRequest
+	route(api.RouteDrainNode, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.DrainRequest
 		if err := readBody(r, &request); err != nil {
 			return err
 		}
 		return reply(w)(g.DrainNode(r.Context(), id(r), request))
 	})
-	route("POST /v1/nodes/{id}/place", func(w http.ResponseWriter, r *http.Request) error {
-		var request PlaceRequest
+	route(api.RoutePlaceNode, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.PlaceRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		return reply(w)(g.PlaceNode(r.Context(), id(r), request))
 	})
-	route("POST /v1/nodes/{id}/replace", func(w http.ResponseWriter, r *http.Request) error {
-		var request ReplaceRequest
+	route(api.RouteReplaceNode, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.ReplaceRequest
 		if err := readBody(r, &request); err != nil {
 			return err
 		}
 		return reply(w)(g.ReplaceNode(r.Context(), id(r), request))
 	})
-	route("POST /v1/nodes/{id}/remove", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteRemoveNode, func(w http.ResponseWriter, r *http.Request) error {
 		if err := g.RemoveNode(r.Context(), id(r)); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
-	route("PUT /v1/patience", func(w http.ResponseWriter, r *http.Request) error {
-		var request Patience
+	route(api.RoutePutPatience, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.Patience
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}

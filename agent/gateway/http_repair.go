@@ -1,33 +1,36 @@
 package gateway
 
-import "net/http"
+import (
+	"github.com/restripe/restripe/agent/gateway/api"
+	"net/http"
+)
 
 // routeRepair serves the repair of what was lost.
-func (g *Gateway) routeRepair(route func(pattern string, serve func(w http.ResponseWriter, r *http.Request) error)) {
-	route("POST /v1/repair", func(w http.ResponseWriter, r *http.Request) error {
+func (g *Gateway) routeRepair(route func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error)) {
+	route(api.RouteStartRepair, func(w http.ResponseWriter, r *http.Request) error {
 		query := r.URL.Query()
-		return reply(w)(g.RepairAs(r.Context(), RepairRequest{
+		return reply(w)(g.RepairAs(r.Context(), api.RepairRequest{
 			Deep: query.Get("deep") == "true", Shape: query.Get("shape"), Whole: query.Get("whole") == "true", Proxy: query.Get("proxy"),
 		}))
 	})
-	route("GET /v1/repair", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteGetRepair, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.RepairStatus(r.Context()))
 	})
-	route("POST /v1/repair/pause", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RoutePauseRepair, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.PauseRepair(r.Context()))
 	})
-	route("POST /v1/repair/resume", func(w http.ResponseWriter, r *http.Request) error {
+	route(api.RouteResumeRepair, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(g.ResumeRepair(r.Context()))
 	})
-	route("POST /v1/repair/defer", func(w http.ResponseWriter, r *http.Request) error {
-		var request DeferRequest
+	route(api.RouteDeferRepair, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.DeferRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		return reply(w)(g.DeferRepair(r.Context(), request))
 	})
-	route("POST /v1/repair/throttle", func(w http.ResponseWriter, r *http.Request) error {
-		var request ThrottleRequest
+	route(api.RouteThrottleRepair, func(w http.ResponseWriter, r *http.Request) error {
+		var request api.ThrottleRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}

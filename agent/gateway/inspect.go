@@ -7,39 +7,42 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
 // lengths; damage inside a block is found by StatDeep.
-func (g *Gateway) Stat(ctx context.Context, key string) (Stat, error) { return g.stat(ctx, key, false) }
+func (g *Gateway) Stat(ctx context.Context, key string) (api.Stat, error) {
+	return g.stat(ctx, key, false)
+}
 
 // StatDeep is Stat with every block read and checked whole at its node.
-func (g *Gateway) StatDeep(ctx context.Context, key string) (Stat, error) {
+func (g *Gateway) StatDeep(ctx context.Context, key string) (api.Stat, error) {
 	return g.stat(ctx, key, true)
 }
 
-func (g *Gateway) stat(ctx context.Context, key string, deep bool) (Stat, error) {
-	if err := checkKey(key); err != nil {
-		return Stat{}, err
+func (g *Gateway) stat(ctx context.Context, key string, deep bool) (api.Stat, error) {
+	if err := api.CheckKey(key); err != nil {
+		return api.Stat{}, err
 	}
 	snapshot, err := g.catalog.Snapshot(ctx, key)
 	if err != nil {
-		return Stat{}, err
+		return api.Stat{}, err
 	}
-	stat := Stat{Object: publicObject(&snapshot.Object), Groups: []GroupStat{}}
+	stat := api.Stat{Object: publicObject(&snapshot.Object), Groups: []api.GroupStat{}}
 	for _, extent := range snapshot.Object.Extents {
 		view := snapshot.View(extent.Group)
 		code, err := g.codeOf(&view.Group)
 		if err != nil {
-			return Stat{}, err
+			return api.Stat{}, err
 		}
 		states, err := g.slotStates(ctx, &view.Group, deep)
 		if err != nil {
-			return Stat{}, err
+			return api.Stat{}, err
 		}
-		group := GroupStat{
+		group := api.GroupStat{
 			ID: view.ID, Epoch: view.Epoch, Scheme: view.Scheme, Ladder: view.Ladder, Mode: view.Mode, Rows: code.layout.Rows,
 			Columns: view.Columns, CellBytes: view.CellBytes, Packed: view.Packed, Live: view.Live, Bytes: extent.Length,
 		}
@@ -48,7 +51,7 @@ func (g *Gateway) stat(ctx context.Context, key string, deep bool) (Stat, error)
 			if slot >= view.Columns {
 				role = "parity"
 			}
-			group.Slots = append(group.Slots, SlotStat{Slot: slot, Role: role, Node: items[0].Node, Blocks: len(items), State: states[slot]})
+			group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: items[0].Node, Blocks: len(items), State: states[slot]})
 		}
 		stat.Groups = append(stat.Groups, group)
 	}
@@ -76,12 +79,12 @@ func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) s
 }
 
 // List returns one page of the objects whose key begins with prefix and comes after the given one.
-func (g *Gateway) List(ctx context.Context, prefix, after string, limit int) (ObjectList, error) {
+func (g *Gateway) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
 	objects, err := g.catalog.ListObjects(ctx, prefix, after, limit)
 	if err != nil {
-		return ObjectList{}, fmt.Errorf("listing objects: %w", err)
+		return api.ObjectList{}, fmt.Errorf("listing objects: %w", err)
 	}
-	list := ObjectList{Objects: make([]Object, 0, len(objects))}
+	list := api.ObjectList{Objects: make([]api.Object, 0, len(objects))}
 	groups := map[block.GroupID]*catalog.Group{}
 	for i := range objects {
 		for _, extent := range objects[i].Extents {
@@ -97,17 +100,17 @@ func (g *Gateway) List(ctx context.Context, prefix, after string, limit int) (Ob
 		list.Objects = append(list.Objects, public)
 	}
 	if len(objects) == limit {
-		list.Next = EncodeKey(objects[len(objects)-1].Key)
+		list.Next = api.EncodeKey(objects[len(objects)-1].Key)
 	}
 	return list, nil
 }
 
 // Doctor looks for what will hurt: stores that evict or are not durable, nodes that do not answer, classes that do not
 // fit the nodes, groups that are not whole, records that contradict each other.
-func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
-	var findings []Finding
+func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
+	var findings []api.Finding
 	note := func(severity, subject, cure, format string, args ...any) {
-		findings = append(findings, Finding{Severity: severity, Subject: subject, Text: fmt.Sprintf(format, args...), Cure: cure})
+		findings = append(findings, api.Finding{Severity: severity, Subject: subject, Text: fmt.Sprintf(format, args...), Cure: cure})
 	}
 	g.agents.probe(ctx)
 	usable := 0
@@ -145,7 +148,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]Finding, error) {
 		}
 	}
 	for _, class := range g.classes.all() {
-		if need := class.nodesNeeded(); need > usable {
+		if need := class.Nodes(); need > usable {
 			note("error", "class "+class.Name, "bring nodes back, add some, or use a narrower ladder", "its ladder %s needs %d nodes and %d take blocks; puts into it are refused", class.Ladder, need, usable)
 		} else if need == usable {
 			note("warning", "class "+class.Name, "add a node", "its ladder %s needs all %d nodes: while one is down puts are refused and its blocks cannot be rebuilt elsewhere", class.Ladder, need)

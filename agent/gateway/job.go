@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -26,8 +27,8 @@ type jobs struct {
 
 // jobBody is what a gateway keeps in a job's record.
 type jobBody struct {
-	Transition Transition    `json:"transition"`
-	Cursor     block.GroupID `json:"cursor"` // class selectors: every group up to it is done
+	Transition api.Transition `json:"transition"`
+	Cursor     block.GroupID  `json:"cursor"` // class selectors: every group up to it is done
 }
 
 // runner carries out one transition.
@@ -47,7 +48,7 @@ type runner struct {
 	saved   rates     // limits as of the last save
 	resumed time.Time // start of this run
 	earlier float64   // seconds of earlier runs
-	wanted  TransitionState
+	wanted  api.TransitionState
 	taken   bool // another gateway goes on with it
 }
 
@@ -97,7 +98,7 @@ func (j *jobs) isIdle(job *catalog.Job) (idle bool, body jobBody, err error) {
 	}
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return job.Owner == j.gateway.options.ID && body.Transition.State == TransitionRunning && j.runners[job.ID] == nil, body, nil
+	return job.Owner == j.gateway.options.ID && body.Transition.State == api.TransitionRunning && j.runners[job.ID] == nil, body, nil
 }
 
 // start begins to carry out a transition, unless that is done already.
@@ -110,10 +111,10 @@ func (j *jobs) start(job catalog.Job, body jobBody) error {
 	r := &runner{
 		gateway: j.gateway, to: to, job: job, body: body, halt: make(chan struct{}), done: make(chan struct{}),
 		how:   how{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
-		saved: t.rates(), pacer: newPacer(t.rates(), j.gateway.domainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: TransitionRunning,
+		saved: ratesOf(t), pacer: newPacer(ratesOf(t), j.gateway.domainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: api.TransitionRunning,
 	}
 	if t.Selector.Class != "" {
-		r.chosen = t.selection(to)
+		r.chosen = selectionOf(t, to)
 	}
 	r.how.admit = r.admit
 	j.mutex.Lock()
@@ -142,19 +143,19 @@ func (j *jobs) runner(id string) *runner {
 
 // throttle changes the limits of a transition that is carried out here. here is false for others; of a runner that ends
 // the last save has been waited for, so that the record is what has to change.
-func (j *jobs) throttle(ctx context.Context, id string, request ThrottleRequest) (t Transition, here bool, err error) {
+func (j *jobs) throttle(ctx context.Context, id string, request api.ThrottleRequest) (t api.Transition, here bool, err error) {
 	r := j.runner(id)
 	if r == nil {
-		return Transition{}, false, nil
+		return api.Transition{}, false, nil
 	}
 	if r.throttle(request) {
 		return r.progress(), true, nil
 	}
-	return Transition{}, false, r.ended(ctx)
+	return api.Transition{}, false, r.ended(ctx)
 }
 
-// rates are the limits of a transition.
-func (t *Transition) rates() rates {
+// ratesOf are the limits of a transition.
+func ratesOf(t *api.Transition) rates {
 	return rates{total: t.BytesPerSecond, node: t.NodeBytesPerSecond, domain: t.DomainBytesPerSecond}
 }
 
@@ -176,26 +177,26 @@ func (r *runner) selects(group *catalog.Group) bool {
 
 // StartTransition begins to take the selected objects to another scheme. A request that names an id which exists already
 // returns the transition of that id as it is now, or ErrConflict where that one is another.
-func (g *Gateway) StartTransition(ctx context.Context, request TransitionRequest) (Transition, error) {
-	t, to, err := request.transition()
+func (g *Gateway) StartTransition(ctx context.Context, request api.TransitionRequest) (api.Transition, error) {
+	t, to, err := transitionOf(&request)
 	if err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
 	if t.ID != "" {
 		switch found, err := g.repeated(ctx, &t); {
 		case err == nil:
 			return found, nil
-		case !errors.Is(err, ErrNotFound):
-			return Transition{}, err
+		case !errors.Is(err, api.ErrNotFound):
+			return api.Transition{}, err
 		}
 	}
 	if err := g.checkTransition(ctx, &t, to); err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
 	if t.ID == "" {
 		var salt [3]byte
 		if _, err := rand.Read(salt[:]); err != nil {
-			return Transition{}, fmt.Errorf("naming the transition: %w", err)
+			return api.Transition{}, fmt.Errorf("naming the transition: %w", err)
 		}
 		t.ID = t.Started.Format("20060102-150405-") + hex.EncodeToString(salt[:])
 	}
@@ -206,10 +207,10 @@ func (g *Gateway) StartTransition(ctx context.Context, request TransitionRequest
 		return g.repeated(ctx, &t) // another request of the same id was faster
 	}
 	if err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
 	if err := g.jobs.start(job, body); err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
 	if err := g.forgetTransitions(ctx); err != nil {
 		g.log.Warn("forgetting old transitions", "cause", err)
@@ -247,13 +248,13 @@ func (g *Gateway) forgetTransitions(ctx context.Context) error {
 }
 
 // repeated returns the transition that has the id of t, if it is the same one.
-func (g *Gateway) repeated(ctx context.Context, t *Transition) (Transition, error) {
+func (g *Gateway) repeated(ctx context.Context, t *api.Transition) (api.Transition, error) {
 	found, err := g.Transition(ctx, t.ID)
 	if err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
-	if !found.isSame(t) {
-		return Transition{}, refuse(ErrConflict, "transition %s exists and takes other groups, or takes them elsewhere; choose another id", t.ID)
+	if !isSame(&found, t) {
+		return api.Transition{}, api.Refuse(api.ErrConflict, "transition %s exists and takes other groups, or takes them elsewhere; choose another id", t.ID)
 	}
 	return found, nil
 }
@@ -271,12 +272,12 @@ func (g *Gateway) saveJob(ctx context.Context, job *catalog.Job, body *jobBody) 
 }
 
 // Transitions lists all transitions, newest first; running ones as they are now.
-func (g *Gateway) Transitions(ctx context.Context) ([]Transition, error) {
+func (g *Gateway) Transitions(ctx context.Context) ([]api.Transition, error) {
 	list, err := g.catalog.Jobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading transitions: %w", err)
 	}
-	transitions := make([]Transition, 0, len(list))
+	transitions := make([]api.Transition, 0, len(list))
 	for _, job := range list {
 		t, err := g.present(job)
 		if err != nil {
@@ -284,15 +285,15 @@ func (g *Gateway) Transitions(ctx context.Context) ([]Transition, error) {
 		}
 		transitions = append(transitions, t)
 	}
-	slices.SortStableFunc(transitions, func(a, b Transition) int { return b.Started.Compare(a.Started) })
+	slices.SortStableFunc(transitions, func(a, b api.Transition) int { return b.Started.Compare(a.Started) })
 	return transitions, nil
 }
 
 // Transition returns one transition as it is now.
-func (g *Gateway) Transition(ctx context.Context, id string) (Transition, error) {
+func (g *Gateway) Transition(ctx context.Context, id string) (api.Transition, error) {
 	job, err := g.job(ctx, id)
 	if err != nil {
-		return Transition{}, err
+		return api.Transition{}, err
 	}
 	return g.present(job)
 }
@@ -300,7 +301,7 @@ func (g *Gateway) Transition(ctx context.Context, id string) (Transition, error)
 func (g *Gateway) job(ctx context.Context, id string) (catalog.Job, error) {
 	job, err := g.catalog.Job(ctx, id)
 	if errors.Is(err, catalog.ErrNoJob) {
-		return catalog.Job{}, refuse(ErrNotFound, "there is no transition %q; list them to see the names", id)
+		return catalog.Job{}, api.Refuse(api.ErrNotFound, "there is no transition %q; list them to see the names", id)
 	}
 	if err != nil {
 		return catalog.Job{}, fmt.Errorf("reading transition %s: %w", id, err)
@@ -310,12 +311,12 @@ func (g *Gateway) job(ctx context.Context, id string) (catalog.Job, error) {
 
 // present returns the live progress of a job run here, else what its record says. A record that is not running any more
 // goes before what this gateway has not noticed yet.
-func (g *Gateway) present(job catalog.Job) (Transition, error) {
+func (g *Gateway) present(job catalog.Job) (api.Transition, error) {
 	var body jobBody
 	if err := json.Unmarshal(job.Body, &body); err != nil {
-		return Transition{}, fmt.Errorf("reading transition %s: %w", job.ID, err)
+		return api.Transition{}, fmt.Errorf("reading transition %s: %w", job.ID, err)
 	}
-	if r := g.jobs.runner(job.ID); r != nil && body.Transition.State == TransitionRunning {
+	if r := g.jobs.runner(job.ID); r != nil && body.Transition.State == api.TransitionRunning {
 		return r.progress(), nil
 	}
 	return body.Transition, nil
@@ -323,28 +324,28 @@ func (g *Gateway) present(job catalog.Job) (Transition, error) {
 
 // PauseTransition, ResumeTransition and CancelTransition change the state of a transition. Groups under way are finished
 // first; what was done stays done.
-func (g *Gateway) PauseTransition(ctx context.Context, id string) (Transition, error) {
-	return g.steer(ctx, id, TransitionPaused, nil)
+func (g *Gateway) PauseTransition(ctx context.Context, id string) (api.Transition, error) {
+	return g.steer(ctx, id, api.TransitionPaused, nil)
 }
 
 // CancelTransition ends a transition.
-func (g *Gateway) CancelTransition(ctx context.Context, id string) (Transition, error) {
-	return g.steer(ctx, id, TransitionCancelled, nil)
+func (g *Gateway) CancelTransition(ctx context.Context, id string) (api.Transition, error) {
+	return g.steer(ctx, id, api.TransitionCancelled, nil)
 }
 
 // ResumeTransition goes on with a paused transition, or one that failed; bytesPerSecond, where given, is its new budget.
-func (g *Gateway) ResumeTransition(ctx context.Context, id string, bytesPerSecond *int64) (Transition, error) {
+func (g *Gateway) ResumeTransition(ctx context.Context, id string, bytesPerSecond *int64) (api.Transition, error) {
 	if bytesPerSecond != nil && *bytesPerSecond < 0 {
-		return Transition{}, refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *bytesPerSecond)
+		return api.Transition{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *bytesPerSecond)
 	}
-	return g.steer(ctx, id, TransitionRunning, bytesPerSecond)
+	return g.steer(ctx, id, api.TransitionRunning, bytesPerSecond)
 }
 
 // ThrottleTransition changes the limits of a transition that has not ended. A running one goes by them at once, or within
 // a second where another gateway carries it out.
-func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request ThrottleRequest) (Transition, error) {
-	if err := request.check(); err != nil {
-		return Transition{}, err
+func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request api.ThrottleRequest) (api.Transition, error) {
+	if err := request.Check(); err != nil {
+		return api.Transition{}, err
 	}
 	if t, here, err := g.jobs.throttle(ctx, id, request); err != nil || here {
 		return t, err
@@ -352,61 +353,51 @@ func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request Thr
 	for {
 		job, err := g.job(ctx, id)
 		if err != nil {
-			return Transition{}, err
+			return api.Transition{}, err
 		}
 		var body jobBody
 		if err := json.Unmarshal(job.Body, &body); err != nil {
-			return Transition{}, fmt.Errorf("reading transition %s: %w", id, err)
+			return api.Transition{}, fmt.Errorf("reading transition %s: %w", id, err)
 		}
 		if body.Transition.State.Final() {
-			return Transition{}, refuse(ErrBadRequest, "transition %s is %s already", id, body.Transition.State)
+			return api.Transition{}, api.Refuse(api.ErrBadRequest, "transition %s is %s already", id, body.Transition.State)
 		}
-		body.Transition.limit(request)
+		setLimits(&body.Transition, request)
 		if err = g.saveJob(ctx, &job, &body); err == nil {
 			return body.Transition, nil
 		}
 		if !errors.Is(err, catalog.ErrStale) {
-			return Transition{}, err
+			return api.Transition{}, err
 		}
 	}
 }
 
-// check refuses rates below zero.
-func (r *ThrottleRequest) check() error {
-	for name, rate := range map[string]*int64{"bytesPerSecond": r.BytesPerSecond, "nodeBytesPerSecond": r.NodeBytesPerSecond, "domainBytesPerSecond": r.DomainBytesPerSecond} {
-		if rate != nil && *rate < 0 {
-			return refuse(ErrBadRequest, "%s: a rate of %d bytes per second; give a positive one, or 0 for no limit", name, *rate)
-		}
-	}
-	return nil
-}
-
-func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, bytesPerSecond *int64) (Transition, error) {
-	if wanted == TransitionRunning {
-		if t, here, err := g.jobs.throttle(ctx, id, ThrottleRequest{BytesPerSecond: bytesPerSecond}); err != nil || here {
+func (g *Gateway) steer(ctx context.Context, id string, wanted api.TransitionState, bytesPerSecond *int64) (api.Transition, error) {
+	if wanted == api.TransitionRunning {
+		if t, here, err := g.jobs.throttle(ctx, id, api.ThrottleRequest{BytesPerSecond: bytesPerSecond}); err != nil || here {
 			return t, err
 		}
 	} else if r := g.jobs.runner(id); r != nil {
 		r.stop(wanted)
 		if err := r.ended(ctx); err != nil {
-			return Transition{}, err
+			return api.Transition{}, err
 		}
 	}
 	for {
 		job, err := g.job(ctx, id)
 		if err != nil {
-			return Transition{}, err
+			return api.Transition{}, err
 		}
 		var body jobBody
 		if err := json.Unmarshal(job.Body, &body); err != nil {
-			return Transition{}, fmt.Errorf("reading transition %s: %w", id, err)
+			return api.Transition{}, fmt.Errorf("reading transition %s: %w", id, err)
 		}
 		t := &body.Transition
 		switch {
 		case t.State == wanted:
 			return *t, nil
-		case t.State == TransitionDone || t.State == TransitionCancelled || t.State == TransitionFailed && wanted != TransitionRunning:
-			return Transition{}, refuse(ErrBadRequest, "transition %s is %s already", id, t.State)
+		case t.State == api.TransitionDone || t.State == api.TransitionCancelled || t.State == api.TransitionFailed && wanted != api.TransitionRunning:
+			return api.Transition{}, api.Refuse(api.ErrBadRequest, "transition %s is %s already", id, t.State)
 		}
 		t.State, t.Finished = wanted, nil
 		if wanted.Final() {
@@ -416,7 +407,7 @@ func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, 
 		if bytesPerSecond != nil {
 			t.BytesPerSecond = *bytesPerSecond
 		}
-		if wanted == TransitionRunning {
+		if wanted == api.TransitionRunning {
 			job.Owner, t.Error = g.options.ID, ""
 		}
 		err = g.saveJob(ctx, &job, &body)
@@ -424,9 +415,9 @@ func (g *Gateway) steer(ctx context.Context, id string, wanted TransitionState, 
 			continue // its runner saved meanwhile
 		}
 		if err != nil {
-			return Transition{}, err
+			return api.Transition{}, err
 		}
-		if wanted == TransitionRunning {
+		if wanted == api.TransitionRunning {
 			return *t, g.jobs.start(job, body)
 		}
 		return *t, nil

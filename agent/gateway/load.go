@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/restripe/restripe/agent/gateway/api"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -71,10 +72,10 @@ func (w *loadWindow) request(now time.Time, latency time.Duration) {
 func (w *loadWindow) move(now time.Time, bytes int64) { w.slot(now).moved.Add(bytes) }
 
 // sum returns what happened in the window before now.
-func (w *loadWindow) sum(now time.Time) Load {
+func (w *loadWindow) sum(now time.Time) api.Load {
 	var latencies [latencyClasses]int64
 	var moved int64
-	load := Load{WindowSeconds: windowSeconds}
+	load := api.Load{WindowSeconds: windowSeconds}
 	for i := range w.slots {
 		s := &w.slots[i]
 		if age := now.Unix() - s.second.Load(); age < 0 || age > windowSeconds {
@@ -102,4 +103,4 @@ func (w *loadWindow) sum(now time.Time) Load {
 }
 
 // Load returns what clients asked of this gateway in the last seconds.
-func (g *Gateway) Load() Load { return g.load.sum(time.Now()) }
+func (g *Gateway) Load() api.Load { return g.load.sum(time.Now()) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"pgregory.net/rapid"
 )
 
@@ -79,15 +80,15 @@ func TestNotingARequestAllocatesNothing(t *testing.T) {
 }
 
 func TestBucketsMeetAtTheirEdges(t *testing.T) {
-	for i := range HeatBuckets {
-		if bucketOf(HeatEdge(i)) != i {
-			t.Errorf("%v is in bucket %d, it begins bucket %d", HeatEdge(i), bucketOf(HeatEdge(i)), i)
+	for i := range api.HeatBuckets {
+		if api.HeatBucketOf(api.HeatEdge(i)) != i {
+			t.Errorf("%v is in bucket %d, it begins bucket %d", api.HeatEdge(i), api.HeatBucketOf(api.HeatEdge(i)), i)
 		}
-		if below := math.Nextafter(HeatEdge(i+1), 0); bucketOf(below) != i {
-			t.Errorf("%v is in bucket %d, want %d", below, bucketOf(below), i)
+		if below := math.Nextafter(api.HeatEdge(i+1), 0); api.HeatBucketOf(below) != i {
+			t.Errorf("%v is in bucket %d, want %d", below, api.HeatBucketOf(below), i)
 		}
 	}
-	if HeatEdge(0) != 0 || HeatEdge(1) != 1.0/64 || HeatEdge(HeatBuckets-1) != 1<<20 || bucketOf(math.NaN()) != 0 || bucketOf(math.Inf(1)) != HeatBuckets-1 {
+	if api.HeatEdge(0) != 0 || api.HeatEdge(1) != 1.0/64 || api.HeatEdge(api.HeatBuckets-1) != 1<<20 || api.HeatBucketOf(math.NaN()) != 0 || api.HeatBucketOf(math.Inf(1)) != api.HeatBuckets-1 {
 		t.Error("the edges are not those of the report")
 	}
 }

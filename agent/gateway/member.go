@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -201,7 +202,7 @@ func (g *Gateway) relocationLoop(ctx context.Context) {
 }
 
 // tell warns of blocks that could not be moved, once for as long as nothing changes.
-func (m *membership) tell(log *slog.Logger, result *RelocationResult) {
+func (m *membership) tell(log *slog.Logger, result *api.RelocationResult) {
 	slices.Sort(result.Failed)
 	said := strings.Join(result.Failed, "\n")
 	m.mutex.Lock()
@@ -233,7 +234,7 @@ func (g *Gateway) unfence(ctx context.Context, node catalog.Node) error {
 	if err := g.buryOn(ctx, node.ID); err != nil {
 		return err
 	}
-	var swept SweepResult
+	var swept api.SweepResult
 	if err := g.sweepOrphans(ctx, node.ID, &swept); err != nil {
 		return err
 	}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Nodes describes the members: what is declared and found of them, and how much lies on them. That is counted in the records
 // of all groups, a few seconds ago at most.
-func (g *Gateway) Nodes(ctx context.Context) (NodeList, error) {
+func (g *Gateway) Nodes(ctx context.Context) (api.NodeList, error) {
 	g.agents.refresh(ctx)
 	slots, err := g.slotsByNode(ctx)
 	if err != nil {
-		return NodeList{}, err
+		return api.NodeList{}, err
 	}
-	list := NodeList{Nodes: []NodeInfo{}, Patience: g.agents.patient().public()}
+	list := api.NodeList{Nodes: []api.NodeInfo{}, Patience: g.agents.patient().public()}
 	now := time.Now()
 	for _, target := range g.agents.all() {
 		list.Nodes = append(list.Nodes, target.info(slots[target.node.ID], now))
@@ -29,27 +30,27 @@ func (g *Gateway) Nodes(ctx context.Context) (NodeList, error) {
 }
 
 // Node describes one member.
-func (g *Gateway) Node(ctx context.Context, id block.NodeID) (NodeInfo, error) {
+func (g *Gateway) Node(ctx context.Context, id block.NodeID) (api.NodeInfo, error) {
 	list, err := g.Nodes(ctx)
 	if err != nil {
-		return NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	for _, node := range list.Nodes {
 		if node.ID == id {
 			return node, nil
 		}
 	}
-	return NodeInfo{}, noSuchNode(id)
+	return api.NodeInfo{}, noSuchNode(id)
 }
 
 func noSuchNode(id block.NodeID) error {
-	return refuse(ErrNotFound, "there is no node %q; list the nodes to see their names", id)
+	return api.Refuse(api.ErrNotFound, "there is no node %q; list the nodes to see their names", id)
 }
 
 // info describes a node that so many slots concern.
-func (t *agent) info(slots slotCount, now time.Time) NodeInfo {
+func (t *agent) info(slots slotCount, now time.Time) api.NodeInfo {
 	node := t.node
-	info := NodeInfo{
+	info := api.NodeInfo{
 		NodeStatus: t.status(), Declared: string(node.State), OutBy: node.Out, Fenced: node.Fenced,
 		Replaces: node.Replaces, Slots: slots.stored,
 	}
@@ -64,12 +65,12 @@ func (t *agent) info(slots slotCount, now time.Time) NodeInfo {
 }
 
 // drainInfo is a drain with so many slots left.
-func drainInfo(d catalog.Drain, left int64, now time.Time) *DrainInfo {
+func drainInfo(d catalog.Drain, left int64, now time.Time) *api.DrainInfo {
 	elapsed := time.Duration(d.Elapsed) * time.Millisecond
 	if !d.Paused {
 		elapsed += max(0, now.Sub(time.UnixMilli(d.Began)))
 	}
-	info := &DrainInfo{
+	info := &api.DrainInfo{
 		SlotsTotal: max(d.Slots, left), SlotsLeft: left, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused,
 		ElapsedSeconds: elapsed.Seconds(), ETASeconds: -1,
 	}
@@ -83,13 +84,13 @@ func drainInfo(d catalog.Drain, left int64, now time.Time) *DrainInfo {
 
 // DrainNode has every block of a node moved to other nodes, or changes how that is done. The node serves meanwhile and
 // takes nothing new; once nothing lies on it, it can be removed.
-func (g *Gateway) DrainNode(ctx context.Context, id block.NodeID, request DrainRequest) (NodeInfo, error) {
+func (g *Gateway) DrainNode(ctx context.Context, id block.NodeID, request api.DrainRequest) (api.NodeInfo, error) {
 	if rate := request.BytesPerSecond; rate != nil && *rate < 0 {
-		return NodeInfo{}, refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *rate)
+		return api.NodeInfo{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *rate)
 	}
 	slots, err := g.slotsByNode(ctx)
 	if err != nil {
-		return NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	return g.declare(ctx, id, func(node *catalog.Node) error {
 		now := time.Now().UnixMilli()
@@ -98,7 +99,7 @@ func (g *Gateway) DrainNode(ctx context.Context, id block.NodeID, request DrainR
 		case catalog.NodeUp:
 			node.State, node.Drain = catalog.NodeDraining, catalog.Drain{Slots: slots[id].stored + slots[id].places, Began: now}
 		default:
-			return refuse(ErrBadRequest, "node %s is declared %s; declare it up before it is drained", id, node.State)
+			return api.Refuse(api.ErrBadRequest, "node %s is declared %s; declare it up before it is drained", id, node.State)
 		}
 		if request.BytesPerSecond != nil {
 			node.Drain.BytesPerSecond = *request.BytesPerSecond
@@ -115,10 +116,10 @@ func (g *Gateway) DrainNode(ctx context.Context, id block.NodeID, request DrainR
 }
 
 // UndrainNode ends a drain: what was moved stays where it is now, and the node takes blocks again.
-func (g *Gateway) UndrainNode(ctx context.Context, id block.NodeID) (NodeInfo, error) {
+func (g *Gateway) UndrainNode(ctx context.Context, id block.NodeID) (api.NodeInfo, error) {
 	return g.declare(ctx, id, func(node *catalog.Node) error {
 		if node.State != catalog.NodeDraining && node.State != catalog.NodeUp {
-			return refuse(ErrBadRequest, "node %s is declared %s, not draining", id, node.State)
+			return api.Refuse(api.ErrBadRequest, "node %s is declared %s, not draining", id, node.State)
 		}
 		node.State, node.Drain = catalog.NodeUp, catalog.Drain{}
 		return nil
@@ -126,7 +127,7 @@ func (g *Gateway) UndrainNode(ctx context.Context, id block.NodeID) (NodeInfo, e
 }
 
 // DownNode declares that a node is not expected back: what lay on it is rebuilt elsewhere, or moved while it answers.
-func (g *Gateway) DownNode(ctx context.Context, id block.NodeID) (NodeInfo, error) {
+func (g *Gateway) DownNode(ctx context.Context, id block.NodeID) (api.NodeInfo, error) {
 	return g.declare(ctx, id, func(node *catalog.Node) error {
 		if err := checkNotExcluded(node); err != nil {
 			return err
@@ -139,14 +140,14 @@ func (g *Gateway) DownNode(ctx context.Context, id block.NodeID) (NodeInfo, erro
 // checkNotExcluded refuses a node that was removed, or almost: only a person who says so makes it a member again.
 func checkNotExcluded(node *catalog.Node) error {
 	if node.IsExcluded() {
-		return refuse(ErrBadRequest, "node %s is declared %s; declare it up first, which makes it a member again", node.ID, node.State)
+		return api.Refuse(api.ErrBadRequest, "node %s is declared %s; declare it up first, which makes it a member again", node.ID, node.State)
 	}
 	return nil
 }
 
 // UpNode takes every declaration back, and makes a node that was removed, or almost, a member again. A node that was gone
 // takes blocks once its store was swept.
-func (g *Gateway) UpNode(ctx context.Context, id block.NodeID) (NodeInfo, error) {
+func (g *Gateway) UpNode(ctx context.Context, id block.NodeID) (api.NodeInfo, error) {
 	return g.declare(ctx, id, func(node *catalog.Node) error {
 		node.State, node.Drain = catalog.NodeUp, catalog.Drain{}
 		return nil
@@ -163,7 +164,7 @@ func (g *Gateway) RemoveNode(ctx context.Context, id block.NodeID) error {
 		return err
 	}
 	if node.State == catalog.NodeUp {
-		return refuse(ErrConflict, "node %s is declared up and may be given blocks at any moment; drain it first, or declare it down if it does not come back", id)
+		return api.Refuse(api.ErrConflict, "node %s is declared up and may be given blocks at any moment; drain it first, or declare it down if it does not come back", id)
 	}
 	if !node.IsExcluded() {
 		if err := g.checkLeft(ctx, id); err != nil {
@@ -201,7 +202,7 @@ func (g *Gateway) checkLeft(ctx context.Context, id block.NodeID) error {
 		return err
 	}
 	if busy {
-		return refuse(ErrConflict, "writes to node %s are under way; try again in a moment", id)
+		return api.Refuse(api.ErrConflict, "writes to node %s are under way; try again in a moment", id)
 	}
 	return g.checkEmpty(ctx, id)
 }
@@ -223,7 +224,7 @@ func (g *Gateway) checkEmpty(ctx context.Context, id block.NodeID) error {
 	}
 	if slots+places > 0 {
 		g.members.forget()
-		return refuse(ErrConflict, "%d slots of groups lie on node %s and %d more are to; wait until its blocks are moved or rebuilt elsewhere, then remove it", slots, id, places)
+		return api.Refuse(api.ErrConflict, "%d slots of groups lie on node %s and %d more are to; wait until its blocks are moved or rebuilt elsewhere, then remove it", slots, id, places)
 	}
 	return nil
 }
@@ -260,10 +261,10 @@ func (g *Gateway) isAnnounced(ctx context.Context, id block.NodeID) (bool, error
 
 // ReplaceNode has a node come back at another address or with an empty store, or another node take its place. The
 // replacement takes new blocks at once; what lay on the node is rebuilt meanwhile, or moved while the node answers.
-func (g *Gateway) ReplaceNode(ctx context.Context, id block.NodeID, request ReplaceRequest) (NodeInfo, error) {
+func (g *Gateway) ReplaceNode(ctx context.Context, id block.NodeID, request api.ReplaceRequest) (api.NodeInfo, error) {
 	if request.Address != "" {
 		if _, _, err := net.SplitHostPort(request.Address); err != nil {
-			return NodeInfo{}, refuse(ErrBadRequest, "address %q: want host:port", request.Address)
+			return api.NodeInfo{}, api.Refuse(api.ErrBadRequest, "address %q: want host:port", request.Address)
 		}
 	}
 	if request.With == "" || request.With == id {
@@ -281,22 +282,22 @@ func (g *Gateway) ReplaceNode(ctx context.Context, id block.NodeID, request Repl
 			return nil
 		})
 	}
-	if err := CheckNodeID(string(request.With)); err != nil {
-		return NodeInfo{}, refuse(ErrBadRequest, "%w", err)
+	if err := api.CheckNodeID(string(request.With)); err != nil {
+		return api.NodeInfo{}, api.Refuse(api.ErrBadRequest, "%w", err)
 	}
 	old, err := g.memberRecord(ctx, id)
 	if err != nil {
-		return NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	if err := checkNotExcluded(&old); err != nil {
-		return NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	if err := g.enterReplacement(ctx, &old, request); err != nil {
-		return NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	if target, err := g.agents.get(id); err == nil && old.State == catalog.NodeUp {
 		if trusted, _, _ := target.state(); trusted {
-			return g.DrainNode(ctx, id, DrainRequest{})
+			return g.DrainNode(ctx, id, api.DrainRequest{})
 		}
 	}
 	if old.State == catalog.NodeDraining {
@@ -306,12 +307,12 @@ func (g *Gateway) ReplaceNode(ctx context.Context, id block.NodeID, request Repl
 }
 
 // enterReplacement makes another node a member, in the place of old.
-func (g *Gateway) enterReplacement(ctx context.Context, old *catalog.Node, request ReplaceRequest) error {
+func (g *Gateway) enterReplacement(ctx context.Context, old *catalog.Node, request api.ReplaceRequest) error {
 	entered, err := g.memberRecord(ctx, request.With)
 	was := entered // zero where it is new
-	switch isNew := errors.Is(err, ErrNotFound); {
+	switch isNew := errors.Is(err, api.ErrNotFound); {
 	case isNew && request.Address == "":
-		return refuse(ErrBadRequest, "node %s is not a member yet; say at which address its agent is", request.With)
+		return api.Refuse(api.ErrBadRequest, "node %s is not a member yet; say at which address its agent is", request.With)
 	case isNew:
 		entered = catalog.Node{ID: request.With, Domain: old.Domain}
 	case err != nil:
@@ -336,9 +337,9 @@ func (g *Gateway) enterReplacement(ctx context.Context, old *catalog.Node, reque
 
 // PlaceNode changes the failure domain of a node, and whether it is a spare. Groups that lie unevenly in their domains then
 // are spread again.
-func (g *Gateway) PlaceNode(ctx context.Context, id block.NodeID, request PlaceRequest) (NodeInfo, error) {
+func (g *Gateway) PlaceNode(ctx context.Context, id block.NodeID, request api.PlaceRequest) (api.NodeInfo, error) {
 	if request.Domain != nil && len(*request.Domain) > maxDomainBytes {
-		return NodeInfo{}, refuse(ErrBadRequest, "a failure domain has at most %d bytes, this one has %d", maxDomainBytes, len(*request.Domain))
+		return api.NodeInfo{}, api.Refuse(api.ErrBadRequest, "a failure domain has at most %d bytes, this one has %d", maxDomainBytes, len(*request.Domain))
 	}
 	return g.declare(ctx, id, func(node *catalog.Node) error {
 		if request.Domain != nil {
@@ -354,27 +355,27 @@ func (g *Gateway) PlaceNode(ctx context.Context, id block.NodeID, request PlaceR
 const maxDomainBytes = 63
 
 // SetPatience changes how patient all gateways are with nodes that do not answer.
-func (g *Gateway) SetPatience(ctx context.Context, p Patience) (Patience, error) {
+func (g *Gateway) SetPatience(ctx context.Context, p api.Patience) (api.Patience, error) {
 	milliseconds := func(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
 	switch {
 	case !(p.DownAfterSeconds >= 1) || p.DownAfterSeconds > 1e9:
-		return Patience{}, refuse(ErrBadRequest, "downAfterSeconds %v: want at least 1", p.DownAfterSeconds)
+		return api.Patience{}, api.Refuse(api.ErrBadRequest, "downAfterSeconds %v: want at least 1", p.DownAfterSeconds)
 	case p.OutAfterSeconds != -1 && !(p.OutAfterSeconds >= p.DownAfterSeconds) || p.OutAfterSeconds > 1e9:
-		return Patience{}, refuse(ErrBadRequest, "outAfterSeconds %v: want no less than downAfterSeconds, or -1 for never", p.OutAfterSeconds)
+		return api.Patience{}, api.Refuse(api.ErrBadRequest, "outAfterSeconds %v: want no less than downAfterSeconds, or -1 for never", p.OutAfterSeconds)
 	}
 	membership := catalog.Membership{DownAfter: milliseconds(p.DownAfterSeconds), OutAfter: milliseconds(p.OutAfterSeconds)}
 	if err := g.catalog.PutMembership(ctx, membership); err != nil {
-		return Patience{}, err
+		return api.Patience{}, err
 	}
 	g.agents.setPatience(patienceOf(membership))
 	return patienceOf(membership).public(), nil
 }
 
-func (p patience) public() Patience {
+func (p patience) public() api.Patience {
 	if p.out < 0 {
-		return Patience{DownAfterSeconds: p.down.Seconds(), OutAfterSeconds: -1}
+		return api.Patience{DownAfterSeconds: p.down.Seconds(), OutAfterSeconds: -1}
 	}
-	return Patience{DownAfterSeconds: p.down.Seconds(), OutAfterSeconds: p.out.Seconds()}
+	return api.Patience{DownAfterSeconds: p.down.Seconds(), OutAfterSeconds: p.out.Seconds()}
 }
 
 // memberRecord reads the record of a node, which may have been removed.
@@ -392,15 +393,15 @@ func (g *Gateway) memberRecord(ctx context.Context, id block.NodeID) (catalog.No
 }
 
 // declare changes the record of a node as somebody wishes. Where another change came first it is looked at again.
-func (g *Gateway) declare(ctx context.Context, id block.NodeID, change func(*catalog.Node) error) (NodeInfo, error) {
+func (g *Gateway) declare(ctx context.Context, id block.NodeID, change func(*catalog.Node) error) (api.NodeInfo, error) {
 	for try := 0; ; try++ {
 		was, err := g.memberRecord(ctx, id)
 		if err != nil {
-			return NodeInfo{}, err
+			return api.NodeInfo{}, err
 		}
 		is := was
 		if err := change(&is); err != nil {
-			return NodeInfo{}, err
+			return api.NodeInfo{}, err
 		}
 		if is != was {
 			if is.State != was.State {
@@ -411,7 +412,7 @@ func (g *Gateway) declare(ctx context.Context, id block.NodeID, change func(*cat
 				continue
 			}
 			if err != nil {
-				return NodeInfo{}, err
+				return api.NodeInfo{}, err
 			}
 			g.log.Info("a node was declared", "node", id, "state", is.State)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store/mem"
 )
 
@@ -41,15 +42,15 @@ func TestANodeListUndoesNothing(t *testing.T) {
 	domain, spare, usual := "rack", true, false
 	for id, declare := range map[block.NodeID]func(block.NodeID) error{
 		"n1": func(id block.NodeID) error {
-			_, err := c.gateway.DrainNode(t.Context(), id, gateway.DrainRequest{})
+			_, err := c.gateway.DrainNode(t.Context(), id, api.DrainRequest{})
 			return err
 		},
 		"n2": func(id block.NodeID) error {
-			_, err := c.gateway.PlaceNode(t.Context(), id, gateway.PlaceRequest{Domain: &domain, Spare: &usual})
+			_, err := c.gateway.PlaceNode(t.Context(), id, api.PlaceRequest{Domain: &domain, Spare: &usual})
 			return err
 		},
 		"n3": func(id block.NodeID) error {
-			_, err := c.gateway.PlaceNode(t.Context(), id, gateway.PlaceRequest{Spare: &spare})
+			_, err := c.gateway.PlaceNode(t.Context(), id, api.PlaceRequest{Spare: &spare})
 			return err
 		},
 		"n4": func(id block.NodeID) error {
@@ -91,7 +92,7 @@ func TestANodeIsAddedOnce(t *testing.T) {
 	for how, add := range map[string]func(*cluster, *delayed){
 		"from a node list": func(c *cluster, slow *delayed) { c.newGateway("gw-b", c.over(slow)) },
 		"in the place of another": func(c *cluster, _ *delayed) {
-			_, err := c.gateway.ReplaceNode(t.Context(), "n1", gateway.ReplaceRequest{With: "n9", Address: c.agent("n9").address})
+			_, err := c.gateway.ReplaceNode(t.Context(), "n1", api.ReplaceRequest{With: "n9", Address: c.agent("n9").address})
 			if !errors.Is(err, catalog.ErrStale) {
 				t.Errorf("a node that is there by now replaces another: %v", err)
 			}
@@ -126,7 +127,7 @@ func TestANodeListLeadsToAgentsThatMoved(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	moved, late, reborn := c.agent("n1"), c.agent("n2"), c.agent("n3")
 	for _, agent := range []*testAgent{moved, late, reborn} {
 		agent.stop()
@@ -159,7 +160,7 @@ func TestANodeListDoesNotLeadBack(t *testing.T) {
 	reborn := &testAgent{id: "n1", store: mem.New(0), address: "127.0.0.1:0"}
 	c.startAgent(reborn)
 	t.Cleanup(reborn.stop)
-	if _, err := c.gateway.ReplaceNode(t.Context(), "n1", gateway.ReplaceRequest{Address: reborn.address}); err != nil {
+	if _, err := c.gateway.ReplaceNode(t.Context(), "n1", api.ReplaceRequest{Address: reborn.address}); err != nil {
 		t.Fatal(err)
 	}
 	c.noticed("n1", "up")

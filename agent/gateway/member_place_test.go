@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/wire"
@@ -29,7 +29,7 @@ func TestSparesSubstituteFirst(t *testing.T) {
 			t.Fatalf("%s lies on spares: %v", key, nodes)
 		}
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n5", gateway.DrainRequest{}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n5", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	moved := c.relocated().SlotsMoved
@@ -38,7 +38,7 @@ func TestSparesSubstituteFirst(t *testing.T) {
 		t.Errorf("%d slots were moved, %d and %d to the spares", moved, c.member("n1").Slots, c.member("n10").Slots)
 	}
 	want["new"] = noise(200_000, 3) // seven others are left, a group wants eight
-	c.put("new", want["new"], gateway.PutOptions{})
+	c.put("new", want["new"], api.PutOptions{})
 	c.checkAll(want)
 	c.audit()
 }
@@ -94,10 +94,10 @@ func TestReplacementsServeAtOnce(t *testing.T) {
 	reborn := &testAgent{id: "n2", store: mem.New(0), address: "127.0.0.1:0"}
 	c.startAgent(reborn)
 	c.agents[slices.Index(c.agents, died)] = reborn
-	if _, err := c.gateway.ReplaceNode(t.Context(), "n2", gateway.ReplaceRequest{Address: "nowhere"}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.ReplaceNode(t.Context(), "n2", api.ReplaceRequest{Address: "nowhere"}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("an address without a port: %v", err)
 	}
-	if node, err := c.gateway.ReplaceNode(t.Context(), "n2", gateway.ReplaceRequest{Address: reborn.address}); err != nil || node.Address != reborn.address {
+	if node, err := c.gateway.ReplaceNode(t.Context(), "n2", api.ReplaceRequest{Address: reborn.address}); err != nil || node.Address != reborn.address {
 		t.Fatalf("%+v, %v", node, err)
 	}
 	c.await("it takes new blocks", func() bool {
@@ -117,14 +117,14 @@ func TestReplacementsServeAtOnce(t *testing.T) {
 	c.agent("n3").stop()
 	c.noticed("n3", "suspect")
 	added := c.addAgent()
-	if _, err := c.gateway.ReplaceNode(t.Context(), "n3", gateway.ReplaceRequest{With: added.id}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.ReplaceNode(t.Context(), "n3", api.ReplaceRequest{With: added.id}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("a new node without an address: %v", err)
 	}
-	if node, err := c.gateway.ReplaceNode(t.Context(), "n3", gateway.ReplaceRequest{With: added.id, Address: added.address}); err != nil || node.State != "down" {
+	if node, err := c.gateway.ReplaceNode(t.Context(), "n3", api.ReplaceRequest{With: added.id, Address: added.address}); err != nil || node.State != "down" {
 		t.Fatalf("%+v, %v", node, err)
 	}
 	want["newer"] = noise(60_000, 2)
-	c.put("newer", want["newer"], gateway.PutOptions{})
+	c.put("newer", want["newer"], api.PutOptions{})
 	if c.nodesOf("newer")[added.id] == 0 {
 		t.Error("the new node takes no blocks")
 	}
@@ -180,7 +180,7 @@ func TestHungNodeIsSuspect(t *testing.T) {
 	began := time.Now()
 	c.checkAll(want)
 	want["new"] = noise(200_000, 5)
-	c.put("new", want["new"], gateway.PutOptions{})
+	c.put("new", want["new"], api.PutOptions{})
 	c.check("new", want["new"])
 	if c.nodesOf("new")["n7"] > 0 {
 		t.Error("a suspect node was given blocks")
@@ -206,7 +206,7 @@ func TestDrainMeetsAMissingBlock(t *testing.T) {
 	if err := drained.store.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n8", gateway.DrainRequest{}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n8", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if result, err := c.gateway.Relocate(t.Context()); err != nil || result.GroupsFailed != 1 {
@@ -228,7 +228,7 @@ func TestManifestOutlivesTheParities(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	for _, slot := range c.stat("k").Groups[0].Slots[6:] {
 		c.agent(slot.Node).store.Erase()
 	}
@@ -267,11 +267,11 @@ func TestNodesOverHTTP(t *testing.T) {
 	t.Cleanup(remote.Close)
 	ctx := t.Context()
 	list, err := remote.Nodes(ctx)
-	if err != nil || len(list.Nodes) != 9 || list.Patience != (gateway.Patience{DownAfterSeconds: 30, OutAfterSeconds: 600}) {
+	if err != nil || len(list.Nodes) != 9 || list.Patience != (api.Patience{DownAfterSeconds: 30, OutAfterSeconds: 600}) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	rate := int64(5 << 20)
-	if node, err := remote.DrainNode(ctx, "n1", gateway.DrainRequest{BytesPerSecond: &rate}); err != nil || node.State != "draining" || node.Drain.BytesPerSecond != rate {
+	if node, err := remote.DrainNode(ctx, "n1", api.DrainRequest{BytesPerSecond: &rate}); err != nil || node.State != "draining" || node.Drain.BytesPerSecond != rate {
 		t.Errorf("drain: %+v, %v", node, err)
 	}
 	if node, err := remote.UndrainNode(ctx, "n1"); err != nil || node.State != "up" {
@@ -283,20 +283,20 @@ func TestNodesOverHTTP(t *testing.T) {
 	if err := remote.RemoveNode(ctx, "n1"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
-	if _, err := remote.Node(ctx, "n1"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := remote.Node(ctx, "n1"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a node that was removed: %v", err)
 	}
 	if node, err := remote.UpNode(ctx, "n1"); err != nil || node.Declared != "up" {
 		t.Errorf("up: %+v, %v", node, err)
 	}
-	if _, err := remote.ReplaceNode(ctx, "n2", gateway.ReplaceRequest{With: "N?"}); !errors.Is(err, client.ErrBadRequest) {
+	if _, err := remote.ReplaceNode(ctx, "n2", api.ReplaceRequest{With: "N?"}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("replacing by a node of an impossible name: %v", err)
 	}
-	if err := remote.RemoveNode(ctx, "n2"); !errors.Is(err, client.ErrConflict) {
+	if err := remote.RemoveNode(ctx, "n2"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node that is up: %v", err)
 	}
 	rack, spare := "rack9", true
-	if node, err := remote.PlaceNode(ctx, "n9", gateway.PlaceRequest{Domain: &rack, Spare: &spare}); err != nil || node.Domain != rack || !node.Spare {
+	if node, err := remote.PlaceNode(ctx, "n9", api.PlaceRequest{Domain: &rack, Spare: &spare}); err != nil || node.Domain != rack || !node.Spare {
 		t.Errorf("place: %+v, %v", node, err)
 	}
 	c.with() // whose node list says neither
@@ -304,10 +304,10 @@ func TestNodesOverHTTP(t *testing.T) {
 		t.Errorf("after a start of the gateway: %+v", node)
 	}
 	server.Config.Handler = c.gateway.Handler()
-	if _, err := remote.SetPatience(ctx, gateway.Patience{DownAfterSeconds: 60, OutAfterSeconds: 10}); !errors.Is(err, client.ErrBadRequest) {
+	if _, err := remote.SetPatience(ctx, api.Patience{DownAfterSeconds: 60, OutAfterSeconds: 10}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("out before down: %v", err)
 	}
-	want := gateway.Patience{DownAfterSeconds: 20, OutAfterSeconds: -1}
+	want := api.Patience{DownAfterSeconds: 20, OutAfterSeconds: -1}
 	if now, err := remote.SetPatience(ctx, want); err != nil || now != want {
 		t.Errorf("patience: %+v, %v", now, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Nodes that are removed while another gateway does not know that they are to be left.
@@ -92,7 +93,7 @@ func newRemoval(t *testing.T) *removal {
 	if err := r.others.freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n1", gateway.DrainRequest{}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n1", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -149,7 +150,7 @@ func TestNothingIsCommittedOntoARemovedNode(t *testing.T) {
 		t.Errorf("removing a node that nothing lies on: %v", err)
 	}
 	close(removed)
-	if err := <-ended; !errors.Is(err, gateway.ErrUnavailable) {
+	if err := <-ended; !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("a put onto a node that was removed: %v", err)
 	}
 	if slots := r.slotsOn("n1"); slots > 0 || r.record("n1").State != catalog.NodeRemoved {
@@ -169,7 +170,7 @@ func TestRemovalSeesWhatCameAtTheLastMoment(t *testing.T) {
 		}
 	})
 	err := r.gateway.RemoveNode(t.Context(), "n1")
-	if !errors.Is(err, gateway.ErrConflict) {
+	if !errors.Is(err, api.ErrConflict) {
 		t.Fatalf("removing a node that a slot lies on: %v", err)
 	}
 	if record := r.record("n1"); record.State != catalog.NodeRemoving {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -209,7 +210,7 @@ func TestALostProbeSaysNothing(t *testing.T) {
 	}
 	other := &agent{node: catalog.Node{ID: "n2", State: catalog.NodeUp}}
 	other.judge(nil, time.Millisecond, time.Hour)
-	other.judge(refuse(ErrUnavailable, "it is n3"), time.Millisecond, time.Hour)
+	other.judge(api.Refuse(api.ErrUnavailable, "it is n3"), time.Millisecond, time.Hour)
 	if trusted, _, _ := other.state(); trusted {
 		t.Error("a node that says it is another one is trusted")
 	}
@@ -386,14 +387,14 @@ func TestDrainProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		drain catalog.Drain
 		left  int64
-		want  DrainInfo
+		want  api.DrainInfo
 	}{
-		"begun":             {catalog.Drain{Slots: 40, Began: 90_000}, 40, DrainInfo{SlotsTotal: 40, SlotsLeft: 40, ElapsedSeconds: 10, ETASeconds: -1}},
-		"a quarter is done": {catalog.Drain{Slots: 40, Began: 90_000}, 30, DrainInfo{SlotsTotal: 40, SlotsLeft: 30, ElapsedSeconds: 10, ETASeconds: 30}},
-		"resumed":           {catalog.Drain{Slots: 40, Began: 95_000, Elapsed: 15_000}, 20, DrainInfo{SlotsTotal: 40, SlotsLeft: 20, ElapsedSeconds: 20, ETASeconds: 20}},
-		"paused":            {catalog.Drain{Slots: 40, Began: 90_000, Elapsed: 5_000, Paused: true}, 30, DrainInfo{SlotsTotal: 40, SlotsLeft: 30, Paused: true, ElapsedSeconds: 5, ETASeconds: -1}},
-		"more came":         {catalog.Drain{Slots: 40, Began: 90_000}, 45, DrainInfo{SlotsTotal: 45, SlotsLeft: 45, ElapsedSeconds: 10, ETASeconds: -1}},
-		"done":              {catalog.Drain{Slots: 40, Began: 90_000}, 0, DrainInfo{SlotsTotal: 40, ElapsedSeconds: 10}},
+		"begun":             {catalog.Drain{Slots: 40, Began: 90_000}, 40, api.DrainInfo{SlotsTotal: 40, SlotsLeft: 40, ElapsedSeconds: 10, ETASeconds: -1}},
+		"a quarter is done": {catalog.Drain{Slots: 40, Began: 90_000}, 30, api.DrainInfo{SlotsTotal: 40, SlotsLeft: 30, ElapsedSeconds: 10, ETASeconds: 30}},
+		"resumed":           {catalog.Drain{Slots: 40, Began: 95_000, Elapsed: 15_000}, 20, api.DrainInfo{SlotsTotal: 40, SlotsLeft: 20, ElapsedSeconds: 20, ETASeconds: 20}},
+		"paused":            {catalog.Drain{Slots: 40, Began: 90_000, Elapsed: 5_000, Paused: true}, 30, api.DrainInfo{SlotsTotal: 40, SlotsLeft: 30, Paused: true, ElapsedSeconds: 5, ETASeconds: -1}},
+		"more came":         {catalog.Drain{Slots: 40, Began: 90_000}, 45, api.DrainInfo{SlotsTotal: 45, SlotsLeft: 45, ElapsedSeconds: 10, ETASeconds: -1}},
+		"done":              {catalog.Drain{Slots: 40, Began: 90_000}, 0, api.DrainInfo{SlotsTotal: 40, ElapsedSeconds: 10}},
 	} {
 		if have := drainInfo(c.drain, c.left, now); *have != c.want {
 			t.Errorf("%s: %+v, want %+v", name, *have, c.want)

@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Nodes that are emptied, given up, taken back and replaced.
@@ -29,7 +30,7 @@ func (c *cluster) spares(ids ...block.NodeID) {
 	c.t.Helper()
 	spare := true
 	for _, id := range ids {
-		if _, err := c.gateway.PlaceNode(c.t.Context(), id, gateway.PlaceRequest{Spare: &spare}); err != nil {
+		if _, err := c.gateway.PlaceNode(c.t.Context(), id, api.PlaceRequest{Spare: &spare}); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -44,7 +45,7 @@ func (c *cluster) with(changes ...func(*gateway.Options)) *cluster {
 }
 
 // relocated moves what belongs elsewhere and demands that nothing fails.
-func (c *cluster) relocated() gateway.RelocationResult {
+func (c *cluster) relocated() api.RelocationResult {
 	c.t.Helper()
 	result, err := c.gateway.Relocate(c.t.Context())
 	if err != nil || len(result.Failed) > 0 {
@@ -53,7 +54,7 @@ func (c *cluster) relocated() gateway.RelocationResult {
 	return result
 }
 
-func (c *cluster) member(id block.NodeID) gateway.NodeInfo {
+func (c *cluster) member(id block.NodeID) api.NodeInfo {
 	c.t.Helper()
 	node, err := c.gateway.Node(c.t.Context(), id)
 	if err != nil {
@@ -91,13 +92,13 @@ func (c *cluster) nodesOf(key string) map[block.NodeID]int {
 // impatient has nodes given up after a few seconds.
 func (c *cluster) impatient() {
 	c.t.Helper()
-	if _, err := c.gateway.SetPatience(c.t.Context(), gateway.Patience{DownAfterSeconds: 1, OutAfterSeconds: 2}); err != nil {
+	if _, err := c.gateway.SetPatience(c.t.Context(), api.Patience{DownAfterSeconds: 1, OutAfterSeconds: 2}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // repaired repairs everything and demands that nothing fails.
-func (c *cluster) repaired() gateway.RepairResult {
+func (c *cluster) repaired() api.RepairResult {
 	c.t.Helper()
 	result, err := c.gateway.Repair(c.t.Context(), true, false)
 	if err != nil || len(result.Failed) > 0 {
@@ -125,8 +126,8 @@ func (c *cluster) populate() map[string][]byte {
 	for i := range 12 {
 		large, small := fmt.Sprint("large", i), fmt.Sprint("small", i)
 		want[large], want[small] = noise(100_000+i, uint64(i)), noise(500+i, uint64(100+i))
-		c.put(large, want[large], gateway.PutOptions{Scheme: []string{"rep(3)", "rs(3,2)", "rs(6,2)"}[i%3]})
-		c.put(small, want[small], gateway.PutOptions{})
+		c.put(large, want[large], api.PutOptions{Scheme: []string{"rep(3)", "rs(3,2)", "rs(6,2)"}[i%3]})
+		c.put(small, want[small], api.PutOptions{})
 	}
 	for i := range 3 { // slots of several blocks
 		key, patch := fmt.Sprint("large", i), noise(3000, uint64(50+i))
@@ -152,12 +153,12 @@ func TestDrainEmptiesANode(t *testing.T) {
 	c := newCluster(t, 10)
 	want := c.populate()
 	want["firm/k"] = noise(700_000, 200) // its ladder ends in m = 3: a slot of each group has no blocks yet
-	c.put("firm/k", want["firm/k"], gateway.PutOptions{Scheme: "rs(3,2)"})
-	node, err := c.gateway.DrainNode(t.Context(), "n1", gateway.DrainRequest{})
+	c.put("firm/k", want["firm/k"], api.PutOptions{Scheme: "rs(3,2)"})
+	node, err := c.gateway.DrainNode(t.Context(), "n1", api.DrainRequest{})
 	if err != nil || node.State != "draining" || node.Slots == 0 || node.Drain.SlotsTotal <= node.Slots {
 		t.Fatalf("%+v, %v", node, err)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n1"); !errors.Is(err, gateway.ErrConflict) {
+	if err := c.gateway.RemoveNode(t.Context(), "n1"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node with blocks: %v", err)
 	}
 	result := c.relocated()
@@ -165,7 +166,7 @@ func TestDrainEmptiesANode(t *testing.T) {
 		t.Errorf("%+v, of %d slots, %+v", result, node.Slots, node.Drain)
 	}
 	want["new"] = noise(200_000, 9)
-	c.put("new", want["new"], gateway.PutOptions{})
+	c.put("new", want["new"], api.PutOptions{})
 	if node := c.member("n1"); node.Slots != 0 || node.Drain.SlotsLeft != 0 || node.Drain.ETASeconds != 0 {
 		t.Errorf("after the drain: %+v, %+v", node, node.Drain)
 	}
@@ -178,7 +179,7 @@ func TestDrainEmptiesANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.agent("n1").stop()
-	if _, err := c.gateway.Node(t.Context(), "n1"); !errors.Is(err, gateway.ErrNotFound) {
+	if _, err := c.gateway.Node(t.Context(), "n1"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("asking for a node that was removed: %v", err)
 	}
 	for key := range want {
@@ -186,8 +187,8 @@ func TestDrainEmptiesANode(t *testing.T) {
 			t.Errorf("%s lies on %v", key, c.nodesOf(key))
 		}
 	}
-	done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(6,2)"})
-	if done.State != gateway.TransitionDone {
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
+	if done.State != api.TransitionDone {
 		t.Errorf("a transition after the removal: %+v", done)
 	}
 	c.checkAll(want)
@@ -205,7 +206,7 @@ func TestDrainIsPausedResumedAndUndone(t *testing.T) {
 	c := newCluster(t, 10)
 	want := c.populate()
 	paused, resumed, rate := true, false, int64(1<<30)
-	if _, err := c.gateway.DrainNode(t.Context(), "n2", gateway.DrainRequest{Paused: &paused, BytesPerSecond: &rate}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n2", api.DrainRequest{Paused: &paused, BytesPerSecond: &rate}); err != nil {
 		t.Fatal(err)
 	}
 	if result := c.relocated(); result.SlotsMoved != 0 {
@@ -216,11 +217,11 @@ func TestDrainIsPausedResumedAndUndone(t *testing.T) {
 	if node.State != "draining" || !node.Drain.Paused || node.Drain.BytesPerSecond != rate || node.Slots == 0 {
 		t.Fatalf("after a start of the gateway: %+v, %+v", node, node.Drain)
 	}
-	c.put("new", noise(200_000, 9), gateway.PutOptions{})
+	c.put("new", noise(200_000, 9), api.PutOptions{})
 	if c.nodesOf("new")["n2"] > 0 {
 		t.Error("a node whose drain is paused was given new blocks")
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n2", gateway.DrainRequest{Paused: &resumed}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n2", api.DrainRequest{Paused: &resumed}); err != nil {
 		t.Fatal(err)
 	}
 	if result := c.relocated(); int64(result.SlotsMoved) != node.Slots {
@@ -230,7 +231,7 @@ func TestDrainIsPausedResumedAndUndone(t *testing.T) {
 		t.Errorf("undone: %+v, %v", node, err)
 	}
 	c.await("it is given blocks again", func() bool {
-		c.put("new", noise(200_000, 9), gateway.PutOptions{})
+		c.put("new", noise(200_000, 9), api.PutOptions{})
 		return c.nodesOf("new")["n2"] > 0
 	})
 	c.checkAll(want)
@@ -243,12 +244,12 @@ func TestDrainUnderLoad(t *testing.T) {
 	c := newCluster(t, 10)
 	other := c.newGateway("gw-b")
 	want := c.populate()
-	if _, err := c.gateway.DrainNode(t.Context(), "n3", gateway.DrainRequest{}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n3", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("both gateways know", func() bool {
 		list, err := other.Nodes(t.Context())
-		return err == nil && slices.ContainsFunc(list.Nodes, func(n gateway.NodeInfo) bool { return n.ID == "n3" && n.State == "draining" })
+		return err == nil && slices.ContainsFunc(list.Nodes, func(n api.NodeInfo) bool { return n.ID == "n3" && n.State == "draining" })
 	})
 	ended := make(chan error, 1)
 	go func() {
@@ -306,7 +307,7 @@ func TestNodeIsGivenUpAndTakenBack(t *testing.T) {
 		}
 	}
 	want["large1"] = noise(90_000, 77) // what it holds of these is of the past now
-	c.put("large1", want["large1"], gateway.PutOptions{})
+	c.put("large1", want["large1"], api.PutOptions{})
 	if err := c.gateway.Delete(t.Context(), "large2", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestNodeIsGivenUpAndTakenBack(t *testing.T) {
 		t.Errorf("before it was swept: %+v", node)
 	}
 	for i := range 20 {
-		c.put("new", noise(200_000, uint64(i)), gateway.PutOptions{})
+		c.put("new", noise(200_000, uint64(i)), api.PutOptions{})
 		if c.nodesOf("new")["n4"] > 0 {
 			t.Fatal("a node was given blocks before its store was swept")
 		}
@@ -340,7 +341,7 @@ func TestNodeIsGivenUpAndTakenBack(t *testing.T) {
 	c.checkAll(want)
 	c.await("it is given blocks again", func() bool {
 		want["new"] = noise(200_000, 20)
-		c.put("new", want["new"], gateway.PutOptions{})
+		c.put("new", want["new"], api.PutOptions{})
 		return c.nodesOf("new")["n4"] > 0
 	})
 	c.audit()
@@ -388,7 +389,7 @@ func TestDeclarationsWin(t *testing.T) {
 	if node := c.member("n6"); node.State != "down" || node.Slots != 0 {
 		t.Errorf("%+v", node)
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n6", gateway.DrainRequest{}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.DrainNode(t.Context(), "n6", api.DrainRequest{}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("draining a node that is declared down: %v", err)
 	}
 	if node, err := c.gateway.UpNode(t.Context(), "n6"); err != nil || node.State != "out" || !node.Fenced {
@@ -398,10 +399,10 @@ func TestDeclarationsWin(t *testing.T) {
 	if node := c.member("n6"); node.State != "up" || c.blocksIn(c.agent("n6")) != 0 {
 		t.Errorf("swept: %+v with %d blocks", node, c.blocksIn(c.agent("n6")))
 	}
-	if _, err := c.gateway.DownNode(t.Context(), "nobody"); !errors.Is(err, gateway.ErrNotFound) {
+	if _, err := c.gateway.DownNode(t.Context(), "nobody"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a node nobody knows: %v", err)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n6"); !errors.Is(err, gateway.ErrConflict) {
+	if err := c.gateway.RemoveNode(t.Context(), "n6"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node that may be given blocks: %v", err)
 	}
 	c.checkAll(want)
@@ -420,23 +421,23 @@ func TestRemovedNodesStayRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, declare := range map[string]func() (gateway.NodeInfo, error){
-			"down": func() (gateway.NodeInfo, error) { return c.gateway.DownNode(t.Context(), "n1") },
-			"drain": func() (gateway.NodeInfo, error) {
-				return c.gateway.DrainNode(t.Context(), "n1", gateway.DrainRequest{})
+		for what, declare := range map[string]func() (api.NodeInfo, error){
+			"down": func() (api.NodeInfo, error) { return c.gateway.DownNode(t.Context(), "n1") },
+			"drain": func() (api.NodeInfo, error) {
+				return c.gateway.DrainNode(t.Context(), "n1", api.DrainRequest{})
 			},
-			"undrain": func() (gateway.NodeInfo, error) { return c.gateway.UndrainNode(t.Context(), "n1") },
-			"replace": func() (gateway.NodeInfo, error) {
-				return c.gateway.ReplaceNode(t.Context(), "n1", gateway.ReplaceRequest{Address: "localhost:1"})
+			"undrain": func() (api.NodeInfo, error) { return c.gateway.UndrainNode(t.Context(), "n1") },
+			"replace": func() (api.NodeInfo, error) {
+				return c.gateway.ReplaceNode(t.Context(), "n1", api.ReplaceRequest{Address: "localhost:1"})
 			},
-			"replace by another": func() (gateway.NodeInfo, error) {
-				return c.gateway.ReplaceNode(t.Context(), "n1", gateway.ReplaceRequest{With: "n9"})
+			"replace by another": func() (api.NodeInfo, error) {
+				return c.gateway.ReplaceNode(t.Context(), "n1", api.ReplaceRequest{With: "n9"})
 			},
-			"replace another": func() (gateway.NodeInfo, error) {
-				return c.gateway.ReplaceNode(t.Context(), "n2", gateway.ReplaceRequest{With: "n1"})
+			"replace another": func() (api.NodeInfo, error) {
+				return c.gateway.ReplaceNode(t.Context(), "n2", api.ReplaceRequest{With: "n1"})
 			},
 		} {
-			if _, err := declare(); !errors.Is(err, gateway.ErrBadRequest) {
+			if _, err := declare(); !errors.Is(err, api.ErrBadRequest) {
 				t.Errorf("%s while it is %s: %v", what, state, err)
 			}
 		}
@@ -466,7 +467,7 @@ func TestDeclarationsAreComparedAndSet(t *testing.T) {
 	if _, err := c.catalog.ChangeNode(t.Context(), was, out); !errors.Is(err, catalog.ErrStale) {
 		t.Errorf("a change of what is no more: %v", err)
 	}
-	if _, err := c.gateway.DrainNode(t.Context(), "n1", gateway.DrainRequest{}); err != nil {
+	if _, err := c.gateway.DrainNode(t.Context(), "n1", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if record := c.record("n1"); record.Out != "gw-b" || record.State != catalog.NodeDraining {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // metrics are the gateway's own; each Gateway has a registry of its own.
@@ -43,7 +44,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-func (m *metrics) addMoved(traffic Traffic) {
+func (m *metrics) addMoved(traffic api.Traffic) {
 	m.moved.WithLabelValues("read").Add(float64(traffic.BytesRead))
 	m.moved.WithLabelValues("sent").Add(float64(traffic.BytesSent))
 	m.moved.WithLabelValues("written").Add(float64(traffic.BytesWritten))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // LoadNodes reads the file of nodes at a path.
@@ -45,7 +46,7 @@ func ParseNodes(text []byte) ([]catalog.Node, error) {
 	seen := map[string]bool{}
 	var nodes []catalog.Node
 	for i, entry := range file.Nodes {
-		if err := CheckNodeID(entry.ID); err != nil {
+		if err := api.CheckNodeID(entry.ID); err != nil {
 			return nil, fmt.Errorf("node %d: %w", i+1, err)
 		}
 		if seen[entry.ID] {
@@ -64,17 +65,4 @@ func ParseNodes(text []byte) ([]catalog.Node, error) {
 		nodes = append(nodes, catalog.Node{ID: block.NodeID(entry.ID), Address: entry.Address, Domain: entry.Domain, State: state, Spare: entry.Spare})
 	}
 	return nodes, nil
-}
-
-// CheckNodeID holds the ids of nodes to 1 to 63 characters of [a-z0-9-].
-func CheckNodeID(id string) error {
-	if id == "" || len(id) > 63 {
-		return fmt.Errorf("id %q: want 1 to 63 characters", id)
-	}
-	for _, r := range id {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
-			return fmt.Errorf("id %q: want only a-z, 0-9 and -", id)
-		}
-	}
-	return nil
 }

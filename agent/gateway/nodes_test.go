@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func FuzzParseNodes(f *testing.F) {
@@ -20,7 +21,7 @@ func FuzzParseNodes(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, node := range nodes {
-			if gateway.CheckNodeID(string(node.ID)) != nil || seen[string(node.ID)] {
+			if api.CheckNodeID(string(node.ID)) != nil || seen[string(node.ID)] {
 				t.Errorf("node %q passed", node.ID)
 			}
 			seen[string(node.ID)] = true

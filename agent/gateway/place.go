@@ -9,13 +9,14 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
 // answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
 // that every node carries data and parity evenly. Spares are taken only where the others are too few.
-func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) {
-	want := class.nodesNeeded()
+func (g *Gateway) place(class *api.Class, id block.GroupID) ([]block.NodeID, error) {
+	want := class.Nodes()
 	var candidates, spares []catalog.Node
 	members := 0
 	var problem error // of the first node that does not serve
@@ -35,7 +36,7 @@ func (g *Gateway) place(class *Class, id block.GroupID) ([]block.NodeID, error) 
 		candidates = append(candidates, rotate(spares, id)[:min(short, len(spares))]...)
 	}
 	if len(candidates) < want {
-		short := refuse(ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
+		short := api.Refuse(api.ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
 			class.Name, class.Ladder, want, class.Ladder.Width(), class.Ladder.MaxParity(), len(candidates), members)
 		if problem != nil {
 			return nil, fmt.Errorf("%w; %w", short, problem)

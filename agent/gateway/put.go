@@ -5,47 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
-// PutOptions say how an object is to be kept and under which condition it may be written.
-type PutOptions struct {
-	Class      string       // default: by the longest matching prefix
-	Scheme     string       // default: the class's
-	Size       int64        // bytes the body will have; -1 unknown
-	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
-}
-
 // Put stores the bytes of body under key, in place of what was there. When it returns without an error the object
 // survives the loss of any m nodes and any crash. Small objects share groups with others that arrive at the same time.
-// An error that is ErrUnknown says the outcome could not be learned; after every other error the old object stands.
-func (g *Gateway) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (Object, error) {
-	if err := checkKey(key); err != nil {
-		return Object{}, err
+// An error that is ErrUnknownOutcome says the outcome could not be learned; after every other error the old object stands.
+func (g *Gateway) Put(ctx context.Context, key string, body io.Reader, options api.PutOptions) (api.Object, error) {
+	if err := api.CheckKey(key); err != nil {
+		return api.Object{}, err
 	}
 	class, err := g.classFor(key, options.Class)
 	if err != nil {
-		return Object{}, err
+		return api.Object{}, err
 	}
 	scheme := class.Default
 	if options.Scheme != "" {
 		if scheme, err = stripe.ParseScheme(options.Scheme); err != nil {
-			return Object{}, refuse(ErrBadRequest, "%w", err)
+			return api.Object{}, api.Refuse(api.ErrBadRequest, "%w", err)
 		}
 		if !class.Ladder.Contains(scheme) {
-			return Object{}, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", scheme, class.Ladder, class.Name)
+			return api.Object{}, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", scheme, class.Ladder, class.Name)
 		}
 	}
 	head, whole, err := readHead(body, class.PackBelow, options.Size)
 	if err != nil {
-		return Object{}, err
+		return api.Object{}, err
 	}
 	if whole && len(head) > 0 && options.IfRevision == nil {
 		return g.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, head)
@@ -65,7 +59,7 @@ func readHead(body io.Reader, limit, size int64) (head []byte, whole bool, err e
 	}
 	whole = int64(len(head)) < limit || len(head) == 0
 	if whole && size >= 0 && int64(len(head)) != size {
-		return nil, false, refuse(ErrBadRequest, "the body ended after %d bytes, %d were announced", len(head), size)
+		return nil, false, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", len(head), size)
 	}
 	return head, whole, nil
 }
@@ -76,7 +70,7 @@ const groupsPerAnnouncement = 16
 // put is one large object on its way in: groups are read from the body one after the other and staged side by side.
 type put struct {
 	gateway *Gateway
-	class   *Class
+	class   *api.Class
 	scheme  stripe.Scheme
 	key     string
 	size    int64 // -1 unknown
@@ -91,25 +85,25 @@ type put struct {
 // putStaging is how many groups of one put may be staged at once.
 const putStaging = 3
 
-func (g *Gateway) putLarge(ctx context.Context, class *Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options PutOptions) (Object, error) {
+func (g *Gateway) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
 	p := &put{gateway: g, class: class, scheme: scheme, key: key, size: options.Size, head: head, body: body}
 	attempt, err := g.catalog.Begin(ctx, catalog.KindPut, g.deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil })
 	if err != nil {
-		return Object{}, fmt.Errorf("announcing the put: %w", err)
+		return api.Object{}, fmt.Errorf("announcing the put: %w", err)
 	}
 	p.attempt = attempt
 	defer g.keepAlive(ctx, attempt)()
 	record := catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
 	groups, err := p.stageAll(ctx, &record)
 	if err != nil {
-		return Object{}, g.abandon(ctx, attempt, err)
+		return api.Object{}, g.abandon(ctx, attempt, err)
 	}
 	change := catalog.Change{Put: []catalog.Object{record}, NewGroups: groups}
 	if options.IfRevision != nil {
 		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
 	}
 	if err := g.commit(ctx, attempt, change); err != nil {
-		return Object{}, err
+		return api.Object{}, err
 	}
 	for i := range groups {
 		g.heat.used(&groups[i])
@@ -188,7 +182,7 @@ func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.G
 		return nil, err
 	}
 	if p.size >= 0 && record.Size != p.size {
-		return nil, refuse(ErrBadRequest, "the body ended after %d bytes, %d were announced", record.Size, p.size)
+		return nil, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", record.Size, p.size)
 	}
 	done := make([]catalog.Group, len(groups))
 	for i, group := range groups {
@@ -327,7 +321,7 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 // abandon settles an attempt that failed with cause before its commit and returns what the caller may be told.
 func (g *Gateway) abandon(ctx context.Context, attempt *catalog.Attempt, cause error) error {
 	if err := attempt.Abort(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%w: settling attempt %s: %w (it had failed: %w)", ErrUnknown, attempt.Stamp(), err, cause)
+		return fmt.Errorf("%w: settling attempt %s: %w (it had failed: %w)", api.ErrUnknownOutcome, attempt.Stamp(), err, cause)
 	}
 	return cause
 }
@@ -340,13 +334,13 @@ func (g *Gateway) commit(ctx context.Context, attempt *catalog.Attempt, change c
 	case err == nil:
 		return nil
 	case errors.As(err, &stale) && stale.Has(catalog.ViolationWhole):
-		return refuse(ErrUnavailable, "nothing was changed, try again: %w: %v", errNotWhole, err)
+		return api.Refuse(api.ErrUnavailable, "nothing was changed, try again: %w: %v", errNotWhole, err)
 	case errors.Is(err, catalog.ErrStale):
-		return fmt.Errorf("%w: %w", ErrConflict, err)
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
 	case errors.Is(err, catalog.ErrUnknown):
-		return fmt.Errorf("%w: attempt %s: %w", ErrUnknown, attempt.Stamp(), err)
+		return fmt.Errorf("%w: attempt %s: %w", api.ErrUnknownOutcome, attempt.Stamp(), err)
 	case errors.Is(err, catalog.ErrNotActive):
-		return refuse(ErrUnavailable, "attempt %s took longer than it had announced and was given up: try again: %w", attempt.Stamp(), err)
+		return api.Refuse(api.ErrUnavailable, "attempt %s took longer than it had announced and was given up: try again: %w", attempt.Stamp(), err)
 	}
 	return fmt.Errorf("committing attempt %s: %w", attempt.Stamp(), err)
 }
@@ -356,4 +350,15 @@ func isFull(err error) bool { return errors.Is(err, store.ErrFull) }
 // takesNothing reports whether err means that the node's store answers and takes no new blocks.
 func takesNothing(err error) bool {
 	return isFull(err) || errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrAuth)
+}
+
+func publicObject(object *catalog.Object) api.Object {
+	printable := object.Key
+	if quoted := strconv.Quote(printable); quoted != `"`+printable+`"` {
+		printable = quoted
+	}
+	return api.Object{
+		Key: printable, Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
+		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(),
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -28,7 +29,7 @@ type Reader struct {
 
 // Open takes a snapshot of the object and its groups.
 func (g *Gateway) Open(ctx context.Context, key string) (*Reader, error) {
-	if err := checkKey(key); err != nil {
+	if err := api.CheckKey(key); err != nil {
 		return nil, err
 	}
 	snapshot, err := g.catalog.Snapshot(ctx, key)
@@ -39,7 +40,7 @@ func (g *Gateway) Open(ctx context.Context, key string) (*Reader, error) {
 }
 
 // Object describes the version being read.
-func (r *Reader) Object() Object {
+func (r *Reader) Object() api.Object {
 	snapshot := r.snapshot()
 	return publicObject(&snapshot.Object)
 }
@@ -98,7 +99,7 @@ func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
 func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64) error {
 	size := r.Size()
 	if offset < 0 || length < 0 || offset > size-length {
-		return refuse(ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
+		return api.Refuse(api.ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -222,8 +223,8 @@ func (r *Reader) fetch(ctx context.Context, f fragment) (lent, error) {
 		if ctx.Err() != nil {
 			return lent{}, err
 		}
-		if errors.Is(err, ErrDataLoss) && !goneBlock(cause) { // the cell itself may still be where nobody answers
-			err = refuse(ErrUnavailable, "%v; the cell itself: %w", err, cause)
+		if errors.Is(err, api.ErrDataLoss) && !goneBlock(cause) { // the cell itself may still be where nobody answers
+			err = api.Refuse(api.ErrUnavailable, "%v; the cell itself: %w", err, cause)
 		}
 		cause = err
 		if changed, refreshErr := r.refresh(ctx, f.group, snapshot); refreshErr != nil {
@@ -232,7 +233,7 @@ func (r *Reader) fetch(ctx context.Context, f fragment) (lent, error) {
 			return lent{}, err
 		}
 	}
-	return lent{}, refuse(ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
+	return lent{}, api.Refuse(api.ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
 }
 
 // readHedged reads a fragment from its cell and, once that takes long, decodes it beside it: what comes first is returned.
@@ -306,7 +307,7 @@ const maxMoves = 16
 func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Snapshot) (changed bool, err error) {
 	fresh, err := r.gateway.catalog.Snapshot(ctx, seen.Object.Key)
 	if errors.Is(err, catalog.ErrNoObject) || err == nil && fresh.Object.Revision != seen.Object.Revision {
-		return false, refuse(ErrConflict, "the object was overwritten or deleted while it was read; read it again")
+		return false, api.Refuse(api.ErrConflict, "the object was overwritten or deleted while it was read; read it again")
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading the catalog again: %w", err)

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // What lies on a node that does not answer is not lost, however much of the rest is: the read may be tried again.
 func TestAReadCallsNothingLostThatANodeMayStillHave(t *testing.T) {
 	c := newCluster(t, 8)
 	data := noise(3*64, 7)
-	c.put("k", data, gateway.PutOptions{Class: "default", Scheme: "rs(3,2)"})
+	c.put("k", data, api.PutOptions{Class: "default", Scheme: "rs(3,2)"})
 	// Small objects are packed into one column: which one says its node.
 	group := c.stat("k").Groups[0]
 	view, err := c.catalog.Group(t.Context(), group.ID)
@@ -29,7 +29,7 @@ func TestAReadCallsNothingLostThatANodeMayStillHave(t *testing.T) {
 			c.agent(items[0].Node).store.Damage(view.Address(slot, items[0]).Key(), func(value []byte) []byte { return value[:len(value)/2] })
 		}
 	}
-	if _, err = c.read("k"); !errors.Is(err, gateway.ErrUnavailable) || errors.Is(err, gateway.ErrDataLoss) {
+	if _, err = c.read("k"); !errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrDataLoss) {
 		t.Fatalf("a read where the cell's node does not answer: %v, want ErrUnavailable and no ErrDataLoss", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -55,7 +56,7 @@ func TestDecodingWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	cell := int64(c.stat("k").Groups[0].CellBytes)
 	release := holdDecodes(t, c.gateway)
@@ -121,7 +122,7 @@ func (c *cluster) putOn(id, scheme string) (key string, offset int64) {
 	c.t.Helper()
 	for i := range 100 {
 		key := fmt.Sprint("on ", id, " ", i)
-		c.put(key, noise(60_000, uint64(i)), gateway.PutOptions{Scheme: scheme})
+		c.put(key, noise(60_000, uint64(i)), api.PutOptions{Scheme: scheme})
 		group := c.stat(key).Groups[0]
 		for _, slot := range group.Slots {
 			if slot.Role == "data" && string(slot.Node) == id {
@@ -144,7 +145,7 @@ func TestReadersShareTheMemoryOfOneDecode(t *testing.T) {
 	for i := range 8 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(300_000, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, want[key], api.PutOptions{Scheme: "rs(6,2)"})
 		c.damage(key, i%6)
 	}
 	c.agents[1].stop()

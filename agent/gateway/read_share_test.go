@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -38,7 +38,7 @@ func TestADegradedReadTakesEachBlockOnce(t *testing.T) {
 			})
 			const cell = 8 << 10
 			data := noise(6*cell, 1)
-			c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+			c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 			group := c.stat("k").Groups[0]
 			if group.CellBytes != cell {
 				t.Fatalf("cells of %d bytes, want %d", group.CellBytes, cell)
@@ -72,7 +72,7 @@ func TestSharedBuffersAreNobodyElses(t *testing.T) {
 	for i := range 4 {
 		key := fmt.Sprint("k", i)
 		objects[key] = noise(200_000+100*i, uint64(i))
-		c.put(key, objects[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, objects[key], api.PutOptions{Scheme: "rs(6,2)"})
 		c.lose(key, i)
 		c.lose(key, i+2)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -151,15 +152,15 @@ func (m *membership) note(idle, moved bool) {
 
 // Relocate moves blocks to where they belong, once: off nodes that are leaving, and into failure domains that hold less
 // of their group. Groups that could not be worked on are left to the next call.
-func (g *Gateway) Relocate(ctx context.Context) (RelocationResult, error) {
+func (g *Gateway) Relocate(ctx context.Context) (api.RelocationResult, error) {
 	if err := g.takeBack(ctx); err != nil {
-		return RelocationResult{}, err
+		return api.RelocationResult{}, err
 	}
 	return g.relocate(ctx)
 }
 
-func (g *Gateway) relocate(ctx context.Context) (RelocationResult, error) {
-	var result RelocationResult
+func (g *Gateway) relocate(ctx context.Context) (api.RelocationResult, error) {
+	var result api.RelocationResult
 	var leaving, uneven []block.GroupID
 	members, roster := g.memberMap(), g.agents.roster()
 	lost := false
@@ -332,7 +333,7 @@ func (g *Gateway) planRelocation(group *catalog.Group, slots []int, home []block
 		}
 	}
 	if away := slices.Collect(maps.Keys(r.away)); !code.layout.Survives(code.scheme, away) {
-		return nil, refuse(ErrUnavailable, "slots %v of group %s do not answer, which are more than its stripes survive under %s: bring their nodes back", away, group.ID, code.scheme)
+		return nil, api.Refuse(api.ErrUnavailable, "slots %v of group %s do not answer, which are more than its stripes survive under %s: bring their nodes back", away, group.ID, code.scheme)
 	}
 	return r, nil
 }
@@ -360,7 +361,7 @@ func (g *Gateway) makeWay(ctx context.Context, id block.GroupID, full *noRoomErr
 		switch {
 		case errors.As(err, &other) && !refused[other.node]:
 			refused[other.node] = true
-		case errors.Is(err, ErrTooFewNodes):
+		case errors.Is(err, api.ErrTooFewNodes):
 			return fmt.Errorf("node %s takes no new blocks; make room on it, or add a node that has room: %w; %w", full.node, full, err)
 		default:
 			return err
@@ -395,7 +396,7 @@ func (g *Gateway) newHomes(group *catalog.Group, list []misplaced, members map[b
 		}
 		other, found := chooseSubstitute(candidates, used)
 		if !found {
-			return nil, refuse(ErrTooFewNodes, "slot %d lies on node %s and no other node is free to take it; add a node or bring one back", m.slot, m.from)
+			return nil, api.Refuse(api.ErrTooFewNodes, "slot %d lies on node %s and no other node is free to take it; add a node or bring one back", m.slot, m.from)
 		}
 		g.agents.choose(other)
 		taken[other] = true

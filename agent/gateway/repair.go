@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -34,8 +35,8 @@ type rebuild struct {
 type rebuilt struct {
 	slots     int
 	bytes     int64
-	predicted Traffic
-	measured  Traffic
+	predicted api.Traffic
+	measured  api.Traffic
 }
 
 // hopBytes is what a link carries while a message crosses it, is added up and begins to leave again, whatever its size:
@@ -101,7 +102,7 @@ type loss struct {
 }
 
 // errUnseen says that what the records show of a loss did not do to repair it.
-var errUnseen = refuse(ErrConflict, "more may be lost of the group than the records show")
+var errUnseen = api.Refuse(api.ErrConflict, "more may be lost of the group than the records show")
 
 // findLoss finds what a group has lost and plans how it is rebuilt. What the records show to be in vain is refused before
 // any node is asked. Where they show a loss nothing else is looked for, as a rule: what else is missing fails the run or
@@ -154,11 +155,11 @@ func (g *Gateway) checkProspect(group *catalog.Group, lost []int, full map[block
 }
 
 func lostForGood(group *catalog.Group, lost []int, code *code) error {
-	return refuse(ErrDataLoss, "group %s has lost slots %v, and each stripe of %s survives the loss of %d", group.ID, lost, code.scheme, code.scheme.M)
+	return api.Refuse(api.ErrDataLoss, "group %s has lost slots %v, and each stripe of %s survives the loss of %d", group.ID, lost, code.scheme, code.scheme.M)
 }
 
 func noSubstitute(group *catalog.Group, slot int, id block.NodeID) error {
-	return refuse(ErrUnavailable, "slot %d of group %s cannot be rebuilt: node %s does not take blocks and no other node is free; make room on it, bring nodes back or add some", slot, group.ID, id)
+	return api.Refuse(api.ErrUnavailable, "slot %d of group %s cannot be rebuilt: node %s does not take blocks and no other node is free; make room on it, bring nodes back or add some", slot, group.ID, id)
 }
 
 // takenBy returns the nodes that cannot take one more slot of a group.
@@ -258,7 +259,7 @@ func (g *Gateway) planRepair(group *catalog.Group, lost, away []int, how rebuild
 		plan, err = stripe.NewShapedRepairPlan(code.layout, code.scheme, how.shape, lost, away)
 	}
 	if errors.Is(err, stripe.ErrLost) {
-		return nil, refuse(ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", group.ID, lost, away)
+		return nil, api.Refuse(api.ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", group.ID, lost, away)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("planning the repair of group %s: %w", group.ID, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // defaultRepairNode is how many bytes a second the repair of lost blocks by one gateway reads, sends, receives and writes at
@@ -35,10 +36,10 @@ type repairs struct {
 	running []*repairPassing
 	latest  *repairPassing // that has ended
 	flights map[block.GroupID]*flight
-	total   RepairStatus // its counts
-	waiting int          // groups that wait because repair is deferred, at the last look at the records
-	said    string       // of groups that could not be repaired
-	seen    string       // nodes and contents as of the last look at the records whose pass went to its end
+	total   api.RepairStatus // its counts
+	waiting int              // groups that wait because repair is deferred, at the last look at the records
+	said    string           // of groups that could not be repaired
+	seen    string           // nodes and contents as of the last look at the records whose pass went to its end
 }
 
 func (r *repairs) init(g *Gateway) {
@@ -48,11 +49,11 @@ func (r *repairs) init(g *Gateway) {
 	g.reported.wake = r.reported
 	for _, counter := range []struct {
 		name, help string
-		count      func(*RepairStatus) int64
+		count      func(*api.RepairStatus) int64
 	}{
-		{"restripe_repaired_slots_total", "Slots of groups that were rebuilt.", func(s *RepairStatus) int64 { return s.SlotsRebuilt }},
-		{"restripe_repaired_bytes_total", "Bytes of slots that were rebuilt.", func(s *RepairStatus) int64 { return s.BytesRebuilt }},
-		{"restripe_repair_sent_bytes_total", "Bytes that repairs sent between nodes.", func(s *RepairStatus) int64 { return s.Measured.BytesSent }},
+		{"restripe_repaired_slots_total", "Slots of groups that were rebuilt.", func(s *api.RepairStatus) int64 { return s.SlotsRebuilt }},
+		{"restripe_repaired_bytes_total", "Bytes of slots that were rebuilt.", func(s *api.RepairStatus) int64 { return s.BytesRebuilt }},
+		{"restripe_repair_sent_bytes_total", "Bytes that repairs sent between nodes.", func(s *api.RepairStatus) int64 { return s.Measured.BytesSent }},
 	} {
 		g.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help}, func() float64 {
 			r.mutex.Lock()
@@ -91,7 +92,7 @@ func (p *payment) wait(ctx context.Context, l load) error {
 }
 
 // errRepaired says that somebody else worked on the group meanwhile.
-var errRepaired = refuse(ErrConflict, "somebody else repaired or changed the group meanwhile")
+var errRepaired = api.Refuse(api.ErrConflict, "somebody else repaired or changed the group meanwhile")
 
 // flight is the repair of a group that is under way at this gateway.
 type flight struct {
@@ -174,7 +175,7 @@ func (r *repairs) count(done *rebuilt) {
 	r.total.GroupsRepaired++
 	r.total.SlotsRebuilt += int64(done.slots)
 	r.total.BytesRebuilt += done.bytes
-	r.total.Measured.add(done.measured)
+	r.total.Measured.Add(done.measured)
 }
 
 // apply takes over what is declared.
@@ -418,14 +419,14 @@ func (r *repairs) picture(ctx context.Context) (string, error) {
 }
 
 // RepairStatus returns how repair stands.
-func (g *Gateway) RepairStatus(ctx context.Context) (RepairStatus, error) {
+func (g *Gateway) RepairStatus(ctx context.Context) (api.RepairStatus, error) {
 	if err := g.repairs.refresh(ctx); err != nil {
-		return RepairStatus{}, err
+		return api.RepairStatus{}, err
 	}
 	return g.repairs.status(), nil
 }
 
-func (r *repairs) status() RepairStatus {
+func (r *repairs) status() api.RepairStatus {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	status := r.total
@@ -449,20 +450,20 @@ func (r *repairs) status() RepairStatus {
 	}
 	switch {
 	case r.control.Paused:
-		status.State = RepairPaused
+		status.State = api.RepairPaused
 	case len(r.running) > 0:
-		status.State = RepairRunning
+		status.State = api.RepairRunning
 	case deferred:
-		status.State = RepairDeferred
+		status.State = api.RepairDeferred
 	default:
-		status.State = RepairIdle
+		status.State = api.RepairIdle
 	}
 	return status
 }
 
 // PauseRepair has every gateway finish the groups it rebuilds now and begin no others, until ResumeRepair. Reads and
 // transitions that need a group whole still have it rebuilt.
-func (g *Gateway) PauseRepair(ctx context.Context) (RepairStatus, error) {
+func (g *Gateway) PauseRepair(ctx context.Context) (api.RepairStatus, error) {
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
 		control.Paused = true
 		return control
@@ -470,7 +471,7 @@ func (g *Gateway) PauseRepair(ctx context.Context) (RepairStatus, error) {
 }
 
 // ResumeRepair ends a pause, and a deferral.
-func (g *Gateway) ResumeRepair(ctx context.Context) (RepairStatus, error) {
+func (g *Gateway) ResumeRepair(ctx context.Context) (api.RepairStatus, error) {
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
 		control.Paused, control.DeferredUntil, control.DeferredBy = false, 0, ""
 		return control
@@ -483,14 +484,14 @@ const longestDeferral = 366 * 24 * time.Hour
 // DeferRepair has groups wait until the time of the request that lost something with a node or a store and survive a further
 // loss. Those in which a block was met missing or wrong are rebuilt nevertheless, as only a look at their nodes tells how near to
 // loss they are, and those that somebody asks for. It takes the place of an earlier request.
-func (g *Gateway) DeferRepair(ctx context.Context, request DeferRequest) (RepairStatus, error) {
+func (g *Gateway) DeferRepair(ctx context.Context, request api.DeferRequest) (api.RepairStatus, error) {
 	now := g.options.Clock()
 	switch {
 	case request.Until.After(now.Add(longestDeferral)):
-		return RepairStatus{}, refuse(ErrBadRequest, "repair cannot be deferred until %s: a year from now at most; pause it if it is to rest until somebody resumes it",
+		return api.RepairStatus{}, api.Refuse(api.ErrBadRequest, "repair cannot be deferred until %s: a year from now at most; pause it if it is to rest until somebody resumes it",
 			request.Until.UTC().Format(time.RFC3339))
 	case len(request.By) > 300:
-		return RepairStatus{}, refuse(ErrBadRequest, "who defers repair is said in at most 300 bytes, not %d", len(request.By))
+		return api.RepairStatus{}, api.Refuse(api.ErrBadRequest, "who defers repair is said in at most 300 bytes, not %d", len(request.By))
 	}
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
 		control.DeferredUntil, control.DeferredBy = 0, ""
@@ -502,24 +503,24 @@ func (g *Gateway) DeferRepair(ctx context.Context, request DeferRequest) (Repair
 }
 
 // ThrottleRepair changes the limits that the request names. Gateways go by them within seconds.
-func (g *Gateway) ThrottleRepair(ctx context.Context, request ThrottleRequest) (RepairStatus, error) {
-	if err := request.check(); err != nil {
-		return RepairStatus{}, err
+func (g *Gateway) ThrottleRepair(ctx context.Context, request api.ThrottleRequest) (api.RepairStatus, error) {
+	if err := request.Check(); err != nil {
+		return api.RepairStatus{}, err
 	}
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
 		limits := repairRates(control)
-		t := Transition{BytesPerSecond: limits.total, NodeBytesPerSecond: limits.node, DomainBytesPerSecond: limits.domain}
-		t.limit(request)
+		t := api.Transition{BytesPerSecond: limits.total, NodeBytesPerSecond: limits.node, DomainBytesPerSecond: limits.domain}
+		setLimits(&t, request)
 		control.Set, control.BytesPerSecond = true, t.BytesPerSecond
 		control.NodeBytesPerSecond, control.DomainBytesPerSecond = t.NodeBytesPerSecond, t.DomainBytesPerSecond
 		return control
 	})
 }
 
-func (g *Gateway) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (RepairStatus, error) {
+func (g *Gateway) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (api.RepairStatus, error) {
 	control, err := g.catalog.ChangeRepairControl(ctx, change)
 	if err != nil {
-		return RepairStatus{}, err
+		return api.RepairStatus{}, err
 	}
 	g.repairs.apply(control)
 	knock(g.repairs.reported)

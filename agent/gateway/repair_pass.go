@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -34,30 +35,30 @@ type damage struct {
 // Repair rebuilds what is lost in the groups in which a read met a missing block and in those with slots on contents or
 // nodes that are gone and, with all, in every other group there is when it starts. Groups that fail are looked at again
 // by the next pass.
-func (g *Gateway) Repair(ctx context.Context, all, deep bool) (RepairResult, error) {
+func (g *Gateway) Repair(ctx context.Context, all, deep bool) (api.RepairResult, error) {
 	return g.repair(ctx, all, rebuild{deep: deep, admit: g.repairs.pay(nil)})
 }
 
 // RepairAs is Repair of every group, in the way the request says.
-func (g *Gateway) RepairAs(ctx context.Context, request RepairRequest) (RepairResult, error) {
+func (g *Gateway) RepairAs(ctx context.Context, request api.RepairRequest) (api.RepairResult, error) {
 	how := rebuild{
 		deep: request.Deep, shape: stripe.RepairShape(request.Shape), whole: request.Whole, proxy: block.NodeID(request.Proxy),
 		admit: g.repairs.pay(nil),
 	}
 	if how.shape != "" && !slices.Contains(stripe.RepairShapes(), how.shape) {
-		return RepairResult{}, refuse(ErrBadRequest, "there is no shape %q of a repair; use one of %v", how.shape, stripe.RepairShapes())
+		return api.RepairResult{}, api.Refuse(api.ErrBadRequest, "there is no shape %q of a repair; use one of %v", how.shape, stripe.RepairShapes())
 	}
 	return g.repair(ctx, true, how)
 }
 
-func (g *Gateway) repair(ctx context.Context, all bool, how rebuild) (RepairResult, error) {
+func (g *Gateway) repair(ctx context.Context, all bool, how rebuild) (api.RepairResult, error) {
 	scope := lookAtRecords
 	if all {
 		scope = lookAtAll
 	}
 	list, err := g.damaged(ctx, g.reported.take(true), scope)
 	if err != nil {
-		return RepairResult{}, err
+		return api.RepairResult{}, err
 	}
 	return g.repairPass(ctx, list, how, nil)
 }
@@ -167,7 +168,7 @@ func (g *Gateway) damageOf(view *catalog.GroupView, incarnations map[block.NodeI
 }
 
 // repairPass works on the groups of the list in order until halt is closed.
-func (g *Gateway) repairPass(ctx context.Context, list []damage, how rebuild, halt <-chan struct{}) (RepairResult, error) {
+func (g *Gateway) repairPass(ctx context.Context, list []damage, how rebuild, halt <-chan struct{}) (api.RepairResult, error) {
 	pass := g.repairs.begin(list)
 	defer g.repairs.end(pass)
 	how.beside = min(repairConcurrency, max(1, pass.known))
@@ -224,15 +225,15 @@ type repairPassing struct {
 	began time.Time
 
 	mutex    sync.Mutex // of what follows
-	progress RepairPass
-	result   RepairResult
+	progress api.RepairPass
+	result   api.RepairResult
 }
 
 // keptProblems is how many failures of a pass are told one by one.
 const keptProblems = 100
 
 func newPassing(list []damage, now time.Time) *repairPassing {
-	p := &repairPassing{began: now, progress: RepairPass{Started: now.UTC(), GroupsTotal: len(list), BySpare: map[int]int64{}}}
+	p := &repairPassing{began: now, progress: api.RepairPass{Started: now.UTC(), GroupsTotal: len(list), BySpare: map[int]int64{}}}
 	for i := range list {
 		if list[i].known {
 			p.known++
@@ -263,8 +264,8 @@ func (p *repairPassing) note(d *damage, done *rebuilt, err error) {
 		p.result.GroupsRepaired++
 		p.result.SlotsRebuilt += done.slots
 		p.result.BytesRebuilt += done.bytes
-		p.result.Predicted.add(done.predicted)
-		p.result.Measured.add(done.measured)
+		p.result.Predicted.Add(done.predicted)
+		p.result.Measured.Add(done.measured)
 	}
 	if err == nil {
 		p.progress.BytesDone += max(d.bytes, done.bytes)
@@ -280,7 +281,7 @@ func (p *repairPassing) end(now time.Time) {
 	p.result.ElapsedSeconds = p.progress.ElapsedSeconds
 }
 
-func (p *repairPassing) outcome() RepairResult {
+func (p *repairPassing) outcome() api.RepairResult {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.result.ElapsedSeconds = time.Since(p.began).Seconds()
@@ -288,7 +289,7 @@ func (p *repairPassing) outcome() RepairResult {
 }
 
 // at returns the progress as of now.
-func (p *repairPassing) at(now time.Time) RepairPass {
+func (p *repairPassing) at(now time.Time) api.RepairPass {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	progress := p.progress

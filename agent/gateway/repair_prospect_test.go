@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/decorate"
 )
@@ -26,7 +26,7 @@ func TestARepairInVainAsksNobody(t *testing.T) {
 		}
 	})
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	lost := c.agent(c.stat("k").Groups[0].Slots[2].Node)
 	lost.stop()
 	c.noticed(lost.id, "suspect")
@@ -73,7 +73,7 @@ func TestRepairOfMoreSlotsThanOneStripeSurvives(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 8)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rep(3)"})
+	c.put("k", data, api.PutOptions{Scheme: "rep(3)"})
 	for slot := range 5 {
 		c.damage("k", slot)
 	}
@@ -90,7 +90,7 @@ func TestRepairOfMoreSlotsThanOneStripeSurvives(t *testing.T) {
 		c.damage("k", slot)
 	}
 	result, err = c.gateway.Repair(t.Context(), true, true)
-	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0], gateway.ErrDataLoss.Error()) {
+	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0], api.ErrDataLoss.Error()) {
 		t.Errorf("with nothing left of a stripe: %+v, %v", result, err)
 	}
 }

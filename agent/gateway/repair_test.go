@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store/decorate"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/stripe"
@@ -38,7 +39,7 @@ func degradedReads(t *testing.T, g *gateway.Gateway) int {
 	return count
 }
 
-func (c *cluster) repairStatus(g *gateway.Gateway) gateway.RepairStatus {
+func (c *cluster) repairStatus(g *gateway.Gateway) api.RepairStatus {
 	c.t.Helper()
 	status, err := g.RepairStatus(c.t.Context())
 	if err != nil {
@@ -65,7 +66,7 @@ func TestDegradedReadIsTheLastOne(t *testing.T) {
 	c := newCluster(t, 9)
 	g := c.newGateway("other", awake)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	if got, err := c.readFrom(g, "k"); err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("the read that meets the damage: %v", err)
@@ -82,7 +83,7 @@ func TestDegradedReadIsTheLastOne(t *testing.T) {
 		t.Errorf("%d fragments were decoded by the first read, %d by both", met, again)
 	}
 	status := c.repairStatus(g)
-	if status.Pass == nil || status.Pass.GroupsRepaired != 1 || status.Pass.BytesDone == 0 || status.Pass.Finished == nil && status.State != gateway.RepairRunning {
+	if status.Pass == nil || status.Pass.GroupsRepaired != 1 || status.Pass.BytesDone == 0 || status.Pass.Finished == nil && status.State != api.RepairRunning {
 		t.Errorf("%+v, pass %+v", status, status.Pass)
 	}
 }
@@ -92,7 +93,7 @@ func TestReadThatRepairsFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 3)
 	for _, moment := range []string{"first", "second"} {
 		reader, err := c.gateway.Open(t.Context(), "k")
@@ -128,7 +129,7 @@ func TestRepairTrustsTheRecordsFirst(t *testing.T) {
 		}}).Wrap
 	})
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	first := c.stat("k").Groups[0].Slots[0].Node
 	for _, unseen := range [][]int{nil, {1}, {6}, {7}} {
 		for _, slot := range unseen {
@@ -160,11 +161,11 @@ func TestShapesOfRepair(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	for i, shape := range append(stripe.RepairShapes(), "") {
 		for _, whole := range []bool{false, true} {
 			c.damage("k", i)
-			result, err := c.gateway.RepairAs(t.Context(), gateway.RepairRequest{Deep: true, Shape: string(shape), Whole: whole})
+			result, err := c.gateway.RepairAs(t.Context(), api.RepairRequest{Deep: true, Shape: string(shape), Whole: whole})
 			if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt != 1 {
 				t.Fatalf("shape %q: %+v, %v", shape, result, err)
 			}
@@ -182,7 +183,7 @@ func TestShapesOfRepair(t *testing.T) {
 		}
 	}
 	c.audit()
-	if _, err := c.gateway.RepairAs(t.Context(), gateway.RepairRequest{Shape: "ring"}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.RepairAs(t.Context(), api.RepairRequest{Shape: "ring"}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("shape ring: %v", err)
 	}
 }
@@ -192,8 +193,8 @@ func TestRepairIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
-	if status, err := c.gateway.PauseRepair(t.Context()); err != nil || status.State != gateway.RepairPaused {
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
+	if status, err := c.gateway.PauseRepair(t.Context()); err != nil || status.State != api.RepairPaused {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	g := c.newGateway("other", awake)
@@ -204,7 +205,7 @@ func TestRepairIsPausedAndResumed(t *testing.T) {
 			t.Fatalf("read %d: %v", i, err)
 		}
 	}
-	if status := c.repairStatus(g); status.State != gateway.RepairPaused || status.Reported != 1 || status.SlotsRebuilt != 0 {
+	if status := c.repairStatus(g); status.State != api.RepairPaused || status.Reported != 1 || status.SlotsRebuilt != 0 {
 		t.Errorf("paused: %+v", status)
 	}
 	if _, err := g.ResumeRepair(t.Context()); err != nil {
@@ -226,17 +227,17 @@ func TestRepairIsDeferred(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	slots := c.stat("k").Groups[0].Slots
 	now := time.Now()
-	for _, request := range []gateway.DeferRequest{{Until: now.Add(2 * 366 * 24 * time.Hour)}, {Until: now.Add(time.Hour), By: strings.Repeat("x", 301)}} {
-		if _, err := c.gateway.DeferRepair(t.Context(), request); !errors.Is(err, gateway.ErrBadRequest) {
+	for _, request := range []api.DeferRequest{{Until: now.Add(2 * 366 * 24 * time.Hour)}, {Until: now.Add(time.Hour), By: strings.Repeat("x", 301)}} {
+		if _, err := c.gateway.DeferRepair(t.Context(), request); !errors.Is(err, api.ErrBadRequest) {
 			t.Errorf("%v: %v", request, err)
 		}
 	}
 	until := now.Add(time.Hour).Truncate(time.Millisecond)
-	status, err := c.gateway.DeferRepair(t.Context(), gateway.DeferRequest{Until: until, By: "the night"})
-	if err != nil || status.State != gateway.RepairDeferred || status.DeferredUntil == nil || !status.DeferredUntil.Equal(until) || status.DeferredBy != "the night" {
+	status, err := c.gateway.DeferRepair(t.Context(), api.DeferRequest{Until: until, By: "the night"})
+	if err != nil || status.State != api.RepairDeferred || status.DeferredUntil == nil || !status.DeferredUntil.Equal(until) || status.DeferredBy != "the night" {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	g := c.newGateway("other", func(o *gateway.Options) { o.SweepEvery = 10 * time.Millisecond })
@@ -250,7 +251,7 @@ func TestRepairIsDeferred(t *testing.T) {
 	empty(0)
 	c.await("the group waits", func() bool {
 		status := c.repairStatus(g)
-		return status.Waiting == 1 && status.State == gateway.RepairDeferred
+		return status.Waiting == 1 && status.State == api.RepairDeferred
 	})
 	if status := c.repairStatus(g); status.SlotsRebuilt != 0 {
 		t.Errorf("while one is lost: %+v", status)
@@ -259,22 +260,22 @@ func TestRepairIsDeferred(t *testing.T) {
 	c.await("a group that survives no further loss is rebuilt", func() bool { return c.repairStatus(g).SlotsRebuilt == 2 })
 	empty(2)
 	c.await("the group waits again", func() bool { return c.repairStatus(g).Waiting == 1 })
-	if _, err := c.gateway.DeferRepair(t.Context(), gateway.DeferRequest{Until: time.Now().Add(300 * time.Millisecond)}); err != nil {
+	if _, err := c.gateway.DeferRepair(t.Context(), api.DeferRequest{Until: time.Now().Add(300 * time.Millisecond)}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("the group is rebuilt once the time has come", func() bool { return c.repairStatus(g).SlotsRebuilt == 3 })
 	c.await("nothing is deferred and the pass ends", func() bool {
 		status := c.repairStatus(g)
-		return status.State == gateway.RepairIdle && status.DeferredUntil == nil && status.Waiting == 0
+		return status.State == api.RepairIdle && status.DeferredUntil == nil && status.Waiting == 0
 	})
-	if _, err := g.DeferRepair(t.Context(), gateway.DeferRequest{Until: until}); err != nil {
+	if _, err := g.DeferRepair(t.Context(), api.DeferRequest{Until: until}); err != nil {
 		t.Fatal(err)
 	}
-	if status, err := g.ResumeRepair(t.Context()); err != nil || status.State == gateway.RepairDeferred || status.DeferredUntil != nil {
+	if status, err := g.ResumeRepair(t.Context()); err != nil || status.State == api.RepairDeferred || status.DeferredUntil != nil {
 		t.Errorf("resumed: %+v, %v", status, err)
 	}
 	c.damage("k", 3)
-	if _, err := g.DeferRepair(t.Context(), gateway.DeferRequest{Until: until}); err != nil {
+	if _, err := g.DeferRepair(t.Context(), api.DeferRequest{Until: until}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("what a read meets is rebuilt", func() bool {
@@ -295,16 +296,16 @@ func TestRepairKeepsToItsBudgetAndBeginsAnew(t *testing.T) {
 	for i := range 6 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(70_000, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, want[key], api.PutOptions{Scheme: "rs(6,2)"})
 	}
 	rate, none, wrong := int64(1), int64(0), int64(-1)
-	if _, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &wrong}); !errors.Is(err, gateway.ErrBadRequest) {
+	if _, err := c.gateway.ThrottleRepair(t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &wrong}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("a rate below zero: %v", err)
 	}
 	if status := c.repairStatus(c.gateway); status.NodeBytesPerSecond == 0 || status.BytesPerSecond != 0 {
 		t.Errorf("by default: %+v", status)
 	}
-	if status, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil || status.NodeBytesPerSecond != 1 {
+	if status, err := c.gateway.ThrottleRepair(t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil || status.NodeBytesPerSecond != 1 {
 		t.Fatalf("%+v, %v", status, err)
 	}
 	c.agents[0].store.Erase()
@@ -316,7 +317,7 @@ func TestRepairKeepsToItsBudgetAndBeginsAnew(t *testing.T) {
 			return false
 		}
 		lost = status.Pass.GroupsTotal
-		if status.State != gateway.RepairRunning || status.Pass.GroupsChecked != 0 || status.Pass.BytesTotal == 0 || status.Pass.BySpare[1] != int64(lost) {
+		if status.State != api.RepairRunning || status.Pass.GroupsChecked != 0 || status.Pass.BytesTotal == 0 || status.Pass.BySpare[1] != int64(lost) {
 			t.Fatalf("%+v, pass %+v", status, status.Pass)
 		}
 		return true
@@ -329,12 +330,12 @@ func TestRepairKeepsToItsBudgetAndBeginsAnew(t *testing.T) {
 		status := c.repairStatus(second)
 		return status.Pass != nil && status.Pass.GroupsTotal == lost
 	})
-	if _, err := second.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
+	if _, err := second.ThrottleRepair(t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("everything is rebuilt", func() bool {
 		status := c.repairStatus(second)
-		return status.GroupsRepaired == int64(lost) && status.State == gateway.RepairIdle && status.Pass.BytesDone == status.Pass.BytesTotal
+		return status.GroupsRepaired == int64(lost) && status.State == api.RepairIdle && status.Pass.BytesDone == status.Pass.BytesTotal
 	})
 	for key, data := range want {
 		if !c.allWhole(key) {
@@ -352,7 +353,7 @@ func TestRepairAndTransitionOfOneGroupAreSerialised(t *testing.T) {
 	c := newCluster(t, 9)
 	other := c.newGateway("other")
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(3,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(3,2)"})
 	for round := range 12 {
 		to := []string{"rs(6,2)", "rs(3,2)"}[round%2]
 		c.damage("k", round%8)
@@ -364,9 +365,9 @@ func TestRepairAndTransitionOfOneGroupAreSerialised(t *testing.T) {
 				}
 			})
 		}
-		done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Key64: gateway.EncodeKey("k")}, To: to})
+		done := c.transition(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey("k")}, To: to})
 		repairing.Wait()
-		if done.State != gateway.TransitionDone {
+		if done.State != api.TransitionDone {
 			t.Fatalf("round %d: %+v", round, done)
 		}
 		if result, err := c.gateway.Repair(t.Context(), true, true); err != nil || len(result.Failed) > 0 { // damage that was met by none
@@ -389,10 +390,10 @@ func TestAnotherLossChangesTheOrder(t *testing.T) {
 	for i := range 6 {
 		key := fmt.Sprint("k", i)
 		want[key] = noise(70_000, uint64(i))
-		c.put(key, want[key], gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put(key, want[key], api.PutOptions{Scheme: "rs(6,2)"})
 	}
 	rate, none := int64(1), int64(0)
-	if _, err := c.gateway.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil {
+	if _, err := c.gateway.ThrottleRepair(t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &rate}); err != nil {
 		t.Fatal(err)
 	}
 	c.agents[0].store.Erase()
@@ -406,7 +407,7 @@ func TestAnotherLossChangesTheOrder(t *testing.T) {
 		status := c.repairStatus(g)
 		return status.Pass != nil && status.Pass.BySpare[0] > 0
 	})
-	if _, err := g.ThrottleRepair(t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
+	if _, err := g.ThrottleRepair(t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &none}); err != nil {
 		t.Fatal(err)
 	}
 	for key, data := range want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -17,7 +18,7 @@ const repairTries = 20
 
 // isRace reports whether what failed may go well at once: somebody else's commit came first, or a node was too busy.
 func isRace(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, catalog.ErrStale) || errors.Is(err, wire.ErrBusy)
+	return errors.Is(err, api.ErrConflict) || errors.Is(err, catalog.ErrStale) || errors.Is(err, wire.ErrBusy)
 }
 
 // insist works on a group and starts over after a race or, with other nodes, where one is full: full are those that have

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -55,13 +56,13 @@ func TestInsist(t *testing.T) {
 		full  string
 	}{
 		"it goes well":             {[]error{nil}, 1, "map[]"},
-		"races":                    {[]error{ErrConflict, catalog.ErrStale, wire.ErrBusy, errRepaired, nil}, 5, "map[]"},
-		"what no second try cures": {[]error{ErrConflict, ErrDataLoss}, 2, "map[]"},
+		"races":                    {[]error{api.ErrConflict, catalog.ErrStale, wire.ErrBusy, errRepaired, nil}, 5, "map[]"},
+		"what no second try cures": {[]error{api.ErrConflict, api.ErrDataLoss}, 2, "map[]"},
 		"a node is full, and another": {
-			[]error{&noRoomError{node: "n1", cause: ErrUnavailable}, &noRoomError{node: "n2", cause: ErrUnavailable}, nil}, 3, "map[n1:true n2:true]",
+			[]error{&noRoomError{node: "n1", cause: api.ErrUnavailable}, &noRoomError{node: "n2", cause: api.ErrUnavailable}, nil}, 3, "map[n1:true n2:true]",
 		},
 		"a node that is known to be full is full": {
-			[]error{&noRoomError{node: "n1", cause: ErrUnavailable}}, 2, "map[n1:true]",
+			[]error{&noRoomError{node: "n1", cause: api.ErrUnavailable}}, 2, "map[n1:true]",
 		},
 	} {
 		tries, seen := 0, ""

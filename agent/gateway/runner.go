@@ -13,25 +13,26 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // throttle changes the limits of a running transition. It changes nothing and reports false if that is ending, when it
 // would come too late for the last save.
-func (r *runner) throttle(request ThrottleRequest) bool {
+func (r *runner) throttle(request api.ThrottleRequest) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.body.Transition.State != TransitionRunning || r.wanted != TransitionRunning {
+	if r.body.Transition.State != api.TransitionRunning || r.wanted != api.TransitionRunning {
 		return false
 	}
-	r.body.Transition.limit(request)
-	r.pacer.set(r.body.Transition.rates(), time.Now())
+	setLimits(&r.body.Transition, request)
+	r.pacer.set(ratesOf(&r.body.Transition), time.Now())
 	return true
 }
 
-// limit takes over the limits that a request names.
-func (t *Transition) limit(request ThrottleRequest) {
+// setLimits takes over the limits that a request names.
+func setLimits(t *api.Transition, request api.ThrottleRequest) {
 	for _, change := range []struct {
 		limit *int64
 		to    *int64
@@ -43,7 +44,7 @@ func (t *Transition) limit(request ThrottleRequest) {
 }
 
 // stop has the runner end in the given state once the groups under way are finished.
-func (r *runner) stop(wanted TransitionState) {
+func (r *runner) stop(wanted api.TransitionState) {
 	r.mutex.Lock()
 	r.wanted = wanted
 	r.mutex.Unlock()
@@ -70,7 +71,7 @@ func (r *runner) halted() bool {
 }
 
 // progress is the transition as of now.
-func (r *runner) progress() Transition {
+func (r *runner) progress() api.Transition {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	t := r.body.Transition
@@ -80,7 +81,7 @@ func (r *runner) progress() Transition {
 		t.ElapsedSeconds = r.earlier + now
 	}
 	t.ETASeconds = -1
-	if left := t.BytesTotal - t.BytesDone; t.State == TransitionRunning && t.BytesDone > 0 {
+	if left := t.BytesTotal - t.BytesDone; t.State == api.TransitionRunning && t.BytesDone > 0 {
 		t.ETASeconds = max(0, float64(left)/float64(t.BytesDone)*t.ElapsedSeconds)
 	}
 	return t
@@ -108,12 +109,12 @@ func (r *runner) run(ctx context.Context) {
 	state := &r.body.Transition
 	state.ElapsedSeconds = t.ElapsedSeconds
 	switch {
-	case r.wanted != TransitionRunning:
+	case r.wanted != api.TransitionRunning:
 		state.State = r.wanted
 	case err != nil:
-		state.State, state.Error = TransitionFailed, err.Error()
+		state.State, state.Error = api.TransitionFailed, err.Error()
 	default:
-		state.State, state.Error = TransitionDone, ""
+		state.State, state.Error = api.TransitionDone, ""
 	}
 	if state.State.Final() {
 		state.Finished = &now
@@ -136,7 +137,7 @@ func (r *runner) save(ctx context.Context) bool {
 	job := r.job
 	err := r.gateway.saveJob(ctx, &job, &body)
 	if err == nil {
-		r.job, r.saved = job, body.Transition.rates()
+		r.job, r.saved = job, ratesOf(&body.Transition)
 		return true
 	}
 	if errors.Is(err, catalog.ErrStale) {
@@ -145,16 +146,16 @@ func (r *runner) save(ctx context.Context) bool {
 		if readErr == nil && json.Unmarshal(fresh.Body, &theirs) == nil {
 			r.job = *fresh
 			r.taken = fresh.Owner != r.gateway.options.ID
-			if theirs.Transition.State != TransitionRunning && r.wanted == TransitionRunning {
+			if theirs.Transition.State != api.TransitionRunning && r.wanted == api.TransitionRunning {
 				r.wanted = theirs.Transition.State
 			}
-			if limits := theirs.Transition.rates(); limits != r.saved { // it was throttled there
+			if limits := ratesOf(&theirs.Transition); limits != r.saved { // it was throttled there
 				t := &r.body.Transition
 				t.BytesPerSecond, t.NodeBytesPerSecond, t.DomainBytesPerSecond = limits.total, limits.node, limits.domain
 				r.pacer.set(limits, time.Now())
 				r.saved = limits
 			}
-			if r.taken || r.wanted != TransitionRunning {
+			if r.taken || r.wanted != api.TransitionRunning {
 				r.halting.Do(func() { close(r.halt) })
 			}
 		}
@@ -259,7 +260,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	var err error
 	if selector.Key64 != "" {
 		var key string
-		if key, err = DecodeKey(selector.Key64); err == nil {
+		if key, err = api.DecodeKey(selector.Key64); err == nil {
 			var snapshot *catalog.Snapshot
 			if snapshot, err = g.catalog.Snapshot(ctx, key); err == nil {
 				err = note(&snapshot.Object)
@@ -269,7 +270,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		}
 	} else {
 		var prefix string
-		if prefix, err = DecodeKey(*selector.Prefix64); err == nil {
+		if prefix, err = api.DecodeKey(*selector.Prefix64); err == nil {
 			err = g.eachObject(ctx, prefix, note)
 		}
 	}
@@ -336,7 +337,7 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 		t.GroupsOffLadder = offLadder
 	}
 	if len(items) == 0 && offLadder > 0 && t.GroupsDone == 0 {
-		return nil, refuse(ErrBadRequest, "%d groups were written for ladders without %s, such as %s, and there are no others; write their objects anew", offLadder, r.to, example.Ladder)
+		return nil, api.Refuse(api.ErrBadRequest, "%d groups were written for ladders without %s, such as %s, and there are no others; write their objects anew", offLadder, r.to, example.Ladder)
 	}
 	return items, nil
 }
@@ -383,7 +384,7 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 		switch {
 		case errors.Is(err, errNotWhole), goneBlock(err):
 			if _, repairErr := r.gateway.repairGroup(ctx, work.group, true); repairErr != nil {
-				if errors.Is(repairErr, ErrDataLoss) {
+				if errors.Is(repairErr, api.ErrDataLoss) {
 					return fmt.Errorf("group %s: %w", work.group, repairErr)
 				}
 				err = errors.Join(err, repairErr)
@@ -392,9 +393,9 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 			if moveErr := r.gateway.makeWay(ctx, work.group, full, r.how.admit); moveErr != nil {
 				err = moveErr
 			}
-		case errors.Is(err, ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
-		case unanswered(err), errors.Is(err, ErrUnavailable), errors.Is(err, ErrTooFewNodes), errors.Is(err, ErrUnknown), isFull(err):
-		case errors.Is(err, ErrBadRequest), errors.Is(err, ErrDataLoss):
+		case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
+		case unanswered(err), errors.Is(err, api.ErrUnavailable), errors.Is(err, api.ErrTooFewNodes), errors.Is(err, api.ErrUnknownOutcome), isFull(err):
+		case errors.Is(err, api.ErrBadRequest), errors.Is(err, api.ErrDataLoss):
 			return fmt.Errorf("group %s: %w", work.group, err)
 		default:
 			if odd++; odd == oddTries {
@@ -454,7 +455,7 @@ func (r *runner) once(ctx context.Context, work *item) (*moved, error) {
 			return nil, err
 		}
 		if !class.Ladder.Contains(r.to) {
-			return nil, refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
+			return nil, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
 		}
 		for part := range slices.Chunk(snapshots, objectsPerMove) {
 			if err := r.gateway.moveObjects(ctx, class, r.to, part); err != nil {
@@ -478,8 +479,8 @@ func (r *runner) count(work *item, cost *moved) {
 		return
 	}
 	t.GroupsDone++
-	t.Predicted.add(cost.predicted)
-	t.Measured.add(cost.measured)
+	t.Predicted.Add(cost.predicted)
+	t.Measured.Add(cost.measured)
 	r.gateway.metrics.addMoved(cost.measured)
 	r.gateway.load.move(time.Now(), cost.measured.BytesRead+cost.measured.BytesSent+cost.measured.BytesWritten)
 	if t.Baselines == nil {

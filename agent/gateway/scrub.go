@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -43,7 +44,7 @@ type scrubber struct {
 
 // scrubBody is what a gateway keeps in the record.
 type scrubBody struct {
-	Scrub  Scrub         `json:"scrub"`
+	Scrub  api.Scrub     `json:"scrub"`
 	Cursor block.GroupID `json:"cursor"` // every group up to it is done
 }
 
@@ -92,7 +93,7 @@ func (s *scrubber) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, ScrubAudit, pace, time.Now())}
+		body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, api.ScrubAudit, pace, time.Now())}
 		body.Scrub.Background = true
 	case scrubTake:
 	default:
@@ -118,7 +119,7 @@ const (
 )
 
 // decide is pure but for the memory of when the record was last seen to change.
-func (s *scrubber) decide(job *catalog.Job, scrub *Scrub, now time.Time) scrubMove {
+func (s *scrubber) decide(job *catalog.Job, scrub *api.Scrub, now time.Time) scrubMove {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if job.Version != s.version || s.since.IsZero() {
@@ -126,15 +127,15 @@ func (s *scrubber) decide(job *catalog.Job, scrub *Scrub, now time.Time) scrubMo
 	}
 	every := s.gateway.options.ScrubEvery
 	switch scrub.State {
-	case ScrubNever:
+	case api.ScrubNever:
 		if every > 0 && now.Sub(s.began) > min(scrubSettle, every) {
 			return scrubBegin
 		}
-	case ScrubDone:
+	case api.ScrubDone:
 		if every > 0 && now.Sub(scrub.Started) > every {
 			return scrubBegin
 		}
-	case ScrubRunning:
+	case api.ScrubRunning:
 		ours := scrub.Owner == s.gateway.owner()
 		earlier := catalog.Owner(s.gateway.options.ID, "") // of this gateway, which has one start at a time
 		if ours || len(scrub.Owner) > len(earlier) && scrub.Owner[:len(earlier)] == earlier || now.Sub(s.since) > scrubLease {
@@ -176,8 +177,8 @@ func scrubBytes(group *catalog.GroupSummary) int64 {
 	return fullBytes(layout, scheme, group.CellBytes)
 }
 
-func newScrub(cycle int64, depth ScrubDepth, bytesPerSecond int64, now time.Time) Scrub {
-	return Scrub{Cycle: cycle, State: ScrubRunning, Depth: depth, BytesPerSecond: bytesPerSecond, Started: now.UTC(), ETASeconds: -1}
+func newScrub(cycle int64, depth api.ScrubDepth, bytesPerSecond int64, now time.Time) api.Scrub {
+	return api.Scrub{Cycle: cycle, State: api.ScrubRunning, Depth: depth, BytesPerSecond: bytesPerSecond, Started: now.UTC(), ETASeconds: -1}
 }
 
 func (g *Gateway) owner() string { return catalog.Owner(g.options.ID, g.options.Start) }
@@ -186,7 +187,7 @@ func (g *Gateway) owner() string { return catalog.Owner(g.options.ID, g.options.
 func (g *Gateway) scrubRecord(ctx context.Context) (*catalog.Job, scrubBody, error) {
 	job, err := g.catalog.Scrub(ctx)
 	if errors.Is(err, catalog.ErrNoJob) {
-		return &catalog.Job{}, scrubBody{Scrub: Scrub{State: ScrubNever, ETASeconds: -1}}, nil
+		return &catalog.Job{}, scrubBody{Scrub: api.Scrub{State: api.ScrubNever, ETASeconds: -1}}, nil
 	}
 	if err != nil {
 		return nil, scrubBody{}, fmt.Errorf("reading the scrub: %w", err)
@@ -211,12 +212,12 @@ func (g *Gateway) saveScrub(ctx context.Context, job *catalog.Job, body *scrubBo
 }
 
 // Scrub returns the scrub of the cluster as it is now.
-func (g *Gateway) Scrub(ctx context.Context) (Scrub, error) {
+func (g *Gateway) Scrub(ctx context.Context) (api.Scrub, error) {
 	_, body, err := g.scrubRecord(ctx)
 	if err != nil {
-		return Scrub{}, err
+		return api.Scrub{}, err
 	}
-	if r := g.scrub.current(); r != nil && body.Scrub.State == ScrubRunning && body.Scrub.Owner == g.owner() {
+	if r := g.scrub.current(); r != nil && body.Scrub.State == api.ScrubRunning && body.Scrub.Owner == g.owner() {
 		return r.progress(), nil
 	}
 	return body.Scrub, nil
@@ -229,13 +230,13 @@ func (s *scrubber) current() *scrubRun {
 }
 
 // StartScrub begins a cycle over all groups now, in place of one that is under way.
-func (g *Gateway) StartScrub(ctx context.Context, request ScrubRequest) (Scrub, error) {
-	depth := cmp.Or(request.Depth, ScrubAudit)
-	if depth != ScrubAudit && depth != ScrubShallow {
-		return Scrub{}, refuse(ErrBadRequest, "no depth of a scrub is called %q; use %s or %s", depth, ScrubAudit, ScrubShallow)
+func (g *Gateway) StartScrub(ctx context.Context, request api.ScrubRequest) (api.Scrub, error) {
+	depth := cmp.Or(request.Depth, api.ScrubAudit)
+	if depth != api.ScrubAudit && depth != api.ScrubShallow {
+		return api.Scrub{}, api.Refuse(api.ErrBadRequest, "no depth of a scrub is called %q; use %s or %s", depth, api.ScrubAudit, api.ScrubShallow)
 	}
 	if request.BytesPerSecond < 0 {
-		return Scrub{}, refuse(ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", request.BytesPerSecond)
+		return api.Scrub{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", request.BytesPerSecond)
 	}
 	return g.steerScrub(ctx, func(body *scrubBody) error {
 		*body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, depth, request.BytesPerSecond, time.Now())}
@@ -245,47 +246,47 @@ func (g *Gateway) StartScrub(ctx context.Context, request ScrubRequest) (Scrub, 
 }
 
 // PauseScrub stops the scrub until it is resumed; none begins by itself meanwhile. Groups under way are finished.
-func (g *Gateway) PauseScrub(ctx context.Context) (Scrub, error) {
+func (g *Gateway) PauseScrub(ctx context.Context) (api.Scrub, error) {
 	return g.steerScrub(ctx, func(body *scrubBody) error {
-		body.Scrub.State = ScrubPaused
+		body.Scrub.State = api.ScrubPaused
 		return nil
 	})
 }
 
 // ResumeScrub goes on where the scrub was paused.
-func (g *Gateway) ResumeScrub(ctx context.Context) (Scrub, error) {
+func (g *Gateway) ResumeScrub(ctx context.Context) (api.Scrub, error) {
 	return g.steerScrub(ctx, func(body *scrubBody) error {
-		if body.Scrub.State != ScrubPaused {
+		if body.Scrub.State != api.ScrubPaused {
 			return nil
 		}
-		body.Scrub.State, body.Scrub.Owner = ScrubRunning, g.owner()
+		body.Scrub.State, body.Scrub.Owner = api.ScrubRunning, g.owner()
 		switch { // it may have been paused while there was nothing to do
 		case body.Scrub.Cycle == 0:
-			body.Scrub.State = ScrubNever
+			body.Scrub.State = api.ScrubNever
 		case body.Scrub.Finished != nil:
-			body.Scrub.State = ScrubDone
+			body.Scrub.State = api.ScrubDone
 		}
 		return nil
 	})
 }
 
 // steerScrub changes the record, after what this gateway has under way has stopped and saved.
-func (g *Gateway) steerScrub(ctx context.Context, change func(*scrubBody) error) (Scrub, error) {
+func (g *Gateway) steerScrub(ctx context.Context, change func(*scrubBody) error) (api.Scrub, error) {
 	for {
 		if r := g.scrub.current(); r != nil {
 			r.stop()
 			select {
 			case <-r.done:
 			case <-ctx.Done():
-				return Scrub{}, ctx.Err()
+				return api.Scrub{}, ctx.Err()
 			}
 		}
 		job, body, err := g.scrubRecord(ctx)
 		if err != nil {
-			return Scrub{}, err
+			return api.Scrub{}, err
 		}
 		if err := change(&body); err != nil {
-			return Scrub{}, err
+			return api.Scrub{}, err
 		}
 		err = g.saveScrub(ctx, job, &body)
 		if errors.Is(err, catalog.ErrStale) && ctx.Err() == nil {
@@ -297,12 +298,12 @@ func (g *Gateway) steerScrub(ctx context.Context, change func(*scrubBody) error)
 }
 
 // ScrubFindings returns what scrubs found, newest first.
-func (g *Gateway) ScrubFindings(ctx context.Context) ([]ScrubFinding, error) {
+func (g *Gateway) ScrubFindings(ctx context.Context) ([]api.ScrubFinding, error) {
 	raw, err := g.catalog.Findings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	findings := make([]ScrubFinding, len(raw))
+	findings := make([]api.ScrubFinding, len(raw))
 	for i := range raw {
 		if err := json.Unmarshal(raw[i], &findings[i]); err != nil {
 			return nil, fmt.Errorf("reading a finding: %w", err)

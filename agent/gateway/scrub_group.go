@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/parity"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
@@ -131,14 +132,14 @@ func (a *groupAudit) judge(prints parity.Prints) {
 				wrong[place.Slot] = append(wrong[place.Slot], place)
 			}
 		default:
-			a.flaws = append(a.flaws, flaw{kind: FindingParity, slot: -1, unit: s.Index, units: a.equations.Members(s.Index), text: a.untold(s)})
+			a.flaws = append(a.flaws, flaw{kind: api.FindingParity, slot: -1, unit: s.Index, units: a.equations.Members(s.Index), text: a.untold(s)})
 		}
 	}
 	for slot := range a.group.Slots {
 		if places := wrong[slot]; len(places) > 0 {
 			item, _ := a.group.Find(slot, places[0].Unit)
 			a.flaws = append(a.flaws, flaw{
-				kind: FindingParity, slot: slot, unit: places[0].Unit, units: places, node: item.Node,
+				kind: api.FindingParity, slot: slot, unit: places[0].Unit, units: places, node: item.Node,
 				text: fmt.Sprintf("%d units match their checksums and contradict the other blocks of their stripes", len(places)),
 			})
 		}
@@ -176,7 +177,7 @@ func (g *Gateway) auditSlot(ctx context.Context, group *catalog.Group, slot int,
 	asked := map[block.NodeID][]block.Address{} // one node, but for a slot that is on its way to another
 	for _, item := range group.Slots[slot] {
 		if item.Incarnation != incarnations[item.Node] {
-			return whole(FindingLost, "the store of node %s has lost its contents since", item.Node), nil
+			return whole(api.FindingLost, "the store of node %s has lost its contents since", item.Node), nil
 		}
 		if address := group.Address(slot, item); !slices.Contains(asked[item.Node], address) {
 			asked[item.Node] = append(asked[item.Node], address)
@@ -189,7 +190,7 @@ func (g *Gateway) auditSlot(ctx context.Context, group *catalog.Group, slot int,
 		_, err := g.agents.call(ctx, id, wire.OpInspect, request, nil, &reply)
 		switch {
 		case err != nil && goneBlock(err):
-			return whole(FindingLost, "the store of node %s has lost its contents: %v", id, err), nil
+			return whole(api.FindingLost, "the store of node %s has lost its contents: %v", id, err), nil
 		case err != nil:
 			g.log.Debug("a node could not be asked for its blocks", "node", id, "group", group.ID, "cause", err)
 			seen.away = true
@@ -224,11 +225,11 @@ func (a *slotAudit) compare(group *catalog.Group, slot int, reply *wire.InspectR
 		receipt, damage := receipts[address], damaged[address]
 		switch {
 		case damage != nil:
-			found.kind, found.text, found.unit = FindingDamaged, damage.Cause, damage.Unit
+			found.kind, found.text, found.unit = api.FindingDamaged, damage.Cause, damage.Unit
 		case receipt == nil:
-			found.kind, found.text = FindingMissing, fmt.Sprintf("the store does not have block %s", address)
+			found.kind, found.text = api.FindingMissing, fmt.Sprintf("the store does not have block %s", address)
 		case receipt.Checksum != item.Checksum || item.Base != receipt.FirstUnit || item.First+item.Units > receipt.FirstUnit+receipt.Units || len(receipt.Fingerprints) != receipt.Units:
-			found.kind = FindingDiffers
+			found.kind = api.FindingDiffers
 			found.text = fmt.Sprintf("block %s has units %d+%d with checksum %08x, the catalog says checksum %08x and units from %d on", address, receipt.FirstUnit, receipt.Units, receipt.Checksum, item.Checksum, item.Base)
 		default:
 			for unit := item.First; unit < item.First+item.Units; unit++ {
@@ -252,7 +253,7 @@ func placesOf(slot int, item catalog.Item) []parity.Place {
 func (a *groupAudit) condemned() map[int]bool {
 	slots := map[int]bool{}
 	for _, flaw := range a.flaws {
-		if flaw.kind == FindingParity && flaw.slot >= 0 {
+		if flaw.kind == api.FindingParity && flaw.slot >= 0 {
 			slots[flaw.slot] = true
 		}
 	}

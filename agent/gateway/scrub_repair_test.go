@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -23,13 +23,13 @@ import (
 // throttle limits repair at any one node; 0 lifts the limit.
 func (c *cluster) throttle(bytesPerSecond int64) {
 	c.t.Helper()
-	if _, err := c.gateway.ThrottleRepair(c.t.Context(), gateway.ThrottleRequest{NodeBytesPerSecond: &bytesPerSecond}); err != nil {
+	if _, err := c.gateway.ThrottleRepair(c.t.Context(), api.ThrottleRequest{NodeBytesPerSecond: &bytesPerSecond}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // onlyFinding returns the finding of a scrub that found one thing.
-func (c *cluster) onlyFinding() gateway.ScrubFinding {
+func (c *cluster) onlyFinding() api.ScrubFinding {
 	c.t.Helper()
 	findings := c.findings()
 	if len(findings) != 1 {
@@ -43,14 +43,14 @@ func TestScrubRepairsNothingWhileRepairIsPaused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	data := noise(60_000, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	c.throttle(0) // nothing else holds it back
 	g := c.newGateway("other", awake)
 	if _, err := c.gateway.PauseRepair(t.Context()); err != nil { // which the other one has to ask the catalog for
 		t.Fatal(err)
 	}
-	begun, err := g.StartScrub(t.Context(), gateway.ScrubRequest{})
+	begun, err := g.StartScrub(t.Context(), api.ScrubRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +74,10 @@ func TestScrubRepairsNothingWhileRepairIsPaused(t *testing.T) {
 func startLimited(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, 9)
-	c.put("k", noise(60_000, 1), gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", noise(60_000, 1), api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	c.throttle(1)
-	if _, err := c.gateway.StartScrub(t.Context(), gateway.ScrubRequest{}); err != nil {
+	if _, err := c.gateway.StartScrub(t.Context(), api.ScrubRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	c.await("the scrub waits for the limits of repair", c.gateway.RepairWaits)
@@ -90,7 +90,7 @@ func TestScrubIsPausedWhileRepairIsLimited(t *testing.T) {
 	c := startLimited(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if paused, err := c.gateway.PauseScrub(ctx); err != nil || paused.State != gateway.ScrubPaused || paused.GroupsDone != 0 || paused.Findings != 0 {
+	if paused, err := c.gateway.PauseScrub(ctx); err != nil || paused.State != api.ScrubPaused || paused.GroupsDone != 0 || paused.Findings != 0 {
 		t.Fatalf("%+v, %v", paused, err)
 	}
 	c.throttle(0)
@@ -154,7 +154,7 @@ func (c *cluster) busyFirst(agent *testAgent, refused *atomic.Int64) {
 func TestScrubRepairsOnceNodesAreNotBusy(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 8)
-	c.put("k", noise(60_000, 1), gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", noise(60_000, 1), api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	c.stopGateway()
 	var refused atomic.Int64
@@ -162,7 +162,7 @@ func TestScrubRepairsOnceNodesAreNotBusy(t *testing.T) {
 		c.busyFirst(agent, &refused)
 	}
 	c.startGateway()
-	if scrub := c.scrubbed(gateway.ScrubRequest{}); scrub.Findings != 1 || scrub.Repaired != 1 || refused.Load() == 0 {
+	if scrub := c.scrubbed(api.ScrubRequest{}); scrub.Findings != 1 || scrub.Repaired != 1 || refused.Load() == 0 {
 		t.Errorf("after %d runs were refused: %+v, %+v", refused.Load(), scrub, c.findings())
 	}
 }
@@ -176,7 +176,7 @@ func TestScrubReadsTheGroupsPageByPage(t *testing.T) {
 	puts.SetLimit(16)
 	for i := range groups {
 		puts.Go(func() error {
-			_, err := c.gateway.Put(t.Context(), fmt.Sprint("tmp/", i), strings.NewReader("x"), gateway.PutOptions{Size: 1})
+			_, err := c.gateway.Put(t.Context(), fmt.Sprint("tmp/", i), strings.NewReader("x"), api.PutOptions{Size: 1})
 			return err
 		})
 	}
@@ -193,7 +193,7 @@ func TestScrubReadsTheGroupsPageByPage(t *testing.T) {
 				scans++
 			}
 		})
-		if _, err := g.StartScrub(t.Context(), gateway.ScrubRequest{BytesPerSecond: 1}); err != nil {
+		if _, err := g.StartScrub(t.Context(), api.ScrubRequest{BytesPerSecond: 1}); err != nil {
 			t.Fatal(err)
 		}
 		c.await("the groups were counted", func() bool {
@@ -211,13 +211,13 @@ func TestScrubReadsTheGroupsPageByPage(t *testing.T) {
 	engine.hook(func(keys []string) error {
 		if !young && strings.HasPrefix(keys[0], "g/") { // the look at the first group
 			young = true
-			if _, err := c.gateway.Put(t.Context(), "tmp/young", strings.NewReader("x"), gateway.PutOptions{Size: 1}); err != nil {
+			if _, err := c.gateway.Put(t.Context(), "tmp/young", strings.NewReader("x"), api.PutOptions{Size: 1}); err != nil {
 				t.Error(err)
 			}
 		}
 		return nil
 	}, nil)
-	begun, err := g.StartScrub(t.Context(), gateway.ScrubRequest{})
+	begun, err := g.StartScrub(t.Context(), api.ScrubRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestScrubReadsTheGroupsPageByPage(t *testing.T) {
 func TestFindingsSayWhichObjectsTheyCannotName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
-	c.put("k", noise(60_000, 1), gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", noise(60_000, 1), api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)
 	engine := &hooked{Engine: c.engine}
 	g := c.newGateway("other", c.over(engine))
@@ -243,7 +243,7 @@ func TestFindingsSayWhichObjectsTheyCannotName(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	begun, err := g.StartScrub(t.Context(), gateway.ScrubRequest{})
+	begun, err := g.StartScrub(t.Context(), api.ScrubRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestDoctorSaysWhatItCouldNotAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, subject := range []string{"scrub", "catalog"} {
-		if !slices.ContainsFunc(findings, func(f gateway.Finding) bool {
+		if !slices.ContainsFunc(findings, func(f api.Finding) bool {
 			return f.Subject == subject && f.Severity == "error" && strings.Contains(f.Text, "out of order")
 		}) {
 			t.Errorf("nothing of %s: %+v", subject, findings)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/parity"
 )
 
@@ -65,7 +66,7 @@ func (s *scrubber) run(ctx context.Context, job catalog.Job, body scrubBody) err
 	scrub.ElapsedSeconds = r.elapsed()
 	if err == nil && !r.halted() && ctx.Err() == nil {
 		now := time.Now().UTC()
-		scrub.State, scrub.Finished, scrub.ETASeconds = ScrubDone, &now, 0
+		scrub.State, scrub.Finished, scrub.ETASeconds = api.ScrubDone, &now, 0
 		scrub.GroupsTotal, scrub.BytesTotal = scrub.GroupsDone, scrub.BytesDone // without groups that were freed meanwhile
 	} else if err != nil && ctx.Err() == nil {
 		scrub.Error = err.Error() // the next look at the record goes on
@@ -88,11 +89,11 @@ func (r *scrubRun) halted() bool {
 func (r *scrubRun) elapsed() float64 { return r.earlier + time.Since(r.resumed).Seconds() }
 
 // progress is the scrub as of now.
-func (r *scrubRun) progress() Scrub {
+func (r *scrubRun) progress() api.Scrub {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	scrub := r.body.Scrub
-	if scrub.State != ScrubRunning {
+	if scrub.State != api.ScrubRunning {
 		return scrub
 	}
 	scrub.ElapsedSeconds = r.elapsed()
@@ -210,7 +211,7 @@ const shallowBytes = 8 << 10
 // cannot be looked at does not keep the others from being.
 func (r *scrubRun) look(ctx context.Context, summary *catalog.GroupSummary) (look, error) {
 	r.mutex.Lock()
-	deep := r.body.Scrub.Depth == ScrubAudit
+	deep := r.body.Scrub.Depth == api.ScrubAudit
 	r.mutex.Unlock()
 	seen := look{bytes: scrubBytes(summary)}
 	demand := seen.bytes
@@ -268,7 +269,7 @@ func (r *scrubRun) audit(ctx context.Context, id block.GroupID, deep bool) (*gro
 }
 
 // note keeps a finding.
-func (r *scrubRun) note(ctx context.Context, finding *ScrubFinding) error {
+func (r *scrubRun) note(ctx context.Context, finding *api.ScrubFinding) error {
 	r.mutex.Lock()
 	finding.Cycle = r.body.Scrub.Cycle
 	r.body.Scrub.Findings++
@@ -287,7 +288,7 @@ func (r *scrubRun) note(ctx context.Context, finding *ScrubFinding) error {
 
 // mend repairs what an audit found and says in the findings what came of it. Its error is that the run ends before it
 // knows.
-func (r *scrubRun) mend(ctx context.Context, audit *groupAudit, deep bool, findings []ScrubFinding) error {
+func (r *scrubRun) mend(ctx context.Context, audit *groupAudit, deep bool, findings []api.ScrubFinding) error {
 	g := r.gateway
 	conclude := func(repaired bool, format string, arguments ...any) {
 		for i := range findings {
@@ -376,14 +377,14 @@ func (r *scrubRun) repair(ctx context.Context, audit *groupAudit, deep bool) err
 const findingNames = 20
 
 // findingsOf describes the flaws of a group, with the objects whose bytes they concern.
-func (g *Gateway) findingsOf(ctx context.Context, audit *groupAudit) []ScrubFinding {
+func (g *Gateway) findingsOf(ctx context.Context, audit *groupAudit) []api.ScrubFinding {
 	entries, unread := g.groupManifest(ctx, audit.group)
 	now := time.Now().UTC()
-	findings := make([]ScrubFinding, 0, len(audit.flaws))
+	findings := make([]api.ScrubFinding, 0, len(audit.flaws))
 	for _, flaw := range audit.flaws {
-		finding := ScrubFinding{Found: now, Kind: flaw.kind, Group: audit.group.ID, Slot: flaw.slot, Unit: flaw.unit, Node: flaw.node, Text: flaw.text, Objects: []string{}}
+		finding := api.ScrubFinding{Found: now, Kind: flaw.kind, Group: audit.group.ID, Slot: flaw.slot, Unit: flaw.unit, Node: flaw.node, Text: flaw.text, Objects: []string{}}
 		places := flaw.units
-		if flaw.kind == FindingDamaged && flaw.unit >= 0 {
+		if flaw.kind == api.FindingDamaged && flaw.unit >= 0 {
 			places = places[max(0, slices.IndexFunc(places, func(p parity.Place) bool { return p.Unit == flaw.unit })):]
 		}
 		keys, err := g.objectsAt(ctx, audit.group, entries, places)

@@ -10,11 +10,12 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
 )
 
 // scrubbed runs a cycle to its end.
-func (c *cluster) scrubbed(request gateway.ScrubRequest) gateway.Scrub {
+func (c *cluster) scrubbed(request api.ScrubRequest) api.Scrub {
 	c.t.Helper()
 	started, err := c.gateway.StartScrub(c.t.Context(), request)
 	if err != nil {
@@ -23,19 +24,19 @@ func (c *cluster) scrubbed(request gateway.ScrubRequest) gateway.Scrub {
 	return c.scrubEnded(started.Cycle)
 }
 
-func (c *cluster) scrubEnded(cycle int64) (scrub gateway.Scrub) {
+func (c *cluster) scrubEnded(cycle int64) (scrub api.Scrub) {
 	c.t.Helper()
 	c.await("the scrub ends", func() bool {
 		var err error
 		if scrub, err = c.gateway.Scrub(c.t.Context()); err != nil {
 			c.t.Fatal(err)
 		}
-		return scrub.Cycle == cycle && scrub.State == gateway.ScrubDone
+		return scrub.Cycle == cycle && scrub.State == api.ScrubDone
 	})
 	return scrub
 }
 
-func (c *cluster) findings() []gateway.ScrubFinding {
+func (c *cluster) findings() []api.ScrubFinding {
 	c.t.Helper()
 	findings, err := c.gateway.ScrubFindings(c.t.Context())
 	if err != nil {
@@ -101,12 +102,12 @@ func checksumBytes(sum uint32) []byte {
 
 func TestScrubOfWhatIsRight(t *testing.T) {
 	c := newCluster(t, 9)
-	c.put("large", noise(150_000, 1), gateway.PutOptions{})
-	c.put("small", noise(500, 2), gateway.PutOptions{})
-	c.put("odd/one", noise(90_000, 3), gateway.PutOptions{})
-	c.put("tmp/one", noise(10_000, 4), gateway.PutOptions{})
-	for _, depth := range []gateway.ScrubDepth{gateway.ScrubAudit, gateway.ScrubShallow} {
-		scrub := c.scrubbed(gateway.ScrubRequest{Depth: depth})
+	c.put("large", noise(150_000, 1), api.PutOptions{})
+	c.put("small", noise(500, 2), api.PutOptions{})
+	c.put("odd/one", noise(90_000, 3), api.PutOptions{})
+	c.put("tmp/one", noise(10_000, 4), api.PutOptions{})
+	for _, depth := range []api.ScrubDepth{api.ScrubAudit, api.ScrubShallow} {
+		scrub := c.scrubbed(api.ScrubRequest{Depth: depth})
 		if scrub.Findings != 0 || scrub.GroupsIncomplete != 0 || scrub.GroupsDone != scrub.GroupsTotal || scrub.GroupsDone < 5 || scrub.BytesDone != scrub.BytesTotal || scrub.NetworkBytes == 0 || scrub.Error != "" {
 			t.Errorf("%s: %+v", depth, scrub)
 		}
@@ -122,7 +123,7 @@ func TestScrubRepairsDamage(t *testing.T) {
 	c := newCluster(t, 9)
 	want := map[string][]byte{"a": noise(60_000, 1), "b": noise(60_000, 2), "c": noise(60_000, 3)}
 	for key, data := range want {
-		c.put(key, data, gateway.PutOptions{Scheme: "rs(3,2)"})
+		c.put(key, data, api.PutOptions{Scheme: "rs(3,2)"})
 	}
 	c.damage("a", 2)
 	c.damage("b", 7) // a parity row
@@ -134,11 +135,11 @@ func TestScrubRepairsDamage(t *testing.T) {
 	if err := c.agent(address.Node).store.Delete(t.Context(), address.Key()); err != nil {
 		t.Fatal(err)
 	}
-	scrub := c.scrubbed(gateway.ScrubRequest{})
+	scrub := c.scrubbed(api.ScrubRequest{})
 	if scrub.Findings != 3 || scrub.Repaired != 3 {
 		t.Fatalf("%+v; findings %+v", scrub, c.findings())
 	}
-	kinds := map[string]gateway.ScrubFinding{}
+	kinds := map[string]api.ScrubFinding{}
 	for _, finding := range c.findings() {
 		kinds[finding.Kind+string(rune('0'+finding.Slot))] = finding
 	}
@@ -151,7 +152,7 @@ func TestScrubRepairsDamage(t *testing.T) {
 	if f := kinds["missing1"]; !slices.Equal(f.Objects, []string{"c"}) || f.Node != address.Node || !f.Repaired {
 		t.Errorf("missing block: %+v", f)
 	}
-	if again := c.scrubbed(gateway.ScrubRequest{}); again.Findings != 0 {
+	if again := c.scrubbed(api.ScrubRequest{}); again.Findings != 0 {
 		t.Errorf("after the repair: %+v", again)
 	}
 	for key, data := range want {
@@ -164,20 +165,20 @@ func TestScrubRepairsDamage(t *testing.T) {
 // equations and rebuilt from the others.
 func TestScrubLocatesWrongBlocks(t *testing.T) {
 	for _, slot := range []int{0, 4, 6} { // data columns and a parity row
-		for _, depth := range []gateway.ScrubDepth{gateway.ScrubAudit, gateway.ScrubShallow} {
+		for _, depth := range []api.ScrubDepth{api.ScrubAudit, api.ScrubShallow} {
 			c := newCluster(t, 9)
 			data := noise(60_000, 5)
-			c.put("k", data, gateway.PutOptions{Scheme: "rs(3,2)"})
+			c.put("k", data, api.PutOptions{Scheme: "rs(3,2)"})
 			c.forge("k", slot)
-			scrub := c.scrubbed(gateway.ScrubRequest{Depth: depth})
+			scrub := c.scrubbed(api.ScrubRequest{Depth: depth})
 			findings := c.findings()
-			if scrub.Findings != 1 || scrub.Repaired != 1 || len(findings) != 1 || findings[0].Kind != gateway.FindingParity || findings[0].Slot != slot || findings[0].Unit != 0 {
+			if scrub.Findings != 1 || scrub.Repaired != 1 || len(findings) != 1 || findings[0].Kind != api.FindingParity || findings[0].Slot != slot || findings[0].Unit != 0 {
 				t.Fatalf("slot %d: %+v; findings %+v", slot, scrub, findings)
 			}
 			if names := findings[0].Objects; slot < 6 && !slices.Equal(names, []string{"k"}) || slot >= 6 && len(names) > 0 {
 				t.Errorf("slot %d: objects %v", slot, names)
 			}
-			if again := c.scrubbed(gateway.ScrubRequest{}); again.Findings != 0 {
+			if again := c.scrubbed(api.ScrubRequest{}); again.Findings != 0 {
 				t.Errorf("slot %d: after the repair: %+v", slot, again)
 			}
 			c.check("k", data)
@@ -189,16 +190,16 @@ func TestScrubLocatesWrongBlocks(t *testing.T) {
 // TestScrubWithoutEnoughParity: with two blocks of a stripe wrong and two parities it is only known that something is.
 func TestScrubWithoutEnoughParity(t *testing.T) {
 	c := newCluster(t, 9)
-	c.put("k", noise(60_000, 6), gateway.PutOptions{Scheme: "rs(6,2)"})
+	c.put("k", noise(60_000, 6), api.PutOptions{Scheme: "rs(6,2)"})
 	c.forge("k", 0)
 	c.forge("k", 1)
-	scrub := c.scrubbed(gateway.ScrubRequest{})
+	scrub := c.scrubbed(api.ScrubRequest{})
 	findings := c.findings()
 	if scrub.Findings != 1 || scrub.Repaired != 0 || len(findings) != 1 || findings[0].Slot != -1 || findings[0].Outcome == "" || !slices.Equal(findings[0].Objects, []string{"k"}) {
 		t.Fatalf("%+v; findings %+v", scrub, findings)
 	}
 	found, err := c.gateway.Doctor(t.Context())
-	if err != nil || !slices.ContainsFunc(found, func(f gateway.Finding) bool { return f.Subject == "scrub" && f.Severity == "error" }) {
+	if err != nil || !slices.ContainsFunc(found, func(f api.Finding) bool { return f.Subject == "scrub" && f.Severity == "error" }) {
 		t.Errorf("the doctor does not speak of it: %+v, %v", found, err)
 	}
 }
@@ -208,9 +209,9 @@ func TestScrubWithoutEnoughParity(t *testing.T) {
 func TestScrubPausesAndGoesOn(t *testing.T) {
 	c := newCluster(t, 9)
 	for i := range 12 {
-		c.put(string(rune('a'+i)), noise(40_000, uint64(i)), gateway.PutOptions{})
+		c.put(string(rune('a'+i)), noise(40_000, uint64(i)), api.PutOptions{})
 	}
-	started, err := c.gateway.StartScrub(t.Context(), gateway.ScrubRequest{BytesPerSecond: 400_000})
+	started, err := c.gateway.StartScrub(t.Context(), api.ScrubRequest{BytesPerSecond: 400_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,15 +220,15 @@ func TestScrubPausesAndGoesOn(t *testing.T) {
 		return err == nil && scrub.GroupsDone >= 4 && scrub.ETASeconds > 0
 	})
 	paused, err := c.gateway.PauseScrub(t.Context())
-	if err != nil || paused.State != gateway.ScrubPaused || paused.GroupsDone < 4 || paused.GroupsDone >= 12 {
+	if err != nil || paused.State != api.ScrubPaused || paused.GroupsDone < 4 || paused.GroupsDone >= 12 {
 		t.Fatalf("paused: %+v, %v", paused, err)
 	}
 	c.stopGateway()
 	c.startGateway()
-	if scrub, err := c.gateway.Scrub(t.Context()); err != nil || scrub.State != gateway.ScrubPaused || scrub.GroupsDone != paused.GroupsDone {
+	if scrub, err := c.gateway.Scrub(t.Context()); err != nil || scrub.State != api.ScrubPaused || scrub.GroupsDone != paused.GroupsDone {
 		t.Fatalf("after a restart: %+v, %v", scrub, err)
 	}
-	if scrub, err := c.gateway.ResumeScrub(t.Context()); err != nil || scrub.State != gateway.ScrubRunning {
+	if scrub, err := c.gateway.ResumeScrub(t.Context()); err != nil || scrub.State != api.ScrubRunning {
 		t.Fatalf("resumed: %+v, %v", scrub, err)
 	}
 	c.await("a group more is done", func() bool {
@@ -241,7 +242,7 @@ func TestScrubPausesAndGoesOn(t *testing.T) {
 		t.Fatalf("%+v", scrub)
 	}
 	other := c.newGateway("other")
-	if scrub, err := other.StartScrub(t.Context(), gateway.ScrubRequest{}); err != nil || scrub.Cycle != 2 {
+	if scrub, err := other.StartScrub(t.Context(), api.ScrubRequest{}); err != nil || scrub.Cycle != 2 {
 		t.Fatalf("started at another gateway: %+v, %v", scrub, err)
 	}
 	if scrub := c.scrubEnded(2); scrub.Owner[:5] != "other" {
@@ -252,7 +253,7 @@ func TestScrubPausesAndGoesOn(t *testing.T) {
 // TestScrubBeginsByItself: a cluster whose last cycle is long ago gets another one, which several gateways do once.
 func TestScrubBeginsByItself(t *testing.T) {
 	c := newCluster(t, 9)
-	c.put("k", noise(40_000, 1), gateway.PutOptions{})
+	c.put("k", noise(40_000, 1), api.PutOptions{})
 	often := func(options *gateway.Options) { options.ScrubEvery = 100 * time.Millisecond }
 	c.newGateway("first", often)
 	c.newGateway("second", often)
@@ -266,9 +267,9 @@ func TestScrubBeginsByItself(t *testing.T) {
 func TestScrubIsPausedBeforeThereWasOne(t *testing.T) {
 	c := newCluster(t, 9)
 	for _, step := range []struct {
-		act  func(context.Context) (gateway.Scrub, error)
-		want gateway.ScrubState
-	}{{c.gateway.Scrub, gateway.ScrubNever}, {c.gateway.PauseScrub, gateway.ScrubPaused}, {c.gateway.ResumeScrub, gateway.ScrubNever}, {c.gateway.ResumeScrub, gateway.ScrubNever}} {
+		act  func(context.Context) (api.Scrub, error)
+		want api.ScrubState
+	}{{c.gateway.Scrub, api.ScrubNever}, {c.gateway.PauseScrub, api.ScrubPaused}, {c.gateway.ResumeScrub, api.ScrubNever}, {c.gateway.ResumeScrub, api.ScrubNever}} {
 		if scrub, err := step.act(t.Context()); err != nil || scrub.State != step.want {
 			t.Errorf("%+v, %v; want %s", scrub, err, step.want)
 		}
@@ -277,7 +278,7 @@ func TestScrubIsPausedBeforeThereWasOne(t *testing.T) {
 
 func TestScrubRefusals(t *testing.T) {
 	c := newCluster(t, 9)
-	for _, request := range []gateway.ScrubRequest{{Depth: "deep"}, {BytesPerSecond: -1}} {
+	for _, request := range []api.ScrubRequest{{Depth: "deep"}, {BytesPerSecond: -1}} {
 		if _, err := c.gateway.StartScrub(t.Context(), request); err == nil {
 			t.Errorf("%+v is taken", request)
 		}

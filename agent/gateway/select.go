@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -24,7 +25,7 @@ type selection struct {
 	settled time.Duration
 }
 
-func (t *Transition) selection(to stripe.Scheme) *selection {
+func selectionOf(t *api.Transition, to stripe.Scheme) *selection {
 	s := &selection{class: t.Selector.Class, from: t.From, to: to.String(), below: math.Inf(1), settled: seconds(t.SettledSeconds)}
 	if t.HeatAtLeast != nil {
 		s.atLeast = *t.HeatAtLeast
@@ -66,76 +67,76 @@ const maxConcurrency = 64
 
 var transitionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// transition is what a request asks for, as far as the request alone can be judged.
-func (r *TransitionRequest) transition() (t Transition, to stripe.Scheme, err error) {
+// transitionOf is what a request asks for, as far as the request alone can be judged.
+func transitionOf(r *api.TransitionRequest) (t api.Transition, to stripe.Scheme, err error) {
 	if to, err = stripe.ParseScheme(r.To); err != nil {
-		return t, to, refuse(ErrBadRequest, "to: %w", err)
+		return t, to, api.Refuse(api.ErrBadRequest, "to: %w", err)
 	}
 	if r.ID != "" && !transitionID.MatchString(r.ID) {
-		return t, to, refuse(ErrBadRequest, "id %.140q: want 1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit", r.ID)
+		return t, to, api.Refuse(api.ErrBadRequest, "id %.140q: want 1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit", r.ID)
 	}
-	t = Transition{
+	t = api.Transition{
 		ID: r.ID, Selector: r.Selector, To: to.String(), HeatAtLeast: r.HeatAtLeast, HeatBelow: r.HeatBelow, SettledSeconds: r.SettledSeconds,
 		Planner: cmp.Or(r.Planner, stripe.PlannerRestripe), Objective: cmp.Or(r.Objective, string(stripe.LeastNetwork)), Proxy: r.Proxy,
 		BytesPerSecond: r.BytesPerSecond, NodeBytesPerSecond: r.NodeBytesPerSecond, DomainBytesPerSecond: r.DomainBytesPerSecond,
-		Concurrency: cmp.Or(r.Concurrency, jobConcurrency), State: TransitionRunning, Started: time.Now().UTC(), ETASeconds: -1,
+		Concurrency: cmp.Or(r.Concurrency, jobConcurrency), State: api.TransitionRunning, Started: time.Now().UTC(), ETASeconds: -1,
 		Baselines: map[string]int64{},
 	}
 	if r.From != "" {
 		from, err := stripe.ParseScheme(r.From)
 		if err != nil {
-			return t, to, refuse(ErrBadRequest, "from: %w", err)
+			return t, to, api.Refuse(api.ErrBadRequest, "from: %w", err)
 		}
 		if from == to {
-			return t, to, refuse(ErrBadRequest, "from and to are both %s; nothing would change", to)
+			return t, to, api.Refuse(api.ErrBadRequest, "from and to are both %s; nothing would change", to)
 		}
 		t.From = from.String()
 	}
-	return t, to, t.checkBounds()
+	return t, to, checkBounds(&t)
 }
 
 // checkBounds refuses numbers that make no sense.
-func (t *Transition) checkBounds() error {
+func checkBounds(t *api.Transition) error {
 	for name, bound := range map[string]*float64{"heatAtLeast": t.HeatAtLeast, "heatBelow": t.HeatBelow, "settledSeconds": &t.SettledSeconds} {
 		if bound != nil && !(*bound >= 0 && *bound <= math.MaxInt64/1e9) {
-			return refuse(ErrBadRequest, "%s is %v; give a number from 0 to %.0f", name, *bound, math.Floor(math.MaxInt64/1e9))
+			return api.Refuse(api.ErrBadRequest, "%s is %v; give a number from 0 to %.0f", name, *bound, math.Floor(math.MaxInt64/1e9))
 		}
 	}
 	if t.HeatAtLeast != nil && t.HeatBelow != nil && *t.HeatAtLeast >= *t.HeatBelow {
-		return refuse(ErrBadRequest, "no heat is at least %v and below %v", *t.HeatAtLeast, *t.HeatBelow)
+		return api.Refuse(api.ErrBadRequest, "no heat is at least %v and below %v", *t.HeatAtLeast, *t.HeatBelow)
 	}
 	for name, rate := range map[string]int64{"bytesPerSecond": t.BytesPerSecond, "nodeBytesPerSecond": t.NodeBytesPerSecond, "domainBytesPerSecond": t.DomainBytesPerSecond} {
 		if rate < 0 {
-			return refuse(ErrBadRequest, "%s: a rate of %d bytes per second; give a positive one, or 0 for no limit", name, rate)
+			return api.Refuse(api.ErrBadRequest, "%s: a rate of %d bytes per second; give a positive one, or 0 for no limit", name, rate)
 		}
 	}
 	if t.Concurrency < 1 || t.Concurrency > maxConcurrency {
-		return refuse(ErrBadRequest, "concurrency is %d; give 1 to %d, or 0 for %d", t.Concurrency, maxConcurrency, jobConcurrency)
+		return api.Refuse(api.ErrBadRequest, "concurrency is %d; give 1 to %d, or 0 for %d", t.Concurrency, maxConcurrency, jobConcurrency)
 	}
 	if !slices.Contains(stripe.Planners(), t.Planner) {
-		return refuse(ErrBadRequest, "there is no planner %q; the planners are %s", t.Planner, strings.Join(stripe.Planners(), ", "))
+		return api.Refuse(api.ErrBadRequest, "there is no planner %q; the planners are %s", t.Planner, strings.Join(stripe.Planners(), ", "))
 	}
 	if !slices.Contains(stripe.Objectives(), stripe.Objective(t.Objective)) {
-		return refuse(ErrBadRequest, "there is no objective %q; the objectives are network, reads, bottleneck", t.Objective)
+		return api.Refuse(api.ErrBadRequest, "there is no objective %q; the objectives are network, reads, bottleneck", t.Objective)
 	}
 	if t.Selector.Class == "" && (t.From != "" || t.HeatAtLeast != nil || t.HeatBelow != nil || t.SettledSeconds > 0) {
-		return refuse(ErrBadRequest, "from, heat bounds and settledSeconds choose among the groups of a class; select by class")
+		return api.Refuse(api.ErrBadRequest, "from, heat bounds and settledSeconds choose among the groups of a class; select by class")
 	}
 	return nil
 }
 
 // isSame reports whether two transitions take the same groups to the same scheme by the same plan. Limits do not matter.
-func (t *Transition) isSame(other *Transition) bool {
+func isSame(t, other *api.Transition) bool {
 	return reflect.DeepEqual(t.Selector, other.Selector) && t.From == other.From && t.To == other.To &&
 		reflect.DeepEqual(t.HeatAtLeast, other.HeatAtLeast) && reflect.DeepEqual(t.HeatBelow, other.HeatBelow) &&
 		t.SettledSeconds == other.SettledSeconds && t.Planner == other.Planner && t.Objective == other.Objective && t.Proxy == other.Proxy
 }
 
 // checkTransition judges a transition by the classes, objects and nodes there are.
-func (g *Gateway) checkTransition(ctx context.Context, t *Transition, to stripe.Scheme) error {
+func (g *Gateway) checkTransition(ctx context.Context, t *api.Transition, to stripe.Scheme) error {
 	if t.Proxy != "" {
 		if _, err := g.agents.get(block.NodeID(t.Proxy)); err != nil {
-			return refuse(ErrBadRequest, "proxy: %w", err)
+			return api.Refuse(api.ErrBadRequest, "proxy: %w", err)
 		}
 	}
 	selectors := 0
@@ -146,14 +147,14 @@ func (g *Gateway) checkTransition(ctx context.Context, t *Transition, to stripe.
 			return err
 		}
 		if !class.Ladder.Contains(to) {
-			return refuse(ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", to, class.Ladder, class.Name)
+			return api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", to, class.Ladder, class.Name)
 		}
 	}
 	if t.Selector.Key64 != "" {
 		selectors++
-		key, err := DecodeKey(t.Selector.Key64)
+		key, err := api.DecodeKey(t.Selector.Key64)
 		if err != nil {
-			return refuse(ErrBadRequest, "key64: %w", err)
+			return api.Refuse(api.ErrBadRequest, "key64: %w", err)
 		}
 		snapshot, err := g.catalog.Snapshot(ctx, key)
 		if err != nil {
@@ -167,12 +168,12 @@ func (g *Gateway) checkTransition(ctx context.Context, t *Transition, to stripe.
 	}
 	if t.Selector.Prefix64 != nil {
 		selectors++
-		if _, err := DecodeKey(*t.Selector.Prefix64); err != nil {
-			return refuse(ErrBadRequest, "prefix64: %w", err)
+		if _, err := api.DecodeKey(*t.Selector.Prefix64); err != nil {
+			return api.Refuse(api.ErrBadRequest, "prefix64: %w", err)
 		}
 	}
 	if selectors != 1 {
-		return refuse(ErrBadRequest, "a transition selects by exactly one of key, prefix and class; %d were given", selectors)
+		return api.Refuse(api.ErrBadRequest, "a transition selects by exactly one of key, prefix and class; %d were given", selectors)
 	}
 	return nil
 }

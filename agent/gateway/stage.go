@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -27,7 +28,7 @@ func cellBytesFor(cells int, bytes int64) int {
 
 // draft is a group being written: its cells in memory, column by column.
 type draft struct {
-	class    *Class
+	class    *api.Class
 	code     *code
 	id       block.GroupID
 	cell     int
@@ -38,7 +39,7 @@ type draft struct {
 }
 
 // newDraft reserves memory of a budget for a group of the given cell size, parities included, and returns it zeroed.
-func (g *Gateway) newDraft(ctx context.Context, memory budget, class *Class, scheme stripe.Scheme, cell int) (*draft, error) {
+func (g *Gateway) newDraft(ctx context.Context, memory budget, class *api.Class, scheme stripe.Scheme, cell int) (*draft, error) {
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)

@@ -8,17 +8,18 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
 // thousand objects.
-func (g *Gateway) Status(ctx context.Context) (Status, error) {
-	status := Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus()}
-	classes := map[string]*ClassStatus{}
-	classOf := func(name string) *ClassStatus {
+func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
+	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus()}
+	classes := map[string]*api.ClassStatus{}
+	classOf := func(name string) *api.ClassStatus {
 		if classes[name] == nil {
-			classes[name] = &ClassStatus{Name: name, ByScheme: map[string]int64{}}
-			status.Classes = append(status.Classes, ClassStatus{Name: name})
+			classes[name] = &api.ClassStatus{Name: name, ByScheme: map[string]int64{}}
+			status.Classes = append(status.Classes, api.ClassStatus{Name: name})
 		}
 		return classes[name]
 	}
@@ -32,11 +33,11 @@ func (g *Gateway) Status(ctx context.Context) (Status, error) {
 		class.Bytes += object.Size
 		return nil
 	}); err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	incarnations, err := g.catalog.Incarnations(ctx)
 	if err != nil {
-		return Status{}, fmt.Errorf("reading incarnations: %w", err)
+		return api.Status{}, fmt.Errorf("reading incarnations: %w", err)
 	}
 	if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
 		code, err := g.codeOf(&view.Group)
@@ -64,30 +65,30 @@ func (g *Gateway) Status(ctx context.Context) (Status, error) {
 		}
 		return nil
 	}); err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	for i := range status.Classes {
 		status.Classes[i] = *classes[status.Classes[i].Name]
 	}
 	if status.Active, status.Graves, err = g.unfinished(ctx); err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	if status.Transitions, err = g.unended(ctx); err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
 	return status, nil
 }
 
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
 // NotWhole, CanLose and what is unfinished are not looked at.
-func (g *Gateway) StatusBrief(ctx context.Context) (status Status, err error) {
-	status = Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus(), Classes: []ClassStatus{}}
+func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error) {
+	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus(), Classes: []api.ClassStatus{}}
 	ladders := map[string]string{}
 	for _, class := range g.classes.all() {
 		ladders[class.Name] = class.Ladder.String()
 	}
 	for _, class := range g.Heat().Classes {
-		entry := ClassStatus{Name: class.Class, Ladder: ladders[class.Class], Objects: class.Objects, Bytes: class.Bytes, ByScheme: map[string]int64{}}
+		entry := api.ClassStatus{Name: class.Class, Ladder: ladders[class.Class], Objects: class.Objects, Bytes: class.Bytes, ByScheme: map[string]int64{}}
 		for _, rung := range class.Rungs {
 			if rung.Groups > 0 {
 				entry.ByScheme[rung.Scheme] = rung.Groups
@@ -103,7 +104,7 @@ func (g *Gateway) StatusBrief(ctx context.Context) (status Status, err error) {
 }
 
 // nodeStatus describes the members as they answered last.
-func (g *Gateway) nodeStatus() (nodes []NodeStatus) {
+func (g *Gateway) nodeStatus() (nodes []api.NodeStatus) {
 	for _, target := range g.agents.all() {
 		nodes = append(nodes, target.status())
 	}
@@ -111,11 +112,11 @@ func (g *Gateway) nodeStatus() (nodes []NodeStatus) {
 }
 
 // status describes a node as it answered last.
-func (t *agent) status() NodeStatus {
+func (t *agent) status() api.NodeStatus {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	store := t.hello.Store
-	node := NodeStatus{
+	node := api.NodeStatus{
 		ID: t.node.ID, Address: t.node.Address, Domain: domain(t.node), Spare: t.node.Spare,
 		State: memberState(&t.node, t.trusted(), t.health.state),
 		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
@@ -130,32 +131,13 @@ func (t *agent) status() NodeStatus {
 	return node
 }
 
-// Capacity sums up what nodes have used, and what they could: nodes that say that they share a volume count it once. The capacity
-// is 0 where one of them does not know its own.
-func Capacity(nodes []NodeStatus) (used, capacity int64) {
-	known, counted := true, map[string]bool{}
-	for _, node := range nodes {
-		if node.Volume != "" && counted[node.Volume] {
-			continue
-		}
-		counted[node.Volume] = true
-		used += node.UsedBytes
-		capacity += node.CapacityBytes
-		known = known && node.CapacityBytes > 0
-	}
-	if !known {
-		capacity = 0
-	}
-	return used, capacity
-}
-
 // unended returns the transitions that have not ended.
-func (g *Gateway) unended(ctx context.Context) ([]Transition, error) {
+func (g *Gateway) unended(ctx context.Context) ([]api.Transition, error) {
 	transitions, err := g.Transitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(transitions, func(t Transition) bool { return t.State.Final() }), nil
+	return slices.DeleteFunc(transitions, func(t api.Transition) bool { return t.State.Final() }), nil
 }
 
 // unfinished counts active attempts and dead blocks not yet deleted.

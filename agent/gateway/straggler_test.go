@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 )
 
@@ -66,7 +67,7 @@ func TestAStragglerHoldsNobodyUp(t *testing.T) {
 		for j := range 3 {
 			key := fmt.Sprintf("%s %d", scheme, j)
 			objects[key] = noise(100<<10, uint64(10*i+j))
-			c.put(key, objects[key], gateway.PutOptions{Scheme: scheme})
+			c.put(key, objects[key], api.PutOptions{Scheme: scheme})
 		}
 	}
 	stuck.stick()

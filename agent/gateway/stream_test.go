@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // interrupted is a reader's client that has something happen after the first bytes arrived.
@@ -35,17 +36,17 @@ func (w *interrupted) Write(p []byte) (int, error) {
 func TestMistake17StreamIsNeverSpliced(t *testing.T) {
 	c := newCluster(t, 9)
 	old, fresh := noise(64<<10*30, 1), noise(64<<10*30, 2)
-	c.put("k", old, gateway.PutOptions{})
+	c.put("k", old, api.PutOptions{})
 	reader, err := c.gateway.Open(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := &interrupted{after: func() {
-		c.put("k", fresh, gateway.PutOptions{})
+		c.put("k", fresh, api.PutOptions{})
 		c.audit() // deletes the old blocks
 	}}
 	err = reader.WriteTo(t.Context(), client, 0, reader.Size())
-	if !errors.Is(err, gateway.ErrConflict) {
+	if !errors.Is(err, api.ErrConflict) {
 		t.Errorf("the stream ended with %v, want a conflict", err)
 	}
 	if got := client.Bytes(); len(got) == len(old) || !bytes.HasPrefix(old, got) {
@@ -58,7 +59,7 @@ func TestMistake17StreamIsNeverSpliced(t *testing.T) {
 func TestStreamGoesOnThroughTransitionAndRepair(t *testing.T) {
 	c := newCluster(t, 9)
 	data := noise(64<<10*30, 1)
-	c.put("k", data, gateway.PutOptions{Scheme: "rs(3,2)"})
+	c.put("k", data, api.PutOptions{Scheme: "rs(3,2)"})
 	reader, err := c.gateway.Open(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestStreamGoesOnThroughTransitionAndRepair(t *testing.T) {
 		if result, err := c.gateway.Repair(t.Context(), true, false); err != nil || result.SlotsRebuilt == 0 {
 			t.Errorf("repair: %+v, %v", result, err)
 		}
-		if done := c.transition(gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: "rs(6,2)"}); done.State != gateway.TransitionDone {
+		if done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"}); done.State != api.TransitionDone {
 			t.Errorf("transition: %+v", done)
 		}
 		c.audit()
@@ -90,7 +91,7 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 		version := func(number uint64) []byte {
 			return bytes.Repeat(binary.LittleEndian.AppendUint64(nil, number), size/8)
 		}
-		c.put("k", version(0), gateway.PutOptions{Scheme: "rs(6,2)"})
+		c.put("k", version(0), api.PutOptions{Scheme: "rs(6,2)"})
 		var workers sync.WaitGroup
 		done := make(chan struct{})
 		workers.Go(func() {
@@ -103,9 +104,9 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 					if update {
 						_, err = c.gateway.Update(t.Context(), "k", 0, version(number), nil)
 					} else {
-						_, err = c.gateway.Put(t.Context(), "k", bytes.NewReader(version(number)), gateway.PutOptions{Scheme: scheme, Size: int64(size)})
+						_, err = c.gateway.Put(t.Context(), "k", bytes.NewReader(version(number)), api.PutOptions{Scheme: scheme, Size: int64(size)})
 					}
-					if errors.Is(err, gateway.ErrUnavailable) {
+					if errors.Is(err, api.ErrUnavailable) {
 						continue // a store was emptied in between: nothing was changed
 					}
 					if err != nil {
@@ -127,8 +128,8 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 				if _, err := c.gateway.Repair(t.Context(), true, false); err != nil {
 					t.Errorf("repair: %v", err)
 				}
-				begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{
-					Selector: gateway.Selector{Class: "default"}, To: []string{"rs(3,2)", "rs(6,2)", "rep(3)"}[random.IntN(3)],
+				begun, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{
+					Selector: api.Selector{Class: "default"}, To: []string{"rs(3,2)", "rs(6,2)", "rep(3)"}[random.IntN(3)],
 				})
 				if err != nil {
 					t.Errorf("transition: %v", err)
@@ -150,7 +151,7 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 					default:
 					}
 					data, err := c.read("k")
-					if errors.Is(err, gateway.ErrConflict) {
+					if errors.Is(err, api.ErrConflict) {
 						continue
 					}
 					if err != nil {
@@ -182,7 +183,7 @@ func TestTwoGatewaysLoseNoUpdate(t *testing.T) {
 	other := c.newGateway("gw-b")
 	const counters, rounds = 16, 12
 	data := make([]byte, 100_000)
-	c.put("k", data, gateway.PutOptions{})
+	c.put("k", data, api.PutOptions{})
 	var workers sync.WaitGroup
 	for which, g := range []*gateway.Gateway{c.gateway, other} {
 		for worker := range 2 {
@@ -199,7 +200,7 @@ func TestTwoGatewaysLoseNoUpdate(t *testing.T) {
 		}
 		workers.Go(func() {
 			for _, to := range []string{"rs(3,2)", "rs(6,2)", "rep(3)"} {
-				begun, err := g.StartTransition(t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: "default"}, To: to})
+				begun, err := g.StartTransition(t.Context(), api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: to})
 				if err != nil {
 					t.Errorf("gateway %d: %v", which, err)
 					return
@@ -232,19 +233,19 @@ func TestTwoGatewaysLoseNoUpdate(t *testing.T) {
 func TestTransitionIsPausedThroughAnotherGateway(t *testing.T) {
 	c := newCluster(t, 9)
 	other := c.newGateway("gw-b")
-	c.put("k", noise(64<<10*40, 1), gateway.PutOptions{})
-	begun, err := c.gateway.StartTransition(t.Context(), gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: 1 << 20,
+	c.put("k", noise(64<<10*40, 1), api.PutOptions{})
+	begun, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{
+		Selector: api.Selector{Class: "default"}, To: "rs(3,2)", BytesPerSecond: 1 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if paused, err := other.PauseTransition(t.Context(), begun.ID); err != nil || paused.State != gateway.TransitionPaused {
+	if paused, err := other.PauseTransition(t.Context(), begun.ID); err != nil || paused.State != api.TransitionPaused {
 		t.Fatalf("%+v, %v", paused, err)
 	}
 	c.await("its runner obeys", func() bool {
 		now, err := c.gateway.Transition(t.Context(), begun.ID)
-		return err == nil && now.State == gateway.TransitionPaused
+		return err == nil && now.State == api.TransitionPaused
 	})
 }
 
@@ -252,7 +253,7 @@ func TestTransitionIsPausedThroughAnotherGateway(t *testing.T) {
 // swept.
 func TestLeftoversOfACrashAreSettledAndSwept(t *testing.T) {
 	c := newCluster(t, 9)
-	c.put("k", noise(100_000, 1), gateway.PutOptions{})
+	c.put("k", noise(100_000, 1), api.PutOptions{})
 	attempt, err := c.catalog.Begin(t.Context(), catalog.KindPut, time.Now().Add(time.Hour), func(stamp block.Stamp) []catalog.BlockSet {
 		return []catalog.BlockSet{{Group: block.GroupID{Stamp: stamp}, Slots: []int{0, 1}, Nodes: []block.NodeID{"n1", "n2"}}}
 	})

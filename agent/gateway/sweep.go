@@ -8,6 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -34,8 +35,8 @@ const sweepPage = 1000
 
 // Sweep does one round: groups without live extents are freed, expired attempts settled, dead blocks deleted; with
 // orphans every store that can list is searched for blocks that nobody names.
-func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) {
-	var result SweepResult
+func (g *Gateway) Sweep(ctx context.Context, orphans bool) (api.SweepResult, error) {
+	var result api.SweepResult
 	var errs []error // one step that fails does not keep the others from being done
 	note := func(doing string, err error) {
 		if err != nil {
@@ -62,7 +63,7 @@ func (g *Gateway) Sweep(ctx context.Context, orphans bool) (SweepResult, error) 
 
 // bury deletes the blocks of the graveyard that are due and takes their rows out once the delete was acknowledged
 // (protocol, rule 10). Nodes that do not answer keep theirs for a later round.
-func (g *Gateway) bury(ctx context.Context, result *SweepResult) error {
+func (g *Gateway) bury(ctx context.Context, result *api.SweepResult) error {
 	after := ""
 	for {
 		graves, err := g.catalog.Graves(ctx, g.options.Clock(), after, sweepPage)
@@ -105,7 +106,7 @@ func (g *Gateway) bury(ctx context.Context, result *SweepResult) error {
 }
 
 // sweepOrphans lists a store and only then asks the catalog which of the blocks anybody names (protocol, rule 12).
-func (g *Gateway) sweepOrphans(ctx context.Context, id block.NodeID, result *SweepResult) error {
+func (g *Gateway) sweepOrphans(ctx context.Context, id block.NodeID, result *api.SweepResult) error {
 	after := ""
 	for {
 		var listed wire.ListReply

@@ -8,7 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/heat"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -32,8 +32,8 @@ type shape struct {
 // shapeTally counts the groups of one shape by heat. Bytes are of one cell of each group, which all others are multiples
 // of.
 type shapeTally struct {
-	groups, settledGroups [HeatBuckets]int64
-	cells, settledCells   [HeatBuckets]int64
+	groups, settledGroups [api.HeatBuckets]int64
+	cells, settledCells   [api.HeatBuckets]int64
 }
 
 // census is how many objects there are, by class.
@@ -56,7 +56,7 @@ func (t *tally) add(group *catalog.GroupSummary, heat float64, settled bool) {
 		counts = &shapeTally{}
 		t.shapes[s] = counts
 	}
-	bucket, cell := bucketOf(heat), int64(group.CellBytes)
+	bucket, cell := api.HeatBucketOf(heat), int64(group.CellBytes)
 	t.groups++
 	counts.groups[bucket]++
 	counts.cells[bucket] += cell
@@ -83,31 +83,31 @@ func (s *shape) sizes() sizes {
 }
 
 // Heat returns the heat report of the last whole walk over the groups, or, while the first goes on, of what it has seen.
-func (g *Gateway) Heat() HeatReport {
+func (g *Gateway) Heat() api.HeatReport {
 	h := &g.heat
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	t := cmp.Or(h.last, h.present)
-	report := HeatReport{At: t.at.UTC(), Began: t.began.UTC(), Since: h.since, Complete: h.last != nil, ObjectsAt: h.objects.at.UTC(), Classes: []ClassHeat{}}
+	report := api.HeatReport{At: t.at.UTC(), Began: t.began.UTC(), Since: h.since, Complete: h.last != nil, ObjectsAt: h.objects.at.UTC(), Classes: []api.ClassHeat{}}
 	report.BusySeconds = (t.busy + h.objects.busy).Seconds()
 	report.Tracked, report.TrackedBytes = h.tracker.Len()
-	classes := map[string]*ClassHeat{}
+	classes := map[string]*api.ClassHeat{}
 	for _, class := range g.classes.all() {
-		entry := &ClassHeat{Class: class.Name, HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String()}
+		entry := &api.ClassHeat{Class: class.Name, HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String()}
 		for _, scheme := range class.Ladder {
-			entry.Rungs = append(entry.Rungs, RungHeat{Scheme: scheme.String()})
+			entry.Rungs = append(entry.Rungs, api.RungHeat{Scheme: scheme.String()})
 		}
 		classes[class.Name] = entry
 	}
-	classOf := func(name string) *ClassHeat {
+	classOf := func(name string) *api.ClassHeat {
 		if classes[name] == nil {
-			classes[name] = &ClassHeat{Class: name, HalfLife: heat.DefaultHalfLife.String(), Dwell: defaultDwell.String()}
+			classes[name] = &api.ClassHeat{Class: name, HalfLife: api.DefaultHalfLife.String(), Dwell: api.DefaultDwell.String()}
 		}
 		return classes[name]
 	}
 	for s, counts := range t.shapes {
 		declared := g.classes.current.Load().named(s.class)
-		classOf(s.class).rung(s.scheme).add(&s, counts, declared != nil && !containsAll(s.ladder, declared.Ladder))
+		addGroups(rungOf(classOf(s.class), s.scheme), &s, counts, declared != nil && !containsAll(s.ladder, declared.Ladder))
 	}
 	for name, counts := range h.objects.classes {
 		entry := classOf(name)
@@ -115,30 +115,31 @@ func (g *Gateway) Heat() HeatReport {
 	}
 	for _, entry := range classes {
 		if entry.Rungs == nil {
-			entry.Rungs = []RungHeat{}
+			entry.Rungs = []api.RungHeat{}
 		}
 		report.Classes = append(report.Classes, *entry)
 	}
-	slices.SortFunc(report.Classes, func(a, b ClassHeat) int { return strings.Compare(a.Class, b.Class) })
+	slices.SortFunc(report.Classes, func(a, b api.ClassHeat) int { return strings.Compare(a.Class, b.Class) })
 	return report
 }
 
-// rung returns the rung of a scheme, adding it where it is not on the ladder any more.
-func (c *ClassHeat) rung(scheme string) *RungHeat {
-	at := slices.IndexFunc(c.Rungs, func(r RungHeat) bool { return r.Scheme == scheme })
+// rungOf returns the rung of a scheme, adding it where it is not on the ladder any more.
+func rungOf(c *api.ClassHeat, scheme string) *api.RungHeat {
+	at := slices.IndexFunc(c.Rungs, func(r api.RungHeat) bool { return r.Scheme == scheme })
 	if at < 0 {
 		at = len(c.Rungs)
-		c.Rungs = append(c.Rungs, RungHeat{Scheme: scheme})
+		c.Rungs = append(c.Rungs, api.RungHeat{Scheme: scheme})
 	}
 	return &c.Rungs[at]
 }
 
-func (r *RungHeat) add(s *shape, counts *shapeTally, offLadder bool) {
+// addGroups adds the groups of a shape to a rung.
+func addGroups(r *api.RungHeat, s *shape, counts *shapeTally, offLadder bool) {
 	size := s.sizes()
 	if r.Buckets == nil {
-		r.Buckets = make([]HeatBucket, HeatBuckets)
-		for i := range HeatBuckets - 1 {
-			r.Buckets[i].Below = HeatEdge(i + 1)
+		r.Buckets = make([]api.HeatBucket, api.HeatBuckets)
+		for i := range api.HeatBuckets - 1 {
+			r.Buckets[i].Below = api.HeatEdge(i + 1)
 		}
 	}
 	for i := range counts.groups {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/heat"
 )
 
@@ -333,5 +334,5 @@ func (g *Gateway) dwellOf(class string) time.Duration {
 	if entry := g.classes.current.Load().named(class); entry != nil {
 		return entry.Dwell
 	}
-	return defaultDwell
+	return api.DefaultDwell
 }

@@ -3,25 +3,19 @@ package gateway
 import (
 	"time"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // throughputEvery is over how long at least the work of a node is averaged: it comes in units of whole blocks.
 const throughputEvery = 2 * time.Second
 
-// NodeRates are what a node did of late for clients, transitions, repairs and scrubs, in bytes of whole units per second.
-type NodeRates struct {
-	Read    float64 `json:"readBytesPerSecond"`
-	Sent    float64 `json:"sentBytesPerSecond"` // to other nodes
-	Written float64 `json:"writtenBytesPerSecond"`
-}
-
 // throughput makes rates of the counters that an agent tells with every answer to a probe. The zero value is ready to use.
 type throughput struct {
 	start string // of the agent whose counters they are
 	since time.Time
 	base  wire.Counters // as of then
-	rates NodeRates
+	rates api.NodeRates
 }
 
 func (t *throughput) note(hello *wire.HelloReply, now time.Time) {
@@ -34,7 +28,7 @@ func (t *throughput) note(hello *wire.HelloReply, now time.Time) {
 		return
 	}
 	rate := func(now, before int64) float64 { return float64(now-before) / took.Seconds() }
-	t.rates = NodeRates{
+	t.rates = api.NodeRates{
 		Read: rate(hello.Counters.BytesRead, t.base.BytesRead), Sent: rate(hello.Counters.BytesSent, t.base.BytesSent),
 		Written: rate(hello.Counters.BytesWritten, t.base.BytesWritten),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -29,8 +30,8 @@ type moved struct {
 	skipped   bool  // it was there already, or is gone
 	objects   int64 // objects moved out of the group instead
 	bytes     int64
-	predicted Traffic
-	measured  Traffic
+	predicted api.Traffic
+	measured  api.Traffic
 	baselines map[string]int64 // bytes other ways would have sent
 }
 
@@ -60,7 +61,7 @@ func (g *Gateway) planGroup(group *catalog.Group, to stripe.Scheme, h how) (*run
 	proxy := stripe.Position(group.Columns + plan.Parities)
 	for _, program := range plan.Programs {
 		if program.Position > proxy {
-			return nil, refuse(ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", h.planner)
+			return nil, api.Refuse(api.ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", h.planner)
 		}
 		if program.Position == proxy {
 			if r.nodes[proxy], err = g.proxyFor(group, h.proxy); err != nil {
@@ -83,7 +84,7 @@ func (g *Gateway) proxyFor(group *catalog.Group, named block.NodeID) (block.Node
 	if id, found := g.substitute(taken); found {
 		return id, nil
 	}
-	return "", refuse(ErrTooFewNodes, "a proxy planner needs one node beside the %d of group %s; add a node or name one with proxy", len(group.Home), group.ID)
+	return "", api.Refuse(api.ErrTooFewNodes, "a proxy planner needs one node beside the %d of group %s; add a node or name one with proxy", len(group.Home), group.ID)
 }
 
 // transitionGroup takes one group to another scheme in one attempt. Whatever the error, the group is whole under one
@@ -131,7 +132,7 @@ func (g *Gateway) account(r *run, done *result) *moved {
 	cost := r.plan.Cost
 	m := &moved{
 		bytes: int64(r.before.layout.Cells()) * cell,
-		predicted: Traffic{
+		predicted: api.Traffic{
 			BlocksRead: int64(cost.BlocksRead), BlocksSent: int64(cost.BlocksSent), BlocksWritten: int64(cost.BlocksWritten),
 			BytesRead: int64(cost.BlocksRead) * cell, BytesSent: int64(cost.BlocksSent) * cell, BytesWritten: int64(cost.BlocksWritten) * cell,
 		},
@@ -146,8 +147,8 @@ func (g *Gateway) account(r *run, done *result) *moved {
 	return m
 }
 
-func trafficOf(counters wire.Counters) Traffic {
-	return Traffic{
+func trafficOf(counters wire.Counters) api.Traffic {
+	return api.Traffic{
 		BlocksRead: counters.BlocksRead, BlocksSent: counters.BlocksSent, BlocksWritten: counters.BlocksWritten,
 		BytesRead: counters.BytesRead, BytesSent: counters.BytesSent, BytesWritten: counters.BytesWritten,
 	}
@@ -155,7 +156,7 @@ func trafficOf(counters wire.Counters) Traffic {
 
 // moveObjects takes small objects out of groups they share with others, into new groups under another scheme. Each keeps
 // its revision: the bytes are the same. Objects that change meanwhile are left to the caller's next look.
-func (g *Gateway) moveObjects(ctx context.Context, class *Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
+func (g *Gateway) moveObjects(ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
 	entries := map[string][]byte{}
 	byKey := map[string]*catalog.Snapshot{}
 	var total int64

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -24,25 +25,25 @@ const updateTries = 20
 // Update replaces bytes [offset, offset+len(data)) of an object. Only the touched cells and the parities over them are
 // written: data nodes send differences to the parity nodes. data is the caller's memory. Where a node of a group does not
 // answer or takes nothing, the whole object is written anew instead.
-func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []byte, ifRevision *block.Stamp) (Object, error) {
-	if err := checkKey(key); err != nil {
-		return Object{}, err
+func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []byte, ifRevision *block.Stamp) (api.Object, error) {
+	if err := api.CheckKey(key); err != nil {
+		return api.Object{}, err
 	}
 	if len(data) > maxUpdate {
-		return Object{}, refuse(ErrBadRequest, "an update has at most %d bytes, this one %d; put the object anew", maxUpdate, len(data))
+		return api.Object{}, api.Refuse(api.ErrBadRequest, "an update has at most %d bytes, this one %d; put the object anew", maxUpdate, len(data))
 	}
 	var cause error
 	for try := range updateTries {
 		snapshot, err := g.catalog.Snapshot(ctx, key)
 		if err != nil {
-			return Object{}, err
+			return api.Object{}, err
 		}
 		size := snapshot.Object.Size
 		if offset < 0 || offset > size-int64(len(data)) {
-			return Object{}, refuse(ErrBadRequest, "%d bytes at %d are outside the object's %d; an update does not change the size, put the object anew", len(data), offset, size)
+			return api.Object{}, api.Refuse(api.ErrBadRequest, "%d bytes at %d are outside the object's %d; an update does not change the size, put the object anew", len(data), offset, size)
 		}
 		if ifRevision != nil && snapshot.Object.Revision != *ifRevision {
-			return Object{}, refuse(ErrConflict, "the object is at revision %s, not %s", snapshot.Object.Revision, *ifRevision)
+			return api.Object{}, api.Refuse(api.ErrConflict, "the object is at revision %s, not %s", snapshot.Object.Revision, *ifRevision)
 		}
 		if len(data) == 0 {
 			return publicObject(&snapshot.Object), nil
@@ -51,24 +52,24 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 		if err == nil {
 			return object, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, ErrUnknown) {
-			return Object{}, err
+		if ctx.Err() != nil || errors.Is(err, api.ErrUnknownOutcome) {
+			return api.Object{}, err
 		}
 		cause = err
 		if unanswered(err) || takesNothing(err) || goneBlock(err) || errors.Is(err, errNotWhole) {
 			object, err := g.rewrite(ctx, snapshot, offset, data)
-			if err == nil || !(errors.Is(err, ErrConflict) || errors.Is(err, errNotWhole)) {
+			if err == nil || !(errors.Is(err, api.ErrConflict) || errors.Is(err, errNotWhole)) {
 				return object, err
 			}
 			cause = err
-		} else if !errors.Is(err, ErrConflict) && !errors.Is(err, wire.ErrBusy) {
-			return Object{}, err
+		} else if !errors.Is(err, api.ErrConflict) && !errors.Is(err, wire.ErrBusy) {
+			return api.Object{}, err
 		}
 		if err := pause(ctx, try); err != nil {
-			return Object{}, err
+			return api.Object{}, err
 		}
 	}
-	return Object{}, refuse(ErrConflict, "other writes came first %d times; try again: %w", updateTries, cause)
+	return api.Object{}, api.Refuse(api.ErrConflict, "other writes came first %d times; try again: %w", updateTries, cause)
 }
 
 // pause waits a little longer at every try, so that writers that got into each other's way part.
@@ -103,7 +104,7 @@ func (t *touched) cells() []int {
 	return cells
 }
 
-func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (Object, error) {
+func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (api.Object, error) {
 	parts := map[block.GroupID]*touched{}
 	rest := data
 	for _, f := range fragments(snapshot, offset, int64(len(data))) {
@@ -127,15 +128,15 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 		part := parts[id]
 		code, err := g.codeOf(part.group)
 		if err != nil {
-			return Object{}, err
+			return api.Object{}, err
 		}
 		plan, err := stripe.NewUpdatePlan(code.layout, code.scheme, part.cells())
 		if err != nil {
-			return Object{}, fmt.Errorf("planning the update of group %s: %w", id, err)
+			return api.Object{}, fmt.Errorf("planning the update of group %s: %w", id, err)
 		}
 		run, err := g.newRun(part.group, plan)
 		if err != nil {
-			return Object{}, err
+			return api.Object{}, err
 		}
 		run.patches = part.patches
 		runs = append(runs, run)
@@ -149,23 +150,23 @@ func (g *Gateway) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 	}, basis...)
 	if err != nil {
 		if errors.Is(err, catalog.ErrStale) {
-			return Object{}, fmt.Errorf("%w: %w", ErrConflict, err)
+			return api.Object{}, fmt.Errorf("%w: %w", api.ErrConflict, err)
 		}
-		return Object{}, fmt.Errorf("announcing the update: %w", err)
+		return api.Object{}, fmt.Errorf("announcing the update: %w", err)
 	}
 	change := catalog.Change{Update: &catalog.ObjectUpdate{Snapshot: snapshot, Size: snapshot.Object.Size, Modified: time.Now().UnixMilli()}}
 	for _, run := range runs {
 		run.revised, run.span = snapshot.Object.Key, spanOf(ids)
 		result, err := g.carryOut(ctx, attempt, run)
 		if err != nil {
-			return Object{}, g.abandon(ctx, attempt, err)
+			return api.Object{}, g.abandon(ctx, attempt, err)
 		}
 		change.Groups = append(change.Groups, catalog.GroupChange{
 			Was: snapshot.View(run.group.ID), Slots: result.slots, Scheme: run.group.Scheme, NewEpoch: true,
 		})
 	}
 	if err := g.commit(ctx, attempt, change); err != nil {
-		return Object{}, err
+		return api.Object{}, err
 	}
 	for _, run := range runs {
 		g.heat.used(run.group)
@@ -193,11 +194,11 @@ func spanOf(ids []block.GroupID) []uint32 {
 }
 
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.
-func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (_ Object, err error) {
+func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (_ api.Object, err error) {
 	// One at a time, with memory of its own: what it has read waits for the group it is read into.
 	release, err := g.memory.rewrites.reserve(ctx, g.memory.rewrites.bytes)
 	if err != nil {
-		return Object{}, err
+		return api.Object{}, err
 	}
 	defer release()
 	reader := &Reader{gateway: g, memory: newBudget(g.memory.rewrites.bytes), current: snapshot}
@@ -220,22 +221,22 @@ func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 			scheme = "" // the class's ladder has changed since: its default
 		}
 	}
-	return g.Put(ctx, snapshot.Object.Key, pipe, PutOptions{
+	return g.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{
 		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
 	})
 }
 
 // Delete removes an object. Its blocks are deleted in the background.
 func (g *Gateway) Delete(ctx context.Context, key string, ifRevision *block.Stamp) error {
-	if err := checkKey(key); err != nil {
+	if err := api.CheckKey(key); err != nil {
 		return err
 	}
 	_, err := g.catalog.Delete(ctx, key, ifRevision)
 	if errors.Is(err, catalog.ErrStale) {
-		return fmt.Errorf("%w: %w", ErrConflict, err)
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
 	}
 	if errors.Is(err, catalog.ErrUnknown) {
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
+		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
 	}
 	return err
 }

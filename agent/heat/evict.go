@@ -1,6 +1,8 @@
 package heat
 
-import "math"
+import (
+	"math"
+)
 
 // Rates fall into classes of an octave cut in sixteen, from 2^-64 to 2^64 accesses a day.
 const (

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // ErrPart says that a part cannot be read.
@@ -124,7 +126,7 @@ func (t *Tracker) decode(raw []byte, index int, now time.Time) ([]record, error)
 	var list []named
 	for count := in.number(); count > 0 && in.err == nil; count-- {
 		name := string(in.bytes(in.number()))
-		list = append(list, named{name, clampLife(time.Duration(min(in.number(), uint64(MaxHalfLife))))})
+		list = append(list, named{name, clampLife(time.Duration(min(in.number(), uint64(api.MaxHalfLife))))})
 	}
 	if in.err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPart, in.err)

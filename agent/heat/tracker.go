@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Class names a class of groups within one Tracker.
@@ -16,10 +17,6 @@ type Class uint16
 
 // Defaults and limits.
 const (
-	DefaultHalfLife = 24 * time.Hour
-	MinHalfLife     = time.Second
-	MaxHalfLife     = 10 * 365 * 24 * time.Hour
-
 	// DefaultGroups is how many groups are tracked where Options say nothing.
 	DefaultGroups = 1 << 20
 
@@ -91,14 +88,14 @@ func New(options Options) *Tracker {
 	return t
 }
 
-// Class returns the class of that name, which has the half-life given last, or DefaultHalfLife.
+// Class returns the class of that name, which has the half-life given last, or api.DefaultHalfLife.
 func (t *Tracker) Class(name string) Class {
 	if class, known := t.classes.Load().byName[name]; known {
 		return class
 	}
 	t.naming.Lock()
 	defer t.naming.Unlock()
-	t.enter(named{name, DefaultHalfLife})
+	t.enter(named{name, api.DefaultHalfLife})
 	return t.classes.Load().of(name)
 }
 
@@ -134,10 +131,10 @@ func (t *Tracker) enter(list ...named) {
 }
 
 func clampLife(halfLife time.Duration) time.Duration {
-	return min(max(halfLife, MinHalfLife), MaxHalfLife)
+	return min(max(halfLife, api.MinHalfLife), api.MaxHalfLife)
 }
 
-// SetHalfLife gives a class another half-life, between MinHalfLife and MaxHalfLife. The rates of its groups stay what
+// SetHalfLife gives a class another half-life, between api.MinHalfLife and api.MaxHalfLife. The rates of its groups stay what
 // they are now.
 func (t *Tracker) SetHalfLife(name string, halfLife time.Duration, now time.Time) {
 	t.naming.Lock()

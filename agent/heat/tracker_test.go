@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // epoch has no monotonic reading, so that tests can set the clock as they like.
@@ -183,7 +184,7 @@ func TestAnotherHalfLifeKeepsRates(t *testing.T) {
 	if later := tracker.Rate(group(7), at(1060)); !near(later, before/2) {
 		t.Errorf("after the new half-life: %v of %v", later, before)
 	}
-	if tracker.SetHalfLife("d", -time.Second, at(60)); tracker.classes.Load().lives[tracker.Class("d")] != MinHalfLife.Seconds() {
+	if tracker.SetHalfLife("d", -time.Second, at(60)); tracker.classes.Load().lives[tracker.Class("d")] != api.MinHalfLife.Seconds() {
 		t.Error("a half-life below the least was taken")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/agent/store"
@@ -101,7 +102,7 @@ func (c *cluster) startGateway() {
 	if c.catalog, err = catalog.Open(c.t.Context(), c.engine, catalog.Owner("gw", start), catalog.WithGrace(0)); err != nil {
 		c.t.Fatal(err)
 	}
-	declared, err := gateway.ParseClasses([]byte(classes))
+	declared, err := api.ParseClasses([]byte(classes))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func (c *cluster) lose(change func(*rebuild.Options)) *rebuild.Report {
 
 func (c *cluster) put(key string, data []byte, scheme string) {
 	c.t.Helper()
-	if _, err := c.gateway.Put(c.t.Context(), key, bytes.NewReader(data), gateway.PutOptions{Size: int64(len(data)), Scheme: scheme}); err != nil {
+	if _, err := c.gateway.Put(c.t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(len(data)), Scheme: scheme}); err != nil {
 		c.t.Fatalf("putting %q: %v", key, err)
 	}
 }
@@ -164,8 +165,8 @@ func (c *cluster) update(key string, data []byte, offset int, change []byte) {
 
 func (c *cluster) transition(prefix, to string) {
 	c.t.Helper()
-	encoded := gateway.EncodeKey(prefix)
-	t, err := c.gateway.StartTransition(c.t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Prefix64: &encoded}, To: to})
+	encoded := api.EncodeKey(prefix)
+	t, err := c.gateway.StartTransition(c.t.Context(), api.TransitionRequest{Selector: api.Selector{Prefix64: &encoded}, To: to})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -179,12 +180,12 @@ func (c *cluster) transition(prefix, to string) {
 			c.t.Fatal(err)
 		}
 	}
-	if t.State != gateway.TransitionDone {
+	if t.State != api.TransitionDone {
 		c.t.Fatalf("the transition of %q to %s: %+v", prefix, to, t)
 	}
 }
 
-func (c *cluster) sweep() gateway.SweepResult {
+func (c *cluster) sweep() api.SweepResult {
 	c.t.Helper()
 	result, err := c.gateway.Sweep(c.t.Context(), true)
 	if err != nil {
@@ -201,7 +202,7 @@ func (c *cluster) check(want map[string][]byte) {
 		c.t.Fatal(err)
 	}
 	for i := range list.Objects {
-		key, err := gateway.DecodeKey(list.Objects[i].Key64)
+		key, err := api.DecodeKey(list.Objects[i].Key64)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -254,7 +255,7 @@ func (c *cluster) fill() map[string][]byte {
 	put("over", noise(80_000, 56), "rs(3,2)")
 	put("key with \x00 any bytes \xff", noise(5_000, 57), "")
 	stream := noise(2*64<<10, 58) // of unknown size, and the end is that of a group
-	if _, err := c.gateway.Put(c.t.Context(), "stream", io.MultiReader(bytes.NewReader(stream)), gateway.PutOptions{Size: -1}); err != nil {
+	if _, err := c.gateway.Put(c.t.Context(), "stream", io.MultiReader(bytes.NewReader(stream)), api.PutOptions{Size: -1}); err != nil {
 		c.t.Fatal(err)
 	}
 	want["stream"] = stream
@@ -333,8 +334,8 @@ func TestEveryObjectComesBack(t *testing.T) {
 // scrubClean audits every group.
 func (c *cluster) scrubClean() {
 	c.t.Helper()
-	scrub, err := c.gateway.StartScrub(c.t.Context(), gateway.ScrubRequest{})
-	for err == nil && scrub.State != gateway.ScrubDone {
+	scrub, err := c.gateway.StartScrub(c.t.Context(), api.ScrubRequest{})
+	for err == nil && scrub.State != api.ScrubDone {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-c.t.Context().Done():
@@ -498,7 +499,7 @@ func TestPutsThatWereNotCommitted(t *testing.T) {
 	for _, size := range []int64{400_000, -1} {
 		for _, key := range []string{"old", "new"} {
 			body := io.MultiReader(bytes.NewReader(noise(300_000, 2)), iotest.ErrReader(broken))
-			if _, err := c.gateway.Put(t.Context(), key, body, gateway.PutOptions{Size: size}); !errors.Is(err, broken) {
+			if _, err := c.gateway.Put(t.Context(), key, body, api.PutOptions{Size: size}); !errors.Is(err, broken) {
 				t.Fatalf("a put whose body breaks off: %v", err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
@@ -106,7 +107,7 @@ func (w *world) put(g *gateway.Gateway, p *process, o object, over *block.Stamp)
 	for i := range numbers {
 		numbers[i] = w.nextNumber()
 	}
-	options := gateway.PutOptions{Size: int64(o.each * segments), IfRevision: over}
+	options := api.PutOptions{Size: int64(o.each * segments), IfRevision: over}
 	return register.Of(numbers), w.through(p, func(ctx context.Context) error {
 		_, err := g.Put(ctx, o.key, bytes.NewReader(register.Content(o.key, o.each*segments, numbers)), options)
 		return err
@@ -120,7 +121,7 @@ func (w *world) record(who string, in register.Call, out register.Answer, err er
 	case err == nil:
 	case errors.Is(err, catalog.ErrNoObject):
 		out.Missing = true
-	case errors.Is(err, gateway.ErrDataLoss):
+	case errors.Is(err, api.ErrDataLoss):
 		w.journal.violate("%s through %s: %v", in, who, err)
 		return
 	case in.Action == register.Get || isRefusal(err):
@@ -145,7 +146,7 @@ func (w *world) record(who string, in register.Call, out register.Answer, err er
 
 // isRefusal reports whether a write that failed has promised that it did not and will not take effect.
 func isRefusal(err error) bool {
-	return !errors.Is(err, errDied) && !errors.Is(err, gateway.ErrUnknown) && !errors.Is(err, catalog.ErrUnknown)
+	return !errors.Is(err, errDied) && !errors.Is(err, api.ErrUnknownOutcome) && !errors.Is(err, catalog.ErrUnknown)
 }
 
 // get reads an object whole, and its revision. Bytes that are of no one version break a promise.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // deed is something that people do to a cluster.
@@ -21,7 +22,7 @@ var deeds = []deed{
 		return err
 	}},
 	{"scrub", func(ctx context.Context, _ *world, g *gateway.Gateway, _ *dice) error {
-		_, err := g.StartScrub(ctx, gateway.ScrubRequest{Depth: gateway.ScrubAudit})
+		_, err := g.StartScrub(ctx, api.ScrubRequest{Depth: api.ScrubAudit})
 		return err
 	}},
 	{"sweep", func(ctx context.Context, _ *world, g *gateway.Gateway, _ *dice) error {
@@ -29,7 +30,7 @@ var deeds = []deed{
 		return err
 	}},
 	{"drain", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-		_, err := g.DrainNode(ctx, pick(d, w.agents).id, gateway.DrainRequest{})
+		_, err := g.DrainNode(ctx, pick(d, w.agents).id, api.DrainRequest{})
 		return err
 	}},
 	{"down", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
@@ -50,15 +51,15 @@ var deeds = []deed{
 }
 
 func transitClass(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-	request := gateway.TransitionRequest{To: pick(d, w.plan.ladder).String()}
+	request := api.TransitionRequest{To: pick(d, w.plan.ladder).String()}
 	request.Class = pick(d, w.plan.classes).Name
 	_, err := g.StartTransition(ctx, request)
 	return err
 }
 
 func moveObject(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-	request := gateway.TransitionRequest{To: pick(d, w.plan.ladder).String()}
-	request.Key64 = gateway.EncodeKey(pick(d, w.plan.keys).key)
+	request := api.TransitionRequest{To: pick(d, w.plan.ladder).String()}
+	request.Key64 = api.EncodeKey(pick(d, w.plan.keys).key)
 	_, err := g.StartTransition(ctx, request)
 	return err
 }
@@ -74,7 +75,7 @@ func (w *world) operate(ctx context.Context, d *dice) {
 		chosen := pick(d, deeds)
 		if !hasty {
 			chosen = deed{"patience", func(ctx context.Context, w *world, g *gateway.Gateway, _ *dice) error {
-				_, err := g.SetPatience(ctx, gateway.Patience{DownAfterSeconds: w.plan.outAfter.Seconds() / 2, OutAfterSeconds: w.plan.outAfter.Seconds()})
+				_, err := g.SetPatience(ctx, api.Patience{DownAfterSeconds: w.plan.outAfter.Seconds() / 2, OutAfterSeconds: w.plan.outAfter.Seconds()})
 				hasty = err == nil
 				return err
 			}}

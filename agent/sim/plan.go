@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -24,7 +24,7 @@ type plan struct {
 	outAfter time.Duration // after which nodes that do not answer are given up; 0: the default of minutes
 	restart  time.Duration // the longest that a trouble lasts
 	skews    []time.Duration
-	classes  []gateway.Class
+	classes  []api.Class
 	losable  int // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
 	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery time.Duration
@@ -90,9 +90,9 @@ func newPlan(seed uint64, size Size) plan {
 		}
 		p.skews = append(p.skews, skew)
 	}
-	packed := gateway.Class{Name: "packed", Prefixes: []string{"p/"}, PackBelow: 4 << 10, PackDelay: 10 * time.Millisecond}
-	large := gateway.Class{Name: "large", Prefixes: []string{"l/"}}
-	for _, class := range []gateway.Class{packed, large} {
+	packed := api.Class{Name: "packed", Prefixes: []string{"p/"}, PackBelow: 4 << 10, PackDelay: 10 * time.Millisecond}
+	large := api.Class{Name: "large", Prefixes: []string{"l/"}}
+	for _, class := range []api.Class{packed, large} {
 		class.Ladder, class.Default, class.Mode, class.GroupBytes = ladder, pick(d, ladder), stripe.ModeFree, 64<<10
 		class.HalfLife, class.Dwell = 24*time.Hour, time.Hour
 		p.classes = append(p.classes, class)

@@ -23,6 +23,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store"
@@ -112,7 +113,7 @@ type openStore func(ctx context.Context, id string) (store.Store, error)
 func inMemory(context.Context, string) (store.Store, error) { return mem.New(0), nil }
 
 // startInside runs so many agents and a gateway in this process; no classes are those built in. stop ends them.
-func startInside(ctx context.Context, state string, agents int, classes []gateway.Class, open openStore) (_ *client.Client, stop func() error, err error) {
+func startInside(ctx context.Context, state string, agents int, classes []api.Class, open openStore) (_ *client.Client, stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var ends []func() error
 	stop = func() error {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -43,7 +43,7 @@ type nodeRepair struct {
 	way     repairWay
 	cell    int64 // bytes
 	elapsed time.Duration
-	result  gateway.RepairResult
+	result  api.RepairResult
 	moved   transfer
 	cpu     time.Duration
 }
@@ -130,7 +130,7 @@ func (c *cluster) repairOnlyWhenAsked(ctx context.Context) error {
 		return err
 	}
 	none := int64(0)
-	_, err := c.client.ThrottleRepair(ctx, gateway.ThrottleRequest{BytesPerSecond: &none, NodeBytesPerSecond: &none, DomainBytesPerSecond: &none})
+	_, err := c.client.ThrottleRepair(ctx, api.ThrottleRequest{BytesPerSecond: &none, NodeBytesPerSecond: &none, DomainBytesPerSecond: &none})
 	return err
 }
 
@@ -150,7 +150,7 @@ func (b *bench) loseAndRepair(ctx context.Context, c *cluster, node string, memb
 	if err != nil {
 		return err
 	}
-	one.result, err = c.client.RepairAs(ctx, gateway.RepairRequest{Shape: string(one.way.shape), Whole: one.way.whole, Proxy: proxyName})
+	one.result, err = c.client.RepairAs(ctx, api.RepairRequest{Shape: string(one.way.shape), Whole: one.way.whole, Proxy: proxyName})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -30,7 +30,7 @@ type readsUnderRepair struct {
 // readRound is one turn of the three cases.
 type readRound struct {
 	quiet, degraded, repair []time.Duration
-	result                  gateway.RepairResult
+	result                  api.RepairResult
 }
 
 // readUnderRepair reads at a steady rate while a node loses what it holds and is repaired within the default limits.
@@ -80,7 +80,7 @@ func (b *bench) readUnderRepair(ctx context.Context, n *network) (results readsU
 			return one, err
 		}
 		one.repair, err = r.during(ctx, func(ctx context.Context) (err error) {
-			one.result, err = c.client.RepairAs(ctx, gateway.RepairRequest{})
+			one.result, err = c.client.RepairAs(ctx, api.RepairRequest{})
 			return err
 		})
 		if err == nil && (len(one.result.Failed) > 0 || one.result.SlotsRebuilt == 0) {

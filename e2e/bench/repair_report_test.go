@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -21,10 +21,10 @@ func TestReportRepair(t *testing.T) {
 			if way.shape == stripe.RepairInitiator {
 				sent = 32
 			}
-			measured := gateway.Traffic{BlocksSent: sent, BlocksWritten: blocks, BytesWritten: blocks << 16}
+			measured := api.Traffic{BlocksSent: sent, BlocksWritten: blocks, BytesWritten: blocks << 16}
 			results.nodes = append(results.nodes, nodeRepair{
 				scheme: stripe.RS(3, 2), rate: 200, round: round, way: way, cell: 1 << 16, cpu: time.Second,
-				elapsed: time.Duration(1+i+i*round) * time.Second, result: gateway.RepairResult{Measured: measured, BytesRebuilt: blocks << 16},
+				elapsed: time.Duration(1+i+i*round) * time.Second, result: api.RepairResult{Measured: measured, BytesRebuilt: blocks << 16},
 				moved: transfer{delivered: counted{sent<<16 + 66*sent, sent}},
 			})
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/launch"
 )
 
@@ -45,7 +45,7 @@ func TestReportTransitions(t *testing.T) {
 	var results transitionResults
 	add := func(s step, merge bool, way contender, round int, elapsed time.Duration, blocks, cell, extra int64) {
 		moved := counted{blocks*cell + extra + 66*blocks, blocks}
-		traffic := gateway.Traffic{BlocksSent: blocks, BytesSent: blocks * cell}
+		traffic := api.Traffic{BlocksSent: blocks, BytesSent: blocks * cell}
 		results.runs = append(results.runs, run{
 			change: s, merge: merge, rate: 200, round: round, contender: way, elapsed: elapsed, groups: 8, cell: cell, predicted: traffic, measured: traffic,
 			moved: transfer{delivered: moved, sent: moved.plus(counted{int64(round) * moved.bytes / 10, 1}), control: counted{40000, 40}}, cpu: time.Second,

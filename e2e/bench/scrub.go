@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -21,7 +21,7 @@ const scrubCycles = 5
 // scrubRun is the scrub of all objects of a code, so many cycles over.
 type scrubRun struct {
 	scheme  stripe.Scheme
-	depth   gateway.ScrubDepth
+	depth   api.ScrubDepth
 	cell    int64 // bytes
 	data    int64 // bytes of the objects, all cycles together
 	read    int64 // bytes of the blocks the nodes hold, all cycles together
@@ -68,7 +68,7 @@ func (b *bench) scrubScheme(ctx context.Context, n *network, scheme stripe.Schem
 	if err != nil {
 		return nil, err
 	}
-	for _, depth := range []gateway.ScrubDepth{gateway.ScrubAudit, gateway.ScrubShallow} {
+	for _, depth := range []api.ScrubDepth{api.ScrubAudit, api.ScrubShallow} {
 		one := scrubRun{scheme: scheme, depth: depth, cell: int64(stat.Groups[0].CellBytes)}
 		if err := b.scrubDepth(ctx, c, &one, objects); err != nil {
 			return nil, fmt.Errorf("%s scrub: %w", depth, err)
@@ -89,14 +89,14 @@ func (b *bench) scrubDepth(ctx context.Context, c *cluster, one *scrubRun, objec
 		return err
 	}
 	for range scrubCycles {
-		scrub, err := c.client.StartScrub(ctx, gateway.ScrubRequest{Depth: one.depth})
+		scrub, err := c.client.StartScrub(ctx, api.ScrubRequest{Depth: one.depth})
 		if err != nil {
 			return err
 		}
 		cycle := scrub.Cycle
 		if err := c.await(ctx, "the scrub ends", func(ctx context.Context) (bool, error) {
 			scrub, err = c.client.Scrub(ctx)
-			return err == nil && scrub.Cycle == cycle && scrub.State == gateway.ScrubDone, err
+			return err == nil && scrub.Cycle == cycle && scrub.State == api.ScrubDone, err
 		}); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func scrubTable(runs []scrubRun) *table {
 		gib := float64(one.data) / (1 << 30)
 		sent, gathered := float64(one.control+one.between)/gib, float64(one.read)/gib
 		rate, perCore := "-", "-"
-		if one.depth == gateway.ScrubAudit {
+		if one.depth == api.ScrubAudit {
 			rate = fmt.Sprintf("%.2f", float64(one.read)/(1<<30)/one.elapsed.Seconds())
 			perCore = fmt.Sprintf("%.2f", float64(one.read)/(1<<30)/max(one.cpu.Seconds(), clockTick.Seconds()))
 		}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -38,10 +38,10 @@ type run struct {
 	groups    int64
 	retries   int64 // tries of groups that failed and were made again
 	cell      int64 // bytes
-	predicted gateway.Traffic
-	measured  gateway.Traffic // by the agents
-	moved     transfer        // by the devices
-	cpu       time.Duration   // of gateway and agents
+	predicted api.Traffic
+	measured  api.Traffic   // by the agents
+	moved     transfer      // by the devices
+	cpu       time.Duration // of gateway and agents
 }
 
 // transitionResults are all runs, the memory of the clusters they ran on, and where restripe's CPU time went.
@@ -196,19 +196,19 @@ func (b *bench) transition(ctx context.Context, c *cluster, one *run, objects co
 
 // carryOut starts a transition of all objects of the contender's class and waits for its end; proxy is empty where there
 // is none.
-func carryOut(ctx context.Context, c *client.Client, way contender, change step, proxy string) (ended gateway.Transition, err error) {
-	started, err := c.StartTransition(ctx, gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: way.class}, To: change.to.String(), Planner: way.planner, Proxy: proxy,
+func carryOut(ctx context.Context, c *client.Client, way contender, change step, proxy string) (ended api.Transition, err error) {
+	started, err := c.StartTransition(ctx, api.TransitionRequest{
+		Selector: api.Selector{Class: way.class}, To: change.to.String(), Planner: way.planner, Proxy: proxy,
 	})
 	if err != nil {
 		return ended, err
 	}
-	return c.Watch(ctx, started.ID, func(gateway.Transition) error { return nil })
+	return c.Watch(ctx, started.ID, func(api.Transition) error { return nil })
 }
 
 // checkDone refuses a transition that did not take all groups.
-func checkDone(ended gateway.Transition, groups int) error {
-	if ended.State != gateway.TransitionDone || ended.GroupsDone != int64(groups) {
+func checkDone(ended api.Transition, groups int) error {
+	if ended.State != api.TransitionDone || ended.GroupsDone != int64(groups) {
 		return fmt.Errorf("the transition ended %s after %d tries of groups, with %d of %d groups done: %s",
 			ended.State, ended.Attempts, ended.GroupsDone, groups, ended.Error)
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/file"
@@ -44,7 +44,7 @@ func (b *bench) profileStep(ctx context.Context, s step, objects corpus, enough 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
-	classes, err := gateway.ParseClasses([]byte(classesFor(s, []contender{restripePlanner}, b.options.objectBytes)))
+	classes, err := api.ParseClasses([]byte(classesFor(s, []contender{restripePlanner}, b.options.objectBytes)))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *bench) profileStep(ctx context.Context, s step, objects corpus, enough 
 
 // profileTransition writes the CPU profile of one transition and returns the CPU time that it took.
 func profileTransition(ctx context.Context, c *client.Client, change step, groups int, path string) (taken time.Duration, err error) {
-	var ended gateway.Transition
+	var ended api.Transition
 	if err := profileInto(path, func() error {
 		before, err := ownTime()
 		if err != nil {

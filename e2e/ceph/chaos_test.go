@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 )
@@ -112,14 +113,14 @@ func (w *world) pause(ctx context.Context, length time.Duration) {
 func (w *world) moveAbout(ctx context.Context) (moved int) {
 	ladder := []string{"rs(3,2)", "rs(6,2)", "rs(3,2)", "rep(3)"}
 	for i := 0; ctx.Err() == nil; i++ {
-		moving, err := w.client.StartTransition(ctx, gateway.TransitionRequest{Selector: gateway.Selector{Class: "narrow"}, To: ladder[i%len(ladder)]})
+		moving, err := w.client.StartTransition(ctx, api.TransitionRequest{Selector: api.Selector{Class: "narrow"}, To: ladder[i%len(ladder)]})
 		for err == nil && !moving.State.Final() && ctx.Err() == nil {
 			w.pause(ctx, 100*time.Millisecond)
 			if now, lookErr := w.client.Transition(ctx, moving.ID); lookErr == nil {
 				moving = now
 			}
 		}
-		if err == nil && moving.State == gateway.TransitionDone {
+		if err == nil && moving.State == api.TransitionDone {
 			moved++
 		}
 		w.pause(ctx, 50*time.Millisecond)
@@ -168,7 +169,7 @@ func (w *world) check(h *history) {
 	var got []byte
 	w.await(h.key+" reads", func() bool {
 		content, err := w.client.Get(w.t.Context(), h.key, client.Range{})
-		if errors.Is(err, client.ErrNotFound) && h.acknowledged == 0 {
+		if errors.Is(err, api.ErrNotFound) && h.acknowledged == 0 {
 			return true
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/store/ceph/cephtest"
@@ -213,7 +213,7 @@ func (w *world) status() string {
 func (w *world) allUp() bool {
 	status, err := w.client.Status(w.t.Context())
 	return err == nil && len(status.Nodes) == nodes &&
-		!slices.ContainsFunc(status.Nodes, func(node gateway.NodeStatus) bool {
+		!slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool {
 			return node.State != "up" || node.StoreKind != "ceph" || !node.Durable
 		})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // TestObjectsOnCeph has one cluster go through everything: starting 14 OSDs takes longer than the cases.
@@ -48,7 +49,7 @@ func (w *world) stepThroughLadder() {
 		sends bool // bytes over the network
 	}{{"rs(12,2)", false}, {"rs(4,2)", true}, {"rep(3)", true}, {"rs(4,2)", false}, {"rs(12,2)", false}} {
 		moved := w.finish(w.start("wide", step.to, 0))
-		if moved.State != gateway.TransitionDone {
+		if moved.State != api.TransitionDone {
 			w.t.Fatalf("to %s: %s: %s", step.to, moved.State, moved.Error)
 		}
 		if sent := moved.Measured.BytesSent; step.sends != (sent > 0) {
@@ -61,9 +62,9 @@ func (w *world) stepThroughLadder() {
 }
 
 // start starts the transition of a class; rate 0 is unlimited.
-func (w *world) start(class, to string, rate int64) gateway.Transition {
+func (w *world) start(class, to string, rate int64) api.Transition {
 	w.t.Helper()
-	moving, err := w.client.StartTransition(w.t.Context(), gateway.TransitionRequest{Selector: gateway.Selector{Class: class}, To: to, BytesPerSecond: rate})
+	moving, err := w.client.StartTransition(w.t.Context(), api.TransitionRequest{Selector: api.Selector{Class: class}, To: to, BytesPerSecond: rate})
 	if err != nil {
 		w.t.Fatalf("starting the transition to %s: %v", to, err)
 	}
@@ -71,7 +72,7 @@ func (w *world) start(class, to string, rate int64) gateway.Transition {
 }
 
 // finish waits until a transition has ended.
-func (w *world) finish(moving gateway.Transition) gateway.Transition {
+func (w *world) finish(moving api.Transition) api.Transition {
 	w.t.Helper()
 	w.await("the end of the transition to "+moving.To, func() bool {
 		now, err := w.client.Transition(w.t.Context(), moving.ID)
@@ -172,10 +173,10 @@ func (w *world) killDuringTransition() {
 	moved := w.finish(moving)
 	w.t.Logf("the transition is %s, %d of %d groups: %s", moved.State, moved.GroupsDone, moved.GroupsTotal, moved.Error)
 	w.await("every group is whole", w.whole)
-	if moved.State != gateway.TransitionDone {
+	if moved.State != api.TransitionDone {
 		moved = w.finish(w.start("narrow", "rs(6,2)", 0))
 	}
-	if moved.State != gateway.TransitionDone {
+	if moved.State != api.TransitionDone {
 		w.t.Errorf("with all OSDs up the transition is %s: %s", moved.State, moved.Error)
 	}
 	w.readBack(written.acknowledged)

@@ -19,7 +19,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/config"
 )
@@ -57,17 +57,17 @@ spec: {type: file, gateways: ["http://127.0.0.1:1"]}
 
 	viewer, editor, nobody := as("viewer"), as("editor"), as("nobody")
 	eventually(t, "the console sees the backend", func(ctx context.Context) error {
-		overview, err := viewer.GetOverview(ctx, &api.GetOverviewRequest{})
+		overview, err := viewer.GetOverview(ctx, &consolev1.GetOverviewRequest{})
 		if err == nil && len(overview.GetSources()) == 0 {
 			err = errors.New("no sources yet")
 		}
 		return err
 	})
-	me, err := viewer.WhoAmI(t.Context(), &api.WhoAmIRequest{})
+	me, err := viewer.WhoAmI(t.Context(), &consolev1.WhoAmIRequest{})
 	if err != nil || me.User != "system:serviceaccount:default:viewer" || me.By != "cluster" || !slices.Equal(me.Verbs, []string{"get", "plan"}) {
 		t.Errorf("the viewer is %v, %v", me, err)
 	}
-	policy := &api.Document{Text: `apiVersion: restripe.io/v1alpha1
+	policy := &consolev1.Document{Text: `apiVersion: restripe.io/v1alpha1
 kind: RedundancyScheme
 metadata: {name: warm}
 spec: {k: 4, m: 2}
@@ -76,25 +76,25 @@ apiVersion: restripe.io/v1alpha1
 kind: RedundancyPolicy
 metadata: {name: media}
 spec: {backendRef: demo, selector: {prefixes: [media/]}, ladder: [rep(3), warm]}
-`, Format: api.Format_FORMAT_YAML}
+`, Format: consolev1.Format_FORMAT_YAML}
 	for who, client := range map[string]consolev1connect.ConsoleClient{"viewer": viewer, "nobody": nobody} {
-		if _, err := client.ApplyPolicy(t.Context(), &api.ApplyPolicyRequest{Document: policy}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		if _, err := client.ApplyPolicy(t.Context(), &consolev1.ApplyPolicyRequest{Document: policy}); connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("applied by %s: %v", who, err)
 		}
 	}
-	if _, err := nobody.ListPolicies(t.Context(), &api.ListPoliciesRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := nobody.ListPolicies(t.Context(), &consolev1.ListPoliciesRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("seen by nobody: %v", err)
 	}
-	if _, err := consoleClient(url, "made-up").WhoAmI(t.Context(), &api.WhoAmIRequest{}); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if _, err := consoleClient(url, "made-up").WhoAmI(t.Context(), &consolev1.WhoAmIRequest{}); connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("a token that nobody gave: %v", err)
 	}
 
-	applied, err := editor.ApplyPolicy(t.Context(), &api.ApplyPolicyRequest{Document: policy})
+	applied, err := editor.ApplyPolicy(t.Context(), &consolev1.ApplyPolicyRequest{Document: policy})
 	if err != nil || len(applied.Applied) != 2 {
 		t.Fatalf("applied by the editor: %v, %v", applied, err)
 	}
 	k.run(t, "", "get", "rp", "media")
-	if _, err := editor.HoldPolicy(t.Context(), &api.HoldPolicyRequest{Name: "media", Hold: api.Hold_HOLD_HOLD}); err != nil {
+	if _, err := editor.HoldPolicy(t.Context(), &consolev1.HoldPolicyRequest{Name: "media", Hold: consolev1.Hold_HOLD_HOLD}); err != nil {
 		t.Errorf("held: %v", err)
 	}
 	k.run(t, `apiVersion: restripe.io/v1alpha1
@@ -103,19 +103,19 @@ metadata: {name: media-warm-1}
 spec: {policyRef: media, backendRef: demo, class: media, from: rep(3), to: warm}
 `, "apply", "-f", "-")
 	eventually(t, "pausing", func(ctx context.Context) error {
-		_, err := editor.PauseTransition(ctx, &api.PauseTransitionRequest{Name: "media-warm-1"})
+		_, err := editor.PauseTransition(ctx, &consolev1.PauseTransitionRequest{Name: "media-warm-1"})
 		return err
 	})
 	if paused := k.run(t, "", "get", "tr", "media-warm-1", "-o", "jsonpath={.spec.paused}"); paused != "true" {
 		t.Errorf("paused is %q", paused)
 	}
-	if _, err := viewer.CancelTransition(t.Context(), &api.CancelTransitionRequest{Name: "media-warm-1"}); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := viewer.CancelTransition(t.Context(), &consolev1.CancelTransitionRequest{Name: "media-warm-1"}); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("cancelled by the viewer: %v", err)
 	}
-	if _, err := editor.DeletePolicy(t.Context(), &api.DeletePolicyRequest{Name: "media", Confirm: "media"}); err != nil {
+	if _, err := editor.DeletePolicy(t.Context(), &consolev1.DeletePolicyRequest{Name: "media", Confirm: "media"}); err != nil {
 		t.Errorf("deleted: %v", err)
 	}
-	log, err := viewer.ListAudit(t.Context(), &api.ListAuditRequest{})
+	log, err := viewer.ListAudit(t.Context(), &consolev1.ListAuditRequest{})
 	if err != nil || len(log.Actions) < 4 || !strings.HasSuffix(log.Actions[0].User, ":editor") {
 		t.Errorf("the audit log is %v, %v", log, err)
 	}

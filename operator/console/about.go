@@ -5,16 +5,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/price"
 )
 
 // WhoAmI says who calls and which verbs they have; on a cluster, on any resource.
-func (s *Server) WhoAmI(ctx context.Context, _ *api.WhoAmIRequest) (*api.WhoAmIResponse, error) {
+func (s *Server) WhoAmI(ctx context.Context, _ *consolev1.WhoAmIRequest) (*consolev1.WhoAmIResponse, error) {
 	user := callerOf(ctx).user
-	answer := &api.WhoAmIResponse{User: user.Name, By: string(s.authority.Method())}
+	answer := &consolev1.WhoAmIResponse{User: user.Name, By: string(s.authority.Method())}
 	for _, verb := range access.Verbs() {
 		for _, resource := range resourcesOf(verb) {
 			may, err := s.authority.May(ctx, user, access.Right{Verb: verb, Resource: resource})
@@ -43,15 +43,15 @@ func resourcesOf(verb access.Verb) (resources []access.Resource) {
 }
 
 // GetAbout says what serves, and with which settings.
-func (s *Server) GetAbout(context.Context, *api.GetAboutRequest) (*api.About, error) {
-	about := &api.About{
+func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*consolev1.About, error) {
+	about := &consolev1.About{
 		Version: s.options.Version, Started: stamp(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
 		Prices:      pricesView(nil),
 		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
 		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.sources(""),
 	}
 	for _, backend := range s.world.backends.all() {
-		view := &api.Backend{
+		view := &consolev1.Backend{
 			Name: backend.Name, Type: string(backend.Spec.Type), Gateways: addressesOf(backend), Conditions: conditionViews(backend.Status.Conditions),
 			UsedBytes: backend.Status.UsedBytes, CapacityBytes: backend.Status.CapacityBytes,
 		}
@@ -62,7 +62,7 @@ func (s *Server) GetAbout(context.Context, *api.GetAboutRequest) (*api.About, er
 		about.Backends = append(about.Backends, view)
 	}
 	for _, scheme := range s.world.schemes.all() {
-		about.Schemes = append(about.Schemes, &api.Scheme{
+		about.Schemes = append(about.Schemes, &consolev1.Scheme{
 			Name: scheme.Name, Code: scheme.Status.Code, CanLose: scheme.Status.CanLose, Overhead: scheme.Status.Overhead, Policies: scheme.Status.Policies,
 		})
 	}
@@ -70,8 +70,8 @@ func (s *Server) GetAbout(context.Context, *api.GetAboutRequest) (*api.About, er
 }
 
 // sources are the API server and the backends, or one of those.
-func (s *Server) sources(backend string) []*api.Source {
-	sources := []*api.Source{s.world.freshness().view("API server")}
+func (s *Server) sources(backend string) []*consolev1.Source {
+	sources := []*consolev1.Source{s.world.freshness().view("API server")}
 	for _, look := range s.lookout.all(backend) {
 		sources = append(sources, look.freshness().view("backend "+look.name))
 	}
@@ -90,25 +90,25 @@ func (b *backendLook) freshness() freshness {
 	return all
 }
 
-func conditionViews(conditions []metav1.Condition) []*api.Condition {
-	var views []*api.Condition
+func conditionViews(conditions []metav1.Condition) []*consolev1.Condition {
+	var views []*consolev1.Condition
 	for i := range conditions {
 		c := &conditions[i]
-		views = append(views, &api.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: stamp(c.LastTransitionTime.Time)})
+		views = append(views, &consolev1.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: stamp(c.LastTransitionTime.Time)})
 	}
 	return views
 }
 
 // pricesView is the price table of a policy; nil: the built-in one. Prices that make no sense are those of a policy that
 // is not accepted, and nothing goes by them.
-func pricesView(policy *v1alpha1.RedundancyPolicy) *api.Prices {
+func pricesView(policy *v1alpha1.RedundancyPolicy) *consolev1.Prices {
 	table := price.Default()
 	if policy != nil {
 		if declared, err := price.TableOf(policy.Spec.DeepCopy().Prices); err == nil {
 			table = declared
 		}
 	}
-	return &api.Prices{
+	return &consolev1.Prices{
 		StorageGibMonth: table.StorageGiBMonth, NetworkGib: table.NetworkGiB, MillionOperations: table.MillionOperations, PaybackMonths: table.PaybackMonths,
 	}
 }

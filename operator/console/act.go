@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/console/audit"
 )
@@ -98,9 +99,9 @@ func refusalOf(err error) error {
 		is   error
 		code connect.Code
 	}{
-		{client.ErrNotFound, connect.CodeNotFound}, {client.ErrConflict, connect.CodeFailedPrecondition}, {client.ErrBadRequest, connect.CodeInvalidArgument},
-		{client.ErrTooFewNodes, connect.CodeFailedPrecondition}, {client.ErrFull, connect.CodeResourceExhausted}, {client.ErrDataLoss, connect.CodeDataLoss},
-		{client.ErrUnknownOutcome, connect.CodeUnknown}, {client.ErrUnavailable, connect.CodeUnavailable}, {client.ErrUnreachable, connect.CodeUnavailable},
+		{api.ErrNotFound, connect.CodeNotFound}, {api.ErrConflict, connect.CodeFailedPrecondition}, {api.ErrBadRequest, connect.CodeInvalidArgument},
+		{api.ErrTooFewNodes, connect.CodeFailedPrecondition}, {api.ErrFull, connect.CodeResourceExhausted}, {api.ErrDataLoss, connect.CodeDataLoss},
+		{api.ErrUnknownOutcome, connect.CodeUnknown}, {api.ErrUnavailable, connect.CodeUnavailable}, {client.ErrUnreachable, connect.CodeUnavailable},
 		{context.Canceled, connect.CodeCanceled}, {context.DeadlineExceeded, connect.CodeDeadlineExceeded},
 	} {
 		if errors.Is(err, one.is) {

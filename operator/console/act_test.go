@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -29,44 +29,46 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 	s.seen()
 	s.put("a/", 1, 100<<10)
 	ctx, c := t.Context(), s.client
-	node := &api.NodeName{Backend: "real", Name: "n2"}
-	document := &api.Document{Text: "apiVersion: restripe.io/v1alpha1\nkind: RedundancyScheme\nmetadata: {name: fresh}\nspec: {replicas: 2}\n"}
+	node := &consolev1.NodeName{Backend: "real", Name: "n2"}
+	document := &consolev1.Document{Text: "apiVersion: restripe.io/v1alpha1\nkind: RedundancyScheme\nmetadata: {name: fresh}\nspec: {replicas: 2}\n"}
 	last := func(_ any, err error) error { return err }
 	domain := "rack"
 	changes := []struct {
 		procedure string
 		call      func() error
 	}{
-		{consolev1connect.ConsoleApplyPolicyProcedure, func() error { return last(c.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: document})) }},
+		{consolev1connect.ConsoleApplyPolicyProcedure, func() error { return last(c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: document})) }},
 		{consolev1connect.ConsoleHoldPolicyProcedure, func() error {
-			return last(c.HoldPolicy(ctx, &api.HoldPolicyRequest{Name: "there", Hold: api.Hold_HOLD_DRAIN}))
+			return last(c.HoldPolicy(ctx, &consolev1.HoldPolicyRequest{Name: "there", Hold: consolev1.Hold_HOLD_DRAIN}))
 		}},
 		{consolev1connect.ConsolePinPolicyProcedure, func() error {
-			return last(c.PinPolicy(ctx, &api.PinPolicyRequest{Name: "there", Scheme: "rep(2)", Until: timestamppb.New(time.Now().Add(time.Hour))}))
+			return last(c.PinPolicy(ctx, &consolev1.PinPolicyRequest{Name: "there", Scheme: "rep(2)", Until: timestamppb.New(time.Now().Add(time.Hour))}))
 		}},
-		{consolev1connect.ConsoleUnpinPolicyProcedure, func() error { return last(c.UnpinPolicy(ctx, &api.UnpinPolicyRequest{Name: "there"})) }},
-		{consolev1connect.ConsoleApproveTransitionProcedure, func() error { return last(c.ApproveTransition(ctx, &api.ApproveTransitionRequest{Name: "one"})) }},
-		{consolev1connect.ConsolePauseTransitionProcedure, func() error { return last(c.PauseTransition(ctx, &api.PauseTransitionRequest{Name: "one"})) }},
-		{consolev1connect.ConsoleResumeTransitionProcedure, func() error { return last(c.ResumeTransition(ctx, &api.ResumeTransitionRequest{Name: "one"})) }},
+		{consolev1connect.ConsoleUnpinPolicyProcedure, func() error { return last(c.UnpinPolicy(ctx, &consolev1.UnpinPolicyRequest{Name: "there"})) }},
+		{consolev1connect.ConsoleApproveTransitionProcedure, func() error { return last(c.ApproveTransition(ctx, &consolev1.ApproveTransitionRequest{Name: "one"})) }},
+		{consolev1connect.ConsolePauseTransitionProcedure, func() error { return last(c.PauseTransition(ctx, &consolev1.PauseTransitionRequest{Name: "one"})) }},
+		{consolev1connect.ConsoleResumeTransitionProcedure, func() error { return last(c.ResumeTransition(ctx, &consolev1.ResumeTransitionRequest{Name: "one"})) }},
 		{consolev1connect.ConsoleThrottleTransitionProcedure, func() error {
-			return last(c.ThrottleTransition(ctx, &api.ThrottleTransitionRequest{Name: "one", BytesPerSecond: 7}))
+			return last(c.ThrottleTransition(ctx, &consolev1.ThrottleTransitionRequest{Name: "one", BytesPerSecond: 7}))
 		}},
-		{consolev1connect.ConsoleCancelTransitionProcedure, func() error { return last(c.CancelTransition(ctx, &api.CancelTransitionRequest{Name: "one"})) }},
+		{consolev1connect.ConsoleCancelTransitionProcedure, func() error { return last(c.CancelTransition(ctx, &consolev1.CancelTransitionRequest{Name: "one"})) }},
 		{consolev1connect.ConsoleRollbackTransitionProcedure, func() error {
-			return last(c.RollbackTransition(ctx, &api.RollbackTransitionRequest{Name: "two"}))
+			return last(c.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: "two"}))
 		}},
 		{consolev1connect.ConsoleMoveObjectProcedure, func() error {
-			return last(c.MoveObject(ctx, &api.MoveObjectRequest{Key: []byte("a/0"), To: "rs(4,2)"}))
+			return last(c.MoveObject(ctx, &consolev1.MoveObjectRequest{Key: []byte("a/0"), To: "rs(4,2)"}))
 		}},
-		{consolev1connect.ConsolePlaceNodeProcedure, func() error { return last(c.PlaceNode(ctx, &api.PlaceNodeRequest{Node: node, FailureDomain: &domain})) }},
-		{consolev1connect.ConsoleDrainNodeProcedure, func() error { return last(c.DrainNode(ctx, &api.DrainNodeRequest{Node: node})) }},
-		{consolev1connect.ConsoleUndrainNodeProcedure, func() error { return last(c.UndrainNode(ctx, &api.UndrainNodeRequest{Node: node})) }},
-		{consolev1connect.ConsoleReplaceNodeProcedure, func() error { return last(c.ReplaceNode(ctx, &api.ReplaceNodeRequest{Node: node})) }},
-		{consolev1connect.ConsoleDownNodeProcedure, func() error { return last(c.DownNode(ctx, &api.DownNodeRequest{Node: node})) }},
-		{consolev1connect.ConsoleUpNodeProcedure, func() error { return last(c.UpNode(ctx, &api.UpNodeRequest{Node: node})) }},
-		{consolev1connect.ConsoleRemoveNodeProcedure, func() error { return last(c.RemoveNode(ctx, &api.RemoveNodeRequest{Node: node, Confirm: "n2"})) }},
+		{consolev1connect.ConsolePlaceNodeProcedure, func() error {
+			return last(c.PlaceNode(ctx, &consolev1.PlaceNodeRequest{Node: node, FailureDomain: &domain}))
+		}},
+		{consolev1connect.ConsoleDrainNodeProcedure, func() error { return last(c.DrainNode(ctx, &consolev1.DrainNodeRequest{Node: node})) }},
+		{consolev1connect.ConsoleUndrainNodeProcedure, func() error { return last(c.UndrainNode(ctx, &consolev1.UndrainNodeRequest{Node: node})) }},
+		{consolev1connect.ConsoleReplaceNodeProcedure, func() error { return last(c.ReplaceNode(ctx, &consolev1.ReplaceNodeRequest{Node: node})) }},
+		{consolev1connect.ConsoleDownNodeProcedure, func() error { return last(c.DownNode(ctx, &consolev1.DownNodeRequest{Node: node})) }},
+		{consolev1connect.ConsoleUpNodeProcedure, func() error { return last(c.UpNode(ctx, &consolev1.UpNodeRequest{Node: node})) }},
+		{consolev1connect.ConsoleRemoveNodeProcedure, func() error { return last(c.RemoveNode(ctx, &consolev1.RemoveNodeRequest{Node: node, Confirm: "n2"})) }},
 		{consolev1connect.ConsoleDeletePolicyProcedure, func() error {
-			return last(c.DeletePolicy(ctx, &api.DeletePolicyRequest{Name: "there", Confirm: "there"}))
+			return last(c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "there", Confirm: "there"}))
 		}},
 	}
 	tried := map[string]bool{}
@@ -97,10 +99,10 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 			t.Errorf("%s: %v", change.procedure, err)
 		}
 	}
-	if report, err := c.VerifyAudit(ctx, &api.VerifyAuditRequest{}); err != nil || !report.Intact {
+	if report, err := c.VerifyAudit(ctx, &consolev1.VerifyAuditRequest{}); err != nil || !report.Intact {
 		t.Error(report, err)
 	}
-	list, err := c.ListAudit(ctx, &api.ListAuditRequest{})
+	list, err := c.ListAudit(ctx, &consolev1.ListAuditRequest{})
 	done := 0
 	for _, action := range list.GetActions() {
 		if action.Result == "done" {
@@ -141,7 +143,7 @@ func (s *stage) everything() string {
 			}
 		}
 	}
-	nodes, err := s.client.ListNodes(s.t.Context(), &api.ListNodesRequest{})
+	nodes, err := s.client.ListNodes(s.t.Context(), &consolev1.ListNodesRequest{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -162,21 +164,21 @@ func (s *stage) everything() string {
 func TestTransitionsAreNotApplied(t *testing.T) {
 	s := newStage(t)
 	text := "apiVersion: restripe.io/v1alpha1\nkind: Transition\nmetadata: {name: sly}\nspec: {backendRef: real, class: default, from: rep(3), to: 'rs(4,2)', approved: true}\n"
-	_, err := s.client.ApplyPolicy(t.Context(), &api.ApplyPolicyRequest{Document: &api.Document{Text: text}})
+	_, err := s.client.ApplyPolicy(t.Context(), &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: text}})
 	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "Transition/sly") {
 		t.Error(err)
 	}
-	wrong, err := s.client.ApplyPolicy(t.Context(), &api.ApplyPolicyRequest{Document: &api.Document{Text: "kind: Cow"}})
+	wrong, err := s.client.ApplyPolicy(t.Context(), &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: "kind: Cow"}})
 	if err != nil || len(wrong.Findings) != 1 || len(wrong.Applied) != 0 {
 		t.Error(wrong, err)
 	}
 	// What only the API server finds wrong comes back with its place.
 	text = "apiVersion: restripe.io/v1alpha1\nkind: RedundancyScheme\nmetadata: {name: odd}\nspec: {replicas: 2, k: 3, m: 1}\n"
-	wrong, err = s.client.ApplyPolicy(t.Context(), &api.ApplyPolicyRequest{Document: &api.Document{Text: text}})
+	wrong, err = s.client.ApplyPolicy(t.Context(), &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: text}})
 	if err != nil || len(wrong.Findings) == 0 || len(wrong.Applied) != 0 {
 		t.Error(wrong, err)
 	}
-	lint, err := s.client.LintPolicy(t.Context(), &api.LintPolicyRequest{Document: &api.Document{Text: text}})
+	lint, err := s.client.LintPolicy(t.Context(), &consolev1.LintPolicyRequest{Document: &consolev1.Document{Text: text}})
 	if err != nil || len(lint.Findings) != 0 || len(lint.Objects) != 1 {
 		t.Error(lint, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
 )
@@ -98,7 +98,7 @@ func (s *Server) send(ctx context.Context, declared Declared, force, dryRun bool
 }
 
 // findingsOf puts what the API server has against an object at its places in the text; none where it says something else.
-func findingsOf(declared Declared, err error) (findings []*api.Finding) {
+func findingsOf(declared Declared, err error) (findings []*consolev1.Finding) {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
@@ -116,15 +116,15 @@ func findingsOf(declared Declared, err error) (findings []*api.Finding) {
 }
 
 // DiffPolicy says what applying a text would change.
-func (s *Server) DiffPolicy(ctx context.Context, request *api.DiffPolicyRequest) (*api.DiffPolicyResponse, error) {
+func (s *Server) DiffPolicy(ctx context.Context, request *consolev1.DiffPolicyRequest) (*consolev1.DiffPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil || wrong(findings) {
-		return &api.DiffPolicyResponse{Findings: findings}, err
+		return &consolev1.DiffPolicyResponse{Findings: findings}, err
 	}
 	if objects, err = sendable(objects); err != nil {
 		return nil, err
 	}
-	answer := &api.DiffPolicyResponse{Findings: findings}
+	answer := &consolev1.DiffPolicyResponse{Findings: findings}
 	for _, declared := range objects {
 		o := outcome{}
 		if o.before, err = s.current(ctx, declared.Object); err != nil {
@@ -143,17 +143,17 @@ func (s *Server) DiffPolicy(ctx context.Context, request *api.DiffPolicyRequest)
 			if o.before == nil {
 				change = "create"
 			}
-			answer.Differences = append(answer.Differences, &api.ObjectDifference{Object: nameOf(declared.Object), Change: change, Fields: fields})
+			answer.Differences = append(answer.Differences, &consolev1.ObjectDifference{Object: nameOf(declared.Object), Change: change, Fields: fields})
 		}
 	}
 	return answer, nil
 }
 
 // ApplyPolicy makes the declared objects as a text says.
-func (s *Server) ApplyPolicy(ctx context.Context, request *api.ApplyPolicyRequest) (*api.ApplyPolicyResponse, error) {
+func (s *Server) ApplyPolicy(ctx context.Context, request *consolev1.ApplyPolicyRequest) (*consolev1.ApplyPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil || wrong(findings) {
-		return &api.ApplyPolicyResponse{Findings: findings}, err
+		return &consolev1.ApplyPolicyResponse{Findings: findings}, err
 	}
 	if objects, err = sendable(objects); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Server) ApplyPolicy(ctx context.Context, request *api.ApplyPolicyReques
 			return nil, err
 		}
 	}
-	answer := &api.ApplyPolicyResponse{Findings: findings}
+	answer := &consolev1.ApplyPolicyResponse{Findings: findings}
 	for _, declared := range objects {
 		applied, refused, err := s.applyOne(ctx, declared, request)
 		if err != nil && len(refused) == 0 {
@@ -180,7 +180,7 @@ func (s *Server) ApplyPolicy(ctx context.Context, request *api.ApplyPolicyReques
 }
 
 // applyOne applies one object and records it.
-func (s *Server) applyOne(ctx context.Context, declared Declared, request *api.ApplyPolicyRequest) (*api.Applied, []*api.Finding, error) {
+func (s *Server) applyOne(ctx context.Context, declared Declared, request *consolev1.ApplyPolicyRequest) (*consolev1.Applied, []*consolev1.Finding, error) {
 	var o outcome
 	var err error
 	if o.before, err = s.current(ctx, declared.Object); err != nil {
@@ -190,7 +190,7 @@ func (s *Server) applyOne(ctx context.Context, declared Declared, request *api.A
 	if o.before != nil {
 		what.before = o.before.Object["spec"]
 	}
-	var refused []*api.Finding
+	var refused []*consolev1.Finding
 	err = s.act(ctx, what, func(ctx context.Context) (any, error) {
 		if o.after, err = s.send(ctx, declared, request.Force, false); err != nil {
 			refused = findingsOf(declared, err)
@@ -204,7 +204,7 @@ func (s *Server) applyOne(ctx context.Context, declared Declared, request *api.A
 	if policy := (&v1alpha1.RedundancyPolicy{}); kindOf(declared.Object) == "RedundancyPolicy" && typed(o.after, policy) == nil {
 		s.world.policies.put(policy)
 	}
-	applied := &api.Applied{Object: nameOf(declared.Object), Outcome: "created", Fields: o.fields()}
+	applied := &consolev1.Applied{Object: nameOf(declared.Object), Outcome: "created", Fields: o.fields()}
 	if o.before != nil {
 		if applied.Outcome = "configured"; len(applied.Fields) == 0 {
 			applied.Outcome = "unchanged"
@@ -222,7 +222,7 @@ func typed(object *unstructured.Unstructured, into client.Object) error {
 }
 
 // fields are the fields that people declare and that differ, or would.
-func (o *outcome) fields() (differences []*api.FieldDifference) {
+func (o *outcome) fields() (differences []*consolev1.FieldDifference) {
 	before, after := map[string]any{}, fieldsOf(o.after)
 	if o.before != nil {
 		before = fieldsOf(o.before)
@@ -231,7 +231,7 @@ func (o *outcome) fields() (differences []*api.FieldDifference) {
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
 		if before[path] != after[path] {
-			differences = append(differences, &api.FieldDifference{Path: path, Before: scalarText(before[path]), After: scalarText(after[path])})
+			differences = append(differences, &consolev1.FieldDifference{Path: path, Before: scalarText(before[path]), After: scalarText(after[path])})
 		}
 	}
 	return differences

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/console/audit"
 )
 
@@ -17,21 +17,21 @@ const (
 	auditMost    = 1000
 )
 
-func auditFilter(f *api.AuditFilter) audit.Filter {
+func auditFilter(f *consolev1.AuditFilter) audit.Filter {
 	return audit.Filter{User: f.GetUser(), Object: f.GetObject(), Verb: f.GetVerb(), Since: timeOf(f.GetSince()), Until: timeOf(f.GetUntil())}
 }
 
 // ListAudit returns one page of what people did, newest first.
-func (s *Server) ListAudit(_ context.Context, request *api.ListAuditRequest) (*api.AuditList, error) {
+func (s *Server) ListAudit(_ context.Context, request *consolev1.ListAuditRequest) (*consolev1.AuditList, error) {
 	limit := int(min(cmp.Or(max(0, request.Limit), auditDefault), auditMost))
 	actions, next, err := s.audit.List(auditFilter(request.Filter), request.Before, limit)
 	if err != nil {
 		return nil, refuse(connect.CodeUnavailable, "%w", err)
 	}
-	list := &api.AuditList{Next: next}
+	list := &consolev1.AuditList{Next: next}
 	for i := range actions {
 		a := &actions[i]
-		list.Actions = append(list.Actions, &api.AuditAction{
+		list.Actions = append(list.Actions, &consolev1.AuditAction{
 			Sequence: a.Sequence, Begun: stamp(a.Begun), Ended: stamp(a.Ended), User: a.User, From: a.From, Verb: a.Verb, Action: a.Action, Object: a.Object,
 			Before: string(a.Before), After: string(a.After), PlanHash: a.PlanHash, Result: string(a.Result), Error: a.Error,
 		})
@@ -45,7 +45,7 @@ const chunkBytes = 256 << 10
 // chunks sends what is written to it.
 type chunks struct {
 	buffer bytes.Buffer
-	send   func(*api.ExportAuditResponse) error
+	send   func(*consolev1.ExportAuditResponse) error
 }
 
 func (c *chunks) Write(text []byte) (int, error) {
@@ -60,21 +60,21 @@ func (c *chunks) flush() error {
 	if c.buffer.Len() == 0 {
 		return nil
 	}
-	err := c.send(&api.ExportAuditResponse{Chunk: bytes.Clone(c.buffer.Bytes())})
+	err := c.send(&consolev1.ExportAuditResponse{Chunk: bytes.Clone(c.buffer.Bytes())})
 	c.buffer.Reset()
 	return err
 }
 
 // ExportAudit sends every action that matches, oldest first.
-func (s *Server) ExportAudit(ctx context.Context, request *api.ExportAuditRequest, stream *connect.ServerStream[api.ExportAuditResponse]) error {
-	out := &chunks{send: func(message *api.ExportAuditResponse) error {
+func (s *Server) ExportAudit(ctx context.Context, request *consolev1.ExportAuditRequest, stream *connect.ServerStream[consolev1.ExportAuditResponse]) error {
+	out := &chunks{send: func(message *consolev1.ExportAuditResponse) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return stream.Send(message)
 	}}
 	write := s.audit.WriteJSONLines
-	if request.Format == api.ExportFormat_EXPORT_FORMAT_CSV {
+	if request.Format == consolev1.ExportFormat_EXPORT_FORMAT_CSV {
 		write = s.audit.WriteCSV
 	}
 	if err := write(out, auditFilter(request.Filter)); err != nil {
@@ -84,12 +84,12 @@ func (s *Server) ExportAudit(ctx context.Context, request *api.ExportAuditReques
 }
 
 // VerifyAudit reads the whole audit log and says whether every record is there and as it was written.
-func (s *Server) VerifyAudit(_ context.Context, request *api.VerifyAuditRequest) (*api.VerifyAuditResponse, error) {
+func (s *Server) VerifyAudit(_ context.Context, request *consolev1.VerifyAuditRequest) (*consolev1.VerifyAuditResponse, error) {
 	report, err := s.audit.Verify(audit.Head{Sequence: request.Sequence, Hash: request.Hash})
 	if err != nil {
 		return nil, refuse(connect.CodeUnavailable, "%w", err)
 	}
-	return &api.VerifyAuditResponse{
+	return &consolev1.VerifyAuditResponse{
 		Intact: report.Problem == "", Problem: report.Problem, First: report.First, Sequence: report.Head.Sequence, Hash: report.Head.Hash, Records: report.Records,
 	}, nil
 }

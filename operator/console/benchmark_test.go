@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/agent/gateway/api"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
 )
@@ -30,15 +30,15 @@ func large(b *testing.B) *Server {
 	})
 	now := time.Now()
 	look := &backendLook{name: "large"}
-	status, nodes, heat := gateway.Status{CanLose: 2, Objects: 1e6}, gateway.NodeList{}, gateway.HeatReport{Complete: true, At: now}
+	status, nodes, heat := api.Status{CanLose: 2, Objects: 1e6}, api.NodeList{}, api.HeatReport{Complete: true, At: now}
 	for i := range 500 {
-		nodes.Nodes = append(nodes.Nodes, gateway.NodeInfo{NodeStatus: gateway.NodeStatus{ID: block.NodeID(fmt.Sprintf("n%d", i)), State: "up"}})
+		nodes.Nodes = append(nodes.Nodes, api.NodeInfo{NodeStatus: api.NodeStatus{ID: block.NodeID(fmt.Sprintf("n%d", i)), State: "up"}})
 	}
 	for i := range 1000 {
 		name := fmt.Sprintf("policy-%d", i)
 		s.world.policies.objects[name] = &v1alpha1.RedundancyPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RedundancyPolicySpec{BackendRef: "large"}}
-		heat.Classes = append(heat.Classes, gateway.ClassHeat{Class: name, Rungs: []gateway.RungHeat{{
-			Scheme: "rep(3)", Groups: 9, Bytes: 1e9, StoredBytes: 3e9, Buckets: make([]gateway.HeatBucket, gateway.HeatBuckets),
+		heat.Classes = append(heat.Classes, api.ClassHeat{Class: name, Rungs: []api.RungHeat{{
+			Scheme: "rep(3)", Groups: 9, Bytes: 1e9, StoredBytes: 3e9, Buckets: make([]api.HeatBucket, api.HeatBuckets),
 		}}})
 	}
 	for i := range 10_000 {
@@ -64,7 +64,7 @@ func BenchmarkLarge(b *testing.B) {
 		"overview":    func() int { return len(s.overview().Classes) },
 		"policies":    func() int { return len(s.policyPicture("").items) },
 		"transitions": func() int { return len(s.transitionViews(nil)) },
-		"active":      func() int { return 1 + len(s.transitionViews(&api.TransitionFilter{Active: true})) },
+		"active":      func() int { return 1 + len(s.transitionViews(&consolev1.TransitionFilter{Active: true})) },
 		"nodes":       func() int { return len(s.nodePicture("").items) },
 		"heat":        func() int { return len(s.heat("", "").Classes) },
 	} {

@@ -9,7 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
@@ -17,7 +17,7 @@ import (
 type Compiler interface {
 	// Compile returns the objects of a text, and what is wrong with them. known are objects that exist already: names may
 	// refer to them, and prefixes may conflict with theirs.
-	Compile(document *api.Document, known []client.Object) ([]Declared, []*api.Finding)
+	Compile(document *consolev1.Document, known []client.Object) ([]Declared, []*consolev1.Finding)
 	// Render returns an object as a person would write it, without status.
 	Render(object client.Object) (string, error)
 }
@@ -26,14 +26,14 @@ type Compiler interface {
 type Declared struct {
 	Object client.Object // *v1alpha1.StorageBackend, *RedundancyScheme, *RedundancyPolicy or *Transition
 	// Finding returns what is wrong with a field at the place where it was written; path is such as spec.ladder[1].
-	Finding func(path, message string) *api.Finding
+	Finding func(path, message string) *consolev1.Finding
 }
 
 // severityError is the severity of a finding for which an object would be refused.
 const severityError = "error"
 
 // compile reads a text beside what is declared already.
-func (s *Server) compile(ctx context.Context, document *api.Document) ([]Declared, []*api.Finding, error) {
+func (s *Server) compile(ctx context.Context, document *consolev1.Document) ([]Declared, []*consolev1.Finding, error) {
 	if strings.TrimSpace(document.GetText()) == "" {
 		return nil, nil, refuse(connect.CodeInvalidArgument, "there is no text; give document.text")
 	}
@@ -43,7 +43,7 @@ func (s *Server) compile(ctx context.Context, document *api.Document) ([]Declare
 	case <-ctx.Done():
 		return nil, nil, refusalOf(ctx.Err())
 	}
-	document = &api.Document{Name: cmp.Or(document.Name, "policy"), Text: document.Text, Format: document.Format}
+	document = &consolev1.Document{Name: cmp.Or(document.Name, "policy"), Text: document.Text, Format: document.Format}
 	objects, findings := s.options.Compiler.Compile(document, s.world.known())
 	return objects, findings, nil
 }
@@ -63,8 +63,8 @@ func (w *world) known() (objects []client.Object) {
 }
 
 // wrong reports whether findings have an error among them.
-func wrong(findings []*api.Finding) bool {
-	return slices.ContainsFunc(findings, func(f *api.Finding) bool { return f.Severity == severityError })
+func wrong(findings []*consolev1.Finding) bool {
+	return slices.ContainsFunc(findings, func(f *consolev1.Finding) bool { return f.Severity == severityError })
 }
 
 // kindOf returns the kind of a declared object.
@@ -83,12 +83,12 @@ func kindOf(object client.Object) string {
 func nameOf(object client.Object) string { return kindOf(object) + "/" + object.GetName() }
 
 // LintPolicy finds mistakes in a text.
-func (s *Server) LintPolicy(ctx context.Context, request *api.LintPolicyRequest) (*api.LintPolicyResponse, error) {
+func (s *Server) LintPolicy(ctx context.Context, request *consolev1.LintPolicyRequest) (*consolev1.LintPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.LintPolicyResponse{Findings: findings, Sources: s.sources("")}
+	answer := &consolev1.LintPolicyResponse{Findings: findings, Sources: s.sources("")}
 	for _, declared := range objects {
 		answer.Objects = append(answer.Objects, nameOf(declared.Object))
 	}

@@ -11,7 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 )
@@ -150,7 +150,7 @@ func (s *Server) require(ctx context.Context, right access.Right) error {
 	}
 	refusal := connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s may not do this: the verb %s on %s is missing; who looks after this console can grant it",
 		who.user.Name, right.Verb, right.Resource))
-	if detail, err := connect.NewErrorDetail(&api.MissingVerb{User: who.user.Name, Verb: string(right.Verb)}); err == nil {
+	if detail, err := connect.NewErrorDetail(&consolev1.MissingVerb{User: who.user.Name, Verb: string(right.Verb)}); err == nil {
 		refusal.AddDetail(detail)
 	}
 	if who.rule.changes {
@@ -182,6 +182,6 @@ func codeOfAccess(err error) connect.Code {
 // answersOnly reports whether the answer to a change says that nothing was changed: mistakes were found in what was to be
 // declared.
 func answersOnly(response connect.AnyResponse) bool {
-	applied, is := response.Any().(*api.ApplyPolicyResponse)
+	applied, is := response.Any().(*consolev1.ApplyPolicyResponse)
 	return is && len(applied.Applied) == 0
 }

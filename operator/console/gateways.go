@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -69,5 +70,5 @@ func askOne[T any](ctx context.Context, c *client.Client, patience time.Duration
 
 // silent reports whether an error says that the gateway could not answer, so that another one may.
 func silent(err error) bool {
-	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }

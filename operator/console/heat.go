@@ -12,29 +12,29 @@ import (
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/restripe/restripe/agent/gateway"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/agent/gateway/api"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/history"
 	"github.com/restripe/restripe/operator/price"
 )
 
 // GetHeat says how often the groups of classes are used.
-func (s *Server) GetHeat(_ context.Context, request *api.GetHeatRequest) (*api.HeatReport, error) {
+func (s *Server) GetHeat(_ context.Context, request *consolev1.GetHeatRequest) (*consolev1.HeatReport, error) {
 	return s.heat(request.Backend, request.Class), nil
 }
 
 // WatchHeat does so whenever the gateways have a new report.
-func (s *Server) WatchHeat(ctx context.Context, request *api.WatchHeatRequest, stream *connect.ServerStream[api.HeatReport]) error {
-	take := func() *api.HeatReport { return s.heat(request.Backend, request.Class) }
-	same := func(a, b *api.HeatReport) bool {
-		return sameSources(a.Sources, b.Sources) && proto.Equal(&api.HeatReport{Classes: a.Classes}, &api.HeatReport{Classes: b.Classes})
+func (s *Server) WatchHeat(ctx context.Context, request *consolev1.WatchHeatRequest, stream *connect.ServerStream[consolev1.HeatReport]) error {
+	take := func() *consolev1.HeatReport { return s.heat(request.Backend, request.Class) }
+	same := func(a, b *consolev1.HeatReport) bool {
+		return sameSources(a.Sources, b.Sources) && proto.Equal(&consolev1.HeatReport{Classes: a.Classes}, &consolev1.HeatReport{Classes: b.Classes})
 	}
 	return watchOne(ctx, s, take, same, stream.Send)
 }
 
-func (s *Server) heat(backend, class string) *api.HeatReport {
-	report := &api.HeatReport{Sources: s.sources(backend)}
+func (s *Server) heat(backend, class string) *consolev1.HeatReport {
+	report := &consolev1.HeatReport{Sources: s.sources(backend)}
 	policies := s.world.policiesByClass()
 	for _, look := range s.lookout.all(backend) {
 		seen, known, _ := look.heat.get()
@@ -50,8 +50,8 @@ func (s *Server) heat(backend, class string) *api.HeatReport {
 	return report
 }
 
-func classHeatView(backend string, report *gateway.HeatReport, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy, now time.Time) *api.ClassHeat {
-	view := &api.ClassHeat{
+func classHeatView(backend string, report *api.HeatReport, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.ClassHeat {
+	view := &consolev1.ClassHeat{
 		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 	if policy != nil {
@@ -59,15 +59,15 @@ func classHeatView(backend string, report *gateway.HeatReport, class *gateway.Cl
 	}
 	for i := range class.Rungs {
 		rung := &class.Rungs[i]
-		rungView := &api.RungHeat{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
+		rungView := &consolev1.RungHeat{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
 		for j, bucket := range rung.Buckets {
 			if bucket.Groups == 0 {
 				continue
 			}
-			bucketView := &api.HeatBucket{
-				AtLeast: gateway.HeatEdge(j), Groups: bucket.Groups, Bytes: bucket.Bytes, SettledGroups: bucket.SettledGroups,
+			bucketView := &consolev1.HeatBucket{
+				AtLeast: api.HeatEdge(j), Groups: bucket.Groups, Bytes: bucket.Bytes, SettledGroups: bucket.SettledGroups,
 			}
-			if below := gateway.HeatEdge(j + 1); !math.IsInf(below, 1) {
+			if below := api.HeatEdge(j + 1); !math.IsInf(below, 1) {
 				bucketView.Below = proto.Float64(below)
 			}
 			rungView.Buckets = append(rungView.Buckets, bucketView)
@@ -78,13 +78,13 @@ func classHeatView(backend string, report *gateway.HeatReport, class *gateway.Cl
 }
 
 // ruleViews are the temperature rules of a policy.
-func ruleViews(policy *v1alpha1.RedundancyPolicy) []*api.TemperatureRule {
+func ruleViews(policy *v1alpha1.RedundancyPolicy) []*consolev1.TemperatureRule {
 	if policy.Spec.Temperature == nil {
 		return nil
 	}
-	var views []*api.TemperatureRule
+	var views []*consolev1.TemperatureRule
 	for _, rule := range policy.Spec.Temperature.Rules {
-		views = append(views, &api.TemperatureRule{Scheme: string(rule.Scheme), AtLeast: floatOf(rule.AtLeast), Below: floatOf(rule.Below)})
+		views = append(views, &consolev1.TemperatureRule{Scheme: string(rule.Scheme), AtLeast: floatOf(rule.AtLeast), Below: floatOf(rule.Below)})
 	}
 	return views
 }
@@ -131,7 +131,7 @@ func (s *Server) sample(ctx context.Context) {
 func (s *Server) isNew(taken map[history.Class]bool) bool {
 	for _, look := range s.lookout.all("") {
 		report, known, fresh := look.heat.get()
-		if known && fresh.err == nil && report.Complete && slices.ContainsFunc(report.Classes, func(class gateway.ClassHeat) bool {
+		if known && fresh.err == nil && report.Complete && slices.ContainsFunc(report.Classes, func(class api.ClassHeat) bool {
 			return !taken[history.Class{Backend: look.name, Class: class.Class}]
 		}) {
 			return true
@@ -163,8 +163,8 @@ func (s *Server) samples() map[history.Class]history.Sample {
 }
 
 // bucketsOf adds up the buckets of all rungs.
-func bucketsOf(class *gateway.ClassHeat) (buckets []history.Bucket) {
-	var sums [gateway.HeatBuckets]int64
+func bucketsOf(class *api.ClassHeat) (buckets []history.Bucket) {
+	var sums [api.HeatBuckets]int64
 	for i := range class.Rungs {
 		for j, bucket := range class.Rungs[i].Buckets {
 			sums[j] += bucket.Bytes
@@ -172,7 +172,7 @@ func bucketsOf(class *gateway.ClassHeat) (buckets []history.Bucket) {
 	}
 	for j, bytes := range sums {
 		if bytes > 0 {
-			buckets = append(buckets, history.Bucket{AtLeast: gateway.HeatEdge(j), Bytes: bytes})
+			buckets = append(buckets, history.Bucket{AtLeast: api.HeatEdge(j), Bytes: bytes})
 		}
 	}
 	return buckets
@@ -185,8 +185,8 @@ const (
 )
 
 // GetHistory returns the heat and the sizes of classes over time.
-func (s *Server) GetHistory(_ context.Context, request *api.GetHistoryRequest) (*api.History, error) {
-	answer := &api.History{Oldest: stamp(s.history.Oldest())}
+func (s *Server) GetHistory(_ context.Context, request *consolev1.GetHistoryRequest) (*consolev1.History, error) {
+	answer := &consolev1.History{Oldest: stamp(s.history.Oldest())}
 	if err := s.history.Problem(); err != nil {
 		answer.Error = oneLine(err)
 	}
@@ -202,7 +202,7 @@ func (s *Server) GetHistory(_ context.Context, request *api.GetHistoryRequest) (
 	}
 	for _, series := range all {
 		policy := policies[classKey{series.Backend, series.Class.Class}]
-		view := &api.ClassHistory{Backend: series.Backend, Class: series.Class.Class, Prices: pricesView(policy)}
+		view := &consolev1.ClassHistory{Backend: series.Backend, Class: series.Class.Class, Prices: pricesView(policy)}
 		if policy != nil {
 			view.Policy = policy.Name
 		}
@@ -217,7 +217,7 @@ func (s *Server) GetHistory(_ context.Context, request *api.GetHistoryRequest) (
 		answer.Classes = append(answer.Classes, view)
 	}
 	if request.Total {
-		answer.Classes = []*api.ClassHistory{{Backend: request.Backend, Samples: addedUp(answer.Classes, query.Samples)}}
+		answer.Classes = []*consolev1.ClassHistory{{Backend: request.Backend, Samples: addedUp(answer.Classes, query.Samples)}}
 	}
 	return answer, nil
 }
@@ -232,10 +232,10 @@ func newest(series *history.Series) int64 {
 
 // addedUp adds classes up at no more than so many moments. Classes are not sampled at the same moments: each counts with
 // its last sample.
-func addedUp(classes []*api.ClassHistory, most int) (sums []*api.HistorySample) {
+func addedUp(classes []*consolev1.ClassHistory, most int) (sums []*consolev1.HistorySample) {
 	type event struct {
 		class  int
-		sample *api.HistorySample
+		sample *consolev1.HistorySample
 	}
 	var events []event
 	for i, class := range classes {
@@ -250,9 +250,9 @@ func addedUp(classes []*api.ClassHistory, most int) (sums []*api.HistorySample) 
 	slices.SortStableFunc(events, func(a, b event) int { return at(a).Compare(at(b)) })
 	began := at(events[0])
 	step := at(events[len(events)-1]).Sub(began)/time.Duration(max(1, most-1)) + 1
-	last := make([]*api.HistorySample, len(classes))
-	sum := &api.HistorySample{}
-	add := func(one *api.HistorySample, sign int64) {
+	last := make([]*consolev1.HistorySample, len(classes))
+	sum := &consolev1.HistorySample{}
+	add := func(one *consolev1.HistorySample, sign int64) {
 		sum.Bytes, sum.StoredBytes, sum.SavedBytes = sum.Bytes+sign*one.Bytes, sum.StoredBytes+sign*one.StoredBytes, sum.SavedBytes+sign*one.SavedBytes
 	}
 	for i, e := range events {
@@ -264,7 +264,7 @@ func addedUp(classes []*api.ClassHistory, most int) (sums []*api.HistorySample) 
 		if i+1 < len(events) && at(events[i+1]).Sub(began)/step == at(e).Sub(began)/step {
 			continue
 		}
-		whole := &api.HistorySample{At: e.sample.At, Bytes: sum.Bytes, StoredBytes: sum.StoredBytes, SavedBytes: sum.SavedBytes}
+		whole := &consolev1.HistorySample{At: e.sample.At, Bytes: sum.Bytes, StoredBytes: sum.StoredBytes, SavedBytes: sum.SavedBytes}
 		for _, one := range last {
 			whole.Cost, whole.HottestCost = whole.Cost+one.GetCost(), whole.HottestCost+one.GetHottestCost()
 		}
@@ -273,17 +273,17 @@ func addedUp(classes []*api.ClassHistory, most int) (sums []*api.HistorySample) 
 	return sums
 }
 
-func sampleView(one *history.Sample, prices *api.Prices) *api.HistorySample {
+func sampleView(one *history.Sample, prices *consolev1.Prices) *consolev1.HistorySample {
 	table := price.Table{StorageGiBMonth: prices.StorageGibMonth}
-	view := &api.HistorySample{
+	view := &consolev1.HistorySample{
 		At: stamp(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved,
 		Cost: table.Storage(one.Stored), HottestCost: table.Storage(one.Stored + one.Saved),
 	}
 	for _, rung := range one.Rungs {
-		view.Rungs = append(view.Rungs, &api.HistoryRung{Scheme: rung.Scheme, Bytes: rung.Bytes, StoredBytes: rung.Stored})
+		view.Rungs = append(view.Rungs, &consolev1.HistoryRung{Scheme: rung.Scheme, Bytes: rung.Bytes, StoredBytes: rung.Stored})
 	}
 	for _, bucket := range one.Buckets {
-		view.Buckets = append(view.Buckets, &api.HistoryBucket{AtLeast: bucket.AtLeast, Bytes: bucket.Bytes})
+		view.Buckets = append(view.Buckets, &consolev1.HistoryBucket{AtLeast: bucket.AtLeast, Bytes: bucket.Bytes})
 	}
 	return view
 }

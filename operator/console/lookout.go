@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -46,14 +46,14 @@ type backendLook struct {
 	again     chan struct{} // look now
 	stop      context.CancelFunc
 
-	status   facet[gateway.Status]
-	nodes    facet[gateway.NodeList]
-	load     facet[gateway.Load]
-	repair   facet[gateway.RepairStatus]
-	heat     facet[gateway.HeatReport]
-	classes  facet[[]gateway.ClassInfo]
-	scrub    facet[gateway.Scrub]
-	findings facet[[]gateway.ScrubFinding]
+	status   facet[api.Status]
+	nodes    facet[api.NodeList]
+	load     facet[api.Load]
+	repair   facet[api.RepairStatus]
+	heat     facet[api.HeatReport]
+	classes  facet[[]api.ClassInfo]
+	scrub    facet[api.Scrub]
+	findings facet[[]api.ScrubFinding]
 
 	whole facet[gatheredStatus] // by a walk over every object and group
 	walk  chan struct{}         // walk now
@@ -61,7 +61,7 @@ type backendLook struct {
 
 // gatheredStatus is a status with when the walk behind it began.
 type gatheredStatus struct {
-	gateway.Status
+	api.Status
 	began time.Time
 }
 
@@ -181,7 +181,7 @@ func (l *lookout) watch(ctx context.Context, look *backendLook) {
 func (l *lookout) walk(ctx context.Context, look *backendLook) {
 	for {
 		began := l.now()
-		status, err := ask(ctx, look.gateways, walkPatience, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.Status(ctx) })
+		status, err := ask(ctx, look.gateways, walkPatience, func(ctx context.Context, c *client.Client) (api.Status, error) { return c.Status(ctx) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -242,13 +242,13 @@ func observe[T any](ctx context.Context, asking *sync.WaitGroup, l *lookout, b *
 }
 
 // worstLoad asks every gateway, as each knows its own clients alone: the longest waits, and the sums.
-func (b *backendLook) worstLoad(ctx context.Context, patience time.Duration) (worst gateway.Load, err error) {
-	answers := make([]gateway.Load, len(b.gateways.clients))
+func (b *backendLook) worstLoad(ctx context.Context, patience time.Duration) (worst api.Load, err error) {
+	answers := make([]api.Load, len(b.gateways.clients))
 	failures := make([]error, len(b.gateways.clients))
 	var asking sync.WaitGroup
 	for i, c := range b.gateways.clients {
 		asking.Go(func() {
-			answers[i], failures[i] = askOne(ctx, c, patience, func(ctx context.Context, c *client.Client) (gateway.Load, error) { return c.Load(ctx) })
+			answers[i], failures[i] = askOne(ctx, c, patience, func(ctx context.Context, c *client.Client) (api.Load, error) { return c.Load(ctx) })
 		})
 	}
 	asking.Wait()

@@ -9,15 +9,15 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // ListNodes lists the nodes of all backends, or of one.
-func (s *Server) ListNodes(_ context.Context, request *api.ListNodesRequest) (*api.NodeList, error) {
+func (s *Server) ListNodes(_ context.Context, request *consolev1.ListNodesRequest) (*consolev1.NodeList, error) {
 	now := s.nodePicture(request.Backend)
-	list := &api.NodeList{Whole: true, Sources: now.sources}
+	list := &consolev1.NodeList{Whole: true, Sources: now.sources}
 	for _, one := range now.items {
 		list.Nodes = append(list.Nodes, one.view)
 	}
@@ -25,13 +25,13 @@ func (s *Server) ListNodes(_ context.Context, request *api.ListNodesRequest) (*a
 }
 
 // WatchNodes does so whenever one changes.
-func (s *Server) WatchNodes(ctx context.Context, request *api.WatchNodesRequest, stream *connect.ServerStream[api.NodeList]) error {
-	names := map[string]*api.NodeName{}
-	take := func() picture[*api.Node] { return s.nodePicture(request.Backend) }
-	return watchList(ctx, s, take, func(d delta[*api.Node]) error {
-		list := &api.NodeList{Whole: d.whole, Partial: d.partial, Nodes: d.items, Sources: d.sources}
+func (s *Server) WatchNodes(ctx context.Context, request *consolev1.WatchNodesRequest, stream *connect.ServerStream[consolev1.NodeList]) error {
+	names := map[string]*consolev1.NodeName{}
+	take := func() picture[*consolev1.Node] { return s.nodePicture(request.Backend) }
+	return watchList(ctx, s, take, func(d delta[*consolev1.Node]) error {
+		list := &consolev1.NodeList{Whole: d.whole, Partial: d.partial, Nodes: d.items, Sources: d.sources}
 		for _, node := range d.items {
-			names[nodeKey(node)] = &api.NodeName{Backend: node.Backend, Name: node.Name}
+			names[nodeKey(node)] = &consolev1.NodeName{Backend: node.Backend, Name: node.Name}
 		}
 		for _, key := range d.removed {
 			list.Removed = append(list.Removed, names[key])
@@ -41,20 +41,20 @@ func (s *Server) WatchNodes(ctx context.Context, request *api.WatchNodesRequest,
 	})
 }
 
-func nodeKey(node *api.Node) string { return node.Backend + "/" + node.Name }
+func nodeKey(node *consolev1.Node) string { return node.Backend + "/" + node.Name }
 
-func (s *Server) nodePicture(backend string) (now picture[*api.Node]) {
+func (s *Server) nodePicture(backend string) (now picture[*consolev1.Node]) {
 	now.sources = s.sources(backend)
 	for _, look := range s.lookout.all(backend) {
 		for _, node := range s.nodeViews(look) {
-			now.items = append(now.items, item[*api.Node]{nodeKey(node), node})
+			now.items = append(now.items, item[*consolev1.Node]{nodeKey(node), node})
 		}
 	}
 	return now
 }
 
 // nodeViews are the nodes that the gateways know, and those that are declared and that they do not know.
-func (s *Server) nodeViews(look *backendLook) (views []*api.Node) {
+func (s *Server) nodeViews(look *backendLook) (views []*consolev1.Node) {
 	list, known, _ := look.nodes.get()
 	if !known {
 		return nil
@@ -64,26 +64,26 @@ func (s *Server) nodeViews(look *backendLook) (views []*api.Node) {
 	}
 	if backend, found := s.world.backends.get(look.name); found {
 		for _, declared := range backend.Spec.Nodes {
-			if !slices.ContainsFunc(list.Nodes, func(n gateway.NodeInfo) bool { return string(n.ID) == declared.Name }) {
-				views = append(views, &api.Node{Backend: look.name, Name: declared.Name, FailureDomain: declared.FailureDomain, State: "missing"})
+			if !slices.ContainsFunc(list.Nodes, func(n api.NodeInfo) bool { return string(n.ID) == declared.Name }) {
+				views = append(views, &consolev1.Node{Backend: look.name, Name: declared.Name, FailureDomain: declared.FailureDomain, State: "missing"})
 			}
 		}
 	}
 	return views
 }
 
-func nodeView(backend string, n *gateway.NodeInfo) *api.Node {
-	view := &api.Node{
+func nodeView(backend string, n *api.NodeInfo) *consolev1.Node {
+	view := &consolev1.Node{
 		Backend: backend, Name: string(n.ID), Address: n.Address, FailureDomain: n.Domain, State: n.State, Declared: n.Declared, Spare: n.Spare,
 		StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
 		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
-		Rates: &api.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
+		Rates: &consolev1.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
 	}
 	if n.Since != nil {
 		view.Since = stamp(*n.Since)
 	}
 	if d := n.Drain; d != nil {
-		view.Drain = &api.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: knownSeconds(d.ETASeconds)}
+		view.Drain = &consolev1.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: knownSeconds(d.ETASeconds)}
 	}
 	return view
 }
@@ -101,15 +101,15 @@ func twoDigits(rate float64) int64 {
 const changePatience = 15 * time.Second
 
 // nodeCall changes a node and returns it as it is then.
-type nodeCall func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error)
+type nodeCall func(ctx context.Context, c *client.Client) (api.NodeInfo, error)
 
 // changeNode does a change of a node and records it.
-func (s *Server) changeNode(ctx context.Context, name *api.NodeName, said string, call nodeCall) (*api.NodeChange, error) {
+func (s *Server) changeNode(ctx context.Context, name *consolev1.NodeName, said string, call nodeCall) (*consolev1.NodeChange, error) {
 	look, node, err := s.nodeNamed(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var after gateway.NodeInfo
+	var after api.NodeInfo
 	err = s.act(ctx, subject{object: "node/" + look.name + "/" + name.Name, before: node}, func(ctx context.Context) (any, error) {
 		after, err = ask(ctx, look.gateways, changePatience, call)
 		if err != nil || after.ID == "" {
@@ -121,7 +121,7 @@ func (s *Server) changeNode(ctx context.Context, name *api.NodeName, said string
 		return nil, err
 	}
 	look.hurry()
-	change := &api.NodeChange{Said: name.Name + " " + said}
+	change := &consolev1.NodeChange{Said: name.Name + " " + said}
 	if after.ID != "" {
 		change.Node = nodeView(look.name, &after)
 	}
@@ -129,15 +129,15 @@ func (s *Server) changeNode(ctx context.Context, name *api.NodeName, said string
 }
 
 // nodeNamed asks the gateways for a node.
-func (s *Server) nodeNamed(ctx context.Context, name *api.NodeName) (*backendLook, gateway.NodeInfo, error) {
+func (s *Server) nodeNamed(ctx context.Context, name *consolev1.NodeName) (*backendLook, api.NodeInfo, error) {
 	look, err := s.backendNamed(name.GetBackend())
 	if err != nil {
-		return nil, gateway.NodeInfo{}, err
+		return nil, api.NodeInfo{}, err
 	}
 	if name.GetName() == "" {
-		return nil, gateway.NodeInfo{}, refuse(connect.CodeInvalidArgument, "no node is named; give its name")
+		return nil, api.NodeInfo{}, refuse(connect.CodeInvalidArgument, "no node is named; give its name")
 	}
-	node, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+	node, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.Node(ctx, name.Name)
 	})
 	return look, node, refusalOf(err)
@@ -158,63 +158,63 @@ func (s *Server) backendNamed(name string) (*backendLook, error) {
 }
 
 // DrainNode has every block of a node moved to other nodes, or changes how that is done.
-func (s *Server) DrainNode(ctx context.Context, request *api.DrainNodeRequest) (*api.NodeChange, error) {
+func (s *Server) DrainNode(ctx context.Context, request *consolev1.DrainNodeRequest) (*consolev1.NodeChange, error) {
 	if request.GetBytesPerSecond() < 0 {
 		return nil, refuse(connect.CodeInvalidArgument, "a limit of %d bytes per second; give 0 or more, 0 for none", request.GetBytesPerSecond())
 	}
-	return s.changeNode(ctx, request.Node, "is being drained; its blocks move to other nodes", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
-		return c.DrainNode(ctx, request.Node.Name, gateway.DrainRequest{BytesPerSecond: request.BytesPerSecond, Paused: request.Paused})
+	return s.changeNode(ctx, request.Node, "is being drained; its blocks move to other nodes", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
+		return c.DrainNode(ctx, request.Node.Name, api.DrainRequest{BytesPerSecond: request.BytesPerSecond, Paused: request.Paused})
 	})
 }
 
 // UndrainNode ends a drain.
-func (s *Server) UndrainNode(ctx context.Context, request *api.UndrainNodeRequest) (*api.NodeChange, error) {
-	return s.changeNode(ctx, request.Node, "is no longer drained; what was moved stays where it is", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+func (s *Server) UndrainNode(ctx context.Context, request *consolev1.UndrainNodeRequest) (*consolev1.NodeChange, error) {
+	return s.changeNode(ctx, request.Node, "is no longer drained; what was moved stays where it is", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.UndrainNode(ctx, request.Node.Name)
 	})
 }
 
 // DownNode declares that a node is not expected back.
-func (s *Server) DownNode(ctx context.Context, request *api.DownNodeRequest) (*api.NodeChange, error) {
-	return s.changeNode(ctx, request.Node, "is declared down; its blocks are rebuilt on other nodes", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+func (s *Server) DownNode(ctx context.Context, request *consolev1.DownNodeRequest) (*consolev1.NodeChange, error) {
+	return s.changeNode(ctx, request.Node, "is declared down; its blocks are rebuilt on other nodes", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.DownNode(ctx, request.Node.Name)
 	})
 }
 
 // UpNode takes every declaration about a node back.
-func (s *Server) UpNode(ctx context.Context, request *api.UpNodeRequest) (*api.NodeChange, error) {
-	return s.changeNode(ctx, request.Node, "is declared up", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+func (s *Server) UpNode(ctx context.Context, request *consolev1.UpNodeRequest) (*consolev1.NodeChange, error) {
+	return s.changeNode(ctx, request.Node, "is declared up", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.UpNode(ctx, request.Node.Name)
 	})
 }
 
 // ReplaceNode has a node come back elsewhere, or another take its place.
-func (s *Server) ReplaceNode(ctx context.Context, request *api.ReplaceNodeRequest) (*api.NodeChange, error) {
-	return s.changeNode(ctx, request.Node, "is being replaced", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
-		return c.ReplaceNode(ctx, request.Node.Name, gateway.ReplaceRequest{Address: request.Address, With: block.NodeID(request.With), Domain: request.FailureDomain})
+func (s *Server) ReplaceNode(ctx context.Context, request *consolev1.ReplaceNodeRequest) (*consolev1.NodeChange, error) {
+	return s.changeNode(ctx, request.Node, "is being replaced", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
+		return c.ReplaceNode(ctx, request.Node.Name, api.ReplaceRequest{Address: request.Address, With: block.NodeID(request.With), Domain: request.FailureDomain})
 	})
 }
 
 // RemoveNode makes a node no member any more.
-func (s *Server) RemoveNode(ctx context.Context, request *api.RemoveNodeRequest) (*api.NodeChange, error) {
+func (s *Server) RemoveNode(ctx context.Context, request *consolev1.RemoveNodeRequest) (*consolev1.NodeChange, error) {
 	if request.Confirm != request.Node.GetName() {
 		return nil, refuse(connect.CodeInvalidArgument, "removing a node wants its name twice: confirm is %q, the node is %q", request.Confirm, request.Node.GetName())
 	}
-	return s.changeNode(ctx, request.Node, "is no member any more", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
-		return gateway.NodeInfo{}, c.RemoveNode(ctx, request.Node.Name)
+	return s.changeNode(ctx, request.Node, "is no member any more", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
+		return api.NodeInfo{}, c.RemoveNode(ctx, request.Node.Name)
 	})
 }
 
 // PlaceNode changes the failure domain of a node, and whether it is a spare.
-func (s *Server) PlaceNode(ctx context.Context, request *api.PlaceNodeRequest) (*api.NodeChange, error) {
-	return s.changeNode(ctx, request.Node, "has its place changed", func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
-		return c.PlaceNode(ctx, request.Node.Name, gateway.PlaceRequest{Domain: request.FailureDomain, Spare: request.Spare})
+func (s *Server) PlaceNode(ctx context.Context, request *consolev1.PlaceNodeRequest) (*consolev1.NodeChange, error) {
+	return s.changeNode(ctx, request.Node, "has its place changed", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
+		return c.PlaceNode(ctx, request.Node.Name, api.PlaceRequest{Domain: request.FailureDomain, Spare: request.Spare})
 	})
 }
 
 // GetScrubs says how far scrubs are, and what they found.
-func (s *Server) GetScrubs(_ context.Context, request *api.GetScrubsRequest) (*api.ScrubReport, error) {
-	report := &api.ScrubReport{}
+func (s *Server) GetScrubs(_ context.Context, request *consolev1.GetScrubsRequest) (*consolev1.ScrubReport, error) {
+	report := &consolev1.ScrubReport{}
 	for _, look := range s.lookout.all(request.Backend) {
 		scrub, known, fresh := look.scrub.get()
 		found, _, alsoFresh := look.findings.get()
@@ -226,26 +226,26 @@ func (s *Server) GetScrubs(_ context.Context, request *api.GetScrubsRequest) (*a
 			report.Findings = append(report.Findings, findingView(look.name, &found[i]))
 		}
 	}
-	slices.SortStableFunc(report.Findings, func(a, b *api.ScrubFinding) int { return b.Found.AsTime().Compare(a.Found.AsTime()) })
+	slices.SortStableFunc(report.Findings, func(a, b *consolev1.ScrubFinding) int { return b.Found.AsTime().Compare(a.Found.AsTime()) })
 	return report, nil
 }
 
-func scrubView(backend string, scrub *gateway.Scrub) *api.Scrub {
-	view := &api.Scrub{
+func scrubView(backend string, scrub *api.Scrub) *consolev1.Scrub {
+	view := &consolev1.Scrub{
 		Backend: backend, State: string(scrub.State), Depth: string(scrub.Depth), Cycle: scrub.Cycle, GroupsTotal: scrub.GroupsTotal, GroupsDone: scrub.GroupsDone,
 		BytesTotal: scrub.BytesTotal, BytesDone: scrub.BytesDone, Findings: scrub.Findings, Repaired: scrub.Repaired, Error: scrub.Error, Started: stamp(scrub.Started),
 	}
 	if scrub.Finished != nil {
 		view.Finished = stamp(*scrub.Finished)
 	}
-	if scrub.State == gateway.ScrubRunning {
+	if scrub.State == api.ScrubRunning {
 		view.EtaSeconds = knownSeconds(scrub.ETASeconds)
 	}
 	return view
 }
 
-func findingView(backend string, f *gateway.ScrubFinding) *api.ScrubFinding {
-	return &api.ScrubFinding{
+func findingView(backend string, f *api.ScrubFinding) *consolev1.ScrubFinding {
+	return &consolev1.ScrubFinding{
 		Backend: backend, Found: stamp(f.Found), Kind: f.Kind, Group: f.Group.String(), Slot: int32(f.Slot), Node: string(f.Node), Text: f.Text,
 		Objects: f.Objects, MoreObjects: int32(f.More), Repaired: f.Repaired, Outcome: f.Outcome,
 	}

@@ -6,9 +6,9 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // How many objects a page has.
@@ -18,19 +18,19 @@ const (
 )
 
 // SearchObjects returns one page of the objects with a prefix, in the order of their keys.
-func (s *Server) SearchObjects(ctx context.Context, request *api.SearchObjectsRequest) (*api.SearchObjectsResponse, error) {
+func (s *Server) SearchObjects(ctx context.Context, request *consolev1.SearchObjectsRequest) (*consolev1.SearchObjectsResponse, error) {
 	look, err := s.backendNamed(request.Backend)
 	if err != nil {
 		return nil, err
 	}
 	limit := int(min(cmp.Or(max(0, request.Limit), objectsDefault), objectsMost))
-	page, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (gateway.ObjectList, error) {
+	page, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (api.ObjectList, error) {
 		return c.List(ctx, request.Prefix, string(request.AfterKey), limit)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	answer := &api.SearchObjectsResponse{}
+	answer := &consolev1.SearchObjectsResponse{}
 	for i := range page.Objects {
 		view, err := objectView(look.name, &page.Objects[i])
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) SearchObjects(ctx context.Context, request *api.SearchObjectsRe
 		}
 		answer.Objects = append(answer.Objects, view)
 	}
-	next, err := gateway.DecodeKey(page.Next)
+	next, err := api.DecodeKey(page.Next)
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "the page mark of the gateway: %w", err)
 	}
@@ -46,18 +46,18 @@ func (s *Server) SearchObjects(ctx context.Context, request *api.SearchObjectsRe
 	return answer, nil
 }
 
-func objectView(backend string, o *gateway.Object) (*api.Object, error) {
-	key, err := gateway.DecodeKey(o.Key64)
+func objectView(backend string, o *api.Object) (*consolev1.Object, error) {
+	key, err := api.DecodeKey(o.Key64)
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "the key of an object: %w", err)
 	}
-	return &api.Object{
+	return &consolev1.Object{
 		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(), Modified: stamp(o.Modified),
 	}, nil
 }
 
 // GetObjectLayout says on which nodes the blocks of an object lie, and whether they are there.
-func (s *Server) GetObjectLayout(ctx context.Context, request *api.GetObjectLayoutRequest) (*api.ObjectLayout, error) {
+func (s *Server) GetObjectLayout(ctx context.Context, request *consolev1.GetObjectLayoutRequest) (*consolev1.ObjectLayout, error) {
 	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Server) GetObjectLayout(ctx context.Context, request *api.GetObjectLayo
 	if err != nil {
 		return nil, err
 	}
-	layout := &api.ObjectLayout{Object: object}
+	layout := &consolev1.ObjectLayout{Object: object}
 	for i := range stat.Groups {
 		layout.Groups = append(layout.Groups, groupView(&stat.Groups[i]))
 	}
@@ -74,42 +74,42 @@ func (s *Server) GetObjectLayout(ctx context.Context, request *api.GetObjectLayo
 }
 
 // objectNamed asks the gateways for an object.
-func (s *Server) objectNamed(ctx context.Context, backend string, key []byte) (*backendLook, gateway.Stat, error) {
+func (s *Server) objectNamed(ctx context.Context, backend string, key []byte) (*backendLook, api.Stat, error) {
 	look, err := s.backendNamed(backend)
 	if err != nil {
-		return nil, gateway.Stat{}, err
+		return nil, api.Stat{}, err
 	}
 	if len(key) == 0 {
-		return nil, gateway.Stat{}, refuse(connect.CodeInvalidArgument, "no key is given")
+		return nil, api.Stat{}, refuse(connect.CodeInvalidArgument, "no key is given")
 	}
-	stat, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (gateway.Stat, error) {
+	stat, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (api.Stat, error) {
 		return c.Stat(ctx, string(key))
 	})
 	return look, stat, refusalOf(err)
 }
 
-func groupView(g *gateway.GroupStat) *api.Group {
-	view := &api.Group{
+func groupView(g *api.GroupStat) *consolev1.Group {
+	view := &consolev1.Group{
 		Id: g.ID.String(), Scheme: g.Scheme, Ladder: g.Ladder, Mode: g.Mode, Rows: int32(g.Rows), Columns: int32(g.Columns),
 		CellBytes: int64(g.CellBytes), Packed: g.Packed, Bytes: g.Bytes,
 	}
 	for _, slot := range g.Slots {
-		view.Slots = append(view.Slots, &api.Slot{Slot: int32(slot.Slot), Role: slot.Role, Node: string(slot.Node), State: slot.State})
+		view.Slots = append(view.Slots, &consolev1.Slot{Slot: int32(slot.Slot), Role: slot.Role, Node: string(slot.Node), State: slot.State})
 	}
 	return view
 }
 
 // MoveObject takes one object to another scheme of its ladder.
-func (s *Server) MoveObject(ctx context.Context, request *api.MoveObjectRequest) (*api.MoveObjectResponse, error) {
+func (s *Server) MoveObject(ctx context.Context, request *consolev1.MoveObjectRequest) (*consolev1.MoveObjectResponse, error) {
 	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
 	if err != nil {
 		return nil, err
 	}
-	var job gateway.Transition
+	var job api.Transition
 	err = s.act(ctx, subject{object: "object/" + look.name + "/" + stat.Key, before: stat.Object}, func(ctx context.Context) (any, error) {
 		// Asked for again elsewhere, it would be another transition: one gateway is asked, once.
 		c := look.gateways.clients[look.gateways.first.Load()]
-		job, err = askOne(ctx, c, changePatience, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+		job, err = askOne(ctx, c, changePatience, func(ctx context.Context, c *client.Client) (api.Transition, error) {
 			return c.Move(ctx, string(request.Key), request.To)
 		})
 		return job, err
@@ -118,5 +118,5 @@ func (s *Server) MoveObject(ctx context.Context, request *api.MoveObjectRequest)
 		return nil, err
 	}
 	look.hurry()
-	return &api.MoveObjectResponse{Transition: handView(look.name, &job), Said: stat.Key + " moves to " + request.To}, nil
+	return &consolev1.MoveObjectResponse{Transition: handView(look.name, &job), Said: stat.Key + " moves to " + request.To}, nil
 }

@@ -12,29 +12,29 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/price"
 )
 
 // GetOverview says whether data is safe, what it costs and what is moving.
-func (s *Server) GetOverview(context.Context, *api.GetOverviewRequest) (*api.Overview, error) {
+func (s *Server) GetOverview(context.Context, *consolev1.GetOverviewRequest) (*consolev1.Overview, error) {
 	return s.overview(), nil
 }
 
 // WatchOverview does so whenever it changes.
-func (s *Server) WatchOverview(ctx context.Context, _ *api.WatchOverviewRequest, stream *connect.ServerStream[api.Overview]) error {
+func (s *Server) WatchOverview(ctx context.Context, _ *consolev1.WatchOverviewRequest, stream *connect.ServerStream[consolev1.Overview]) error {
 	return watchOne(ctx, s, s.overview, sameOverview, stream.Send)
 }
 
 // sameOverview compares overviews but for the time they are of.
-func sameOverview(a, b *api.Overview) bool {
+func sameOverview(a, b *consolev1.Overview) bool {
 	if !sameSources(a.Sources, b.Sources) {
 		return false
 	}
-	timeless := func(o *api.Overview) *api.Overview {
+	timeless := func(o *consolev1.Overview) *consolev1.Overview {
 		o = proto.CloneOf(o)
 		o.At, o.SafetyAt, o.Sources = nil, nil, nil
 		return o
@@ -49,7 +49,7 @@ const (
 )
 
 // largest returns the classes with the most stored bytes, in the order they came in.
-func largest(classes []*api.ClassOverview) []*api.ClassOverview {
+func largest(classes []*consolev1.ClassOverview) []*consolev1.ClassOverview {
 	if len(classes) <= classesShown {
 		return classes
 	}
@@ -59,17 +59,17 @@ func largest(classes []*api.ClassOverview) []*api.ClassOverview {
 	}
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(classes[b].StoredBytes, classes[a].StoredBytes) })
 	places = slices.Sorted(slices.Values(places[:classesShown]))
-	shown := make([]*api.ClassOverview, 0, classesShown)
+	shown := make([]*consolev1.ClassOverview, 0, classesShown)
 	for _, place := range places {
 		shown = append(shown, classes[place])
 	}
 	return shown
 }
 
-func (s *Server) overview() *api.Overview {
-	o := &api.Overview{At: stamp(s.now()), Nodes: &api.NodeCounts{ByState: map[string]int32{}}, Sources: s.sources("")}
+func (s *Server) overview() *consolev1.Overview {
+	o := &consolev1.Overview{At: stamp(s.now()), Nodes: &consolev1.NodeCounts{ByState: map[string]int32{}}, Sources: s.sources("")}
 	policies := s.world.policiesByClass()
-	var classes []*api.ClassOverview
+	var classes []*consolev1.ClassOverview
 	safety := safetyTally{canLose: math.MaxInt32}
 	for _, look := range s.lookout.all("") {
 		safety.add(look)
@@ -92,7 +92,7 @@ func (s *Server) overview() *api.Overview {
 	return o
 }
 
-func countNodes(counts *api.NodeCounts, nodes []*api.Node) {
+func countNodes(counts *consolev1.NodeCounts, nodes []*consolev1.Node) {
 	for _, node := range nodes {
 		counts.Total++
 		counts.ByState[node.State]++
@@ -126,7 +126,7 @@ func (t *safetyTally) add(look *backendLook) {
 	if status.CanLose >= 0 {
 		t.canLose = min(t.canLose, int32(status.CanLose))
 	}
-	if repair, known, _ := look.repair.get(); known && repair.State == gateway.RepairRunning {
+	if repair, known, _ := look.repair.get(); known && repair.State == api.RepairRunning {
 		t.repairing = true
 		if repair.Pass != nil && repair.Pass.ETASeconds > 0 {
 			t.repair = max(t.repair, repair.Pass.ETASeconds)
@@ -134,7 +134,7 @@ func (t *safetyTally) add(look *backendLook) {
 	}
 }
 
-func (t *safetyTally) tell(o *api.Overview) {
+func (t *safetyTally) tell(o *consolev1.Overview) {
 	o.Objects, o.Groups, o.GroupsNotWhole = t.objects, t.groups, t.incomplete
 	if t.canLose != math.MaxInt32 {
 		o.CanLose = proto.Int32(t.canLose)
@@ -146,14 +146,14 @@ func (t *safetyTally) tell(o *api.Overview) {
 	}
 }
 
-func (t *safetyTally) verdict() (api.Safety, string) {
+func (t *safetyTally) verdict() (consolev1.Safety, string) {
 	switch {
 	case t.seen == 0 && len(t.unseen) > 0:
-		return api.Safety_SAFETY_UNSPECIFIED, "Not known: no gateway of " + strings.Join(t.unseen, ", ") + " has answered yet."
+		return consolev1.Safety_SAFETY_UNSPECIFIED, "Not known: no gateway of " + strings.Join(t.unseen, ", ") + " has answered yet."
 	case t.seen == 0:
-		return api.Safety_SAFETY_UNSPECIFIED, "Not known: no backend is declared. Declare a StorageBackend, or start one with `restripe up`."
+		return consolev1.Safety_SAFETY_UNSPECIFIED, "Not known: no backend is declared. Declare a StorageBackend, or start one with `restripe up`."
 	case t.canLose == math.MaxInt32:
-		return api.Safety_SAFETY_EMPTY, "Nothing is stored yet. Store something with `restripe put`."
+		return consolev1.Safety_SAFETY_EMPTY, "Nothing is stored yet. Store something with `restripe put`."
 	}
 	every := "Every object"
 	if t.objects > 0 {
@@ -168,9 +168,9 @@ func (t *safetyTally) verdict() (api.Safety, string) {
 	}
 	if t.incomplete == 0 {
 		if t.canLose == 0 {
-			return api.Safety_SAFETY_UNPROTECTED, lose + ": some objects are kept without redundancy, or nodes are down."
+			return consolev1.Safety_SAFETY_UNPROTECTED, lose + ": some objects are kept without redundancy, or nodes are down."
 		}
-		return api.Safety_SAFETY_SAFE, lose + "."
+		return consolev1.Safety_SAFETY_SAFE, lose + "."
 	}
 	line := fmt.Sprintf("%s miss blocks. %s now", counted(t.incomplete, "group"), lose)
 	if t.incomplete == 1 {
@@ -183,14 +183,14 @@ func (t *safetyTally) verdict() (api.Safety, string) {
 		line += ", repair is under way"
 	}
 	if t.canLose == 0 {
-		return api.Safety_SAFETY_UNPROTECTED, line + "."
+		return consolev1.Safety_SAFETY_UNPROTECTED, line + "."
 	}
-	return api.Safety_SAFETY_REDUCED, line + "."
+	return consolev1.Safety_SAFETY_REDUCED, line + "."
 }
 
 // classOverview is what a class is and costs.
 type classOverview struct {
-	view     *api.ClassOverview
+	view     *consolev1.ClassOverview
 	perMonth float64
 }
 
@@ -207,8 +207,8 @@ func (s *Server) classOverviews(look *backendLook, policies map[classKey]*v1alph
 	return overviews
 }
 
-func (s *Server) classOverview(look *backendLook, class *gateway.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
-	o := classOverview{view: &api.ClassOverview{Backend: look.name, Class: class.Class, Objects: class.Objects}}
+func (s *Server) classOverview(look *backendLook, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
+	o := classOverview{view: &consolev1.ClassOverview{Backend: look.name, Class: class.Class, Objects: class.Objects}}
 	table := price.Default()
 	if policy != nil {
 		o.view.Policy = policy.Name
@@ -221,7 +221,7 @@ func (s *Server) classOverview(look *backendLook, class *gateway.ClassHeat, poli
 		rung := &class.Rungs[i]
 		o.view.Bytes += rung.Bytes
 		o.view.StoredBytes += rung.StoredBytes
-		view := &api.RungOverview{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
+		view := &consolev1.RungOverview{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
 		if rung.Groups > 0 {
 			view.MeanHeat = proto.Float64(meanHeat(rung))
 		}
@@ -266,11 +266,11 @@ func (b *backendLook) mode(class string) stripe.Mode {
 
 // meanHeat is the mean of the geometric middles of the buckets, by groups. The first bucket counts as never, the last as
 // its lower bound.
-func meanHeat(rung *gateway.RungHeat) float64 {
+func meanHeat(rung *api.RungHeat) float64 {
 	var sum float64
 	var groups int64
 	for i, bucket := range rung.Buckets {
-		low, high := gateway.HeatEdge(i), gateway.HeatEdge(i+1)
+		low, high := api.HeatEdge(i), api.HeatEdge(i+1)
 		middle := math.Sqrt(low * high)
 		if i == 0 || math.IsInf(high, 1) {
 			middle = low
@@ -285,10 +285,10 @@ func meanHeat(rung *gateway.RungHeat) float64 {
 }
 
 // health is what is right and wrong at a backend.
-func (b *backendLook) health() *api.BackendHealth {
-	h := &api.BackendHealth{Backend: b.name}
+func (b *backendLook) health() *consolev1.BackendHealth {
+	h := &consolev1.BackendHealth{Backend: b.name}
 	if load, known, _ := b.load.get(); known {
-		h.Load = &api.Load{
+		h.Load = &consolev1.Load{
 			WindowSeconds: load.WindowSeconds, Requests: load.Requests, P50Seconds: load.P50Seconds, P99Seconds: load.P99Seconds,
 			TransitionBytesPerSecond: load.TransitionBytesPerSecond,
 		}
@@ -304,7 +304,7 @@ func (b *backendLook) health() *api.BackendHealth {
 		if fresh.err != nil {
 			h.Line = oneLine(fresh.err)
 		}
-	case status.NotWhole > 0 && repairKnown && repair.State == gateway.RepairRunning:
+	case status.NotWhole > 0 && repairKnown && repair.State == api.RepairRunning:
 		h.State, h.Line = "repairing", counted(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
 	case status.NotWhole > 0:
 		h.State, h.Line = "degraded", counted(status.NotWhole, "group")+" with blocks missing."
@@ -314,12 +314,12 @@ func (b *backendLook) health() *api.BackendHealth {
 	return h
 }
 
-func repairView(r *gateway.RepairStatus) *api.RepairProgress {
-	view := &api.RepairProgress{State: string(r.State)}
+func repairView(r *api.RepairStatus) *consolev1.RepairProgress {
+	view := &consolev1.RepairProgress{State: string(r.State)}
 	if p := r.Pass; p != nil {
 		view.BytesTotal, view.BytesDone = p.BytesTotal, p.BytesDone
 		view.GroupsTotal, view.GroupsDone, view.Problem = int64(p.GroupsTotal), int64(p.GroupsChecked), p.Problem
-		if r.State == gateway.RepairRunning {
+		if r.State == api.RepairRunning {
 			view.EtaSeconds = knownSeconds(p.ETASeconds)
 		}
 	}
@@ -335,11 +335,11 @@ func knownSeconds(seconds float64) *float64 {
 }
 
 // tellMoving adds the transitions that have not ended, in words too.
-func (s *Server) tellMoving(o *api.Overview) {
+func (s *Server) tellMoving(o *consolev1.Overview) {
 	var left int64
 	var running, eta int64
 	estimated := true
-	for _, t := range s.transitionViews(&api.TransitionFilter{Active: true}) {
+	for _, t := range s.transitionViews(&consolev1.TransitionFilter{Active: true}) {
 		o.MovingTotal++
 		if len(o.Moving) < movingShown {
 			o.Moving = append(o.Moving, t)

@@ -10,14 +10,14 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/restripe/restripe/agent/stripe"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // pictureCells is the largest group that is drawn.
 const pictureCells = 4096
 
 // GetPicture returns one group as an array of cells, and step by step what a plan does to it.
-func (s *Server) GetPicture(_ context.Context, request *api.GetPictureRequest) (*api.Picture, error) {
+func (s *Server) GetPicture(_ context.Context, request *consolev1.GetPictureRequest) (*consolev1.Picture, error) {
 	from, err := stripe.ParseScheme(request.From)
 	if err != nil {
 		return nil, refuse(connect.CodeInvalidArgument, "from: %w", err)
@@ -65,7 +65,7 @@ func groupCells(ladder stripe.Ladder, columns int) int {
 	return cells
 }
 
-func newPicture(r *stripe.PlanReport, plan *stripe.Plan) (*api.Picture, error) {
+func newPicture(r *stripe.PlanReport, plan *stripe.Plan) (*consolev1.Picture, error) {
 	before, err := plan.Layout.Partition(plan.From.K)
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "%w", err)
@@ -74,29 +74,29 @@ func newPicture(r *stripe.PlanReport, plan *stripe.Plan) (*api.Picture, error) {
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "%w", err)
 	}
-	p := &api.Picture{
+	p := &consolev1.Picture{
 		From: r.From.String(), To: r.To.String(), Planner: r.Planner, Objective: string(r.Objective), Mode: string(r.Mode), Rows: int32(r.Rows), Columns: int32(r.Columns),
 		Proved: plan.Proved, Explanation: strings.TrimSpace(stripe.Explain(plan)),
-		Cost: &api.PictureCost{
+		Cost: &consolev1.PictureCost{
 			BlocksRead: int32(plan.Cost.BlocksRead), BlocksSent: int32(plan.Cost.BlocksSent), BlocksWritten: int32(plan.Cost.BlocksWritten),
 			DataBlocksMoved: int32(plan.Cost.DataBlocksMoved), MaxNodeSent: int32(plan.Cost.MaxNodeBlocksSent), MaxNodeReceived: int32(plan.Cost.MaxNodeBlocksReceived),
 		},
-		Comparisons: []*api.PictureComparison{{Way: lowerBound, Applies: true, BlocksRead: int32(r.Bounds.BlocksRead), BlocksSent: int32(r.Bounds.BlocksSent)}},
+		Comparisons: []*consolev1.PictureComparison{{Way: lowerBound, Applies: true, BlocksRead: int32(r.Bounds.BlocksRead), BlocksSent: int32(r.Bounds.BlocksSent)}},
 	}
 	for _, way := range slices.Sorted(maps.Keys(r.Baselines)) {
-		c := &api.PictureComparison{Way: way}
+		c := &consolev1.PictureComparison{Way: way}
 		if counts := r.Baselines[way]; counts != nil {
 			c.Applies, c.BlocksRead, c.BlocksSent = true, int32(counts.BlocksRead), int32(counts.BlocksSent)
 		}
 		p.Comparisons = append(p.Comparisons, c)
 	}
 	for cell := range plan.Layout.Cells() {
-		p.Cells = append(p.Cells, &api.Cell{
+		p.Cells = append(p.Cells, &consolev1.Cell{
 			Row: int32(cell / r.Columns), Column: int32(cell % r.Columns), OldStripe: before.StripeOf[cell], NewStripe: after.StripeOf[cell],
 		})
 	}
 	for row := range plan.Parities {
-		node := &api.ParityNode{Position: int32(r.Columns + row), Row: int32(row)}
+		node := &consolev1.ParityNode{Position: int32(r.Columns + row), Row: int32(row)}
 		if row < plan.From.M {
 			node.OldStripes = numbers(len(before.Stripes))
 		}
@@ -119,10 +119,10 @@ func numbers(count int) []int32 {
 
 // steps returns what a plan does, in an order in which nothing is used before it is there: the messages by the length of
 // the way to them, then what is staged, and at last the commit.
-func steps(plan *stripe.Plan) []*api.PictureStep {
+func steps(plan *stripe.Plan) []*consolev1.PictureStep {
 	t := teller{plan: plan, depth: depths(plan)}
 	var sends []send
-	var list []*api.PictureStep
+	var list []*consolev1.PictureStep
 	for i := range plan.Programs {
 		program := &plan.Programs[i]
 		for j := range program.Rows {
@@ -205,13 +205,13 @@ func (t *teller) place(position stripe.Position) string {
 }
 
 // inputs adds to a step what a row is made of.
-func (t *teller) inputs(step *api.PictureStep, program *stripe.Program, row *stripe.Row) {
+func (t *teller) inputs(step *consolev1.PictureStep, program *stripe.Program, row *stripe.Row) {
 	for _, term := range row.Terms {
 		switch input := program.Inputs[term.Input]; {
 		case input.Kind == stripe.SourceMessage:
 			step.BlocksReceived++
 		case input.Slot < t.plan.Layout.Columns:
-			step.Cells = append(step.Cells, &api.CellReference{Row: int32(input.Unit), Column: int32(input.Slot)})
+			step.Cells = append(step.Cells, &consolev1.CellReference{Row: int32(input.Unit), Column: int32(input.Slot)})
 		default:
 			step.OldStripes = append(step.OldStripes, int32(input.Unit))
 		}
@@ -219,7 +219,7 @@ func (t *teller) inputs(step *api.PictureStep, program *stripe.Program, row *str
 }
 
 // ingredients says what a step adds up.
-func ingredients(step *api.PictureStep) string {
+func ingredients(step *consolev1.PictureStep) string {
 	var parts []string
 	if n := len(step.Cells); n > 0 {
 		parts = append(parts, counted(int64(n), "cell"))
@@ -233,11 +233,11 @@ func ingredients(step *api.PictureStep) string {
 	return strings.Join(parts, " and ")
 }
 
-func (t *teller) send(program *stripe.Program, row *stripe.Row) *api.PictureStep {
+func (t *teller) send(program *stripe.Program, row *stripe.Row) *consolev1.PictureStep {
 	to := t.plan.Messages[row.Message].To
 	t.sent++
-	step := &api.PictureStep{
-		Kind: api.StepKind_STEP_KIND_SEND, Position: int32(program.Position), Place: t.place(program.Position), ToPosition: int32(to), Blocks: 1, NewStripe: -1,
+	step := &consolev1.PictureStep{
+		Kind: consolev1.StepKind_STEP_KIND_SEND, Position: int32(program.Position), Place: t.place(program.Position), ToPosition: int32(to), Blocks: 1, NewStripe: -1,
 		BlocksSentTotal: t.sent,
 	}
 	t.inputs(step, program, row)
@@ -245,9 +245,9 @@ func (t *teller) send(program *stripe.Program, row *stripe.Row) *api.PictureStep
 	return step
 }
 
-func (t *teller) add(program *stripe.Program, row *stripe.Row) *api.PictureStep {
-	step := &api.PictureStep{
-		Kind: api.StepKind_STEP_KIND_ADD, Position: int32(program.Position), Place: t.place(program.Position), NewStripe: -1, BlocksSentTotal: t.sent,
+func (t *teller) add(program *stripe.Program, row *stripe.Row) *consolev1.PictureStep {
+	step := &consolev1.PictureStep{
+		Kind: consolev1.StepKind_STEP_KIND_ADD, Position: int32(program.Position), Place: t.place(program.Position), NewStripe: -1, BlocksSentTotal: t.sent,
 	}
 	t.inputs(step, program, row)
 	what := fmt.Sprintf("the cell in row %d of column %d", row.Unit+1, row.Slot+1)
@@ -259,10 +259,10 @@ func (t *teller) add(program *stripe.Program, row *stripe.Row) *api.PictureStep 
 	return step
 }
 
-func (t *teller) commit() *api.PictureStep {
+func (t *teller) commit() *consolev1.PictureStep {
 	text := fmt.Sprintf("The catalog names the new blocks in one transaction, and the old ones are deleted. %s crossed the network.", counted(int64(t.sent), "block"))
 	if t.sent == 0 {
 		text = "The catalog names the new blocks in one transaction, and the old ones are deleted. Nothing crossed the network."
 	}
-	return &api.PictureStep{Kind: api.StepKind_STEP_KIND_COMMIT, Text: text, Position: -1, NewStripe: -1, BlocksSentTotal: t.sent}
+	return &consolev1.PictureStep{Kind: consolev1.StepKind_STEP_KIND_COMMIT, Text: text, Position: -1, NewStripe: -1, BlocksSentTotal: t.sent}
 }

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/agent/stripe"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
 
 // pinView is the pin of a policy at a time; nil if there is none.
-func pinView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Pin {
+func pinView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Pin {
 	pin := p.Spec.Pin
 	if pin == nil {
 		return nil
@@ -26,7 +26,7 @@ func pinView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Pin {
 	if i := slices.Index(p.Spec.Ladder, pin.Scheme); i >= 0 && len(p.Status.Ladder) == len(p.Spec.Ladder) {
 		scheme = p.Status.Ladder[i] // the code of a scheme that has a name, as rungs have it
 	}
-	return &api.Pin{
+	return &consolev1.Pin{
 		Scheme: scheme, Until: stamp(pin.Until.Time), Reason: pin.Reason, By: pin.By, Ended: !now.Before(pin.Until.Time),
 	}
 }
@@ -37,7 +37,7 @@ type pinned struct {
 }
 
 // PinPolicy keeps a class on one scheme until a time.
-func (s *Server) PinPolicy(ctx context.Context, request *api.PinPolicyRequest) (*api.PinPolicyResponse, error) {
+func (s *Server) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRequest) (*consolev1.PinPolicyResponse, error) {
 	policy, err := s.livePolicy(ctx, request.Name)
 	if err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func (s *Server) PinPolicy(ctx context.Context, request *api.PinPolicyRequest) (
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &api.PinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is pinned to " + declared.String()}, nil
+	return &consolev1.PinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is pinned to " + declared.String()}, nil
 }
 
 // UnpinPolicy takes the pin of a policy out.
-func (s *Server) UnpinPolicy(ctx context.Context, request *api.UnpinPolicyRequest) (*api.UnpinPolicyResponse, error) {
+func (s *Server) UnpinPolicy(ctx context.Context, request *consolev1.UnpinPolicyRequest) (*consolev1.UnpinPolicyResponse, error) {
 	policy, err := s.livePolicy(ctx, request.Name)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Server) UnpinPolicy(ctx context.Context, request *api.UnpinPolicyReques
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &api.UnpinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is not pinned any more; its temperature decides again"}, nil
+	return &consolev1.UnpinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is not pinned any more; its temperature decides again"}, nil
 }
 
 // withPin sets the pin of a policy, as its ladder spells the scheme, and refuses one that would not be carried out.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
@@ -22,7 +22,7 @@ func TestPinning(t *testing.T) {
 	s.seen()
 	ctx, c := t.Context(), s.client
 	text := strings.NewReplacer("approval: {mode: Manual}", "stopPolicy: Hold", "256Ki", "256Mi").Replace(cooling)
-	if _, err := c.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: &api.Document{Text: text}}); err != nil {
+	if _, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: text}}); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the class is declared", func() bool {
@@ -35,7 +35,7 @@ func TestPinning(t *testing.T) {
 	})
 	s.put("cool/", 5, 100<<10)
 	s.eventually("a class that is new has a sample, though the next is due in an hour", func() bool {
-		history, err := c.GetHistory(ctx, &api.GetHistoryRequest{Class: "cooling"})
+		history, err := c.GetHistory(ctx, &consolev1.GetHistoryRequest{Class: "cooling"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,28 +44,28 @@ func TestPinning(t *testing.T) {
 	until := timestamppb.New(time.Now().Add(time.Hour).Truncate(time.Second))
 
 	for _, wrong := range []struct {
-		request *api.PinPolicyRequest
+		request *consolev1.PinPolicyRequest
 		code    connect.Code
 		says    string
 	}{
-		{&api.PinPolicyRequest{Name: "cooling", Scheme: "rs(4,2)", Until: until}, connect.CodeInvalidArgument, "not on the ladder"},
-		{&api.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)"}, connect.CodeInvalidArgument, "until is missing"},
-		{&api.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: timestamppb.New(time.Now().Add(-time.Minute))}, connect.CodeInvalidArgument, "give a time in the future"},
-		{&api.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: timestamppb.New(time.Now().Add(367 * 24 * time.Hour))}, connect.CodeInvalidArgument, "a year at most"},
-		{&api.PinPolicyRequest{Name: "other", Scheme: "rs(6,2)", Until: until}, connect.CodeNotFound, "no policy"},
+		{&consolev1.PinPolicyRequest{Name: "cooling", Scheme: "rs(4,2)", Until: until}, connect.CodeInvalidArgument, "not on the ladder"},
+		{&consolev1.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)"}, connect.CodeInvalidArgument, "until is missing"},
+		{&consolev1.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: timestamppb.New(time.Now().Add(-time.Minute))}, connect.CodeInvalidArgument, "give a time in the future"},
+		{&consolev1.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: timestamppb.New(time.Now().Add(367 * 24 * time.Hour))}, connect.CodeInvalidArgument, "a year at most"},
+		{&consolev1.PinPolicyRequest{Name: "other", Scheme: "rs(6,2)", Until: until}, connect.CodeNotFound, "no policy"},
 	} {
 		if _, err := c.PinPolicy(ctx, wrong.request); connect.CodeOf(err) != wrong.code || !strings.Contains(err.Error(), wrong.says) {
 			t.Errorf("pinning %v: %v, want %s", wrong.request, err, wrong.says)
 		}
 	}
-	if _, err := c.UnpinPolicy(ctx, &api.UnpinPolicyRequest{Name: "cooling"}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+	if _, err := c.UnpinPolicy(ctx, &consolev1.UnpinPolicyRequest{Name: "cooling"}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Errorf("unpinning what is not pinned: %v", err)
 	}
 
-	var what *api.WhatIfResponse
+	var what *consolev1.WhatIfResponse
 	s.eventually("what the pin would move is known", func() bool {
 		var err error
-		what, err = c.WhatIf(ctx, &api.WhatIfRequest{Policy: "cooling", Pin: &api.WhatIfPin{Scheme: "rs(6,2)", Until: until}})
+		what, err = c.WhatIf(ctx, &consolev1.WhatIfRequest{Policy: "cooling", Pin: &consolev1.WhatIfPin{Scheme: "rs(6,2)", Until: until}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestPinning(t *testing.T) {
 		t.Errorf("what if it were pinned: %v", what)
 	}
 
-	answer, err := c.PinPolicy(ctx, &api.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: until, Reason: "the audit"})
+	answer, err := c.PinPolicy(ctx, &consolev1.PinPolicyRequest{Name: "cooling", Scheme: "rs(6,2)", Until: until, Reason: "the audit"})
 	if err != nil || !strings.Contains(answer.Said, "cooling is pinned to rs(6,2) until ") {
 		t.Fatal(answer, err)
 	}
@@ -83,11 +83,11 @@ func TestPinning(t *testing.T) {
 	if pin.GetScheme() != "rs(6,2)" || !proto.Equal(pin.Until, until) || pin.Reason != "the audit" || pin.By == "" || pin.Ended {
 		t.Errorf("the pin: %v", pin)
 	}
-	if _, err := c.HoldPolicy(ctx, &api.HoldPolicyRequest{Name: "cooling", Hold: api.Hold_HOLD_NONE}); err != nil {
+	if _, err := c.HoldPolicy(ctx, &consolev1.HoldPolicyRequest{Name: "cooling", Hold: consolev1.Hold_HOLD_NONE}); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("all of it is where it is pinned", func() bool {
-		policy, err := c.GetPolicy(ctx, &api.GetPolicyRequest{Name: "cooling"})
+		policy, err := c.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: "cooling"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,15 +101,15 @@ func TestPinning(t *testing.T) {
 		}
 		return pinned > 0 && elsewhere == 0
 	})
-	heat, err := c.GetHeat(ctx, &api.GetHeatRequest{Class: "cooling"})
+	heat, err := c.GetHeat(ctx, &consolev1.GetHeatRequest{Class: "cooling"})
 	if err != nil || len(heat.Classes) != 1 || !proto.Equal(heat.Classes[0].Pin, pin) {
 		t.Errorf("the heat of what is pinned: %v, %v", heat, err)
 	}
-	back, err := c.WhatIf(ctx, &api.WhatIfRequest{Policy: "cooling", Pin: &api.WhatIfPin{}})
+	back, err := c.WhatIf(ctx, &consolev1.WhatIfRequest{Policy: "cooling", Pin: &consolev1.WhatIfPin{}})
 	if err != nil || back.Then.Pinned != "" || back.Now.Pinned == "" {
 		t.Errorf("what if it were not pinned: %v, %v", back, err)
 	}
-	if answer, err := c.UnpinPolicy(ctx, &api.UnpinPolicyRequest{Name: "cooling"}); err != nil || answer.Policy.Pin != nil {
+	if answer, err := c.UnpinPolicy(ctx, &consolev1.UnpinPolicyRequest{Name: "cooling"}); err != nil || answer.Policy.Pin != nil {
 		t.Fatal(answer, err)
 	}
 	s.checkPinAudit()
@@ -118,7 +118,7 @@ func TestPinning(t *testing.T) {
 // checkPinAudit looks for the pin in the audit log: what was before it and what after.
 func (s *stage) checkPinAudit() {
 	t := s.t
-	list, err := s.client.ListAudit(t.Context(), &api.ListAuditRequest{Filter: &api.AuditFilter{Object: "RedundancyPolicy/cooling"}})
+	list, err := s.client.ListAudit(t.Context(), &consolev1.ListAuditRequest{Filter: &consolev1.AuditFilter{Object: "RedundancyPolicy/cooling"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,19 +13,19 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/restripe/restripe/agent/stripe"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
 )
 
 // PlanPolicy says what the policies of a text would move now, and what that would cost.
-func (s *Server) PlanPolicy(ctx context.Context, request *api.PlanPolicyRequest) (*api.PlanPolicyResponse, error) {
+func (s *Server) PlanPolicy(ctx context.Context, request *consolev1.PlanPolicyRequest) (*consolev1.PlanPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.PlanPolicyResponse{Findings: findings, Sources: s.sources("")}
+	answer := &consolev1.PlanPolicyResponse{Findings: findings, Sources: s.sources("")}
 	if wrong(findings) {
 		return answer, nil
 	}
@@ -84,8 +84,8 @@ func (n *scene) enter(scheme *v1alpha1.RedundancyScheme) {
 }
 
 // plan asks the gateways what a policy would move.
-func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*api.PolicyPlan, *controller.Foreseen, error) {
-	plan := &api.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: className(policy)}
+func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*consolev1.PolicyPlan, *controller.Foreseen, error) {
+	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: className(policy)}
 	if there, found := s.world.policies.get(policy.Name); found {
 		// What the API server has chosen and knows of it, with what the text says.
 		changed := there.DeepCopy()
@@ -111,19 +111,19 @@ func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.Redund
 }
 
 // tellPlan fills a plan with what was foreseen.
-func (s *Server) tellPlan(plan *api.PolicyPlan, f *controller.Foreseen) {
+func (s *Server) tellPlan(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
 	plan.Feasible = f.Refusal == nil
 	if f.Refusal != nil {
-		plan.Feasibility = append(plan.Feasibility, &api.Feasibility{Severity: severityError, Reason: f.Refusal.Reason, Message: f.Refusal.Message})
+		plan.Feasibility = append(plan.Feasibility, &consolev1.Feasibility{Severity: severityError, Reason: f.Refusal.Reason, Message: f.Refusal.Message})
 	}
 	for _, warning := range f.Warnings {
-		plan.Feasibility = append(plan.Feasibility, &api.Feasibility{Severity: "warning", Reason: warning.Reason, Message: warning.Message})
+		plan.Feasibility = append(plan.Feasibility, &consolev1.Feasibility{Severity: "warning", Reason: warning.Reason, Message: warning.Message})
 	}
 	if f.Unknown != nil {
 		plan.Unknown = f.Unknown.Message
 	}
 	plan.HeatAt, plan.Ending = stamp(f.HeatAt), f.Ending
-	plan.Total = &api.Traffic{}
+	plan.Total = &consolev1.Traffic{}
 	if f.Declaration != nil {
 		for _, scheme := range f.Declaration.Class.Ladder {
 			plan.Ladder = append(plan.Ladder, scheme.String())
@@ -136,7 +136,7 @@ func (s *Server) tellPlan(plan *api.PolicyPlan, f *controller.Foreseen) {
 	plan.Line = planLine(plan)
 }
 
-func (s *Server) tellMoves(plan *api.PolicyPlan, f *controller.Foreseen) {
+func (s *Server) tellMoves(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
 	mode := stripe.ModeFree
 	if look := s.lookout.at(plan.Backend); look != nil {
 		mode = look.mode(plan.Class)
@@ -168,11 +168,11 @@ func (s *Server) tellMoves(plan *api.PolicyPlan, f *controller.Foreseen) {
 	}
 }
 
-func moveView(f *controller.Foreseen, c *decide.Candidate, verdict *decide.Verdict, layout *stripe.Layout) *api.PlannedMove {
+func moveView(f *controller.Foreseen, c *decide.Candidate, verdict *decide.Verdict, layout *stripe.Layout) *consolev1.PlannedMove {
 	e := &c.Estimate
-	move := &api.PlannedMove{
+	move := &consolev1.PlannedMove{
 		From: c.From.String(), To: c.To.String(), Heat: c.Heat.String(), Groups: cmp.Or(e.Groups, c.Groups), Bytes: cmp.Or(e.Bytes, c.Bytes),
-		Traffic: &api.Traffic{BytesRead: e.BytesRead, BytesSent: e.BytesSent, BytesWritten: e.BytesWritten}, PeakBytes: e.PeakBytes,
+		Traffic: &consolev1.Traffic{BytesRead: e.BytesRead, BytesSent: e.BytesSent, BytesWritten: e.BytesWritten}, PeakBytes: e.PeakBytes,
 		StoredBefore: e.StoredBefore, StoredAfter: e.StoredAfter, Price: verdict.Price, SavingPerMonth: verdict.SavingPerMonth, PlanHash: e.PlanHash,
 	}
 	if limit := f.Declaration.Limits.Total; limit != decide.Unlimited && limit > 0 {
@@ -190,13 +190,13 @@ func moveView(f *controller.Foreseen, c *decide.Candidate, verdict *decide.Verdi
 const lowerBound = "lower-bound"
 
 // comparisons are what other ways to move so many bytes would read and send, and the least that any way must.
-func comparisons(layout *stripe.Layout, from, to stripe.Scheme, bytes int64) []*api.Comparison {
+func comparisons(layout *stripe.Layout, from, to stripe.Scheme, bytes int64) []*consolev1.Comparison {
 	scale := func(blocks int) int64 { return int64(float64(blocks) * float64(bytes) / float64(layout.Cells())) }
 	bound := stripe.LowerBound(layout, from, to)
-	list := []*api.Comparison{{Way: lowerBound, Applies: true, BytesRead: scale(bound.BlocksRead), BytesSent: scale(bound.BlocksSent)}}
+	list := []*consolev1.Comparison{{Way: lowerBound, Applies: true, BytesRead: scale(bound.BlocksRead), BytesSent: scale(bound.BlocksSent)}}
 	baselines := stripe.Baselines(layout, from, to)
 	for _, way := range slices.Sorted(maps.Keys(baselines)) {
-		c := &api.Comparison{Way: way}
+		c := &consolev1.Comparison{Way: way}
 		if cost := baselines[way]; cost != nil {
 			c.Applies, c.BytesRead, c.BytesSent = true, scale(cost.BlocksRead), scale(cost.BlocksSent)
 		}
@@ -215,7 +215,7 @@ func explanation(layout *stripe.Layout, from, to stripe.Scheme) string {
 }
 
 // planLine says in a sentence what a plan comes to.
-func planLine(plan *api.PolicyPlan) string {
+func planLine(plan *consolev1.PolicyPlan) string {
 	var groups, bytes, refused int64
 	for _, move := range plan.Moves {
 		if move.Fate == "refused" {
@@ -243,7 +243,7 @@ func planLine(plan *api.PolicyPlan) string {
 }
 
 // WhatIf says what would move if a policy had other thresholds, were pinned or were not.
-func (s *Server) WhatIf(ctx context.Context, request *api.WhatIfRequest) (*api.WhatIfResponse, error) {
+func (s *Server) WhatIf(ctx context.Context, request *consolev1.WhatIfRequest) (*consolev1.WhatIfResponse, error) {
 	policy, found := s.world.policies.get(request.Policy)
 	if !found {
 		return nil, noPolicy(request.Policy)
@@ -253,7 +253,7 @@ func (s *Server) WhatIf(ctx context.Context, request *api.WhatIfRequest) (*api.W
 		return nil, err
 	}
 	scene := s.scene(nil)
-	answer := &api.WhatIfResponse{Sources: s.sources(policy.Spec.BackendRef)}
+	answer := &consolev1.WhatIfResponse{Sources: s.sources(policy.Spec.BackendRef)}
 	if answer.Now, _, err = s.plan(ctx, scene, policy); err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (s *Server) WhatIf(ctx context.Context, request *api.WhatIfRequest) (*api.W
 }
 
 // rungsThen are the rungs of a class before and after a plan.
-func (s *Server) rungsThen(plan *api.PolicyPlan) (rungs []*api.WhatIfRung) {
+func (s *Server) rungsThen(plan *consolev1.PolicyPlan) (rungs []*consolev1.WhatIfRung) {
 	moved := map[string]int64{}
 	for _, move := range plan.Moves {
 		if move.Fate != "refused" {
@@ -275,18 +275,18 @@ func (s *Server) rungsThen(plan *api.PolicyPlan) (rungs []*api.WhatIfRung) {
 	}
 	for _, class := range s.heat(plan.Backend, plan.Class).Classes {
 		for _, rung := range class.Rungs {
-			rungs = append(rungs, &api.WhatIfRung{Scheme: rung.Scheme, BytesNow: rung.Bytes, BytesThen: max(0, rung.Bytes+moved[rung.Scheme])})
+			rungs = append(rungs, &consolev1.WhatIfRung{Scheme: rung.Scheme, BytesNow: rung.Bytes, BytesThen: max(0, rung.Bytes+moved[rung.Scheme])})
 			delete(moved, rung.Scheme)
 		}
 	}
 	for _, scheme := range slices.Sorted(maps.Keys(moved)) {
-		rungs = append(rungs, &api.WhatIfRung{Scheme: scheme, BytesThen: max(0, moved[scheme])})
+		rungs = append(rungs, &consolev1.WhatIfRung{Scheme: scheme, BytesThen: max(0, moved[scheme])})
 	}
 	return rungs
 }
 
 // changedAs returns a copy of a policy that has the thresholds and the pin asked for.
-func (s *Server) changedAs(policy *v1alpha1.RedundancyPolicy, request *api.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
+func (s *Server) changedAs(policy *v1alpha1.RedundancyPolicy, request *consolev1.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
 	changed := policy.DeepCopy()
 	if pin := request.Pin; pin != nil && pin.Scheme == "" {
 		changed.Spec.Pin = nil

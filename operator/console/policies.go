@@ -8,14 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
 // ListPolicies lists the policies of all backends, or of one.
-func (s *Server) ListPolicies(_ context.Context, request *api.ListPoliciesRequest) (*api.PolicyList, error) {
+func (s *Server) ListPolicies(_ context.Context, request *consolev1.ListPoliciesRequest) (*consolev1.PolicyList, error) {
 	now := s.policyPicture(request.Backend)
-	list := &api.PolicyList{Whole: true, Sources: now.sources}
+	list := &consolev1.PolicyList{Whole: true, Sources: now.sources}
 	for _, one := range now.items {
 		list.Policies = append(list.Policies, one.view)
 	}
@@ -23,25 +23,25 @@ func (s *Server) ListPolicies(_ context.Context, request *api.ListPoliciesReques
 }
 
 // WatchPolicies does so whenever one changes.
-func (s *Server) WatchPolicies(ctx context.Context, request *api.WatchPoliciesRequest, stream *connect.ServerStream[api.PolicyList]) error {
-	take := func() picture[*api.Policy] { return s.policyPicture(request.Backend) }
-	return watchList(ctx, s, take, func(d delta[*api.Policy]) error {
-		return stream.Send(&api.PolicyList{Whole: d.whole, Partial: d.partial, Policies: d.items, Removed: d.removed, Sources: d.sources})
+func (s *Server) WatchPolicies(ctx context.Context, request *consolev1.WatchPoliciesRequest, stream *connect.ServerStream[consolev1.PolicyList]) error {
+	take := func() picture[*consolev1.Policy] { return s.policyPicture(request.Backend) }
+	return watchList(ctx, s, take, func(d delta[*consolev1.Policy]) error {
+		return stream.Send(&consolev1.PolicyList{Whole: d.whole, Partial: d.partial, Policies: d.items, Removed: d.removed, Sources: d.sources})
 	})
 }
 
-func (s *Server) policyPicture(backend string) (now picture[*api.Policy]) {
-	now.sources = []*api.Source{s.world.freshness().view("API server")}
+func (s *Server) policyPicture(backend string) (now picture[*consolev1.Policy]) {
+	now.sources = []*consolev1.Source{s.world.freshness().view("API server")}
 	for _, policy := range s.world.policies.all() {
 		if backend == "" || policy.Spec.BackendRef == backend {
-			now.items = append(now.items, item[*api.Policy]{policy.Name, policyView(policy, s.now())})
+			now.items = append(now.items, item[*consolev1.Policy]{policy.Name, policyView(policy, s.now())})
 		}
 	}
 	return now
 }
 
-func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Policy {
-	view := &api.Policy{
+func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
+	view := &consolev1.Policy{
 		Name: p.Name, Backend: p.Spec.BackendRef, Class: className(p), Prefixes: p.Spec.Selector.Prefixes, Ladder: p.Status.Ladder,
 		StopPolicy: string(p.Spec.StopPolicy), Approval: string(v1alpha1.ApprovalAuto), ActiveTransitions: p.Status.ActiveTransitions,
 		Stored: p.Status.Summary.Stored, Conditions: conditionViews(p.Status.Conditions), Created: stamp(p.CreationTimestamp.Time),
@@ -59,7 +59,7 @@ func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Policy {
 		}
 	}
 	for _, rung := range p.Status.Rungs {
-		view.Rungs = append(view.Rungs, &api.Rung{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes})
+		view.Rungs = append(view.Rungs, &consolev1.Rung{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes})
 	}
 	if saved := p.Status.Savings; saved != nil {
 		view.SavedBytes, view.SavedPerMonth, view.Spent = saved.SavedBytes, amountOf(saved.PerMonth), amountOf(saved.Spent)
@@ -77,7 +77,7 @@ func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *api.Policy {
 }
 
 // GetPolicy returns a policy, and how it is written.
-func (s *Server) GetPolicy(_ context.Context, request *api.GetPolicyRequest) (*api.PolicyDetail, error) {
+func (s *Server) GetPolicy(_ context.Context, request *consolev1.GetPolicyRequest) (*consolev1.PolicyDetail, error) {
 	policy, found := s.world.policies.get(request.Name)
 	if !found {
 		return nil, noPolicy(request.Name)
@@ -86,7 +86,7 @@ func (s *Server) GetPolicy(_ context.Context, request *api.GetPolicyRequest) (*a
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "writing the policy: %w", err)
 	}
-	return &api.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.sources(policy.Spec.BackendRef)}, nil
+	return &consolev1.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.sources(policy.Spec.BackendRef)}, nil
 }
 
 func noPolicy(name string) error {
@@ -104,7 +104,7 @@ func (s *Server) livePolicy(ctx context.Context, name string) (*v1alpha1.Redunda
 }
 
 // DeletePolicy deletes a policy; what is stored stays as it is.
-func (s *Server) DeletePolicy(ctx context.Context, request *api.DeletePolicyRequest) (*api.DeletePolicyResponse, error) {
+func (s *Server) DeletePolicy(ctx context.Context, request *consolev1.DeletePolicyRequest) (*consolev1.DeletePolicyResponse, error) {
 	if request.Confirm != request.Name {
 		return nil, refuse(connect.CodeInvalidArgument, "deleting a policy wants its name twice: confirm is %q, the policy is %q", request.Confirm, request.Name)
 	}
@@ -122,21 +122,21 @@ func (s *Server) DeletePolicy(ctx context.Context, request *api.DeletePolicyRequ
 	if len(policy.Finalizers) > 0 {
 		said = request.Name + " is being deleted; it goes when nothing of it runs, and what is stored stays as it is"
 	}
-	return &api.DeletePolicyResponse{Said: said}, nil
+	return &consolev1.DeletePolicyResponse{Said: said}, nil
 }
 
 // holds are the stop policies, and what to say of each.
-var holds = map[api.Hold]struct {
+var holds = map[consolev1.Hold]struct {
 	stop v1alpha1.StopPolicy
 	said string
 }{
-	api.Hold_HOLD_NONE:  {v1alpha1.StopNone, "goes on"},
-	api.Hold_HOLD_HOLD:  {v1alpha1.StopHold, "is on hold: what runs goes on, nothing new is started"},
-	api.Hold_HOLD_DRAIN: {v1alpha1.StopHoldAndDrain, "is on hold, and what runs is cancelled; groups already moved stay"},
+	consolev1.Hold_HOLD_NONE:  {v1alpha1.StopNone, "goes on"},
+	consolev1.Hold_HOLD_HOLD:  {v1alpha1.StopHold, "is on hold: what runs goes on, nothing new is started"},
+	consolev1.Hold_HOLD_DRAIN: {v1alpha1.StopHoldAndDrain, "is on hold, and what runs is cancelled; groups already moved stay"},
 }
 
 // HoldPolicy stops a policy, or lets it go on.
-func (s *Server) HoldPolicy(ctx context.Context, request *api.HoldPolicyRequest) (*api.HoldPolicyResponse, error) {
+func (s *Server) HoldPolicy(ctx context.Context, request *consolev1.HoldPolicyRequest) (*consolev1.HoldPolicyResponse, error) {
 	hold, known := holds[request.Hold]
 	if !known {
 		return nil, refuse(connect.CodeInvalidArgument, "say how to hold the policy: HOLD_NONE, HOLD_HOLD or HOLD_DRAIN")
@@ -159,5 +159,5 @@ func (s *Server) HoldPolicy(ctx context.Context, request *api.HoldPolicyRequest)
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &api.HoldPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " " + hold.said}, nil
+	return &consolev1.HoldPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " " + hold.said}, nil
 }

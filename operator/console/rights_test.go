@@ -17,7 +17,7 @@ import (
 	"connectrpc.com/connect"
 	"k8s.io/client-go/rest"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/console/access"
 )
@@ -26,7 +26,7 @@ import (
 func procedures(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	methods := api.File_console_v1_console_proto.Services().ByName("Console").Methods()
+	methods := consolev1.File_console_v1_console_proto.Services().ByName("Console").Methods()
 	for i := range methods.Len() {
 		method := methods.Get(i)
 		all["/"+consolev1connect.ConsoleName+"/"+string(method.Name())] = method.IsStreamingServer()
@@ -171,13 +171,13 @@ func TestVerbsAreChecked(t *testing.T) {
 func TestWhoAmI(t *testing.T) {
 	_, address := alone(t, tokensOf(t))
 	client := consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+address, withToken("only-approve"))
-	me, err := client.WhoAmI(t.Context(), &api.WhoAmIRequest{})
+	me, err := client.WhoAmI(t.Context(), &consolev1.WhoAmIRequest{})
 	if err != nil || me.User != "only-approve" || me.By != "token" || len(me.Verbs) != 1 || me.Verbs[0] != "approve" {
 		t.Error(me, err)
 	}
 	_, address = alone(t, access.Local())
 	client = consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+address)
-	if me, err := client.WhoAmI(t.Context(), &api.WhoAmIRequest{}); err != nil || len(me.Verbs) != len(access.Verbs()) || me.By != "local" {
+	if me, err := client.WhoAmI(t.Context(), &consolev1.WhoAmIRequest{}); err != nil || len(me.Verbs) != len(access.Verbs()) || me.By != "local" {
 		t.Error(me, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestRefusedChangesAreRecorded(t *testing.T) {
 			changes++
 		}
 	}
-	list, err := server.ListAudit(t.Context(), &api.ListAuditRequest{Filter: &api.AuditFilter{User: "nothing"}})
+	list, err := server.ListAudit(t.Context(), &consolev1.ListAuditRequest{Filter: &consolev1.AuditFilter{User: "nothing"}})
 	if err != nil || len(list.Actions) != changes {
 		t.Fatalf("%d of %d refusals are recorded, %v", len(list.GetActions()), changes, err)
 	}
@@ -218,7 +218,7 @@ func TestWatchesEndWithTheRight(t *testing.T) {
 	}
 	_, address := alone(t, authority, func(o *Options) { o.Intervals.recheck = 10 * time.Millisecond })
 	client := consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+address, withToken("token"))
-	watch, err := client.WatchNodes(t.Context(), &api.WatchNodesRequest{})
+	watch, err := client.WatchNodes(t.Context(), &consolev1.WatchNodesRequest{})
 	if err != nil || !watch.Receive() {
 		t.Fatal(err, watch.Err())
 	}

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // TestAnOverviewHasTheLargestClasses: of many classes those with the most stored bytes, in their order.
 func TestAnOverviewHasTheLargestClasses(t *testing.T) {
-	var all []*api.ClassOverview
+	var all []*consolev1.ClassOverview
 	for i := range 1000 {
-		all = append(all, &api.ClassOverview{Class: fmt.Sprint(i), StoredBytes: int64(i * 7919 % 1000)})
+		all = append(all, &consolev1.ClassOverview{Class: fmt.Sprint(i), StoredBytes: int64(i * 7919 % 1000)})
 	}
 	shown := largest(all)
 	if len(shown) != classesShown {
@@ -44,10 +44,10 @@ func TestAnOverviewHasTheLargestClasses(t *testing.T) {
 // TestClassesAreAddedUp: each class counts with its last sample, at no more moments than asked for.
 func TestClassesAreAddedUp(t *testing.T) {
 	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	sample := func(minute int, bytes int64) *api.HistorySample {
-		return &api.HistorySample{At: stamp(began.Add(time.Duration(minute) * time.Minute)), Bytes: bytes, StoredBytes: 2 * bytes, SavedBytes: bytes, Cost: float64(bytes), HottestCost: 1.5 * float64(bytes)}
+	sample := func(minute int, bytes int64) *consolev1.HistorySample {
+		return &consolev1.HistorySample{At: stamp(began.Add(time.Duration(minute) * time.Minute)), Bytes: bytes, StoredBytes: 2 * bytes, SavedBytes: bytes, Cost: float64(bytes), HottestCost: 1.5 * float64(bytes)}
 	}
-	classes := []*api.ClassHistory{{Samples: []*api.HistorySample{sample(0, 1), sample(10, 5)}}, {Samples: []*api.HistorySample{sample(5, 10), sample(15, 20)}}}
+	classes := []*consolev1.ClassHistory{{Samples: []*consolev1.HistorySample{sample(0, 1), sample(10, 5)}}, {Samples: []*consolev1.HistorySample{sample(5, 10), sample(15, 20)}}}
 	var got []string
 	for _, one := range addedUp(classes, 100) {
 		got = append(got, fmt.Sprintf("%s %d %d %d %g %g", one.At.AsTime().Format("15:04"), one.Bytes, one.StoredBytes, one.SavedBytes, one.Cost, one.HottestCost))

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // freshness is whether a source answers: when it last did, and since when and why it does not.
@@ -43,8 +43,8 @@ func (f freshness) worse(other freshness) freshness {
 }
 
 // view is a freshness as the faces see it.
-func (f freshness) view(name string) *api.Source {
-	v := &api.Source{Name: name, Answered: stamp(f.answered)}
+func (f freshness) view(name string) *consolev1.Source {
+	v := &consolev1.Source{Name: name, Answered: stamp(f.answered)}
 	if f.err != nil {
 		v.StaleSince, v.Error = stamp(f.since), oneLine(f.err)
 	}
@@ -71,13 +71,13 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // sameSources compares what sources say but for when they last answered, which changes all the time.
-func sameSources(a, b []*api.Source) bool {
-	return slices.EqualFunc(a, b, func(a, b *api.Source) bool {
+func sameSources(a, b []*consolev1.Source) bool {
+	return slices.EqualFunc(a, b, func(a, b *consolev1.Source) bool {
 		return a.Name == b.Name && a.Error == b.Error && (a.Answered == nil) == (b.Answered == nil)
 	})
 }
 
-func sortSources(sources []*api.Source) []*api.Source {
-	slices.SortFunc(sources, func(a, b *api.Source) int { return cmp.Compare(a.Name, b.Name) })
+func sortSources(sources []*consolev1.Source) []*consolev1.Source {
+	slices.SortFunc(sources, func(a, b *consolev1.Source) int { return cmp.Compare(a.Name, b.Name) })
 	return sources
 }

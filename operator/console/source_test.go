@@ -11,13 +11,13 @@ import (
 
 	"connectrpc.com/connect"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
 )
 
 // stale returns the source of a name, if it does not answer.
-func stale(sources []*api.Source, name string) *api.Source {
+func stale(sources []*consolev1.Source, name string) *consolev1.Source {
 	for _, source := range sources {
 		if source.Name == name && source.StaleSince != nil {
 			return source
@@ -34,10 +34,10 @@ func TestSourcesThatGoAway(t *testing.T) {
 	}}, "stays")
 	s.seen()
 	s.eventually("the policy is seen", func() bool {
-		list, err := s.client.ListPolicies(t.Context(), &api.ListPoliciesRequest{})
+		list, err := s.client.ListPolicies(t.Context(), &consolev1.ListPoliciesRequest{})
 		return err == nil && len(list.Policies) == 1 && stale(list.Sources, "API server") == nil
 	})
-	watch, err := s.client.WatchNodes(t.Context(), &api.WatchNodesRequest{})
+	watch, err := s.client.WatchNodes(t.Context(), &consolev1.WatchNodesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,25 +57,25 @@ func TestSourcesThatGoAway(t *testing.T) {
 	if err := watch.Close(); err != nil {
 		t.Error(err)
 	}
-	nodes, err := s.client.ListNodes(t.Context(), &api.ListNodesRequest{})
+	nodes, err := s.client.ListNodes(t.Context(), &consolev1.ListNodesRequest{})
 	if err != nil || len(nodes.Nodes) != stageNodes || stale(nodes.Sources, "API server") != nil {
 		t.Errorf("the nodes without a gateway: %v, %v", nodes, err)
 	}
-	if _, err := s.client.SearchObjects(t.Context(), &api.SearchObjectsRequest{}); connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := s.client.SearchObjects(t.Context(), &consolev1.SearchObjectsRequest{}); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("searching without a gateway: %v", err)
 	}
 	if err := s.api.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	var list *api.PolicyList
+	var list *consolev1.PolicyList
 	s.eventually("the API server is missed", func() bool {
-		list, err = s.client.ListPolicies(t.Context(), &api.ListPoliciesRequest{})
+		list, err = s.client.ListPolicies(t.Context(), &consolev1.ListPoliciesRequest{})
 		return err == nil && stale(list.Sources, "API server") != nil
 	})
 	if len(list.Policies) != 1 || stale(list.Sources, "API server").Error == "" {
 		t.Errorf("the policies without an API server: %v", list)
 	}
-	if _, err := s.client.HoldPolicy(t.Context(), &api.HoldPolicyRequest{Name: "stays", Hold: api.Hold_HOLD_HOLD}); connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := s.client.HoldPolicy(t.Context(), &consolev1.HoldPolicyRequest{Name: "stays", Hold: consolev1.Hold_HOLD_HOLD}); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("holding a policy without an API server: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestOneDeadGateway(t *testing.T) {
 	s.eventually("the half that lives is seen, and the other is missed", func() bool {
 		within, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		nodes, err := s.client.ListNodes(within, &api.ListNodesRequest{})
+		nodes, err := s.client.ListNodes(within, &consolev1.ListNodesRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,10 +111,10 @@ func TestOneDeadGateway(t *testing.T) {
 func TestWithoutAnything(t *testing.T) {
 	server, _ := alone(t, access.Local())
 	overview := server.overview()
-	if overview.Safety != api.Safety_SAFETY_UNSPECIFIED || !strings.Contains(overview.SafetyLine, "Not known") {
+	if overview.Safety != consolev1.Safety_SAFETY_UNSPECIFIED || !strings.Contains(overview.SafetyLine, "Not known") {
 		t.Errorf("safe without a look: %v", overview)
 	}
-	if list, err := server.ListTransitions(t.Context(), &api.ListTransitionsRequest{}); err != nil || list.Total != 0 || list.Sources[0].Answered != nil {
+	if list, err := server.ListTransitions(t.Context(), &consolev1.ListTransitionsRequest{}); err != nil || list.Total != 0 || list.Sources[0].Answered != nil {
 		t.Error(list, err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	gatewayclient "github.com/restripe/restripe/agent/gateway/client"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
@@ -29,7 +29,7 @@ func stampOf(t *metav1.Time) *timestamppb.Timestamp {
 // gateway, nil where that makes no sense.
 type steering struct {
 	declared func(t *v1alpha1.Transition) (said string, err error)
-	hand     func(ctx context.Context, c *gatewayclient.Client, id string) (gateway.Transition, error)
+	hand     func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error)
 	handSaid string
 }
 
@@ -37,7 +37,7 @@ type steering struct {
 const steerTries = 5
 
 // steer changes a transition and records it.
-func (s *Server) steer(ctx context.Context, name string, how steering) (*api.TransitionChange, error) {
+func (s *Server) steer(ctx context.Context, name string, how steering) (*consolev1.TransitionChange, error) {
 	if backend, id, is := strings.Cut(name, "/"); is {
 		return s.steerByHand(ctx, backend, id, how)
 	}
@@ -66,11 +66,11 @@ func (s *Server) steer(ctx context.Context, name string, how steering) (*api.Tra
 		return nil, err
 	}
 	s.world.transitions.put(transition)
-	return &api.TransitionChange{Transition: transitionView(transition, nil), Said: name + " " + said}, nil
+	return &consolev1.TransitionChange{Transition: transitionView(transition, nil), Said: name + " " + said}, nil
 }
 
 // steerByHand steers a transition that was started at a gateway.
-func (s *Server) steerByHand(ctx context.Context, backend, id string, how steering) (*api.TransitionChange, error) {
+func (s *Server) steerByHand(ctx context.Context, backend, id string, how steering) (*consolev1.TransitionChange, error) {
 	if how.hand == nil {
 		return nil, refuse(connect.CodeFailedPrecondition, "%s was started at a gateway by hand; this is for transitions that policies make", handName(backend, id))
 	}
@@ -78,14 +78,14 @@ func (s *Server) steerByHand(ctx context.Context, backend, id string, how steeri
 	if err != nil {
 		return nil, err
 	}
-	job, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *gatewayclient.Client) (gateway.Transition, error) {
+	job, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
 		return c.Transition(ctx, id)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
 	}
 	err = s.act(ctx, subject{object: "Transition/" + handName(backend, id), before: job}, func(ctx context.Context) (any, error) {
-		job, err = ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *gatewayclient.Client) (gateway.Transition, error) {
+		job, err = ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
 			return how.hand(ctx, c, id)
 		})
 		return job, err
@@ -94,7 +94,7 @@ func (s *Server) steerByHand(ctx context.Context, backend, id string, how steeri
 		return nil, err
 	}
 	look.hurry()
-	return &api.TransitionChange{Transition: handView(backend, &job), Said: handName(backend, id) + " " + how.handSaid}, nil
+	return &consolev1.TransitionChange{Transition: handView(backend, &job), Said: handName(backend, id) + " " + how.handSaid}, nil
 }
 
 // liveTransition reads a transition from the API server itself, for a change.
@@ -116,7 +116,7 @@ func ended(t *v1alpha1.Transition) error {
 }
 
 // ApproveTransition lets a transition start that waits for a person.
-func (s *Server) ApproveTransition(ctx context.Context, request *api.ApproveTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) ApproveTransition(ctx context.Context, request *consolev1.ApproveTransitionRequest) (*consolev1.TransitionChange, error) {
 	return s.steer(ctx, request.Name, steering{declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
 			return "", err
@@ -137,9 +137,9 @@ func (s *Server) ApproveTransition(ctx context.Context, request *api.ApproveTran
 }
 
 // PauseTransition stops a transition after the groups under way.
-func (s *Server) PauseTransition(ctx context.Context, request *api.PauseTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) PauseTransition(ctx context.Context, request *consolev1.PauseTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "is paused; groups under way are finished first"
-	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (gateway.Transition, error) {
+	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Pause(ctx, id)
 	}, declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
@@ -151,9 +151,9 @@ func (s *Server) PauseTransition(ctx context.Context, request *api.PauseTransiti
 }
 
 // ResumeTransition goes on with a paused transition.
-func (s *Server) ResumeTransition(ctx context.Context, request *api.ResumeTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) ResumeTransition(ctx context.Context, request *consolev1.ResumeTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "goes on"
-	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (gateway.Transition, error) {
+	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Resume(ctx, id, nil)
 	}, declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
@@ -165,9 +165,9 @@ func (s *Server) ResumeTransition(ctx context.Context, request *api.ResumeTransi
 }
 
 // CancelTransition ends a transition for good; groups already moved stay.
-func (s *Server) CancelTransition(ctx context.Context, request *api.CancelTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) CancelTransition(ctx context.Context, request *consolev1.CancelTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "is cancelled; groups already moved stay where they are"
-	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (gateway.Transition, error) {
+	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Cancel(ctx, id)
 	}, declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
@@ -179,7 +179,7 @@ func (s *Server) CancelTransition(ctx context.Context, request *api.CancelTransi
 }
 
 // ThrottleTransition changes the limit of a transition while it runs.
-func (s *Server) ThrottleTransition(ctx context.Context, request *api.ThrottleTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) ThrottleTransition(ctx context.Context, request *consolev1.ThrottleTransitionRequest) (*consolev1.TransitionChange, error) {
 	rate := request.BytesPerSecond
 	if rate < 0 {
 		return nil, refuse(connect.CodeInvalidArgument, "a limit of %d bytes per second; give 0 or more, 0 for none", rate)
@@ -188,8 +188,8 @@ func (s *Server) ThrottleTransition(ctx context.Context, request *api.ThrottleTr
 	if rate > 0 {
 		said = "is limited to " + sized(rate) + " per second"
 	}
-	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (gateway.Transition, error) {
-		return c.Throttle(ctx, id, gateway.ThrottleRequest{BytesPerSecond: &rate})
+	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
+		return c.Throttle(ctx, id, api.ThrottleRequest{BytesPerSecond: &rate})
 	}, declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
 			return "", err
@@ -202,7 +202,7 @@ func (s *Server) ThrottleTransition(ctx context.Context, request *api.ThrottleTr
 }
 
 // RollbackTransition makes the transition that takes another one back.
-func (s *Server) RollbackTransition(ctx context.Context, request *api.RollbackTransitionRequest) (*api.TransitionChange, error) {
+func (s *Server) RollbackTransition(ctx context.Context, request *consolev1.RollbackTransitionRequest) (*consolev1.TransitionChange, error) {
 	if strings.Contains(request.Name, "/") {
 		return nil, refuse(connect.CodeFailedPrecondition, "%s was started at a gateway by hand; start another one the other way", request.Name)
 	}
@@ -234,5 +234,5 @@ func (s *Server) RollbackTransition(ctx context.Context, request *api.RollbackTr
 	if back.Spec.PolicyRef != "" {
 		said += "; the policy " + back.Spec.PolicyRef + " is put on hold"
 	}
-	return &api.TransitionChange{Transition: transitionView(back, nil), Said: said}, nil
+	return &consolev1.TransitionChange{Transition: transitionView(back, nil), Said: said}, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // heartbeat is after how long without a change a watch says nevertheless that it is alive.
@@ -24,7 +24,7 @@ type item[M proto.Message] struct {
 // picture is what a watch shows at a moment.
 type picture[M proto.Message] struct {
 	items   []item[M]
-	sources []*api.Source
+	sources []*consolev1.Source
 }
 
 // delta is one message of a watch.
@@ -32,13 +32,13 @@ type delta[M proto.Message] struct {
 	whole, partial bool
 	items          []M
 	removed        []string
-	sources        []*api.Source
+	sources        []*consolev1.Source
 }
 
 // watchList sends a picture, and then what differs from it whenever something changed, until the context ends.
 func watchList[M proto.Message](ctx context.Context, s *Server, take func() picture[M], send func(delta[M]) error) error {
 	known := map[string]M{}
-	var sources []*api.Source
+	var sources []*consolev1.Source
 	first := true
 	return s.everyChange(ctx, func(beat bool) error {
 		now := take()

@@ -7,18 +7,18 @@ import (
 	"connectrpc.com/connect"
 	"pgregory.net/rapid"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
 // TestDifferencesAddUp: whoever applies every difference has the picture.
 func TestDifferencesAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		known, copied := map[string]*api.Node{}, map[string]*api.Node{}
+		known, copied := map[string]*consolev1.Node{}, map[string]*consolev1.Node{}
 		for range rapid.IntRange(1, 6).Draw(r, "pictures") {
-			var items []item[*api.Node]
+			var items []item[*consolev1.Node]
 			for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string]).Draw(r, "nodes") {
-				items = append(items, item[*api.Node]{name, &api.Node{Name: name, Slots: rapid.Int64Range(0, 2).Draw(r, "slots")}})
+				items = append(items, item[*consolev1.Node]{name, &consolev1.Node{Name: name, Slots: rapid.Int64Range(0, 2).Draw(r, "slots")}})
 			}
 			d := difference(known, items)
 			for _, node := range d.items {
@@ -46,7 +46,7 @@ func TestDifferencesAddUp(t *testing.T) {
 func TestWatches(t *testing.T) {
 	s := newStage(t)
 	s.seen()
-	policies, err := s.grpcClient().WatchPolicies(t.Context(), &api.WatchPoliciesRequest{})
+	policies, err := s.grpcClient().WatchPolicies(t.Context(), &consolev1.WatchPoliciesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,40 +57,42 @@ func TestWatches(t *testing.T) {
 		BackendRef: "real", Selector: v1alpha1.Selector{Prefixes: []string{"x/"}}, Ladder: []v1alpha1.SchemeName{"rep(2)"},
 	}}
 	s.create(policy, "new")
-	await(t, policies, "the policy is told", func(l *api.PolicyList) bool { return len(l.Policies) == 1 && l.Policies[0].Name == "new" && !l.Whole })
-	if _, err := s.client.HoldPolicy(t.Context(), &api.HoldPolicyRequest{Name: "new", Hold: api.Hold_HOLD_HOLD}); err != nil {
+	await(t, policies, "the policy is told", func(l *consolev1.PolicyList) bool {
+		return len(l.Policies) == 1 && l.Policies[0].Name == "new" && !l.Whole
+	})
+	if _, err := s.client.HoldPolicy(t.Context(), &consolev1.HoldPolicyRequest{Name: "new", Hold: consolev1.Hold_HOLD_HOLD}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, policies, "the hold is told", func(l *api.PolicyList) bool { return len(l.Policies) == 1 && l.Policies[0].StopPolicy == "Hold" })
+	await(t, policies, "the hold is told", func(l *consolev1.PolicyList) bool { return len(l.Policies) == 1 && l.Policies[0].StopPolicy == "Hold" })
 	if err := s.declared.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	await(t, policies, "the end is told", func(l *api.PolicyList) bool { return slices.Equal(l.Removed, []string{"new"}) })
+	await(t, policies, "the end is told", func(l *consolev1.PolicyList) bool { return slices.Equal(l.Removed, []string{"new"}) })
 
-	nodes, err := s.client.WatchNodes(t.Context(), &api.WatchNodesRequest{Backend: "real"})
+	nodes, err := s.client.WatchNodes(t.Context(), &consolev1.WatchNodesRequest{Backend: "real"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, nodes, "all nodes are told", func(l *api.NodeList) bool { return l.Whole && len(l.Nodes) == stageNodes })
-	name := &api.NodeName{Backend: "real", Name: "n3"}
-	if change, err := s.client.DrainNode(t.Context(), &api.DrainNodeRequest{Node: name}); err != nil || change.Node.Declared != "draining" {
+	await(t, nodes, "all nodes are told", func(l *consolev1.NodeList) bool { return l.Whole && len(l.Nodes) == stageNodes })
+	name := &consolev1.NodeName{Backend: "real", Name: "n3"}
+	if change, err := s.client.DrainNode(t.Context(), &consolev1.DrainNodeRequest{Node: name}); err != nil || change.Node.Declared != "draining" {
 		t.Fatal(change, err)
 	}
-	await(t, nodes, "the drain is told", func(l *api.NodeList) bool {
+	await(t, nodes, "the drain is told", func(l *consolev1.NodeList) bool {
 		return len(l.Nodes) == 1 && l.Nodes[0].Name == "n3" && l.Nodes[0].Declared == "draining"
 	})
-	if _, err := s.client.UndrainNode(t.Context(), &api.UndrainNodeRequest{Node: name}); err != nil {
+	if _, err := s.client.UndrainNode(t.Context(), &consolev1.UndrainNodeRequest{Node: name}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, nodes, "its end is told", func(l *api.NodeList) bool { return len(l.Nodes) == 1 && l.Nodes[0].Declared == "up" })
+	await(t, nodes, "its end is told", func(l *consolev1.NodeList) bool { return len(l.Nodes) == 1 && l.Nodes[0].Declared == "up" })
 
-	overview, err := s.client.WatchOverview(t.Context(), &api.WatchOverviewRequest{})
+	overview, err := s.client.WatchOverview(t.Context(), &consolev1.WatchOverviewRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, overview, "there is nothing yet", func(o *api.Overview) bool { return o.Safety == api.Safety_SAFETY_EMPTY })
+	await(t, overview, "there is nothing yet", func(o *consolev1.Overview) bool { return o.Safety == consolev1.Safety_SAFETY_EMPTY })
 	s.put("a/", 1, 1000)
-	await(t, overview, "there is something", func(o *api.Overview) bool { return o.Safety == api.Safety_SAFETY_SAFE })
+	await(t, overview, "there is something", func(o *consolev1.Overview) bool { return o.Safety == consolev1.Safety_SAFETY_SAFE })
 
 	s.console.StopWatches()
 	for overview.Receive() {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
@@ -24,11 +24,11 @@ import (
 const transitionMost = 1000
 
 // ListTransitions lists transitions, newest first.
-func (s *Server) ListTransitions(_ context.Context, request *api.ListTransitionsRequest) (*api.TransitionList, error) {
+func (s *Server) ListTransitions(_ context.Context, request *consolev1.ListTransitionsRequest) (*consolev1.TransitionList, error) {
 	views := s.transitionViews(request.Filter)
-	list := &api.TransitionList{Whole: true, Total: int64(len(views)), Sources: s.sources(request.GetFilter().GetBackend())}
+	list := &consolev1.TransitionList{Whole: true, Total: int64(len(views)), Sources: s.sources(request.GetFilter().GetBackend())}
 	if request.After != "" {
-		at := slices.IndexFunc(views, func(t *api.Transition) bool { return t.Name == request.After })
+		at := slices.IndexFunc(views, func(t *consolev1.Transition) bool { return t.Name == request.After })
 		if at < 0 {
 			return nil, refuse(connect.CodeAborted, "transition %q, after which the page was to begin, is gone; begin anew", request.After)
 		}
@@ -44,23 +44,23 @@ func (s *Server) ListTransitions(_ context.Context, request *api.ListTransitions
 }
 
 // WatchTransitions sends transitions whenever one changes.
-func (s *Server) WatchTransitions(ctx context.Context, request *api.WatchTransitionsRequest, stream *connect.ServerStream[api.TransitionList]) error {
-	take := func() (now picture[*api.Transition]) {
+func (s *Server) WatchTransitions(ctx context.Context, request *consolev1.WatchTransitionsRequest, stream *connect.ServerStream[consolev1.TransitionList]) error {
+	take := func() (now picture[*consolev1.Transition]) {
 		now.sources = s.sources(request.GetFilter().GetBackend())
 		for _, view := range s.transitionViews(request.Filter) {
-			now.items = append(now.items, item[*api.Transition]{view.Name, view})
+			now.items = append(now.items, item[*consolev1.Transition]{view.Name, view})
 		}
 		return now
 	}
 	total := map[string]struct{}{}
-	return watchList(ctx, s, take, func(d delta[*api.Transition]) error {
+	return watchList(ctx, s, take, func(d delta[*consolev1.Transition]) error {
 		for _, view := range d.items {
 			total[view.Name] = struct{}{}
 		}
 		for _, name := range d.removed {
 			delete(total, name)
 		}
-		return stream.Send(&api.TransitionList{
+		return stream.Send(&consolev1.TransitionList{
 			Whole: d.whole, Partial: d.partial, Transitions: d.items, Removed: d.removed, Total: int64(len(total)), Sources: d.sources,
 		})
 	})
@@ -75,23 +75,23 @@ type transitionViews struct {
 
 type keptView struct {
 	object *v1alpha1.Transition // the mirror never changes one
-	live   *gateway.Transition
-	view   *api.Transition
+	live   *api.Transition
+	view   *consolev1.Transition
 }
 
 // transitionViews returns the transitions that match, newest first. They are shared, and must not be changed.
-func (s *Server) transitionViews(filter *api.TransitionFilter) []*api.Transition {
-	live := map[string]map[string]*gateway.Transition{} // by backend and job
+func (s *Server) transitionViews(filter *consolev1.TransitionFilter) []*consolev1.Transition {
+	live := map[string]map[string]*api.Transition{} // by backend and job
 	for _, look := range s.lookout.all("") {
 		status, _, _ := look.status.get()
-		jobs := map[string]*gateway.Transition{}
+		jobs := map[string]*api.Transition{}
 		for i := range status.Transitions {
 			jobs[status.Transitions[i].ID] = &status.Transitions[i]
 		}
 		live[look.name] = jobs
 	}
-	var views []*api.Transition
-	add := func(view *api.Transition) {
+	var views []*consolev1.Transition
+	add := func(view *consolev1.Transition) {
 		if matches(filter, view) {
 			views = append(views, view)
 		}
@@ -104,18 +104,18 @@ func (s *Server) transitionViews(filter *api.TransitionFilter) []*api.Transition
 			add(handView(backend, job))
 		}
 	}
-	slices.SortFunc(views, func(a, b *api.Transition) int {
+	slices.SortFunc(views, func(a, b *consolev1.Transition) int {
 		return cmp.Or(b.Created.AsTime().Compare(a.Created.AsTime()), cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
 	})
 	return views
 }
 
 // declared are the views of Transition objects. The jobs they have are taken out of live.
-func (v *transitionViews) declared(objects []*v1alpha1.Transition, live map[string]map[string]*gateway.Transition) []*api.Transition {
+func (v *transitionViews) declared(objects []*v1alpha1.Transition, live map[string]map[string]*api.Transition) []*consolev1.Transition {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	kept := make(map[string]*keptView, len(objects))
-	views := make([]*api.Transition, len(objects))
+	views := make([]*consolev1.Transition, len(objects))
 	for i, object := range objects {
 		job := live[object.Spec.BackendRef][object.Status.Job]
 		if object.Status.Job != "" {
@@ -135,14 +135,14 @@ func (v *transitionViews) declared(objects []*v1alpha1.Transition, live map[stri
 	return views
 }
 
-func matches(filter *api.TransitionFilter, t *api.Transition) bool {
+func matches(filter *consolev1.TransitionFilter, t *consolev1.Transition) bool {
 	return (filter.GetBackend() == "" || filter.GetBackend() == t.Backend) && (filter.GetPolicy() == "" || filter.GetPolicy() == t.Policy) &&
 		(filter.GetClass() == "" || filter.GetClass() == t.Class) && (!filter.GetActive() || t.Ended == nil)
 }
 
 // transitionView is a Transition object with what its job at the gateways says, if that is under way.
-func transitionView(t *v1alpha1.Transition, job *gateway.Transition) *api.Transition {
-	view := &api.Transition{
+func transitionView(t *v1alpha1.Transition, job *api.Transition) *consolev1.Transition {
+	view := &consolev1.Transition{
 		Name: t.Name, Policy: t.Spec.PolicyRef, Backend: t.Spec.BackendRef, Class: t.Spec.Class,
 		From: cmp.Or(t.Status.From, string(t.Spec.From)), To: cmp.Or(t.Status.To, string(t.Spec.To)), Heat: heatText(t.Spec.Heat),
 		Reason: t.Spec.Reason, State: cmp.Or(t.Status.Summary.State, "Waiting"), StateWhy: stateWhy(t),
@@ -154,22 +154,22 @@ func transitionView(t *v1alpha1.Transition, job *gateway.Transition) *api.Transi
 		view.BytesPerSecondLimit = t.Spec.BytesPerSecond.Value()
 	}
 	if c := t.Status.Cost; c != nil {
-		view.Cost = &api.Cost{
-			Groups: c.Groups, Traffic: &api.Traffic{BytesRead: c.BytesRead, BytesSent: c.BytesSent, BytesWritten: c.BytesWritten}, PeakBytes: c.PeakBytes,
+		view.Cost = &consolev1.Cost{
+			Groups: c.Groups, Traffic: &consolev1.Traffic{BytesRead: c.BytesRead, BytesSent: c.BytesSent, BytesWritten: c.BytesWritten}, PeakBytes: c.PeakBytes,
 			ReencodeBytesSent: c.ReencodeBytesSent, Price: c.Price, SavingPerMonth: c.SavingPerMonth,
 		}
 	}
 	if p := t.Status.Progress; p != nil {
-		view.Progress = &api.Progress{
+		view.Progress = &consolev1.Progress{
 			GroupsTotal: p.GroupsTotal, GroupsDone: p.GroupsDone, BytesTotal: p.BytesTotal, BytesDone: p.BytesDone, BytesPerSecond: p.BytesPerSecond,
 			EtaSeconds: secondsFloat(p.ETASeconds), EtaSecondsLow: secondsFloat(p.ETASecondsLow), EtaSecondsHigh: secondsFloat(p.ETASecondsHigh),
-			Predicted: &api.Traffic{BytesSent: p.BytesSentPredicted}, Measured: &api.Traffic{BytesSent: p.BytesSentMeasured},
+			Predicted: &consolev1.Traffic{BytesSent: p.BytesSentPredicted}, Measured: &consolev1.Traffic{BytesSent: p.BytesSentMeasured},
 		}
 	}
 	// What the last look at the gateways saw may be older than what the operator has written since.
 	if job != nil && view.Ended == nil && job.BytesDone >= view.Progress.GetBytesDone() {
 		if view.Progress == nil {
-			view.Progress = &api.Progress{}
+			view.Progress = &consolev1.Progress{}
 		}
 		if job.BytesTotal != view.Progress.BytesTotal { // what was estimated was of less, or of more
 			view.Progress.EtaSeconds, view.Progress.EtaSecondsLow, view.Progress.EtaSecondsHigh = nil, nil, nil
@@ -180,14 +180,14 @@ func transitionView(t *v1alpha1.Transition, job *gateway.Transition) *api.Transi
 }
 
 // tellJob adds what a job says of itself.
-func tellJob(p *api.Progress, job *gateway.Transition) {
+func tellJob(p *consolev1.Progress, job *api.Transition) {
 	p.GroupsTotal, p.GroupsDone, p.BytesTotal, p.BytesDone = job.GroupsTotal, job.GroupsDone, job.BytesTotal, job.BytesDone
 	p.GroupsSkipped, p.GroupsOffLadder, p.Attempts = job.GroupsSkipped, job.GroupsOffLadder, job.Attempts
 	p.Predicted, p.Measured, p.OtherWaysBytesSent = trafficView(&job.Predicted), trafficView(&job.Measured), job.Baselines
 }
 
-func trafficView(t *gateway.Traffic) *api.Traffic {
-	return &api.Traffic{BytesRead: t.BytesRead, BytesSent: t.BytesSent, BytesWritten: t.BytesWritten}
+func trafficView(t *api.Traffic) *consolev1.Traffic {
+	return &consolev1.Traffic{BytesRead: t.BytesRead, BytesSent: t.BytesSent, BytesWritten: t.BytesWritten}
 }
 
 func secondsFloat(seconds *int64) *float64 {
@@ -198,22 +198,22 @@ func secondsFloat(seconds *int64) *float64 {
 }
 
 // handStates are the states of transitions started at a gateway, in the words of those that policies make.
-var handStates = map[gateway.TransitionState]string{
-	gateway.TransitionRunning: "Running", gateway.TransitionPaused: "Paused", gateway.TransitionCancelled: "Cancelled",
-	gateway.TransitionDone: "Done", gateway.TransitionFailed: "Failed",
+var handStates = map[api.TransitionState]string{
+	api.TransitionRunning: "Running", api.TransitionPaused: "Paused", api.TransitionCancelled: "Cancelled",
+	api.TransitionDone: "Done", api.TransitionFailed: "Failed",
 }
 
 // handName is the name of a transition that somebody started at a gateway.
 func handName(backend, id string) string { return backend + "/" + id }
 
 // handView is a transition that somebody started at a gateway.
-func handView(backend string, job *gateway.Transition) *api.Transition {
-	view := &api.Transition{
+func handView(backend string, job *api.Transition) *consolev1.Transition {
+	view := &consolev1.Transition{
 		Name: handName(backend, job.ID), Backend: backend, Class: job.Selector.Class, From: job.From, To: job.To, Reason: "started by hand at a gateway",
 		State: cmp.Or(handStates[job.State], string(job.State)), StateWhy: job.Error, ByHand: true, BytesPerSecondLimit: job.BytesPerSecond,
-		Created: stamp(job.Started), Started: stamp(job.Started), Progress: &api.Progress{},
+		Created: stamp(job.Started), Started: stamp(job.Started), Progress: &consolev1.Progress{},
 	}
-	if key, err := gateway.DecodeKey(job.Selector.Key64); err == nil && key != "" {
+	if key, err := api.DecodeKey(job.Selector.Key64); err == nil && key != "" {
 		view.Heat = "the object " + key
 	}
 	if job.Finished != nil {
@@ -266,14 +266,14 @@ func stateWhy(t *v1alpha1.Transition) string {
 }
 
 // GetTransition returns a transition with what there is to know of it.
-func (s *Server) GetTransition(_ context.Context, request *api.GetTransitionRequest) (*api.TransitionDetail, error) {
+func (s *Server) GetTransition(_ context.Context, request *consolev1.GetTransitionRequest) (*consolev1.TransitionDetail, error) {
 	views := s.transitionViews(nil)
-	at := slices.IndexFunc(views, func(t *api.Transition) bool { return t.Name == request.Name })
+	at := slices.IndexFunc(views, func(t *consolev1.Transition) bool { return t.Name == request.Name })
 	if at < 0 {
 		return nil, noTransition(request.Name)
 	}
 	view := views[at]
-	detail := &api.TransitionDetail{Transition: view, Sources: s.sources(view.Backend)}
+	detail := &consolev1.TransitionDetail{Transition: view, Sources: s.sources(view.Backend)}
 	if object, found := s.world.transitions.get(request.Name); found && !view.ByHand {
 		text, err := s.options.Compiler.Render(object.DeepCopy())
 		if err != nil {
@@ -290,7 +290,7 @@ func noTransition(name string) error {
 }
 
 // tellWays adds what the plan does to a group, and what other ways would cost.
-func (s *Server) tellWays(detail *api.TransitionDetail) {
+func (s *Server) tellWays(detail *consolev1.TransitionDetail) {
 	view := detail.Transition
 	look := s.lookout.at(view.Backend)
 	if look == nil {

@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // cooling is a policy under which all that is not used goes to rs(6,2), when a person approves.
@@ -35,17 +35,17 @@ func TestTheWholeWay(t *testing.T) {
 	s.operate()
 	s.seen()
 	ctx, c := t.Context(), s.client
-	document := &api.Document{Text: cooling}
+	document := &consolev1.Document{Text: cooling}
 
-	diff, err := c.DiffPolicy(ctx, &api.DiffPolicyRequest{Document: document})
+	diff, err := c.DiffPolicy(ctx, &consolev1.DiffPolicyRequest{Document: document})
 	if err != nil || len(diff.Differences) != 1 || diff.Differences[0].Change != "create" || len(diff.Differences[0].Fields) < 5 {
 		t.Fatal(diff, err)
 	}
-	applied, err := c.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: document})
+	applied, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: document})
 	if err != nil || len(applied.Applied) != 1 || applied.Applied[0].Outcome != "created" {
 		t.Fatal(applied, err)
 	}
-	again, err := c.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: document})
+	again, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: document})
 	if err != nil || again.Applied[0].Outcome != "unchanged" {
 		t.Fatal(again, err)
 	}
@@ -59,9 +59,9 @@ func TestTheWholeWay(t *testing.T) {
 	})
 	s.put("cool/", 20, 100<<10)
 
-	var plan *api.PolicyPlan
+	var plan *consolev1.PolicyPlan
 	s.eventually("there is something to plan, or a transition for it", func() bool {
-		answer, err := c.PlanPolicy(ctx, &api.PlanPolicyRequest{Document: document})
+		answer, err := c.PlanPolicy(ctx, &consolev1.PlanPolicyRequest{Document: document})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,9 +75,9 @@ func TestTheWholeWay(t *testing.T) {
 		checkMove(t, move)
 	}
 
-	var waiting *api.Transition
+	var waiting *consolev1.Transition
 	s.eventually("a transition waits for approval", func() bool {
-		list, err := c.ListTransitions(ctx, &api.ListTransitionsRequest{Filter: &api.TransitionFilter{Policy: "cooling", Active: true}})
+		list, err := c.ListTransitions(ctx, &consolev1.ListTransitionsRequest{Filter: &consolev1.TransitionFilter{Policy: "cooling", Active: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,9 +98,9 @@ func TestTheWholeWay(t *testing.T) {
 	s.checkViews()
 }
 
-func checkMove(t *testing.T, move *api.PlannedMove) {
+func checkMove(t *testing.T, move *consolev1.PlannedMove) {
 	t.Helper()
-	ways := map[string]*api.Comparison{}
+	ways := map[string]*consolev1.Comparison{}
 	for _, one := range move.Comparisons {
 		ways[one.Way] = one
 	}
@@ -119,14 +119,14 @@ func checkMove(t *testing.T, move *api.PlannedMove) {
 }
 
 // watchItMove approves a transition and steers it while a watch is told of it.
-func (s *stage) watchItMove(waiting *api.Transition) {
+func (s *stage) watchItMove(waiting *consolev1.Transition) {
 	t, ctx, c := s.t, s.t.Context(), s.client
 	name := waiting.Name
-	stream, err := s.grpcClient().WatchTransitions(ctx, &api.WatchTransitionsRequest{Filter: &api.TransitionFilter{Policy: "cooling"}})
+	stream, err := s.grpcClient().WatchTransitions(ctx, &consolev1.WatchTransitionsRequest{Filter: &consolev1.TransitionFilter{Policy: "cooling"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	until := func(what string, holds func(*api.Transition) bool) *api.Transition {
+	until := func(what string, holds func(*consolev1.Transition) bool) *consolev1.Transition {
 		t.Helper()
 		for stream.Receive() {
 			for _, one := range stream.Msg().Transitions {
@@ -138,45 +138,45 @@ func (s *stage) watchItMove(waiting *api.Transition) {
 		t.Fatalf("the watch ended before %s: %v", what, stream.Err())
 		return nil
 	}
-	until("the whole picture came", func(one *api.Transition) bool { return one.State == "Unapproved" })
-	if _, err := c.ApproveTransition(ctx, &api.ApproveTransitionRequest{Name: name, PlanHash: "another"}); connect.CodeOf(err) != connect.CodeAborted {
+	until("the whole picture came", func(one *consolev1.Transition) bool { return one.State == "Unapproved" })
+	if _, err := c.ApproveTransition(ctx, &consolev1.ApproveTransitionRequest{Name: name, PlanHash: "another"}); connect.CodeOf(err) != connect.CodeAborted {
 		t.Errorf("approving another plan: %v", err)
 	}
-	change, err := c.ApproveTransition(ctx, &api.ApproveTransitionRequest{Name: name, PlanHash: waiting.PlanHash})
+	change, err := c.ApproveTransition(ctx, &consolev1.ApproveTransitionRequest{Name: name, PlanHash: waiting.PlanHash})
 	if err != nil || !change.Transition.Approved || !strings.Contains(change.Said, "approved") {
 		t.Fatal(change, err)
 	}
-	until("it ran", func(one *api.Transition) bool { return one.State == "Running" })
-	if _, err := c.PauseTransition(ctx, &api.PauseTransitionRequest{Name: name}); err != nil {
+	until("it ran", func(one *consolev1.Transition) bool { return one.State == "Running" })
+	if _, err := c.PauseTransition(ctx, &consolev1.PauseTransitionRequest{Name: name}); err != nil {
 		t.Fatal(err)
 	}
-	paused := until("it was paused", func(one *api.Transition) bool { return one.State == "Paused" })
+	paused := until("it was paused", func(one *consolev1.Transition) bool { return one.State == "Paused" })
 	if paused.StateWhy == "" {
 		t.Error("nobody says why it is paused")
 	}
-	if _, err := c.ThrottleTransition(ctx, &api.ThrottleTransitionRequest{Name: name, BytesPerSecond: 64 << 20}); err != nil {
+	if _, err := c.ThrottleTransition(ctx, &consolev1.ThrottleTransitionRequest{Name: name, BytesPerSecond: 64 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	// The budget of the policy is wide from now on, so that the test ends soon.
 	wide := strings.Replace(cooling, "256Ki", "256Mi", 1)
-	if applied, err := c.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: &api.Document{Text: wide}}); err != nil || applied.Applied[0].Outcome != "configured" ||
+	if applied, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: wide}}); err != nil || applied.Applied[0].Outcome != "configured" ||
 		len(applied.Applied[0].Fields) != 1 || applied.Applied[0].Fields[0].After != "256Mi" {
 		t.Fatal(applied, err)
 	}
-	if _, err := c.ResumeTransition(ctx, &api.ResumeTransitionRequest{Name: name}); err != nil {
+	if _, err := c.ResumeTransition(ctx, &consolev1.ResumeTransitionRequest{Name: name}); err != nil {
 		t.Fatal(err)
 	}
-	done := until("it was done", func(one *api.Transition) bool { return one.State == "Done" })
+	done := until("it was done", func(one *consolev1.Transition) bool { return one.State == "Done" })
 	if p := done.Progress; p == nil || p.GroupsDone != p.GroupsTotal || p.GroupsDone == 0 || p.Measured.BytesSent != 0 || done.Ended == nil {
 		t.Errorf("a transition that is done: %v", done)
 	}
 	if err := stream.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.PauseTransition(ctx, &api.PauseTransitionRequest{Name: name}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+	if _, err := c.PauseTransition(ctx, &consolev1.PauseTransitionRequest{Name: name}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Errorf("pausing what has ended: %v", err)
 	}
-	detail, err := c.GetTransition(ctx, &api.GetTransitionRequest{Name: name})
+	detail, err := c.GetTransition(ctx, &consolev1.GetTransitionRequest{Name: name})
 	if err != nil || detail.Explanation == "" || len(detail.Comparisons) < 3 || len(detail.Conditions) == 0 || !strings.Contains(detail.Yaml, "cooling") {
 		t.Error(detail, err)
 	}
@@ -185,28 +185,28 @@ func (s *stage) watchItMove(waiting *api.Transition) {
 // takeItBack rolls a transition back, and cancels that.
 func (s *stage) takeItBack(name string) {
 	t, ctx, c := s.t, s.t.Context(), s.client
-	back, err := c.RollbackTransition(ctx, &api.RollbackTransitionRequest{Name: name, Reason: "for the test"})
+	back, err := c.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: name, Reason: "for the test"})
 	if err != nil || back.Transition.RollbackOf != name || back.Transition.From != "rs(6,2)" || back.Transition.To != "rep(3)" {
 		t.Fatal(back, err)
 	}
-	if _, err := c.RollbackTransition(ctx, &api.RollbackTransitionRequest{Name: name}); connect.CodeOf(err) != connect.CodeAlreadyExists {
+	if _, err := c.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: name}); connect.CodeOf(err) != connect.CodeAlreadyExists {
 		t.Errorf("taking it back twice: %v", err)
 	}
 	s.eventually("the policy is on hold", func() bool {
-		policy, err := c.GetPolicy(ctx, &api.GetPolicyRequest{Name: "cooling"})
+		policy, err := c.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: "cooling"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return policy.Policy.StopPolicy == "Hold"
 	})
-	if _, err := c.CancelTransition(ctx, &api.CancelTransitionRequest{Name: back.Transition.Name}); err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
+	if _, err := c.CancelTransition(ctx, &consolev1.CancelTransitionRequest{Name: back.Transition.Name}); err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Fatal(err) // it may have ended by then
 	}
 	s.eventually("taking back has ended", func() bool {
-		one, err := c.GetTransition(ctx, &api.GetTransitionRequest{Name: back.Transition.Name})
+		one, err := c.GetTransition(ctx, &consolev1.GetTransitionRequest{Name: back.Transition.Name})
 		return err == nil && one.Transition.Ended != nil
 	})
-	if held, err := c.HoldPolicy(ctx, &api.HoldPolicyRequest{Name: "cooling", Hold: api.Hold_HOLD_NONE}); err != nil || held.Policy.StopPolicy != "None" {
+	if held, err := c.HoldPolicy(ctx, &consolev1.HoldPolicyRequest{Name: "cooling", Hold: consolev1.Hold_HOLD_NONE}); err != nil || held.Policy.StopPolicy != "None" {
 		t.Fatal(held, err)
 	}
 }
@@ -214,7 +214,7 @@ func (s *stage) takeItBack(name string) {
 // checkAudit looks for what was done in the audit log.
 func (s *stage) checkAudit() {
 	t, ctx, c := s.t, s.t.Context(), s.client
-	list, err := c.ListAudit(ctx, &api.ListAuditRequest{})
+	list, err := c.ListAudit(ctx, &consolev1.ListAuditRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func (s *stage) checkAudit() {
 			t.Errorf("not in the audit log: %s; there are %v", want, counts)
 		}
 	}
-	approvals, err := c.ListAudit(ctx, &api.ListAuditRequest{Filter: &api.AuditFilter{Verb: "approve"}, Limit: 1})
+	approvals, err := c.ListAudit(ctx, &consolev1.ListAuditRequest{Filter: &consolev1.AuditFilter{Verb: "approve"}, Limit: 1})
 	if err != nil || len(approvals.Actions) != 1 || approvals.Next == 0 {
 		t.Fatal(approvals, err)
 	}
@@ -242,11 +242,11 @@ func (s *stage) checkAudit() {
 	if json.Unmarshal([]byte(one.Before), &before) != nil || json.Unmarshal([]byte(one.After), &after) != nil || before.Approved || !after.Approved || one.PlanHash == "" {
 		t.Errorf("an approval: %v", one)
 	}
-	if report, err := c.VerifyAudit(ctx, &api.VerifyAuditRequest{}); err != nil || !report.Intact || report.Records != 2*int64(len(list.Actions)) {
+	if report, err := c.VerifyAudit(ctx, &consolev1.VerifyAuditRequest{}); err != nil || !report.Intact || report.Records != 2*int64(len(list.Actions)) {
 		t.Error(report, err)
 	}
-	for format, first := range map[api.ExportFormat]string{api.ExportFormat_EXPORT_FORMAT_UNSPECIFIED: `{"sequence":1,`, api.ExportFormat_EXPORT_FORMAT_CSV: "sequence,begun,"} {
-		stream, err := c.ExportAudit(ctx, &api.ExportAuditRequest{Format: format})
+	for format, first := range map[consolev1.ExportFormat]string{consolev1.ExportFormat_EXPORT_FORMAT_UNSPECIFIED: `{"sequence":1,`, consolev1.ExportFormat_EXPORT_FORMAT_CSV: "sequence,begun,"} {
+		stream, err := c.ExportAudit(ctx, &consolev1.ExportAuditRequest{Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func (s *stage) checkAudit() {
 // checkViews looks at what the other views say of the same.
 func (s *stage) checkViews() {
 	t, ctx, c := s.t, s.t.Context(), s.client
-	var overview *api.Overview
+	var overview *consolev1.Overview
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the overview at last: %v", overview)
@@ -271,10 +271,10 @@ func (s *stage) checkViews() {
 	})
 	s.eventually("the overview knows of everything", func() bool {
 		var err error
-		if overview, err = c.GetOverview(ctx, &api.GetOverviewRequest{}); err != nil {
+		if overview, err = c.GetOverview(ctx, &consolev1.GetOverviewRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		return overview.Safety == api.Safety_SAFETY_SAFE && overview.Objects == 20 && overview.ProtectedBytes > 20*100<<10
+		return overview.Safety == consolev1.Safety_SAFETY_SAFE && overview.Objects == 20 && overview.ProtectedBytes > 20*100<<10
 	})
 	if overview.SafetyLine != "All 20 objects can lose 2 nodes." || overview.GetCanLose() != 2 || overview.Overhead < 1.3 || overview.Nodes.ByState["up"] != stageNodes {
 		t.Errorf("the overview: %v", overview)
@@ -288,19 +288,19 @@ func (s *stage) checkViews() {
 	for _, class := range overview.Classes {
 		found = found || class.Class == "cooling" && class.Policy == "cooling" && len(class.Rungs) >= 2
 	}
-	heat, err := c.GetHeat(ctx, &api.GetHeatRequest{Class: "cooling"})
+	heat, err := c.GetHeat(ctx, &consolev1.GetHeatRequest{Class: "cooling"})
 	if err != nil || !found || len(heat.Classes) != 1 || len(heat.Classes[0].Rules) != 1 || len(heat.Classes[0].Rungs) < 2 {
 		t.Errorf("the class in the overview: %v; its heat: %v, %v", found, heat, err)
 	}
-	then, err := c.WhatIf(ctx, &api.WhatIfRequest{Policy: "cooling", Rules: []*api.TemperatureRule{{Scheme: "rep(3)", AtLeast: proto.Float64(1e6)}}})
+	then, err := c.WhatIf(ctx, &consolev1.WhatIfRequest{Policy: "cooling", Rules: []*consolev1.TemperatureRule{{Scheme: "rep(3)", AtLeast: proto.Float64(1e6)}}})
 	if err != nil || len(then.Rungs) < 2 || then.Then == nil || then.Now == nil {
 		t.Error(then, err)
 	}
-	if _, err := c.WhatIf(ctx, &api.WhatIfRequest{Policy: "cooling", Rules: []*api.TemperatureRule{{Scheme: "rep(3)", AtLeast: proto.Float64(-1)}}}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	if _, err := c.WhatIf(ctx, &consolev1.WhatIfRequest{Policy: "cooling", Rules: []*consolev1.TemperatureRule{{Scheme: "rep(3)", AtLeast: proto.Float64(-1)}}}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a threshold below 0: %v", err)
 	}
 	s.eventually("there is a history", func() bool {
-		history, err := c.GetHistory(ctx, &api.GetHistoryRequest{Class: "cooling"})
+		history, err := c.GetHistory(ctx, &consolev1.GetHistoryRequest{Class: "cooling"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,22 +308,22 @@ func (s *stage) checkViews() {
 		return len(class) == 1 && len(class[0].Samples) >= 3 && history.Error == "" && class[0].Policy == "cooling" && class[0].Hottest == "rep(3)" &&
 			class[0].Prices.GetStorageGibMonth() == 0.5 && class[0].Prices.GetPaybackMonths() == 6
 	})
-	page, err := c.SearchObjects(ctx, &api.SearchObjectsRequest{Prefix: "cool/", Limit: 3})
+	page, err := c.SearchObjects(ctx, &consolev1.SearchObjectsRequest{Prefix: "cool/", Limit: 3})
 	if err != nil || len(page.Objects) != 3 || len(page.NextKey) == 0 {
 		t.Fatal(page, err)
 	}
-	layout, err := c.GetObjectLayout(ctx, &api.GetObjectLayoutRequest{Key: page.Objects[0].KeyBytes})
+	layout, err := c.GetObjectLayout(ctx, &consolev1.GetObjectLayoutRequest{Key: page.Objects[0].KeyBytes})
 	if err != nil || len(layout.Groups) == 0 || len(layout.Groups[0].Slots) < 8 || layout.Groups[0].Slots[0].Node == "" {
 		t.Error(layout, err)
 	}
-	moved, err := c.MoveObject(ctx, &api.MoveObjectRequest{Key: page.Objects[0].KeyBytes, To: "rs(6,2)"})
+	moved, err := c.MoveObject(ctx, &consolev1.MoveObjectRequest{Key: page.Objects[0].KeyBytes, To: "rs(6,2)"})
 	if err != nil || !moved.Transition.ByHand || !strings.HasPrefix(moved.Transition.Name, "real/") {
 		t.Error(moved, err)
 	}
-	if _, err := c.DeletePolicy(ctx, &api.DeletePolicyRequest{Name: "cooling"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+	if _, err := c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "cooling"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("deleting without the name again: %v", err)
 	}
-	if _, err := c.DeletePolicy(ctx, &api.DeletePolicyRequest{Name: "cooling", Confirm: "cooling"}); err != nil {
+	if _, err := c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "cooling", Confirm: "cooling"}); err != nil {
 		t.Error(err)
 	}
 }

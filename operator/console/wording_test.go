@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // pagesFixtures are what the tests of the web pages take for answers of a console.
@@ -28,7 +28,7 @@ func fixture(t *testing.T, name string, into any) {
 
 // TestPagesDrawTheseAnswers: the pictures that the web pages are tested with are what the console answers.
 func TestPagesDrawTheseAnswers(t *testing.T) {
-	for name, request := range map[string]*api.GetPictureRequest{
+	for name, request := range map[string]*consolev1.GetPictureRequest{
 		"merge-rs4-rs12":   {From: "rs(4,2)", To: "rs(12,2)"},
 		"merge-rep3-rs12":  {From: "rep(3)", To: "rs(12,2)"},
 		"widen-rs4-rs5":    {From: "rs(4,3)", To: "rs(5,3)"},

@@ -27,10 +27,11 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
@@ -199,7 +200,7 @@ func (s *stage) put(prefix string, count, size int) {
 		if _, err := random.Read(data); err != nil {
 			s.t.Fatal(err)
 		}
-		if _, err := s.gateway.Put(s.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), gateway.PutOptions{Size: int64(size)}); err != nil {
+		if _, err := s.gateway.Put(s.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), api.PutOptions{Size: int64(size)}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -221,7 +222,7 @@ func (s *stage) eventually(what string, holds func() bool) {
 func (s *stage) seen() {
 	s.t.Helper()
 	s.eventually("the console has looked at the backend", func() bool {
-		nodes, err := s.client.ListNodes(s.t.Context(), &api.ListNodesRequest{})
+		nodes, err := s.client.ListNodes(s.t.Context(), &consolev1.ListNodesRequest{})
 		return err == nil && len(nodes.Nodes) == stageNodes
 	})
 }
@@ -263,10 +264,10 @@ func (b bearerToken) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 // yamlCompiler reads documents of YAML, strictly, and knows no rules.
 type yamlCompiler struct{}
 
-func (yamlCompiler) Compile(document *api.Document, _ []client.Object) (declared []Declared, findings []*api.Finding) {
+func (yamlCompiler) Compile(document *consolev1.Document, _ []client.Object) (declared []Declared, findings []*consolev1.Finding) {
 	for text := range strings.SplitSeq(document.Text, "\n---\n") {
-		finding := func(path, message string) *api.Finding {
-			return &api.Finding{File: document.Name, Severity: severityError, Path: path, Message: message}
+		finding := func(path, message string) *consolev1.Finding {
+			return &consolev1.Finding{File: document.Name, Severity: severityError, Path: path, Message: message}
 		}
 		var head struct{ Kind string }
 		if err := yaml.Unmarshal([]byte(text), &head); err != nil {

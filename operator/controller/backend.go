@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
@@ -99,7 +99,7 @@ func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, 
 	}
 	var failures []error
 	for _, place := range places {
-		if _, err := g.PlaceNode(ctx, place.Node, gateway.PlaceRequest{Domain: place.FailureDomain, Spare: place.Spare}); err != nil {
+		if _, err := g.PlaceNode(ctx, place.Node, api.PlaceRequest{Domain: place.FailureDomain, Spare: place.Spare}); err != nil {
 			failures = append(failures, fmt.Errorf("node %s: %w", place.Node, err))
 		}
 	}
@@ -119,12 +119,12 @@ func (r *backends) limitRepair(ctx context.Context, backend *v1alpha1.StorageBac
 	status, err := g.RepairStatus(ctx)
 	if err == nil {
 		orders := declared.Orders(r.clock.Now(), repairSight(&status))
-		limits := gateway.ThrottleRequest{BytesPerSecond: orders.Total, NodeBytesPerSecond: orders.Node, DomainBytesPerSecond: orders.Domain}
-		if limits != (gateway.ThrottleRequest{}) {
+		limits := api.ThrottleRequest{BytesPerSecond: orders.Total, NodeBytesPerSecond: orders.Node, DomainBytesPerSecond: orders.Domain}
+		if limits != (api.ThrottleRequest{}) {
 			status, err = g.ThrottleRepair(ctx, limits)
 		}
 		if err == nil && orders.DeferUntil != nil {
-			status, err = g.DeferRepair(ctx, gateway.DeferRequest{Until: *orders.DeferUntil, By: orders.By})
+			status, err = g.DeferRepair(ctx, api.DeferRequest{Until: *orders.DeferUntil, By: orders.By})
 		}
 	}
 	if err != nil && other == nil {
@@ -133,7 +133,7 @@ func (r *backends) limitRepair(ctx context.Context, backend *v1alpha1.StorageBac
 	return repairSight(&status), other
 }
 
-func repairSight(status *gateway.RepairStatus) decide.RepairSight {
+func repairSight(status *api.RepairStatus) decide.RepairSight {
 	sight := decide.RepairSight{
 		Total: status.BytesPerSecond, Node: status.NodeBytesPerSecond, Domain: status.DomainBytesPerSecond,
 		DeferredBy: status.DeferredBy, Waiting: status.Waiting,
@@ -169,7 +169,7 @@ func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) (*v1alp
 		return status, count{}
 	}
 	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.status.Nodes))
-	status.UsedBytes, status.CapacityBytes = gateway.Capacity(seen.status.Nodes)
+	status.UsedBytes, status.CapacityBytes = api.Capacity(seen.status.Nodes)
 	var found count
 	status.CanLose = nil
 	if last, current := r.lookout.surveyed(backend, seen.status.Nodes); last != nil {
@@ -189,7 +189,7 @@ func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) (*v1alp
 	return status, found
 }
 
-func nodesOf(backend *v1alpha1.StorageBackend, seen []gateway.NodeStatus) []v1alpha1.NodeStatus {
+func nodesOf(backend *v1alpha1.StorageBackend, seen []api.NodeStatus) []v1alpha1.NodeStatus {
 	domains := map[string]string{}
 	for _, node := range backend.Spec.Nodes {
 		domains[node.Name] = node.FailureDomain
@@ -212,7 +212,7 @@ func nodesOf(backend *v1alpha1.StorageBackend, seen []gateway.NodeStatus) []v1al
 var evicting = []string{"memcached"}
 
 // capabilities are the least that all nodes can do, of those that have said.
-func capabilities(nodes []gateway.NodeStatus) v1alpha1.Capabilities {
+func capabilities(nodes []api.NodeStatus) v1alpha1.Capabilities {
 	least := v1alpha1.Capabilities{Durable: true}
 	said := false
 	for _, node := range nodes {

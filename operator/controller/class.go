@@ -8,15 +8,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
 
 // specOf is a class as the gateways are told of it. What a policy leaves out has the gateways' defaults.
-func specOf(class *decide.Class) gateway.ClassSpec {
-	spec := gateway.ClassSpec{
+func specOf(class *decide.Class) api.ClassSpec {
+	spec := api.ClassSpec{
 		Name: class.Name, Ladder: class.Ladder.String(), Default: class.Default.String(), Prefixes: slices.Sorted(slices.Values(class.Prefixes)),
 		HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String(),
 	}
@@ -35,8 +34,8 @@ func specOf(class *decide.Class) gateway.ClassSpec {
 func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }
 
 // specOfInfo is the class in force as one would declare it.
-func specOfInfo(info *gateway.ClassInfo) gateway.ClassSpec {
-	return gateway.ClassSpec{
+func specOfInfo(info *api.ClassInfo) api.ClassSpec {
+	return api.ClassSpec{
 		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
 		HalfLife: info.HalfLife, Dwell: info.Dwell,
@@ -44,13 +43,13 @@ func specOfInfo(info *gateway.ClassInfo) gateway.ClassSpec {
 }
 
 // inForce reports whether a class is as it was declared.
-func inForce(info *gateway.ClassInfo, class *decide.Class) bool {
-	return info.Origin == gateway.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
+func inForce(info *api.ClassInfo, class *decide.Class) bool {
+	return info.Origin == api.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class)
 }
 
-func samePacking(info *gateway.ClassInfo, class *decide.Class) bool {
+func samePacking(info *api.ClassInfo, class *decide.Class) bool {
 	return (class.PackBelow == nil || *class.PackBelow == info.PackBelow) && (class.GroupBytes == nil || *class.GroupBytes == info.GroupBytes) &&
 		(class.PackDelay == nil || sameDuration(info.PackDelay, *class.PackDelay))
 }
@@ -111,14 +110,14 @@ func (r *policies) dropClass(ctx context.Context, backend *v1alpha1.StorageBacke
 	if err != nil {
 		return fmt.Errorf("asking for the classes: %w", err)
 	}
-	if !slices.ContainsFunc(classes, func(info gateway.ClassInfo) bool { return info.Name == name && info.Origin == gateway.ClassFromAPI }) {
+	if !slices.ContainsFunc(classes, func(info api.ClassInfo) bool { return info.Name == name && info.Origin == api.ClassFromAPI }) {
 		return nil
 	}
 	err = g.DeleteClass(ctx, name)
 	switch {
-	case err == nil || errors.Is(err, client.ErrNotFound):
+	case err == nil || errors.Is(err, api.ErrNotFound):
 		r.lookout.learn(backend, name, nil)
-	case !errors.Is(err, client.ErrConflict):
+	case !errors.Is(err, api.ErrConflict):
 		return fmt.Errorf("removing class %s: %w", name, err)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
@@ -27,7 +27,7 @@ func heatOf(seen *sight, class string) (*decide.ClassHeat, error) {
 		rung := decide.RungHeat{Scheme: scheme, Groups: from.Groups, Bytes: from.Bytes, StoredBytes: from.StoredBytes}
 		for at, bucket := range from.Buckets {
 			rung.Buckets = append(rung.Buckets, decide.HeatBucket{
-				AtLeast: gateway.HeatEdge(at), Below: gateway.HeatEdge(at + 1), Groups: bucket.Groups, Bytes: bucket.Bytes,
+				AtLeast: api.HeatEdge(at), Below: api.HeatEdge(at + 1), Groups: bucket.Groups, Bytes: bucket.Bytes,
 				SettledGroups: bucket.SettledGroups, SettledBytes: bucket.SettledBytes,
 			})
 		}
@@ -37,9 +37,9 @@ func heatOf(seen *sight, class string) (*decide.ClassHeat, error) {
 }
 
 // requestFor is what the gateways are asked to estimate for a move.
-func requestFor(move *decide.Move) gateway.TransitionRequest {
-	request := gateway.TransitionRequest{
-		Selector: gateway.Selector{Class: move.Class}, From: move.From.String(), To: move.To.String(), SettledSeconds: move.Settled.Seconds(),
+func requestFor(move *decide.Move) api.TransitionRequest {
+	request := api.TransitionRequest{
+		Selector: api.Selector{Class: move.Class}, From: move.From.String(), To: move.To.String(), SettledSeconds: move.Settled.Seconds(),
 	}
 	request.HeatAtLeast, request.HeatBelow = bounds(move.Heat)
 	return request
@@ -56,9 +56,9 @@ func bounds(heat decide.HeatRange) (atLeast, below *float64) {
 }
 
 // requestOf is the job of a Transition whose codes are known.
-func requestOf(transition *v1alpha1.Transition, from, to string) gateway.TransitionRequest {
+func requestOf(transition *v1alpha1.Transition, from, to string) api.TransitionRequest {
 	spec := &transition.Spec
-	request := gateway.TransitionRequest{Selector: gateway.Selector{Class: spec.Class}, From: from, To: to, Planner: spec.Planner}
+	request := api.TransitionRequest{Selector: api.Selector{Class: spec.Class}, From: from, To: to, Planner: spec.Planner}
 	if heat := spec.Heat; heat != nil {
 		if heat.AtLeast != nil {
 			least := heat.AtLeast.AsApproximateFloat64()
@@ -75,7 +75,7 @@ func requestOf(transition *v1alpha1.Transition, from, to string) gateway.Transit
 	return request
 }
 
-func estimateOf(e *gateway.Estimate) decide.Estimate {
+func estimateOf(e *api.Estimate) decide.Estimate {
 	return decide.Estimate{
 		Groups: e.Groups, Bytes: e.Bytes, GroupsOffLadder: e.GroupsOffLadder, BytesRead: e.BytesRead, BytesSent: e.BytesSent,
 		BytesWritten: e.BytesWritten, PeakBytes: e.PeakBytes, StoredBefore: e.StoredBefore, StoredAfter: e.StoredAfter,
@@ -84,7 +84,7 @@ func estimateOf(e *gateway.Estimate) decide.Estimate {
 }
 
 // jobOf is a transition at the gateways as decisions see it.
-func jobOf(t *gateway.Transition) *decide.Job {
+func jobOf(t *api.Transition) *decide.Job {
 	job := &decide.Job{
 		ID: t.ID, State: decide.JobState(t.State), Error: t.Error, GroupsTotal: t.GroupsTotal, GroupsDone: t.GroupsDone,
 		BytesTotal: t.BytesTotal, BytesDone: t.BytesDone, BytesSentPredicted: t.Predicted.BytesSent, BytesSentSoFar: t.Measured.BytesSent,
@@ -109,7 +109,7 @@ func rateOf(limit int64) int64 {
 	return limit
 }
 
-func loadOf(load gateway.Load) decide.Load {
+func loadOf(load api.Load) decide.Load {
 	return decide.Load{
 		Window: seconds(load.WindowSeconds), Requests: load.Requests, P99: seconds(load.P99Seconds), Moving: int64(load.TransitionBytesPerSecond),
 	}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -78,12 +78,12 @@ func callOne[T any](ctx context.Context, c *client.Client, timeout time.Duration
 
 // silent reports whether an error says that the gateway could not answer, so that another one may.
 func silent(err error) bool {
-	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // refused reports whether an error says that what was asked for was not done, and will not be unless something changes.
 func refused(err error) bool {
-	for _, definite := range []error{client.ErrBadRequest, client.ErrConflict, client.ErrNotFound, client.ErrTooFewNodes} {
+	for _, definite := range []error{api.ErrBadRequest, api.ErrConflict, api.ErrNotFound, api.ErrTooFewNodes} {
 		if errors.Is(err, definite) {
 			return true
 		}
@@ -91,23 +91,23 @@ func refused(err error) bool {
 	return false
 }
 
-func (g *gateways) StatusBrief(ctx context.Context) (gateway.Status, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.StatusBrief(ctx) })
+func (g *gateways) StatusBrief(ctx context.Context) (api.Status, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Status, error) { return c.StatusBrief(ctx) })
 }
 
-func (g *gateways) Status(ctx context.Context) (gateway.Status, error) {
-	return askWithin(ctx, g, walkTimeout, func(ctx context.Context, c *client.Client) (gateway.Status, error) { return c.Status(ctx) })
+func (g *gateways) Status(ctx context.Context) (api.Status, error) {
+	return askWithin(ctx, g, walkTimeout, func(ctx context.Context, c *client.Client) (api.Status, error) { return c.Status(ctx) })
 }
 
-func (g *gateways) Heat(ctx context.Context) (gateway.HeatReport, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.HeatReport, error) { return c.Heat(ctx) })
+func (g *gateways) Heat(ctx context.Context) (api.HeatReport, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.HeatReport, error) { return c.Heat(ctx) })
 }
 
 // Load asks every gateway, as each knows its own clients alone: the longest waits, and the sums.
-func (g *gateways) Load(ctx context.Context) (worst gateway.Load, err error) {
+func (g *gateways) Load(ctx context.Context) (worst api.Load, err error) {
 	var failures []error
 	for _, c := range g.clients {
-		load, err := callOne(ctx, c, callTimeout, func(ctx context.Context, c *client.Client) (gateway.Load, error) { return c.Load(ctx) })
+		load, err := callOne(ctx, c, callTimeout, func(ctx context.Context, c *client.Client) (api.Load, error) { return c.Load(ctx) })
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -123,28 +123,28 @@ func (g *gateways) Load(ctx context.Context) (worst gateway.Load, err error) {
 	return worst, nil
 }
 
-func (g *gateways) Classes(ctx context.Context) ([]gateway.ClassInfo, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) ([]gateway.ClassInfo, error) { return c.Classes(ctx) })
+func (g *gateways) Classes(ctx context.Context) ([]api.ClassInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) ([]api.ClassInfo, error) { return c.Classes(ctx) })
 }
 
-func (g *gateways) RepairStatus(ctx context.Context) (gateway.RepairStatus, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) { return c.RepairStatus(ctx) })
+func (g *gateways) RepairStatus(ctx context.Context) (api.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.RepairStatus, error) { return c.RepairStatus(ctx) })
 }
 
-func (g *gateways) ThrottleRepair(ctx context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) {
+func (g *gateways) ThrottleRepair(ctx context.Context, limits api.ThrottleRequest) (api.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.RepairStatus, error) {
 		return c.ThrottleRepair(ctx, limits)
 	})
 }
 
-func (g *gateways) DeferRepair(ctx context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.RepairStatus, error) {
+func (g *gateways) DeferRepair(ctx context.Context, request api.DeferRequest) (api.RepairStatus, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.RepairStatus, error) {
 		return c.DeferRepair(ctx, request)
 	})
 }
 
-func (g *gateways) PutClass(ctx context.Context, class gateway.ClassSpec) (gateway.ClassInfo, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.ClassInfo, error) { return c.PutClass(ctx, class) })
+func (g *gateways) PutClass(ctx context.Context, class api.ClassSpec) (api.ClassInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.ClassInfo, error) { return c.PutClass(ctx, class) })
 }
 
 func (g *gateways) DeleteClass(ctx context.Context, name string) error {
@@ -154,42 +154,42 @@ func (g *gateways) DeleteClass(ctx context.Context, name string) error {
 	return err
 }
 
-func (g *gateways) PlaceNode(ctx context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.NodeInfo, error) {
+func (g *gateways) PlaceNode(ctx context.Context, id string, request api.PlaceRequest) (api.NodeInfo, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.PlaceNode(ctx, id, request)
 	})
 }
 
-func (g *gateways) Estimate(ctx context.Context, request gateway.TransitionRequest) (gateway.Estimate, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Estimate, error) { return c.Estimate(ctx, request) })
+func (g *gateways) Estimate(ctx context.Context, request api.TransitionRequest) (api.Estimate, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Estimate, error) { return c.Estimate(ctx, request) })
 }
 
-func (g *gateways) StartTransition(ctx context.Context, request gateway.TransitionRequest) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+func (g *gateways) StartTransition(ctx context.Context, request api.TransitionRequest) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) {
 		return c.StartTransition(ctx, request)
 	})
 }
 
-func (g *gateways) Transition(ctx context.Context, id string) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Transition(ctx, id) })
+func (g *gateways) Transition(ctx context.Context, id string) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) { return c.Transition(ctx, id) })
 }
 
-func (g *gateways) Pause(ctx context.Context, id string) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Pause(ctx, id) })
+func (g *gateways) Pause(ctx context.Context, id string) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) { return c.Pause(ctx, id) })
 }
 
-func (g *gateways) Resume(ctx context.Context, id string, bytesPerSecond *int64) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+func (g *gateways) Resume(ctx context.Context, id string, bytesPerSecond *int64) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) {
 		return c.Resume(ctx, id, bytesPerSecond)
 	})
 }
 
-func (g *gateways) Cancel(ctx context.Context, id string) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) { return c.Cancel(ctx, id) })
+func (g *gateways) Cancel(ctx context.Context, id string) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) { return c.Cancel(ctx, id) })
 }
 
-func (g *gateways) Throttle(ctx context.Context, id string, limits gateway.ThrottleRequest) (gateway.Transition, error) {
-	return ask(ctx, g, func(ctx context.Context, c *client.Client) (gateway.Transition, error) {
+func (g *gateways) Throttle(ctx context.Context, id string, limits api.ThrottleRequest) (api.Transition, error) {
+	return ask(ctx, g, func(ctx context.Context, c *client.Client) (api.Transition, error) {
 		return c.Throttle(ctx, id, limits)
 	})
 }

@@ -7,8 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
@@ -90,7 +89,7 @@ func Foresee(ctx context.Context, now time.Time, dial Dialer, policy *v1alpha1.R
 // candidates are the moves there would be, with what they cost.
 func (f *Foreseen) candidates(ctx context.Context, g Gateway, place decide.Place) ([]decide.Candidate, error) {
 	report, err := g.Heat(ctx)
-	if errors.Is(err, client.ErrUnavailable) {
+	if errors.Is(err, api.ErrUnavailable) {
 		f.Unknown = &decide.Problem{Reason: decide.ReasonHeatUnknown, Message: oneLine(err)}
 		return nil, nil
 	}
@@ -98,7 +97,7 @@ func (f *Foreseen) candidates(ctx context.Context, g Gateway, place decide.Place
 		return nil, fmt.Errorf("asking the gateways of %s for the heat: %w", place.Backend, err)
 	}
 	f.HeatAt = report.At
-	seen := &sight{heat: report, heats: map[string]*gateway.ClassHeat{}}
+	seen := &sight{heat: report, heats: map[string]*api.ClassHeat{}}
 	for i := range report.Classes {
 		seen.heats[report.Classes[i].Class] = &report.Classes[i]
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
@@ -60,7 +60,7 @@ func (l *lane) fill(ctx context.Context, g Gateway, mates []v1alpha1.Transition)
 			continue
 		}
 		job, err := g.Transition(ctx, decide.JobID(t, t.Status.Retries))
-		if errors.Is(err, client.ErrNotFound) {
+		if errors.Is(err, api.ErrNotFound) {
 			continue
 		}
 		if err != nil {

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
@@ -36,7 +35,7 @@ type place struct {
 	sight     *sight
 	tried     time.Time
 	failure   error
-	load      gateway.Load
+	load      api.Load
 	loaded    time.Time
 	survey    *survey
 }
@@ -44,10 +43,10 @@ type place struct {
 // sight is what the gateways of a backend said. It is shared: do not change it.
 type sight struct {
 	at      time.Time
-	status  gateway.Status
-	heat    gateway.HeatReport
-	heats   map[string]*gateway.ClassHeat // of heat, by class
-	classes map[string]gateway.ClassInfo
+	status  api.Status
+	heat    api.HeatReport
+	heats   map[string]*api.ClassHeat // of heat, by class
+	classes map[string]api.ClassInfo
 }
 
 // survey is what a walk over every group of a backend found. It is shared: do not change it.
@@ -108,7 +107,7 @@ func (p *place) connect(dial Dialer, backend *v1alpha1.StorageBackend) (Gateway,
 	}
 	p.close()
 	p.uid, p.addresses, p.gateway = backend.UID, addresses, made
-	p.sight, p.tried, p.failure, p.load, p.loaded, p.survey = nil, time.Time{}, nil, gateway.Load{}, time.Time{}, nil
+	p.sight, p.tried, p.failure, p.load, p.loaded, p.survey = nil, time.Time{}, nil, api.Load{}, time.Time{}, nil
 	return made, nil
 }
 
@@ -147,7 +146,7 @@ func (l *lookout) look(ctx context.Context, backend *v1alpha1.StorageBackend, ag
 
 // surveyed returns what the last walk over the groups of a backend found, and whether the nodes are still in the states they
 // were in then. It is nil before the first walk.
-func (l *lookout) surveyed(backend *v1alpha1.StorageBackend, nodes []gateway.NodeStatus) (found *survey, current bool) {
+func (l *lookout) surveyed(backend *v1alpha1.StorageBackend, nodes []api.NodeStatus) (found *survey, current bool) {
 	p := l.place(backend)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -158,7 +157,7 @@ func (l *lookout) surveyed(backend *v1alpha1.StorageBackend, nodes []gateway.Nod
 const walkRest = 20
 
 // walk has the gateways of a backend walk over every group, if it is time to.
-func (l *lookout) walk(ctx context.Context, backend *v1alpha1.StorageBackend, nodes []gateway.NodeStatus) error {
+func (l *lookout) walk(ctx context.Context, backend *v1alpha1.StorageBackend, nodes []api.NodeStatus) error {
 	last, current := l.surveyed(backend, nodes)
 	if current && l.clock.Since(last.ended) < walkRest*last.took {
 		return nil
@@ -182,7 +181,7 @@ func (l *lookout) walk(ctx context.Context, backend *v1alpha1.StorageBackend, no
 	return nil
 }
 
-func nodeStates(nodes []gateway.NodeStatus) map[string]string {
+func nodeStates(nodes []api.NodeStatus) map[string]string {
 	states := make(map[string]string, len(nodes))
 	for i := range nodes {
 		states[string(nodes[i].ID)] = nodes[i].State
@@ -191,7 +190,7 @@ func nodeStates(nodes []gateway.NodeStatus) map[string]string {
 }
 
 // learn adds to what was seen what the gateways have just been told: a class, or with nil that there is none.
-func (l *lookout) learn(backend *v1alpha1.StorageBackend, name string, class *gateway.ClassInfo) {
+func (l *lookout) learn(backend *v1alpha1.StorageBackend, name string, class *api.ClassInfo) {
 	p := l.place(backend)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -209,32 +208,32 @@ func (l *lookout) learn(backend *v1alpha1.StorageBackend, name string, class *ga
 }
 
 // load returns what clients of a backend ask, or asked no longer ago than the age.
-func (l *lookout) load(ctx context.Context, backend *v1alpha1.StorageBackend, age time.Duration) (gateway.Load, error) {
+func (l *lookout) load(ctx context.Context, backend *v1alpha1.StorageBackend, age time.Duration) (api.Load, error) {
 	p := l.place(backend)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	g, err := p.connect(l.dial, backend)
 	if err != nil {
-		return gateway.Load{}, err
+		return api.Load{}, err
 	}
 	if since := l.clock.Since(p.loaded); !p.loaded.IsZero() && since >= 0 && since < age {
 		return p.load, nil
 	}
 	load, err := g.Load(ctx)
 	if err != nil {
-		return gateway.Load{}, fmt.Errorf("asking for the load: %w", err)
+		return api.Load{}, fmt.Errorf("asking for the load: %w", err)
 	}
 	p.load, p.loaded = load, l.clock.Now()
 	return load, nil
 }
 
 func see(ctx context.Context, g Gateway) (*sight, error) {
-	s := &sight{heats: map[string]*gateway.ClassHeat{}, classes: map[string]gateway.ClassInfo{}}
+	s := &sight{heats: map[string]*api.ClassHeat{}, classes: map[string]api.ClassInfo{}}
 	var err error
 	if s.status, err = g.StatusBrief(ctx); err != nil {
 		return nil, fmt.Errorf("asking for the status: %w", err)
 	}
-	if s.heat, err = g.Heat(ctx); err != nil && !errors.Is(err, client.ErrUnavailable) { // it is there some time after a start
+	if s.heat, err = g.Heat(ctx); err != nil && !errors.Is(err, api.ErrUnavailable) { // it is there some time after a start
 		return nil, fmt.Errorf("asking for the heat: %w", err)
 	}
 	classes, err := g.Classes(ctx)

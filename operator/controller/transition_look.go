@@ -10,8 +10,7 @@ import (
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 )
@@ -165,7 +164,7 @@ func (l *transitionLook) findJob(ctx context.Context, id string) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		l.view.Job = nil
 	case err != nil:
 		l.view.Unreachable = unreachable(l.view.Transition.Spec.BackendRef, err)
@@ -176,12 +175,12 @@ func (l *transitionLook) findJob(ctx context.Context, id string) error {
 }
 
 // have takes note of a job.
-func (l *transitionLook) have(found *gateway.Transition) {
+func (l *transitionLook) have(found *api.Transition) {
 	l.view.Job = jobOf(found)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	rates, uid := l.rates[l.view.Transition.UID], l.view.Transition.UID
-	if found.State == gateway.TransitionRunning {
+	if found.State == api.TransitionRunning {
 		rates = rates.Add(l.clock.Now(), found.BytesDone)
 	} else {
 		rates = rates.Skip(l.clock.Now(), found.BytesDone)
@@ -211,11 +210,11 @@ func (l *transitionLook) findLoad(ctx context.Context) error {
 
 // call makes the one call of a decision.
 func (l *transitionLook) call(ctx context.Context, d *decide.TransitionDecision) error {
-	limits := func() gateway.ThrottleRequest {
+	limits := func() api.ThrottleRequest {
 		total, node, domain := rateOf(d.Grant.Total), rateOf(d.Grant.Node), rateOf(d.Grant.Domain)
-		return gateway.ThrottleRequest{BytesPerSecond: &total, NodeBytesPerSecond: &node, DomainBytesPerSecond: &domain}
+		return api.ThrottleRequest{BytesPerSecond: &total, NodeBytesPerSecond: &node, DomainBytesPerSecond: &domain}
 	}
-	var answer gateway.Transition
+	var answer api.Transition
 	var err error
 	switch d.Action {
 	case decide.ActionEstimate:

@@ -1,6 +1,8 @@
 package decide
 
-import "time"
+import (
+	"time"
+)
 
 // Load is what clients and transitions did at the gateways in the window that ends now.
 type Load struct {

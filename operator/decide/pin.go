@@ -8,9 +8,6 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
-// LongestPin is how long a pin may last: a year.
-const LongestPin = 366 * 24 * time.Hour
-
 // Pin is a scheme that a person keeps a class on until a time.
 type Pin struct {
 	Scheme stripe.Scheme
@@ -54,7 +51,7 @@ func newPin(spec *v1alpha1.RedundancyPolicySpec, schemes Schemes, ladder stripe.
 
 // TooLong is what is wrong with a pin that lasts longer than a pin may; nil if nothing is.
 func (p *Pin) TooLong(now time.Time) *Problem {
-	latest := now.Add(LongestPin)
+	latest := now.Add(v1alpha1.LongestPin)
 	if p == nil || !p.Until.After(latest) {
 		return nil
 	}

@@ -43,8 +43,8 @@ func TestWhenAPinCounts(t *testing.T) {
 		tooLong  bool
 		expected string // of new objects
 	}{
-		{end.Add(-LongestPin - time.Second), true, true, "rs(12,2)"},
-		{end.Add(-LongestPin), true, false, "rs(12,2)"},
+		{end.Add(-v1alpha1.LongestPin - time.Second), true, true, "rs(12,2)"},
+		{end.Add(-v1alpha1.LongestPin), true, false, "rs(12,2)"},
 		{end.Add(-time.Second), true, false, "rs(12,2)"},
 		{end, false, false, "rep(3)"},
 	} {

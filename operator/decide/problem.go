@@ -1,6 +1,8 @@
 package decide
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Problem is why something is not as it should be, or waits: a reason for programs, a message for people.
 type Problem struct {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -76,21 +77,6 @@ type Declaration struct {
 	Limits  Limits
 }
 
-// Defaults of a policy that was not defaulted by an API server, as the fields' documentation has them.
-const (
-	DefaultHalfLife = 24 * time.Hour
-	DefaultDwell    = 6 * time.Hour
-)
-
-// The bounds the gateways hold classes to.
-const (
-	maxRows           = 64
-	minGroupBytes     = 64 << 10
-	maxGroupBytes     = 64 << 20
-	defaultGroupBytes = 4 << 20
-	maxPackDelay      = time.Minute
-)
-
 // ClassName is the class of a policy at the gateways.
 func ClassName(policy *v1alpha1.RedundancyPolicy) string {
 	if policy.Spec.Selector.Class != "" {
@@ -103,7 +89,7 @@ func ClassName(policy *v1alpha1.RedundancyPolicy) string {
 // problem is the first one found, for the condition Accepted.
 func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser) (*Declaration, *Problem) {
 	d := Declaration{Class: Class{
-		Name: ClassName(policy), Prefixes: policy.Spec.Selector.Prefixes, HalfLife: DefaultHalfLife, Dwell: DefaultDwell,
+		Name: ClassName(policy), Prefixes: policy.Spec.Selector.Prefixes, HalfLife: api.DefaultHalfLife, Dwell: api.DefaultDwell,
 	}}
 	steps := []func() *Problem{
 		func() *Problem { return d.Class.resolveLadder(&policy.Spec, schemes, choose) },
@@ -157,8 +143,8 @@ func (c *Class) resolveLadder(spec *v1alpha1.RedundancyPolicySpec, schemes Schem
 	if err != nil {
 		return problem(ReasonInvalidLadder, "%v", err)
 	}
-	if layout.Rows > maxRows {
-		return problem(ReasonInvalidLadder, "%s needs groups of %d rows (at most %d); choose schemes whose k divide the widest one", c.Ladder, layout.Rows, maxRows)
+	if layout.Rows > api.MaxRows {
+		return problem(ReasonInvalidLadder, "%s needs groups of %d rows (at most %d); choose schemes whose k divide the widest one", c.Ladder, layout.Rows, api.MaxRows)
 	}
 	return c.resolveDefault(spec.Default, schemes)
 }
@@ -193,18 +179,18 @@ func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
 		return nil
 	}
 	c.PackBelow, c.GroupBytes = bytesOf(packing.Below), bytesOf(packing.GroupBytes)
-	group := int64(defaultGroupBytes)
+	group := int64(api.DefaultGroupBytes)
 	if c.GroupBytes != nil {
 		group = *c.GroupBytes
 	}
-	if group < minGroupBytes || group > maxGroupBytes {
-		return problem(ReasonInvalidPacking, "packing.groupBytes %s is outside %s to %s", formatBytes(group), formatBytes(minGroupBytes), formatBytes(maxGroupBytes))
+	if group < api.MinGroupBytes || group > api.MaxGroupBytes {
+		return problem(ReasonInvalidPacking, "packing.groupBytes %s is outside %s to %s", formatBytes(group), formatBytes(api.MinGroupBytes), formatBytes(api.MaxGroupBytes))
 	}
 	if c.PackBelow != nil && (*c.PackBelow < 0 || *c.PackBelow > group) {
 		return problem(ReasonInvalidPacking, "packing.below must be between 0 and the group's %s; a small object must fit a group", formatBytes(group))
 	}
 	if packing.Delay != nil {
-		if packing.Delay.Duration < 0 || packing.Delay.Duration > maxPackDelay {
+		if packing.Delay.Duration < 0 || packing.Delay.Duration > api.MaxPackDelay {
 			return problem(ReasonInvalidPacking, "packing.delay %s is outside 0s to 1m", formatDuration(packing.Delay.Duration))
 		}
 		c.PackDelay = &packing.Delay.Duration
@@ -218,7 +204,7 @@ func (c *Class) nodesNeeded() int { return c.Ladder.Width() + c.Ladder.MaxParity
 // largestBlock is the size of the largest block a group of the class may have: a slot of the narrowest scheme, which
 // for replicas is a whole copy.
 func (c *Class) largestBlock() int64 {
-	group := int64(defaultGroupBytes)
+	group := int64(api.DefaultGroupBytes)
 	if c.GroupBytes != nil {
 		group = *c.GroupBytes
 	}

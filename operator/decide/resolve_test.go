@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
@@ -46,7 +47,7 @@ func TestDeclare(t *testing.T) {
 	}
 	class := d.Class
 	if class.Name != "media" || class.Ladder.String() != "rep(3),rs(4,2),rs(12,2)" || class.Default != stripe.RS(4, 2) || class.HalfLife != time.Hour ||
-		class.Dwell != DefaultDwell || *class.PackBelow != 64<<10 || *class.PackDelay != 5*time.Millisecond || class.GroupBytes != nil {
+		class.Dwell != api.DefaultDwell || *class.PackBelow != 64<<10 || *class.PackDelay != 5*time.Millisecond || class.GroupBytes != nil {
 		t.Errorf("%+v", class)
 	}
 	if text := d.Rules.String(); text != "rs(12,2) when used less than 0.5 times a day, rep(3) when used at least 8 times a day" {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/open"
 )
@@ -38,7 +38,7 @@ func agentCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := gateway.CheckNodeID(f.id); err != nil {
+		if err := api.CheckNodeID(f.id); err != nil {
 			return misuse(command, "--%w", err)
 		}
 		if f.store == "" {

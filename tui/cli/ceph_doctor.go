@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
 )
@@ -27,19 +27,19 @@ func newCephDoctor(command *cobra.Command) *cephDoctor {
 
 // add adds what is found in Ceph, where a node is a pool of it or the flags say to look. That Ceph cannot be looked at is a
 // finding, too: what else was found is worth showing.
-func (d *cephDoctor) add(ctx context.Context, c *client.Client, findings []gateway.Finding) ([]gateway.Finding, error) {
+func (d *cephDoctor) add(ctx context.Context, c *client.Client, findings []api.Finding) ([]api.Finding, error) {
 	if !d.command.Flags().Changed("ceph-conf") {
 		status, err := c.StatusBrief(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(status.Nodes, func(n gateway.NodeStatus) bool { return n.StoreKind == "ceph" }) {
+		if !slices.ContainsFunc(status.Nodes, func(n api.NodeStatus) bool { return n.StoreKind == "ceph" }) {
 			return findings, nil
 		}
 	}
 	found, err := checkCeph(ctx, d.access)
 	if err != nil {
-		return append(findings, gateway.Finding{
+		return append(findings, api.Finding{
 			Severity: pools.SeverityWarning, Subject: "ceph", Text: fmt.Sprintf("the cluster of Ceph was not looked at: %v", err),
 			Cure: "say how to reach it with --ceph-conf, --keyring and --ceph-user",
 		}), nil
@@ -47,7 +47,7 @@ func (d *cephDoctor) add(ctx context.Context, c *client.Client, findings []gatew
 	return append(findings, found...), nil
 }
 
-func checkCeph(ctx context.Context, access *pools.Access) ([]gateway.Finding, error) {
+func checkCeph(ctx context.Context, access *pools.Access) ([]api.Finding, error) {
 	connection, err := pools.Connect(ctx, *access)
 	if err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func checkCeph(ctx context.Context, access *pools.Access) ([]gateway.Finding, er
 }
 
 // cephFindings are the findings about a state of Ceph as the doctor shows them.
-func cephFindings(state *pools.State, connection *pools.Connection) []gateway.Finding {
-	var all []gateway.Finding
+func cephFindings(state *pools.State, connection *pools.Connection) []api.Finding {
+	var all []api.Finding
 	for _, f := range pools.Check(state, connection.Client()) {
-		all = append(all, gateway.Finding{Severity: f.Severity, Subject: "ceph " + f.Subject, Text: f.Text, Cure: f.Cure})
+		all = append(all, api.Finding{Severity: f.Severity, Subject: "ceph " + f.Subject, Text: f.Text, Cure: f.Cure})
 	}
 	return all
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/restripe/restripe/policies"
 	"github.com/restripe/restripe/web"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // defaultConsole is where a console listens unless told otherwise.
@@ -136,14 +136,14 @@ func authorityText(authority access.Authority) string {
 type consoleCompiler struct{ sandbox policies.Sandbox }
 
 // Compile returns the objects of a text, and what is wrong with them.
-func (c consoleCompiler) Compile(document *api.Document, known []client.Object) ([]console.Declared, []*api.Finding) {
+func (c consoleCompiler) Compile(document *consolev1.Document, known []client.Object) ([]console.Declared, []*consolev1.Finding) {
 	format := policies.YAML
-	if document.Format == api.Format_FORMAT_CUE {
+	if document.Format == consolev1.Format_FORMAT_CUE {
 		format = policies.CUE
 	}
 	source, err := policies.ReadSource(document.Name, format, bytes.NewReader([]byte(document.Text)))
 	if err != nil {
-		return nil, []*api.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
+		return nil, []*consolev1.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
 	}
 	var there []policies.Object
 	for _, object := range known {
@@ -158,11 +158,11 @@ func (c consoleCompiler) Compile(document *api.Document, known []client.Object) 
 		if !is {
 			continue
 		}
-		declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *api.Finding {
+		declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *consolev1.Finding {
 			return findingMessage(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
 		}})
 	}
-	var messages []*api.Finding
+	var messages []*consolev1.Finding
 	for _, finding := range findings {
 		messages = append(messages, findingMessage(finding))
 	}
@@ -175,8 +175,8 @@ func (consoleCompiler) Render(object client.Object) (string, error) {
 	return string(text), err
 }
 
-func findingMessage(f policies.Finding) *api.Finding {
-	return &api.Finding{
+func findingMessage(f policies.Finding) *consolev1.Finding {
+	return &consolev1.Finding{
 		File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message,
 	}
 }

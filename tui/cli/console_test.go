@@ -10,7 +10,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 const consolePolicy = `apiVersion: restripe.io/v1alpha1
@@ -33,12 +33,12 @@ func TestConsoleTexts(t *testing.T) {
 	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{"http://127.0.0.1:7480"}}}
 	backend.SetName("local")
 	known := []client.Object{backend}
-	_, findings := compiler.Compile(&api.Document{Name: "media.yaml", Text: consolePolicy}, known)
+	_, findings := compiler.Compile(&consolev1.Document{Name: "media.yaml", Text: consolePolicy}, known)
 	if len(findings) != 1 || findings[0].Line != 8 || findings[0].File != "media.yaml" || findings[0].Severity != "error" || findings[0].Path != "spec.default" {
 		t.Fatalf("findings: %v", findings)
 	}
 	right := strings.Replace(consolePolicy, "default: rep(2)", "default: rep(3)", 1)
-	declared, findings := compiler.Compile(&api.Document{Name: "media.yaml", Text: right}, known)
+	declared, findings := compiler.Compile(&consolev1.Document{Name: "media.yaml", Text: right}, known)
 	if len(findings) != 0 || len(declared) != 1 {
 		t.Fatalf("findings: %v, declared %v", findings, declared)
 	}
@@ -49,11 +49,11 @@ func TestConsoleTexts(t *testing.T) {
 	if err != nil || !strings.Contains(text, "kind: RedundancyPolicy") || strings.Contains(text, "status") {
 		t.Errorf("written: %s, %v", text, err)
 	}
-	_, findings = compiler.Compile(&api.Document{Name: "media.cue", Format: api.Format_FORMAT_CUE, Text: "a: 1\na: 2\n"}, known)
+	_, findings = compiler.Compile(&consolev1.Document{Name: "media.cue", Format: consolev1.Format_FORMAT_CUE, Text: "a: 1\na: 2\n"}, known)
 	if len(findings) == 0 || findings[0].Line == 0 {
 		t.Errorf("two values of a CUE field: %v", findings)
 	}
-	_, findings = compiler.Compile(&api.Document{Name: "media.cue", Format: api.Format_FORMAT_CUE, Text: "import \"list\"\na: list.Range(0, 1e12, 1)\n"}, known)
+	_, findings = compiler.Compile(&consolev1.Document{Name: "media.cue", Format: consolev1.Format_FORMAT_CUE, Text: "import \"list\"\na: list.Range(0, 1e12, 1)\n"}, known)
 	if len(findings) != 1 || !strings.Contains(findings[0].Message, "make its lists and loops smaller") {
 		t.Errorf("more than there is memory for: %v", findings)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func policyOf(fields map[string]any) *unstructured.Unstructured {
@@ -103,11 +103,11 @@ func TestPopularIsAPartOfTheTree(t *testing.T) {
 func second(n int64) time.Time { return time.Unix(n, 0) }
 
 func TestStepsAreSummedUpByTheirWay(t *testing.T) {
-	class := gateway.Selector{Class: "media"}
-	steps := demoSteps([]gateway.Transition{
+	class := api.Selector{Class: "media"}
+	steps := demoSteps([]api.Transition{
 		{Selector: class, From: "rs(4,2)", To: "rep(3)", GroupsDone: 1, Started: second(2)},
 		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 2, Started: second(1), Baselines: map[string]int64{"reencode": 5}},
-		{Selector: gateway.Selector{Class: "other"}, From: "rep(3)", To: "rs(4,2)", GroupsDone: 100},
+		{Selector: api.Selector{Class: "other"}, From: "rep(3)", To: "rs(4,2)", GroupsDone: 100},
 		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 4, Started: second(3), Baselines: map[string]int64{"reencode": 6}},
 	}, "media")
 	if len(steps) != 2 || steps[0].groups != 6 || steps[0].transitions != 2 || steps[0].reencode != 11 || steps[1].groups != 1 {

@@ -8,29 +8,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // patient takes an error that time cures for none.
 func patient(err error) error {
-	if errors.Is(err, client.ErrUnavailable) {
+	if errors.Is(err, api.ErrUnavailable) {
 		return nil
 	}
 	return err
 }
 
 // classOf returns the part of a report that is about a class.
-func classOf(report *gateway.HeatReport, name string) gateway.ClassHeat {
-	i := slices.IndexFunc(report.Classes, func(class gateway.ClassHeat) bool { return class.Class == name })
+func classOf(report *api.HeatReport, name string) api.ClassHeat {
+	i := slices.IndexFunc(report.Classes, func(class api.ClassHeat) bool { return class.Class == name })
 	if i < 0 {
-		return gateway.ClassHeat{}
+		return api.ClassHeat{}
 	}
 	return report.Classes[i]
 }
 
 // rungsText says how many groups are on each step: "rep(3) 312, rs(4,2) 453, rs(12,2) 0 groups".
-func rungsText(class *gateway.ClassHeat) string {
+func rungsText(class *api.ClassHeat) string {
 	if len(class.Rungs) == 0 {
 		return "no groups yet"
 	}
@@ -67,7 +66,7 @@ type demoStep struct {
 	from, to            string
 	transitions         int
 	groups, bytes       int64
-	predicted, measured gateway.Traffic
+	predicted, measured api.Traffic
 	reencode, pool      int64
 	seconds             float64
 }
@@ -104,8 +103,8 @@ func (d *demo) report(ctx context.Context) ([]string, error) {
 
 // demoSteps sums the transitions of a class up by their way along the ladder, in the order in which the first of each
 // began.
-func demoSteps(jobs []gateway.Transition, class string) []demoStep {
-	slices.SortFunc(jobs, func(a, b gateway.Transition) int { return a.Started.Compare(b.Started) })
+func demoSteps(jobs []api.Transition, class string) []demoStep {
+	slices.SortFunc(jobs, func(a, b api.Transition) int { return a.Started.Compare(b.Started) })
 	var steps []demoStep
 	for i := range jobs {
 		t := &jobs[i]

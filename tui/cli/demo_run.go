@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
@@ -166,7 +166,7 @@ func (d *demo) cool(ctx context.Context, popular *tree) error {
 	d.say("%s of them, %s, are popular: %d readers read them again and again; nobody reads the others", countText(int64(len(popular.files))), bytesText(popular.bytes), popularReaders)
 	began := time.Now()
 	reading := d.reader.crowd(ctx, popular.files)
-	var class gateway.ClassHeat
+	var class api.ClassHeat
 	err := d.until(ctx, coolPatience, reading, func() string {
 		return fmt.Sprintf("cooling: %s; %s objects verified", rungsText(&class), countText(d.reader.verified.Load()))
 	}, func() (bool, error) {
@@ -184,12 +184,12 @@ func (d *demo) cool(ctx context.Context, popular *tree) error {
 const demoWarm = 4096
 
 // cooled reports whether most groups are on the last step of the ladder, and so are those that are cold, but for a few.
-func cooled(class *gateway.ClassHeat) bool {
+func cooled(class *api.ClassHeat) bool {
 	all, cold := int64(0), int64(0)
 	for i, rung := range class.Rungs {
 		all += rung.Groups
 		for at, bucket := range rung.Buckets {
-			if i < len(class.Rungs)-1 && gateway.HeatEdge(at+1) <= demoWarm {
+			if i < len(class.Rungs)-1 && api.HeatEdge(at+1) <= demoWarm {
 				cold += bucket.Groups
 			}
 		}
@@ -206,7 +206,7 @@ func (d *demo) heat(ctx context.Context, popular *tree) error {
 	d.say("Now others are popular instead: %s files, %s", countText(int64(len(popular.files))), bytesText(popular.bytes))
 	reading := d.reader.crowd(ctx, popular.files)
 	began := time.Now()
-	var class gateway.ClassHeat
+	var class api.ClassHeat
 	hit := ""
 	err := d.until(ctx, heatPatience, reading, func() string {
 		return fmt.Sprintf("heating: %s; %s objects verified", rungsText(&class), countText(d.reader.verified.Load()))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -14,7 +14,7 @@ var objectColumns = []column{
 	{title: "BYTES", wide: true, right: true}, {title: "REVISION", wide: true},
 }
 
-func objectListing(objects []gateway.Object, value any) listing {
+func objectListing(objects []api.Object, value any) listing {
 	l := listing{value: value, columns: objectColumns, empty: "There are no objects here. Store one with `restripe put FILE`."}
 	now := time.Now()
 	for _, o := range objects {
@@ -49,7 +49,7 @@ func listCommand(s *session) *cobra.Command {
 			return misuse(command, "--limit %d: want 0 or more", limit)
 		}
 		return s.withClient(func(c *client.Client) error {
-			list := gateway.ObjectList{Objects: []gateway.Object{}}
+			list := api.ObjectList{Objects: []api.Object{}}
 			from := after
 			for {
 				page := 0
@@ -64,7 +64,7 @@ func listCommand(s *session) *cobra.Command {
 				if part.Next == "" || (limit > 0 && len(list.Objects) >= limit) {
 					break
 				}
-				if from, err = gateway.DecodeKey(part.Next); err != nil {
+				if from, err = api.DecodeKey(part.Next); err != nil {
 					return err
 				}
 			}
@@ -72,7 +72,7 @@ func listCommand(s *session) *cobra.Command {
 				return err
 			}
 			if list.Next != "" && format.chosen != "json" && format.chosen != "yaml" {
-				last, err := gateway.DecodeKey(list.Next)
+				last, err := api.DecodeKey(list.Next)
 				if err != nil {
 					return err
 				}

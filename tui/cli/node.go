@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -50,17 +50,17 @@ func nodeList(s *session) *cobra.Command {
 }
 
 // namedNodes returns the nodes of the given names in order of name; all where none is given.
-func namedNodes(nodes []gateway.NodeInfo, names []string) ([]gateway.NodeInfo, error) {
-	slices.SortFunc(nodes, func(a, b gateway.NodeInfo) int { return byName(a.NodeStatus, b.NodeStatus) })
+func namedNodes(nodes []api.NodeInfo, names []string) ([]api.NodeInfo, error) {
+	slices.SortFunc(nodes, func(a, b api.NodeInfo) int { return byName(a.NodeStatus, b.NodeStatus) })
 	if len(names) == 0 {
 		return nodes, nil
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(nodes, func(n gateway.NodeInfo) bool { return string(n.ID) == name }) {
+		if !slices.ContainsFunc(nodes, func(n api.NodeInfo) bool { return string(n.ID) == name }) {
 			return nil, fmt.Errorf("there is no node %q; `restripe node list` shows their names", name)
 		}
 	}
-	return slices.DeleteFunc(nodes, func(n gateway.NodeInfo) bool { return !slices.Contains(names, string(n.ID)) }), nil
+	return slices.DeleteFunc(nodes, func(n api.NodeInfo) bool { return !slices.Contains(names, string(n.ID)) }), nil
 }
 
 var nodeColumns = []column{
@@ -69,7 +69,7 @@ var nodeColumns = []column{
 	{title: "STORE", wide: true}, {title: "NOTES", wide: true},
 }
 
-func nodeListing(nodes []gateway.NodeInfo, value any) listing {
+func nodeListing(nodes []api.NodeInfo, value any) listing {
 	l := listing{value: value, columns: nodeColumns, empty: "There are no nodes. Start agents and name them to the gateway with --nodes."}
 	now := time.Now()
 	for _, n := range nodes {
@@ -90,7 +90,7 @@ func nodeListing(nodes []gateway.NodeInfo, value any) listing {
 }
 
 // nodeNotes is what is special about a node.
-func nodeNotes(n gateway.NodeInfo) []string {
+func nodeNotes(n api.NodeInfo) []string {
 	var notes []string
 	if n.Spare {
 		notes = append(notes, "spare")
@@ -108,7 +108,7 @@ func nodeNotes(n gateway.NodeInfo) []string {
 }
 
 // drainText is how far a drain has come, in a few words.
-func drainText(d *gateway.DrainInfo) string {
+func drainText(d *api.DrainInfo) string {
 	switch {
 	case d == nil:
 		return "-"
@@ -126,11 +126,11 @@ func drainText(d *gateway.DrainInfo) string {
 }
 
 // shownNode says how a node is after something was done to it.
-func (s *session) shownNode(format *formatValue, node gateway.NodeInfo) error {
-	return s.show(format, nodeListing([]gateway.NodeInfo{node}, node))
+func (s *session) shownNode(format *formatValue, node api.NodeInfo) error {
+	return s.show(format, nodeListing([]api.NodeInfo{node}, node))
 }
 
-func nodeAction(s *session, name, short string, act func(*client.Client, context.Context, string) (gateway.NodeInfo, error)) *cobra.Command {
+func nodeAction(s *session, name, short string, act func(*client.Client, context.Context, string) (api.NodeInfo, error)) *cobra.Command {
 	command := &cobra.Command{Use: name + " NODE", Short: short, Args: cobra.ExactArgs(1)}
 	format := outputFlag(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
@@ -164,7 +164,7 @@ func nodeDrain(s *session) *cobra.Command {
 	command.MarkFlagsMutuallyExclusive("pause", "resume")
 	command.MarkFlagsMutuallyExclusive("pause", "wait")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
-		var request gateway.DrainRequest
+		var request api.DrainRequest
 		if flags.Changed("rate") {
 			bytesPerSecond, err := parseRate(rate)
 			if err != nil {
@@ -203,7 +203,7 @@ func nodeDrain(s *session) *cobra.Command {
 }
 
 // followDrain shows the progress of a drain until nothing is left or it ends otherwise.
-func (s *session) followDrain(ctx context.Context, c *client.Client, node gateway.NodeInfo) (gateway.NodeInfo, error) {
+func (s *session) followDrain(ctx context.Context, c *client.Client, node api.NodeInfo) (api.NodeInfo, error) {
 	m := newMeter(s.messages)
 	defer m.clear()
 	err := every(ctx, time.Second, func() (ended bool, err error) {
@@ -238,7 +238,7 @@ func nodeRemove(s *session) *cobra.Command {
 }
 
 func nodeReplace(s *session) *cobra.Command {
-	var request gateway.ReplaceRequest
+	var request api.ReplaceRequest
 	var with string
 	command := &cobra.Command{
 		Use: "replace NODE", Short: "Have a node come back elsewhere or empty, or another node take its place",
@@ -280,14 +280,14 @@ func nodePlace(s *session) *cobra.Command {
 	flags.StringVar(&domain, "domain", "", "failure domain, such as a rack; empty: its own")
 	flags.BoolVar(&spare, "spare", false, "make it a spare; --spare=false makes it an ordinary node again")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
-		var request gateway.PlaceRequest
+		var request api.PlaceRequest
 		if flags.Changed("domain") {
 			request.Domain = &domain
 		}
 		if flags.Changed("spare") {
 			request.Spare = &spare
 		}
-		if request == (gateway.PlaceRequest{}) {
+		if request == (api.PlaceRequest{}) {
 			return misuse(command, "say what to change: --domain DOMAIN or --spare")
 		}
 		return s.withClient(func(c *client.Client) error {
@@ -344,7 +344,7 @@ func nodePatience(s *session) *cobra.Command {
 	return command
 }
 
-func patienceListing(p gateway.Patience) listing {
+func patienceListing(p api.Patience) listing {
 	text := func(seconds float64) string {
 		if seconds < 0 {
 			return "never"

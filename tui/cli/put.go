@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -86,7 +87,7 @@ func putError(source, key string, options client.PutOptions, err error) error {
 	if len(key) > keyShown {
 		key = key[:keyShown] + "..."
 	}
-	if errors.Is(err, client.ErrConflict) {
+	if errors.Is(err, api.ErrConflict) {
 		switch {
 		case options.IfAbsent:
 			return fmt.Errorf("storing %s as %q: there is an object of this key already, and --if-absent was given; nothing was changed: %w", source, key, err)

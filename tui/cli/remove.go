@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -34,7 +34,7 @@ func removeCommand(s *session) *cobra.Command {
 			removed := int64(0)
 			remove := func(key string) error {
 				err := c.Delete(command.Context(), key)
-				if errors.Is(err, client.ErrNotFound) && (force || byPrefix) {
+				if errors.Is(err, api.ErrNotFound) && (force || byPrefix) {
 					return nil
 				}
 				if err != nil {
@@ -55,7 +55,7 @@ func removeCommand(s *session) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				key, err := gateway.DecodeKey(object.Key64)
+				key, err := api.DecodeKey(object.Key64)
 				if err != nil {
 					return err
 				}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 func repairCommand(s *session) *cobra.Command {
-	var request gateway.RepairRequest
+	var request api.RepairRequest
 	command := &cobra.Command{
 		Use: "repair", Short: "Rebuild the blocks that are missing",
 		Long: "Rebuild the blocks that are missing, and those that a read found corrupt, now. With --deep every block is read first, so that\n" +
@@ -76,7 +76,7 @@ func repairDeferCommand(s *session) *cobra.Command {
 			return misuse(command, "%q is not how long repair may wait: say such as 90m or 8h", arguments[0])
 		}
 		return s.withClient(func(c *client.Client) error {
-			status, err := c.DeferRepair(command.Context(), gateway.DeferRequest{Until: time.Now().Add(length), By: "restripe repair defer"})
+			status, err := c.DeferRepair(command.Context(), api.DeferRequest{Until: time.Now().Add(length), By: "restripe repair defer"})
 			if err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func repairLimitCommand(s *session) *cobra.Command {
 	flags.StringVar(&node, "node-rate", "", "limit on any one node")
 	flags.StringVar(&domain, "domain-rate", "", "limit on the nodes of any one failure domain")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		var request gateway.ThrottleRequest
+		var request api.ThrottleRequest
 		named := false
 		for _, limit := range []struct {
 			flag, text string
@@ -129,7 +129,7 @@ func repairLimitCommand(s *session) *cobra.Command {
 	return command
 }
 
-func (s *session) showRepair(format *formatValue, status gateway.RepairStatus) error {
+func (s *session) showRepair(format *formatValue, status api.RepairStatus) error {
 	if format.chosen != "table" {
 		return s.show(format, listing{value: status})
 	}
@@ -137,7 +137,7 @@ func (s *session) showRepair(format *formatValue, status gateway.RepairStatus) e
 }
 
 // repairLines says in sentences how repair stands.
-func repairLines(status gateway.RepairStatus, now time.Time) []string {
+func repairLines(status api.RepairStatus, now time.Time) []string {
 	lines := []string{"repair is " + string(status.State)}
 	if status.Reported > 0 {
 		lines[0] += fmt.Sprintf("; %s reported by reads", plural(int64(status.Reported), "group"))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -38,7 +38,7 @@ func scrubStart(s *session) *cobra.Command {
 	}
 	format := outputFlag(command, "table", "json", "yaml")
 	flags := command.Flags()
-	flags.StringVar(&depth, "depth", string(gateway.ScrubAudit), "how closely to look: audit or shallow")
+	flags.StringVar(&depth, "depth", string(api.ScrubAudit), "how closely to look: audit or shallow")
 	flags.StringVar(&rate, "rate", "", "limit on bytes read at all nodes together, such as 50MiB/s (default: none)")
 	flags.BoolVar(&wait, "wait", false, "stay and show progress until it ends; exit code 1 if something was found that could not be repaired")
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -46,9 +46,9 @@ func scrubStart(s *session) *cobra.Command {
 		if err != nil {
 			return misuse(command, "--rate: %w", err)
 		}
-		request := gateway.ScrubRequest{Depth: gateway.ScrubDepth(depth), BytesPerSecond: bytesPerSecond}
-		if request.Depth != gateway.ScrubAudit && request.Depth != gateway.ScrubShallow {
-			return misuse(command, "--depth: want %s or %s", gateway.ScrubAudit, gateway.ScrubShallow)
+		request := api.ScrubRequest{Depth: api.ScrubDepth(depth), BytesPerSecond: bytesPerSecond}
+		if request.Depth != api.ScrubAudit && request.Depth != api.ScrubShallow {
+			return misuse(command, "--depth: want %s or %s", api.ScrubAudit, api.ScrubShallow)
 		}
 		return s.withClient(func(c *client.Client) error {
 			scrub, err := c.StartScrub(command.Context(), request)
@@ -67,7 +67,7 @@ func scrubStart(s *session) *cobra.Command {
 			switch {
 			case !wait:
 				return nil
-			case scrub.State != gateway.ScrubDone:
+			case scrub.State != api.ScrubDone:
 				return fmt.Errorf("the scrub was not finished, it is %s; go on with `restripe scrub resume`", scrub.State)
 			case left > 0:
 				return fmt.Errorf("%d findings could not be repaired; see `restripe scrub report`", left)
@@ -82,10 +82,10 @@ func scrubStart(s *session) *cobra.Command {
 const scrubPoll = 500 * time.Millisecond
 
 // followScrub shows the progress of a cycle until it ends or is stopped.
-func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64) (gateway.Scrub, error) {
+func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64) (api.Scrub, error) {
 	m := newMeter(s.messages)
 	defer m.clear()
-	var scrub gateway.Scrub
+	var scrub api.Scrub
 	err := every(ctx, scrubPoll, func() (ended bool, err error) {
 		if scrub, err = c.Scrub(ctx); err != nil {
 			return false, err
@@ -93,7 +93,7 @@ func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64
 		if scrub.Cycle != cycle {
 			return false, fmt.Errorf("cycle %d of the scrub was begun in place of cycle %d", scrub.Cycle, cycle)
 		}
-		if scrub.State != gateway.ScrubRunning {
+		if scrub.State != api.ScrubRunning {
 			return true, nil
 		}
 		m.show(time.Now(), func() string {
@@ -105,14 +105,14 @@ func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64
 	return scrub, err
 }
 
-func (s *session) showScrub(format *formatValue, scrub gateway.Scrub) error {
+func (s *session) showScrub(format *formatValue, scrub api.Scrub) error {
 	if format.chosen != "table" {
 		return s.show(format, listing{value: scrub})
 	}
 	return writeLines(s.out, scrubLines(scrub))
 }
 
-func scrubLines(scrub gateway.Scrub) []string {
+func scrubLines(scrub api.Scrub) []string {
 	if scrub.Cycle == 0 {
 		return []string{"state       " + string(scrub.State), "Nothing was scrubbed yet. Begin with `restripe scrub start`."}
 	}
@@ -129,7 +129,7 @@ func scrubLines(scrub gateway.Scrub) []string {
 		fmt.Sprintf("findings    %s, %s repaired", countText(scrub.Findings), countText(scrub.Repaired)),
 		"time        " + durationText(time.Duration(scrub.ElapsedSeconds*float64(time.Second))),
 	}
-	if scrub.State == gateway.ScrubRunning {
+	if scrub.State == api.ScrubRunning {
 		lines = append(lines, "left        "+leftText(scrub.ETASeconds))
 	}
 	if scrub.BytesPerSecond > 0 {
@@ -163,7 +163,7 @@ func scrubReport(s *session) *cobra.Command {
 	return command
 }
 
-func findingListing(findings []gateway.ScrubFinding, now time.Time) listing {
+func findingListing(findings []api.ScrubFinding, now time.Time) listing {
 	l := listing{value: findings, empty: "Scrubs found nothing.", columns: []column{
 		{title: "AGE", right: true}, {title: "KIND"}, {title: "GROUP"}, {title: "SLOT", right: true}, {title: "UNIT", right: true}, {title: "NODE"}, {title: "OBJECTS"}, {title: "REPAIRED"},
 		{title: "FINDING", wide: true}, {title: "OUTCOME", wide: true},

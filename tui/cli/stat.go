@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -39,7 +39,7 @@ func statCommand(s *session) *cobra.Command {
 }
 
 // statLines shows an object and a table of its groups; wide adds every slot.
-func statLines(stat gateway.Stat, wide bool) []string {
+func statLines(stat api.Stat, wide bool) []string {
 	lines := []string{
 		"key       " + stat.Key,
 		"class     " + stat.Class,
@@ -81,7 +81,7 @@ func statLines(stat gateway.Stat, wide bool) []string {
 }
 
 // health sums up the slots of a group: "14 ok", or which are not.
-func health(g gateway.GroupStat) string {
+func health(g api.GroupStat) string {
 	ok := 0
 	var wrong []string
 	for _, slot := range g.Slots {

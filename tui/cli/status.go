@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
 
@@ -46,7 +46,7 @@ func statusCommand(s *session) *cobra.Command {
 // clearScreen moves to the top of a terminal and clears it.
 const clearScreen = "\x1b[H\x1b[2J"
 
-func (s *session) showStatus(status gateway.Status, format *formatValue, again bool) error {
+func (s *session) showStatus(status api.Status, format *formatValue, again bool) error {
 	if format.chosen == "json" || format.chosen == "yaml" {
 		return s.show(format, listing{value: status})
 	}
@@ -58,7 +58,7 @@ func (s *session) showStatus(status gateway.Status, format *formatValue, again b
 }
 
 // statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.
-func statusLines(status gateway.Status, wide bool) []string {
+func statusLines(status api.Status, wide bool) []string {
 	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
 		status.Cluster, status.Gateway, plural(status.Objects, "object"), plural(status.Groups, "group"), plural(status.Active, "attempt"), plural(status.Graves, "dead block"))}
 	lines = append(lines, "")
@@ -92,12 +92,12 @@ func statusLines(status gateway.Status, wide bool) []string {
 }
 
 // byName orders nodes as people count them: n2 before n10.
-func byName(a, b gateway.NodeStatus) int {
+func byName(a, b api.NodeStatus) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
 // safetyText says in one line what the stored objects survive now.
-func safetyText(status gateway.Status) string {
+func safetyText(status api.Status) string {
 	var safe string
 	switch {
 	case status.CanLose < 0:
@@ -120,7 +120,7 @@ var classColumns = []column{
 	{title: "OVERHEAD", right: true}, {title: "GROUPS"},
 }
 
-func classRows(classes []gateway.ClassStatus) [][]string {
+func classRows(classes []api.ClassStatus) [][]string {
 	var rows [][]string
 	for _, class := range classes {
 		overhead := "-"
@@ -166,7 +166,7 @@ func doctorCommand(s *session) *cobra.Command {
 }
 
 // showDiagnosis shows what a doctor found, and fails if some of it is an error.
-func (s *session) showDiagnosis(findings []gateway.Finding, format *formatValue) error {
+func (s *session) showDiagnosis(findings []api.Finding, format *formatValue) error {
 	l := listing{value: findings, empty: "Nothing was found.", columns: []column{{title: "SEVERITY"}, {title: "SUBJECT"}, {title: "FINDING"}, {title: "CURE"}}}
 	failed := 0
 	for _, f := range findings {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -19,24 +19,24 @@ func transitionCommand(s *session) *cobra.Command {
 }
 
 // addressed registers --key, --prefix and --class and returns the selector they make.
-func addressed(command *cobra.Command) func() (gateway.Selector, error) {
+func addressed(command *cobra.Command) func() (api.Selector, error) {
 	var key, prefix, class string
 	flags := command.Flags()
 	flags.StringVar(&class, "class", "", "every object of this class")
 	flags.StringVar(&prefix, "prefix", "", "every object whose key begins with this")
 	flags.StringVar(&key, "key", "", "this object alone")
-	return func() (gateway.Selector, error) {
-		var chosen gateway.Selector
+	return func() (api.Selector, error) {
+		var chosen api.Selector
 		n := 0
 		if flags.Changed("class") {
 			chosen.Class, n = class, n+1
 		}
 		if flags.Changed("prefix") {
-			encoded := gateway.EncodeKey(prefix)
+			encoded := api.EncodeKey(prefix)
 			chosen.Prefix64, n = &encoded, n+1
 		}
 		if flags.Changed("key") {
-			chosen.Key64, n = gateway.EncodeKey(key), n+1
+			chosen.Key64, n = api.EncodeKey(key), n+1
 		}
 		if n != 1 {
 			return chosen, misuse(command, "say which objects: exactly one of --class, --prefix and --key")
@@ -46,7 +46,7 @@ func addressed(command *cobra.Command) func() (gateway.Selector, error) {
 }
 
 func transitionStart(s *session) *cobra.Command {
-	var request gateway.TransitionRequest
+	var request api.TransitionRequest
 	var rate string
 	var wait bool
 	command := &cobra.Command{
@@ -118,7 +118,7 @@ func moveCommand(s *session) *cobra.Command {
 			if wait {
 				return s.follow(command, c, t.ID, format)
 			}
-			return s.show(format, transitionListing([]gateway.Transition{t}, t))
+			return s.show(format, transitionListing([]api.Transition{t}, t))
 		})
 	}
 	return command
@@ -132,12 +132,12 @@ var transitionColumns = []column{
 	{title: "ERROR", wide: true},
 }
 
-func transitionListing(list []gateway.Transition, value any) listing {
+func transitionListing(list []api.Transition, value any) listing {
 	l := listing{value: value, columns: transitionColumns, empty: "There were no transitions. Start one with `restripe transition start`."}
 	now := time.Now()
 	for _, t := range list {
 		left := "-"
-		if t.State == gateway.TransitionRunning {
+		if t.State == api.TransitionRunning {
 			left = leftText(t.ETASeconds)
 		}
 		l.names = append(l.names, t.ID)
@@ -152,9 +152,9 @@ func transitionListing(list []gateway.Transition, value any) listing {
 }
 
 // selectorText says which objects a selector covers.
-func selectorText(selector gateway.Selector) string {
+func selectorText(selector api.Selector) string {
 	decode := func(text string) string {
-		key, err := gateway.DecodeKey(text)
+		key, err := api.DecodeKey(text)
 		if err != nil {
 			return text
 		}
@@ -210,25 +210,25 @@ func transitionShow(s *session) *cobra.Command {
 }
 
 func transitionPause(s *session) *cobra.Command {
-	return s.transitionAction("pause ID", "Stop after the groups in work, until resumed", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+	return s.transitionAction("pause ID", "Stop after the groups in work, until resumed", func(command *cobra.Command, c *client.Client, id string) (api.Transition, error) {
 		return c.Pause(command.Context(), id)
 	})
 }
 
 func transitionCancel(s *session) *cobra.Command {
-	return s.transitionAction("cancel ID", "End a transition; groups already taken over stay as they are", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+	return s.transitionAction("cancel ID", "End a transition; groups already taken over stay as they are", func(command *cobra.Command, c *client.Client, id string) (api.Transition, error) {
 		return c.Cancel(command.Context(), id)
 	})
 }
 
 func transitionResume(s *session) *cobra.Command {
 	var rate string
-	command := s.transitionAction("resume ID", "Go on with a paused transition", func(command *cobra.Command, c *client.Client, id string) (gateway.Transition, error) {
+	command := s.transitionAction("resume ID", "Go on with a paused transition", func(command *cobra.Command, c *client.Client, id string) (api.Transition, error) {
 		var limit *int64
 		if command.Flags().Changed("rate") {
 			bytesPerSecond, err := parseRate(rate)
 			if err != nil {
-				return gateway.Transition{}, misuse(command, "--rate: %w", err)
+				return api.Transition{}, misuse(command, "--rate: %w", err)
 			}
 			limit = &bytesPerSecond
 		}
@@ -238,7 +238,7 @@ func transitionResume(s *session) *cobra.Command {
 	return command
 }
 
-func (s *session) transitionAction(use, short string, act func(*cobra.Command, *client.Client, string) (gateway.Transition, error)) *cobra.Command {
+func (s *session) transitionAction(use, short string, act func(*cobra.Command, *client.Client, string) (api.Transition, error)) *cobra.Command {
 	command := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		return s.withClient(func(c *client.Client) error {
@@ -258,7 +258,7 @@ var errNotDone = errors.New("the transition did not complete")
 // follow shows the progress of a transition until it ends.
 func (s *session) follow(command *cobra.Command, c *client.Client, id string, format *formatValue) error {
 	m := newMeter(s.messages)
-	last, err := c.Watch(command.Context(), id, func(t gateway.Transition) error {
+	last, err := c.Watch(command.Context(), id, func(t api.Transition) error {
 		m.show(time.Now(), func() string { return transitionLine(t) })
 		return nil
 	})
@@ -271,7 +271,7 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 	} else {
 		err = s.show(format, listing{value: last, names: []string{last.ID}})
 	}
-	if err == nil && last.State != gateway.TransitionDone {
+	if err == nil && last.State != api.TransitionDone {
 		err = fmt.Errorf("%w: %s is %s", errNotDone, last.ID, last.State)
 		if last.Error != "" {
 			err = fmt.Errorf("%w: %s", err, last.Error)
@@ -281,17 +281,17 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 }
 
 // transitionLine is the one-line form that follow draws.
-func transitionLine(t gateway.Transition) string {
+func transitionLine(t api.Transition) string {
 	line := fmt.Sprintf("%s to %s %s %4s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, barText(t.BytesDone, t.BytesTotal),
 		shareText(t.BytesDone, t.BytesTotal), countText(t.GroupsDone), countText(t.GroupsTotal), bytesText(t.Measured.BytesSent))
-	if t.State != gateway.TransitionRunning {
+	if t.State != api.TransitionRunning {
 		return line + "  " + string(t.State)
 	}
 	return line + "  " + leftText(t.ETASeconds) + " left"
 }
 
 // transitionLines is the long form: the run, then its traffic next to what other ways would have sent.
-func transitionLines(t gateway.Transition) []string {
+func transitionLines(t api.Transition) []string {
 	lines := []string{
 		"transition  " + t.ID,
 		"objects     " + selectorText(t.Selector),
@@ -302,7 +302,7 @@ func transitionLines(t gateway.Transition) []string {
 			countText(t.GroupsDone), countText(t.GroupsTotal), countText(t.GroupsSkipped)),
 		"time        " + durationText(time.Duration(t.ElapsedSeconds*float64(time.Second))),
 	}
-	if t.State == gateway.TransitionRunning {
+	if t.State == api.TransitionRunning {
 		lines = append(lines, "left        "+leftText(t.ETASeconds))
 	}
 	if t.Error != "" {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func TestQuantitiesCarryUnits(t *testing.T) {
@@ -89,14 +89,14 @@ func TestFirstDifference(t *testing.T) {
 
 func TestSafetyIsSaidInOneLine(t *testing.T) {
 	cases := []struct {
-		status gateway.Status
+		status api.Status
 		want   string
 	}{
-		{gateway.Status{CanLose: -1}, "Nothing is stored yet"},
-		{gateway.Status{CanLose: 0, Objects: 3}, "Some objects survive no further loss"},
-		{gateway.Status{CanLose: 1, Objects: 1200, NotWhole: 2}, "All 1,200 objects survive the loss of any 1 node; 2 groups not whole"},
-		{gateway.Status{CanLose: 2, Objects: 1}, "The one object survives the loss of any 2 nodes."},
-		{gateway.Status{CanLose: 2, Objects: 3}, "All 3 objects survive the loss of any 2 nodes."},
+		{api.Status{CanLose: -1}, "Nothing is stored yet"},
+		{api.Status{CanLose: 0, Objects: 3}, "Some objects survive no further loss"},
+		{api.Status{CanLose: 1, Objects: 1200, NotWhole: 2}, "All 1,200 objects survive the loss of any 1 node; 2 groups not whole"},
+		{api.Status{CanLose: 2, Objects: 1}, "The one object survives the loss of any 2 nodes."},
+		{api.Status{CanLose: 2, Objects: 3}, "All 3 objects survive the loss of any 2 nodes."},
 	}
 	for _, c := range cases {
 		if have := safetyText(c.status); !strings.HasPrefix(have, c.want) {

@@ -10,7 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // aboutInterval is how often the console is asked for what it does not tell by itself.
@@ -22,7 +22,7 @@ type aboutPage[T any] struct {
 	what    string
 	advice  string
 	table   table[T]
-	rows    func(*api.About) []T
+	rows    func(*consolev1.About) []T
 
 	seen    bool
 	asking  bool
@@ -31,43 +31,43 @@ type aboutPage[T any] struct {
 	failure string
 }
 
-func newSchemesPage(s *session) *aboutPage[*api.Scheme] {
-	p := &aboutPage[*api.Scheme]{session: s, what: "scheme", rows: func(a *api.About) []*api.Scheme { return a.Schemes },
+func newSchemesPage(s *session) *aboutPage[*consolev1.Scheme] {
+	p := &aboutPage[*consolev1.Scheme]{session: s, what: "scheme", rows: func(a *consolev1.About) []*consolev1.Scheme { return a.Schemes },
 		advice: "No scheme has a name. Policies can say codes such as rs(4,2) themselves; a RedundancyScheme gives one a name."}
-	p.table = newTable(&s.look, func(one *api.Scheme) string { return one.Name }, nil,
-		column[*api.Scheme]{title: "NAME", name: true, text: func(one *api.Scheme) string { return one.Name }},
-		column[*api.Scheme]{title: "CODE", width: 12, text: func(one *api.Scheme) string { return one.Code }},
-		column[*api.Scheme]{title: "CAN LOSE", width: 10, text: func(one *api.Scheme) string { return countText(int64(one.CanLose), "node") },
-			number: func(one *api.Scheme) float64 { return float64(one.CanLose) }},
-		column[*api.Scheme]{title: "OVERHEAD", width: 9, right: true, text: func(one *api.Scheme) string { return one.Overhead }},
-		column[*api.Scheme]{title: "POLICIES", width: 8, right: true, text: func(one *api.Scheme) string { return fmt.Sprint(one.Policies) },
-			number: func(one *api.Scheme) float64 { return float64(one.Policies) }},
+	p.table = newTable(&s.look, func(one *consolev1.Scheme) string { return one.Name }, nil,
+		column[*consolev1.Scheme]{title: "NAME", name: true, text: func(one *consolev1.Scheme) string { return one.Name }},
+		column[*consolev1.Scheme]{title: "CODE", width: 12, text: func(one *consolev1.Scheme) string { return one.Code }},
+		column[*consolev1.Scheme]{title: "CAN LOSE", width: 10, text: func(one *consolev1.Scheme) string { return countText(int64(one.CanLose), "node") },
+			number: func(one *consolev1.Scheme) float64 { return float64(one.CanLose) }},
+		column[*consolev1.Scheme]{title: "OVERHEAD", width: 9, right: true, text: func(one *consolev1.Scheme) string { return one.Overhead }},
+		column[*consolev1.Scheme]{title: "POLICIES", width: 8, right: true, text: func(one *consolev1.Scheme) string { return fmt.Sprint(one.Policies) },
+			number: func(one *consolev1.Scheme) float64 { return float64(one.Policies) }},
 	)
 	return p
 }
 
-func newBackendsPage(s *session) *aboutPage[*api.Backend] {
-	p := &aboutPage[*api.Backend]{session: s, what: "backend", rows: func(a *api.About) []*api.Backend { return a.Backends },
+func newBackendsPage(s *session) *aboutPage[*consolev1.Backend] {
+	p := &aboutPage[*consolev1.Backend]{session: s, what: "backend", rows: func(a *consolev1.About) []*consolev1.Backend { return a.Backends },
 		advice: "There is no backend. Declare a StorageBackend with `restripe apply -f`, or start everything on this machine with `restripe up`."}
-	p.table = newTable(&s.look, func(one *api.Backend) string { return one.Name }, nil,
-		column[*api.Backend]{title: "NAME", width: 16, text: func(one *api.Backend) string { return one.Name }},
-		column[*api.Backend]{title: "TYPE", width: 10, text: func(one *api.Backend) string { return one.Type }},
-		column[*api.Backend]{title: "USED", width: 21, text: func(one *api.Backend) string { return backendUsed(&s.look, one) },
-			number: func(one *api.Backend) float64 { return float64(one.UsedBytes) }},
-		column[*api.Backend]{title: "STATE", width: 14, text: func(one *api.Backend) string { return backendState(&s.look, one) }},
-		column[*api.Backend]{title: "GATEWAYS", text: func(one *api.Backend) string { return strings.Join(one.Gateways, " ") }},
+	p.table = newTable(&s.look, func(one *consolev1.Backend) string { return one.Name }, nil,
+		column[*consolev1.Backend]{title: "NAME", width: 16, text: func(one *consolev1.Backend) string { return one.Name }},
+		column[*consolev1.Backend]{title: "TYPE", width: 10, text: func(one *consolev1.Backend) string { return one.Type }},
+		column[*consolev1.Backend]{title: "USED", width: 21, text: func(one *consolev1.Backend) string { return backendUsed(&s.look, one) },
+			number: func(one *consolev1.Backend) float64 { return float64(one.UsedBytes) }},
+		column[*consolev1.Backend]{title: "STATE", width: 14, text: func(one *consolev1.Backend) string { return backendState(&s.look, one) }},
+		column[*consolev1.Backend]{title: "GATEWAYS", text: func(one *consolev1.Backend) string { return strings.Join(one.Gateways, " ") }},
 	)
 	return p
 }
 
-func backendUsed(l *look, one *api.Backend) string {
+func backendUsed(l *look, one *consolev1.Backend) string {
 	if one.CapacityBytes <= 0 {
 		return bytesText(one.UsedBytes)
 	}
 	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + partText(one.UsedBytes, one.CapacityBytes)
 }
 
-func backendState(l *look, one *api.Backend) string {
+func backendState(l *look, one *consolev1.Backend) string {
 	for _, c := range one.Conditions {
 		if c.Type == "Ready" {
 			if c.Status == "True" {
@@ -110,9 +110,9 @@ func (p *aboutPage[T]) Init() tea.Cmd {
 		return nil
 	}
 	p.asking, p.asked = true, p.session.now()
-	return ask(p.session, func(ctx context.Context) (*api.About, error) {
-		return p.session.options.Client.GetAbout(ctx, &api.GetAboutRequest{})
-	}, func(about *api.About, err error) tea.Cmd {
+	return ask(p.session, func(ctx context.Context) (*consolev1.About, error) {
+		return p.session.options.Client.GetAbout(ctx, &consolev1.GetAboutRequest{})
+	}, func(about *consolev1.About, err error) tea.Cmd {
 		p.asking = false
 		if err != nil {
 			if p.since.IsZero() {
@@ -149,7 +149,7 @@ func (p *aboutPage[T]) View() string {
 	return p.table.View()
 }
 
-func openScheme(s *session, one *api.Scheme) tea.Cmd {
+func openScheme(s *session, one *consolev1.Scheme) tea.Cmd {
 	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
 		w.Head("Scheme", one.Name)
 		w.Field("code", one.Code)
@@ -159,7 +159,7 @@ func openScheme(s *session, one *api.Scheme) tea.Cmd {
 	}})
 }
 
-func openBackend(s *session, one *api.Backend) tea.Cmd {
+func openBackend(s *session, one *consolev1.Backend) tea.Cmd {
 	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
 		w.Head("Backend", one.Name)
 		w.Field("type", one.Type)

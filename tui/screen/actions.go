@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // action is what a key does with what is chosen. begin returns false where the key means nothing for it.
@@ -83,21 +83,21 @@ func (m *Model) lacking(one key.Binding) string {
 // nameOf is what is chosen, in words.
 func nameOf(chosen any) string {
 	switch one := chosen.(type) {
-	case *api.Transition:
+	case *consolev1.Transition:
 		return "transition " + plain(one.Name)
-	case *api.Policy:
+	case *consolev1.Policy:
 		return "policy " + plain(one.Name)
-	case *api.Node:
+	case *consolev1.Node:
 		return "node " + plain(one.Name)
-	case *api.Object:
+	case *consolev1.Object:
 		return "object " + plain(one.Key)
-	case *api.Scheme:
+	case *consolev1.Scheme:
 		return "scheme " + plain(one.Name)
-	case *api.Backend:
+	case *consolev1.Backend:
 		return "backend " + plain(one.Name)
-	case *api.AuditAction:
+	case *consolev1.AuditAction:
 		return fmt.Sprintf("action %d", one.Sequence)
-	case *api.ClassHeat:
+	case *consolev1.ClassHeat:
 		return "class " + plain(one.Class)
 	}
 	return "this"
@@ -105,24 +105,24 @@ func nameOf(chosen any) string {
 
 func (m *Model) openChosen(chosen any) (tea.Cmd, bool) {
 	switch one := chosen.(type) {
-	case *api.Transition:
+	case *consolev1.Transition:
 		if _, is := m.top().(*liveTransition); is {
 			return nil, true
 		}
 		return openTransition(m.session, one), true
-	case *api.Policy:
+	case *consolev1.Policy:
 		return openPolicy(m.session, one), true
-	case *api.Node:
+	case *consolev1.Node:
 		return openNode(m.session, one), true
-	case *api.Scheme:
+	case *consolev1.Scheme:
 		return openScheme(m.session, one), true
-	case *api.Backend:
+	case *consolev1.Backend:
 		return openBackend(m.session, one), true
-	case *api.Object:
+	case *consolev1.Object:
 		return openObject(m.session, one), true
-	case *api.AuditAction:
+	case *consolev1.AuditAction:
 		return openAuditAction(m.session, one), true
-	case *api.ClassHeat:
+	case *consolev1.ClassHeat:
 		return openClassHeat(m.session, one), true
 	}
 	return nil, false
@@ -133,17 +133,17 @@ func (m *Model) showYAML(chosen any) (tea.Cmd, bool) {
 	var get func(ctx context.Context) (string, error)
 	client := m.options.Client
 	switch one := chosen.(type) {
-	case *api.Transition:
+	case *consolev1.Transition:
 		get = func(ctx context.Context) (string, error) {
-			detail, err := client.GetTransition(ctx, &api.GetTransitionRequest{Name: one.Name})
+			detail, err := client.GetTransition(ctx, &consolev1.GetTransitionRequest{Name: one.Name})
 			if err == nil && detail.Yaml == "" {
 				return "# It was started by hand at a gateway, and is declared nowhere.", nil
 			}
 			return detail.GetYaml(), err
 		}
-	case *api.Policy:
+	case *consolev1.Policy:
 		get = func(ctx context.Context) (string, error) {
-			detail, err := client.GetPolicy(ctx, &api.GetPolicyRequest{Name: one.Name})
+			detail, err := client.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: one.Name})
 			return detail.GetYaml(), err
 		}
 	default:
@@ -177,22 +177,22 @@ func (m *Model) change(call func(ctx context.Context) (said string, err error)) 
 func (m *Model) pauseChosen(chosen any) (tea.Cmd, bool) {
 	client := m.options.Client
 	switch one := chosen.(type) {
-	case *api.Transition:
+	case *consolev1.Transition:
 		return m.change(func(ctx context.Context) (string, error) {
 			if one.State == "Paused" {
-				change, err := client.ResumeTransition(ctx, &api.ResumeTransitionRequest{Name: one.Name})
+				change, err := client.ResumeTransition(ctx, &consolev1.ResumeTransitionRequest{Name: one.Name})
 				return change.GetSaid(), err
 			}
-			change, err := client.PauseTransition(ctx, &api.PauseTransitionRequest{Name: one.Name})
+			change, err := client.PauseTransition(ctx, &consolev1.PauseTransitionRequest{Name: one.Name})
 			return change.GetSaid(), err
 		}), true
-	case *api.Policy:
-		hold := api.Hold_HOLD_HOLD
+	case *consolev1.Policy:
+		hold := consolev1.Hold_HOLD_HOLD
 		if one.StopPolicy != "None" && one.StopPolicy != "" {
-			hold = api.Hold_HOLD_NONE
+			hold = consolev1.Hold_HOLD_NONE
 		}
 		return m.change(func(ctx context.Context) (string, error) {
-			held, err := client.HoldPolicy(ctx, &api.HoldPolicyRequest{Name: one.Name, Hold: hold})
+			held, err := client.HoldPolicy(ctx, &consolev1.HoldPolicyRequest{Name: one.Name, Hold: hold})
 			return held.GetSaid(), err
 		}), true
 	}
@@ -201,7 +201,7 @@ func (m *Model) pauseChosen(chosen any) (tea.Cmd, bool) {
 
 // approveChosen approves the plan that was looked at: of another one by then the console refuses it.
 func (m *Model) approveChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Transition)
+	one, is := chosen.(*consolev1.Transition)
 	if !is {
 		return nil, false
 	}
@@ -218,7 +218,7 @@ func (m *Model) approveChosen(chosen any) (tea.Cmd, bool) {
 	}
 	m.prompt = newQuestion(question+". y approves, any other key leaves it.", func() tea.Cmd {
 		return m.change(func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.ApproveTransition(ctx, &api.ApproveTransitionRequest{Name: one.Name, PlanHash: one.PlanHash})
+			change, err := m.options.Client.ApproveTransition(ctx, &consolev1.ApproveTransitionRequest{Name: one.Name, PlanHash: one.PlanHash})
 			return change.GetSaid(), err
 		})
 	})
@@ -238,35 +238,35 @@ func (m *Model) askName(question, name string, call func(ctx context.Context) (s
 }
 
 func (m *Model) cancelChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Transition)
+	one, is := chosen.(*consolev1.Transition)
 	if !is {
 		return nil, false
 	}
 	m.askName(fmt.Sprintf("Cancel %s? The %d groups done stay %s, the others stay %s. What was done is not taken back: R does that.", nameOf(one),
 		one.Progress.GetGroupsDone(), schemeText(one.To), schemeText(one.From)), one.Name,
 		func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.CancelTransition(ctx, &api.CancelTransitionRequest{Name: one.Name})
+			change, err := m.options.Client.CancelTransition(ctx, &consolev1.CancelTransitionRequest{Name: one.Name})
 			return change.GetSaid(), err
 		})
 	return nil, true
 }
 
 func (m *Model) rollbackChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Transition)
+	one, is := chosen.(*consolev1.Transition)
 	if !is {
 		return nil, false
 	}
 	m.askName(fmt.Sprintf("Roll back %s? Another transition takes its groups from %s to %s, and the policy is held until P lets it go on.", nameOf(one),
 		schemeText(one.To), schemeText(one.From)), one.Name,
 		func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.RollbackTransition(ctx, &api.RollbackTransitionRequest{Name: one.Name, Reason: "asked for at the terminal"})
+			change, err := m.options.Client.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: one.Name, Reason: "asked for at the terminal"})
 			return change.GetSaid(), err
 		})
 	return nil, true
 }
 
 func (m *Model) throttleChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Transition)
+	one, is := chosen.(*consolev1.Transition)
 	if !is {
 		return nil, false
 	}
@@ -281,7 +281,7 @@ func (m *Model) throttleChosen(chosen any) (tea.Cmd, bool) {
 			return nil
 		}
 		return m.change(func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.ThrottleTransition(ctx, &api.ThrottleTransitionRequest{Name: one.Name, BytesPerSecond: rate})
+			change, err := m.options.Client.ThrottleTransition(ctx, &consolev1.ThrottleTransitionRequest{Name: one.Name, BytesPerSecond: rate})
 			return change.GetSaid(), err
 		})
 	})
@@ -298,34 +298,34 @@ func parseRate(text string) (int64, error) {
 }
 
 func (m *Model) drainChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Node)
+	one, is := chosen.(*consolev1.Node)
 	if !is {
 		return nil, false
 	}
-	name := &api.NodeName{Backend: one.Backend, Name: one.Name}
+	name := &consolev1.NodeName{Backend: one.Backend, Name: one.Name}
 	if one.Declared == "draining" {
 		return m.change(func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.UndrainNode(ctx, &api.UndrainNodeRequest{Node: name})
+			change, err := m.options.Client.UndrainNode(ctx, &consolev1.UndrainNodeRequest{Node: name})
 			return change.GetSaid(), err
 		}), true
 	}
 	m.askName(fmt.Sprintf("Drain %s of %s? Its %s are copied to other nodes, %s in all.", nameOf(one), plain(one.Backend), countText(one.Slots, "slot"), bytesText(one.UsedBytes)), one.Name,
 		func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.DrainNode(ctx, &api.DrainNodeRequest{Node: name})
+			change, err := m.options.Client.DrainNode(ctx, &consolev1.DrainNodeRequest{Node: name})
 			return change.GetSaid(), err
 		})
 	return nil, true
 }
 
 func (m *Model) moveChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Object)
+	one, is := chosen.(*consolev1.Object)
 	if !is {
 		return nil, false
 	}
 	m.prompt = newPrompt(fmt.Sprintf("Move %s, %s in %s, to which scheme of its ladder? Objects that share its group move with it.", nameOf(one), bytesText(one.Size),
 		schemeText(one.Scheme)), "scheme: ", "", func(text string) tea.Cmd {
 		return m.change(func(ctx context.Context) (string, error) {
-			moved, err := m.options.Client.MoveObject(ctx, &api.MoveObjectRequest{Backend: one.Backend, Key: one.KeyBytes, To: strings.TrimSpace(text)})
+			moved, err := m.options.Client.MoveObject(ctx, &consolev1.MoveObjectRequest{Backend: one.Backend, Key: one.KeyBytes, To: strings.TrimSpace(text)})
 			return moved.GetSaid(), err
 		})
 	})

@@ -10,14 +10,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // auditPage lists what was done through the console, the newest first.
 type auditPage struct {
 	session *session
-	table   table[*api.AuditAction]
-	actions []*api.AuditAction
+	table   table[*consolev1.AuditAction]
+	actions []*consolev1.AuditAction
 	next    int64
 	seen    bool
 	asking  int
@@ -29,21 +29,21 @@ const auditPageSize = 200
 
 func newAuditPage(s *session) *auditPage {
 	p := &auditPage{session: s}
-	p.table = newTable(&s.look, func(one *api.AuditAction) string { return fmt.Sprint(one.Sequence) },
-		func(a, b *api.AuditAction) int { return int(b.Sequence - a.Sequence) },
-		column[*api.AuditAction]{title: "WHEN", width: 16, text: func(one *api.AuditAction) string { return clockText(one.Begun, s.now()) },
-			number: func(one *api.AuditAction) float64 { return float64(one.Sequence) }},
-		column[*api.AuditAction]{title: "USER", width: 12, text: func(one *api.AuditAction) string { return one.User }},
-		column[*api.AuditAction]{title: "FROM", width: 21, from: 120, text: func(one *api.AuditAction) string { return one.From }},
-		column[*api.AuditAction]{title: "ACTION", width: 18, text: func(one *api.AuditAction) string { return one.Action }},
-		column[*api.AuditAction]{title: "OBJECT", name: true, text: func(one *api.AuditAction) string { return one.Object }},
-		column[*api.AuditAction]{title: "RESULT", width: 10, text: func(one *api.AuditAction) string { return resultText(&s.look, one) },
-			paint: func(one *api.AuditAction, text string) string { return resultColour(&s.look, one, text) }},
+	p.table = newTable(&s.look, func(one *consolev1.AuditAction) string { return fmt.Sprint(one.Sequence) },
+		func(a, b *consolev1.AuditAction) int { return int(b.Sequence - a.Sequence) },
+		column[*consolev1.AuditAction]{title: "WHEN", width: 16, text: func(one *consolev1.AuditAction) string { return clockText(one.Begun, s.now()) },
+			number: func(one *consolev1.AuditAction) float64 { return float64(one.Sequence) }},
+		column[*consolev1.AuditAction]{title: "USER", width: 12, text: func(one *consolev1.AuditAction) string { return one.User }},
+		column[*consolev1.AuditAction]{title: "FROM", width: 21, from: 120, text: func(one *consolev1.AuditAction) string { return one.From }},
+		column[*consolev1.AuditAction]{title: "ACTION", width: 18, text: func(one *consolev1.AuditAction) string { return one.Action }},
+		column[*consolev1.AuditAction]{title: "OBJECT", name: true, text: func(one *consolev1.AuditAction) string { return one.Object }},
+		column[*consolev1.AuditAction]{title: "RESULT", width: 10, text: func(one *consolev1.AuditAction) string { return resultText(&s.look, one) },
+			paint: func(one *consolev1.AuditAction, text string) string { return resultColour(&s.look, one, text) }},
 	)
 	return p
 }
 
-func resultText(l *look, one *api.AuditAction) string {
+func resultText(l *look, one *consolev1.AuditAction) string {
 	switch one.Result {
 	case "done":
 		return l.glyphs.good + " done"
@@ -53,7 +53,7 @@ func resultText(l *look, one *api.AuditAction) string {
 	return l.glyphs.bad + " " + one.Result
 }
 
-func resultColour(l *look, one *api.AuditAction, text string) string {
+func resultColour(l *look, one *consolev1.AuditAction, text string) string {
 	switch one.Result {
 	case "done":
 		return l.paint(l.good, text)
@@ -80,9 +80,9 @@ func (p *auditPage) Init() tea.Cmd                 { return p.list(0) }
 func (p *auditPage) list(before int64) tea.Cmd {
 	p.asking++
 	question := p.asking
-	return ask(p.session, func(ctx context.Context) (*api.AuditList, error) {
-		return p.session.options.Client.ListAudit(ctx, &api.ListAuditRequest{Limit: auditPageSize, Before: before})
-	}, func(list *api.AuditList, err error) tea.Cmd {
+	return ask(p.session, func(ctx context.Context) (*consolev1.AuditList, error) {
+		return p.session.options.Client.ListAudit(ctx, &consolev1.ListAuditRequest{Limit: auditPageSize, Before: before})
+	}, func(list *consolev1.AuditList, err error) tea.Cmd {
 		if question != p.asking {
 			return nil
 		}
@@ -139,7 +139,7 @@ func (p *auditPage) View() string {
 }
 
 // openAuditAction shows what was there before an action and after it.
-func openAuditAction(s *session, one *api.AuditAction) tea.Cmd {
+func openAuditAction(s *session, one *consolev1.AuditAction) tea.Cmd {
 	return s.open(&textPage{session: s, name: fmt.Sprintf("action %d", one.Sequence), chosen: func() any { return one }, content: func(w *script) {
 		w.Raw(resultColour(&s.look, one, resultText(&s.look, one)))
 		w.Field("error", one.Error)

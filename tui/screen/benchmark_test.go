@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // What is shown at the size that the screen is made for.
@@ -18,19 +18,19 @@ func crowded(b *testing.B) *Model {
 	b.Helper()
 	m := still(b, 120, 40, func(o *Options) { o.NoColor = false })
 	tellOverview(m, overview())
-	var allTransitions []*api.Transition
+	var allTransitions []*consolev1.Transition
 	for i := range manyTransitions {
 		one := transitions()[i%5]
 		one.Name, one.Created = fmt.Sprintf("%s-%d", one.Name, i), ago(time.Duration(i)*time.Minute)
 		allTransitions = append(allTransitions, one)
 	}
-	var allPolicies []*api.Policy
+	var allPolicies []*consolev1.Policy
 	for i := range manyPolicies {
 		one := policies()[i%3]
 		one.Name = fmt.Sprintf("%s-%d", one.Name, i)
 		allPolicies = append(allPolicies, one)
 	}
-	var allNodes []*api.Node
+	var allNodes []*consolev1.Node
 	for i := range manyNodes {
 		one := nodes()[i%14]
 		one.Name = fmt.Sprintf("n%d", i+1)
@@ -64,18 +64,18 @@ func BenchmarkRedraw(b *testing.B) {
 		one := transitions()[0]
 		one.Name, one.Created = fmt.Sprintf("%s-%d", one.Name, i%2000*5), ago(time.Duration(i%2000*5)*time.Minute)
 		one.Progress.BytesDone = int64(i)
-		return received[api.TransitionList]{&pageOf[*transitionsPage](m).feed, nil, &api.TransitionList{Transitions: []*api.Transition{one}}}
+		return received[consolev1.TransitionList]{&pageOf[*transitionsPage](m).feed, nil, &consolev1.TransitionList{Transitions: []*consolev1.Transition{one}}}
 	}
 	redraw("transitions/key", nothing, down)
 	redraw("transitions/one-changed", nothing, changed)
 	redraw("transitions/one-changed-filtered", func(m *Model) { press(m, "/media", "enter") }, changed)
 	redraw("transitions/all-changed", nothing, func(m *Model, i int) tea.Msg {
 		page := pageOf[*transitionsPage](m)
-		all := make([]*api.Transition, 0, manyTransitions)
+		all := make([]*consolev1.Transition, 0, manyTransitions)
 		for _, one := range page.table.sorted {
 			all = append(all, one.value)
 		}
-		return received[api.TransitionList]{&page.feed, nil, &api.TransitionList{Whole: true, Transitions: all}}
+		return received[consolev1.TransitionList]{&page.feed, nil, &consolev1.TransitionList{Whole: true, Transitions: all}}
 	})
 	redraw("transitions/filter-typed", func(m *Model) { press(m, "/") }, func(_ *Model, i int) tea.Msg {
 		if i%2 == 1 {
@@ -89,6 +89,6 @@ func BenchmarkRedraw(b *testing.B) {
 	redraw("overview/message", func(m *Model) { press(m, ":ov", "enter") }, func(m *Model, i int) tea.Msg {
 		o := overview()
 		o.Objects = int64(i)
-		return received[api.Overview]{&m.overview.feed, nil, o}
+		return received[consolev1.Overview]{&m.overview.feed, nil, o}
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // edit is a text on its way from the editor to the console: edited, then compared and planned, then applied when the
@@ -23,15 +23,15 @@ type edit struct {
 	before string
 	force  bool // take over fields that others have set
 	text   string
-	diff   *api.DiffPolicyResponse
-	plan   *api.PlanPolicyResponse
+	diff   *consolev1.DiffPolicyResponse
+	plan   *consolev1.PlanPolicyResponse
 	said   string // instead of them
 	page   *textPage
 }
 
 // editChosen opens a policy in the person's editor.
 func (m *Model) editChosen(chosen any) (tea.Cmd, bool) {
-	one, is := chosen.(*api.Policy)
+	one, is := chosen.(*consolev1.Policy)
 	if !is {
 		return nil, false
 	}
@@ -39,9 +39,9 @@ func (m *Model) editChosen(chosen any) (tea.Cmd, bool) {
 		m.warn("nothing can be edited here: there is no editor")
 		return nil, true
 	}
-	return ask(m.session, func(ctx context.Context) (*api.PolicyDetail, error) {
-		return m.options.Client.GetPolicy(ctx, &api.GetPolicyRequest{Name: one.Name})
-	}, func(detail *api.PolicyDetail, err error) tea.Cmd {
+	return ask(m.session, func(ctx context.Context) (*consolev1.PolicyDetail, error) {
+		return m.options.Client.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: one.Name})
+	}, func(detail *consolev1.PolicyDetail, err error) tea.Cmd {
 		if err != nil {
 			m.fail(err)
 			return nil
@@ -114,15 +114,15 @@ func (e *edit) take(draft edited) tea.Cmd {
 // review asks what the text would change and what it would move.
 func (e *edit) review() tea.Cmd {
 	type reviewed struct {
-		diff *api.DiffPolicyResponse
-		plan *api.PlanPolicyResponse
+		diff *consolev1.DiffPolicyResponse
+		plan *consolev1.PlanPolicyResponse
 	}
 	client, document, force := e.model.options.Client, e.document(), e.force
 	return ask(e.model.session, func(ctx context.Context) (r reviewed, err error) {
-		if r.diff, err = client.DiffPolicy(ctx, &api.DiffPolicyRequest{Document: document, Force: force}); err != nil {
+		if r.diff, err = client.DiffPolicy(ctx, &consolev1.DiffPolicyRequest{Document: document, Force: force}); err != nil {
 			return r, err
 		}
-		r.plan, err = client.PlanPolicy(ctx, &api.PlanPolicyRequest{Document: document})
+		r.plan, err = client.PlanPolicy(ctx, &consolev1.PlanPolicyRequest{Document: document})
 		return r, err
 	}, func(r reviewed, err error) tea.Cmd {
 		e.diff, e.plan, e.said = r.diff, r.plan, ""
@@ -133,8 +133,8 @@ func (e *edit) review() tea.Cmd {
 	})
 }
 
-func (e *edit) document() *api.Document {
-	return &api.Document{Name: e.name + ".yaml", Text: e.text, Format: api.Format_FORMAT_YAML}
+func (e *edit) document() *consolev1.Document {
+	return &consolev1.Document{Name: e.name + ".yaml", Text: e.text, Format: consolev1.Format_FORMAT_YAML}
 }
 
 // mistaken reports whether what was written cannot be applied.
@@ -152,7 +152,7 @@ func (e *edit) mistaken() bool {
 
 // owned reports whether a field belongs to somebody else, which F takes over.
 func (e *edit) owned() bool {
-	return e.diff != nil && slices.ContainsFunc(e.diff.Findings, func(one *api.Finding) bool { return one.Taken })
+	return e.diff != nil && slices.ContainsFunc(e.diff.Findings, func(one *consolev1.Finding) bool { return one.Taken })
 }
 
 func (e *edit) write(s *script) {
@@ -191,7 +191,7 @@ func (e *edit) write(s *script) {
 }
 
 // writeFindings tells mistakes and where they are.
-func writeFindings(s *script, findings []*api.Finding) {
+func writeFindings(s *script, findings []*consolev1.Finding) {
 	told := map[string]bool{}
 	for _, one := range findings {
 		text := fmt.Sprintf("%s:%d:%d: %s: %s", one.File, one.Line, one.Column, one.Severity, one.Message)
@@ -240,15 +240,15 @@ func (e *edit) apply() tea.Cmd {
 	if len(e.plan.Plans) > 0 {
 		hash = e.plan.Plans[0].PlanHash
 	}
-	return ask(m.session, func(ctx context.Context) (*api.ApplyPolicyResponse, error) {
-		return m.options.Client.ApplyPolicy(ctx, &api.ApplyPolicyRequest{Document: e.document(), Force: e.force, PlanHash: hash})
-	}, func(applied *api.ApplyPolicyResponse, err error) tea.Cmd {
+	return ask(m.session, func(ctx context.Context) (*consolev1.ApplyPolicyResponse, error) {
+		return m.options.Client.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: e.document(), Force: e.force, PlanHash: hash})
+	}, func(applied *consolev1.ApplyPolicyResponse, err error) tea.Cmd {
 		if err != nil {
 			m.fail(err)
 			return nil
 		}
 		if len(applied.Applied) == 0 {
-			e.diff = &api.DiffPolicyResponse{Findings: applied.Findings}
+			e.diff = &consolev1.DiffPolicyResponse{Findings: applied.Findings}
 			m.warn("nothing was applied: it has mistakes")
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // failureText says what went wrong, where, and what to do.
@@ -48,7 +48,7 @@ const TokenVariable = "RESTRIPE_TOKEN"
 func missingVerb(refusal *connect.Error) string {
 	for _, detail := range refusal.Details() {
 		if value, err := detail.Value(); err == nil {
-			if missing, is := value.(*api.MissingVerb); is {
+			if missing, is := value.(*consolev1.MissingVerb); is {
 				return plain(missing.Verb)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -37,13 +37,13 @@ var scenes = []struct {
 	}},
 	{"overview-loading", func(*Model) {}},
 	{"overview-empty", func(m *Model) {
-		tellOverview(m, &api.Overview{Safety: api.Safety_SAFETY_EMPTY, SafetyLine: "Nothing is stored.", MovingLine: "Nothing is moving.", Nodes: &api.NodeCounts{Total: 14, ByState: map[string]int32{"up": 14}}})
+		tellOverview(m, &consolev1.Overview{Safety: consolev1.Safety_SAFETY_EMPTY, SafetyLine: "Nothing is stored.", MovingLine: "Nothing is moving.", Nodes: &consolev1.NodeCounts{Total: 14, ByState: map[string]int32{"up": 14}}})
 	}},
 	{"overview-degraded", func(m *Model) {
 		o := overview()
-		o.Safety, o.SafetyLine, *o.CanLose = api.Safety_SAFETY_UNPROTECTED, "312 groups miss blocks. Some objects cannot lose any node now, repair done in about 4 min.", 0
+		o.Safety, o.SafetyLine, *o.CanLose = consolev1.Safety_SAFETY_UNPROTECTED, "312 groups miss blocks. Some objects cannot lose any node now, repair done in about 4 min.", 0
 		o.Backends[0].State, o.Backends[0].Line = "repairing", "312 groups with blocks missing; they are being rebuilt."
-		o.Backends[0].Repair = &api.RepairProgress{State: "running", BytesTotal: 96 * mebibyte, BytesDone: 24 * mebibyte, EtaSeconds: ptr(240.0)}
+		o.Backends[0].Repair = &consolev1.RepairProgress{State: "running", BytesTotal: 96 * mebibyte, BytesDone: 24 * mebibyte, EtaSeconds: ptr(240.0)}
 		o.Sources[1].StaleSince, o.Sources[1].Error = ago(20*time.Second), "gateway 127.0.0.1:7480: connection refused"
 		tellOverview(m, o)
 	}},
@@ -72,8 +72,8 @@ var scenes = []struct {
 		detail := m.stack[0].(*liveTransition).detail
 		detail.picture = newGroupPicture(m.session, "rep(3),rs(4,2),rs(12,2)", "rs(4,2)", "rs(12,2)")
 		detail.picture.picture = merge()
-		detail.detail = &api.TransitionDetail{Transition: detail.row, Explanation: "Each parity node adds the parities it holds.",
-			Comparisons: []*api.Comparison{{Way: "reencode", Applies: true, BytesSent: 137 * mebibyte, BytesRead: 192 * mebibyte}, {Way: "ers2-proxy"}}}
+		detail.detail = &consolev1.TransitionDetail{Transition: detail.row, Explanation: "Each parity node adds the parities it holds.",
+			Comparisons: []*consolev1.Comparison{{Way: "reencode", Applies: true, BytesSent: 137 * mebibyte, BytesRead: 192 * mebibyte}, {Way: "ers2-proxy"}}}
 		press(m, "right", "right")
 	}},
 	{"approve", func(m *Model) {
@@ -120,13 +120,13 @@ var scenes = []struct {
 	}},
 	{"schemes-none", func(m *Model) {
 		press(m, ":sc", "enter")
-		pageOf[*aboutPage[*api.Scheme]](m).seen = true
+		pageOf[*aboutPage[*consolev1.Scheme]](m).seen = true
 	}},
 	{"kinds", func(m *Model) { press(m, ":") }},
 	{"help", func(m *Model) {
 		press(m, ":tr", "enter")
 		tellTransitions(m, transitions()...)
-		m.who = &api.WhoAmIResponse{User: "ada", By: "token", Verbs: []string{"get", "plan"}}
+		m.who = &consolev1.WhoAmIResponse{User: "ada", By: "token", Verbs: []string{"get", "plan"}}
 		press(m, "?")
 	}},
 }
@@ -136,7 +136,7 @@ func ptr[T any](value T) *T { return &value }
 // lackingVerb is a refusal for want of a verb, as the console makes it.
 func lackingVerb(m *Model, verb string) error {
 	refusal := connect.NewError(connect.CodePermissionDenied, errors.New("ada may not do this: the verb "+verb+" on transitions is missing; who looks after this console can grant it"))
-	if detail, err := connect.NewErrorDetail(&api.MissingVerb{User: "ada", Verb: verb}); err == nil {
+	if detail, err := connect.NewErrorDetail(&consolev1.MissingVerb{User: "ada", Verb: verb}); err == nil {
 		refusal.AddDetail(detail)
 	}
 	return refusal

@@ -14,37 +14,37 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // heatPage lists the classes with their heat and their places on their ladders.
 type heatPage struct {
 	session *session
-	feed    feed[api.HeatReport]
-	table   table[*api.ClassHeat]
+	feed    feed[consolev1.HeatReport]
+	table   table[*consolev1.ClassHeat]
 	seen    bool
 }
 
 func newHeatPage(s *session) *heatPage {
 	p := &heatPage{session: s}
-	p.feed = feed[api.HeatReport]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.HeatReport], error) {
-		return s.options.Client.WatchHeat(ctx, &api.WatchHeatRequest{})
+	p.feed = feed[consolev1.HeatReport]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[consolev1.HeatReport], error) {
+		return s.options.Client.WatchHeat(ctx, &consolev1.WatchHeatRequest{})
 	}}
-	p.table = newTable(&s.look, func(one *api.ClassHeat) string { return one.Backend + "/" + one.Class }, nil,
-		column[*api.ClassHeat]{title: "CLASS", width: 14, name: true, text: func(one *api.ClassHeat) string { return one.Class }},
-		column[*api.ClassHeat]{title: "BACKEND", width: 12, from: 100, text: func(one *api.ClassHeat) string { return one.Backend }},
-		column[*api.ClassHeat]{title: "ON ITS LADDER", text: rungsText},
-		column[*api.ClassHeat]{title: "GROUPS", width: 6, right: true, text: func(one *api.ClassHeat) string { return fmt.Sprint(classGroups(one)) },
-			number: func(one *api.ClassHeat) float64 { return float64(classGroups(one)) }},
-		column[*api.ClassHeat]{title: "COLD TO HOT", width: 11, text: func(one *api.ClassHeat) string { return s.look.spark(heatValues(one), 10) },
+	p.table = newTable(&s.look, func(one *consolev1.ClassHeat) string { return one.Backend + "/" + one.Class }, nil,
+		column[*consolev1.ClassHeat]{title: "CLASS", width: 14, name: true, text: func(one *consolev1.ClassHeat) string { return one.Class }},
+		column[*consolev1.ClassHeat]{title: "BACKEND", width: 12, from: 100, text: func(one *consolev1.ClassHeat) string { return one.Backend }},
+		column[*consolev1.ClassHeat]{title: "ON ITS LADDER", text: rungsText},
+		column[*consolev1.ClassHeat]{title: "GROUPS", width: 6, right: true, text: func(one *consolev1.ClassHeat) string { return fmt.Sprint(classGroups(one)) },
+			number: func(one *consolev1.ClassHeat) float64 { return float64(classGroups(one)) }},
+		column[*consolev1.ClassHeat]{title: "COLD TO HOT", width: 11, text: func(one *consolev1.ClassHeat) string { return s.look.spark(heatValues(one), 10) },
 			number: classHeat},
-		column[*api.ClassHeat]{title: "MEAN", width: 6, right: true, text: func(one *api.ClassHeat) string { return accessText(classHeat(one)) }, number: classHeat},
+		column[*consolev1.ClassHeat]{title: "MEAN", width: 6, right: true, text: func(one *consolev1.ClassHeat) string { return accessText(classHeat(one)) }, number: classHeat},
 	)
 	return p
 }
 
 // rungsText is what lies on each rung; the one that the class is pinned to is in brackets.
-func rungsText(one *api.ClassHeat) string {
+func rungsText(one *consolev1.ClassHeat) string {
 	var parts []string
 	for _, rung := range one.Rungs {
 		parts = append(parts, pinnedText(rung.Scheme, one.Pin)+" "+bytesText(rung.Bytes))
@@ -52,7 +52,7 @@ func rungsText(one *api.ClassHeat) string {
 	return strings.Join(parts, ", ")
 }
 
-func classGroups(one *api.ClassHeat) (groups int64) {
+func classGroups(one *consolev1.ClassHeat) (groups int64) {
 	for _, rung := range one.Rungs {
 		groups += rung.Groups
 	}
@@ -61,7 +61,7 @@ func classGroups(one *api.ClassHeat) (groups int64) {
 
 // heatValues are the groups of a class by heat, the coldest first: never used, up to 1 access a day, and by powers of ten
 // above that.
-func heatValues(one *api.ClassHeat) []float64 {
+func heatValues(one *consolev1.ClassHeat) []float64 {
 	values := make([]float64, 10)
 	for _, rung := range one.Rungs {
 		for _, bucket := range rung.Buckets {
@@ -83,7 +83,7 @@ func heatStep(atLeast float64) int {
 }
 
 // classHeat is the mean of the lower bounds of a class's groups, in accesses a day.
-func classHeat(one *api.ClassHeat) float64 {
+func classHeat(one *consolev1.ClassHeat) float64 {
 	sum, groups := 0.0, int64(0)
 	for _, rung := range one.Rungs {
 		for _, bucket := range rung.Buckets {
@@ -141,23 +141,23 @@ func (p *heatPage) View() string {
 // liveHeat shows the heat of a class, and its history.
 type liveHeat struct {
 	*textPage
-	class   *api.ClassHeat
-	history *api.History
+	class   *consolev1.ClassHeat
+	history *consolev1.History
 	failure string
 }
 
 // historySpan is how far back the heat map reaches.
 const historySpan = 24 * time.Hour
 
-func openClassHeat(s *session, row *api.ClassHeat) tea.Cmd {
+func openClassHeat(s *session, row *consolev1.ClassHeat) tea.Cmd {
 	p := &liveHeat{class: row}
 	p.textPage = &textPage{session: s, name: row.Class, chosen: func() any { return p.class }, own: []keyGroup{{"The class", []key.Binding{keys.Pin, keys.Unpin}}}}
 	p.content = p.write
 	p.fetch = func() tea.Cmd {
-		request := &api.GetHistoryRequest{Backend: row.Backend, Class: row.Class, Samples: 64, Since: timestamppb.New(s.now().Add(-historySpan))}
-		return ask(s, func(ctx context.Context) (*api.History, error) {
+		request := &consolev1.GetHistoryRequest{Backend: row.Backend, Class: row.Class, Samples: 64, Since: timestamppb.New(s.now().Add(-historySpan))}
+		return ask(s, func(ctx context.Context) (*consolev1.History, error) {
 			return s.options.Client.GetHistory(ctx, request)
-		}, func(history *api.History, err error) tea.Cmd {
+		}, func(history *consolev1.History, err error) tea.Cmd {
 			if p.failure = ""; err != nil {
 				p.failure = failureText(err, s.options.Address)
 				return nil
@@ -170,7 +170,7 @@ func openClassHeat(s *session, row *api.ClassHeat) tea.Cmd {
 }
 
 func (p *liveHeat) Update(message tea.Msg) tea.Cmd {
-	if came, is := message.(received[api.HeatReport]); is {
+	if came, is := message.(received[consolev1.HeatReport]); is {
 		for _, one := range came.message.Classes {
 			if one.Backend == p.class.Backend && one.Class == p.class.Class {
 				p.class = one
@@ -274,7 +274,7 @@ func (p *liveHeat) writeMap(s *script) {
 }
 
 // heatShare is the part of a sample's data that is of a step of heat.
-func heatShare(sample *api.HistorySample, step int) float64 {
+func heatShare(sample *consolev1.HistorySample, step int) float64 {
 	total, here := int64(0), int64(0)
 	for _, bucket := range sample.Buckets {
 		total += bucket.Bytes

@@ -14,7 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // TestKeysLead: what each key shows, from the kind and the row that is chosen.
@@ -96,7 +96,7 @@ func furnished(t testing.TB, readOnly bool) *Model {
 
 // TestReadOnlyRefuses: every action that changes something is refused before anything is asked of the console.
 func TestReadOnlyRefuses(t *testing.T) {
-	chosen := []any{transitions()[0], policies()[0], nodes()[0], &api.Object{Key: "a"}}
+	chosen := []any{transitions()[0], policies()[0], nodes()[0], &consolev1.Object{Key: "a"}}
 	for _, one := range actions {
 		for _, what := range chosen {
 			m := furnished(t, true)
@@ -135,15 +135,15 @@ func TestTableKeepsUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		table := newTable(&l, transitionKey, transitionOrder, transitionColumns(&session{look: l, options: Options{Now: time.Now}})...)
 		table.SetSize(100, 8)
-		plainly := map[string]*api.Transition{}
+		plainly := map[string]*consolev1.Transition{}
 		for range rapid.IntRange(1, 30).Draw(r, "steps") {
 			before, chose := table.Value()
 			name := rapid.SampledFrom([]string{"a1", "a2", "a10", "b", "c", "d", "e", "f", "g", "h"}).Draw(r, "name")
 			switch rapid.IntRange(0, 4).Draw(r, "what") {
 			case 0, 1:
-				one := &api.Transition{Name: name, State: rapid.SampledFrom([]string{"Running", "Done", "Paused"}).Draw(r, "state")}
+				one := &consolev1.Transition{Name: name, State: rapid.SampledFrom([]string{"Running", "Done", "Paused"}).Draw(r, "state")}
 				plainly[name] = one
-				table.Put([]*api.Transition{one})
+				table.Put([]*consolev1.Transition{one})
 			case 2:
 				delete(plainly, name)
 				table.Remove([]string{name})
@@ -161,7 +161,7 @@ func TestTableKeepsUp(t *testing.T) {
 					r.Fatalf("%s is %v", one.key, one.value)
 				}
 			}
-			still := slices.ContainsFunc(table.shown, func(one *entry[*api.Transition]) bool { return chose && one.key == before.Name })
+			still := slices.ContainsFunc(table.shown, func(one *entry[*consolev1.Transition]) bool { return chose && one.key == before.Name })
 			if now, _ := table.Value(); still && now.Name != before.Name {
 				r.Fatalf("%s was chosen, and is there, but %s is chosen now", before.Name, now.Name)
 			}
@@ -176,17 +176,17 @@ func TestTableKeepsUp(t *testing.T) {
 func TestPartsOfAWhole(t *testing.T) {
 	m := furnished(t, false)
 	page := pageOf[*policiesPage](m)
-	tell := func(list *api.PolicyList) { m.Update(received[api.PolicyList]{&page.feed, nil, list}) }
-	tell(&api.PolicyList{Whole: true, Partial: true, Policies: []*api.Policy{{Name: "x"}}})
-	tell(&api.PolicyList{Partial: true, Policies: []*api.Policy{{Name: "y"}}})
+	tell := func(list *consolev1.PolicyList) { m.Update(received[consolev1.PolicyList]{&page.feed, nil, list}) }
+	tell(&consolev1.PolicyList{Whole: true, Partial: true, Policies: []*consolev1.Policy{{Name: "x"}}})
+	tell(&consolev1.PolicyList{Partial: true, Policies: []*consolev1.Policy{{Name: "y"}}})
 	if page.table.Count() != "3" {
 		t.Errorf("%s rows while parts are missing", page.table.Count())
 	}
-	tell(&api.PolicyList{Policies: []*api.Policy{{Name: "z"}}})
+	tell(&consolev1.PolicyList{Policies: []*consolev1.Policy{{Name: "z"}}})
 	if page.table.Count() != "3" || page.table.shown[0].key != "x" {
 		t.Errorf("%s rows, the first %s", page.table.Count(), page.table.shown[0].key)
 	}
-	tell(&api.PolicyList{Policies: []*api.Policy{{Name: "w"}}, Removed: []string{"x", "y"}})
+	tell(&consolev1.PolicyList{Policies: []*consolev1.Policy{{Name: "w"}}, Removed: []string{"x", "y"}})
 	if page.table.Count() != "2" || page.table.shown[0].key != "w" {
 		t.Errorf("%s rows, the first %s", page.table.Count(), page.table.shown[0].key)
 	}
@@ -210,7 +210,7 @@ func TestSilence(t *testing.T) {
 	if m.overview.feed.begun || m.overview.feed.since != now {
 		t.Errorf("begun %v, broken since %v", m.overview.feed.begun, m.overview.feed.since)
 	}
-	m.Update(again[api.Overview]{&m.overview.feed})
+	m.Update(again[consolev1.Overview]{&m.overview.feed})
 	tellOverview(m, overview())
 	if !m.overview.feed.begun || !m.overview.feed.since.IsZero() {
 		t.Errorf("begun %v, broken since %v", m.overview.feed.begun, m.overview.feed.since)
@@ -221,7 +221,7 @@ func TestSilence(t *testing.T) {
 func TestPictureSteps(t *testing.T) {
 	m := still(t, 80, 24)
 	for _, c := range []struct {
-		picture *api.Picture
+		picture *consolev1.Picture
 		arrows  []int // steps
 	}{{merge(), nil}, {spread(), []int{1}}} {
 		g := newGroupPicture(m.session, "", c.picture.From, c.picture.To)
@@ -246,12 +246,12 @@ func TestPictureFits(t *testing.T) {
 	m := still(t, 80, 24)
 	for columns := range int32(64) {
 		for _, width := range []int{40, 80, 120} {
-			p := &api.Picture{From: "rep(3)", To: "rs(4,2)", Rows: 20, Columns: columns + 1}
+			p := &consolev1.Picture{From: "rep(3)", To: "rs(4,2)", Rows: 20, Columns: columns + 1}
 			for cell := range p.Rows * p.Columns {
-				p.Cells = append(p.Cells, &api.Cell{Row: cell / p.Columns, Column: cell % p.Columns, OldStripe: cell})
+				p.Cells = append(p.Cells, &consolev1.Cell{Row: cell / p.Columns, Column: cell % p.Columns, OldStripe: cell})
 			}
 			for row := range int32(8) {
-				p.Parities = append(p.Parities, &api.ParityNode{Position: p.Columns + row, OldStripes: []int32{0, 1, 2, 3, 4, 5, 6, 7}})
+				p.Parities = append(p.Parities, &consolev1.ParityNode{Position: p.Columns + row, OldStripes: []int32{0, 1, 2, 3, 4, 5, 6, 7}})
 			}
 			g := newGroupPicture(m.session, "", p.From, p.To)
 			g.picture = p
@@ -298,8 +298,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 
 // TestWords: numbers have units, and times their range.
 func TestWords(t *testing.T) {
-	progress := func(eta, low, high float64) *api.Progress {
-		return &api.Progress{EtaSeconds: &eta, EtaSecondsLow: &low, EtaSecondsHigh: &high}
+	progress := func(eta, low, high float64) *consolev1.Progress {
+		return &consolev1.Progress{EtaSeconds: &eta, EtaSecondsLow: &low, EtaSecondsHigh: &high}
 	}
 	for got, want := range map[string]string{
 		partText(90*mebibyte, 192*mebibyte):      "90 of 192 MiB",
@@ -308,7 +308,7 @@ func TestWords(t *testing.T) {
 		partText(3, 900):                         "3 of 900 B",
 		rangeText(progress(840, 660, 1140)):      "14 min (11-19)",
 		rangeText(progress(12, 10, 15)):          "12 s (10-15)",
-		rangeText(&api.Progress{}):               "-",
+		rangeText(&consolev1.Progress{}):         "-",
 		rangeText(nil):                           "-",
 		schemeText("rs(12,2)"):                   "12+2",
 		schemeText("rep(3)"):                     "rep 3",
@@ -364,15 +364,15 @@ func TestPins(t *testing.T) {
 			t.Errorf("%q is %v", wrong, pin)
 		}
 	}
-	pin := &api.Pin{Scheme: "rs(4,2)", Until: ago(-26 * time.Hour), By: "ada", Reason: "the audit"}
+	pin := &consolev1.Pin{Scheme: "rs(4,2)", Until: ago(-26 * time.Hour), By: "ada", Reason: "the audit"}
 	for got, want := range map[string]string{
 		pinText(pin, noon):      "to 4+2 until 2026-03-15 14:04 by ada: the audit",
 		ladderText(ladder, pin): "rep 3 > [4+2]",
 		ladderText(ladder, nil): "rep 3 > 4+2",
-		pinText(&api.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}, noon):                                                                                                          "the pin to 4+2 ended 11:04:11 and has no effect any more; u takes it out",
-		ladderText(ladder, &api.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}):                                                                                                     "rep 3 > 4+2",
-		consequence(&api.PolicyPlan{Line: "1 group would move.", Ending: []string{"a-1"}, Moves: []*api.PlannedMove{{From: "rep(3)", To: "rs(4,2)", Fate: "refused", Why: "it does not pay"}}}): "1 group would move. It ends a-1. rep 3 to 4+2 is refused: it does not pay.",
-		consequence(&api.PolicyPlan{Unknown: "no report."}):                                                                                                                                     "What would move is not known yet: no report.",
+		pinText(&consolev1.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}, noon):                                                                                                                "the pin to 4+2 ended 11:04:11 and has no effect any more; u takes it out",
+		ladderText(ladder, &consolev1.Pin{Scheme: "rs(4,2)", Until: ago(time.Hour), Ended: true}):                                                                                                           "rep 3 > 4+2",
+		consequence(&consolev1.PolicyPlan{Line: "1 group would move.", Ending: []string{"a-1"}, Moves: []*consolev1.PlannedMove{{From: "rep(3)", To: "rs(4,2)", Fate: "refused", Why: "it does not pay"}}}): "1 group would move. It ends a-1. rep 3 to 4+2 is refused: it does not pay.",
+		consequence(&consolev1.PolicyPlan{Unknown: "no report."}):                                                                                                                                           "What would move is not known yet: no report.",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -13,7 +13,7 @@ import (
 	"github.com/restripe/restripe/tui/screen"
 	"github.com/restripe/restripe/tui/screen/drive"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // endless is a console that knows no more than watches that never end.
@@ -21,16 +21,16 @@ type endless struct {
 	consolev1connect.UnimplementedConsoleHandler
 }
 
-func (endless) WatchOverview(ctx context.Context, _ *api.WatchOverviewRequest, stream *connect.ServerStream[api.Overview]) error {
-	if err := stream.Send(&api.Overview{Safety: api.Safety_SAFETY_EMPTY, SafetyLine: "Nothing is stored."}); err != nil {
+func (endless) WatchOverview(ctx context.Context, _ *consolev1.WatchOverviewRequest, stream *connect.ServerStream[consolev1.Overview]) error {
+	if err := stream.Send(&consolev1.Overview{Safety: consolev1.Safety_SAFETY_EMPTY, SafetyLine: "Nothing is stored."}); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (endless) WatchNodes(ctx context.Context, _ *api.WatchNodesRequest, stream *connect.ServerStream[api.NodeList]) error {
-	if err := stream.Send(&api.NodeList{Whole: true, Nodes: []*api.Node{{Backend: "b", Name: "n1", State: "up"}}}); err != nil {
+func (endless) WatchNodes(ctx context.Context, _ *consolev1.WatchNodesRequest, stream *connect.ServerStream[consolev1.NodeList]) error {
+	if err := stream.Send(&consolev1.NodeList{Whole: true, Nodes: []*consolev1.Node{{Backend: "b", Name: "n1", State: "up"}}}); err != nil {
 		return err
 	}
 	<-ctx.Done()

@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // The smallest screen that everything fits on.
@@ -69,9 +69,9 @@ func (m *Model) beat() tea.Cmd {
 
 // identify asks who the person is to the console.
 func (m *Model) identify() tea.Cmd {
-	return ask(m.session, func(ctx context.Context) (*api.WhoAmIResponse, error) {
-		return m.options.Client.WhoAmI(ctx, &api.WhoAmIRequest{})
-	}, func(who *api.WhoAmIResponse, err error) tea.Cmd {
+	return ask(m.session, func(ctx context.Context) (*consolev1.WhoAmIResponse, error) {
+		return m.options.Client.WhoAmI(ctx, &consolev1.WhoAmIRequest{})
+	}, func(who *consolev1.WhoAmIResponse, err error) tea.Cmd {
 		if err == nil {
 			m.who = who
 		}

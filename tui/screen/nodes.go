@@ -11,15 +11,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // nodesPage lists the nodes of every backend.
 type nodesPage struct {
 	session *session
-	feed    feed[api.NodeList]
-	table   table[*api.Node]
-	coming  []*api.Node
+	feed    feed[consolev1.NodeList]
+	table   table[*consolev1.Node]
+	coming  []*consolev1.Node
 	seen    bool
 }
 
@@ -27,28 +27,28 @@ func nodeKey(backend, name string) string { return backend + "/" + name }
 
 func newNodesPage(s *session) *nodesPage {
 	p := &nodesPage{session: s}
-	p.feed = feed[api.NodeList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.NodeList], error) {
-		return s.options.Client.WatchNodes(ctx, &api.WatchNodesRequest{})
+	p.feed = feed[consolev1.NodeList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[consolev1.NodeList], error) {
+		return s.options.Client.WatchNodes(ctx, &consolev1.WatchNodesRequest{})
 	}}
-	p.table = newTable(&s.look, func(one *api.Node) string { return nodeKey(one.Backend, one.Name) }, nil,
-		column[*api.Node]{title: "NAME", name: true, text: func(one *api.Node) string { return one.Name }},
-		column[*api.Node]{title: "BACKEND", width: 10, text: func(one *api.Node) string { return one.Backend }},
-		column[*api.Node]{title: "STATE", width: 12, text: func(one *api.Node) string { return nodeState(&s.look, one) },
-			paint: func(one *api.Node, text string) string { return nodeColour(&s.look, one, text) }},
-		column[*api.Node]{title: "FOR", width: 4, right: true, text: func(one *api.Node) string { return ageText(one.Since, s.now()) },
-			number: func(one *api.Node) float64 { return -float64(one.Since.GetSeconds()) }},
-		column[*api.Node]{title: "DOMAIN", width: 10, text: func(one *api.Node) string { return cmp.Or(one.FailureDomain, "-") }},
-		column[*api.Node]{title: "USED", width: 21, text: func(one *api.Node) string { return usedText(&s.look, one) },
-			number: func(one *api.Node) float64 { return float64(one.UsedBytes) }},
-		column[*api.Node]{title: "SLOTS", width: 6, right: true, text: func(one *api.Node) string { return fmt.Sprint(one.Slots) },
-			number: func(one *api.Node) float64 { return float64(one.Slots) }},
-		column[*api.Node]{title: "STORE", width: 10, from: 100, text: func(one *api.Node) string { return one.StoreKind }},
-		column[*api.Node]{title: "ADDRESS", width: 22, from: 120, text: func(one *api.Node) string { return one.Address }},
+	p.table = newTable(&s.look, func(one *consolev1.Node) string { return nodeKey(one.Backend, one.Name) }, nil,
+		column[*consolev1.Node]{title: "NAME", name: true, text: func(one *consolev1.Node) string { return one.Name }},
+		column[*consolev1.Node]{title: "BACKEND", width: 10, text: func(one *consolev1.Node) string { return one.Backend }},
+		column[*consolev1.Node]{title: "STATE", width: 12, text: func(one *consolev1.Node) string { return nodeState(&s.look, one) },
+			paint: func(one *consolev1.Node, text string) string { return nodeColour(&s.look, one, text) }},
+		column[*consolev1.Node]{title: "FOR", width: 4, right: true, text: func(one *consolev1.Node) string { return ageText(one.Since, s.now()) },
+			number: func(one *consolev1.Node) float64 { return -float64(one.Since.GetSeconds()) }},
+		column[*consolev1.Node]{title: "DOMAIN", width: 10, text: func(one *consolev1.Node) string { return cmp.Or(one.FailureDomain, "-") }},
+		column[*consolev1.Node]{title: "USED", width: 21, text: func(one *consolev1.Node) string { return usedText(&s.look, one) },
+			number: func(one *consolev1.Node) float64 { return float64(one.UsedBytes) }},
+		column[*consolev1.Node]{title: "SLOTS", width: 6, right: true, text: func(one *consolev1.Node) string { return fmt.Sprint(one.Slots) },
+			number: func(one *consolev1.Node) float64 { return float64(one.Slots) }},
+		column[*consolev1.Node]{title: "STORE", width: 10, from: 100, text: func(one *consolev1.Node) string { return one.StoreKind }},
+		column[*consolev1.Node]{title: "ADDRESS", width: 22, from: 120, text: func(one *consolev1.Node) string { return one.Address }},
 	)
 	return p
 }
 
-func nodeState(l *look, one *api.Node) string {
+func nodeState(l *look, one *consolev1.Node) string {
 	mark := l.glyphs.warning
 	switch one.State {
 	case "up":
@@ -66,7 +66,7 @@ func nodeState(l *look, one *api.Node) string {
 	return text
 }
 
-func nodeColour(l *look, one *api.Node, text string) string {
+func nodeColour(l *look, one *consolev1.Node, text string) string {
 	switch one.State {
 	case "up":
 		return l.paint(l.good, text)
@@ -77,7 +77,7 @@ func nodeColour(l *look, one *api.Node, text string) string {
 }
 
 // usedText is a bar where the capacity is known.
-func usedText(l *look, one *api.Node) string {
+func usedText(l *look, one *consolev1.Node) string {
 	if one.CapacityBytes <= 0 {
 		return bytesText(one.UsedBytes)
 	}
@@ -132,19 +132,19 @@ func (p *nodesPage) View() string {
 // liveNode keeps the page of a node up to date.
 type liveNode struct {
 	*textPage
-	node     *api.Node
-	findings []*api.ScrubFinding
+	node     *consolev1.Node
+	findings []*consolev1.ScrubFinding
 	failure  string
 }
 
-func openNode(s *session, row *api.Node) tea.Cmd {
+func openNode(s *session, row *consolev1.Node) tea.Cmd {
 	p := &liveNode{node: row}
 	p.textPage = &textPage{session: s, name: row.Name, chosen: func() any { return p.node }, own: []keyGroup{{"The node", []key.Binding{keys.Drain}}}}
 	p.content = p.write
 	p.fetch = func() tea.Cmd {
-		return ask(s, func(ctx context.Context) (*api.ScrubReport, error) {
-			return s.options.Client.GetScrubs(ctx, &api.GetScrubsRequest{Backend: row.Backend})
-		}, func(report *api.ScrubReport, err error) tea.Cmd {
+		return ask(s, func(ctx context.Context) (*consolev1.ScrubReport, error) {
+			return s.options.Client.GetScrubs(ctx, &consolev1.GetScrubsRequest{Backend: row.Backend})
+		}, func(report *consolev1.ScrubReport, err error) tea.Cmd {
 			if err != nil {
 				p.failure = failureText(err, s.options.Address)
 				return nil
@@ -162,7 +162,7 @@ func openNode(s *session, row *api.Node) tea.Cmd {
 }
 
 func (p *liveNode) Update(message tea.Msg) tea.Cmd {
-	if came, is := message.(received[api.NodeList]); is {
+	if came, is := message.(received[consolev1.NodeList]); is {
 		for _, one := range came.message.Nodes {
 			if one.Backend == p.node.Backend && one.Name == p.node.Name {
 				p.node = one

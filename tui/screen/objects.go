@@ -8,15 +8,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // objectsPage lists objects by the beginning of their keys, a page at a time.
 type objectsPage struct {
 	session *session
 	prefix  string
-	table   table[*api.Object]
-	objects []*api.Object
+	table   table[*consolev1.Object]
+	objects []*consolev1.Object
 	next    []byte // empty: all are there
 	seen    bool
 	asking  int // which question is under way; an answer to another comes too late
@@ -28,15 +28,15 @@ const objectsPageSize = 200
 
 func newObjectsPage(s *session) *objectsPage {
 	p := &objectsPage{session: s}
-	p.table = newTable(&s.look, func(one *api.Object) string { return one.Backend + "\x00" + string(one.KeyBytes) }, nil,
-		column[*api.Object]{title: "KEY", name: true, text: func(one *api.Object) string { return one.Key }},
-		column[*api.Object]{title: "BACKEND", width: 12, from: 100, text: func(one *api.Object) string { return one.Backend }},
-		column[*api.Object]{title: "CLASS", width: 12, text: func(one *api.Object) string { return one.Class }},
-		column[*api.Object]{title: "SCHEME", width: 8, text: func(one *api.Object) string { return schemeText(one.Scheme) }},
-		column[*api.Object]{title: "SIZE", width: 9, right: true, text: func(one *api.Object) string { return bytesText(one.Size) },
-			number: func(one *api.Object) float64 { return float64(one.Size) }},
-		column[*api.Object]{title: "MODIFIED", width: 8, right: true, text: func(one *api.Object) string { return ageText(one.Modified, s.now()) },
-			number: func(one *api.Object) float64 { return -float64(one.Modified.GetSeconds()) }},
+	p.table = newTable(&s.look, func(one *consolev1.Object) string { return one.Backend + "\x00" + string(one.KeyBytes) }, nil,
+		column[*consolev1.Object]{title: "KEY", name: true, text: func(one *consolev1.Object) string { return one.Key }},
+		column[*consolev1.Object]{title: "BACKEND", width: 12, from: 100, text: func(one *consolev1.Object) string { return one.Backend }},
+		column[*consolev1.Object]{title: "CLASS", width: 12, text: func(one *consolev1.Object) string { return one.Class }},
+		column[*consolev1.Object]{title: "SCHEME", width: 8, text: func(one *consolev1.Object) string { return schemeText(one.Scheme) }},
+		column[*consolev1.Object]{title: "SIZE", width: 9, right: true, text: func(one *consolev1.Object) string { return bytesText(one.Size) },
+			number: func(one *consolev1.Object) float64 { return float64(one.Size) }},
+		column[*consolev1.Object]{title: "MODIFIED", width: 8, right: true, text: func(one *consolev1.Object) string { return ageText(one.Modified, s.now()) },
+			number: func(one *consolev1.Object) float64 { return -float64(one.Modified.GetSeconds()) }},
 	)
 	return p
 }
@@ -63,10 +63,10 @@ func (p *objectsPage) SetFilter(text string) tea.Cmd {
 func (p *objectsPage) search() tea.Cmd {
 	p.asking++
 	question := p.asking
-	request := &api.SearchObjectsRequest{Prefix: p.prefix, AfterKey: p.next, Limit: objectsPageSize}
-	return ask(p.session, func(ctx context.Context) (*api.SearchObjectsResponse, error) {
+	request := &consolev1.SearchObjectsRequest{Prefix: p.prefix, AfterKey: p.next, Limit: objectsPageSize}
+	return ask(p.session, func(ctx context.Context) (*consolev1.SearchObjectsResponse, error) {
 		return p.session.options.Client.SearchObjects(ctx, request)
-	}, func(page *api.SearchObjectsResponse, err error) tea.Cmd {
+	}, func(page *consolev1.SearchObjectsResponse, err error) tea.Cmd {
 		if question != p.asking {
 			return nil
 		}
@@ -119,8 +119,8 @@ func (p *objectsPage) View() string {
 }
 
 // openObject shows on which nodes the blocks of an object lie.
-func openObject(s *session, one *api.Object) tea.Cmd {
-	var layout *api.ObjectLayout
+func openObject(s *session, one *consolev1.Object) tea.Cmd {
+	var layout *consolev1.ObjectLayout
 	failure := ""
 	page := &textPage{session: s, name: one.Key, chosen: func() any { return one }, own: []keyGroup{{"The object", []key.Binding{keys.Move}}}}
 	page.content = func(w *script) {
@@ -142,9 +142,9 @@ func openObject(s *session, one *api.Object) tea.Cmd {
 		}
 	}
 	page.fetch = func() tea.Cmd {
-		return ask(s, func(ctx context.Context) (*api.ObjectLayout, error) {
-			return s.options.Client.GetObjectLayout(ctx, &api.GetObjectLayoutRequest{Backend: one.Backend, Key: one.KeyBytes})
-		}, func(answer *api.ObjectLayout, err error) tea.Cmd {
+		return ask(s, func(ctx context.Context) (*consolev1.ObjectLayout, error) {
+			return s.options.Client.GetObjectLayout(ctx, &consolev1.GetObjectLayoutRequest{Backend: one.Backend, Key: one.KeyBytes})
+		}, func(answer *consolev1.ObjectLayout, err error) tea.Cmd {
 			if failure = ""; err != nil {
 				failure = failureText(err, s.options.Address)
 				return nil
@@ -157,7 +157,7 @@ func openObject(s *session, one *api.Object) tea.Cmd {
 }
 
 // writeGroup draws the columns of a group, headed by its nodes.
-func writeGroup(w *script, group *api.Group) {
+func writeGroup(w *script, group *consolev1.Group) {
 	l := w.look
 	w.Head("Group", group.Id)
 	w.Field("code", group.Scheme+" on the ladder "+group.Ladder)

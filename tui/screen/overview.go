@@ -11,15 +11,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // overviewPage answers at one glance whether data is safe, what it costs and what is moving.
 type overviewPage struct {
 	session       *session
-	feed          feed[api.Overview]
-	overview      *api.Overview // nil: none came yet
-	table         table[*api.Transition]
+	feed          feed[consolev1.Overview]
+	overview      *consolev1.Overview // nil: none came yet
+	table         table[*consolev1.Transition]
 	pictures      map[string]*groupPicture // by way
 	rates         []float64                // bytes a second of all transitions, one a second
 	heats         map[string][]float64     // mean accesses a day by class, one a second
@@ -31,8 +31,8 @@ const samplesKept = 60
 
 func newOverviewPage(s *session) *overviewPage {
 	p := &overviewPage{session: s, pictures: map[string]*groupPicture{}, heats: map[string][]float64{}}
-	p.feed = feed[api.Overview]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.Overview], error) {
-		return s.options.Client.WatchOverview(ctx, &api.WatchOverviewRequest{})
+	p.feed = feed[consolev1.Overview]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[consolev1.Overview], error) {
+		return s.options.Client.WatchOverview(ctx, &consolev1.WatchOverviewRequest{})
 	}}
 	p.table = newTable(&s.look, transitionKey, transitionOrder, transitionColumns(s)...)
 	return p
@@ -121,7 +121,7 @@ func remember(values []float64, value float64) []float64 {
 }
 
 // meanHeat is the mean accesses a day of a class's groups.
-func meanHeat(class *api.ClassOverview) float64 {
+func meanHeat(class *consolev1.ClassOverview) float64 {
 	sum, groups := 0.0, int64(0)
 	for _, rung := range class.Rungs {
 		sum += rung.GetMeanHeat() * float64(rung.Groups)
@@ -150,7 +150,7 @@ func (p *overviewPage) picture() tea.Cmd {
 }
 
 // ladder is that of a transition's class, as the overview's rungs have it; empty where they do not.
-func (p *overviewPage) ladder(one *api.Transition) string {
+func (p *overviewPage) ladder(one *consolev1.Transition) string {
 	for _, class := range p.overview.GetClasses() {
 		if class.Backend != one.Backend || class.Class != one.Class {
 			continue
@@ -368,20 +368,20 @@ func (m *Model) header() string {
 	return fit(left, m.width-textWidth(right)-1, false) + " " + right
 }
 
-func (m *Model) safety(o *api.Overview) string {
+func (m *Model) safety(o *consolev1.Overview) string {
 	l := &m.look
 	if !m.overview.feed.since.IsZero() {
 		return l.paint(l.bad, l.glyphs.bad+" disconnected since "+m.overview.feed.since.In(m.now().Location()).Format("15:04:05"))
 	}
 	lose := "can lose " + countText(int64(o.GetCanLose()), "node")
 	switch o.GetSafety() {
-	case api.Safety_SAFETY_EMPTY:
+	case consolev1.Safety_SAFETY_EMPTY:
 		return "nothing is stored"
-	case api.Safety_SAFETY_SAFE:
+	case consolev1.Safety_SAFETY_SAFE:
 		return l.paint(l.good, l.glyphs.good+" safe: "+lose)
-	case api.Safety_SAFETY_REDUCED:
+	case consolev1.Safety_SAFETY_REDUCED:
 		return l.paint(l.warn, l.glyphs.warning+" reduced: "+lose)
-	case api.Safety_SAFETY_UNPROTECTED:
+	case consolev1.Safety_SAFETY_UNPROTECTED:
 		return l.paint(l.bad, l.glyphs.bad+" UNPROTECTED: "+lose)
 	}
 	return l.paint(l.dim, "safety not known yet")

@@ -9,28 +9,28 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // groupPicture is the stripe picture in characters: one group as its array of cells, lettered and tinted by stripe, small
 // letters for the stripes before a plan and capitals for those after it, parity nodes at the right, and the steps between.
 type groupPicture struct {
 	session  *session
-	request  *api.GetPictureRequest
-	picture  *api.Picture // nil: not there yet
+	request  *consolev1.GetPictureRequest
+	picture  *consolev1.Picture // nil: not there yet
 	failure  string
 	step     int // how many steps are done; len(Steps): all
 	rowsMost int
 }
 
 func newGroupPicture(s *session, ladder, from, to string) *groupPicture {
-	return &groupPicture{session: s, request: &api.GetPictureRequest{Ladder: ladder, From: from, To: to}, rowsMost: 16}
+	return &groupPicture{session: s, request: &consolev1.GetPictureRequest{Ladder: ladder, From: from, To: to}, rowsMost: 16}
 }
 
 func (g *groupPicture) fetch() tea.Cmd {
-	return ask(g.session, func(ctx context.Context) (*api.Picture, error) {
+	return ask(g.session, func(ctx context.Context) (*consolev1.Picture, error) {
 		return g.session.options.Client.GetPicture(ctx, g.request)
-	}, func(picture *api.Picture, err error) tea.Cmd {
+	}, func(picture *consolev1.Picture, err error) tea.Cmd {
 		if err != nil {
 			g.failure = failureText(err, g.session.options.Address)
 			return nil
@@ -106,9 +106,9 @@ func (g *groupPicture) Write(s *script) {
 }
 
 // named is the sentence of a step, with an arrow only where blocks cross the network.
-func (g *groupPicture) named(step *api.PictureStep) string {
+func (g *groupPicture) named(step *consolev1.PictureStep) string {
 	text := step.Text
-	if step.Kind == api.StepKind_STEP_KIND_SEND {
+	if step.Kind == consolev1.StepKind_STEP_KIND_SEND {
 		text = fmt.Sprintf("%s ==%d==%s %s   %s", g.position(step.Position), step.Blocks, g.session.look.glyphs.arrow, g.position(step.ToPosition), text)
 	}
 	return text
@@ -131,7 +131,7 @@ func (g *groupPicture) position(at int32) string {
 // committed reports whether the steps done have named the new blocks.
 func (g *groupPicture) committed(step int) bool {
 	for _, one := range g.picture.Steps[:step] {
-		if one.Kind == api.StepKind_STEP_KIND_COMMIT {
+		if one.Kind == consolev1.StepKind_STEP_KIND_COMMIT {
 			return true
 		}
 	}
@@ -236,7 +236,7 @@ func (g *groupPicture) reads(step int) map[[2]int32]bool {
 func (g *groupPicture) active(step int) map[int32]bool {
 	columns := map[int32]bool{}
 	if step > 0 {
-		if one := g.picture.Steps[step-1]; one.Kind == api.StepKind_STEP_KIND_SEND {
+		if one := g.picture.Steps[step-1]; one.Kind == consolev1.StepKind_STEP_KIND_SEND {
 			columns[one.Position], columns[one.ToPosition] = true, true
 		}
 	}
@@ -255,7 +255,7 @@ func (g *groupPicture) parities(step int) []string {
 			text = letters(node.OldStripes, oldLetter)
 			var staged []int32
 			for _, one := range g.picture.Steps[:step] {
-				if one.Kind == api.StepKind_STEP_KIND_ADD && one.Position == node.Position && one.NewStripe >= 0 {
+				if one.Kind == consolev1.StepKind_STEP_KIND_ADD && one.Position == node.Position && one.NewStripe >= 0 {
 					staged = append(staged, one.NewStripe)
 				}
 			}

@@ -14,22 +14,22 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // pinnable is what can be pinned: a policy by its name, with its ladder, and the pin it has.
 type pinnable struct {
 	policy string
 	ladder []string
-	pin    *api.Pin
+	pin    *consolev1.Pin
 }
 
 // pinnableOf is what is pinned where a policy, or a class that has one, is chosen.
 func pinnableOf(chosen any) (what pinnable, is bool) {
 	switch one := chosen.(type) {
-	case *api.Policy:
+	case *consolev1.Policy:
 		return pinnable{one.Name, one.Ladder, one.Pin}, true
-	case *api.ClassHeat:
+	case *consolev1.ClassHeat:
 		what = pinnable{policy: one.Policy, pin: one.Pin}
 		for _, rung := range one.Rungs {
 			what.ladder = append(what.ladder, rung.Scheme)
@@ -40,7 +40,7 @@ func pinnableOf(chosen any) (what pinnable, is bool) {
 }
 
 // pinText is a pin in words: until when, by whom and why.
-func pinText(pin *api.Pin, now time.Time) string {
+func pinText(pin *consolev1.Pin, now time.Time) string {
 	if pin.Ended {
 		return fmt.Sprintf("the pin to %s ended %s and has no effect any more; u takes it out", schemeText(pin.Scheme), clockText(pin.Until, now))
 	}
@@ -55,7 +55,7 @@ func pinText(pin *api.Pin, now time.Time) string {
 }
 
 // pinnedText is a scheme in few characters, in brackets where the class is pinned to it.
-func pinnedText(scheme string, pin *api.Pin) string {
+func pinnedText(scheme string, pin *consolev1.Pin) string {
 	if pin != nil && !pin.Ended && pin.Scheme == scheme {
 		return "[" + schemeText(scheme) + "]"
 	}
@@ -80,9 +80,9 @@ func (m *Model) pinChosen(chosen any) (tea.Cmd, bool) {
 			m.warn(err.Error())
 			return nil
 		}
-		return m.beforePinning(what.policy, &api.WhatIfPin{Scheme: pin.Scheme, Until: pin.Until},
+		return m.beforePinning(what.policy, &consolev1.WhatIfPin{Scheme: pin.Scheme, Until: pin.Until},
 			fmt.Sprintf("Pin policy %s to %s until %s?", plain(what.policy), schemeText(pin.Scheme), clockText(pin.Until, m.now())), "pins", func(ctx context.Context) (string, error) {
-				pinned, err := m.options.Client.PinPolicy(ctx, &api.PinPolicyRequest{Name: what.policy, Scheme: pin.Scheme, Until: pin.Until, Reason: pin.Reason})
+				pinned, err := m.options.Client.PinPolicy(ctx, &consolev1.PinPolicyRequest{Name: what.policy, Scheme: pin.Scheme, Until: pin.Until, Reason: pin.Reason})
 				return pinned.GetSaid(), err
 			})
 	})
@@ -99,18 +99,18 @@ func (m *Model) unpinChosen(chosen any) (tea.Cmd, bool) {
 		m.warn(nameOf(chosen) + " is not pinned; n pins it")
 		return nil, true
 	}
-	return m.beforePinning(what.policy, &api.WhatIfPin{}, fmt.Sprintf("Unpin policy %s, so that its temperature decides again?", plain(what.policy)), "unpins",
+	return m.beforePinning(what.policy, &consolev1.WhatIfPin{}, fmt.Sprintf("Unpin policy %s, so that its temperature decides again?", plain(what.policy)), "unpins",
 		func(ctx context.Context) (string, error) {
-			unpinned, err := m.options.Client.UnpinPolicy(ctx, &api.UnpinPolicyRequest{Name: what.policy})
+			unpinned, err := m.options.Client.UnpinPolicy(ctx, &consolev1.UnpinPolicyRequest{Name: what.policy})
 			return unpinned.GetSaid(), err
 		}), true
 }
 
 // beforePinning asks the console what a pin would move and then the person whether that is meant.
-func (m *Model) beforePinning(policy string, pin *api.WhatIfPin, question, does string, call func(ctx context.Context) (string, error)) tea.Cmd {
-	return ask(m.session, func(ctx context.Context) (*api.WhatIfResponse, error) {
-		return m.options.Client.WhatIf(ctx, &api.WhatIfRequest{Policy: policy, Pin: pin})
-	}, func(what *api.WhatIfResponse, err error) tea.Cmd {
+func (m *Model) beforePinning(policy string, pin *consolev1.WhatIfPin, question, does string, call func(ctx context.Context) (string, error)) tea.Cmd {
+	return ask(m.session, func(ctx context.Context) (*consolev1.WhatIfResponse, error) {
+		return m.options.Client.WhatIf(ctx, &consolev1.WhatIfRequest{Policy: policy, Pin: pin})
+	}, func(what *consolev1.WhatIfResponse, err error) tea.Cmd {
 		if err != nil {
 			m.fail(err)
 			return nil
@@ -121,7 +121,7 @@ func (m *Model) beforePinning(policy string, pin *api.WhatIfPin, question, does 
 }
 
 // consequence is what a plan comes to, in sentences.
-func consequence(plan *api.PolicyPlan) string {
+func consequence(plan *consolev1.PolicyPlan) string {
 	text := plain(cmp.Or(plan.GetLine(), "Nothing would move."))
 	if plan.GetUnknown() != "" {
 		text = "What would move is not known yet: " + strings.TrimSuffix(plain(plan.Unknown), ".") + "."
@@ -141,7 +141,7 @@ func consequence(plan *api.PolicyPlan) string {
 var lastsPattern = regexp.MustCompile(`^([0-9]{1,5})([hdw])$`)
 
 // parsePin reads a scheme, how long or until when, and a reason.
-func parsePin(text string, ladder []string, now time.Time) (*api.Pin, error) {
+func parsePin(text string, ladder []string, now time.Time) (*consolev1.Pin, error) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
 		return nil, fmt.Errorf("pin %q: want a scheme and how long, such as %s 7d", plain(text), plain(first(ladder)))
@@ -156,7 +156,7 @@ func parsePin(text string, ladder []string, now time.Time) (*api.Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api.Pin{Scheme: ladder[at], Until: timestamppb.New(until), Reason: strings.Join(words[2:], " ")}, nil
+	return &consolev1.Pin{Scheme: ladder[at], Until: timestamppb.New(until), Reason: strings.Join(words[2:], " ")}, nil
 }
 
 // parseUntil reads 12h, 7d, 2w, a day or a time; a day begins where the person is.

@@ -12,42 +12,42 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // policiesPage lists the policies.
 type policiesPage struct {
 	session *session
-	feed    feed[api.PolicyList]
-	table   table[*api.Policy]
-	coming  []*api.Policy
+	feed    feed[consolev1.PolicyList]
+	table   table[*consolev1.Policy]
+	coming  []*consolev1.Policy
 	seen    bool
 }
 
 func newPoliciesPage(s *session) *policiesPage {
 	p := &policiesPage{session: s}
-	p.feed = feed[api.PolicyList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.PolicyList], error) {
-		return s.options.Client.WatchPolicies(ctx, &api.WatchPoliciesRequest{})
+	p.feed = feed[consolev1.PolicyList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[consolev1.PolicyList], error) {
+		return s.options.Client.WatchPolicies(ctx, &consolev1.WatchPoliciesRequest{})
 	}}
-	p.table = newTable(&s.look, func(one *api.Policy) string { return one.Name }, nil,
-		column[*api.Policy]{title: "NAME", name: true, text: func(one *api.Policy) string { return one.Name }},
-		column[*api.Policy]{title: "BACKEND", width: 10, from: 100, text: func(one *api.Policy) string { return one.Backend }},
-		column[*api.Policy]{title: "LADDER", width: 20, text: func(one *api.Policy) string { return ladderText(one.Ladder, one.Pin) }},
-		column[*api.Policy]{title: "DATA", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(policyBytes(one)) },
-			number: func(one *api.Policy) float64 { return float64(policyBytes(one)) }},
-		column[*api.Policy]{title: "SAVED", width: 9, right: true, text: func(one *api.Policy) string { return bytesText(one.SavedBytes) },
-			number: func(one *api.Policy) float64 { return float64(one.SavedBytes) }},
-		column[*api.Policy]{title: "MOVING", width: 6, right: true, text: func(one *api.Policy) string { return fmt.Sprint(one.ActiveTransitions) },
-			number: func(one *api.Policy) float64 { return float64(one.ActiveTransitions) }},
-		column[*api.Policy]{title: "APPROVAL", width: 11, from: 100, text: func(one *api.Policy) string { return one.Approval }},
-		column[*api.Policy]{title: "STATE", width: 14, text: func(one *api.Policy) string { return policyState(&s.look, one) },
-			paint: func(one *api.Policy, text string) string { return policyColour(&s.look, one, text) }},
+	p.table = newTable(&s.look, func(one *consolev1.Policy) string { return one.Name }, nil,
+		column[*consolev1.Policy]{title: "NAME", name: true, text: func(one *consolev1.Policy) string { return one.Name }},
+		column[*consolev1.Policy]{title: "BACKEND", width: 10, from: 100, text: func(one *consolev1.Policy) string { return one.Backend }},
+		column[*consolev1.Policy]{title: "LADDER", width: 20, text: func(one *consolev1.Policy) string { return ladderText(one.Ladder, one.Pin) }},
+		column[*consolev1.Policy]{title: "DATA", width: 9, right: true, text: func(one *consolev1.Policy) string { return bytesText(policyBytes(one)) },
+			number: func(one *consolev1.Policy) float64 { return float64(policyBytes(one)) }},
+		column[*consolev1.Policy]{title: "SAVED", width: 9, right: true, text: func(one *consolev1.Policy) string { return bytesText(one.SavedBytes) },
+			number: func(one *consolev1.Policy) float64 { return float64(one.SavedBytes) }},
+		column[*consolev1.Policy]{title: "MOVING", width: 6, right: true, text: func(one *consolev1.Policy) string { return fmt.Sprint(one.ActiveTransitions) },
+			number: func(one *consolev1.Policy) float64 { return float64(one.ActiveTransitions) }},
+		column[*consolev1.Policy]{title: "APPROVAL", width: 11, from: 100, text: func(one *consolev1.Policy) string { return one.Approval }},
+		column[*consolev1.Policy]{title: "STATE", width: 14, text: func(one *consolev1.Policy) string { return policyState(&s.look, one) },
+			paint: func(one *consolev1.Policy, text string) string { return policyColour(&s.look, one, text) }},
 	)
 	return p
 }
 
 // ladderText is a ladder, with the scheme that it is pinned to in brackets.
-func ladderText(ladder []string, pin *api.Pin) string {
+func ladderText(ladder []string, pin *consolev1.Pin) string {
 	short := make([]string, len(ladder))
 	for i, code := range ladder {
 		short[i] = pinnedText(code, pin)
@@ -55,7 +55,7 @@ func ladderText(ladder []string, pin *api.Pin) string {
 	return strings.Join(short, " > ")
 }
 
-func policyBytes(one *api.Policy) (bytes int64) {
+func policyBytes(one *consolev1.Policy) (bytes int64) {
 	for _, rung := range one.Rungs {
 		bytes += rung.Bytes
 	}
@@ -63,7 +63,7 @@ func policyBytes(one *api.Policy) (bytes int64) {
 }
 
 // policyState is what to know first of a policy: an icon and a word.
-func policyState(l *look, one *api.Policy) string {
+func policyState(l *look, one *consolev1.Policy) string {
 	switch {
 	case one.Deleting:
 		return l.glyphs.waiting + " deleting"
@@ -82,7 +82,7 @@ func policyState(l *look, one *api.Policy) string {
 }
 
 // unready is the condition that says why a policy is not ready; nil: it is.
-func unready(one *api.Policy) *api.Condition {
+func unready(one *consolev1.Policy) *consolev1.Condition {
 	for _, c := range one.Conditions {
 		if c.Type == "Ready" && c.Status != "True" {
 			return c
@@ -91,7 +91,7 @@ func unready(one *api.Policy) *api.Condition {
 	return nil
 }
 
-func policyColour(l *look, one *api.Policy, text string) string {
+func policyColour(l *look, one *consolev1.Policy, text string) string {
 	switch {
 	case one.StopPolicy == "Hold" || one.StopPolicy == "HoldAndDrain" || one.Deleting || len(one.Conditions) == 0 || unready(one) != nil:
 		return l.paint(l.warn, text)
@@ -147,17 +147,17 @@ func (p *policiesPage) View() string {
 // livePolicy keeps the page of a policy up to date.
 type livePolicy struct {
 	*textPage
-	policy *api.Policy
+	policy *consolev1.Policy
 }
 
-func openPolicy(s *session, row *api.Policy) tea.Cmd {
+func openPolicy(s *session, row *consolev1.Policy) tea.Cmd {
 	p := &livePolicy{policy: row}
 	p.textPage = &textPage{session: s, name: row.Name, chosen: func() any { return p.policy }, own: []keyGroup{{"The policy", policyKeys()[1:]}}}
 	p.content = p.write
 	p.fetch = func() tea.Cmd {
-		return ask(s, func(ctx context.Context) (*api.PolicyDetail, error) {
-			return s.options.Client.GetPolicy(ctx, &api.GetPolicyRequest{Name: row.Name})
-		}, func(detail *api.PolicyDetail, err error) tea.Cmd {
+		return ask(s, func(ctx context.Context) (*consolev1.PolicyDetail, error) {
+			return s.options.Client.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: row.Name})
+		}, func(detail *consolev1.PolicyDetail, err error) tea.Cmd {
 			if err != nil {
 				s.fail(err)
 				return nil
@@ -170,7 +170,7 @@ func openPolicy(s *session, row *api.Policy) tea.Cmd {
 }
 
 func (p *livePolicy) Update(message tea.Msg) tea.Cmd {
-	if came, is := message.(received[api.PolicyList]); is {
+	if came, is := message.(received[consolev1.PolicyList]); is {
 		for _, one := range came.message.Policies {
 			if one.Name == p.policy.Name {
 				p.policy = one
@@ -233,7 +233,7 @@ func quoted(texts []string) []string {
 }
 
 // ruleText is the range of heat that a scheme is for.
-func ruleText(rule *api.TemperatureRule) string {
+func ruleText(rule *consolev1.TemperatureRule) string {
 	low, high := humanize.Commaf(rule.GetAtLeast()), humanize.Commaf(rule.GetBelow())
 	switch {
 	case rule.AtLeast != nil && rule.Below != nil:
@@ -247,7 +247,7 @@ func ruleText(rule *api.TemperatureRule) string {
 }
 
 // writePlans tells what policies would move now.
-func writePlans(s *script, plans []*api.PolicyPlan) {
+func writePlans(s *script, plans []*consolev1.PolicyPlan) {
 	l := s.look
 	for _, plan := range plans {
 		s.Head("Plan of policy", plan.Policy)
@@ -286,7 +286,7 @@ func writePlans(s *script, plans []*api.PolicyPlan) {
 	}
 }
 
-func fateText(move *api.PlannedMove) string {
+func fateText(move *consolev1.PlannedMove) string {
 	switch move.Fate {
 	case "approval":
 		return strings.TrimSuffix("made when a person approves: "+move.Why, ": ")
@@ -296,7 +296,7 @@ func fateText(move *api.PlannedMove) string {
 	return strings.TrimSuffix("made by itself: "+move.Why, ": ")
 }
 
-func reencoded(comparisons []*api.Comparison) int64 {
+func reencoded(comparisons []*consolev1.Comparison) int64 {
 	for _, one := range comparisons {
 		if one.Way == "reencode" {
 			return one.BytesSent
@@ -308,16 +308,16 @@ func reencoded(comparisons []*api.Comparison) int64 {
 // planChosen shows what would happen: of a policy its plan, of a transition the picture of its own.
 func (m *Model) planChosen(chosen any) (tea.Cmd, bool) {
 	switch one := chosen.(type) {
-	case *api.Transition:
+	case *consolev1.Transition:
 		return m.planTransition(one), true
-	case *api.Policy:
+	case *consolev1.Policy:
 		return m.planPolicy(one), true
 	}
 	return nil, false
 }
 
-func (m *Model) planPolicy(one *api.Policy) tea.Cmd {
-	var plan *api.PlanPolicyResponse
+func (m *Model) planPolicy(one *consolev1.Policy) tea.Cmd {
+	var plan *consolev1.PlanPolicyResponse
 	text := "Asking what it would move now."
 	page := &textPage{session: m.session, name: "plan of " + one.Name, chosen: func() any { return one }}
 	page.content = func(s *script) {
@@ -329,13 +329,13 @@ func (m *Model) planPolicy(one *api.Policy) tea.Cmd {
 		writePlans(s, plan.Plans)
 	}
 	page.fetch = func() tea.Cmd {
-		return ask(m.session, func(ctx context.Context) (*api.PlanPolicyResponse, error) {
-			detail, err := m.options.Client.GetPolicy(ctx, &api.GetPolicyRequest{Name: one.Name})
+		return ask(m.session, func(ctx context.Context) (*consolev1.PlanPolicyResponse, error) {
+			detail, err := m.options.Client.GetPolicy(ctx, &consolev1.GetPolicyRequest{Name: one.Name})
 			if err != nil {
 				return nil, err
 			}
-			return m.options.Client.PlanPolicy(ctx, &api.PlanPolicyRequest{Document: &api.Document{Name: one.Name, Text: detail.Yaml}})
-		}, func(answer *api.PlanPolicyResponse, err error) tea.Cmd {
+			return m.options.Client.PlanPolicy(ctx, &consolev1.PlanPolicyRequest{Document: &consolev1.Document{Name: one.Name, Text: detail.Yaml}})
+		}, func(answer *consolev1.PlanPolicyResponse, err error) tea.Cmd {
 			if plan = answer; err != nil {
 				plan, text = nil, failureText(err, m.options.Address)
 			}
@@ -346,7 +346,7 @@ func (m *Model) planPolicy(one *api.Policy) tea.Cmd {
 }
 
 // planTransition shows what the plan of a transition does to one group, and what other ways would cost.
-func (m *Model) planTransition(row *api.Transition) tea.Cmd {
+func (m *Model) planTransition(row *consolev1.Transition) tea.Cmd {
 	d := &transitionDetail{session: m.session, row: row}
 	page := &textPage{session: m.session, name: "plan of " + row.Name, fetch: d.fetch, chosen: func() any { return d.row }}
 	page.content = func(s *script) {

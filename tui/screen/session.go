@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // errEnded is why a watch broke that ended without a word.
@@ -32,7 +32,7 @@ type filtered interface {
 	SetFilter(text string) tea.Cmd
 }
 
-// chooser is a page on which something is chosen: a *api.Transition, *api.Policy, *api.Node, *api.Object and so on, nil
+// chooser is a page on which something is chosen: a *consolev1.Transition, *consolev1.Policy, *consolev1.Node, *consolev1.Object and so on, nil
 // for nothing.
 type chooser interface{ Chosen() any }
 
@@ -42,8 +42,8 @@ type session struct {
 	ctx     context.Context
 	look    look
 
-	who    *api.WhoAmIResponse // nil: not known yet
-	stack  []page              // opened over the page of a kind, the last on top
+	who    *consolev1.WhoAmIResponse // nil: not known yet
+	stack  []page                    // opened over the page of a kind, the last on top
 	prompt *prompt
 	note   note
 	width  int

@@ -14,20 +14,20 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
-func transitionKey(t *api.Transition) string { return t.Name }
+func transitionKey(t *consolev1.Transition) string { return t.Name }
 
 // transitionOrder puts those that have not ended first, and the newest before the others.
-func transitionOrder(a, b *api.Transition) int {
+func transitionOrder(a, b *consolev1.Transition) int {
 	if by := cmp.Compare(endedRank(a), endedRank(b)); by != 0 {
 		return by
 	}
 	return cmp.Compare(b.Created.GetSeconds(), a.Created.GetSeconds())
 }
 
-func endedRank(t *api.Transition) int {
+func endedRank(t *consolev1.Transition) int {
 	switch t.State {
 	case "Running":
 		return 0
@@ -37,30 +37,30 @@ func endedRank(t *api.Transition) int {
 	return 2
 }
 
-func transitionColumns(s *session) []column[*api.Transition] {
+func transitionColumns(s *session) []column[*consolev1.Transition] {
 	l := &s.look
-	return []column[*api.Transition]{
+	return []column[*consolev1.Transition]{
 		{title: "NAME", name: true, text: transitionKey},
-		{title: "POLICY", width: 16, from: 120, text: func(t *api.Transition) string { return cmp.Or(t.Policy, "by hand") }},
-		{title: "CLASS", width: 10, from: 100, text: func(t *api.Transition) string { return t.Class }},
-		{title: "FROM", width: 6, text: func(t *api.Transition) string { return schemeText(t.From) }},
-		{title: "TO", width: 6, text: func(t *api.Transition) string { return schemeText(t.To) }},
-		{title: "DONE", width: 24, text: func(t *api.Transition) string { return doneText(l, t) },
-			number: func(t *api.Transition) float64 { return doneShare(t) }, paint: func(t *api.Transition, text string) string { return stateColour(l, t, text) }},
-		{title: "ETA", width: 14, text: func(t *api.Transition) string { return etaText(t) }, number: func(t *api.Transition) float64 { return t.Progress.GetEtaSeconds() }},
-		{title: "SENT", width: 8, right: true, text: func(t *api.Transition) string { return bytesText(t.Progress.GetMeasured().GetBytesSent()) },
-			number: func(t *api.Transition) float64 { return float64(t.Progress.GetMeasured().GetBytesSent()) }},
+		{title: "POLICY", width: 16, from: 120, text: func(t *consolev1.Transition) string { return cmp.Or(t.Policy, "by hand") }},
+		{title: "CLASS", width: 10, from: 100, text: func(t *consolev1.Transition) string { return t.Class }},
+		{title: "FROM", width: 6, text: func(t *consolev1.Transition) string { return schemeText(t.From) }},
+		{title: "TO", width: 6, text: func(t *consolev1.Transition) string { return schemeText(t.To) }},
+		{title: "DONE", width: 24, text: func(t *consolev1.Transition) string { return doneText(l, t) },
+			number: func(t *consolev1.Transition) float64 { return doneShare(t) }, paint: func(t *consolev1.Transition, text string) string { return stateColour(l, t, text) }},
+		{title: "ETA", width: 14, text: func(t *consolev1.Transition) string { return etaText(t) }, number: func(t *consolev1.Transition) float64 { return t.Progress.GetEtaSeconds() }},
+		{title: "SENT", width: 8, right: true, text: func(t *consolev1.Transition) string { return bytesText(t.Progress.GetMeasured().GetBytesSent()) },
+			number: func(t *consolev1.Transition) float64 { return float64(t.Progress.GetMeasured().GetBytesSent()) }},
 	}
 }
 
-func doneShare(t *api.Transition) float64 {
+func doneShare(t *consolev1.Transition) float64 {
 	if t.Progress.GetBytesTotal() == 0 {
 		return 0
 	}
 	return float64(t.Progress.BytesDone) / float64(t.Progress.BytesTotal)
 }
 
-func etaText(t *api.Transition) string {
+func etaText(t *consolev1.Transition) string {
 	if t.State != "Running" {
 		return "-"
 	}
@@ -71,7 +71,7 @@ func etaText(t *api.Transition) string {
 }
 
 // doneText is how far a transition is, or why it goes no further.
-func doneText(l *look, t *api.Transition) string {
+func doneText(l *look, t *consolev1.Transition) string {
 	g := &l.glyphs
 	switch t.State {
 	case "Running":
@@ -95,7 +95,7 @@ func doneText(l *look, t *api.Transition) string {
 	return t.State
 }
 
-func stateColour(l *look, t *api.Transition, text string) string {
+func stateColour(l *look, t *consolev1.Transition, text string) string {
 	switch t.State {
 	case "Done":
 		return l.paint(l.good, text)
@@ -114,16 +114,16 @@ func transitionKeys() []key.Binding {
 // transitionsPage lists every transition.
 type transitionsPage struct {
 	session *session
-	feed    feed[api.TransitionList]
-	table   table[*api.Transition]
-	coming  []*api.Transition // of a whole picture of which parts are missing
+	feed    feed[consolev1.TransitionList]
+	table   table[*consolev1.Transition]
+	coming  []*consolev1.Transition // of a whole picture of which parts are missing
 	seen    bool
 }
 
 func newTransitionsPage(s *session) *transitionsPage {
 	p := &transitionsPage{session: s}
-	p.feed = feed[api.TransitionList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[api.TransitionList], error) {
-		return s.options.Client.WatchTransitions(ctx, &api.WatchTransitionsRequest{})
+	p.feed = feed[consolev1.TransitionList]{session: s, open: func(ctx context.Context) (*connect.ServerStreamForClient[consolev1.TransitionList], error) {
+		return s.options.Client.WatchTransitions(ctx, &consolev1.WatchTransitionsRequest{})
 	}}
 	p.table = newTable(&s.look, transitionKey, transitionOrder, transitionColumns(s)...)
 	return p
@@ -222,14 +222,14 @@ func emptyList(s *session, stale string, seen bool, filter, what, advice string,
 // transitionDetail is what is known of one transition beyond its row.
 type transitionDetail struct {
 	session *session
-	row     *api.Transition // as it last was
-	detail  *api.TransitionDetail
+	row     *consolev1.Transition // as it last was
+	detail  *consolev1.TransitionDetail
 	failure string
 	picture *groupPicture
 }
 
 // openTransition opens what there is to know of a transition.
-func openTransition(s *session, row *api.Transition) tea.Cmd {
+func openTransition(s *session, row *consolev1.Transition) tea.Cmd {
 	d := &transitionDetail{session: s, row: row}
 	page := &textPage{session: s, name: row.Name, content: d.write, fetch: d.fetch, chosen: func() any { return d.row }}
 	page.pressed = func(pressed tea.KeyPressMsg) (tea.Cmd, bool) {
@@ -247,9 +247,9 @@ type liveTransition struct {
 
 func (p *liveTransition) Update(message tea.Msg) tea.Cmd {
 	switch message := message.(type) {
-	case received[api.Overview]:
+	case received[consolev1.Overview]:
 		p.take(message.message.Moving)
-	case received[api.TransitionList]:
+	case received[consolev1.TransitionList]:
 		p.take(message.message.Transitions)
 	case tick:
 		if p.detail.row.Ended == nil && time.Time(message).Unix()%2 == 0 {
@@ -259,7 +259,7 @@ func (p *liveTransition) Update(message tea.Msg) tea.Cmd {
 	return p.textPage.Update(message)
 }
 
-func (p *liveTransition) take(rows []*api.Transition) {
+func (p *liveTransition) take(rows []*consolev1.Transition) {
 	for _, one := range rows {
 		if one.Name == p.detail.row.Name {
 			p.detail.row = one
@@ -279,9 +279,9 @@ func (d *transitionDetail) fetch() tea.Cmd {
 func (d *transitionDetail) refresh() tea.Cmd { return d.ask(func() tea.Cmd { return nil }) }
 
 func (d *transitionDetail) ask(then func() tea.Cmd) tea.Cmd {
-	return ask(d.session, func(ctx context.Context) (*api.TransitionDetail, error) {
-		return d.session.options.Client.GetTransition(ctx, &api.GetTransitionRequest{Name: d.row.Name})
-	}, func(detail *api.TransitionDetail, err error) tea.Cmd {
+	return ask(d.session, func(ctx context.Context) (*consolev1.TransitionDetail, error) {
+		return d.session.options.Client.GetTransition(ctx, &consolev1.GetTransitionRequest{Name: d.row.Name})
+	}, func(detail *consolev1.TransitionDetail, err error) tea.Cmd {
 		if err != nil {
 			d.failure = failureText(err, d.session.options.Address)
 			return nil
@@ -399,7 +399,7 @@ func sentReason(sent, again int64) string {
 }
 
 // writeComparisons tells what other ways cost.
-func writeComparisons(s *script, comparisons []*api.Comparison) {
+func writeComparisons(s *script, comparisons []*consolev1.Comparison) {
 	if len(comparisons) == 0 {
 		return
 	}
@@ -414,7 +414,7 @@ func writeComparisons(s *script, comparisons []*api.Comparison) {
 }
 
 // writeConditions tells what the operator says of an object.
-func writeConditions(s *script, session *session, conditions []*api.Condition) {
+func writeConditions(s *script, session *session, conditions []*consolev1.Condition) {
 	if len(conditions) == 0 {
 		return
 	}

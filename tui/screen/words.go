@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // bytesText is "1.2 GiB".
@@ -64,7 +64,7 @@ func spanText(seconds float64) string {
 }
 
 // rangeText is "14 min (11-19)": what is left, and between which times, in the same unit.
-func rangeText(p *api.Progress) string {
+func rangeText(p *consolev1.Progress) string {
 	if p == nil || p.EtaSeconds == nil || p.GetEtaSeconds() <= 0 {
 		return "-"
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
@@ -36,7 +37,7 @@ import (
 	"github.com/restripe/restripe/tui/screen"
 	"github.com/restripe/restripe/tui/screen/drive"
 
-	api "github.com/restripe/restripe/operator/api/console/v1"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // patience is how long a test waits for what must come.
@@ -178,7 +179,7 @@ func (w *world) put(prefix string, count, size int) {
 		if _, err := random.Read(data); err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.gateway.Put(w.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), gateway.PutOptions{Size: int64(size)}); err != nil {
+		if _, err := w.gateway.Put(w.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), api.PutOptions{Size: int64(size)}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -205,7 +206,7 @@ func (w *world) cool() {
 // declare applies a text past the screen.
 func (w *world) declare(text string) {
 	w.t.Helper()
-	declared, findings := compiler{}.Compile(&api.Document{Name: "declared.yaml", Text: text}, nil)
+	declared, findings := compiler{}.Compile(&consolev1.Document{Name: "declared.yaml", Text: text}, nil)
 	for _, one := range findings {
 		if one.Severity == policies.Error.String() && one.Path != "spec.backendRef" {
 			w.t.Fatal(one)
@@ -266,10 +267,10 @@ func (p *person) play(text string) {
 // compiler reads and writes declared objects as the command line does.
 type compiler struct{}
 
-func (compiler) Compile(document *api.Document, known []client.Object) (declared []console.Declared, messages []*api.Finding) {
+func (compiler) Compile(document *consolev1.Document, known []client.Object) (declared []console.Declared, messages []*consolev1.Finding) {
 	source, err := policies.ReadSource(document.Name, policies.YAML, bytes.NewReader([]byte(document.Text)))
 	if err != nil {
-		return nil, []*api.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
+		return nil, []*consolev1.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
 	}
 	var there []policies.Object
 	for _, object := range known {
@@ -278,7 +279,7 @@ func (compiler) Compile(document *api.Document, known []client.Object) (declared
 	objects, findings := policies.Check(policies.Options{Known: there}, source)
 	for _, object := range objects {
 		if value, is := object.Value.(client.Object); is {
-			declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *api.Finding {
+			declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *consolev1.Finding {
 				return findingOf(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
 			}})
 		}
@@ -294,8 +295,8 @@ func (compiler) Render(object client.Object) (string, error) {
 	return string(text), err
 }
 
-func findingOf(f policies.Finding) *api.Finding {
-	return &api.Finding{File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message}
+func findingOf(f policies.Finding) *consolev1.Finding {
+	return &consolev1.Finding{File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message}
 }
 
 func kindOf(object client.Object) string {

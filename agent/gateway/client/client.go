@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // Client reaches one gateway.
@@ -51,10 +53,9 @@ func (c *Client) Address() string { return c.base.String() }
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// request is one call before it is sent. Path is already escaped.
+// request is one call before it is sent.
 type request struct {
-	method string
-	path   string
+	route  api.Route // with its values filled in
 	query  url.Values
 	header http.Header
 	body   io.Reader
@@ -64,13 +65,13 @@ type request struct {
 // send performs the call and returns a reply of status 2xx, whose body the caller closes.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	target := *c.base
-	path, err := url.PathUnescape(r.path)
+	path, err := url.PathUnescape(r.route.Path)
 	if err != nil {
-		return nil, fmt.Errorf("building the request path %q: %w", r.path, err)
+		return nil, fmt.Errorf("building the request path %q: %w", r.route.Path, err)
 	}
-	target.Path, target.RawPath = c.base.Path+path, c.base.EscapedPath()+r.path
+	target.Path, target.RawPath = c.base.Path+path, c.base.EscapedPath()+r.route.Path
 	target.RawQuery = r.query.Encode()
-	call, err := http.NewRequestWithContext(ctx, r.method, target.String(), r.body)
+	call, err := http.NewRequestWithContext(ctx, r.route.Method, target.String(), r.body)
 	if err != nil {
 		return nil, fmt.Errorf("building the request: %w", err)
 	}
@@ -90,7 +91,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			err = cause.Err // the URL is said once, below
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s %s: %w", r.method, c.base, err)
+			return nil, fmt.Errorf("%s %s: %w", r.route.Method, c.base, err)
 		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.base, err)
 	}
@@ -101,8 +102,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 }
 
 // call sends input as JSON where it is not nil and decodes the reply into output where that is not nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, input, output any) (err error) {
-	r := request{method: method, path: path, query: query}
+func (c *Client) call(ctx context.Context, route api.Route, query url.Values, input, output any) (err error) {
+	r := request{route: route, query: query}
 	if input != nil {
 		text, err := json.Marshal(input)
 		if err != nil {
@@ -129,12 +130,4 @@ func decode(reply *http.Response, output any) error {
 		return fmt.Errorf("reading the gateway's reply: %w", err)
 	}
 	return nil
-}
-
-// escapeKey makes one path segment of a key of any bytes. The segments "." and ".." would be cleaned away on the way.
-func escapeKey(key string) string {
-	if key == "." || key == ".." {
-		return strings.ReplaceAll(key, ".", "%2E")
-	}
-	return url.PathEscape(key)
 }

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,17 +70,17 @@ func TestAnyKeyArrivesAsItWas(t *testing.T) {
 func TestRefusalsKeepTheirClass(t *testing.T) {
 	cases := []struct {
 		status int
-		code   string
+		code   api.Code
 		class  error
 	}{
-		{404, "not_found", ErrNotFound}, {412, "conflict", ErrConflict}, {400, "bad_request", ErrBadRequest},
-		{503, "too_few_nodes", ErrTooFewNodes}, {503, "unavailable", ErrUnavailable}, {500, "data_loss", ErrDataLoss},
-		{500, "unknown_outcome", ErrUnknownOutcome}, {507, "full", ErrFull},
+		{404, "not_found", api.ErrNotFound}, {412, "conflict", api.ErrConflict}, {400, "bad_request", api.ErrBadRequest},
+		{503, "too_few_nodes", api.ErrTooFewNodes}, {503, "unavailable", api.ErrUnavailable}, {500, "data_loss", api.ErrDataLoss},
+		{500, "unknown_outcome", api.ErrUnknownOutcome}, {507, "full", api.ErrFull},
 	}
 	for _, want := range cases {
 		c := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(want.status)
-			if err := json.NewEncoder(w).Encode(gateway.ErrorBody{Error: "what, where, cure", Code: want.code}); err != nil {
+			if err := json.NewEncoder(w).Encode(api.ErrorBody{Error: "what, where, cure", Code: want.code}); err != nil {
 				t.Error(err)
 			}
 		}})
@@ -99,7 +99,7 @@ func TestRefusalsKeepTheirClass(t *testing.T) {
 
 func TestRefusalWithoutABody(t *testing.T) {
 	c := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }})
-	if _, err := c.Stat(t.Context(), "k"); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Stat(t.Context(), "k"); !errors.Is(err, api.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -137,7 +137,7 @@ func TestPutSendsItsConditions(t *testing.T) {
 			t.Error(err)
 		}
 		got, body = r, string(text)
-		if err := json.NewEncoder(w).Encode(gateway.Object{Key: "k", Revision: stamp}); err != nil {
+		if err := json.NewEncoder(w).Encode(api.Object{Key: "k", Revision: stamp}); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -198,15 +198,15 @@ func TestGetNeverEndsEarlyInSilence(t *testing.T) {
 func TestObjectsWalksAllPages(t *testing.T) {
 	keys := []string{"a", "b\xff", "c", "d", "e"}
 	c := serve(t, map[string]http.HandlerFunc{"GET /v1/objects": func(w http.ResponseWriter, r *http.Request) {
-		after, err := gateway.DecodeKey(r.URL.Query().Get("after64"))
+		after, err := api.DecodeKey(r.URL.Query().Get("after64"))
 		if err != nil {
 			t.Error(err)
 		}
-		var page gateway.ObjectList
+		var page api.ObjectList
 		for _, key := range keys {
 			if key > after && len(page.Objects) < 2 {
-				page.Objects = append(page.Objects, gateway.Object{Key64: gateway.EncodeKey(key)})
-				page.Next = gateway.EncodeKey(key)
+				page.Objects = append(page.Objects, api.Object{Key64: api.EncodeKey(key)})
+				page.Next = api.EncodeKey(key)
 			}
 		}
 		if len(page.Objects) < 2 {
@@ -221,7 +221,7 @@ func TestObjectsWalksAllPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := gateway.DecodeKey(object.Key64)
+		key, err := api.DecodeKey(object.Key64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,29 +233,29 @@ func TestObjectsWalksAllPages(t *testing.T) {
 }
 
 func TestWatchTellsAnEndFromABreak(t *testing.T) {
-	stream := func(states ...gateway.TransitionState) http.HandlerFunc {
+	stream := func(states ...api.TransitionState) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			for _, state := range states {
-				if err := json.NewEncoder(w).Encode(gateway.Transition{ID: "t", State: state}); err != nil {
+				if err := json.NewEncoder(w).Encode(api.Transition{ID: "t", State: state}); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	}
 	c := serve(t, map[string]http.HandlerFunc{
-		"GET /v1/transitions/ends":   stream(gateway.TransitionRunning, gateway.TransitionDone),
-		"GET /v1/transitions/pauses": stream(gateway.TransitionRunning, gateway.TransitionPaused),
-		"GET /v1/transitions/breaks": stream(gateway.TransitionRunning),
+		"GET /v1/transitions/ends":   stream(api.TransitionRunning, api.TransitionDone),
+		"GET /v1/transitions/pauses": stream(api.TransitionRunning, api.TransitionPaused),
+		"GET /v1/transitions/breaks": stream(api.TransitionRunning),
 	})
 	for id, ends := range map[string]bool{"ends": true, "pauses": true, "breaks": false} {
 		visits := 0
-		_, err := c.Watch(t.Context(), id, func(gateway.Transition) error { visits++; return nil })
+		_, err := c.Watch(t.Context(), id, func(api.Transition) error { visits++; return nil })
 		if (err == nil) != ends || visits == 0 {
 			t.Errorf("%s: %d visits, error %v", id, visits, err)
 		}
 	}
 	enough := errors.New("enough")
-	if _, err := c.Watch(t.Context(), "ends", func(gateway.Transition) error { return enough }); !errors.Is(err, enough) {
+	if _, err := c.Watch(t.Context(), "ends", func(api.Transition) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // PutOptions are the choices of a Put. The zero value stores under the class that the gateway finds by prefix, in the
@@ -27,7 +27,7 @@ type PutOptions struct {
 }
 
 // Put stores body under key and returns once it is committed. body is read once, to its end.
-func (c *Client) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (object gateway.Object, err error) {
+func (c *Client) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (object api.Object, err error) {
 	query, header := url.Values{}, http.Header{}
 	if options.Class != "" {
 		query.Set("class", options.Class)
@@ -46,7 +46,7 @@ func (c *Client) Put(ctx context.Context, key string, body io.Reader, options Pu
 		length = options.Size
 	}
 	reply, err := c.send(ctx, request{
-		method: http.MethodPut, path: "/v1/objects/" + escapeKey(key), query: query, header: header,
+		route: api.RoutePutObject.With(key), query: query, header: header,
 		body: io.NopCloser(body), length: length,
 	})
 	if err != nil {
@@ -57,9 +57,9 @@ func (c *Client) Put(ctx context.Context, key string, body io.Reader, options Pu
 }
 
 // Update replaces the bytes [offset, offset+length) of an object, which must lie inside it.
-func (c *Client) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object gateway.Object, err error) {
+func (c *Client) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object api.Object, err error) {
 	reply, err := c.send(ctx, request{
-		method: http.MethodPatch, path: "/v1/objects/" + escapeKey(key),
+		route: api.RoutePatchObject.With(key),
 		query: url.Values{"offset": {strconv.FormatInt(offset, 10)}}, body: io.NopCloser(body), length: length,
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) Get(ctx context.Context, key string, span Range) (*Content, err
 	case span.Offset > 0:
 		header.Set("Range", fmt.Sprintf("bytes=%d-", span.Offset))
 	}
-	reply, err := c.send(ctx, request{method: http.MethodGet, path: "/v1/objects/" + escapeKey(key), header: header})
+	reply, err := c.send(ctx, request{route: api.RouteGetObject.With(key), header: header})
 	if err != nil {
 		return nil, err
 	}
@@ -107,43 +107,43 @@ func (c *Client) Get(ctx context.Context, key string, span Range) (*Content, err
 
 // Delete removes an object; ErrNotFound if there is none.
 func (c *Client) Delete(ctx context.Context, key string) error {
-	return c.call(ctx, http.MethodDelete, "/v1/objects/"+escapeKey(key), nil, nil, nil)
+	return c.call(ctx, api.RouteDeleteObject.With(key), nil, nil, nil)
 }
 
 // Stat returns an object with its groups and the health of their blocks.
-func (c *Client) Stat(ctx context.Context, key string) (stat gateway.Stat, err error) {
-	return stat, c.call(ctx, http.MethodGet, "/v1/stat/"+escapeKey(key), nil, nil, &stat)
+func (c *Client) Stat(ctx context.Context, key string) (stat api.Stat, err error) {
+	return stat, c.call(ctx, api.RouteStatObject.With(key), nil, nil, &stat)
 }
 
 // StatDeep is Stat with every block read and checked whole at its node.
-func (c *Client) StatDeep(ctx context.Context, key string) (stat gateway.Stat, err error) {
-	return stat, c.call(ctx, http.MethodGet, "/v1/stat/"+escapeKey(key), url.Values{"deep": {"true"}}, nil, &stat)
+func (c *Client) StatDeep(ctx context.Context, key string) (stat api.Stat, err error) {
+	return stat, c.call(ctx, api.RouteStatObject.With(key), url.Values{"deep": {"true"}}, nil, &stat)
 }
 
 // List returns one page of the objects with prefix, in the order of their keys, after the key after. limit 0 leaves the
 // page size to the gateway.
-func (c *Client) List(ctx context.Context, prefix, after string, limit int) (page gateway.ObjectList, err error) {
+func (c *Client) List(ctx context.Context, prefix, after string, limit int) (page api.ObjectList, err error) {
 	query := url.Values{}
 	if prefix != "" {
-		query.Set("prefix64", gateway.EncodeKey(prefix))
+		query.Set("prefix64", api.EncodeKey(prefix))
 	}
 	if after != "" {
-		query.Set("after64", gateway.EncodeKey(after))
+		query.Set("after64", api.EncodeKey(after))
 	}
 	if limit > 0 {
 		query.Set("limit", strconv.Itoa(limit))
 	}
-	return page, c.call(ctx, http.MethodGet, "/v1/objects", query, nil, &page)
+	return page, c.call(ctx, api.RouteListObjects, query, nil, &page)
 }
 
 // Objects walks all objects with prefix, page by page. The walk is no snapshot: each page is as of its own moment.
-func (c *Client) Objects(ctx context.Context, prefix string) iter.Seq2[gateway.Object, error] {
-	return func(yield func(gateway.Object, error) bool) {
+func (c *Client) Objects(ctx context.Context, prefix string) iter.Seq2[api.Object, error] {
+	return func(yield func(api.Object, error) bool) {
 		after := ""
 		for {
 			page, err := c.List(ctx, prefix, after, 0)
 			if err != nil {
-				yield(gateway.Object{}, err)
+				yield(api.Object{}, err)
 				return
 			}
 			for _, object := range page.Objects {
@@ -154,8 +154,8 @@ func (c *Client) Objects(ctx context.Context, prefix string) iter.Seq2[gateway.O
 			if page.Next == "" {
 				return
 			}
-			if after, err = gateway.DecodeKey(page.Next); err != nil {
-				yield(gateway.Object{}, fmt.Errorf("listing: the gateway's page mark %q: %w", page.Next, err))
+			if after, err = api.DecodeKey(page.Next); err != nil {
+				yield(api.Object{}, fmt.Errorf("listing: the gateway's page mark %q: %w", page.Next, err))
 				return
 			}
 		}

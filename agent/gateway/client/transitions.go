@@ -6,45 +6,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // StartTransition starts a transition and returns its first state.
-func (c *Client) StartTransition(ctx context.Context, r gateway.TransitionRequest) (t gateway.Transition, err error) {
-	return t, c.call(ctx, http.MethodPost, "/v1/transitions", nil, r, &t)
+func (c *Client) StartTransition(ctx context.Context, r api.TransitionRequest) (t api.Transition, err error) {
+	return t, c.call(ctx, api.RouteStartTransition, nil, r, &t)
 }
 
 // Move takes one object to another scheme.
-func (c *Client) Move(ctx context.Context, key, scheme string) (t gateway.Transition, err error) {
-	return t, c.call(ctx, http.MethodPost, "/v1/move", nil, gateway.MoveRequest{Key64: gateway.EncodeKey(key), To: scheme}, &t)
+func (c *Client) Move(ctx context.Context, key, scheme string) (t api.Transition, err error) {
+	return t, c.call(ctx, api.RouteMoveObject, nil, api.MoveRequest{Key64: api.EncodeKey(key), To: scheme}, &t)
 }
 
 // Transitions lists the transitions the catalog remembers.
-func (c *Client) Transitions(ctx context.Context) (list []gateway.Transition, err error) {
-	return list, c.call(ctx, http.MethodGet, "/v1/transitions", nil, nil, &list)
+func (c *Client) Transitions(ctx context.Context) (list []api.Transition, err error) {
+	return list, c.call(ctx, api.RouteListTransitions, nil, nil, &list)
 }
 
 // Transition returns the state of one transition.
-func (c *Client) Transition(ctx context.Context, id string) (t gateway.Transition, err error) {
-	return t, c.call(ctx, http.MethodGet, transitionPath(id), nil, nil, &t)
+func (c *Client) Transition(ctx context.Context, id string) (t api.Transition, err error) {
+	return t, c.call(ctx, api.RouteGetTransition.With(id), nil, nil, &t)
 }
 
 // Watch calls visit with every state the gateway reports until the transition ends or is paused, and returns the last
 // one. An error of visit ends the watch, not the transition.
-func (c *Client) Watch(ctx context.Context, id string, visit func(gateway.Transition) error) (last gateway.Transition, err error) {
-	reply, err := c.send(ctx, request{method: http.MethodGet, path: transitionPath(id), query: url.Values{"watch": {"true"}}})
+func (c *Client) Watch(ctx context.Context, id string, visit func(api.Transition) error) (last api.Transition, err error) {
+	reply, err := c.send(ctx, request{route: api.RouteGetTransition.With(id), query: url.Values{"watch": {"true"}}})
 	if err != nil {
 		return last, err
 	}
 	defer func() { err = errors.Join(err, reply.Body.Close()) }()
 	states := json.NewDecoder(reply.Body)
 	for {
-		var t gateway.Transition
+		var t api.Transition
 		switch err := states.Decode(&t); {
-		case errors.Is(err, io.EOF) && (last.State.Final() || last.State == gateway.TransitionPaused):
+		case errors.Is(err, io.EOF) && (last.State.Final() || last.State == api.TransitionPaused):
 			return last, nil
 		case errors.Is(err, io.EOF):
 			return last, fmt.Errorf("watching transition %s: the gateway ended the stream before the transition ended", id)
@@ -59,22 +58,20 @@ func (c *Client) Watch(ctx context.Context, id string, visit func(gateway.Transi
 }
 
 // Pause stops a transition after the groups in work.
-func (c *Client) Pause(ctx context.Context, id string) (t gateway.Transition, err error) {
-	return t, c.call(ctx, http.MethodPost, transitionPath(id)+"/pause", nil, nil, &t)
+func (c *Client) Pause(ctx context.Context, id string) (t api.Transition, err error) {
+	return t, c.call(ctx, api.RoutePauseTransition.With(id), nil, nil, &t)
 }
 
 // Resume goes on with a paused transition. bytesPerSecond, where not nil, is its new limit; 0 lifts it.
-func (c *Client) Resume(ctx context.Context, id string, bytesPerSecond *int64) (t gateway.Transition, err error) {
+func (c *Client) Resume(ctx context.Context, id string, bytesPerSecond *int64) (t api.Transition, err error) {
 	var input any
 	if bytesPerSecond != nil {
 		input = map[string]int64{"bytesPerSecond": *bytesPerSecond}
 	}
-	return t, c.call(ctx, http.MethodPost, transitionPath(id)+"/resume", nil, input, &t)
+	return t, c.call(ctx, api.RouteResumeTransition.With(id), nil, input, &t)
 }
 
 // Cancel ends a transition; groups already taken over stay as they are.
-func (c *Client) Cancel(ctx context.Context, id string) (t gateway.Transition, err error) {
-	return t, c.call(ctx, http.MethodPost, transitionPath(id)+"/cancel", nil, nil, &t)
+func (c *Client) Cancel(ctx context.Context, id string) (t api.Transition, err error) {
+	return t, c.call(ctx, api.RouteCancelTransition.With(id), nil, nil, &t)
 }
-
-func transitionPath(id string) string { return "/v1/transitions/" + escapeKey(id) }

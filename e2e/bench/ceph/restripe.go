@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
@@ -153,15 +154,15 @@ func buried(ctx context.Context, c *client.Client) error {
 
 // transition takes a class to a scheme and waits for the end.
 func transition(ctx context.Context, c *client.Client, class, to string, groups int, s *step) error {
-	begun, err := c.StartTransition(ctx, gateway.TransitionRequest{Selector: gateway.Selector{Class: class}, To: to, Concurrency: atOnce})
+	begun, err := c.StartTransition(ctx, api.TransitionRequest{Selector: api.Selector{Class: class}, To: to, Concurrency: atOnce})
 	if err != nil {
 		return err
 	}
-	ended, err := c.Watch(ctx, begun.ID, func(gateway.Transition) error { return nil })
+	ended, err := c.Watch(ctx, begun.ID, func(api.Transition) error { return nil })
 	if err != nil {
 		return err
 	}
-	if ended.State != gateway.TransitionDone || ended.GroupsDone != int64(groups) {
+	if ended.State != api.TransitionDone || ended.GroupsDone != int64(groups) {
 		return fmt.Errorf("the transition ended as %s after %d groups of %d: %s", ended.State, ended.GroupsDone, groups, ended.Error)
 	}
 	s.elapsed = time.Duration(ended.ElapsedSeconds * float64(time.Second))

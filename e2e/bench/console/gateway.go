@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/controller/gatewayfake"
 )
 
@@ -32,7 +32,7 @@ func newGateway(s size) (*fakeGateway, error) {
 	g := &fakeGateway{gatewayfake.New(clock.RealClock{}, s.nodes, speed)}
 	for i := range s.policies {
 		name := policyName(i)
-		spec := gateway.ClassSpec{Name: name, Ladder: ladder[0] + "," + ladder[1] + "," + ladder[2], Prefixes: []string{name + "/"}}
+		spec := api.ClassSpec{Name: name, Ladder: ladder[0] + "," + ladder[1] + "," + ladder[2], Prefixes: []string{name + "/"}}
 		if _, err := g.cluster.PutClass(context.Background(), spec); err != nil {
 			return nil, fmt.Errorf("declaring class %s: %w", name, err)
 		}
@@ -46,7 +46,7 @@ func newGateway(s size) (*fakeGateway, error) {
 		}
 	}
 	for i := range running {
-		request := gateway.TransitionRequest{Selector: gateway.Selector{Class: policyName(i)}, ID: s.jobName(i), From: ladder[0], To: ladder[1]}
+		request := api.TransitionRequest{Selector: api.Selector{Class: policyName(i)}, ID: s.jobName(i), From: ladder[0], To: ladder[1]}
 		if _, err := g.cluster.StartTransition(context.Background(), request); err != nil {
 			return nil, fmt.Errorf("starting a transition: %w", err)
 		}
@@ -84,46 +84,46 @@ func (g *fakeGateway) handler() http.Handler {
 	})
 	answer("/v1/nodes", func(r *http.Request) (any, error) {
 		status, err := g.cluster.Status(r.Context())
-		list := gateway.NodeList{Patience: gateway.Patience{DownAfterSeconds: 30, OutAfterSeconds: 600}}
+		list := api.NodeList{Patience: api.Patience{DownAfterSeconds: 30, OutAfterSeconds: 600}}
 		for i, node := range status.Nodes {
 			place(&node, i)
-			list.Nodes = append(list.Nodes, gateway.NodeInfo{NodeStatus: node, Declared: "up", Slots: 20_000})
+			list.Nodes = append(list.Nodes, api.NodeInfo{NodeStatus: node, Declared: "up", Slots: 20_000})
 		}
 		return list, err
 	})
 	answer("/v1/load", func(r *http.Request) (any, error) { return g.cluster.Load(r.Context()) })
 	answer("/v1/classes", func(r *http.Request) (any, error) { return g.cluster.Classes(r.Context()) })
 	answer("/v1/heat", func(r *http.Request) (any, error) { return g.cluster.Heat(r.Context()) })
-	answer("/v1/repair", func(*http.Request) (any, error) { return gateway.RepairStatus{}, nil })
-	answer("/v1/scrub", func(*http.Request) (any, error) { return gateway.Scrub{}, nil })
-	answer("/v1/scrub/findings", func(*http.Request) (any, error) { return []gateway.ScrubFinding{}, nil })
+	answer("/v1/repair", func(*http.Request) (any, error) { return api.RepairStatus{}, nil })
+	answer("/v1/scrub", func(*http.Request) (any, error) { return api.Scrub{}, nil })
+	answer("/v1/scrub/findings", func(*http.Request) (any, error) { return []api.ScrubFinding{}, nil })
 	answer("/v1/objects", func(r *http.Request) (any, error) { return objects(r.URL.Query().Get("limit")) })
 	return mux
 }
 
 // place puts a node into a rack of twenty.
-func place(node *gateway.NodeStatus, i int) {
+func place(node *api.NodeStatus, i int) {
 	node.Address = fmt.Sprintf("10.0.%d.%d:7481", i/20, i%20+1)
 	node.Domain = fmt.Sprintf("rack-%02d", i/20)
 }
 
 // objects is a page of keys; there are more.
-func objects(limit string) (gateway.ObjectList, error) {
+func objects(limit string) (api.ObjectList, error) {
 	most := 1000
 	if limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil {
-			return gateway.ObjectList{}, fmt.Errorf("reading the limit: %w", err)
+			return api.ObjectList{}, fmt.Errorf("reading the limit: %w", err)
 		}
 		most = min(most, n)
 	}
-	var page gateway.ObjectList
+	var page api.ObjectList
 	for i := range most {
 		key := fmt.Sprintf("%s/2026/%02d/object-%06d", policyName(i/10), i%12+1, i)
-		page.Objects = append(page.Objects, gateway.Object{
-			Key: key, Key64: gateway.EncodeKey(key), Class: policyName(i / 10), Scheme: ladder[i%3], Size: int64(i+1) << 12, Modified: time.Unix(1_790_000_000, 0),
+		page.Objects = append(page.Objects, api.Object{
+			Key: key, Key64: api.EncodeKey(key), Class: policyName(i / 10), Scheme: ladder[i%3], Size: int64(i+1) << 12, Modified: time.Unix(1_790_000_000, 0),
 		})
-		page.Next = gateway.EncodeKey(key)
+		page.Next = api.EncodeKey(key)
 	}
 	return page, nil
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // tracesVariable names the folder of the real traces.
@@ -35,7 +35,7 @@ func main() {
 }
 
 func defaultSetting() setting {
-	return setting{days: 14, hot: 4, warm: 0.25, halfLife: decide.DefaultHalfLife, dwell: decide.DefaultDwell, networkDays: 13}
+	return setting{days: 14, hot: 4, warm: 0.25, halfLife: api.DefaultHalfLife, dwell: api.DefaultDwell, networkDays: 13}
 }
 
 func run(s setting, write bool) error {

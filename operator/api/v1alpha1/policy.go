@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -252,6 +254,9 @@ type TemperatureRule struct {
 	// +kubebuilder:validation:XValidation:rule="!quantity(string(self)).isLessThan(quantity('0'))",message="give accesses a day, 0 or more; fractions in quotes, such as '0.5'"
 	Below *resource.Quantity `json:"below,omitempty"`
 }
+
+// LongestPin is how long a pin may last: a year.
+const LongestPin = 366 * 24 * time.Hour
 
 // Pin keeps a class on one scheme until a time. Until then no temperature rule counts, new objects are written with the
 // scheme, and what lies elsewhere is brought to it as everything is moved: with approval, within windows and budget, and

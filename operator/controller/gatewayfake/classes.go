@@ -11,29 +11,29 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 func nodeName(i int) block.NodeID { return block.NodeID(fmt.Sprintf("n%d", i+1)) }
 
 // StatusBrief returns the nodes and the sums, without what a walk alone tells.
-func (c *Cluster) StatusBrief(context.Context) (gateway.Status, error) {
+func (c *Cluster) StatusBrief(context.Context) (api.Status, error) {
 	status, err := c.status("StatusBrief")
 	status.CanLose = -1
 	return status, err
 }
 
 // Status returns the nodes and the sums.
-func (c *Cluster) Status(context.Context) (gateway.Status, error) { return c.status("Status") }
+func (c *Cluster) Status(context.Context) (api.Status, error) { return c.status("Status") }
 
-func (c *Cluster) status(call string) (gateway.Status, error) {
+func (c *Cluster) status(call string) (api.Status, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin(call); err != nil {
-		return gateway.Status{}, err
+		return api.Status{}, err
 	}
-	status := gateway.Status{Cluster: "test", Gateway: "gw", Nodes: slices.Clone(c.nodes), CanLose: -1}
+	status := api.Status{Cluster: "test", Gateway: "gw", Nodes: slices.Clone(c.nodes), CanLose: -1}
 	used := int64(0)
 	for _, k := range c.classes {
 		for _, b := range k.stock {
@@ -55,23 +55,23 @@ func (c *Cluster) status(call string) (gateway.Status, error) {
 }
 
 // Load returns the latency that SetLatency set.
-func (c *Cluster) Load(context.Context) (gateway.Load, error) {
+func (c *Cluster) Load(context.Context) (api.Load, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("Load"); err != nil {
-		return gateway.Load{}, err
+		return api.Load{}, err
 	}
-	return gateway.Load{WindowSeconds: 10, Requests: 1000, P50Seconds: c.latency.Seconds() / 2, P99Seconds: c.latency.Seconds()}, nil
+	return api.Load{WindowSeconds: 10, Requests: 1000, P50Seconds: c.latency.Seconds() / 2, P99Seconds: c.latency.Seconds()}, nil
 }
 
 // Classes lists the classes.
-func (c *Cluster) Classes(context.Context) ([]gateway.ClassInfo, error) {
+func (c *Cluster) Classes(context.Context) ([]api.ClassInfo, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("Classes"); err != nil {
 		return nil, err
 	}
-	var list []gateway.ClassInfo
+	var list []api.ClassInfo
 	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
 		list = append(list, c.classes[name].info)
 	}
@@ -79,22 +79,22 @@ func (c *Cluster) Classes(context.Context) ([]gateway.ClassInfo, error) {
 }
 
 // PutClass declares or changes a class.
-func (c *Cluster) PutClass(_ context.Context, spec gateway.ClassSpec) (gateway.ClassInfo, error) {
+func (c *Cluster) PutClass(_ context.Context, spec api.ClassSpec) (api.ClassInfo, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("PutClass"); err != nil {
-		return gateway.ClassInfo{}, err
+		return api.ClassInfo{}, err
 	}
 	for name, other := range c.classes {
 		for _, prefix := range spec.Prefixes {
 			if name != spec.Name && slices.Contains(other.info.Prefixes, prefix) {
-				return gateway.ClassInfo{}, refusal("bad_request", "prefix %q belongs to class %s already", prefix, name)
+				return api.ClassInfo{}, refusal(api.CodeBadRequest, "prefix %q belongs to class %s already", prefix, name)
 			}
 		}
 	}
 	info, layout, err := describe(spec)
 	if err != nil {
-		return gateway.ClassInfo{}, refusal("bad_request", "class %s: %v", spec.Name, err)
+		return api.ClassInfo{}, refusal(api.CodeBadRequest, "class %s: %v", spec.Name, err)
 	}
 	found := c.classes[spec.Name]
 	if found == nil {
@@ -118,7 +118,7 @@ func (c *Cluster) DeleteClass(_ context.Context, name string) error {
 	}
 	for _, b := range found.stock {
 		if b.groups > 0 {
-			return refusal("conflict", "class %s has objects; delete or move them first", name)
+			return refusal(api.CodeConflict, "class %s has objects; delete or move them first", name)
 		}
 	}
 	delete(c.classes, name)
@@ -126,14 +126,14 @@ func (c *Cluster) DeleteClass(_ context.Context, name string) error {
 }
 
 // Heat sums up the groups.
-func (c *Cluster) Heat(context.Context) (gateway.HeatReport, error) {
+func (c *Cluster) Heat(context.Context) (api.HeatReport, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("Heat"); err != nil {
-		return gateway.HeatReport{}, err
+		return api.HeatReport{}, err
 	}
 	now := c.clock.Now()
-	report := gateway.HeatReport{At: now, Began: now, Since: now.Add(-longSince), Complete: true}
+	report := api.HeatReport{At: now, Began: now, Since: now.Add(-longSince), Complete: true}
 	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
 		report.Classes = append(report.Classes, c.classes[name].heat(now))
 	}
@@ -141,20 +141,20 @@ func (c *Cluster) Heat(context.Context) (gateway.HeatReport, error) {
 }
 
 // describe reads a specification as the gateways do.
-func describe(spec gateway.ClassSpec) (gateway.ClassInfo, *stripe.Layout, error) {
+func describe(spec api.ClassSpec) (api.ClassInfo, *stripe.Layout, error) {
 	ladder, err := stripe.ParseLadder(spec.Ladder)
 	if err != nil {
-		return gateway.ClassInfo{}, nil, err
+		return api.ClassInfo{}, nil, err
 	}
 	layout, err := stripe.NewLayout(ladder, 0, stripe.ModeFree)
 	if err != nil {
-		return gateway.ClassInfo{}, nil, err
+		return api.ClassInfo{}, nil, err
 	}
-	info := gateway.ClassInfo{
+	info := api.ClassInfo{
 		Name: spec.Name, Ladder: ladder.String(), Default: cmp.Or(spec.Default, ladder[0].String()), Mode: string(stripe.ModeFree),
 		Prefixes: spec.Prefixes, PackBelow: 64 << 10, PackDelay: cmp.Or(spec.PackDelay, "5ms"), GroupBytes: 4 << 20,
 		HalfLife: cmp.Or(spec.HalfLife, "24h0m0s"), Dwell: cmp.Or(spec.Dwell, "6h0m0s"),
-		Nodes: ladder.Width() + ladder.MaxParity(), Origin: gateway.ClassFromAPI,
+		Nodes: ladder.Width() + ladder.MaxParity(), Origin: api.ClassFromAPI,
 	}
 	for text, size := range map[string]*int64{spec.PackBelow: &info.PackBelow, spec.GroupBytes: &info.GroupBytes} {
 		if text == "" {
@@ -162,7 +162,7 @@ func describe(spec gateway.ClassSpec) (gateway.ClassInfo, *stripe.Layout, error)
 		}
 		n, err := humanize.ParseBytes(text)
 		if err != nil {
-			return gateway.ClassInfo{}, nil, fmt.Errorf("%q is not a size such as 64KiB or 4MiB", text)
+			return api.ClassInfo{}, nil, fmt.Errorf("%q is not a size such as 64KiB or 4MiB", text)
 		}
 		*size = int64(n)
 	}
@@ -170,10 +170,10 @@ func describe(spec gateway.ClassSpec) (gateway.ClassInfo, *stripe.Layout, error)
 }
 
 // heat sums up a class.
-func (k *class) heat(now time.Time) gateway.ClassHeat {
-	report := gateway.ClassHeat{Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell}
+func (k *class) heat(now time.Time) api.ClassHeat {
+	report := api.ClassHeat{Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell}
 	dwell, _ := time.ParseDuration(k.info.Dwell) // one that does not parse settles everything
-	rungs := map[stripe.Scheme]*gateway.RungHeat{}
+	rungs := map[stripe.Scheme]*api.RungHeat{}
 	order := slices.Clone(k.layout.Ladder)
 	for _, b := range k.stock {
 		if !slices.Contains(order, b.scheme) {
@@ -181,7 +181,7 @@ func (k *class) heat(now time.Time) gateway.ClassHeat {
 		}
 	}
 	for _, scheme := range order {
-		rungs[scheme] = &gateway.RungHeat{Scheme: scheme.String()}
+		rungs[scheme] = &api.RungHeat{Scheme: scheme.String()}
 	}
 	for _, b := range k.stock {
 		if b.groups == 0 {
@@ -212,17 +212,17 @@ func (k *class) heat(now time.Time) gateway.ClassHeat {
 	return report
 }
 
-func emptyBuckets() []gateway.HeatBucket {
-	buckets := make([]gateway.HeatBucket, gateway.HeatBuckets)
+func emptyBuckets() []api.HeatBucket {
+	buckets := make([]api.HeatBucket, api.HeatBuckets)
 	for i := range len(buckets) - 1 {
-		buckets[i].Below = gateway.HeatEdge(i + 1)
+		buckets[i].Below = api.HeatEdge(i + 1)
 	}
 	return buckets
 }
 
 func bucketOf(heat float64) int {
-	for i := gateway.HeatBuckets - 1; i > 0; i-- {
-		if heat >= gateway.HeatEdge(i) {
+	for i := api.HeatBuckets - 1; i > 0; i-- {
+		if heat >= api.HeatEdge(i) {
 			return i
 		}
 	}

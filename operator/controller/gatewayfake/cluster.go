@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -28,19 +28,19 @@ type Cluster struct {
 
 	mutex   sync.Mutex // of what follows
 	down    error
-	nodes   []gateway.NodeStatus
+	nodes   []api.NodeStatus
 	classes map[string]*class
 	jobs    map[string]*job
 	latency time.Duration
-	limit   int64                // that all transitions together must stay within; 0: none
-	repair  gateway.RepairStatus // as it was declared
+	limit   int64            // that all transitions together must stay within; 0: none
+	repair  api.RepairStatus // as it was declared
 	calls   map[string]int
 	broken  []string
 }
 
 // class is a class with its groups.
 type class struct {
-	info   gateway.ClassInfo
+	info   api.ClassInfo
 	layout *stripe.Layout
 	stock  []*batch
 }
@@ -58,7 +58,7 @@ type batch struct {
 func New(clock clock.PassiveClock, nodes int, speed int64) *Cluster {
 	c := &Cluster{clock: clock, speed: speed, classes: map[string]*class{}, jobs: map[string]*job{}, calls: map[string]int{}}
 	for i := range nodes {
-		c.nodes = append(c.nodes, gateway.NodeStatus{ID: nodeName(i), State: "up", StoreKind: "file", Durable: true, CapacityBytes: 4 << 40})
+		c.nodes = append(c.nodes, api.NodeStatus{ID: nodeName(i), State: "up", StoreKind: "file", Durable: true, CapacityBytes: 4 << 40})
 	}
 	return c
 }
@@ -112,7 +112,7 @@ func (c *Cluster) SetLimit(limit int64) {
 func (c *Cluster) forbidExcess() {
 	var total int64
 	for id, j := range c.jobs {
-		if j.state.State != gateway.TransitionRunning || c.limit == 0 {
+		if j.state.State != api.TransitionRunning || c.limit == 0 {
 			continue
 		}
 		if j.state.BytesPerSecond == 0 {
@@ -140,18 +140,18 @@ func (c *Cluster) SetNode(i int, state string) {
 }
 
 // RepairStatus tells what was declared of repair; nothing is ever repaired.
-func (c *Cluster) RepairStatus(context.Context) (gateway.RepairStatus, error) {
+func (c *Cluster) RepairStatus(context.Context) (api.RepairStatus, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.repair, c.begin("RepairStatus")
 }
 
 // ThrottleRepair changes the limits of repair.
-func (c *Cluster) ThrottleRepair(_ context.Context, limits gateway.ThrottleRequest) (gateway.RepairStatus, error) {
+func (c *Cluster) ThrottleRepair(_ context.Context, limits api.ThrottleRequest) (api.RepairStatus, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("ThrottleRepair"); err != nil {
-		return gateway.RepairStatus{}, err
+		return api.RepairStatus{}, err
 	}
 	for _, limit := range []struct{ from, to *int64 }{
 		{limits.BytesPerSecond, &c.repair.BytesPerSecond}, {limits.NodeBytesPerSecond, &c.repair.NodeBytesPerSecond},
@@ -165,11 +165,11 @@ func (c *Cluster) ThrottleRepair(_ context.Context, limits gateway.ThrottleReque
 }
 
 // DeferRepair has repair wait, or no more.
-func (c *Cluster) DeferRepair(_ context.Context, request gateway.DeferRequest) (gateway.RepairStatus, error) {
+func (c *Cluster) DeferRepair(_ context.Context, request api.DeferRequest) (api.RepairStatus, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("DeferRepair"); err != nil {
-		return gateway.RepairStatus{}, err
+		return api.RepairStatus{}, err
 	}
 	c.repair.DeferredUntil, c.repair.DeferredBy = nil, ""
 	if request.Until.After(c.clock.Now()) {
@@ -179,11 +179,11 @@ func (c *Cluster) DeferRepair(_ context.Context, request gateway.DeferRequest) (
 }
 
 // PlaceNode changes the failure domain of a node and whether it is a spare.
-func (c *Cluster) PlaceNode(_ context.Context, id string, request gateway.PlaceRequest) (gateway.NodeInfo, error) {
+func (c *Cluster) PlaceNode(_ context.Context, id string, request api.PlaceRequest) (api.NodeInfo, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("PlaceNode"); err != nil {
-		return gateway.NodeInfo{}, err
+		return api.NodeInfo{}, err
 	}
 	for i := range c.nodes {
 		node := &c.nodes[i]
@@ -191,7 +191,7 @@ func (c *Cluster) PlaceNode(_ context.Context, id string, request gateway.PlaceR
 			continue
 		}
 		if request.Domain != nil && len(*request.Domain) > 63 {
-			return gateway.NodeInfo{}, refusal("bad_request", "a failure domain has at most 63 bytes, this one has %d", len(*request.Domain))
+			return api.NodeInfo{}, refusal(api.CodeBadRequest, "a failure domain has at most 63 bytes, this one has %d", len(*request.Domain))
 		}
 		if request.Domain != nil {
 			node.Domain = *request.Domain
@@ -199,9 +199,9 @@ func (c *Cluster) PlaceNode(_ context.Context, id string, request gateway.PlaceR
 		if request.Spare != nil {
 			node.Spare = *request.Spare
 		}
-		return gateway.NodeInfo{NodeStatus: *node}, nil
+		return api.NodeInfo{NodeStatus: *node}, nil
 	}
-	return gateway.NodeInfo{}, fmt.Errorf("%w: node %q", client.ErrNotFound, id)
+	return api.NodeInfo{}, fmt.Errorf("%w: node %q", api.ErrNotFound, id)
 }
 
 // Calls returns how often each method was called.
@@ -252,7 +252,7 @@ func (c *Cluster) begin(call string) error {
 }
 
 // refusal is an error as the gateway's client returns it.
-func refusal(code, format string, values ...any) error {
+func refusal(code api.Code, format string, values ...any) error {
 	return &client.Error{Code: code, Message: fmt.Sprintf(format, values...)}
 }
 

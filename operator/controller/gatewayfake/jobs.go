@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 // job is one transition.
 type job struct {
-	state    gateway.Transition
-	request  gateway.TransitionRequest
+	state    api.Transition
+	request  api.TransitionRequest
 	from, to stripe.Scheme
 	advanced time.Time
 	credit   float64 // bytes that may be moved already
@@ -26,7 +26,7 @@ type job struct {
 func (c *Cluster) advance() {
 	now := c.clock.Now()
 	for _, j := range c.jobs {
-		if j.state.State == gateway.TransitionRunning {
+		if j.state.State == api.TransitionRunning {
 			c.carryOn(j, now)
 		}
 		j.advanced = now
@@ -37,7 +37,7 @@ func (c *Cluster) advance() {
 func (c *Cluster) carryOn(j *job, now time.Time) {
 	elapsed := now.Sub(j.advanced).Seconds()
 	if j.failure != nil {
-		j.end(gateway.TransitionFailed, now)
+		j.end(api.TransitionFailed, now)
 		j.state.Error, j.failure = j.failure.Error(), nil
 		return
 	}
@@ -49,7 +49,7 @@ func (c *Cluster) carryOn(j *job, now time.Time) {
 	j.state.ElapsedSeconds += max(0, elapsed)
 	k := c.classes[j.request.Class]
 	if k == nil {
-		j.end(gateway.TransitionDone, now)
+		j.end(api.TransitionDone, now)
 		return
 	}
 	for _, b := range slices.Clone(k.stock) {
@@ -61,7 +61,7 @@ func (c *Cluster) carryOn(j *job, now time.Time) {
 			return
 		}
 	}
-	j.end(gateway.TransitionDone, now)
+	j.end(api.TransitionDone, now)
 	j.state.ETASeconds = 0
 }
 
@@ -74,7 +74,7 @@ func (c *Cluster) move(k *class, j *job, b *batch, now time.Time) bool {
 		j.credit -= float64(n * each)
 		b.groups -= n
 		k.stock = append(k.stock, &batch{scheme: j.to, groups: n, cellBytes: b.cellBytes, heat: b.heat, since: now})
-		traffic := gateway.Traffic{
+		traffic := api.Traffic{
 			BlocksRead: n * int64(cost.BlocksRead), BlocksSent: n * int64(cost.BlocksSent), BlocksWritten: n * int64(cost.BlocksWritten),
 			BytesRead: n * int64(cost.BlocksRead) * b.cellBytes, BytesSent: n * int64(cost.BlocksSent) * b.cellBytes, BytesWritten: n * int64(cost.BlocksWritten) * b.cellBytes,
 		}
@@ -105,7 +105,7 @@ func (j *job) left(k *class, now time.Time) (groups, bytes int64) {
 	return groups, bytes
 }
 
-func (j *job) end(state gateway.TransitionState, now time.Time) {
+func (j *job) end(state api.TransitionState, now time.Time) {
 	j.state.State, j.state.Finished, j.credit = state, &now, 0
 	j.state.GroupsTotal, j.state.BytesTotal = max(j.state.GroupsDone, j.state.GroupsTotal), max(j.state.BytesDone, j.state.BytesTotal)
 }
@@ -135,40 +135,40 @@ func (k *class) cost(from, to stripe.Scheme) stripe.Cost {
 }
 
 // newJob reads a request as the gateways do.
-func (c *Cluster) newJob(request gateway.TransitionRequest) (*job, *class, error) {
+func (c *Cluster) newJob(request api.TransitionRequest) (*job, *class, error) {
 	k := c.classes[request.Class]
 	if k == nil {
-		return nil, nil, refusal("bad_request", "there is no class %q", request.Class)
+		return nil, nil, refusal(api.CodeBadRequest, "there is no class %q", request.Class)
 	}
 	j := &job{request: request, advanced: c.clock.Now()}
 	var err error
 	if j.to, err = stripe.ParseScheme(request.To); err != nil {
-		return nil, nil, refusal("bad_request", "%v", err)
+		return nil, nil, refusal(api.CodeBadRequest, "%v", err)
 	}
 	if request.From != "" {
 		if j.from, err = stripe.ParseScheme(request.From); err != nil {
-			return nil, nil, refusal("bad_request", "%v", err)
+			return nil, nil, refusal(api.CodeBadRequest, "%v", err)
 		}
 	}
 	if !k.layout.Ladder.Contains(j.to) {
-		return nil, nil, refusal("bad_request", "scheme %s is not on the ladder %s of class %s", j.to, k.layout.Ladder, request.Class)
+		return nil, nil, refusal(api.CodeBadRequest, "scheme %s is not on the ladder %s of class %s", j.to, k.layout.Ladder, request.Class)
 	}
 	return j, k, nil
 }
 
 // Estimate sums up the plans of the groups that are selected now.
-func (c *Cluster) Estimate(_ context.Context, request gateway.TransitionRequest) (gateway.Estimate, error) {
+func (c *Cluster) Estimate(_ context.Context, request api.TransitionRequest) (api.Estimate, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("Estimate"); err != nil {
-		return gateway.Estimate{}, err
+		return api.Estimate{}, err
 	}
 	j, k, err := c.newJob(request)
 	if err != nil {
-		return gateway.Estimate{}, err
+		return api.Estimate{}, err
 	}
 	now := c.clock.Now()
-	estimate := gateway.Estimate{At: now}
+	estimate := api.Estimate{At: now}
 	for _, b := range k.stock {
 		if b.groups == 0 || !j.selects(b, now) {
 			continue
@@ -190,23 +190,23 @@ func (c *Cluster) Estimate(_ context.Context, request gateway.TransitionRequest)
 }
 
 // StartTransition starts a transition, or returns the one that has the id.
-func (c *Cluster) StartTransition(_ context.Context, request gateway.TransitionRequest) (gateway.Transition, error) {
+func (c *Cluster) StartTransition(_ context.Context, request api.TransitionRequest) (api.Transition, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin("StartTransition"); err != nil {
-		return gateway.Transition{}, err
+		return api.Transition{}, err
 	}
 	if started := c.jobs[request.ID]; started != nil {
 		return started.state, nil
 	}
 	j, k, err := c.newJob(request)
 	if err != nil {
-		return gateway.Transition{}, err
+		return api.Transition{}, err
 	}
 	now := c.clock.Now()
-	j.state = gateway.Transition{
+	j.state = api.Transition{
 		ID: request.ID, Selector: request.Selector, From: request.From, To: request.To, HeatAtLeast: request.HeatAtLeast, HeatBelow: request.HeatBelow,
-		SettledSeconds: request.SettledSeconds, Planner: stripe.PlannerRestripe, State: gateway.TransitionRunning, ETASeconds: -1, Started: now,
+		SettledSeconds: request.SettledSeconds, Planner: stripe.PlannerRestripe, State: api.TransitionRunning, ETASeconds: -1, Started: now,
 		BytesPerSecond: request.BytesPerSecond, NodeBytesPerSecond: request.NodeBytesPerSecond, DomainBytesPerSecond: request.DomainBytesPerSecond,
 		Concurrency: request.Concurrency, Baselines: map[string]int64{},
 	}
@@ -233,40 +233,40 @@ func (c *Cluster) forbidOverlap(j *job) {
 func below(low, high *float64) bool { return low == nil || high == nil || *low < *high }
 
 // Transition returns a transition.
-func (c *Cluster) Transition(_ context.Context, id string) (gateway.Transition, error) {
+func (c *Cluster) Transition(_ context.Context, id string) (api.Transition, error) {
 	return c.steer("Transition", id, func(*job) error { return nil })
 }
 
 // Pause stops a transition for a while.
-func (c *Cluster) Pause(_ context.Context, id string) (gateway.Transition, error) {
-	return c.steer("Pause", id, func(j *job) error { return j.become(gateway.TransitionPaused) })
+func (c *Cluster) Pause(_ context.Context, id string) (api.Transition, error) {
+	return c.steer("Pause", id, func(j *job) error { return j.become(api.TransitionPaused) })
 }
 
 // Resume goes on with a transition that is paused or has failed.
-func (c *Cluster) Resume(_ context.Context, id string, bytesPerSecond *int64) (gateway.Transition, error) {
+func (c *Cluster) Resume(_ context.Context, id string, bytesPerSecond *int64) (api.Transition, error) {
 	return c.steer("Resume", id, func(j *job) error {
 		if bytesPerSecond != nil {
 			j.state.BytesPerSecond = *bytesPerSecond
 		}
-		return j.become(gateway.TransitionRunning)
+		return j.become(api.TransitionRunning)
 	})
 }
 
 // Cancel ends a transition.
-func (c *Cluster) Cancel(_ context.Context, id string) (gateway.Transition, error) {
+func (c *Cluster) Cancel(_ context.Context, id string) (api.Transition, error) {
 	return c.steer("Cancel", id, func(j *job) error {
-		if err := j.become(gateway.TransitionCancelled); err != nil {
+		if err := j.become(api.TransitionCancelled); err != nil {
 			return err
 		}
 		if j.state.Finished == nil {
-			j.end(gateway.TransitionCancelled, c.clock.Now())
+			j.end(api.TransitionCancelled, c.clock.Now())
 		}
 		return nil
 	})
 }
 
 // Throttle changes the limits of a transition.
-func (c *Cluster) Throttle(_ context.Context, id string, limits gateway.ThrottleRequest) (gateway.Transition, error) {
+func (c *Cluster) Throttle(_ context.Context, id string, limits api.ThrottleRequest) (api.Transition, error) {
 	return c.steer("Throttle", id, func(j *job) error {
 		for from, to := range map[*int64]*int64{
 			limits.BytesPerSecond: &j.state.BytesPerSecond, limits.NodeBytesPerSecond: &j.state.NodeBytesPerSecond, limits.DomainBytesPerSecond: &j.state.DomainBytesPerSecond,
@@ -279,32 +279,32 @@ func (c *Cluster) Throttle(_ context.Context, id string, limits gateway.Throttle
 	})
 }
 
-func (c *Cluster) steer(call, id string, change func(*job) error) (gateway.Transition, error) {
+func (c *Cluster) steer(call, id string, change func(*job) error) (api.Transition, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if err := c.begin(call); err != nil {
-		return gateway.Transition{}, err
+		return api.Transition{}, err
 	}
 	j := c.jobs[id]
 	if j == nil {
-		return gateway.Transition{}, refusal("not_found", "there is no transition %q", id)
+		return api.Transition{}, refusal(api.CodeNotFound, "there is no transition %q", id)
 	}
 	if err := change(j); err != nil {
-		return gateway.Transition{}, err
+		return api.Transition{}, err
 	}
 	c.forbidExcess()
 	return j.state, nil
 }
 
 // become changes the state as the gateways allow it.
-func (j *job) become(wanted gateway.TransitionState) error {
+func (j *job) become(wanted api.TransitionState) error {
 	state := j.state.State
 	switch {
 	case state == wanted:
 		return nil
-	case state == gateway.TransitionDone, state == gateway.TransitionCancelled,
-		state == gateway.TransitionFailed && wanted != gateway.TransitionRunning:
-		return refusal("bad_request", "transition %s is %s already", j.request.ID, state)
+	case state == api.TransitionDone, state == api.TransitionCancelled,
+		state == api.TransitionFailed && wanted != api.TransitionRunning:
+		return refusal(api.CodeBadRequest, "transition %s is %s already", j.request.ID, state)
 	}
 	j.state.State, j.state.Error = wanted, ""
 	if !wanted.Final() {
@@ -318,25 +318,25 @@ func (c *Cluster) Fail(failure error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, j := range c.jobs {
-		if j.state.State == gateway.TransitionRunning {
+		if j.state.State == api.TransitionRunning {
 			j.failure = failure
 		}
 	}
 }
 
 // Transitions returns all transitions as they are, by id.
-func (c *Cluster) Transitions() map[string]gateway.Transition {
+func (c *Cluster) Transitions() map[string]api.Transition {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.advance()
-	states := map[string]gateway.Transition{}
+	states := map[string]api.Transition{}
 	for id, j := range c.jobs {
 		states[id] = j.state
 	}
 	return states
 }
 
-func sum(a, b gateway.Traffic) gateway.Traffic {
+func sum(a, b api.Traffic) api.Traffic {
 	a.BlocksRead += b.BlocksRead
 	a.BlocksSent += b.BlocksSent
 	a.BlocksWritten += b.BlocksWritten

@@ -1,8 +1,7 @@
-package gateway
+package api
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"sigs.k8s.io/yaml"
 
-	"github.com/restripe/restripe/agent/heat"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -29,18 +27,66 @@ type Class struct {
 	Dwell      time.Duration // under one scheme before a group counts as settled
 }
 
-// Limits of a class.
+// Limits and defaults of a class.
 const (
-	maxRows       = 64       // rows per group: a chunk is that many cells
-	minGroupBytes = 64 << 10 // smaller groups cost more in records than they hold
-	maxGroupBytes = 64 << 20 // a group is staged in memory while it is written
+	MaxClassName = 63 // bytes
+
+	MaxRows           = 64       // rows per group: a chunk is that many cells
+	MinGroupBytes     = 64 << 10 // smaller groups cost more in records than they hold
+	MaxGroupBytes     = 64 << 20 // a group is staged in memory while it is written
+	DefaultGroupBytes = 4 << 20
+
+	DefaultPackBelow = 64 << 10 // bytes
+	DefaultPackDelay = 5 * time.Millisecond
+	MaxPackDelay     = time.Minute
+
+	DefaultHalfLife = 24 * time.Hour
+	MinHalfLife     = time.Second
+	MaxHalfLife     = 10 * 365 * 24 * time.Hour
+
+	DefaultDwell = 6 * time.Hour
+	MaxDwell     = 10 * 365 * 24 * time.Hour
 )
 
-// Limits and defaults of temperature.
+// ClassSpec declares one class of objects: an entry of a class file, and the body of PUT /v1/classes/{name}. Sizes are
+// text such as 64KiB, durations text such as 5ms or 24h. What is empty has the default that ParseClasses names.
+type ClassSpec struct {
+	Name       string   `json:"name"`
+	Ladder     string   `json:"ladder"` // schemes joined by commas, hottest first
+	Default    string   `json:"default,omitempty"`
+	Mode       string   `json:"mode,omitempty"`
+	Prefixes   []string `json:"prefixes,omitempty"`
+	PackBelow  string   `json:"packBelow,omitempty"`
+	PackDelay  string   `json:"packDelay,omitempty"`
+	GroupBytes string   `json:"groupBytes,omitempty"`
+	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
+	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
+}
+
+// ClassOrigin says who declared a class as it is.
+type ClassOrigin string
+
+// The origins of classes. What was declared through the API is not changed by class files any more.
 const (
-	defaultDwell = 6 * time.Hour
-	maxDwell     = 10 * 365 * 24 * time.Hour
+	ClassFromFile ClassOrigin = "file"
+	ClassFromAPI  ClassOrigin = "api"
 )
+
+// ClassInfo is a class as it is in force.
+type ClassInfo struct {
+	Name       string      `json:"name"`
+	Ladder     string      `json:"ladder"`
+	Default    string      `json:"default"`
+	Mode       string      `json:"mode"`
+	Prefixes   []string    `json:"prefixes"`
+	PackBelow  int64       `json:"packBelow"`  // bytes; objects smaller than this share groups
+	PackDelay  string      `json:"packDelay"`  // how long a small object waits for company
+	GroupBytes int64       `json:"groupBytes"` // user bytes per group of a large object
+	HalfLife   string      `json:"halfLife"`
+	Dwell      string      `json:"dwell"`
+	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
+	Origin     ClassOrigin `json:"origin"`
+}
 
 type classFile struct {
 	Classes []ClassSpec `json:"classes"`
@@ -53,19 +99,6 @@ func DefaultClasses() []Class {
 		panic("the built-in class is invalid: " + err.Error()) // invariant: constant input
 	}
 	return classes
-}
-
-// LoadClasses reads a class file.
-func LoadClasses(path string) ([]Class, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the class file: %w", err)
-	}
-	classes, err := ParseClasses(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return classes, nil
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
@@ -81,7 +114,7 @@ func ParseClasses(text []byte) ([]Class, error) {
 	names, prefixes := map[string]bool{}, map[string]string{}
 	var classes []Class
 	for i, entry := range file.Classes {
-		class, err := entry.parse()
+		class, err := entry.Parse()
 		if err == nil && names[entry.Name] {
 			err = wrong("name", "used twice; class names are unique")
 		}
@@ -105,39 +138,39 @@ func wrong(field, format string, values ...any) error {
 	return fmt.Errorf("%s: %w", field, fmt.Errorf(format, values...))
 }
 
-// parse reads a specification by itself and fills in defaults.
-func (spec *ClassSpec) parse() (class Class, err error) {
+// Parse reads a specification by itself and fills in defaults.
+func (spec *ClassSpec) Parse() (class Class, err error) {
 	class = Class{Name: spec.Name, Mode: stripe.Mode(spec.Mode), Prefixes: spec.Prefixes}
-	if spec.Name == "" || strings.ContainsAny(spec.Name, "/ \t\n") || len(spec.Name) > 63 {
-		return class, wrong("name", "want 1 to 63 characters without spaces or slashes")
+	if spec.Name == "" || strings.ContainsAny(spec.Name, "/ \t\n") || len(spec.Name) > MaxClassName {
+		return class, wrong("name", "want 1 to %d characters without spaces or slashes", MaxClassName)
 	}
 	for _, prefix := range spec.Prefixes {
-		if len(prefix) > maxKeyBytes {
-			return class, wrong("prefixes", "a prefix of %d bytes; a key has at most %d", len(prefix), maxKeyBytes)
+		if len(prefix) > MaxKeyBytes {
+			return class, wrong("prefixes", "a prefix of %d bytes; a key has at most %d", len(prefix), MaxKeyBytes)
 		}
 	}
 	if err := class.setLadder(spec); err != nil {
 		return class, err
 	}
-	if class.PackBelow, err = parseBytes(spec.PackBelow, 64<<10); err != nil {
+	if class.PackBelow, err = parseBytes(spec.PackBelow, DefaultPackBelow); err != nil {
 		return class, wrong("packBelow", "%w", err)
 	}
-	if class.GroupBytes, err = parseBytes(spec.GroupBytes, 4<<20); err != nil {
+	if class.GroupBytes, err = parseBytes(spec.GroupBytes, DefaultGroupBytes); err != nil {
 		return class, wrong("groupBytes", "%w", err)
 	}
-	if class.GroupBytes < minGroupBytes || class.GroupBytes > maxGroupBytes {
-		return class, wrong("groupBytes", "%d is outside %d to %d bytes", class.GroupBytes, minGroupBytes, maxGroupBytes)
+	if class.GroupBytes < MinGroupBytes || class.GroupBytes > MaxGroupBytes {
+		return class, wrong("groupBytes", "%d is outside %d to %d bytes", class.GroupBytes, MinGroupBytes, MaxGroupBytes)
 	}
 	if class.PackBelow > class.GroupBytes {
 		return class, wrong("packBelow", "%d is over groupBytes (%d); a small object must fit one column of a group", class.PackBelow, class.GroupBytes)
 	}
-	if class.PackDelay, err = parseDuration("packDelay", spec.PackDelay, 5*time.Millisecond, 0, time.Minute); err != nil {
+	if class.PackDelay, err = parseDuration("packDelay", spec.PackDelay, DefaultPackDelay, 0, MaxPackDelay); err != nil {
 		return class, err
 	}
-	if class.HalfLife, err = parseDuration("halfLife", spec.HalfLife, heat.DefaultHalfLife, heat.MinHalfLife, heat.MaxHalfLife); err != nil {
+	if class.HalfLife, err = parseDuration("halfLife", spec.HalfLife, DefaultHalfLife, MinHalfLife, MaxHalfLife); err != nil {
 		return class, err
 	}
-	class.Dwell, err = parseDuration("dwell", spec.Dwell, defaultDwell, 0, maxDwell)
+	class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell)
 	return class, err
 }
 
@@ -162,8 +195,8 @@ func (c *Class) setLadder(spec *ClassSpec) (err error) {
 	if err != nil {
 		return wrong("ladder", "%w", err)
 	}
-	if layout.Rows > maxRows {
-		return wrong("ladder", "%s needs groups of %d rows (at most %d): choose schemes whose k divide the widest one", c.Ladder, layout.Rows, maxRows)
+	if layout.Rows > MaxRows {
+		return wrong("ladder", "%s needs groups of %d rows (at most %d): choose schemes whose k divide the widest one", c.Ladder, layout.Rows, MaxRows)
 	}
 	return nil
 }
@@ -182,8 +215,8 @@ func parseDuration(field, text string, absent, least, most time.Duration) (time.
 	return duration, nil
 }
 
-// spec is the specification that says all that there is to say of a class.
-func (c *Class) spec() ClassSpec {
+// Spec is the specification that says all that there is to say of a class.
+func (c *Class) Spec() ClassSpec {
 	bytes := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
@@ -192,11 +225,11 @@ func (c *Class) spec() ClassSpec {
 	}
 }
 
-func (c *Class) info(origin ClassOrigin) ClassInfo {
+func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
-		Dwell: c.Dwell.String(), Nodes: c.nodesNeeded(), Origin: origin,
+		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
 	}
 }
 
@@ -211,5 +244,5 @@ func parseBytes(text string, absent int64) (int64, error) {
 	return int64(n), nil
 }
 
-// nodesNeeded is how many distinct nodes a group of the class lies on.
-func (c *Class) nodesNeeded() int { return c.Ladder.Width() + c.Ladder.MaxParity() }
+// Nodes is how many distinct nodes a group of the class lies on.
+func (c *Class) Nodes() int { return c.Ladder.Width() + c.Ladder.MaxParity() }

@@ -1,6 +1,7 @@
-package gateway
+package api
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -70,4 +71,17 @@ type RelocationResult struct {
 	BytesSent     int64    `json:"bytesSent"`
 	GroupsFailed  int      `json:"groupsFailed"`     // left as they were
 	Failed        []string `json:"failed,omitempty"` // the first of them: group and cause, in words
+}
+
+// CheckNodeID holds the ids of nodes to 1 to 63 characters of [a-z0-9-].
+func CheckNodeID(id string) error {
+	if id == "" || len(id) > 63 {
+		return fmt.Errorf("id %q: want 1 to 63 characters", id)
+	}
+	for _, r := range id {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return fmt.Errorf("id %q: want only a-z, 0-9 and -", id)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"encoding/base64"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Object is one object as clients see it.
+type Object struct {
+	Key      string      `json:"key"`   // printable form: Go-quoted where it holds unprintable bytes
+	Key64    string      `json:"key64"` // the exact bytes, base64url without padding
+	Class    string      `json:"class"`
+	Scheme   string      `json:"scheme"`
+	Size     int64       `json:"size"`
+	Revision block.Stamp `json:"revision"`
+	Modified time.Time   `json:"modified"`
+}
+
+// EncodeKey and DecodeKey turn keys of any bytes into query-safe text and back.
+func EncodeKey(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
+
+// DecodeKey reverses EncodeKey.
+func DecodeKey(text string) (string, error) {
+	key, err := base64.RawURLEncoding.DecodeString(text)
+	return string(key), err
+}
+
+// ObjectList is one page of a listing. Next is empty on the last page, else the key64 to continue after.
+type ObjectList struct {
+	Objects []Object `json:"objects"`
+	Next    string   `json:"next,omitempty"`
+}
+
+// Stat is an object with the groups that hold it.
+type Stat struct {
+	Object
+	Groups []GroupStat `json:"groups"`
+}
+
+// GroupStat is one group: its code, where its slots lie, and whether each block is there.
+type GroupStat struct {
+	ID        block.GroupID `json:"id"`
+	Epoch     block.Stamp   `json:"epoch"`
+	Scheme    string        `json:"scheme"`
+	Ladder    string        `json:"ladder"`
+	Mode      string        `json:"mode"`
+	Rows      int           `json:"rows"`
+	Columns   int           `json:"columns"`
+	CellBytes int           `json:"cellBytes"`
+	Packed    bool          `json:"packed"`
+	Live      int64         `json:"live"`  // extents of all objects in the group
+	Bytes     int64         `json:"bytes"` // of this object in the group
+	Slots     []SlotStat    `json:"slots"`
+}
+
+// SlotStat is one data column or parity row of a group.
+type SlotStat struct {
+	Slot   int          `json:"slot"`
+	Role   string       `json:"role"` // data or parity
+	Node   block.NodeID `json:"node"`
+	Blocks int          `json:"blocks"` // store items the slot consists of
+	State  string       `json:"state"`  // ok, missing, unreachable, suspect
+}
+
+// PutOptions say how an object is to be kept and under which condition it may be written.
+type PutOptions struct {
+	Class      string       // default: by the longest matching prefix
+	Scheme     string       // default: the class's
+	Size       int64        // bytes the body will have; -1 unknown
+	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
+}
+
+// MaxKeyBytes is the length of the longest key.
+const MaxKeyBytes = 4096
+
+// CheckKey refuses keys that no object can have.
+func CheckKey(key string) error {
+	if key == "" || len(key) > MaxKeyBytes {
+		return Refuse(ErrBadRequest, "a key has 1 to %d bytes, this one has %d", MaxKeyBytes, len(key))
+	}
+	return nil
+}

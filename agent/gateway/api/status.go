@@ -1,0 +1,103 @@
+package api
+
+import (
+	"github.com/restripe/restripe/agent/block"
+)
+
+// Status is the cluster at a glance.
+type Status struct {
+	Cluster     string        `json:"cluster"`
+	Gateway     string        `json:"gateway"`
+	Nodes       []NodeStatus  `json:"nodes"`
+	Classes     []ClassStatus `json:"classes"`
+	Objects     int64         `json:"objects"`
+	Groups      int64         `json:"groups"`
+	NotWhole    int64         `json:"notWhole"` // groups with a slot on contents that are gone
+	CanLose     int           `json:"canLose"`  // nodes every object survives the loss of, now; -1 with nothing stored
+	Active      int64         `json:"activeAttempts"`
+	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
+	Transitions []Transition  `json:"transitions"` // not yet ended
+}
+
+// NodeStatus is one node.
+type NodeStatus struct {
+	ID            block.NodeID `json:"id"`
+	Address       string       `json:"address"`
+	Domain        string       `json:"domain"`
+	State         string       `json:"state"`           // up, suspect, down, out, draining
+	Spare         bool         `json:"spare,omitempty"` // it takes no new groups while others can, and substitutes first
+	Store         string       `json:"store"`
+	StoreKind     string       `json:"storeKind,omitempty"`  // file, memcached, redis, mem; unknown while the agent has not answered
+	Durable       bool         `json:"durable,omitempty"`    // what was acknowledged survives power loss
+	ValueLimit    int64        `json:"valueLimit,omitempty"` // largest item the store takes; 0 where it has no limit of its own
+	UsedBytes     int64        `json:"usedBytes"`
+	CapacityBytes int64        `json:"capacityBytes"`
+	Volume        string       `json:"volume,omitempty"` // of whose capacity and use these are, where other nodes may have the same; Capacity sums up
+	Rates         NodeRates    `json:"rates"`            // zero of a node that does not answer
+	Warnings      []string     `json:"warnings,omitempty"`
+}
+
+// ClassStatus sums up one class.
+type ClassStatus struct {
+	Name     string           `json:"name"`
+	Ladder   string           `json:"ladder"`
+	Objects  int64            `json:"objects"`
+	Bytes    int64            `json:"bytes"`
+	Stored   int64            `json:"storedBytes"` // cells and parities at full size; trailing zeros of cells are not stored
+	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
+}
+
+// SweepResult counts what one sweep did.
+type SweepResult struct {
+	IntentsSettled   int `json:"intentsSettled"`
+	IntentsForgotten int `json:"intentsForgotten"`
+	GroupsFreed      int `json:"groupsFreed"`
+	BlocksDeleted    int `json:"blocksDeleted"`
+	OrphansDeleted   int `json:"orphansDeleted"`
+	Quarantined      int `json:"quarantined"` // blocks with stamps the catalog never drew: left alone
+	GravesLeft       int `json:"gravesLeft"`  // not yet due, or on nodes that do not answer
+}
+
+// Finding is one observation of the doctor.
+type Finding struct {
+	Severity string `json:"severity"` // ok, warning, error
+	Subject  string `json:"subject"`
+	Text     string `json:"text"`
+	Cure     string `json:"cure,omitempty"`
+}
+
+// NodeRates are what a node did of late for clients, transitions, repairs and scrubs, in bytes of whole units per second.
+type NodeRates struct {
+	Read    float64 `json:"readBytesPerSecond"`
+	Sent    float64 `json:"sentBytesPerSecond"` // to other nodes
+	Written float64 `json:"writtenBytesPerSecond"`
+}
+
+// Capacity sums up what nodes have used, and what they could: nodes that say that they share a volume count it once. The capacity
+// is 0 where one of them does not know its own.
+func Capacity(nodes []NodeStatus) (used, capacity int64) {
+	known, counted := true, map[string]bool{}
+	for _, node := range nodes {
+		if node.Volume != "" && counted[node.Volume] {
+			continue
+		}
+		counted[node.Volume] = true
+		used += node.UsedBytes
+		capacity += node.CapacityBytes
+		known = known && node.CapacityBytes > 0
+	}
+	if !known {
+		capacity = 0
+	}
+	return used, capacity
+}
+
+// Load is what clients asked of this gateway in the last WindowSeconds, and what transitions did. A request's latency is
+// the time until its answer begins; only requests for objects count.
+type Load struct {
+	WindowSeconds            float64 `json:"windowSeconds"`
+	Requests                 int64   `json:"requests"`
+	P50Seconds               float64 `json:"p50Seconds"` // 0 without requests
+	P99Seconds               float64 `json:"p99Seconds"`
+	TransitionBytesPerSecond float64 `json:"transitionBytesPerSecond"` // read, sent and written by groups that ended in the window
+}
