@@ -2,8 +2,9 @@ package gateway
 
 import (
 	"fmt"
-	"github.com/restripe/restripe/agent/gateway/api"
 	"os"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // LoadClasses reads a class file.

@@ -298,68 +298,33 @@ func (g *Gateway) DeleteClass(ctx context.Context, name string) error {
 	return g.refreshClasses(ctx)
 }
 
-var errFound = errors.New("found")
-
 // checkUnused looks for objects of a class: for groups with something in them first, as they are fewer.
 func (g *Gateway) checkUnused(ctx context.Context, name string) error {
-	err := g.summarizeGroups(ctx, block.GroupID{}, func(page []catalog.GroupSummary) error {
+	used := api.Refuse(api.ErrConflict, "class %q has objects; delete them, or put them anew under another class, first", name)
+	for page, err := range g.catalog.GroupSummaries(ctx, block.GroupID{}) {
+		if err != nil {
+			return err
+		}
 		for i := range page {
 			if page[i].Class != name {
 				continue
 			}
 			view, err := g.catalog.Group(ctx, page[i].ID)
 			if err == nil && view.Live > 0 {
-				return errFound
+				return used
 			}
 			if err != nil && !errors.Is(err, catalog.ErrNoGroup) {
 				return err
 			}
 		}
-		return nil
-	})
-	if err == nil {
-		err = g.summarizeObjects(ctx, func(page []catalog.ObjectSummary) error {
-			if slices.ContainsFunc(page, func(object catalog.ObjectSummary) bool { return object.Class == name }) {
-				return errFound
-			}
-			return nil
-		})
 	}
-	if errors.Is(err, errFound) {
-		return api.Refuse(api.ErrConflict, "class %q has objects; delete them, or put them anew under another class, first", name)
-	}
-	return err
-}
-
-// summarizeGroups visits the groups after the given one, page by page.
-func (g *Gateway) summarizeGroups(ctx context.Context, after block.GroupID, visit func(page []catalog.GroupSummary) error) error {
-	for {
-		page, err := g.catalog.SummarizeGroups(ctx, after, sweepPage)
+	for page, err := range g.catalog.ObjectSummaries(ctx) {
 		if err != nil {
 			return err
 		}
-		if err := visit(page); err != nil {
-			return err
-		}
-		if len(page) < sweepPage {
-			return nil
-		}
-		after = page[len(page)-1].ID
-	}
-}
-
-// summarizeObjects visits all objects, page by page.
-func (g *Gateway) summarizeObjects(ctx context.Context, visit func(page []catalog.ObjectSummary) error) error {
-	for place := ""; ; {
-		page, next, err := g.catalog.SummarizeObjects(ctx, place, sweepPage)
-		if err != nil {
-			return err
-		}
-		if err := visit(page); err != nil {
-			return err
-		}
-		if place = next; place == "" {
-			return nil
+		if slices.ContainsFunc(page, func(object catalog.ObjectSummary) bool { return object.Class == name }) {
+			return used
 		}
 	}
+	return nil
 }

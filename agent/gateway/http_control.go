@@ -1,8 +1,9 @@
 package gateway
 
 import (
-	"github.com/restripe/restripe/agent/gateway/api"
 	"net/http"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func (g *Gateway) servePutClass(w http.ResponseWriter, r *http.Request) error {

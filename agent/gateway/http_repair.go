@@ -1,8 +1,9 @@
 package gateway
 
 import (
-	"github.com/restripe/restripe/agent/gateway/api"
 	"net/http"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // routeRepair serves the repair of what was lost.

@@ -1,8 +1,9 @@
 package gateway
 
 import (
-	"github.com/restripe/restripe/agent/gateway/api"
 	"net/http"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // routeScrub adds the requests of the scrub and of a rebuilt catalog.

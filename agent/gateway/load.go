@@ -1,11 +1,12 @@
 package gateway
 
 import (
-	"github.com/restripe/restripe/agent/gateway/api"
 	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 // loadWindow remembers the latencies of the last seconds, and the bytes of transitions. It allocates nothing and takes a

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway/api"
 	"pgregory.net/rapid"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 )
 
 func TestLatenciesFallIntoTheirClasses(t *testing.T) {

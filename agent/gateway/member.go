@@ -255,8 +255,7 @@ func (g *Gateway) unfence(ctx context.Context, node catalog.Node) error {
 // buryOn deletes the dead blocks of a node that was gone, without the grace that others have: it spares long reads, and
 // those have gone on without this node.
 func (g *Gateway) buryOn(ctx context.Context, id block.NodeID) error {
-	for after := string(id) + ":"; ; {
-		graves, err := g.catalog.Graves(ctx, farFuture, after, sweepPage)
+	for graves, err := range g.catalog.AllGraves(ctx, catalog.Forever, string(id)+":") {
 		if err != nil {
 			return err
 		}
@@ -267,7 +266,7 @@ func (g *Gateway) buryOn(ctx context.Context, id block.NodeID) error {
 			}
 		}
 		if len(dead) == 0 {
-			return nil
+			return nil // the graves of the nodes after it in the order
 		}
 		if _, err := g.agents.call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: dead}, nil, nil); err != nil {
 			return fmt.Errorf("deleting dead blocks: %w", err)
@@ -275,6 +274,6 @@ func (g *Gateway) buryOn(ctx context.Context, id block.NodeID) error {
 		if err := g.catalog.Buried(ctx, dead); err != nil {
 			return err
 		}
-		after = dead[len(dead)-1].String()
 	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -210,7 +211,10 @@ func (g *Gateway) checkLeft(ctx context.Context, id block.NodeID) error {
 // checkEmpty refuses a node that slots of groups lie on, or are to.
 func (g *Gateway) checkEmpty(ctx context.Context, id block.NodeID) error {
 	slots, places := 0, 0
-	if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+	for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
+		if err != nil {
+			return err
+		}
 		for slot := range view.Home {
 			if at, stored := slotPlace(&view.Group, slot); at == id && stored {
 				slots++
@@ -218,9 +222,6 @@ func (g *Gateway) checkEmpty(ctx context.Context, id block.NodeID) error {
 				places++
 			}
 		}
-		return nil
-	}); err != nil {
-		return err
 	}
 	if slots+places > 0 {
 		g.members.forget()
@@ -238,25 +239,17 @@ func (m *membership) forget() {
 
 // isAnnounced reports whether an active attempt may write to a node.
 func (g *Gateway) isAnnounced(ctx context.Context, id block.NodeID) (bool, error) {
-	for after := (block.Stamp{}); ; {
-		intents, err := g.catalog.Intents(ctx, after, sweepPage)
+	for intent, err := range g.catalog.AllIntents(ctx) {
 		if err != nil {
 			return false, fmt.Errorf("listing attempts: %w", err)
 		}
-		for i := range intents {
-			for _, set := range intents[i].Blocks {
-				for _, node := range set.Nodes {
-					if node == id {
-						return true, nil
-					}
-				}
+		for _, set := range intent.Blocks {
+			if slices.Contains(set.Nodes, id) {
+				return true, nil
 			}
 		}
-		if len(intents) < sweepPage {
-			return false, nil
-		}
-		after = intents[len(intents)-1].Stamp
 	}
+	return false, nil
 }
 
 // ReplaceNode has a node come back at another address or with an empty store, or another node take its place. The

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
 )
 
 // slotCount is how many slots of groups concern a node.
@@ -76,7 +75,10 @@ func (s *slotCounts) get(ctx context.Context, count func() (map[block.NodeID]slo
 func (g *Gateway) slotsByNode(ctx context.Context) (map[block.NodeID]slotCount, error) {
 	return g.members.counts.get(ctx, func() (map[block.NodeID]slotCount, error) {
 		slots := map[block.NodeID]slotCount{}
-		err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+		for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
+			if err != nil {
+				return nil, err
+			}
 			for slot := range view.Home {
 				id, stored := slotPlace(&view.Group, slot)
 				count := slots[id]
@@ -87,8 +89,7 @@ func (g *Gateway) slotsByNode(ctx context.Context) (map[block.NodeID]slotCount, 
 				}
 				slots[id] = count
 			}
-			return nil
-		})
-		return slots, err
+		}
+		return slots, nil
 	})
 }

@@ -164,7 +164,10 @@ func (g *Gateway) relocate(ctx context.Context) (api.RelocationResult, error) {
 	var leaving, uneven []block.GroupID
 	members, roster := g.memberMap(), g.agents.roster()
 	lost := false
-	if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+	for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
+		if err != nil {
+			return result, err
+		}
 		result.GroupsChecked++
 		list := misplacements(&view.Group, members)
 		switch {
@@ -179,9 +182,6 @@ func (g *Gateway) relocate(ctx context.Context) (api.RelocationResult, error) {
 			isLost := m == nil || m.node.IsGone() && !m.trusted
 			lost = lost || isLost && !g.repairs.failures.has(view.ID, roster)
 		}
-		return nil
-	}); err != nil {
-		return result, err
 	}
 	if lost {
 		g.agents.lost.Store(true) // on a node that was given up: for repair, at once

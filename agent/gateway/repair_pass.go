@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -86,16 +87,17 @@ func (g *Gateway) damaged(ctx context.Context, reported map[block.GroupID]bool, 
 	if err != nil {
 		return nil, fmt.Errorf("reading incarnations: %w", err)
 	}
-	each := g.eachGroup
+	views := g.catalog.AllGroups(ctx, block.GroupID{})
 	if scope == lookAtReported {
-		each = func(ctx context.Context, _ block.GroupID, visit func(*catalog.GroupView) error) error {
-			return g.eachOf(ctx, reported, visit)
-		}
+		views = g.groupsNamed(ctx, reported)
 	}
-	err = each(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+	for view, err := range views {
+		if err != nil {
+			return nil, err
+		}
 		d, err := g.damageOf(view, incarnations)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		deep, met := reported[view.ID]
 		if d.met, d.deep = met, deep; met && !d.known {
@@ -104,30 +106,28 @@ func (g *Gateway) damaged(ctx context.Context, reported map[block.GroupID]bool, 
 		if scope == lookAtAll || d.known {
 			list = append(list, d)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	slices.SortFunc(list, func(a, b damage) int { return a.before(&b) })
 	return list, nil
 }
 
-// eachOf visits the groups of these names that there are.
-func (g *Gateway) eachOf(ctx context.Context, ids map[block.GroupID]bool, visit func(*catalog.GroupView) error) error {
-	for id := range ids {
-		view, err := g.catalog.Group(ctx, id)
-		if errors.Is(err, catalog.ErrNoGroup) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading group %s: %w", id, err)
-		}
-		if err := visit(view); err != nil {
-			return err
+// groupsNamed walks the groups of these names that there are.
+func (g *Gateway) groupsNamed(ctx context.Context, ids map[block.GroupID]bool) iter.Seq2[*catalog.GroupView, error] {
+	return func(yield func(*catalog.GroupView, error) bool) {
+		for id := range ids {
+			view, err := g.catalog.Group(ctx, id)
+			if errors.Is(err, catalog.ErrNoGroup) {
+				continue
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("reading group %s: %w", id, err))
+				return
+			}
+			if !yield(view, nil) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // before orders damage: what is known to be lost first, and what survives least of that. Gateways that repair side by side

@@ -247,7 +247,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	}
 	selected := map[block.GroupID][]string{}
 	extents := map[block.GroupID]int64{}
-	note := func(object *catalog.Object) error {
+	note := func(object *catalog.Object) {
 		for _, extent := range object.Extents {
 			extents[extent.Group]++
 			keys := selected[extent.Group]
@@ -255,7 +255,6 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 				selected[extent.Group] = append(keys, object.Key)
 			}
 		}
-		return nil
 	}
 	var err error
 	if selector.Key64 != "" {
@@ -263,7 +262,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		if key, err = api.DecodeKey(selector.Key64); err == nil {
 			var snapshot *catalog.Snapshot
 			if snapshot, err = g.catalog.Snapshot(ctx, key); err == nil {
-				err = note(&snapshot.Object)
+				note(&snapshot.Object)
 			} else if errors.Is(err, catalog.ErrNoObject) {
 				err = nil // deleted since: nothing is left to do
 			}
@@ -271,7 +270,12 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	} else {
 		var prefix string
 		if prefix, err = api.DecodeKey(*selector.Prefix64); err == nil {
-			err = g.eachObject(ctx, prefix, note)
+			for object, err := range g.catalog.AllObjects(ctx, prefix) {
+				if err != nil {
+					return nil, err
+				}
+				note(object)
+			}
 		}
 	}
 	if err != nil {
@@ -306,7 +310,10 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 	var offLadder int64
 	var example catalog.GroupSummary
 	ladders := map[string]bool{}
-	err := r.gateway.summarizeGroups(ctx, cursor, func(page []catalog.GroupSummary) error {
+	for page, err := range r.gateway.catalog.GroupSummaries(ctx, cursor) {
+		if err != nil {
+			return nil, err
+		}
 		for i := range page {
 			group := &page[i]
 			if group.Class != r.chosen.class || !r.gateway.selects(r.chosen, group.ID, group.Scheme, group.Settled) {
@@ -325,10 +332,6 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 			}
 			items = append(items, item{group: group.ID, bytes: bytesOf(group.Ladder, group.Mode, group.Columns, group.CellBytes)})
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -153,15 +153,17 @@ func (s *scrubber) pace(ctx context.Context) (int64, error) {
 
 // scrubTotal counts the groups there are and what an audit of them reads, and names the last.
 func (g *Gateway) scrubTotal(ctx context.Context) (groups, bytes int64, last block.GroupID, err error) {
-	err = g.summarizeGroups(ctx, block.GroupID{}, func(page []catalog.GroupSummary) error {
+	for page, err := range g.catalog.GroupSummaries(ctx, block.GroupID{}) {
+		if err != nil {
+			return 0, 0, last, err
+		}
 		for i := range page {
 			groups++
 			bytes += scrubBytes(&page[i])
 			last = page[i].ID
 		}
-		return nil
-	})
-	return groups, bytes, last, err
+	}
+	return groups, bytes, last, nil
 }
 
 // scrubBytes is what an audit of a group reads, 0 where its record cannot be understood, which the audit will say.

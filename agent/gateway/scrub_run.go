@@ -139,24 +139,25 @@ func (r *scrubRun) work(ctx context.Context) error {
 	cursor := r.body.Cursor
 	r.body.Scrub.GroupsTotal, r.body.Scrub.BytesTotal = groups, bytes
 	r.mutex.Unlock()
-	err = r.gateway.summarizeGroups(ctx, cursor, func(page []catalog.GroupSummary) error {
-		end := slices.IndexFunc(page, func(group catalog.GroupSummary) bool { return group.ID.String() > last.String() })
-		if end < 0 {
-			return r.lookAt(ctx, page)
+	for page, err := range r.gateway.catalog.GroupSummaries(ctx, cursor) {
+		younger := slices.IndexFunc(page, func(group catalog.GroupSummary) bool { return group.ID.String() > last.String() })
+		if younger >= 0 {
+			page = page[:younger]
 		}
-		if err := r.lookAt(ctx, page[:end]); err != nil {
+		if err == nil {
+			err = r.lookAt(ctx, page)
+		}
+		switch {
+		case errors.Is(err, errHalted), ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return err
+		case younger >= 0:
+			return nil // the others were made after the walk began
 		}
-		return errScrubbed
-	})
-	if errors.Is(err, errScrubbed) || errors.Is(err, errHalted) || ctx.Err() != nil {
-		return nil
 	}
-	return err
+	return nil
 }
-
-// errScrubbed ends the walk over the groups at the first that was made after it began.
-var errScrubbed = errors.New("the other groups are younger than the walk")
 
 // lookAt looks at groups in order, some side by side.
 func (r *scrubRun) lookAt(ctx context.Context, groups []catalog.GroupSummary) error {

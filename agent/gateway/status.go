@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -26,23 +25,26 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	for _, class := range g.classes.all() {
 		classOf(class.Name).Ladder = class.Ladder.String()
 	}
-	if err := g.eachObject(ctx, "", func(object *catalog.Object) error {
+	for object, err := range g.catalog.AllObjects(ctx, "") {
+		if err != nil {
+			return api.Status{}, err
+		}
 		status.Objects++
 		class := classOf(object.Class)
 		class.Objects++
 		class.Bytes += object.Size
-		return nil
-	}); err != nil {
-		return api.Status{}, err
 	}
 	incarnations, err := g.catalog.Incarnations(ctx)
 	if err != nil {
 		return api.Status{}, fmt.Errorf("reading incarnations: %w", err)
 	}
-	if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+	for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
+		if err != nil {
+			return api.Status{}, err
+		}
 		code, err := g.codeOf(&view.Group)
 		if err != nil {
-			return err
+			return api.Status{}, err
 		}
 		status.Groups++
 		class := classOf(view.Group.Class)
@@ -63,9 +65,6 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		if spare := code.scheme.M - lost; status.CanLose < 0 || spare < status.CanLose {
 			status.CanLose = max(spare, 0)
 		}
-		return nil
-	}); err != nil {
-		return api.Status{}, err
 	}
 	for i := range status.Classes {
 		status.Classes[i] = *classes[status.Classes[i].Name]
@@ -142,29 +141,17 @@ func (g *Gateway) unended(ctx context.Context) ([]api.Transition, error) {
 
 // unfinished counts active attempts and dead blocks not yet deleted.
 func (g *Gateway) unfinished(ctx context.Context) (active, graves int64, err error) {
-	for after := (block.Stamp{}); ; {
-		intents, err := g.catalog.Intents(ctx, after, sweepPage)
+	for _, err := range g.catalog.AllIntents(ctx) {
 		if err != nil {
 			return 0, 0, fmt.Errorf("listing attempts: %w", err)
 		}
-		active += int64(len(intents))
-		if len(intents) < sweepPage {
-			break
-		}
-		after = intents[len(intents)-1].Stamp
+		active++
 	}
-	for after := ""; ; {
-		page, err := g.catalog.Graves(ctx, farFuture, after, sweepPage)
+	for page, err := range g.catalog.AllGraves(ctx, catalog.Forever, "") {
 		if err != nil {
 			return 0, 0, fmt.Errorf("listing dead blocks: %w", err)
 		}
 		graves += int64(len(page))
-		if len(page) < sweepPage {
-			return active, graves, nil
-		}
-		after = page[len(page)-1].Address.String()
 	}
+	return active, graves, nil
 }
-
-// farFuture is later than any grace.
-var farFuture = time.UnixMilli(1 << 53)

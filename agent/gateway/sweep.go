@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -64,14 +63,9 @@ func (g *Gateway) Sweep(ctx context.Context, orphans bool) (api.SweepResult, err
 // bury deletes the blocks of the graveyard that are due and takes their rows out once the delete was acknowledged
 // (protocol, rule 10). Nodes that do not answer keep theirs for a later round.
 func (g *Gateway) bury(ctx context.Context, result *api.SweepResult) error {
-	after := ""
-	for {
-		graves, err := g.catalog.Graves(ctx, g.options.Clock(), after, sweepPage)
+	for graves, err := range g.catalog.AllGraves(ctx, g.options.Clock(), "") {
 		if err != nil {
 			return fmt.Errorf("reading the graveyard: %w", err)
-		}
-		if len(graves) == 0 {
-			return nil
 		}
 		due := map[block.NodeID][]block.Address{}
 		for _, grave := range graves {
@@ -98,11 +92,8 @@ func (g *Gateway) bury(ctx context.Context, result *api.SweepResult) error {
 			}
 			result.BlocksDeleted += len(addresses)
 		}
-		after = graves[len(graves)-1].Address.String()
-		if len(graves) < sweepPage {
-			return nil
-		}
 	}
+	return nil
 }
 
 // sweepOrphans lists a store and only then asks the catalog which of the blocks anybody names (protocol, rule 12).
@@ -138,44 +129,5 @@ func (g *Gateway) sweepOrphans(ctx context.Context, id block.NodeID, result *api
 			return nil
 		}
 		after = listed.Addresses[len(listed.Addresses)-1].Key()
-	}
-}
-
-// eachObject visits every object whose key begins with prefix, in key order.
-func (g *Gateway) eachObject(ctx context.Context, prefix string, visit func(*catalog.Object) error) error {
-	after := ""
-	for {
-		page, err := g.catalog.ListObjects(ctx, prefix, after, sweepPage)
-		if err != nil {
-			return fmt.Errorf("listing objects: %w", err)
-		}
-		for i := range page {
-			if err := visit(&page[i]); err != nil {
-				return err
-			}
-		}
-		if len(page) < sweepPage {
-			return nil
-		}
-		after = page[len(page)-1].Key
-	}
-}
-
-// eachGroup visits every group after the given one, in order of creation.
-func (g *Gateway) eachGroup(ctx context.Context, after block.GroupID, visit func(*catalog.GroupView) error) error {
-	for {
-		page, err := g.catalog.ListGroups(ctx, after, sweepPage)
-		if err != nil {
-			return fmt.Errorf("listing groups: %w", err)
-		}
-		for i := range page {
-			if err := visit(&page[i]); err != nil {
-				return err
-			}
-		}
-		if len(page) == 0 {
-			return nil
-		}
-		after = page[len(page)-1].Group.ID
 	}
 }

@@ -6,14 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
-
-// noGroup is before every group.
-var noGroup block.GroupID
 
 // tally is what a walk has counted so far. Its size depends on the number of classes and codes, not of groups.
 type tally struct {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/heat"
@@ -268,7 +269,10 @@ func (h *thermometer) walk(ctx context.Context) error {
 	h.present = fresh
 	h.mutex.Unlock()
 	pace := rhythm{share: walkShare, began: time.Now()}
-	err := g.summarizeGroups(ctx, noGroup, func(groups []catalog.GroupSummary) error {
+	for groups, err := range g.catalog.GroupSummaries(ctx, block.GroupID{}) {
+		if err != nil {
+			return fmt.Errorf("after %d groups: %w", fresh.groups, err)
+		}
 		now := g.options.Now()
 		heats := make([]float64, len(groups))
 		for i := range groups {
@@ -281,10 +285,9 @@ func (h *thermometer) walk(ctx context.Context) error {
 		worked := pace.worked()
 		fresh.busy, fresh.at = fresh.busy+worked, now
 		h.mutex.Unlock()
-		return pace.rest(ctx, worked)
-	})
-	if err != nil {
-		return fmt.Errorf("after %d groups: %w", fresh.groups, err)
+		if err := pace.rest(ctx, worked); err != nil {
+			return fmt.Errorf("after %d groups: %w", fresh.groups, err)
+		}
 	}
 	walk.End()
 	h.mutex.Lock()
@@ -309,7 +312,10 @@ func (h *thermometer) countLoop(ctx context.Context) {
 func (h *thermometer) count(ctx context.Context) error {
 	fresh := &census{at: h.gateway.options.Now(), classes: map[string]objectTally{}}
 	pace := rhythm{share: countShare, began: time.Now()}
-	err := h.gateway.summarizeObjects(ctx, func(objects []catalog.ObjectSummary) error {
+	for objects, err := range h.gateway.catalog.ObjectSummaries(ctx) {
+		if err != nil {
+			return err
+		}
 		for i := range objects {
 			counts := fresh.classes[objects[i].Class]
 			counts.objects++
@@ -318,10 +324,9 @@ func (h *thermometer) count(ctx context.Context) error {
 		}
 		worked := pace.worked()
 		fresh.busy += worked
-		return pace.rest(ctx, worked)
-	})
-	if err != nil {
-		return err
+		if err := pace.rest(ctx, worked); err != nil {
+			return err
+		}
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
