@@ -162,6 +162,14 @@ type BlockSet struct {
 	Nodes []block.NodeID `cbor:"3,keyasint"`
 }
 
+// Place is the node a slot lies on or will lie on, and whether it has blocks.
+func (g *Group) Place(slot int) (id block.NodeID, stored bool) {
+	if slot < len(g.Slots) && len(g.Slots[slot]) > 0 {
+		return g.Slots[slot][0].Node, true
+	}
+	return g.Home[slot], false
+}
+
 // Intent announces an attempt.
 type Intent struct {
 	Stamp    block.Stamp `cbor:"1,keyasint"`

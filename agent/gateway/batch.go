@@ -184,7 +184,7 @@ func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, cla
 			Key: []byte(key), Revision: revision(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
 		})
 	}
-	home, err := g.place(class, id)
+	home, err := g.agents.place(class, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,3 +194,6 @@ func (g *Gateway) stagePacked(ctx context.Context, attempt *catalog.Attempt, cla
 	group, err := g.stage(ctx, attempt, d, home)
 	return group, extents, err
 }
+
+// ErrClosed says that the gateway takes no more requests.
+var ErrClosed = errors.New("gateway is closing")

@@ -85,7 +85,7 @@ func (c *shapeTally) chosen(s *selection) (groups, cell int64) {
 
 // takes reports whether groups of a shape can be taken to a scheme, and from what.
 func (s *shape) takes(to stripe.Scheme) (layout *stripe.Layout, from stripe.Scheme, fits bool, err error) {
-	if layout, err = layoutOf(s.ladder, s.mode, s.columns); err != nil {
+	if layout, err = stripe.ParseLayout(s.ladder, s.mode, s.columns); err != nil {
 		return nil, from, false, fmt.Errorf("groups of class %s with the ladder %s: %w", s.class, s.ladder, err)
 	}
 	if from, err = stripe.ParseScheme(s.scheme); err != nil {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -47,7 +46,6 @@ type Gateway struct {
 	catalog *catalog.Catalog
 	agents  *agents
 	memory  memory
-	printer *kernel.Fingerprinter
 	pool    *kernel.Pool
 	log     *slog.Logger
 	codes   codeCache
@@ -60,7 +58,10 @@ type Gateway struct {
 	hedge   hedge
 	mending mending
 	metrics *metrics
-	members membership
+	members relocations
+
+	slots     slotCounts
+	lookAgain atomic.Bool // the next look at where blocks lie takes the members for changed
 
 	reported reported // groups in which a block was found missing or wrong
 	repairs  repairs
@@ -94,15 +95,13 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	cluster := options.Catalog.Cluster()
-	printer := kernel.NewFingerprinter(kernel.Key(cluster.FingerprintKey))
 	g := &Gateway{
 		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
 		memory: memory{
 			groups: newBudget(options.MemoryBytes * 3 / 8), batches: newBudget(options.MemoryBytes / 8),
 			reads: newBudget(options.MemoryBytes / 8), decodes: newBudget(options.MemoryBytes / 8), updates: newBudget(options.MemoryBytes * 3 / 16), rewrites: newBudget(options.MemoryBytes / 16),
 		},
-		printer: printer, pool: &kernel.Pool{},
+		pool: &kernel.Pool{},
 	}
 	g.ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := g.open(ctx); err != nil {
@@ -175,20 +174,6 @@ func (g *Gateway) background(work func(ctx context.Context)) {
 	}()
 }
 
-// every calls work at once and then at each tick until ctx ends.
-func every(ctx context.Context, period time.Duration, work func(ctx context.Context)) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		work(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
 // Close stops taking requests, waits for running attempts to settle, and returns. Transitions stay as they are and go on
 // at the next start.
 func (g *Gateway) Close() error {
@@ -196,36 +181,4 @@ func (g *Gateway) Close() error {
 	g.work.Wait()
 	g.heat.saveLast()
 	return g.agents.close()
-}
-
-// memory bounds the gateway's buffers. Each kind has a budget of its own, so that none waits in a circle: an update may
-// read its object and write it anew as groups, and what was read for that waits for the group to have room (rewrites, one
-// at a time). Groups are filled at the pace of their clients, which batches of small objects must not wait for. A fragment
-// holds the memory of its own bytes until they are written to a client; what it is decoded from (decodes) it holds until
-// nodes have answered, and for nobody else.
-type memory struct {
-	groups, batches, reads, decodes, updates, rewrites budget
-}
-
-// budget is a number of bytes that may be in use at once.
-type budget struct {
-	bytes int64
-	used  *semaphore.Weighted
-}
-
-func newBudget(bytes int64) budget { return budget{bytes: bytes, used: semaphore.NewWeighted(bytes)} }
-
-// reserve takes bytes, waiting its turn. One request larger than the whole budget gets the budget.
-func (b budget) reserve(ctx context.Context, bytes int64) (release func(), err error) {
-	bytes = min(bytes, b.bytes)
-	if err := b.used.Acquire(ctx, bytes); err != nil {
-		return nil, fmt.Errorf("waiting for buffer memory: %w", err)
-	}
-	return func() { b.used.Release(bytes) }, nil
-}
-
-// try is reserve that does not wait. It reports whether there was room.
-func (b budget) try(bytes int64) (release func(), room bool) {
-	bytes = min(bytes, b.bytes)
-	return func() { b.used.Release(bytes) }, b.used.TryAcquire(bytes)
 }

@@ -184,6 +184,9 @@ func (g *Gateway) servePut(w http.ResponseWriter, r *http.Request, key string) e
 	}))
 }
 
+// listPage is how many objects a page of a listing has where the client says nothing.
+const listPage = 1000
+
 // getTries is how often a read starts over because the object was overwritten before a byte was sent.
 const getTries = 10
 
@@ -383,13 +386,13 @@ func (g *Gateway) serveList(w http.ResponseWriter, r *http.Request) error {
 			*into = decoded
 		}
 	}
-	limit := sweepPage
+	limit := listPage
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return api.Refuse(api.ErrBadRequest, "limit %q: want a positive whole number", text)
 		}
-		limit = min(n, 10*sweepPage)
+		limit = min(n, 10*listPage)
 	}
 	return reply(w)(g.List(r.Context(), prefix, after, limit))
 }

@@ -111,7 +111,7 @@ func (j *jobs) start(job catalog.Job, body jobBody) error {
 	r := &runner{
 		gateway: j.gateway, to: to, job: job, body: body, halt: make(chan struct{}), done: make(chan struct{}),
 		how:   how{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
-		saved: ratesOf(t), pacer: newPacer(ratesOf(t), j.gateway.domainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: api.TransitionRunning,
+		saved: ratesOf(t), pacer: newPacer(ratesOf(t), j.gateway.agents.domainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: api.TransitionRunning,
 	}
 	if t.Selector.Class != "" {
 		r.chosen = selectionOf(t, to)
@@ -362,7 +362,7 @@ func (g *Gateway) ThrottleTransition(ctx context.Context, id string, request api
 		if body.Transition.State.Final() {
 			return api.Transition{}, api.Refuse(api.ErrBadRequest, "transition %s is %s already", id, body.Transition.State)
 		}
-		setLimits(&body.Transition, request)
+		setLimits(&body.Transition, ratesOf(&body.Transition).changed(request))
 		if err = g.saveJob(ctx, &job, &body); err == nil {
 			return body.Transition, nil
 		}

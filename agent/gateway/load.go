@@ -102,6 +102,3 @@ func (w *loadWindow) sum(now time.Time) api.Load {
 	load.P50Seconds, load.P99Seconds = percentile(50), percentile(99)
 	return load
 }
-
-// Load returns what clients asked of this gateway in the last seconds.
-func (g *Gateway) Load() api.Load { return g.load.sum(time.Now()) }

@@ -1,20 +1,12 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
-	"github.com/restripe/restripe/agent/wire"
 )
 
 // The states of a node as NodeStatus shows them; draining and removed are as declared.
@@ -38,9 +30,7 @@ type patience struct {
 
 func patienceOf(m catalog.Membership) patience {
 	p := patience{down: time.Duration(m.DownAfter) * time.Millisecond, out: time.Duration(m.OutAfter) * time.Millisecond}
-	setDefault(&p.down, defaultDownAfter)
-	setDefault(&p.out, defaultOutAfter)
-	return p
+	return patience{down: cmp.Or(p.down, defaultDownAfter), out: cmp.Or(p.out, defaultOutAfter)}
 }
 
 func (a *agents) patient() patience {
@@ -156,124 +146,4 @@ func (a *agents) giveUp(ctx context.Context) {
 		a.log.Warn("a node has not answered for long: it is out, and its blocks are rebuilt elsewhere", "node", node.ID)
 		a.enter(changed)
 	}
-}
-
-// membership is what a gateway remembers of moving blocks between its nodes.
-type membership struct {
-	counts slotCounts
-
-	mutex  sync.Mutex // of what follows
-	pacers map[block.NodeID]*pacer
-	looked time.Time               // when every group was last looked at
-	seen   map[block.NodeID]uint64 // versions of the members then
-	idle   bool                    // nothing was found that is leaving
-	roster uint64                  // what was known of the nodes then
-	retry  time.Duration           // after which what is leaving is looked at again
-	said   string                  // of blocks that could not be moved
-}
-
-// memberLoop takes nodes back that were given up, for as long as the gateway lives.
-func (g *Gateway) memberLoop(ctx context.Context) {
-	said := "" // what stays the same is said once
-	every(ctx, time.Second, func(ctx context.Context) {
-		err := g.takeBack(ctx)
-		switch {
-		case err == nil:
-			said = ""
-		case ctx.Err() == nil && err.Error() != said:
-			said = err.Error()
-			g.log.Warn("taking a node back", "cause", err)
-		}
-	})
-}
-
-// relocationLoop moves blocks to where they belong, for as long as the gateway lives.
-func (g *Gateway) relocationLoop(ctx context.Context) {
-	every(ctx, time.Second, func(ctx context.Context) {
-		if !g.relocationDue(time.Now()) {
-			return
-		}
-		result, err := g.relocate(ctx)
-		if err != nil && ctx.Err() == nil {
-			g.log.Warn("moving blocks to where they belong", "cause", err)
-		}
-		g.members.tell(g.log, &result)
-	})
-}
-
-// tell warns of blocks that could not be moved, once for as long as nothing changes.
-func (m *membership) tell(log *slog.Logger, result *api.RelocationResult) {
-	slices.Sort(result.Failed)
-	said := strings.Join(result.Failed, "\n")
-	m.mutex.Lock()
-	isNews := said != m.said
-	m.said = said
-	m.mutex.Unlock()
-	if isNews && said != "" {
-		log.Warn("blocks could not be moved to where they belong", "groups", result.GroupsFailed, "cause", result.Failed[0])
-	}
-}
-
-// takeBack lets nodes take blocks again that answer and that nobody declares gone, once their stores hold nothing that
-// died while they were away.
-func (g *Gateway) takeBack(ctx context.Context) error {
-	var errs []error
-	for _, m := range g.agents.members() {
-		if !m.trusted || !m.node.Fenced || m.node.State == catalog.NodeDown || m.node.IsExcluded() {
-			continue
-		}
-		if err := g.unfence(ctx, m.node); err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", m.node.ID, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// unfence sweeps the store of a node and then opens it for new blocks, if nobody has changed its record since.
-func (g *Gateway) unfence(ctx context.Context, node catalog.Node) error {
-	if err := g.buryOn(ctx, node.ID); err != nil {
-		return err
-	}
-	var swept api.SweepResult
-	if err := g.sweepOrphans(ctx, node.ID, &swept); err != nil {
-		return err
-	}
-	open := node
-	open.Out, open.Fenced, open.Since = "", false, time.Now().UnixMilli()
-	changed, err := g.catalog.ChangeNode(ctx, node, open)
-	if errors.Is(err, catalog.ErrStale) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	g.agents.enter(changed)
-	g.log.Info("a node is back: its store was swept and it takes blocks again", "node", node.ID, "deleted", swept.OrphansDeleted)
-	return nil
-}
-
-// buryOn deletes the dead blocks of a node that was gone, without the grace that others have: it spares long reads, and
-// those have gone on without this node.
-func (g *Gateway) buryOn(ctx context.Context, id block.NodeID) error {
-	for graves, err := range g.catalog.AllGraves(ctx, catalog.Forever, string(id)+":") {
-		if err != nil {
-			return err
-		}
-		var dead []block.Address
-		for _, grave := range graves {
-			if grave.Address.Node == id {
-				dead = append(dead, grave.Address)
-			}
-		}
-		if len(dead) == 0 {
-			return nil // the graves of the nodes after it in the order
-		}
-		if _, err := g.agents.call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: dead}, nil, nil); err != nil {
-			return fmt.Errorf("deleting dead blocks: %w", err)
-		}
-		if err := g.catalog.Buried(ctx, dead); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -216,7 +216,7 @@ func (g *Gateway) checkEmpty(ctx context.Context, id block.NodeID) error {
 			return err
 		}
 		for slot := range view.Home {
-			if at, stored := slotPlace(&view.Group, slot); at == id && stored {
+			if at, stored := view.Place(slot); at == id && stored {
 				slots++
 			} else if at == id {
 				places++
@@ -224,17 +224,10 @@ func (g *Gateway) checkEmpty(ctx context.Context, id block.NodeID) error {
 		}
 	}
 	if slots+places > 0 {
-		g.members.forget()
+		g.lookAgain.Store(true)
 		return api.Refuse(api.ErrConflict, "%d slots of groups lie on node %s and %d more are to; wait until its blocks are moved or rebuilt elsewhere, then remove it", slots, id, places)
 	}
 	return nil
-}
-
-// forget has the next look at the members take them for changed.
-func (m *membership) forget() {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.seen = nil
 }
 
 // isAnnounced reports whether an active attempt may write to a node.
@@ -385,6 +378,9 @@ func (g *Gateway) memberRecord(ctx context.Context, id block.NodeID) (catalog.No
 	return catalog.Node{}, noSuchNode(id)
 }
 
+// declareTries is how often a change of a record starts over because others came first.
+const declareTries = 20
+
 // declare changes the record of a node as somebody wishes. Where another change came first it is looked at again.
 func (g *Gateway) declare(ctx context.Context, id block.NodeID, change func(*catalog.Node) error) (api.NodeInfo, error) {
 	for try := 0; ; try++ {
@@ -401,7 +397,7 @@ func (g *Gateway) declare(ctx context.Context, id block.NodeID, change func(*cat
 				is.Since = time.Now().UnixMilli()
 			}
 			is, err = g.catalog.ChangeNode(ctx, was, is)
-			if errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrUnknown) && try < repairTries {
+			if errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrUnknown) && try < declareTries {
 				continue
 			}
 			if err != nil {

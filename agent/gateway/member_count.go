@@ -73,14 +73,14 @@ func (s *slotCounts) get(ctx context.Context, count func() (map[block.NodeID]slo
 
 // slotsByNode counts the slots of groups that lie on each node, and that are to.
 func (g *Gateway) slotsByNode(ctx context.Context) (map[block.NodeID]slotCount, error) {
-	return g.members.counts.get(ctx, func() (map[block.NodeID]slotCount, error) {
+	return g.slots.get(ctx, func() (map[block.NodeID]slotCount, error) {
 		slots := map[block.NodeID]slotCount{}
 		for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
 			if err != nil {
 				return nil, err
 			}
 			for slot := range view.Home {
-				id, stored := slotPlace(&view.Group, slot)
+				id, stored := view.Place(slot)
 				count := slots[id]
 				if stored {
 					count.stored++

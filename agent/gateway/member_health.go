@@ -1,6 +1,10 @@
 package gateway
 
-import "time"
+import (
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
 
 // healthState is what a gateway thinks of a node by the answers to its probes.
 type healthState string
@@ -113,4 +117,28 @@ func (h *health) counts(now time.Time) bool {
 	}
 	h.counted = now
 	return true
+}
+
+func (a *agents) answers(id block.NodeID) bool {
+	target, err := a.get(id)
+	if err != nil {
+		return false
+	}
+	reachable, _, _ := target.state()
+	return reachable
+}
+
+// isGone reports whether a node that does not answer is not expected back, by its record.
+func (a *agents) isGone(id block.NodeID) bool {
+	target, err := a.get(id)
+	return err != nil || target.node.IsGone()
+}
+
+func (a *agents) takesBlocks(id block.NodeID) bool {
+	target, err := a.get(id)
+	if err != nil {
+		return false
+	}
+	reachable, _, _ := target.state()
+	return reachable && target.node.TakesBlocks()
 }

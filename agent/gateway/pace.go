@@ -2,18 +2,33 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 // rates limit a transition, or repair, in bytes per second; 0 is no limit.
 type rates struct {
 	total, node, domain int64
+}
+
+// changed returns the rates with those limits that a request names in place of what they were.
+func (r rates) changed(request api.ThrottleRequest) rates {
+	for _, change := range []struct{ limit, to *int64 }{
+		{&r.total, request.BytesPerSecond}, {&r.node, request.NodeBytesPerSecond}, {&r.domain, request.DomainBytesPerSecond},
+	} {
+		if change.to != nil {
+			*change.limit = *change.to
+		}
+	}
+	return r
 }
 
 // load is what carrying out a plan for one group asks of the cluster.
@@ -198,11 +213,8 @@ func (r *run) load() load {
 	return l
 }
 
-// domainOf names the failure domain of a node.
-func (g *Gateway) domainOf(id block.NodeID) string {
-	target, err := g.agents.get(id)
-	if err != nil {
-		return "node/" + string(id)
-	}
-	return domain(target.node)
-}
+// errHalted says that a group was left as it is because the runner was told to stop.
+var errHalted = errors.New("halted")
+
+// admission waits until a plan may be carried out and tells whether it still should be.
+type admission func(ctx context.Context, group *catalog.Group, plan *run) (bool, error)

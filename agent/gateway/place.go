@@ -15,12 +15,12 @@ import (
 // place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
 // answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
 // that every node carries data and parity evenly. Spares are taken only where the others are too few.
-func (g *Gateway) place(class *api.Class, id block.GroupID) ([]block.NodeID, error) {
+func (a *agents) place(class *api.Class, id block.GroupID) ([]block.NodeID, error) {
 	want := class.Nodes()
 	var candidates, spares []catalog.Node
 	members := 0
 	var problem error // of the first node that does not serve
-	for _, target := range g.agents.all() {
+	for _, target := range a.all() {
 		members++
 		reachable, cause, _ := target.state()
 		switch {
@@ -89,20 +89,20 @@ func domain(node catalog.Node) string {
 }
 
 // substitute chooses a node that is not among taken, for a slot whose own node does not take blocks.
-func (g *Gateway) substitute(taken map[block.NodeID]bool) (block.NodeID, bool) {
-	best, found := chooseSubstitute(g.candidates(taken))
+func (a *agents) substitute(taken map[block.NodeID]bool) (block.NodeID, bool) {
+	best, found := chooseSubstitute(a.candidates(taken))
 	if found {
-		g.agents.choose(best)
+		a.choose(best)
 	}
 	return best, found
 }
 
 // candidates returns the nodes that can take a slot of a group that lies on the nodes taken, and how many of those are in
 // each failure domain: only such as take blocks, as the others are about to be left.
-func (g *Gateway) candidates(taken map[block.NodeID]bool) ([]candidate, map[string]int) {
+func (a *agents) candidates(taken map[block.NodeID]bool) ([]candidate, map[string]int) {
 	used := map[string]int{}
 	var free []candidate
-	for _, target := range g.agents.all() {
+	for _, target := range a.all() {
 		if trusted, _, _ := target.state(); !trusted || !target.node.TakesBlocks() {
 			continue
 		}
@@ -151,4 +151,13 @@ func chooseSubstitute(candidates []candidate, used map[string]int) (block.NodeID
 		)
 	})
 	return best.node.ID, true
+}
+
+// domainOf names the failure domain of a node.
+func (a *agents) domainOf(id block.NodeID) string {
+	target, err := a.get(id)
+	if err != nil {
+		return "node/" + string(id)
+	}
+	return domain(target.node)
 }

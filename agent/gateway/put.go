@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,7 +12,6 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -110,31 +108,6 @@ func (g *Gateway) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	}
 	record.Revision = attempt.Stamp()
 	return publicObject(&record), nil
-}
-
-// keepAlive extends the deadline of an attempt that goes on at its client's pace, until the returned function is called.
-func (g *Gateway) keepAlive(ctx context.Context, attempt *catalog.Attempt) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(g.options.AttemptTime / 4)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if err := attempt.Extend(ctx, nil, g.deadline()); err != nil && ctx.Err() == nil {
-					g.log.Warn("extending the deadline of an attempt", "attempt", attempt.Stamp(), "cause", err)
-				}
-			}
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
 
 // stageAll reads the body group by group and stages each; record gets its size and extents.
@@ -270,25 +243,6 @@ func readFull(body io.Reader, into []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// shrink gives a draft that got fewer bytes than it was made for cells of the size it needs, within its reservation.
-func (g *Gateway) shrink(d *draft, bytes int64) {
-	cell := cellBytesFor(d.code.layout.Cells(), bytes)
-	if cell == d.cell {
-		return
-	}
-	large := *d
-	d.cell = cell
-	g.allocate(d)
-	for at := int64(0); at < bytes; {
-		from := large.cellAt(int(at / int64(large.cell)))[at%int64(large.cell):]
-		to := d.cellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
-		at += int64(copy(to, from[:min(int64(len(from)), bytes-at)]))
-	}
-	for _, column := range large.columns {
-		g.pool.Put(column)
-	}
-}
-
 // home returns the nodes of group index, announcing its blocks, and those of groups to come, before anything is written.
 func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID, error) {
 	if index < p.announced {
@@ -304,7 +258,7 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 	var sets []catalog.BlockSet
 	for i := range ahead {
 		id := block.GroupID{Stamp: p.attempt.Stamp(), Index: index + i}
-		home, err := p.gateway.place(p.class, id)
+		home, err := p.gateway.agents.place(p.class, id)
 		if err != nil {
 			return nil, err
 		}
@@ -316,49 +270,4 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 		return nil, fmt.Errorf("announcing groups: %w", err)
 	}
 	return p.homes[index], nil
-}
-
-// abandon settles an attempt that failed with cause before its commit and returns what the caller may be told.
-func (g *Gateway) abandon(ctx context.Context, attempt *catalog.Attempt, cause error) error {
-	if err := attempt.Abort(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%w: settling attempt %s: %w (it had failed: %w)", api.ErrUnknownOutcome, attempt.Stamp(), err, cause)
-	}
-	return cause
-}
-
-// commit commits and turns the catalog's refusals into the gateway's.
-func (g *Gateway) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
-	err := attempt.Commit(ctx, change)
-	var stale *catalog.StaleError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &stale) && stale.Has(catalog.ViolationWhole):
-		return api.Refuse(api.ErrUnavailable, "nothing was changed, try again: %w: %v", errNotWhole, err)
-	case errors.Is(err, catalog.ErrStale):
-		return fmt.Errorf("%w: %w", api.ErrConflict, err)
-	case errors.Is(err, catalog.ErrUnknown):
-		return fmt.Errorf("%w: attempt %s: %w", api.ErrUnknownOutcome, attempt.Stamp(), err)
-	case errors.Is(err, catalog.ErrNotActive):
-		return api.Refuse(api.ErrUnavailable, "attempt %s took longer than it had announced and was given up: try again: %w", attempt.Stamp(), err)
-	}
-	return fmt.Errorf("committing attempt %s: %w", attempt.Stamp(), err)
-}
-
-func isFull(err error) bool { return errors.Is(err, store.ErrFull) }
-
-// takesNothing reports whether err means that the node's store answers and takes no new blocks.
-func takesNothing(err error) bool {
-	return isFull(err) || errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrAuth)
-}
-
-func publicObject(object *catalog.Object) api.Object {
-	printable := object.Key
-	if quoted := strconv.Quote(printable); quoted != `"`+printable+`"` {
-		printable = quoted
-	}
-	return api.Object{
-		Key: printable, Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
-		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(),
-	}
 }

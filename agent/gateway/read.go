@@ -404,14 +404,5 @@ func (g *Gateway) readUnit(ctx context.Context, group *catalog.Group, from survi
 // homeAnswers reports whether the node of a fragment's cell answered last.
 func (g *Gateway) homeAnswers(group *catalog.Group, f fragment) bool {
 	item, found := group.Find(f.cell%group.Columns, f.cell/group.Columns)
-	return found && g.answers(item.Node)
-}
-
-func (g *Gateway) answers(id block.NodeID) bool {
-	target, err := g.agents.get(id)
-	if err != nil {
-		return false
-	}
-	reachable, _, _ := target.state()
-	return reachable
+	return found && g.agents.answers(item.Node)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +45,7 @@ func misplacements(group *catalog.Group, members map[block.NodeID]*member) []mis
 	placed := make([]block.NodeID, len(group.Home))
 	used := map[string]int{}
 	for slot := range group.Home {
-		id, stored := slotPlace(group, slot)
+		id, stored := group.Place(slot)
 		placed[slot] = id
 		m := members[id]
 		switch {
@@ -86,16 +88,8 @@ func misplacements(group *catalog.Group, members map[block.NodeID]*member) []mis
 	if best < 0 {
 		return nil
 	}
-	_, stored := slotPlace(group, best)
+	_, stored := group.Place(best)
 	return []misplaced{{slot: best, from: placed[best], stored: stored}}
-}
-
-// slotPlace is the node a slot lies on or will lie on, and whether it has blocks.
-func slotPlace(group *catalog.Group, slot int) (id block.NodeID, stored bool) {
-	if slot < len(group.Slots) && len(group.Slots[slot]) > 0 {
-		return group.Slots[slot][0].Node, true
-	}
-	return group.Home[slot], false
 }
 
 // memberMap returns the members by id.
@@ -116,12 +110,15 @@ func (g *Gateway) relocationDue(now time.Time) bool {
 		versions[id] = m.node.Version
 		leaving = leaving || m.isLeaving()
 	}
+	if g.lookAgain.Swap(false) {
+		g.members.forget()
+	}
 	return g.members.due(versions, g.agents.roster(), leaving, now)
 }
 
 // due is relocationDue by the versions of the members' records, what is known of the nodes, and whether one is leaving.
 // As long as nothing that is leaving can be moved and the nodes stay as they are, it is looked at ever more rarely.
-func (m *membership) due(versions map[block.NodeID]uint64, roster uint64, leaving bool, now time.Time) bool {
+func (m *relocations) due(versions map[block.NodeID]uint64, roster uint64, leaving bool, now time.Time) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	changed := !maps.Equal(versions, m.seen)
@@ -138,12 +135,11 @@ func (m *membership) due(versions map[block.NodeID]uint64, roster uint64, leavin
 }
 
 // note takes note of a look at every group: whether nothing is left that is leaving or lost, and whether something moved.
-func (m *membership) note(idle, moved bool) {
+func (m *relocations) note(idle, moved bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.idle = idle
 	if moved {
-		m.counts.forget()
 		m.retry = relocationRetry
 	} else {
 		m.retry = min(2*m.retry, relocationEvery)
@@ -177,7 +173,7 @@ func (g *Gateway) relocate(ctx context.Context) (api.RelocationResult, error) {
 			uneven = append(uneven, view.ID)
 		}
 		for slot := range view.Slots {
-			id, _ := slotPlace(&view.Group, slot)
+			id, _ := view.Place(slot)
 			m := members[id]
 			isLost := m == nil || m.node.IsGone() && !m.trusted
 			lost = lost || isLost && !g.repairs.failures.has(view.ID, roster)
@@ -215,6 +211,9 @@ func (g *Gateway) relocate(ctx context.Context) (api.RelocationResult, error) {
 			})
 		}
 		_ = workers.Wait() // workers note their errors in the result
+	}
+	if result.SlotsMoved+result.PlacesChanged > 0 {
+		g.slots.forget()
 	}
 	g.members.note(!lost && len(leaving) == 0, result.SlotsMoved+result.PlacesChanged > 0)
 	return result, ctx.Err()
@@ -327,7 +326,7 @@ func (g *Gateway) planRelocation(group *catalog.Group, slots []int, home []block
 		r.nodes[plan.Destination(slot)] = home[slot]
 	}
 	for slot := range group.Slots {
-		node, _ := slotPlace(group, slot)
+		node, _ := group.Place(slot)
 		if m := members[node]; !moving[slot] && (m == nil || !m.trusted) {
 			r.away[slot] = true
 		}
@@ -349,7 +348,7 @@ func (g *Gateway) makeWay(ctx context.Context, id block.GroupID, full *noRoomErr
 		}
 		var list []misplaced
 		for slot := range view.Home {
-			if node, stored := slotPlace(&view.Group, slot); node == full.node {
+			if node, stored := view.Place(slot); node == full.node {
 				list = append(list, misplaced{slot: slot, from: node, stored: stored, leaving: true})
 			}
 		}
@@ -380,14 +379,14 @@ func (g *Gateway) newHomes(group *catalog.Group, list []misplaced, members map[b
 		return slices.ContainsFunc(list, func(m misplaced) bool { return m.slot == slot })
 	}
 	for slot := range home {
-		home[slot], _ = slotPlace(group, slot)
+		home[slot], _ = group.Place(slot)
 		taken[home[slot]] = true
 		if m := members[home[slot]]; m != nil && !m.isLeaving() && !moves(slot) {
 			used[domain(m.node)]++
 		}
 	}
 	for _, m := range list {
-		candidates, _ := g.candidates(taken)
+		candidates, _ := g.agents.candidates(taken)
 		if !m.leaving {
 			candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
 				found := members[c.node.ID]
@@ -400,7 +399,7 @@ func (g *Gateway) newHomes(group *catalog.Group, list []misplaced, members map[b
 		}
 		g.agents.choose(other)
 		taken[other] = true
-		used[g.domainOf(other)]++
+		used[g.agents.domainOf(other)]++
 		home[m.slot] = other
 	}
 	return home, nil
@@ -421,7 +420,7 @@ func (g *Gateway) admitRelocation(ctx context.Context, r *run, list []misplaced,
 			continue
 		}
 		waited[from] = true
-		if err := g.members.pacer(from, rate, g.domainOf).wait(ctx, nil, r.load()); err != nil {
+		if err := g.members.pacer(from, rate, g.agents.domainOf).wait(ctx, nil, r.load()); err != nil {
 			return false, err
 		}
 	}
@@ -435,7 +434,7 @@ func (g *Gateway) admitRelocation(ctx context.Context, r *run, list []misplaced,
 }
 
 // pacer returns the pacer of what leaves a node, at its present rate.
-func (m *membership) pacer(id block.NodeID, rate int64, domainOf func(block.NodeID) string) *pacer {
+func (m *relocations) pacer(id block.NodeID, rate int64, domainOf func(block.NodeID) string) *pacer {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.pacers == nil {
@@ -464,4 +463,50 @@ func (g *Gateway) commitSlots(ctx context.Context, attempt *catalog.Attempt, vie
 		Groups:        []catalog.GroupChange{{Was: view, Slots: slots, Scheme: view.Scheme, Home: home}},
 		RepairedSlots: map[block.GroupID][]int{view.ID: changed},
 	})
+}
+
+// relocations is what a gateway remembers of moving blocks between its nodes.
+type relocations struct {
+	mutex  sync.Mutex // of what follows
+	pacers map[block.NodeID]*pacer
+	looked time.Time               // when every group was last looked at
+	seen   map[block.NodeID]uint64 // versions of the members then
+	idle   bool                    // nothing was found that is leaving
+	roster uint64                  // what was known of the nodes then
+	retry  time.Duration           // after which what is leaving is looked at again
+	said   string                  // of blocks that could not be moved
+}
+
+// relocationLoop moves blocks to where they belong, for as long as the gateway lives.
+func (g *Gateway) relocationLoop(ctx context.Context) {
+	every(ctx, time.Second, func(ctx context.Context) {
+		if !g.relocationDue(time.Now()) {
+			return
+		}
+		result, err := g.relocate(ctx)
+		if err != nil && ctx.Err() == nil {
+			g.log.Warn("moving blocks to where they belong", "cause", err)
+		}
+		g.members.tell(g.log, &result)
+	})
+}
+
+// tell warns of blocks that could not be moved, once for as long as nothing changes.
+func (m *relocations) tell(log *slog.Logger, result *api.RelocationResult) {
+	slices.Sort(result.Failed)
+	said := strings.Join(result.Failed, "\n")
+	m.mutex.Lock()
+	isNews := said != m.said
+	m.said = said
+	m.mutex.Unlock()
+	if isNews && said != "" {
+		log.Warn("blocks could not be moved to where they belong", "groups", result.GroupsFailed, "cause", result.Failed[0])
+	}
+}
+
+// forget has the next look at the members take them for changed.
+func (m *relocations) forget() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.seen = nil
 }

@@ -140,15 +140,15 @@ func (g *Gateway) checkProspect(group *catalog.Group, lost []int, full map[block
 	}
 	var homeless []int
 	for _, slot := range lost {
-		if id, _ := slotPlace(group, slot); !g.takesBlocks(id) || full[id] {
+		if id, _ := group.Place(slot); !g.agents.takesBlocks(id) || full[id] {
 			homeless = append(homeless, slot)
 		}
 	}
 	if !code.layout.Survives(code.scheme, lost) {
 		return lostForGood(group, lost, code)
 	}
-	if free, _ := g.candidates(takenBy(group, full)); len(homeless) > len(free) {
-		id, _ := slotPlace(group, homeless[len(free)])
+	if free, _ := g.agents.candidates(takenBy(group, full)); len(homeless) > len(free) {
+		id, _ := group.Place(homeless[len(free)])
 		return noSubstitute(group, homeless[len(free)], id)
 	}
 	return nil
@@ -191,7 +191,7 @@ func (g *Gateway) rebuildLoss(ctx context.Context, view *catalog.GroupView, foun
 	if err := g.commit(ctx, attempt, change); err != nil {
 		return rebuilt{}, err
 	}
-	g.members.counts.forget()
+	g.slots.forget()
 	g.log.Info("group repaired", "group", id, "slots", found.lost, "plan", r.plan.Planner)
 	account := g.account(r, done)
 	return rebuilt{
@@ -203,9 +203,9 @@ func (g *Gateway) rebuildLoss(ctx context.Context, view *catalog.GroupView, foun
 // are not expected back. Those whose nodes only do not answer are away.
 func (g *Gateway) recordedLoss(group *catalog.Group, incarnations map[block.NodeID]block.Incarnation) (lost, away []int) {
 	for slot, items := range group.Slots {
-		switch silent := func(item catalog.Item) bool { return !g.answers(item.Node) }; {
+		switch silent := func(item catalog.Item) bool { return !g.agents.answers(item.Node) }; {
 		case slices.ContainsFunc(items, func(item catalog.Item) bool {
-			return item.Incarnation != incarnations[item.Node] || silent(item) && g.isGone(item.Node)
+			return item.Incarnation != incarnations[item.Node] || silent(item) && g.agents.isGone(item.Node)
 		}):
 			lost = append(lost, slot)
 		case slices.ContainsFunc(items, silent):
@@ -229,7 +229,7 @@ func (g *Gateway) lostSlots(ctx context.Context, group *catalog.Group, incarnati
 		case slotMissing, slotSuspect:
 			lost = append(lost, slot)
 		case slotUnreachable:
-			if g.isGone(group.Slots[slot][0].Node) {
+			if g.agents.isGone(group.Slots[slot][0].Node) {
 				lost = append(lost, slot)
 			} else {
 				away = append(away, slot)
@@ -298,10 +298,10 @@ func (g *Gateway) housed(r *run, lost []int, full map[block.NodeID]bool) ([]bloc
 	taken := takenBy(r.group, full)
 	for _, slot := range lost {
 		node := r.nodes[stripe.Position(slot)]
-		if g.takesBlocks(node) && !full[node] {
+		if g.agents.takesBlocks(node) && !full[node] {
 			continue
 		}
-		other, found := g.substitute(taken)
+		other, found := g.agents.substitute(taken)
 		if !found {
 			return nil, noSubstitute(r.group, slot, node)
 		}
@@ -342,76 +342,4 @@ func (g *Gateway) rebuildNow(ctx context.Context, id block.GroupID) bool {
 		g.log.Warn("a group could not be repaired for a read", "group", id, "cause", err)
 	}
 	return err == nil
-}
-
-// isGone reports whether a node that does not answer is not expected back, by its record.
-func (g *Gateway) isGone(id block.NodeID) bool {
-	target, err := g.agents.get(id)
-	return err != nil || target.node.IsGone()
-}
-
-func (g *Gateway) takesBlocks(id block.NodeID) bool {
-	target, err := g.agents.get(id)
-	if err != nil {
-		return false
-	}
-	reachable, _, _ := target.state()
-	return reachable && target.node.TakesBlocks()
-}
-
-// The states of a slot, as Stat shows them.
-const (
-	slotWhole       = "ok"
-	slotMissing     = "missing"     // the node answers and does not have it
-	slotSuspect     = "suspect"     // the store has lost its contents since
-	slotUnreachable = "unreachable" // the node does not answer
-)
-
-// slotStates asks every node of a group for its blocks; deep has them read and checked whole.
-func (g *Gateway) slotStates(ctx context.Context, group *catalog.Group, deep bool) ([]string, error) {
-	incarnations, err := g.catalog.Incarnations(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading incarnations: %w", err)
-	}
-	return g.slotStatesUnder(ctx, group, incarnations, deep)
-}
-
-func (g *Gateway) slotStatesUnder(ctx context.Context, group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, deep bool) ([]string, error) {
-	type finding struct {
-		slot  int
-		state string
-	}
-	findings := make(chan finding, len(group.Slots))
-	for slot := range group.Slots {
-		go func() { findings <- finding{slot, g.slotState(ctx, group, slot, incarnations, deep)} }()
-	}
-	states := make([]string, len(group.Slots))
-	for range group.Slots {
-		found := <-findings
-		states[found.slot] = found.state
-	}
-	return states, ctx.Err()
-}
-
-func (g *Gateway) slotState(ctx context.Context, group *catalog.Group, slot int, incarnations map[block.NodeID]block.Incarnation, deep bool) string {
-	asked := map[block.NodeID][]block.Address{}
-	for _, item := range group.Slots[slot] {
-		if item.Incarnation != incarnations[item.Node] {
-			return slotSuspect
-		}
-		asked[item.Node] = append(asked[item.Node], group.Address(slot, item))
-	}
-	receipts, err := g.inspect(ctx, asked, deep)
-	switch {
-	case err != nil && goneBlock(err):
-		return slotMissing
-	case err != nil:
-		return slotUnreachable
-	}
-	for _, item := range group.Slots[slot] {
-		if receipt := receipts[group.Address(slot, item)]; receipt == nil || receipt.Checksum != item.Checksum {
-			return slotMissing
-		}
-	}
-	return slotWhole
 }

@@ -45,7 +45,7 @@ type repairs struct {
 func (r *repairs) init(g *Gateway) {
 	r.gateway, r.reported, r.records, r.halt = g, make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	r.flights = map[block.GroupID]*flight{}
-	r.pacer = newPacer(repairRates(catalog.RepairControl{}), g.domainOf)
+	r.pacer = newPacer(repairRates(catalog.RepairControl{}), g.agents.domainOf)
 	g.reported.wake = r.reported
 	for _, counter := range []struct {
 		name, help string
@@ -395,14 +395,6 @@ func (r *repairs) watch(ctx context.Context, seen string, halt <-chan struct{}) 
 	}
 }
 
-// knock puts a token in, unless one is there already.
-func knock(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // picture is what the records say of nodes and their contents, and whether repair is deferred: while it stays, no look at the
 // records alone finds anything to do.
 func (r *repairs) picture(ctx context.Context) (string, error) {
@@ -413,7 +405,7 @@ func (r *repairs) picture(ctx context.Context) (string, error) {
 	text := fmt.Sprintf("deferred %t\n", r.deferred())
 	for _, target := range r.gateway.agents.all() {
 		id := target.node.ID
-		text += fmt.Sprintf("%s %s %t\n", id, incarnations[id], r.gateway.isGone(id))
+		text += fmt.Sprintf("%s %s %t\n", id, incarnations[id], r.gateway.agents.isGone(id))
 	}
 	return text, nil
 }
@@ -508,11 +500,9 @@ func (g *Gateway) ThrottleRepair(ctx context.Context, request api.ThrottleReques
 		return api.RepairStatus{}, err
 	}
 	return g.declareRepair(ctx, func(control catalog.RepairControl) catalog.RepairControl {
-		limits := repairRates(control)
-		t := api.Transition{BytesPerSecond: limits.total, NodeBytesPerSecond: limits.node, DomainBytesPerSecond: limits.domain}
-		setLimits(&t, request)
-		control.Set, control.BytesPerSecond = true, t.BytesPerSecond
-		control.NodeBytesPerSecond, control.DomainBytesPerSecond = t.NodeBytesPerSecond, t.DomainBytesPerSecond
+		limits := repairRates(control).changed(request)
+		control.Set, control.BytesPerSecond = true, limits.total
+		control.NodeBytesPerSecond, control.DomainBytesPerSecond = limits.node, limits.domain
 		return control
 	})
 }

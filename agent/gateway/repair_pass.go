@@ -210,15 +210,6 @@ func (g *Gateway) putBack(d *damage) {
 	}
 }
 
-func isClosed(channel <-chan struct{}) bool {
-	select {
-	case <-channel:
-		return true
-	default:
-		return false
-	}
-}
-
 // repairPassing is a pass under way, or one that has ended.
 type repairPassing struct {
 	known int // groups known to have lost something

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -39,50 +38,14 @@ func insist(ctx context.Context, work func(full map[block.NodeID]bool) error) (e
 	return err
 }
 
-// failures are the groups whose repair failed while the nodes were as they are now, by roster: there is little prospect of
-// another try before that changes, and each is put off for twice as long.
-type failures struct {
-	mutex  sync.Mutex
-	roster uint64
-	groups map[block.GroupID]failure
-}
-
-type failure struct {
-	delay time.Duration
-	again time.Time
-}
-
-// note takes note of how the repair of a group went. After its first failure it may be tried again at once, after the second
-// in a row when least is over, and so on.
-func (f *failures) note(id block.GroupID, roster uint64, failed bool, least time.Duration, now time.Time) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.roster != roster || f.groups == nil {
-		f.roster, f.groups = roster, map[block.GroupID]failure{}
+// pause waits a little longer at every try, so that writers that got into each other's way part.
+func pause(ctx context.Context, try int) error {
+	timer := time.NewTimer(min(time.Duration(1<<min(try, 10))*time.Millisecond, time.Second))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	was, before := f.groups[id]
-	switch {
-	case !failed:
-		delete(f.groups, id)
-	case !before:
-		f.groups[id] = failure{again: now}
-	default:
-		delay := min(max(least, 2*was.delay), relocationEvery)
-		f.groups[id] = failure{delay: delay, again: now.Add(delay)}
-	}
-}
-
-// has reports whether the repair of a group has failed while the nodes were so.
-func (f *failures) has(id block.GroupID, roster uint64) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	_, found := f.groups[id]
-	return found && f.roster == roster
-}
-
-// due reports whether a group may be tried again now.
-func (f *failures) due(id block.GroupID, roster uint64, now time.Time) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.roster != roster || !now.Before(f.groups[id].again)
 }

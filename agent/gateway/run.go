@@ -16,9 +16,6 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// errNotWhole refuses to commit what lacks a block, or to work on it (rules 6b and 19).
-var errNotWhole = errors.New("a store has lost a block of the group")
-
 // run is a plan bound to one group: positions are nodes, inputs are addresses. Transitions, updates and repairs are
 // carried out by the same code.
 type run struct {
@@ -466,4 +463,9 @@ func (g *Gateway) slotManifest(ctx context.Context, group *catalog.Group, slot i
 		manifests = append(manifests, entries)
 	}
 	return block.MergeManifests(manifests...), nil
+}
+
+type cellPatch struct {
+	offset int
+	data   []byte
 }

@@ -26,21 +26,15 @@ func (r *runner) throttle(request api.ThrottleRequest) bool {
 	if r.body.Transition.State != api.TransitionRunning || r.wanted != api.TransitionRunning {
 		return false
 	}
-	setLimits(&r.body.Transition, request)
-	r.pacer.set(ratesOf(&r.body.Transition), time.Now())
+	limits := ratesOf(&r.body.Transition).changed(request)
+	setLimits(&r.body.Transition, limits)
+	r.pacer.set(limits, time.Now())
 	return true
 }
 
-// setLimits takes over the limits that a request names.
-func setLimits(t *api.Transition, request api.ThrottleRequest) {
-	for _, change := range []struct {
-		limit *int64
-		to    *int64
-	}{{&t.BytesPerSecond, request.BytesPerSecond}, {&t.NodeBytesPerSecond, request.NodeBytesPerSecond}, {&t.DomainBytesPerSecond, request.DomainBytesPerSecond}} {
-		if change.to != nil {
-			*change.limit = *change.to
-		}
-	}
+// setLimits gives a transition the limits.
+func setLimits(t *api.Transition, limits rates) {
+	t.BytesPerSecond, t.NodeBytesPerSecond, t.DomainBytesPerSecond = limits.total, limits.node, limits.domain
 }
 
 // stop has the runner end in the given state once the groups under way are finished.
@@ -150,8 +144,7 @@ func (r *runner) save(ctx context.Context) bool {
 				r.wanted = theirs.Transition.State
 			}
 			if limits := ratesOf(&theirs.Transition); limits != r.saved { // it was throttled there
-				t := &r.body.Transition
-				t.BytesPerSecond, t.NodeBytesPerSecond, t.DomainBytesPerSecond = limits.total, limits.node, limits.domain
+				setLimits(&r.body.Transition, limits)
 				r.pacer.set(limits, time.Now())
 				r.saved = limits
 			}
@@ -347,20 +340,11 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 
 // bytesOf is the size of the cells of a group, 0 where its ladder cannot be read, which its transition will say.
 func bytesOf(ladder, mode string, columns, cellBytes int) int64 {
-	layout, err := layoutOf(ladder, mode, columns)
+	layout, err := stripe.ParseLayout(ladder, mode, columns)
 	if err != nil {
 		return 0
 	}
 	return int64(layout.Cells()) * int64(cellBytes)
-}
-
-// layoutOf returns the layout that a group's record describes.
-func layoutOf(ladder, mode string, columns int) (*stripe.Layout, error) {
-	parsed, err := stripe.ParseLadder(ladder)
-	if err != nil {
-		return nil, err
-	}
-	return stripe.NewLayout(parsed, columns, stripe.Mode(mode))
 }
 
 // oddTries is how often a failure of no known kind is tried again.
@@ -413,9 +397,6 @@ func (r *runner) insist(ctx context.Context, work *item) error {
 		}
 	}
 }
-
-// errHalted says that a group was left as it is because the runner was told to stop.
-var errHalted = errors.New("halted")
 
 // wait is pause, cut short when the runner is halted.
 func (r *runner) wait(ctx context.Context, try int) error {

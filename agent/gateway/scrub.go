@@ -168,7 +168,7 @@ func (g *Gateway) scrubTotal(ctx context.Context) (groups, bytes int64, last blo
 
 // scrubBytes is what an audit of a group reads, 0 where its record cannot be understood, which the audit will say.
 func scrubBytes(group *catalog.GroupSummary) int64 {
-	layout, err := layoutOf(group.Ladder, group.Mode, group.Columns)
+	layout, err := stripe.ParseLayout(group.Ladder, group.Mode, group.Columns)
 	if err != nil {
 		return 0
 	}
@@ -176,7 +176,7 @@ func scrubBytes(group *catalog.GroupSummary) int64 {
 	if err != nil {
 		return 0
 	}
-	return fullBytes(layout, scheme, group.CellBytes)
+	return int64(layout.Blocks(scheme)) * int64(group.CellBytes)
 }
 
 func newScrub(cycle int64, depth api.ScrubDepth, bytesPerSecond int64, now time.Time) api.Scrub {

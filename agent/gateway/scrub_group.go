@@ -13,7 +13,6 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/parity"
-	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -258,9 +257,4 @@ func (a *groupAudit) condemned() map[int]bool {
 		}
 	}
 	return slots
-}
-
-// fullBytes is what an audit of a group reads, trailing zeros of units included.
-func fullBytes(layout *stripe.Layout, scheme stripe.Scheme, cellBytes int) int64 {
-	return int64(layout.Cells()+scheme.M*(layout.Cells()/scheme.K)) * int64(cellBytes)
 }

@@ -37,7 +37,7 @@ type scrubRun struct {
 func (s *scrubber) run(ctx context.Context, job catalog.Job, body scrubBody) error {
 	g := s.gateway
 	r := &scrubRun{
-		gateway: g, pacer: newPacer(rates{total: body.Scrub.BytesPerSecond}, g.domainOf), halt: make(chan struct{}), done: make(chan struct{}),
+		gateway: g, pacer: newPacer(rates{total: body.Scrub.BytesPerSecond}, g.agents.domainOf), halt: make(chan struct{}), done: make(chan struct{}),
 		resumed: time.Now(), earlier: body.Scrub.ElapsedSeconds, job: job, body: body,
 	}
 	s.mutex.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -192,7 +191,7 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, homes
 		if ctx.Err() != nil || !(unanswered(err) || takesNothing(err) || errors.Is(err, wire.ErrUnregistered)) {
 			return nil, err
 		}
-		other, found := homes.replace(header.Slot, g.substitute)
+		other, found := homes.replace(header.Slot, g.agents.substitute)
 		if !found {
 			return nil, fmt.Errorf("no other node is free to take the block, make room or bring nodes back: %w", err)
 		}
@@ -203,8 +202,6 @@ func (g *Gateway) stageSlot(ctx context.Context, attempt *catalog.Attempt, homes
 		}
 	}
 }
-
-func (g *Gateway) deadline() time.Time { return g.options.Clock().Add(g.options.AttemptTime) }
 
 // headerFor describes the block an attempt writes into a slot: units [first, first+count).
 func headerFor(group *catalog.Group, slot int, stamp block.Stamp, first, count int) block.Header {
@@ -230,4 +227,23 @@ func announce(id block.GroupID, slots int, home []block.NodeID) catalog.BlockSet
 		set.Slots = append(set.Slots, slot)
 	}
 	return set
+}
+
+// shrink gives a draft that got fewer bytes than it was made for cells of the size it needs, within its reservation.
+func (g *Gateway) shrink(d *draft, bytes int64) {
+	cell := cellBytesFor(d.code.layout.Cells(), bytes)
+	if cell == d.cell {
+		return
+	}
+	large := *d
+	d.cell = cell
+	g.allocate(d)
+	for at := int64(0); at < bytes; {
+		from := large.cellAt(int(at / int64(large.cell)))[at%int64(large.cell):]
+		to := d.cellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
+		at += int64(copy(to, from[:min(int64(len(from)), bytes-at)]))
+	}
+	for _, column := range large.columns {
+		g.pool.Put(column)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -13,7 +14,7 @@ import (
 // Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
 // thousand objects.
 func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
-	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus()}
+	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.nodeStatus()}
 	classes := map[string]*api.ClassStatus{}
 	classOf := func(name string) *api.ClassStatus {
 		if classes[name] == nil {
@@ -53,7 +54,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		lost := 0
 		for _, slot := range view.Group.Slots {
 			for _, item := range slot {
-				if item.Incarnation != incarnations[item.Node] || !g.answers(item.Node) {
+				if item.Incarnation != incarnations[item.Node] || !g.agents.answers(item.Node) {
 					lost++
 					break
 				}
@@ -81,7 +82,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
 // NotWhole, CanLose and what is unfinished are not looked at.
 func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error) {
-	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.nodeStatus(), Classes: []api.ClassStatus{}}
+	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.nodeStatus(), Classes: []api.ClassStatus{}}
 	ladders := map[string]string{}
 	for _, class := range g.classes.all() {
 		ladders[class.Name] = class.Ladder.String()
@@ -100,34 +101,6 @@ func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error
 	}
 	status.Transitions, err = g.unended(ctx)
 	return status, err
-}
-
-// nodeStatus describes the members as they answered last.
-func (g *Gateway) nodeStatus() (nodes []api.NodeStatus) {
-	for _, target := range g.agents.all() {
-		nodes = append(nodes, target.status())
-	}
-	return nodes
-}
-
-// status describes a node as it answered last.
-func (t *agent) status() api.NodeStatus {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	store := t.hello.Store
-	node := api.NodeStatus{
-		ID: t.node.ID, Address: t.node.Address, Domain: domain(t.node), Spare: t.node.Spare,
-		State: memberState(&t.node, t.trusted(), t.health.state),
-		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
-		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Volume: store.Volume, Warnings: slices.Clone(store.Warnings),
-	}
-	if t.trusted() {
-		node.Rates = t.throughput.rates
-	}
-	if !t.reachable && t.problem != nil {
-		node.Warnings = append(node.Warnings, t.problem.Error())
-	}
-	return node
 }
 
 // unended returns the transitions that have not ended.
@@ -155,3 +128,6 @@ func (g *Gateway) unfinished(ctx context.Context) (active, graves int64, err err
 	}
 	return active, graves, nil
 }
+
+// Load returns what clients asked of this gateway in the last seconds.
+func (g *Gateway) Load() api.Load { return g.load.sum(time.Now()) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -78,7 +79,7 @@ func (g *Gateway) bury(ctx context.Context, result *api.SweepResult) error {
 				}
 				continue
 			}
-			if !g.answers(id) {
+			if !g.agents.answers(id) {
 				result.GravesLeft += len(addresses)
 				continue
 			}
@@ -130,4 +131,83 @@ func (g *Gateway) sweepOrphans(ctx context.Context, id block.NodeID, result *api
 		}
 		after = listed.Addresses[len(listed.Addresses)-1].Key()
 	}
+}
+
+// memberLoop takes nodes back that were given up, for as long as the gateway lives.
+func (g *Gateway) memberLoop(ctx context.Context) {
+	said := "" // what stays the same is said once
+	every(ctx, time.Second, func(ctx context.Context) {
+		err := g.takeBack(ctx)
+		switch {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && err.Error() != said:
+			said = err.Error()
+			g.log.Warn("taking a node back", "cause", err)
+		}
+	})
+}
+
+// takeBack lets nodes take blocks again that answer and that nobody declares gone, once their stores hold nothing that
+// died while they were away.
+func (g *Gateway) takeBack(ctx context.Context) error {
+	var errs []error
+	for _, m := range g.agents.members() {
+		if !m.trusted || !m.node.Fenced || m.node.State == catalog.NodeDown || m.node.IsExcluded() {
+			continue
+		}
+		if err := g.unfence(ctx, m.node); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", m.node.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unfence sweeps the store of a node and then opens it for new blocks, if nobody has changed its record since.
+func (g *Gateway) unfence(ctx context.Context, node catalog.Node) error {
+	if err := g.buryOn(ctx, node.ID); err != nil {
+		return err
+	}
+	var swept api.SweepResult
+	if err := g.sweepOrphans(ctx, node.ID, &swept); err != nil {
+		return err
+	}
+	open := node
+	open.Out, open.Fenced, open.Since = "", false, time.Now().UnixMilli()
+	changed, err := g.catalog.ChangeNode(ctx, node, open)
+	if errors.Is(err, catalog.ErrStale) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.agents.enter(changed)
+	g.log.Info("a node is back: its store was swept and it takes blocks again", "node", node.ID, "deleted", swept.OrphansDeleted)
+	return nil
+}
+
+// buryOn deletes the dead blocks of a node that was gone, without the grace that others have: it spares long reads, and
+// those have gone on without this node.
+func (g *Gateway) buryOn(ctx context.Context, id block.NodeID) error {
+	for graves, err := range g.catalog.AllGraves(ctx, catalog.Forever, string(id)+":") {
+		if err != nil {
+			return err
+		}
+		var dead []block.Address
+		for _, grave := range graves {
+			if grave.Address.Node == id {
+				dead = append(dead, grave.Address)
+			}
+		}
+		if len(dead) == 0 {
+			return nil // the graves of the nodes after it in the order
+		}
+		if _, err := g.agents.call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: dead}, nil, nil); err != nil {
+			return fmt.Errorf("deleting dead blocks: %w", err)
+		}
+		if err := g.catalog.Buried(ctx, dead); err != nil {
+			return err
+		}
+	}
+	return nil
 }

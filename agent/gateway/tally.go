@@ -66,7 +66,7 @@ func (t *tally) add(group *catalog.GroupSummary, heat float64, settled bool) {
 type sizes struct{ cells, stored int64 }
 
 func (s *shape) sizes() sizes {
-	layout, err := layoutOf(s.ladder, s.mode, s.columns)
+	layout, err := stripe.ParseLayout(s.ladder, s.mode, s.columns)
 	if err != nil {
 		return sizes{}
 	}

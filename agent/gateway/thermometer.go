@@ -127,18 +127,6 @@ func (h *thermometer) exchangeLoop(ctx context.Context) {
 	})
 }
 
-// sleep waits and reports whether ctx lives on.
-func sleep(ctx context.Context, while time.Duration) bool {
-	timer := time.NewTimer(while)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (h *thermometer) exchange(ctx context.Context) error {
 	if err := h.save(ctx); err != nil {
 		return err
@@ -206,21 +194,6 @@ func (h *thermometer) kick() {
 		case kicked <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// again does work over and over: after a period, which is asked for each time, or when it is kicked.
-func again(ctx context.Context, kicked <-chan struct{}, period func() time.Duration, work func(ctx context.Context)) {
-	for ctx.Err() == nil {
-		work(ctx)
-		timer := time.NewTimer(period())
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-kicked:
-			sleep(ctx, shortestPeriod/4) // kicks come in swarms
-		}
-		timer.Stop()
 	}
 }
 

@@ -72,27 +72,10 @@ func (g *Gateway) Update(ctx context.Context, key string, offset int64, data []b
 	return api.Object{}, api.Refuse(api.ErrConflict, "other writes came first %d times; try again: %w", updateTries, cause)
 }
 
-// pause waits a little longer at every try, so that writers that got into each other's way part.
-func pause(ctx context.Context, try int) error {
-	timer := time.NewTimer(min(time.Duration(1<<min(try, 10))*time.Millisecond, time.Second))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // touched is what an update does to one group: for every cell, the runs of new bytes.
 type touched struct {
 	group   *catalog.Group
 	patches map[int][]cellPatch
-}
-
-type cellPatch struct {
-	offset int
-	data   []byte
 }
 
 func (t *touched) cells() []int {
@@ -224,19 +207,4 @@ func (g *Gateway) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 	return g.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{
 		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
 	})
-}
-
-// Delete removes an object. Its blocks are deleted in the background.
-func (g *Gateway) Delete(ctx context.Context, key string, ifRevision *block.Stamp) error {
-	if err := api.CheckKey(key); err != nil {
-		return err
-	}
-	_, err := g.catalog.Delete(ctx, key, ifRevision)
-	if errors.Is(err, catalog.ErrStale) {
-		return fmt.Errorf("%w: %w", api.ErrConflict, err)
-	}
-	if errors.Is(err, catalog.ErrUnknown) {
-		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
-	}
-	return err
 }

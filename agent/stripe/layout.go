@@ -205,3 +205,15 @@ func gcd(a, b int) int {
 }
 
 func lcm(a, b int) int { return a / gcd(a, b) * b }
+
+// ParseLayout returns the layout that a record describes: of a ladder as text, in a mode, over so many columns.
+func ParseLayout(ladder, mode string, columns int) (*Layout, error) {
+	parsed, err := ParseLadder(ladder)
+	if err != nil {
+		return nil, err
+	}
+	return NewLayout(parsed, columns, Mode(mode))
+}
+
+// Blocks is how many blocks a group has under a scheme of the ladder: its cells and their parities.
+func (l *Layout) Blocks(scheme Scheme) int { return l.Cells() + l.Cells()/scheme.K*scheme.M }

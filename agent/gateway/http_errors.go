@@ -6,30 +6,17 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// ErrClosed says that the gateway takes no more requests.
-var ErrClosed = errors.New("gateway is closing")
-
 // errRange is the ErrBadRequest that HTTP has a status of its own for.
 var errRange = fmt.Errorf("%w: range not satisfiable", api.ErrBadRequest)
 
 // statusCancelled is what is noted of requests whose clients left.
 const statusCancelled = 499
-
-// noRoomError says which node did not take a block that a plan stages on it.
-type noRoomError struct {
-	node  block.NodeID
-	cause error
-}
-
-func (e *noRoomError) Error() string { return e.cause.Error() }
-func (e *noRoomError) Unwrap() error { return e.cause }
 
 // statusOf maps an error to its HTTP status and the code clients can switch on.
 func statusOf(err error) (status int, code api.Code) {
