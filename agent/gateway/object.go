@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -13,12 +12,8 @@ import (
 )
 
 func publicObject(object *catalog.Object) api.Object {
-	printable := object.Key
-	if quoted := strconv.Quote(printable); quoted != `"`+printable+`"` {
-		printable = quoted
-	}
 	return api.Object{
-		Key: printable, Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
+		Key: api.PrintableKey(object.Key), Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
 		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(),
 	}
 }

@@ -422,7 +422,7 @@ func (g *Gateway) objectsAt(ctx context.Context, group *catalog.Group, entries [
 		case snapshot.Groups[group.ID] == nil:
 			continue // written anew since
 		}
-		if name := publicObject(&snapshot.Object).Key; !slices.Contains(keys, name) {
+		if name := api.PrintableKey(snapshot.Object.Key); !slices.Contains(keys, name) {
 			keys = append(keys, name)
 		}
 	}

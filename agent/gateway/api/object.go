@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"strconv"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -25,6 +26,14 @@ func EncodeKey(key string) string { return base64.RawURLEncoding.EncodeToString(
 func DecodeKey(text string) (string, error) {
 	key, err := base64.RawURLEncoding.DecodeString(text)
 	return string(key), err
+}
+
+// PrintableKey returns a key as people read it: Go-quoted where it holds bytes that cannot be printed.
+func PrintableKey(key string) string {
+	if quoted := strconv.Quote(key); quoted != `"`+key+`"` {
+		return quoted
+	}
+	return key
 }
 
 // ObjectList is one page of a listing. Next is empty on the last page, else the key64 to continue after.
