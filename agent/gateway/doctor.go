@@ -18,16 +18,16 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	note := func(severity, subject, cure, format string, args ...any) {
 		findings = append(findings, api.Finding{Severity: severity, Subject: subject, Text: fmt.Sprintf(format, args...), Cure: cure})
 	}
-	g.agents.probe(ctx)
+	g.agents.Probe(ctx)
 	usable := 0
-	for _, target := range g.agents.all() {
-		name := "node " + string(target.node.ID)
-		reachable, problem, hello := target.state()
+	for _, target := range g.agents.All() {
+		name := "node " + string(target.Node.ID)
+		reachable, problem, hello := target.State()
 		switch {
-		case target.node.State == catalog.NodeDown:
+		case target.Node.State == catalog.NodeDown:
 			note("warning", name, "remove it, replace it, or declare it up", "it is declared down: its blocks are rebuilt elsewhere")
 			continue
-		case target.node.Out != "" && !reachable:
+		case target.Node.Out != "" && !reachable:
 			note("error", name, "bring it back, replace it, or declare it down and remove it", "it has not answered for long and was given up: its blocks are rebuilt elsewhere")
 			continue
 		}
@@ -39,10 +39,10 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 			case problem != nil && !errors.Is(problem, wire.ErrUnreachable):
 				cure = "see to what it says"
 			}
-			note("error", name, cure, "the agent at %s does not serve: %v", target.node.Address, problem)
+			note("error", name, cure, "the agent at %s does not serve: %v", target.Node.Address, problem)
 			continue
 		}
-		if target.node.TakesBlocks() {
+		if target.Node.TakesBlocks() {
 			usable++
 		}
 		for _, warning := range hello.Store.Warnings {
@@ -53,7 +53,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 				hello.Store.UsedBytes*100/hello.Store.CapacityBytes, hello.Store.UsedBytes, hello.Store.CapacityBytes)
 		}
 	}
-	for _, class := range g.classes.all() {
+	for _, class := range g.Registry.All() {
 		if need := class.Nodes(); need > usable {
 			note("error", "class "+class.Name, "bring nodes back, add some, or use a narrower ladder", "its ladder %s needs %d nodes and %d take blocks; puts into it are refused", class.Ladder, need, usable)
 		} else if need == usable {

@@ -2,8 +2,11 @@ package gateway
 
 // HoldDecodes takes all the memory that fragments are decoded in, until release.
 func (g *Gateway) HoldDecodes() (release func(), held bool) {
-	return g.memory.decodes.try(g.memory.decodes.bytes)
+	return g.groups.Memory.Decodes.Try(g.groups.Memory.Decodes.Bytes)
 }
 
 // RepairWaits reports whether the repair of a group waits for what limits repair.
-func (g *Gateway) RepairWaits() bool { return len(g.repairs.pacer.turn) > 0 }
+func (g *Gateway) RepairWaits() bool { return g.Repairs.IsWaiting() }
+
+// TakeLoss reports whether the records of all groups are to be looked at for losses, and takes that back.
+func (g *Gateway) TakeLoss() bool { return g.agents.Lost.Swap(false) }

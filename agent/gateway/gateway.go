@@ -2,15 +2,27 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
+	"net/http"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/load"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/relocate"
+	"github.com/restripe/restripe/agent/gateway/repair"
+	"github.com/restripe/restripe/agent/gateway/scrub"
+	"github.com/restripe/restripe/agent/gateway/server"
+	"github.com/restripe/restripe/agent/gateway/sweep"
+	"github.com/restripe/restripe/agent/gateway/temperature"
+	"github.com/restripe/restripe/agent/gateway/transition"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -40,75 +52,75 @@ type Options struct {
 	Clock func() time.Time // by which attempts expire and graves fall due, which no rule depends on; default time.Now
 }
 
-// Gateway serves objects. Create it with New; it works until Close.
+// Gateway serves objects. Create it with New; it works until Close. What it does is in its parts, whose methods are its own.
 type Gateway struct {
-	options Options
-	catalog *catalog.Catalog
-	agents  *agents
-	memory  memory
-	pool    *kernel.Pool
-	log     *slog.Logger
-	codes   codeCache
-	batches batches
-	jobs    jobs
-	scrub   scrubber
-	classes registry
-	heat    thermometer
-	load    loadWindow
-	hedge   hedge
-	mending mending
-	metrics *metrics
-	members relocations
+	*member.Membership
+	*class.Registry
+	*object.Objects
+	*temperature.Thermometer
+	*transition.Coordinator
+	*repair.Repairs
+	*relocate.Relocator
+	*scrub.Scrubber
+	*sweep.Sweeper
 
-	slots     slotCounts
-	lookAgain atomic.Bool // the next look at where blocks lie takes the members for changed
-
-	reported reported // groups in which a block was found missing or wrong
-	repairs  repairs
-	ctx      context.Context
-	stop     context.CancelFunc
-	work     sync.WaitGroup
+	options    Options
+	catalog    *catalog.Catalog
+	agents     *member.Agents
+	groups     *group.Groups
+	background *job.Background
+	load       load.Window
+	metrics    *metrics
+	log        *slog.Logger
 }
 
 // New starts a gateway: it settles what its earlier start left undone, enters the given nodes, and resumes the
 // transitions it owns.
 func New(ctx context.Context, options Options) (*Gateway, error) {
-	if options.Catalog == nil || options.ID == "" || options.Start == "" {
-		return nil, fmt.Errorf("starting a gateway: a catalog, an id and a start are required")
-	}
-	if len(options.Classes) == 0 {
-		options.Classes = api.DefaultClasses()
-	}
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
-	setDefault(&options.MemoryBytes, 128<<20)
-	setDefault(&options.CallTimeout, 30*time.Second)
-	setDefault(&options.AttemptTime, 5*time.Minute)
-	setDefault(&options.Retention, 24*time.Hour)
-	setDefault(&options.SweepEvery, 5*time.Second)
-	setDefault(&options.OrphanEvery, 10*time.Minute)
-	setDefault(&options.ScrubEvery, scrubEvery)
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	if options.Clock == nil {
-		options.Clock = time.Now
+	if err := options.complete(); err != nil {
+		return nil, fmt.Errorf("starting a gateway: %w", err)
 	}
 	g := &Gateway{
-		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID),
-		memory: memory{
-			groups: newBudget(options.MemoryBytes * 3 / 8), batches: newBudget(options.MemoryBytes / 8),
-			reads: newBudget(options.MemoryBytes / 8), decodes: newBudget(options.MemoryBytes / 8), updates: newBudget(options.MemoryBytes * 3 / 16), rewrites: newBudget(options.MemoryBytes / 16),
-		},
-		pool: &kernel.Pool{},
+		options: options, catalog: options.Catalog, log: options.Logger.With("gateway", options.ID), metrics: newMetrics(),
+		background: job.NewBackground(ctx),
 	}
-	g.ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := g.open(ctx); err != nil {
-		g.stop()
+	if err := g.build(ctx); err != nil {
+		g.background.Stop()
+		return nil, fmt.Errorf("starting gateway %s: %w", options.ID, err)
+	}
+	g.start(ctx)
+	if err := g.TakeUp(ctx); err != nil {
+		g.background.Stop()
 		return nil, fmt.Errorf("starting gateway %s: %w", options.ID, err)
 	}
 	return g, nil
+}
+
+// complete fills defaults in.
+func (o *Options) complete() error {
+	if o.Catalog == nil || o.ID == "" || o.Start == "" {
+		return errors.New("a catalog, an id and a start are required")
+	}
+	if len(o.Classes) == 0 {
+		o.Classes = api.DefaultClasses()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	setDefault(&o.MemoryBytes, 128<<20)
+	setDefault(&o.CallTimeout, 30*time.Second)
+	setDefault(&o.AttemptTime, 5*time.Minute)
+	setDefault(&o.Retention, 24*time.Hour)
+	setDefault(&o.SweepEvery, 5*time.Second)
+	setDefault(&o.OrphanEvery, 10*time.Minute)
+	setDefault(&o.ScrubEvery, scrub.DefaultEvery)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return nil
 }
 
 func setDefault[T int64 | time.Duration](value *T, absent T) {
@@ -117,68 +129,95 @@ func setDefault[T int64 | time.Duration](value *T, absent T) {
 	}
 }
 
-func (g *Gateway) open(ctx context.Context) error {
-	if err := g.catalog.AbortOwn(ctx, g.options.ID, g.options.Start); err != nil {
+// build puts the parts together, each over those before it, and reads what the catalog says of nodes, classes and heat.
+func (g *Gateway) build(ctx context.Context) (err error) {
+	o := &g.options
+	if err := g.catalog.AbortOwn(ctx, o.ID, o.Start); err != nil {
 		return fmt.Errorf("settling attempts of an earlier start: %w", err)
 	}
-	members, err := g.enterNodes(ctx)
+	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.Dial, g.log)
+	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{ID: o.ID, Nodes: o.Nodes, Dial: o.Dial})
 	if err != nil {
 		return err
 	}
-	g.agents = newAgents(g.catalog, g.options.CallTimeout, g.options.Dial, g.log)
-	g.agents.gateway = g.options.ID
-	for _, node := range members {
-		g.agents.enter(node)
-	}
-	g.metrics = newMetrics()
-	g.heat.init(g)
-	if err := g.enterClasses(ctx); err != nil {
+	g.Registry = class.New(g.catalog, g.log, o.Classes)
+	g.Thermometer = temperature.New(g.catalog, g.Registry, g.log, temperature.Options{ID: o.ID, Groups: o.HeatGroups, Now: o.Now})
+	g.Registry.OnChange(g.Thermometer.ClassesChanged)
+	if err := g.Registry.Begin(ctx); err != nil {
 		return err
 	}
-	if err := g.refreshClasses(ctx); err != nil {
-		return fmt.Errorf("reading the classes: %w", err)
-	}
-	if err := g.heat.restore(ctx); err != nil {
+	if err := g.Thermometer.Restore(ctx); err != nil {
 		return err
 	}
-	g.batches.init(g)
-	g.jobs.init(g)
-	g.repairs.init(g)
-	g.scrub.init(g)
-	doubts := g.elsewhere(members)
-	g.follow(ctx, doubts)
-	g.agents.probe(ctx) // one round before the first put, so that it knows which nodes are there
-	g.background(g.agents.probeLoop)
-	g.background(func(ctx context.Context) { g.followLoop(ctx, doubts) })
-	g.background(g.classLoop)
-	g.background(g.heat.exchangeLoop)
-	g.background(g.heat.walkLoop)
-	g.background(g.heat.countLoop)
-	g.background(g.scrub.loop)
-	if g.options.SweepEvery > 0 {
-		g.background(g.sweepLoop)
-		g.background(g.repairs.reportedLoop) // beside each other: a long repair must not keep others waiting, nor dead blocks
-		g.background(g.repairs.recordsLoop)
-		g.background(g.memberLoop)
-		g.background(g.relocationLoop)
-	}
-	return g.jobs.takeUp(ctx)
+	g.groups = group.New(g.catalog, g.agents, g.log, group.Options{MemoryBytes: o.MemoryBytes, AttemptTime: o.AttemptTime, Clock: o.Clock})
+	g.Repairs = repair.New(g.catalog, g.agents, g.Membership, g.groups, g.log, repair.Options{
+		ID: o.ID, SweepEvery: o.SweepEvery, Clock: o.Clock, Metrics: g.metrics.registry,
+	})
+	g.Objects = object.New(object.Parts{
+		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
+		Background: g.background, Logger: g.log,
+	})
+	g.metrics.read(&g.Objects.Counters)
+	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
+	g.Coordinator = transition.New(transition.Parts{
+		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,
+		Relocator: g.Relocator, Heat: g.Thermometer, Background: g.background, Logger: g.log, ID: o.ID, Now: o.Now, Moved: g.moved,
+	})
+	g.Scrubber = scrub.New(g.catalog, g.agents, g.groups, g.Repairs, g.log, scrub.Options{
+		ID: o.ID, Start: o.Start, Every: o.ScrubEvery, Metrics: g.metrics.registry,
+	})
+	g.Sweeper = sweep.New(g.catalog, g.agents, g.log, sweep.Options{
+		Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery,
+	})
+	return nil
 }
 
-// background runs work until it returns or the gateway closes; Close waits for it.
-func (g *Gateway) background(work func(ctx context.Context)) {
-	g.work.Add(1)
-	go func() {
-		defer g.work.Done()
-		work(g.ctx)
-	}()
+// start begins what goes on for as long as the gateway lives.
+func (g *Gateway) start(ctx context.Context) {
+	g.Follow(ctx)
+	g.agents.Probe(ctx) // one round before the first put, so that it knows which nodes are there
+	loops := []func(context.Context){
+		g.agents.ProbeLoop, g.FollowLoop, g.Registry.Loop, g.ExchangeLoop, g.WalkLoop, g.CountLoop, g.Scrubber.Loop,
+	}
+	if g.options.SweepEvery > 0 {
+		loops = append(loops,
+			g.Sweeper.Loop, g.MemberLoop, g.Relocator.Loop,
+			g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
+			func(ctx context.Context) { g.Coordinator.Loop(ctx, g.options.SweepEvery) },
+		)
+	}
+	for _, loop := range loops {
+		g.background.Go(loop)
+	}
+}
+
+// moved takes note of what a transition cost.
+func (g *Gateway) moved(cost api.Traffic) {
+	g.metrics.addMoved(cost)
+	g.load.Move(time.Now(), cost.BytesRead+cost.BytesSent+cost.BytesWritten)
+}
+
+// Handler serves the gateway's HTTP interface.
+func (g *Gateway) Handler() http.Handler {
+	return server.New(server.Parts{
+		Catalog: g.catalog, Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
+		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
+		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Metrics: g.metrics.handler(),
+	}).Handler()
+}
+
+// Relocate takes nodes back that were given up and answer again, and then moves blocks to where they belong, once.
+func (g *Gateway) Relocate(ctx context.Context) (api.RelocationResult, error) {
+	if err := g.TakeBack(ctx); err != nil {
+		return api.RelocationResult{}, err
+	}
+	return g.Relocator.Relocate(ctx)
 }
 
 // Close stops taking requests, waits for running attempts to settle, and returns. Transitions stay as they are and go on
 // at the next start.
 func (g *Gateway) Close() error {
-	g.stop()
-	g.work.Wait()
-	g.heat.saveLast()
-	return g.agents.close()
+	g.background.Stop()
+	g.SaveLast()
+	return g.agents.Close()
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 // metrics are the gateway's own; each Gateway has a registry of its own.
 type metrics struct {
-	registry          *prometheus.Registry
-	requests          *prometheus.HistogramVec
-	moved             *prometheus.CounterVec // by transitions: bytes read, sent, written
-	degraded          atomic.Int64           // fragments decoded because their cell could not be read
-	hedges, hedgesWon atomic.Int64           // reads asked of more nodes than needed because one was slow, and those that so came first
+	registry *prometheus.Registry
+	requests *prometheus.HistogramVec
+	moved    *prometheus.CounterVec // by transitions: bytes read, sent, written
 }
 
 func newMetrics() *metrics {
@@ -31,18 +30,22 @@ func newMetrics() *metrics {
 		}, []string{"kind"}),
 	}
 	m.registry.MustRegister(m.requests, m.moved)
+	return m
+}
+
+// read shows what reads met.
+func (m *metrics) read(counters *object.Counters) {
 	for _, counter := range []struct {
 		name, help string
 		count      *atomic.Int64
 	}{
-		{"restripe_gateway_degraded_reads_total", "Fragments decoded because their cell could not be read.", &m.degraded},
-		{"restripe_gateway_hedged_reads_total", "Reads that were asked of more nodes than needed because one was slow.", &m.hedges},
-		{"restripe_gateway_hedged_reads_won_total", "Hedged reads of fragments whose decoding came before their cell.", &m.hedgesWon},
+		{"restripe_gateway_degraded_reads_total", "Fragments decoded because their cell could not be read.", &counters.Degraded},
+		{"restripe_gateway_hedged_reads_total", "Reads that were asked of more nodes than needed because one was slow.", &counters.Hedges},
+		{"restripe_gateway_hedged_reads_won_total", "Hedged reads of fragments whose decoding came before their cell.", &counters.HedgesWon},
 	} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help},
 			func() float64 { return float64(counter.count.Load()) }))
 	}
-	return m
 }
 
 func (m *metrics) addMoved(traffic api.Traffic) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/member"
 )
 
 func FuzzParseNodes(f *testing.F) {
@@ -15,7 +15,7 @@ func FuzzParseNodes(f *testing.F) {
 	f.Add([]byte("nodes:\n- {id: n1, address: 'a:1'}\n- {id: n1, address: 'a:2'}"))
 	f.Add([]byte("nodes:\n- {id: n1, addres5: 'a:1'}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		nodes, err := gateway.ParseNodes(text)
+		nodes, err := member.ParseNodes(text)
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func TestNodeFileRefusals(t *testing.T) {
 		"nodes:\n- {id: n1, addres5: 'a:1'}":                           "addres5",
 		"nodes:\n- {id: n, address: 'a:1'}\n- {id: n, address: 'a:2'}": "used twice",
 	} {
-		if _, err := gateway.ParseNodes([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := member.ParseNodes([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: have %v, want %q", text, err, want)
 		}
 	}

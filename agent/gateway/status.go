@@ -14,7 +14,7 @@ import (
 // Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
 // thousand objects.
 func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
-	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.nodeStatus()}
+	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.NodeStatus()}
 	classes := map[string]*api.ClassStatus{}
 	classOf := func(name string) *api.ClassStatus {
 		if classes[name] == nil {
@@ -23,7 +23,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		}
 		return classes[name]
 	}
-	for _, class := range g.classes.all() {
+	for _, class := range g.Registry.All() {
 		classOf(class.Name).Ladder = class.Ladder.String()
 	}
 	for object, err := range g.catalog.AllObjects(ctx, "") {
@@ -43,18 +43,18 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		if err != nil {
 			return api.Status{}, err
 		}
-		code, err := g.codeOf(&view.Group)
+		code, err := g.groups.CodeOf(&view.Group)
 		if err != nil {
 			return api.Status{}, err
 		}
 		status.Groups++
 		class := classOf(view.Group.Class)
 		class.ByScheme[view.Group.Scheme]++
-		class.Stored += int64(view.Group.CellBytes) * int64(code.layout.Cells()+code.scheme.M*code.stripes())
+		class.Stored += int64(view.Group.CellBytes) * int64(code.Layout.Cells()+code.Scheme.M*code.Stripes())
 		lost := 0
 		for _, slot := range view.Group.Slots {
 			for _, item := range slot {
-				if item.Incarnation != incarnations[item.Node] || !g.agents.answers(item.Node) {
+				if item.Incarnation != incarnations[item.Node] || !g.agents.Answers(item.Node) {
 					lost++
 					break
 				}
@@ -63,7 +63,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		if lost > 0 {
 			status.NotWhole++
 		}
-		if spare := code.scheme.M - lost; status.CanLose < 0 || spare < status.CanLose {
+		if spare := code.Scheme.M - lost; status.CanLose < 0 || spare < status.CanLose {
 			status.CanLose = max(spare, 0)
 		}
 	}
@@ -82,9 +82,9 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
 // NotWhole, CanLose and what is unfinished are not looked at.
 func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error) {
-	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.nodeStatus(), Classes: []api.ClassStatus{}}
+	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.NodeStatus(), Classes: []api.ClassStatus{}}
 	ladders := map[string]string{}
-	for _, class := range g.classes.all() {
+	for _, class := range g.Registry.All() {
 		ladders[class.Name] = class.Ladder.String()
 	}
 	for _, class := range g.Heat().Classes {
@@ -130,4 +130,4 @@ func (g *Gateway) unfinished(ctx context.Context) (active, graves int64, err err
 }
 
 // Load returns what clients asked of this gateway in the last seconds.
-func (g *Gateway) Load() api.Load { return g.load.sum(time.Now()) }
+func (g *Gateway) Load() api.Load { return g.load.Sum(time.Now()) }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/rebuild"
 )
 
@@ -66,7 +66,7 @@ func catalogRebuild(s *session) *cobra.Command {
 }
 
 func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.Report, err error) {
-	nodes, err := gateway.LoadNodes(f.nodes)
+	nodes, err := member.LoadNodes(f.nodes)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/member"
 )
 
 // gatewayFlags are the flags of `restripe gateway`.
@@ -57,12 +59,12 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	limitMemory()
 	options := gateway.Options{ID: f.id, Start: rand.Text(), Logger: s.serverLog()}
 	if f.classes != "" {
-		if options.Classes, err = gateway.LoadClasses(f.classes); err != nil {
+		if options.Classes, err = class.LoadClasses(f.classes); err != nil {
 			return err
 		}
 	}
 	if f.nodes != "" {
-		if options.Nodes, err = gateway.LoadNodes(f.nodes); err != nil {
+		if options.Nodes, err = member.LoadNodes(f.nodes); err != nil {
 			return err
 		}
 	}

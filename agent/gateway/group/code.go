@@ -1,0 +1,148 @@
+package group
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Code is a layout under one scheme, ready to encode: which cells form which stripe, and the encoder as one matrix of
+// m*stripes rows over all cells of a group. Immutable.
+type Code struct {
+	Layout    *stripe.Layout
+	Scheme    stripe.Scheme
+	Partition *stripe.Partition
+	encoder   *kernel.Matrix // output p*stripes+s is parity row p of stripe s; input is the cell index
+}
+
+// CodeCache keeps codes by ladder, mode, width and scheme. Classes are few and each has at most six schemes, so it needs
+// no bound of its own.
+type CodeCache struct {
+	mutex sync.Mutex
+	codes map[string]*Code
+}
+
+func (c *CodeCache) get(layout *stripe.Layout, scheme stripe.Scheme) (*Code, error) {
+	key := fmt.Sprintf("%s|%s|%d|%s", layout.Ladder, layout.Mode, layout.Columns, scheme)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if found := c.codes[key]; found != nil {
+		return found, nil
+	}
+	partition, err := layout.Partition(scheme.K)
+	if err != nil {
+		return nil, err
+	}
+	stripes := len(partition.Stripes)
+	var terms []kernel.Term
+	for p := range scheme.M {
+		for s, cells := range partition.Stripes {
+			for _, cell := range cells {
+				terms = append(terms, kernel.Term{
+					Output: p*stripes + s, Input: int(cell), Coefficient: stripe.Coefficient(p, int(cell)%layout.Columns),
+				})
+			}
+		}
+	}
+	made := &Code{Layout: layout, Scheme: scheme, Partition: partition}
+	if scheme.M > 0 {
+		if made.encoder, err = kernel.Compile(scheme.M*stripes, layout.Cells(), terms); err != nil {
+			return nil, fmt.Errorf("compiling the encoder of %s: %w", scheme, err)
+		}
+	}
+	if c.codes == nil {
+		c.codes = map[string]*Code{}
+	}
+	c.codes[key] = made
+	return made, nil
+}
+
+// CodeOf returns the code a group is under.
+func (g *Groups) CodeOf(group *catalog.Group) (*Code, error) {
+	scheme, err := stripe.ParseScheme(group.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	return g.CodeUnder(group, scheme)
+}
+
+// CodeUnder returns the code a group would be under with another scheme of its ladder.
+func (g *Groups) CodeUnder(group *catalog.Group, scheme stripe.Scheme) (*Code, error) {
+	ladder, err := stripe.ParseLadder(group.Ladder)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	if !ladder.Contains(scheme) {
+		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, ladder, scheme)
+	}
+	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
+	}
+	if layout.Version != group.LayoutVersion {
+		return nil, api.Refuse(api.ErrBadRequest, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
+	}
+	return g.codes.get(layout, scheme)
+}
+
+// checkParity verifies the parity equations on fingerprints alone: the fingerprint of every parity block must be the same
+// combination of its cells' fingerprints as the block is of the cells. units[slot][unit] are the fingerprints of what the
+// nodes hold.
+func (c *Code) checkParity(units [][]block.Fingerprint) error {
+	for p := range c.Scheme.M {
+		for s, want := range c.parityPrints(units, p) {
+			if units[c.Layout.Columns+p][s] != want {
+				return fmt.Errorf("parity row %d of stripe %d does not match its %d cells by fingerprint", p, s, c.Scheme.K)
+			}
+		}
+	}
+	return nil
+}
+
+// parityPrints returns the fingerprints that the blocks of a parity row must have by those of the cells.
+func (c *Code) parityPrints(units [][]block.Fingerprint, row int) []block.Fingerprint {
+	expected := make([]block.Fingerprint, c.Stripes())
+	coefficients := make([]byte, c.Scheme.K)
+	prints := make([]block.Fingerprint, c.Scheme.K)
+	for s, cells := range c.Partition.Stripes {
+		for i, cell := range cells {
+			column := int(cell) % c.Layout.Columns
+			coefficients[i], prints[i] = stripe.Coefficient(row, column), units[column][int(cell)/c.Layout.Columns]
+		}
+		expected[s] = kernel.Combine(coefficients, prints)
+	}
+	return expected
+}
+
+// Unscale turns a copy read from a parity row under replication into the cell of a column, in place.
+func (c *Code) Unscale(row, column int, data []byte) error {
+	coefficient := stripe.Coefficient(row, column)
+	if coefficient == 1 {
+		return nil
+	}
+	matrix, err := kernel.Compile(1, 1, []kernel.Term{{Coefficient: stripe.Inverse(coefficient)}})
+	if err != nil {
+		return fmt.Errorf("compiling the inverse of a coefficient: %w", err)
+	}
+	plain := make([]byte, len(data))
+	matrix.Apply([][]byte{plain}, [][]byte{data})
+	copy(data, plain)
+	return nil
+}
+
+func (c *Code) Stripes() int { return len(c.Partition.Stripes) }
+
+// Units is the number of units slot x has.
+func (c *Code) Units(slot int) int {
+	if slot < c.Layout.Columns {
+		return c.Layout.Rows
+	}
+	return c.Stripes()
+}
+
+func (c *Code) Slots() int { return c.Layout.Columns + c.Scheme.M }

@@ -1,0 +1,44 @@
+package group
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/kernel"
+)
+
+// Options configure Groups.
+type Options struct {
+	MemoryBytes int64            // bound on buffers; see Memory
+	AttemptTime time.Duration    // deadline announced for an attempt
+	Clock       func() time.Time // by which attempts expire
+}
+
+// Groups makes attempts on groups: each changes one group, or makes a new one, in one transaction.
+type Groups struct {
+	Reported Reported // those in which something was found missing or wrong
+	Memory   Memory
+
+	catalog *catalog.Catalog
+	agents  *member.Agents
+	log     *slog.Logger
+	options Options
+	codes   CodeCache
+	Pool    *kernel.Pool
+}
+
+// New returns the groups of a catalog whose blocks the agents hold.
+func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Groups {
+	bytes := options.MemoryBytes
+	return &Groups{
+		catalog: records, agents: agents, log: log, options: options, Pool: &kernel.Pool{},
+		Reported: Reported{Wake: job.NewWake()},
+		Memory: Memory{
+			Groups: NewBudget(bytes * 3 / 8), Batches: NewBudget(bytes / 8), Reads: NewBudget(bytes / 8),
+			Decodes: NewBudget(bytes / 8), Updates: NewBudget(bytes * 3 / 16), Rewrites: NewBudget(bytes / 16),
+		},
+	}
+}

@@ -1,0 +1,2 @@
+// Package job is how work goes on in the background: loops with a period and a wake.
+package job

@@ -1,0 +1,74 @@
+package job
+
+import (
+	"context"
+	"time"
+)
+
+// Every calls work at once and then at each tick until ctx ends.
+func Every(ctx context.Context, period time.Duration, work func(ctx context.Context)) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		work(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Sleep waits and reports whether ctx lives on.
+func Sleep(ctx context.Context, while time.Duration) bool {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// swarm is how long one wake is followed by others that are about the same.
+const swarm = time.Second / 4
+
+// Again does work over and over: after a period, which is asked for each time, or when it is woken.
+func Again(ctx context.Context, wake Wake, period func() time.Duration, work func(ctx context.Context)) {
+	for ctx.Err() == nil {
+		work(ctx)
+		timer := time.NewTimer(period())
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-wake:
+			Sleep(ctx, swarm)
+		}
+		timer.Stop()
+	}
+}
+
+// Wake wakes a loop. Who is woken looks once, however often it was notified meanwhile.
+type Wake chan struct{}
+
+// NewWake returns one that nobody has notified yet.
+func NewWake() Wake { return make(Wake, 1) }
+
+// Notify wakes the loop, now or when it next waits.
+func (w Wake) Notify() {
+	select {
+	case w <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// IsClosed reports whether a channel on which nothing is sent was closed.
+func IsClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}

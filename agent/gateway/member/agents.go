@@ -1,0 +1,450 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// Agents is the gateway's view of the nodes: one connection each, whether it answered last, and the handshake that
+// registers a store's contents with the catalog before the agent serves.
+type Agents struct {
+	catalog *catalog.Catalog
+	cluster catalog.Cluster
+	timeout time.Duration
+	dial    wire.Dial // nil: TCP
+	log     *slog.Logger
+
+	gateway string // who declares nodes out
+
+	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
+	mutex    sync.RWMutex
+	Nodes    map[block.NodeID]*Agent
+	patience patience // as the catalog said last
+}
+
+type Agent struct {
+	Node catalog.Node
+	link *link
+
+	attaching sync.Mutex   // one handshake at a time
+	busy      atomic.Int64 // calls under way
+	chosen    atomic.Int64 // times it was chosen as a substitute
+	probed    atomic.Bool  // by the loop of probes, now
+
+	mutex      sync.Mutex
+	ours       bool // it was greeted, and is the node and of the cluster it should be, since it last could not be reached
+	Reachable  bool
+	problem    error // why not, where it is not
+	Hello      wire.HelloReply
+	throughput throughput
+	Health     Health
+}
+
+// NewAgents returns the agents of no nodes yet, for the gateway of that name; a request to one of them may take timeout.
+func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial wire.Dial, log *slog.Logger) *Agents {
+	return &Agents{
+		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
+		patience: patienceOf(catalog.Membership{}),
+	}
+}
+
+// Enter makes node a member, or gives a member what changed of it. Calls under way at an old address end in errors.
+func (a *Agents) Enter(node catalog.Node) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	was := a.Nodes[node.ID]
+	if was != nil && (was.Node == node || was.Node.Version > node.Version) {
+		return
+	}
+	if node.IsGone() && (was == nil || !was.Node.IsGone()) {
+		a.Lost.Store(true)
+	}
+	made := &Agent{Node: node}
+	if was != nil && was.Node.Address == node.Address {
+		was.mutex.Lock()
+		made.link, made.ours, made.Health = was.link, was.ours, was.Health
+		made.Reachable, made.problem, made.Hello, made.throughput = was.Reachable, was.problem, was.Hello, was.throughput
+		if was.Node.IsExcluded() && !node.IsExcluded() {
+			made.Reachable = false // until its contents are registered again
+		}
+		was.mutex.Unlock()
+		made.chosen.Store(was.chosen.Load())
+	} else {
+		made.link = newLink(node.Address, a.dial)
+		if was != nil {
+			if err := was.link.close(); err != nil {
+				a.log.Debug("closing the connection to an old address", "node", node.ID, "cause", err)
+			}
+		}
+	}
+	a.Nodes[node.ID] = made
+}
+
+func (a *Agents) Get(id block.NodeID) (*Agent, error) {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	found, ok := a.Nodes[id]
+	if !ok {
+		return nil, api.Refuse(api.ErrUnavailable, "node %s is not a member of the cluster; start its agent and add it to the node list", id)
+	}
+	if found.Node.State == catalog.NodeRemoved {
+		return nil, api.Refuse(api.ErrUnavailable, "node %s was removed from the cluster; declare it up to make it a member again", id)
+	}
+	return found, nil
+}
+
+func (a *Agents) IsRemoved(id block.NodeID) bool {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	found := a.Nodes[id]
+	return found != nil && found.Node.State == catalog.NodeRemoved
+}
+
+// All returns every node that was not removed, ordered by id.
+func (a *Agents) All() []*Agent {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	list := make([]*Agent, 0, len(a.Nodes))
+	for _, found := range a.Nodes {
+		if found.Node.State != catalog.NodeRemoved {
+			list = append(list, found)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Node.ID < list[j].Node.ID })
+	return list
+}
+
+// Roster is a digest of what is known of the nodes: who is a member, what is declared of it, whether it is trusted to answer
+// and what contents it has. It differs where the prospects of a repair do, but for room in stores.
+func (a *Agents) Roster() (digest uint64) {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	for id, target := range a.Nodes {
+		trusted, _, hello := target.State()
+		hash := fnv.New64a()
+		fmt.Fprintln(hash, id, target.Node.Version, trusted, hello.Incarnation) // a hash never fails
+		digest += hash.Sum64()
+	}
+	return digest
+}
+
+// Call sends one request to a node. An agent that does not serve yet is attached first. A call that the node has not
+// answered when it turns suspect or down ends as one whose connection was lost: its outcome is unknown. The reply payload
+// belongs to the caller.
+func (a *Agents) Call(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
+	if target, err := a.Get(id); err != nil {
+		return nil, err
+	} else if target.isSilent() {
+		return nil, fmt.Errorf("node %s: %w: it does not answer probes", id, wire.ErrUnreachable)
+	}
+	return a.CallSuspect(ctx, id, op, request, payload, reply)
+}
+
+// CallSuspect is call, but for a node that did not answer the last probes too: for what nobody else can answer.
+func (a *Agents) CallSuspect(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
+	target, err := a.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	target.busy.Add(1)
+	defer target.busy.Add(-1)
+	answer, err := a.ask(ctx, target, op, request, payload, reply)
+	if errors.Is(err, wire.ErrUnreachable) {
+		target.set(false, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", id, err)
+	}
+	return answer, nil
+}
+
+// ask is one call of a node within ctx.
+func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
+	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
+		if _, err := a.greet(ctx, target); err != nil {
+			if errors.Is(err, api.ErrUnavailable) {
+				target.set(false, err)
+			}
+			return nil, err
+		}
+	}
+	answer, err := target.link.call(ctx, op, request, payload, reply)
+	if errors.Is(err, wire.ErrUnregistered) {
+		if err = a.attach(ctx, target); err == nil {
+			answer, err = target.link.call(ctx, op, request, payload, reply)
+		}
+	}
+	return answer, err
+}
+
+// attach registers what the store holds with the catalog and then lets the agent serve (rule 17 of the protocol: the
+// catalog knows an incarnation before anything under it is served or acknowledged).
+func (a *Agents) attach(ctx context.Context, target *Agent) error {
+	target.attaching.Lock()
+	defer target.attaching.Unlock()
+	known, err := a.catalog.Incarnations(ctx) // before the agent is asked
+	if err != nil {
+		return fmt.Errorf("reading incarnations: %w", err)
+	}
+	hello, err := a.greet(ctx, target)
+	if err != nil {
+		return err
+	}
+	if hello.Registered {
+		return nil
+	}
+	if err := a.register(ctx, known[hello.Node], hello); err != nil {
+		return err
+	}
+	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey}
+	if _, err := target.link.call(ctx, wire.OpAttach, request, nil, nil); err != nil {
+		return fmt.Errorf("attaching the agent: %w", err)
+	}
+	a.log.Info("agent attached", "node", hello.Node, "incarnation", hello.Incarnation, "store", hello.Store.Location)
+	return nil
+}
+
+// register tells the catalog of contents that it does not know. If those it knew are lost, every block of them is
+// suspect and waits for repair.
+func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire.HelloReply) error {
+	if was == hello.Incarnation {
+		return nil
+	}
+	if err := a.catalog.RegisterIncarnation(ctx, hello.Node, was, hello.Incarnation); err != nil {
+		return fmt.Errorf("registering the contents of the store: %w", err)
+	}
+	if was != "" {
+		a.log.Warn("a store has lost its contents", "node", hello.Node, "was", was, "now", hello.Incarnation)
+		a.Lost.Store(true)
+	}
+	return nil
+}
+
+// greet asks an agent who it is and takes note of the answer, unless it is of another node or of another cluster: a store
+// belongs to one catalog, and to any other all its blocks would look like orphans.
+func (a *Agents) greet(ctx context.Context, target *Agent) (hello wire.HelloReply, err error) {
+	if _, err := target.link.call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello); err != nil {
+		return hello, fmt.Errorf("greeting the agent: %w", err)
+	}
+	if hello.Node != target.Node.ID {
+		return hello, api.Refuse(api.ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.Node.Address, hello.Node, target.Node.ID)
+	}
+	if hello.Cluster != "" && hello.Cluster != a.cluster.ID {
+		return hello, api.Refuse(api.ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",
+			hello.Node, target.Node.Address, hello.Cluster, a.cluster.ID)
+	}
+	target.greeted(hello)
+	return hello, nil
+}
+
+// refresh takes over what the catalog says of the members: other gateways may have entered nodes or new addresses.
+func (a *Agents) refresh(ctx context.Context) {
+	nodes, err := a.catalog.Nodes(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("reading the members", "cause", err)
+		}
+		return
+	}
+	for _, node := range nodes {
+		a.Enter(node)
+	}
+	membership, err := a.catalog.Membership(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("reading the patience with nodes", "cause", err)
+		}
+		return
+	}
+	a.setPatience(patienceOf(membership))
+}
+
+// Probe greets every agent once, judges by that who is up, and gives up who has been silent for too long.
+func (a *Agents) Probe(ctx context.Context) {
+	incarnations := a.reread(ctx)
+	var probes sync.WaitGroup
+	for _, target := range a.All() {
+		probes.Go(func() { a.look(ctx, target, incarnations) })
+	}
+	probes.Wait()
+	a.giveUp(ctx)
+}
+
+// ProbeLoop is probe once a second for as long as ctx lives, but that no node's answer is waited for before others are
+// asked again.
+func (a *Agents) ProbeLoop(ctx context.Context) {
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	job.Every(ctx, time.Second, func(ctx context.Context) {
+		incarnations := a.reread(ctx)
+		for _, target := range a.All() {
+			if target.probed.Swap(true) {
+				continue
+			}
+			probes.Go(func() {
+				defer target.probed.Store(false)
+				a.look(ctx, target, incarnations)
+			})
+		}
+		a.giveUp(ctx)
+	})
+}
+
+// reread takes over what the catalog says of members and returns what it says of their contents; nil where it says nothing.
+func (a *Agents) reread(ctx context.Context) map[block.NodeID]block.Incarnation {
+	ctx, cancel := context.WithTimeout(ctx, greatestPatience)
+	defer cancel()
+	a.refresh(ctx)
+	incarnations, err := a.catalog.Incarnations(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("reading incarnations", "cause", err)
+		}
+		return nil
+	}
+	return incarnations
+}
+
+// look greets one agent, attaches it where it does not serve yet, and takes note of how that went.
+func (a *Agents) look(ctx context.Context, target *Agent, incarnations map[block.NodeID]block.Incarnation) {
+	ctx, stop := context.WithTimeout(ctx, greatestPatience)
+	defer stop()
+	target.mutex.Lock()
+	timeout := target.Health.timeout()
+	target.mutex.Unlock()
+	began := time.Now()
+	greeting, cancel := context.WithTimeout(ctx, timeout)
+	hello, err := a.greet(greeting, target)
+	cancel()
+	took := time.Since(began)
+	if err == nil && !hello.Registered {
+		err = a.attach(ctx, target)
+	} else if err == nil && incarnations != nil && !target.Node.IsExcluded() {
+		// Another gateway's registration of earlier contents came late, or the node was excluded for a while.
+		err = a.register(ctx, incarnations[hello.Node], hello)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return // the gateway is closing, which says nothing of the node
+	}
+	if target.judge(err, took, a.patient().down) {
+		if err := target.link.renew(); err != nil {
+			a.log.Debug("closing the connection to a node that does not answer", "node", target.Node.ID, "cause", err)
+		}
+	}
+}
+
+// judge takes note of a probe, problem nil where it was answered, and reports whether the node has turned suspect or down
+// by it. Who it is has to be asked again after every miss; whether it is reachable is in doubt once it is suspect, or says
+// that it is another node or that its store does not answer.
+func (t *Agent) judge(problem error, took, downAfter time.Duration) (worse bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.problem = problem
+	if problem == nil {
+		t.Health, t.Reachable = t.Health.answer(time.Now(), took), true
+		return false
+	}
+	was := t.Health.State
+	t.Health, t.ours = t.Health.miss(time.Now(), downAfter), false
+	t.Reachable = t.Reachable && t.Health.State == HealthUp && !errors.Is(problem, api.ErrUnavailable) && !errors.Is(problem, wire.ErrDown)
+	return t.Health.State != was
+}
+
+func (t *Agent) set(reachable bool, problem error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.Reachable, t.problem = reachable, problem
+	t.ours = t.ours && reachable
+}
+
+// isSilent reports whether the node has not answered the last probes: nothing is worth waiting for before it has answered
+// the next one, which comes within a second.
+func (t *Agent) isSilent() bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return !t.ours && (t.Health.State == healthSuspect || t.Health.State == healthDown)
+}
+
+func (t *Agent) isOurs() bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.ours
+}
+
+func (t *Agent) greeted(hello wire.HelloReply) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.Hello, t.ours = hello, true
+	t.throughput.note(&hello, time.Now())
+}
+
+// trusted reports whether the node answered last and is not suspect. The caller holds the mutex.
+func (t *Agent) trusted() bool {
+	return t.Reachable && (t.Health.State == HealthUp || t.Health.State == "")
+}
+
+// State returns whether the node is trusted to answer, why not, and what it said of itself.
+func (t *Agent) State() (reachable bool, problem error, hello wire.HelloReply) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.trusted(), t.problem, t.Hello
+}
+
+func (a *Agents) Address(id block.NodeID) (string, error) {
+	target, err := a.Get(id)
+	if err != nil {
+		return "", err
+	}
+	return target.Node.Address, nil
+}
+
+func (a *Agents) Close() error {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	var errs []error
+	for _, target := range a.Nodes {
+		errs = append(errs, target.link.close())
+	}
+	return errors.Join(errs...)
+}
+
+// GoneBlock reports whether err means that the block itself is lost or wrong, in contrast to a node that does not
+// answer. A store that lost its contents in the middle of a request has lost the block too.
+func GoneBlock(err error) bool {
+	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt) || errors.Is(err, wire.ErrUnregistered)
+}
+
+// Unanswered reports whether err means the node or its store did not answer.
+func Unanswered(err error) bool {
+	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, wire.ErrBusy) ||
+		errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Load orders nodes by how much is asked of them now; one that does not answer comes last.
+func (a *Agents) Load(id block.NodeID) int64 {
+	target, err := a.Get(id)
+	if err != nil {
+		return math.MaxInt64
+	}
+	if reachable, _, _ := target.State(); !reachable {
+		return math.MaxInt64
+	}
+	return target.busy.Load()
+}

@@ -1,0 +1,163 @@
+package member
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// Place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
+// answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
+// that every node carries data and parity evenly. Spares are taken only where the others are too few.
+func (a *Agents) Place(class *api.Class, id block.GroupID) ([]block.NodeID, error) {
+	want := class.Nodes()
+	var candidates, spares []catalog.Node
+	members := 0
+	var problem error // of the first node that does not serve
+	for _, target := range a.All() {
+		members++
+		reachable, cause, _ := target.State()
+		switch {
+		case reachable && target.Node.TakesBlocks() && target.Node.Spare:
+			spares = append(spares, target.Node)
+		case reachable && target.Node.TakesBlocks():
+			candidates = append(candidates, target.Node)
+		case !reachable && cause != nil && problem == nil:
+			problem = fmt.Errorf("node %s: %w", target.Node.ID, cause)
+		}
+	}
+	if short := want - len(candidates); short > 0 {
+		candidates = append(candidates, rotate(spares, id)[:min(short, len(spares))]...)
+	}
+	if len(candidates) < want {
+		short := api.Refuse(api.ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
+			class.Name, class.Ladder, want, class.Ladder.Width(), class.Ladder.MaxParity(), len(candidates), members)
+		if problem != nil {
+			return nil, fmt.Errorf("%w; %w", short, problem)
+		}
+		return nil, short
+	}
+	return spread(rotate(candidates, id), want), nil
+}
+
+// rotate returns the nodes in their order, begun at a place that the group decides.
+func rotate(nodes []catalog.Node, id block.GroupID) []catalog.Node {
+	if len(nodes) == 0 {
+		return nil
+	}
+	hash := fnv.New64a()
+	var number [8]byte
+	binary.LittleEndian.PutUint64(number[:], id.Stamp.Sequence)
+	hash.Write(number[:])
+	first := int((hash.Sum64()>>1)+uint64(id.Index)) % len(nodes)
+	if first < 0 {
+		first = -first
+	}
+	return append(append([]catalog.Node{}, nodes[first:]...), nodes[:first]...)
+}
+
+// spread takes want nodes in order, preferring ones whose failure domain is used least so far.
+func spread(nodes []catalog.Node, want int) []block.NodeID {
+	used := map[string]int{}
+	taken := make([]bool, len(nodes))
+	chosen := make([]block.NodeID, 0, want)
+	for len(chosen) < want {
+		best := -1
+		for i, node := range nodes {
+			if !taken[i] && (best < 0 || used[Domain(node)] < used[Domain(nodes[best])]) {
+				best = i
+			}
+		}
+		taken[best] = true
+		used[Domain(nodes[best])]++
+		chosen = append(chosen, nodes[best].ID)
+	}
+	return chosen
+}
+
+func Domain(node catalog.Node) string {
+	if node.Domain == "" {
+		return "node/" + string(node.ID)
+	}
+	return node.Domain
+}
+
+// Substitute chooses a node that is not among taken, for a slot whose own node does not take blocks.
+func (a *Agents) Substitute(taken map[block.NodeID]bool) (block.NodeID, bool) {
+	best, found := ChooseSubstitute(a.Candidates(taken))
+	if found {
+		a.Choose(best)
+	}
+	return best, found
+}
+
+// Candidates returns the nodes that can take a slot of a group that lies on the nodes taken, and how many of those are in
+// each failure domain: only such as take blocks, as the others are about to be left.
+func (a *Agents) Candidates(taken map[block.NodeID]bool) ([]Candidate, map[string]int) {
+	used := map[string]int{}
+	var free []Candidate
+	for _, target := range a.All() {
+		if trusted, _, _ := target.State(); !trusted || !target.Node.TakesBlocks() {
+			continue
+		}
+		if taken[target.Node.ID] {
+			used[Domain(target.Node)]++
+			continue
+		}
+		free = append(free, Candidate{Node: target.Node, replaces: taken[target.Node.Replaces], chosen: target.chosen.Load()})
+	}
+	return free, used
+}
+
+// Choose takes note that a node was chosen as a substitute.
+func (a *Agents) Choose(id block.NodeID) {
+	if target, err := a.Get(id); err == nil {
+		target.chosen.Add(1)
+	}
+}
+
+// Candidate is a node that can take a slot.
+type Candidate struct {
+	Node     catalog.Node
+	replaces bool  // it is there for a node of this group
+	chosen   int64 // how often it was chosen before
+}
+
+// ChooseSubstitute returns the node for one more slot of a group whose others lie in the failure domains used: of those
+// in the least used domain the one that was entered for the purpose, else a spare, else the one that was chosen least.
+func ChooseSubstitute(candidates []Candidate, used map[string]int) (block.NodeID, bool) {
+	if len(candidates) == 0 {
+		return "", false
+	}
+	last := func(is bool) int {
+		if is {
+			return 0
+		}
+		return 1
+	}
+	best := slices.MinFunc(candidates, func(a, b Candidate) int {
+		return cmp.Or(
+			cmp.Compare(used[Domain(a.Node)], used[Domain(b.Node)]),
+			cmp.Compare(last(a.replaces), last(b.replaces)),
+			cmp.Compare(last(a.Node.Spare), last(b.Node.Spare)),
+			cmp.Compare(a.chosen, b.chosen),
+			cmp.Compare(a.Node.ID, b.Node.ID),
+		)
+	})
+	return best.Node.ID, true
+}
+
+// DomainOf names the failure domain of a node.
+func (a *Agents) DomainOf(id block.NodeID) string {
+	target, err := a.Get(id)
+	if err != nil {
+		return "node/" + string(id)
+	}
+	return Domain(target.Node)
+}

@@ -1,0 +1,200 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Small objects that arrive within the class's PackDelay of each other are packed into one shared group, each inside one
+// column, so that reading one touches one node (BCStore, Section III.A, without its open groups). All are acknowledged by
+// the one commit of their group. While as many groups as flushes allows are on their way, batches fill up further.
+
+// batchKey says which small objects may share a group.
+type batchKey struct {
+	class  *api.Class // as it was declared when the put came
+	scheme stripe.Scheme
+}
+
+// Bounds on one batch and on batches on their way.
+const (
+	batchObjects = 2048
+	batchNames   = 1 << 20
+	batchTries   = 4 // of a batch whose blocks a store lost before they were committed
+	flushes      = 4
+)
+
+type batches struct {
+	objects *Objects
+	slots   chan struct{} // one token per flush that may run
+	mutex   sync.Mutex
+	open    map[batchKey]*batch
+}
+
+// batch collects puts until it is flushed. A key put twice keeps the later bytes; both callers get the same answer.
+type batch struct {
+	key     batchKey
+	entries map[string][]byte
+	bytes   int64
+	names   int           // bytes of the keys: all are in the group's manifest
+	done    chan struct{} // closed once the fields below are set
+	result  map[string]api.Object
+	err     error
+	full    chan struct{} // closed when the batch need not wait any longer
+	once    sync.Once
+}
+
+func newBatches(objects *Objects) *batches {
+	return &batches{objects: objects, open: map[batchKey]*batch{}, slots: make(chan struct{}, flushes)}
+}
+
+// put adds an object to the open batch and waits for its flush. A caller that gives up does not take its object back.
+func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
+	b.mutex.Lock()
+	if b.objects.background.Context().Err() != nil {
+		b.mutex.Unlock()
+		return api.Object{}, ErrClosed
+	}
+	open := b.open[key]
+	if open == nil {
+		open = &batch{key: key, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
+		b.open[key] = open
+		b.objects.background.Go(func(ctx context.Context) { b.flush(ctx, open) })
+	}
+	open.bytes += int64(len(data)) - int64(len(open.entries[name]))
+	open.names += len(name)
+	open.entries[name] = data
+	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
+		delete(b.open, key)
+		open.once.Do(func() { close(open.full) })
+	}
+	b.mutex.Unlock()
+	select {
+	case <-open.done:
+		return open.result[name], open.err
+	case <-ctx.Done():
+		return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
+	}
+}
+
+// flush waits for company and for its turn, then commits the batch.
+func (b *batches) flush(ctx context.Context, open *batch) {
+	timer := time.NewTimer(open.key.class.PackDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-open.full:
+	case <-ctx.Done():
+	}
+	b.slots <- struct{}{}
+	defer func() { <-b.slots }()
+	b.mutex.Lock()
+	if b.open[open.key] == open {
+		delete(b.open, open.key)
+	}
+	b.mutex.Unlock()
+	defer close(open.done)
+	if ctx.Err() != nil {
+		open.err = ErrClosed
+		return
+	}
+	for try := range batchTries {
+		open.result, open.err = b.objects.putPacked(ctx, open.key.class, open.key.scheme, open.entries)
+		if !errors.Is(open.err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
+			return
+		}
+	}
+}
+
+// putPacked writes small objects into one shared group and commits them together.
+func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string][]byte) (map[string]api.Object, error) {
+	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("announcing a batch: %w", err)
+	}
+	now := time.Now().UnixMilli()
+	revision := func(string) block.Stamp { return attempt.Stamp() }
+	group, extents, err := o.stagePacked(ctx, attempt, class, scheme, entries, revision)
+	if err != nil {
+		return nil, o.groups.Abandon(ctx, attempt, err)
+	}
+	change := catalog.Change{NewGroups: []catalog.Group{*group}}
+	result := make(map[string]api.Object, len(entries))
+	for key, data := range entries {
+		record := catalog.Object{
+			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(data)), Modified: now,
+			Extents: []catalog.Extent{extents[key]},
+		}
+		change.Put = append(change.Put, record)
+		result[key] = publicObject(&record)
+	}
+	if err := o.groups.Commit(ctx, attempt, change); err != nil {
+		return nil, err
+	}
+	o.heat.Used(group)
+	return result, nil
+}
+
+// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and stages it.
+func (o *Objects) stagePacked(ctx context.Context, attempt *catalog.Attempt, class *api.Class, scheme stripe.Scheme, entries map[string][]byte, revision func(key string) block.Stamp) (*catalog.Group, map[string]catalog.Extent, error) {
+	id := block.GroupID{Stamp: attempt.Stamp()}
+	keys := make([]string, 0, len(entries))
+	for key := range entries {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(entries[b]), len(entries[a])), cmp.Compare(a, b))
+	})
+	columns := class.Ladder.Width()
+	filled := make([]int64, columns)
+	extents := make(map[string]catalog.Extent, len(keys))
+	for _, key := range keys {
+		emptiest := 0
+		for x := range filled {
+			if filled[x] < filled[emptiest] {
+				emptiest = x
+			}
+		}
+		extents[key] = catalog.Extent{Group: id, Column: emptiest, Offset: filled[emptiest], Length: int64(len(entries[key]))}
+		filled[emptiest] += int64(len(entries[key]))
+	}
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
+	}
+	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, scheme, group.CellBytesFor(layout.Rows, slices.Max(filled)))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer o.groups.Release(d)
+	d.Id, d.Packed = id, true
+	for _, key := range keys {
+		extent := extents[key]
+		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
+		d.Manifest = append(d.Manifest, block.ManifestEntry{
+			Key: []byte(key), Revision: revision(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+		})
+	}
+	home, err := o.agents.Place(class, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := attempt.Extend(ctx, []catalog.BlockSet{group.Announce(id, d.Code.Slots(), home)}, o.groups.Deadline()); err != nil {
+		return nil, nil, fmt.Errorf("announcing the group: %w", err)
+	}
+	group, err := o.groups.Stage(ctx, attempt, d, home)
+	return group, extents, err
+}
+
+// ErrClosed says that the gateway takes no more requests.
+var ErrClosed = errors.New("gateway is closing")

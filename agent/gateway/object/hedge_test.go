@@ -1,0 +1,90 @@
+package object
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHedgesWaitForTheUsualTime(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var h hedge
+	if have := h.delay(now, 1); have != hedgeFirst {
+		t.Errorf("before any read: %s", have)
+	}
+	for _, c := range []struct {
+		latency, least, most time.Duration
+	}{
+		{100 * time.Microsecond, hedgeLeast, hedgeLeast},
+		{10 * time.Millisecond, 36 * time.Millisecond, 44 * time.Millisecond},
+		{time.Minute, hedgeMost, hedgeMost},
+	} {
+		now = now.Add(time.Minute) // what was before is forgotten
+		for i := range 100 {
+			latency := c.latency
+			if i%3 == 0 {
+				latency = 10 * time.Minute // stragglers, but fewer than half, do not count
+			}
+			h.answered(now, 1, latency)
+		}
+		now = now.Add(time.Second)
+		if have := h.delay(now, 1); have < c.least || have > c.most {
+			t.Errorf("after reads of %s: %s, want %s to %s", c.latency, have, c.least, c.most)
+		}
+	}
+}
+
+// Long reads take longer than short ones, and are late when they take longer than other long ones.
+func TestLongReadsAreNotLateForTheirLength(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var h hedge
+	latencies := map[int]time.Duration{100: time.Millisecond, 200 << 10: 5 * time.Millisecond, maxFragment: 20 * time.Millisecond}
+	for length, latency := range latencies {
+		for range 100 {
+			h.answered(now, length, latency)
+		}
+	}
+	for range 10_000 {
+		h.answered(now, 100, time.Millisecond)
+	}
+	for length, latency := range latencies {
+		if have := h.delay(now, length); have < latency*hedgeFactor*9/10 || have > latency*hedgeFactor*11/10 {
+			t.Errorf("a read of %d bytes waits %s, others of that length take %s", length, have, latency)
+		}
+	}
+}
+
+func TestHedgesAreRationed(t *testing.T) {
+	var h hedge
+	now := time.Unix(1, 0)
+	taken := func() (n int) {
+		for h.take(now) {
+			n++
+		}
+		return n
+	}
+	if n := taken(); n != hedgeBurst {
+		t.Errorf("%d at once, want %d", n, hedgeBurst)
+	}
+	for range 100 {
+		h.served()
+	}
+	if n := taken(); n < 9 || n > 10 {
+		t.Errorf("%d for 100 reads", n)
+	}
+	for range 10_000 {
+		h.served()
+	}
+	if n := taken(); n != hedgeBurst {
+		t.Errorf("%d saved up, want %d", n, hedgeBurst)
+	}
+	now = now.Add(time.Second / 2)
+	if n := taken(); n != hedgePerSecond/2 {
+		t.Errorf("%d after half a second without a read, want %d: readers that all wait for one node would wait on", n, hedgePerSecond/2)
+	}
+	for range 100 { // by clocks that are not in order
+		h.take(now.Add(-time.Second))
+	}
+	if n := taken(); n != 0 {
+		t.Errorf("%d more without time going on", n)
+	}
+}

@@ -1,0 +1,127 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+func publicObject(object *catalog.Object) api.Object {
+	return api.Object{
+		Key: api.PrintableKey(object.Key), Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
+		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(),
+	}
+}
+
+// schemeOf is the scheme an object is under: that of its groups, or "mixed" in the middle of a transition.
+func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) string {
+	scheme := ""
+	for _, extent := range object.Extents {
+		group := groups[extent.Group]
+		switch {
+		case group == nil:
+		case scheme == "":
+			scheme = group.Scheme
+		case scheme != group.Scheme:
+			return "mixed"
+		}
+	}
+	if scheme == "" {
+		return object.Scheme
+	}
+	return scheme
+}
+
+// Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
+// lengths; damage inside a block is found by StatDeep.
+func (o *Objects) Stat(ctx context.Context, key string) (api.Stat, error) {
+	return o.stat(ctx, key, false)
+}
+
+// StatDeep is Stat with every block read and checked whole at its node.
+func (o *Objects) StatDeep(ctx context.Context, key string) (api.Stat, error) {
+	return o.stat(ctx, key, true)
+}
+
+func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, error) {
+	if err := api.CheckKey(key); err != nil {
+		return api.Stat{}, err
+	}
+	snapshot, err := o.catalog.Snapshot(ctx, key)
+	if err != nil {
+		return api.Stat{}, err
+	}
+	stat := api.Stat{Object: publicObject(&snapshot.Object), Groups: []api.GroupStat{}}
+	for _, extent := range snapshot.Object.Extents {
+		view := snapshot.View(extent.Group)
+		code, err := o.groups.CodeOf(&view.Group)
+		if err != nil {
+			return api.Stat{}, err
+		}
+		states, err := o.groups.SlotStates(ctx, &view.Group, deep)
+		if err != nil {
+			return api.Stat{}, err
+		}
+		group := api.GroupStat{
+			ID: view.ID, Epoch: view.Epoch, Scheme: view.Scheme, Ladder: view.Ladder, Mode: view.Mode, Rows: code.Layout.Rows,
+			Columns: view.Columns, CellBytes: view.CellBytes, Packed: view.Packed, Live: view.Live, Bytes: extent.Length,
+		}
+		for slot, items := range view.Slots {
+			role := "data"
+			if slot >= view.Columns {
+				role = "parity"
+			}
+			group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: items[0].Node, Blocks: len(items), State: states[slot]})
+		}
+		stat.Groups = append(stat.Groups, group)
+	}
+	stat.Scheme = schemeOf(&snapshot.Object, snapshot.Groups)
+	return stat, nil
+}
+
+// List returns one page of the objects whose key begins with prefix and comes after the given one.
+func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
+	objects, err := o.catalog.ListObjects(ctx, prefix, after, limit)
+	if err != nil {
+		return api.ObjectList{}, fmt.Errorf("listing objects: %w", err)
+	}
+	list := api.ObjectList{Objects: make([]api.Object, 0, len(objects))}
+	groups := map[block.GroupID]*catalog.Group{}
+	for i := range objects {
+		for _, extent := range objects[i].Extents {
+			if _, seen := groups[extent.Group]; !seen {
+				groups[extent.Group] = nil
+				if view, err := o.catalog.Group(ctx, extent.Group); err == nil {
+					groups[extent.Group] = &view.Group
+				}
+			}
+		}
+		public := publicObject(&objects[i])
+		public.Scheme = schemeOf(&objects[i], groups)
+		list.Objects = append(list.Objects, public)
+	}
+	if len(objects) == limit {
+		list.Next = api.EncodeKey(objects[len(objects)-1].Key)
+	}
+	return list, nil
+}
+
+// Delete removes an object. Its blocks are deleted in the background.
+func (o *Objects) Delete(ctx context.Context, key string, ifRevision *block.Stamp) error {
+	if err := api.CheckKey(key); err != nil {
+		return err
+	}
+	_, err := o.catalog.Delete(ctx, key, ifRevision)
+	if errors.Is(err, catalog.ErrStale) {
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	if errors.Is(err, catalog.ErrUnknown) {
+		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package object
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/gateway/repair"
+	"github.com/restripe/restripe/agent/gateway/temperature"
+)
+
+// Parts are what Objects work with. All are required.
+type Parts struct {
+	Catalog    *catalog.Catalog
+	Agents     *member.Agents
+	Groups     *group.Groups
+	Classes    *class.Registry
+	Repairs    *repair.Repairs
+	Heat       *temperature.Thermometer
+	Background *job.Background
+	Logger     *slog.Logger
+}
+
+// Objects are the objects of a catalog.
+type Objects struct {
+	Counters Counters
+
+	catalog    *catalog.Catalog
+	agents     *member.Agents
+	groups     *group.Groups
+	classes    *class.Registry
+	repairs    *repair.Repairs
+	heat       *temperature.Thermometer
+	background *job.Background
+	log        *slog.Logger
+
+	batches *batches
+	hedge   hedge
+	mending mending
+}
+
+// Counters count what reads met.
+type Counters struct {
+	Degraded          atomic.Int64 // fragments decoded because their cell could not be read
+	Hedges, HedgesWon atomic.Int64 // reads asked of more nodes than needed because one was slow, and those that so came first
+}
+
+// New returns the objects of a catalog.
+func New(parts Parts) *Objects {
+	o := &Objects{
+		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
+		heat: parts.Heat, background: parts.Background, log: parts.Logger,
+	}
+	o.batches = newBatches(o)
+	return o
+}

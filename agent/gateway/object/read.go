@@ -1,0 +1,410 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// Reader reads one version of one object. It never mixes versions: if the object is overwritten while it is read and its
+// old blocks are gone, the read fails with ErrConflict instead of splicing.
+type Reader struct {
+	objects *Objects
+	memory  group.Budget
+	counted bool // it reads for a client: the groups are used
+	repairs bool // it waits for what it misses to be rebuilt
+	shared  sharedReads
+	mutex   sync.Mutex // of snapshot
+	current *catalog.Snapshot
+}
+
+// Open takes a snapshot of the object and its groups.
+func (o *Objects) Open(ctx context.Context, key string) (*Reader, error) {
+	if err := api.CheckKey(key); err != nil {
+		return nil, err
+	}
+	snapshot, err := o.catalog.Snapshot(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true, current: snapshot}, nil
+}
+
+// Object describes the version being read.
+func (r *Reader) Object() api.Object {
+	snapshot := r.snapshot()
+	return publicObject(&snapshot.Object)
+}
+
+// Size is the size of the version being read.
+func (r *Reader) Size() int64 { return r.snapshot().Object.Size }
+
+func (r *Reader) snapshot() *catalog.Snapshot {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.current
+}
+
+// fragment is a run of bytes inside one cell.
+type fragment struct {
+	position int64 // of its first byte in the object
+	group    block.GroupID
+	cell     int // row-major index
+	offset   int // bytes into the cell
+	length   int
+}
+
+// maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side, and
+// keepWritten how many bytes of it are kept a little longer than it takes to write them.
+const (
+	maxFragment = 1 << 20
+	readAhead   = 6
+	keepWritten = 1 << 20
+)
+
+// fragments cuts bytes [offset, offset+length) of the object into runs within cells, in order.
+func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
+	var list []fragment
+	at := int64(0)
+	for _, extent := range snapshot.Object.Extents {
+		from, to := max(offset, at), min(offset+length, at+extent.Length)
+		group := snapshot.Groups[extent.Group]
+		for position := from; position < to; {
+			within := extent.Offset + position - at
+			index, inner := within/int64(group.CellBytes), int(within%int64(group.CellBytes))
+			cell := int(index)
+			if extent.Column != catalog.WholeGroup {
+				cell = int(index)*group.Columns + extent.Column
+			}
+			n := min(group.CellBytes-inner, int(to-position), maxFragment)
+			list = append(list, fragment{position: position, group: extent.Group, cell: cell, offset: inner, length: n})
+			position += int64(n)
+		}
+		at += extent.Length
+	}
+	return list
+}
+
+// WriteTo writes bytes [offset, offset+length) of the object to w. Blocks that are lost are decoded from the others of
+// their stripe.
+func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64) error {
+	size := r.Size()
+	if offset < 0 || length < 0 || offset > size-length {
+		return api.Refuse(api.ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type piece struct {
+		data    sharedBuffer
+		err     error
+		release func()
+	}
+	queue := make(chan chan piece, readAhead)
+	go func() {
+		defer close(queue)
+		snapshot := r.snapshot()
+		var used block.GroupID
+		list := fragments(snapshot, offset, length)
+		expected := 0
+		for i, f := range list {
+			for ; expected < min(i+readAhead, len(list)); expected++ {
+				r.shared.expect(snapshot, list[expected])
+			}
+			if r.counted && f.group != used {
+				used = f.group
+				r.objects.heat.Used(snapshot.Groups[used])
+			}
+			release, err := r.memory.Reserve(ctx, int64(f.length))
+			result := make(chan piece, 1)
+			select {
+			case queue <- result:
+			case <-ctx.Done():
+				if err == nil {
+					release()
+				}
+				return
+			}
+			if err != nil {
+				result <- piece{err: err, release: func() {}}
+				return
+			}
+			go func() {
+				data, err := r.fetch(ctx, f)
+				r.shared.forget(snapshot, f)
+				if err == nil {
+					r.objects.hedge.served()
+				}
+				result <- piece{data: data, err: err, release: release}
+			}()
+		}
+	}()
+	var failed error
+	var kept []piece // written, while others are under way that may be decoded from it
+	keptBytes := 0
+	for result := range queue {
+		got := <-result
+		if failed == nil {
+			if failed = got.err; failed == nil {
+				_, failed = w.Write(got.data.bytes)
+			}
+			if failed != nil {
+				cancel()
+			}
+		}
+		kept, keptBytes = append(kept, got), keptBytes+len(got.data.bytes)
+		for len(kept) > 0 && (keptBytes > keepWritten || len(queue) == 0) {
+			keptBytes -= len(kept[0].data.bytes)
+			kept[0].data.release()
+			kept[0].release()
+			kept = kept[1:]
+		}
+	}
+	return failed
+}
+
+// fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
+// reading the catalog again (protocol, rule 15): the same records mean a true loss; a moved group is read under its new
+// record, with nothing kept but what was whole data; another revision ends the read.
+func (r *Reader) fetch(ctx context.Context, f fragment) (sharedBuffer, error) {
+	var cause error
+	for range maxMoves {
+		snapshot := r.snapshot()
+		group, there := snapshot.Groups[f.group]
+		if !there {
+			return r.fetchMoved(ctx, snapshot, f)
+		}
+		if !r.objects.homeAnswers(group, f) { // spare the wait where the others can serve
+			if data, err := r.decode(ctx, group, f, r.objects.agents.Call); err == nil {
+				r.objects.Counters.Degraded.Add(1)
+				return data, nil
+			}
+		}
+		read := r.readHedged
+		if r.repairs { // nothing is decoded that can be rebuilt
+			read = r.readCell
+		}
+		data, err := read(ctx, group, f)
+		if err == nil {
+			return data, nil
+		}
+		if ctx.Err() != nil || !(member.GoneBlock(err) || member.Unanswered(err)) {
+			return sharedBuffer{}, err
+		}
+		cause = err
+		if member.GoneBlock(err) { // a node that does not answer says nothing of its blocks: the others decode under this record
+			changed, err := r.refresh(ctx, f.group, snapshot)
+			if err != nil {
+				return sharedBuffer{}, err
+			}
+			if changed {
+				continue
+			}
+			if mended, err := r.rebuildForRead(ctx, f.group, snapshot); err != nil {
+				return sharedBuffer{}, err
+			} else if mended {
+				continue
+			}
+			r.objects.groups.Reported.Add(f.group)
+		}
+		data, err = r.decode(ctx, group, f, r.objects.agents.CallSuspect)
+		if err == nil {
+			r.objects.Counters.Degraded.Add(1)
+			return data, nil
+		}
+		if ctx.Err() != nil {
+			return sharedBuffer{}, err
+		}
+		if errors.Is(err, api.ErrDataLoss) && !member.GoneBlock(cause) { // the cell itself may still be where nobody answers
+			err = api.Refuse(api.ErrUnavailable, "%v; the cell itself: %w", err, cause)
+		}
+		cause = err
+		if changed, refreshErr := r.refresh(ctx, f.group, snapshot); refreshErr != nil {
+			return sharedBuffer{}, refreshErr
+		} else if !changed {
+			return sharedBuffer{}, err
+		}
+	}
+	return sharedBuffer{}, api.Refuse(api.ErrUnavailable, "group %s kept changing while it was read; try again: %w", f.group, cause)
+}
+
+// readHedged reads a fragment from its cell and, once that takes long, decodes it beside it: what comes first is returned.
+// The error is that of the cell.
+func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragment) (sharedBuffer, error) {
+	g := r.objects
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		data sharedBuffer
+		err  error
+	}
+	direct, decoded := make(chan answer), make(chan answer)
+	go func() {
+		data, err := r.readCell(ctx, group, f)
+		hand(ctx, direct, answer{data, err}, data)
+	}()
+	alone := time.NewTimer(g.hedge.delay(time.Now(), f.length))
+	defer alone.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return sharedBuffer{}, ctx.Err()
+		case got := <-direct:
+			return got.data, got.err
+		case got := <-decoded:
+			if got.err == nil {
+				g.Counters.HedgesWon.Add(1)
+				return got.data, nil
+			}
+			decoded = nil // the cell may still come
+		case now := <-alone.C:
+			free, may := g.mayHedge(now, group, f)
+			if !may {
+				alone.Reset(g.hedge.delay(now, f.length))
+				continue
+			}
+			g.Counters.Hedges.Add(1)
+			go func() {
+				defer free()
+				data, err := r.decodeWithin(ctx, group, f, g.agents.CallSuspect)
+				hand(ctx, decoded, answer{data, err}, data)
+			}()
+		}
+	}
+}
+
+// mayHedge reports whether a fragment may be decoded beside the read of its cell, in memory that free gives back. The
+// ration keeps nodes that are slow from being asked for more; it is no reason to wait for one that is away.
+func (o *Objects) mayHedge(now time.Time, group *catalog.Group, f fragment) (free func(), may bool) {
+	code, err := o.groups.CodeOf(group)
+	if err != nil {
+		return nil, false // the read of the cell says so
+	}
+	free, room := o.groups.Memory.Decodes.Try(decodeBytes(code, f))
+	if !room {
+		return nil, false
+	}
+	if o.homeAnswers(group, f) && !o.hedge.take(now) {
+		free()
+		return nil, false
+	}
+	return free, true
+}
+
+// maxMoves is how many times one fragment starts over because its group was committed anew meanwhile.
+const maxMoves = 16
+
+// refresh reads the catalog again. It reports whether the record of the group has changed since the given snapshot, and
+// fails if the object's bytes have.
+func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Snapshot) (changed bool, err error) {
+	fresh, err := r.objects.catalog.Snapshot(ctx, seen.Object.Key)
+	if errors.Is(err, catalog.ErrNoObject) || err == nil && fresh.Object.Revision != seen.Object.Revision {
+		return false, api.Refuse(api.ErrConflict, "the object was overwritten or deleted while it was read; read it again")
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the catalog again: %w", err)
+	}
+	r.mutex.Lock()
+	r.current = fresh
+	r.mutex.Unlock()
+	group, there := fresh.Groups[id]
+	return !there || group.Generation != seen.Groups[id].Generation, nil
+}
+
+// fetchMoved reads a fragment whose bytes were moved to other groups: the revision is the same, so they are the same.
+func (r *Reader) fetchMoved(ctx context.Context, snapshot *catalog.Snapshot, f fragment) (sharedBuffer, error) {
+	data := make([]byte, 0, f.length)
+	for _, piece := range fragments(snapshot, f.position, int64(f.length)) {
+		part, err := r.fetch(ctx, piece)
+		if err != nil {
+			return sharedBuffer{}, err
+		}
+		data = append(data, part.bytes...)
+		part.release()
+	}
+	return own(data), nil
+}
+
+// readCell reads a fragment straight from its cell. Under replication every parity row is a copy, scaled by its
+// coefficient: the least loaded copy serves, the exact one where loads are equal.
+func (r *Reader) readCell(ctx context.Context, group *catalog.Group, f fragment) (sharedBuffer, error) {
+	g := r.objects
+	code, err := g.groups.CodeOf(group)
+	if err != nil {
+		return sharedBuffer{}, err
+	}
+	column := f.cell % group.Columns
+	best := survivor{slot: column, unit: f.cell / group.Columns}
+	if code.Scheme.K > 1 {
+		return r.readShared(ctx, group, best, f, g.agents.CallSuspect)
+	}
+	stripe := int(code.Partition.StripeOf[f.cell])
+	least := g.loadOf(group, best)
+	for p := range code.Scheme.M {
+		other := survivor{slot: group.Columns + p, unit: stripe}
+		if load := g.loadOf(group, other); load < least {
+			best, least = other, load
+		}
+	}
+	data, err := g.readUnit(ctx, group, best, f, g.agents.CallSuspect)
+	if err == nil && best.slot != column {
+		err = code.Unscale(best.slot-group.Columns, column, data)
+	}
+	return own(data), err
+}
+
+func (o *Objects) loadOf(group *catalog.Group, copy survivor) int64 {
+	item, found := group.Find(copy.slot, copy.unit)
+	if !found {
+		return math.MaxInt64
+	}
+	return o.agents.Load(item.Node)
+}
+
+// caller is agents.call or agents.insist.
+type caller func(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error)
+
+// readShared is readUnit, once for all fragments of the reader that want the same bytes.
+func (r *Reader) readShared(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) (sharedBuffer, error) {
+	return r.shared.read(ctx, rangeOf(group, from.slot, from.unit, f.offset), f.length, func(ctx context.Context) ([]byte, error) {
+		return r.objects.readUnit(ctx, group, from, f, call)
+	})
+}
+
+// readUnit reads the fragment's range of a unit.
+func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) ([]byte, error) {
+	item, found := group.Find(from.slot, from.unit)
+	if !found {
+		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, from.unit, from.slot, wire.ErrNotFound)
+	}
+	request := wire.ReadRequest{
+		Address: group.Address(from.slot, item), Ranges: []wire.Range{{Unit: from.unit, Offset: f.offset, Length: f.length}},
+	}
+	began := time.Now()
+	data, err := call(ctx, item.Node, wire.OpRead, request, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	o.hedge.answered(now, f.length, now.Sub(began))
+	if len(data) != f.length {
+		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), f.length, wire.ErrCorrupt)
+	}
+	return data, nil
+}
+
+// homeAnswers reports whether the node of a fragment's cell answered last.
+func (o *Objects) homeAnswers(group *catalog.Group, f fragment) bool {
+	item, found := group.Find(f.cell%group.Columns, f.cell/group.Columns)
+	return found && o.agents.Answers(item.Node)
+}

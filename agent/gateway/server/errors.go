@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/store"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// errRange is the ErrBadRequest that HTTP has a status of its own for.
+var errRange = fmt.Errorf("%w: range not satisfiable", api.ErrBadRequest)
+
+// statusCancelled is what is noted of requests whose clients left.
+const statusCancelled = 499
+
+// statusOf maps an error to its HTTP status and the code clients can switch on.
+func statusOf(err error) (status int, code api.Code) {
+	switch {
+	case errors.Is(err, errRange):
+		return http.StatusRequestedRangeNotSatisfiable, api.CodeBadRequest
+	case errors.Is(err, api.ErrBadRequest):
+		return http.StatusBadRequest, api.CodeBadRequest
+	case errors.Is(err, api.ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
+		return http.StatusNotFound, api.CodeNotFound
+	case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale):
+		return http.StatusPreconditionFailed, api.CodeConflict
+	case errors.Is(err, api.ErrDataLoss):
+		return http.StatusInternalServerError, api.CodeDataLoss
+	case errors.Is(err, api.ErrUnknownOutcome), errors.Is(err, catalog.ErrUnknown):
+		return http.StatusInternalServerError, api.CodeUnknownOutcome
+	case errors.Is(err, store.ErrFull):
+		return http.StatusInsufficientStorage, api.CodeFull
+	case errors.Is(err, api.ErrTooFewNodes):
+		return http.StatusServiceUnavailable, api.CodeTooFewNodes
+	case errors.Is(err, api.ErrUnavailable), errors.Is(err, object.ErrClosed), errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
+		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
+		return http.StatusServiceUnavailable, api.CodeUnavailable
+	case errors.Is(err, context.Canceled):
+		return statusCancelled, api.CodeCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout, api.CodeTimeout
+	}
+	return http.StatusInternalServerError, api.CodeInternal
+}

@@ -1,0 +1,463 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/object"
+)
+
+// Handler serves the gateway's HTTP API. Object bytes travel raw; everything else is JSON. Keys are percent-encoded path
+// segments, so that they may hold any bytes; a key of dots alone has them encoded as %2E.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	route := func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error) {
+		pattern := route.Pattern()
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+			if err := serve(seen, r); err != nil {
+				s.fail(seen, r, err)
+			}
+			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
+				ended := time.Now()
+				if seen.sent {
+					s.load.Request(ended, seen.began.Sub(began))
+				} else {
+					s.load.Request(ended, ended.Sub(began))
+				}
+			}
+			s.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.status)).Observe(time.Since(began).Seconds())
+		})
+	}
+	object := func(serve func(w http.ResponseWriter, r *http.Request, key string) error) func(http.ResponseWriter, *http.Request) error {
+		return func(w http.ResponseWriter, r *http.Request) error { return serve(w, r, r.PathValue("key")) }
+	}
+	route(api.RoutePutObject, object(s.servePut))
+	route(api.RouteGetObject, object(s.serveGet)) // HEAD too
+	route(api.RoutePatchObject, object(s.servePatch))
+	route(api.RouteDeleteObject, object(s.serveDelete))
+	route(api.RouteStatObject, object(s.serveStat))
+	route(api.RouteListObjects, s.serveList)
+	route(api.RouteMoveObject, s.serveMove)
+	route(api.RouteStartTransition, s.serveStart)
+	route(api.RouteListTransitions, func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(s.transitions.Transitions(r.Context()))
+	})
+	route(api.RouteGetTransition, s.serveTransition)
+	route(api.RoutePauseTransition, func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(s.transitions.PauseTransition(r.Context(), r.PathValue("id")))
+	})
+	route(api.RouteCancelTransition, func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(s.transitions.CancelTransition(r.Context(), r.PathValue("id")))
+	})
+	route(api.RouteResumeTransition, s.serveResume)
+	route(api.RouteThrottleTransition, s.serveThrottle)
+	route(api.RouteEstimate, s.serveEstimate)
+	route(api.RouteStatus, func(w http.ResponseWriter, r *http.Request) error {
+		if r.URL.Query().Get("brief") == "true" {
+			return reply(w)(s.overview.StatusBrief(r.Context()))
+		}
+		return reply(w)(s.overview.Status(r.Context()))
+	})
+	route(api.RouteLoad, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.load.Sum(time.Now()), nil) })
+	route(api.RouteHeat, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.heat.Heat(), nil) })
+	route(api.RouteDoctor, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.overview.Doctor(r.Context())) })
+	route(api.RouteSweep, func(w http.ResponseWriter, r *http.Request) error {
+		return reply(w)(s.sweeper.Sweep(r.Context(), true))
+	})
+	s.routeRepair(route)
+	route(api.RouteListClasses, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.classes.Classes(), nil) })
+	route(api.RoutePutClass, s.servePutClass)
+	route(api.RouteDeleteClass, s.serveDeleteClass)
+	s.routeNodes(route)
+	s.routeScrub(route)
+	route(api.RouteHealthy, func(w http.ResponseWriter, r *http.Request) error {
+		_, err := io.WriteString(w, "ok\n")
+		return err
+	})
+	mux.Handle(api.RouteMetrics.Pattern(), s.metrics)
+	return mux
+}
+
+// statusWriter remembers the status and whether anything was sent.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	sent   bool
+	began  time.Time // of the answer
+}
+
+func (w *statusWriter) begin() {
+	if !w.sent {
+		w.sent, w.began = true, time.Now()
+	}
+}
+
+// WriteHeader remembers the status.
+func (w *statusWriter) WriteHeader(status int) {
+	w.begin()
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write remembers that bytes were sent.
+func (w *statusWriter) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a
+// part for the whole.
+func (s *Server) fail(w *statusWriter, r *http.Request, err error) {
+	status, code := statusOf(err)
+	if status >= 500 && r.Context().Err() == nil {
+		s.log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "cause", err)
+	}
+	if w.sent {
+		panic(http.ErrAbortHandler) // net/http's way to break the connection
+	}
+	body, marshalErr := json.Marshal(api.ErrorBody{Error: err.Error(), Code: code})
+	if marshalErr != nil {
+		body = []byte(`{"code":"internal"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		s.log.Debug("answering a request", "cause", err)
+	}
+}
+
+// reply returns a function that answers a value as JSON, unless it came with an error.
+func reply(w http.ResponseWriter) func(value any, err error) error {
+	return func(value any, err error) error {
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(value)
+	}
+}
+
+func readJSON(r *http.Request, into any) error {
+	decoder := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return api.Refuse(api.ErrBadRequest, "request body: %w", err)
+	}
+	return nil
+}
+
+// condition reads If-Match and If-None-Match.
+func condition(r *http.Request) (*block.Stamp, error) {
+	if r.Header.Get("If-None-Match") == "*" {
+		return &block.Stamp{}, nil
+	}
+	match := r.Header.Get("If-Match")
+	if match == "" {
+		return nil, nil
+	}
+	stamp, err := block.ParseStamp(strings.Trim(match, `"`))
+	if err != nil {
+		return nil, api.Refuse(api.ErrBadRequest, "If-Match: %w", err)
+	}
+	return &stamp, nil
+}
+
+func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	return reply(w)(s.objects.Put(r.Context(), key, patient{http.NewResponseController(w), r.Body}, api.PutOptions{
+		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
+	}))
+}
+
+// listPage is how many objects a page of a listing has where the client says nothing.
+const listPage = 1000
+
+// getTries is how often a read starts over because the object was overwritten before a byte was sent.
+const getTries = 10
+
+func (s *Server) serveGet(w http.ResponseWriter, r *http.Request, key string) error {
+	for try := 0; ; try++ {
+		begun, err := s.serveVersion(w, r, key)
+		if begun || try == getTries || !errors.Is(err, api.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// serveVersion answers one version of an object. begun says that bytes were sent.
+func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string) (begun bool, err error) {
+	reader, err := s.objects.Open(r.Context(), key)
+	if err != nil {
+		return false, err
+	}
+	if r.URL.Query().Get("repair") == "true" {
+		reader.RepairFirst()
+	}
+	object := reader.Object()
+	header := w.Header()
+	header.Set("ETag", strconv.Quote(object.Revision.String()))
+	header.Set("Last-Modified", object.Modified.Format(http.TimeFormat))
+	header.Set("Accept-Ranges", "bytes")
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Restripe-Class", object.Class)
+	offset, length, partial, err := parseRange(r.Header.Get("Range"), object.Size)
+	if err != nil {
+		for _, name := range []string{"ETag", "Last-Modified", "Accept-Ranges"} {
+			header.Del(name)
+		}
+		header.Set("Content-Range", fmt.Sprintf("bytes */%d", object.Size))
+		return false, err
+	}
+	header.Set("Content-Length", strconv.FormatInt(length, 10))
+	if r.Method == http.MethodHead {
+		return false, nil
+	}
+	answer := &lazyWriter{ResponseWriter: w, status: http.StatusOK}
+	if partial {
+		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, object.Size))
+		answer.status = http.StatusPartialContent
+	}
+	err = reader.WriteTo(r.Context(), answer, offset, length)
+	if answer.begun { // the connection may be kept for later requests
+		err = errors.Join(err, http.NewResponseController(w).SetWriteDeadline(time.Time{}))
+	}
+	if err == nil {
+		answer.begin()
+		return true, nil
+	}
+	if !answer.begun {
+		for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Range", "Accept-Ranges"} {
+			header.Del(name)
+		}
+	}
+	return answer.begun, err
+}
+
+// lazyWriter sends the status with the first byte, so that a read that fails before it can still answer an error.
+type lazyWriter struct {
+	http.ResponseWriter
+	status int
+	begun  bool
+}
+
+func (w *lazyWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		w.WriteHeader(w.status)
+	}
+}
+
+// Write sends the status first.
+func (w *lazyWriter) Write(p []byte) (int, error) {
+	w.begin()
+	if err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(clientPatience)); err != nil {
+		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
+const clientPatience = time.Minute
+
+// patient reads a request's body and gives up on a client that stalls.
+type patient struct {
+	control *http.ResponseController
+	body    io.Reader
+}
+
+// Read waits for clientPatience at most.
+func (p patient) Read(into []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(clientPatience)); err != nil {
+		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
+	}
+	n, err := p.body.Read(into)
+	if err != nil { // what follows may take its time
+		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
+			return n, errors.Join(err, failed)
+		}
+	}
+	return n, err
+}
+
+// outside refuses a range that has no byte of the object.
+func outside(text string, size int64) error {
+	return api.Refuse(errRange, "range %q has no byte of an object of %d bytes; ask for bytes from 0 to %d", text, size, max(size-1, 0))
+}
+
+// parseRange reads a Range header with one range.
+func parseRange(text string, size int64) (offset, length int64, partial bool, err error) {
+	if text == "" {
+		return 0, size, false, nil
+	}
+	spec, ok := strings.CutPrefix(text, "bytes=")
+	from, to, dash := strings.Cut(spec, "-")
+	if !ok || !dash || strings.Contains(spec, ",") {
+		return 0, size, false, nil // ranges this server does not know are ignored, as HTTP allows
+	}
+	if from == "" {
+		n, err := strconv.ParseInt(to, 10, 64)
+		if err != nil || n <= 0 || size == 0 {
+			return 0, 0, false, outside(text, size)
+		}
+		n = min(n, size)
+		return size - n, n, true, nil
+	}
+	first, err := strconv.ParseInt(from, 10, 64)
+	if err != nil || first < 0 || first >= size {
+		return 0, 0, false, outside(text, size)
+	}
+	last := size - 1
+	if to != "" {
+		if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
+			return 0, 0, false, outside(text, size)
+		}
+		last = min(last, size-1)
+	}
+	return first, last - first + 1, true, nil
+}
+
+func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	offset, err := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
+	if err != nil {
+		return api.Refuse(api.ErrBadRequest, "offset: want a whole number of bytes, as in ?offset=4096")
+	}
+	if r.ContentLength < 0 || r.ContentLength > object.MaxUpdate {
+		return api.Refuse(api.ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", object.MaxUpdate)
+	}
+	release, err := s.objects.ReserveUpdate(r.Context(), r.ContentLength)
+	if err != nil {
+		return err
+	}
+	defer release()
+	data, err := io.ReadAll(io.LimitReader(patient{http.NewResponseController(w), r.Body}, object.MaxUpdate+1))
+	if err != nil {
+		return fmt.Errorf("reading the new bytes: %w", err)
+	}
+	return reply(w)(s.objects.Update(r.Context(), key, offset, data, revision))
+}
+
+func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, key string) error {
+	revision, err := condition(r)
+	if err != nil {
+		return err
+	}
+	if err := s.objects.Delete(r.Context(), key, revision); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) serveStat(w http.ResponseWriter, r *http.Request, key string) error {
+	if r.URL.Query().Get("deep") == "true" {
+		return reply(w)(s.objects.StatDeep(r.Context(), key))
+	}
+	return reply(w)(s.objects.Stat(r.Context(), key))
+}
+
+func (s *Server) serveList(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	prefix, after := query.Get("prefix"), query.Get("after")
+	for name, into := range map[string]*string{"prefix64": &prefix, "after64": &after} {
+		if text := query.Get(name); text != "" {
+			decoded, err := api.DecodeKey(text)
+			if err != nil {
+				return api.Refuse(api.ErrBadRequest, "%s: %w", name, err)
+			}
+			*into = decoded
+		}
+	}
+	limit := listPage
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return api.Refuse(api.ErrBadRequest, "limit %q: want a positive whole number", text)
+		}
+		limit = min(n, 10*listPage)
+	}
+	return reply(w)(s.objects.List(r.Context(), prefix, after, limit))
+}
+
+func (s *Server) serveMove(w http.ResponseWriter, r *http.Request) error {
+	var request api.MoveRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	return reply(w)(s.transitions.StartTransition(r.Context(), api.TransitionRequest{Selector: api.Selector{Key64: request.Key64}, To: request.To}))
+}
+
+func (s *Server) serveStart(w http.ResponseWriter, r *http.Request) error {
+	var request api.TransitionRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	return reply(w)(s.transitions.StartTransition(r.Context(), request))
+}
+
+func (s *Server) serveResume(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		BytesPerSecond *int64 `json:"bytesPerSecond"`
+	}
+	if r.ContentLength != 0 {
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+	}
+	return reply(w)(s.transitions.ResumeTransition(r.Context(), r.PathValue("id"), request.BytesPerSecond))
+}
+
+// watchEvery is how often a watcher of a transition gets a line.
+const watchEvery = 250 * time.Millisecond
+
+func (s *Server) serveTransition(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if r.URL.Query().Get("watch") != "true" {
+		return reply(w)(s.transitions.Transition(r.Context(), id))
+	}
+	t, err := s.transitions.Transition(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	var failed error
+	job.Every(ctx, watchEvery, func(ctx context.Context) {
+		if t, failed = s.transitions.Transition(ctx, id); failed == nil {
+			if failed = json.NewEncoder(w).Encode(t); failed == nil {
+				failed = http.NewResponseController(w).Flush()
+			}
+		}
+		if failed != nil || t.State.Final() || t.State == api.TransitionPaused {
+			cancel()
+		}
+	})
+	if r.Context().Err() != nil {
+		return nil // the watcher left
+	}
+	return failed
+}

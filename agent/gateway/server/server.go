@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/load"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/repair"
+	"github.com/restripe/restripe/agent/gateway/scrub"
+	"github.com/restripe/restripe/agent/gateway/sweep"
+	"github.com/restripe/restripe/agent/gateway/temperature"
+	"github.com/restripe/restripe/agent/gateway/transition"
+)
+
+// Overview is what a gateway says of the cluster as a whole.
+type Overview interface {
+	// Status reads every record; StatusBrief is of the last heat report.
+	Status(ctx context.Context) (api.Status, error)
+	StatusBrief(ctx context.Context) (api.Status, error)
+	// Doctor looks for what will hurt.
+	Doctor(ctx context.Context) ([]api.Finding, error)
+}
+
+// Parts are what a Server serves. All are required.
+type Parts struct {
+	Catalog     *catalog.Catalog
+	Members     *member.Membership
+	Classes     *class.Registry
+	Objects     *object.Objects
+	Heat        *temperature.Thermometer
+	Transitions *transition.Coordinator
+	Repairs     *repair.Repairs
+	Scrubber    *scrub.Scrubber
+	Sweeper     *sweep.Sweeper
+	Overview    Overview
+	Load        *load.Window // of clients' requests for objects
+	Logger      *slog.Logger
+
+	Closing  context.Context          // ends when the gateway closes, and with it what is watched
+	Requests *prometheus.HistogramVec // seconds, by method, route and status
+	Metrics  http.Handler             // shows all metrics of the gateway
+}
+
+// Server serves the requests of a gateway.
+type Server struct {
+	catalog     *catalog.Catalog
+	members     *member.Membership
+	classes     *class.Registry
+	objects     *object.Objects
+	heat        *temperature.Thermometer
+	transitions *transition.Coordinator
+	repairs     *repair.Repairs
+	scrubber    *scrub.Scrubber
+	sweeper     *sweep.Sweeper
+	overview    Overview
+	load        *load.Window
+	log         *slog.Logger
+	closing     context.Context
+	requests    *prometheus.HistogramVec
+	metrics     http.Handler
+}
+
+// New returns a server of the parts.
+func New(p Parts) *Server {
+	return &Server{
+		catalog: p.Catalog, members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
+		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, overview: p.Overview, load: p.Load, log: p.Logger,
+		closing: p.Closing, requests: p.Requests, metrics: p.Metrics,
+	}
+}

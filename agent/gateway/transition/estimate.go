@@ -1,0 +1,173 @@
+package transition
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/temperature"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// Estimate returns what a transition of a class would cost, without looking at any group: the last heat report says how
+// many groups of which size there are, and the proved plan what each costs. ErrUnavailable until there is a report.
+func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionRequest) (api.Estimate, error) {
+	t, to, err := transitionOf(&request)
+	if err != nil {
+		return api.Estimate{}, err
+	}
+	if t.Selector.Class == "" {
+		return api.Estimate{}, api.Refuse(api.ErrBadRequest, "estimates are of classes; select by class")
+	}
+	if err := j.checkTransition(ctx, &t, to); err != nil {
+		return api.Estimate{}, err
+	}
+	shapes, at, known := j.heat.Shapes()
+	if !known {
+		return api.Estimate{}, api.Refuse(api.ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
+	}
+	chosen := selectionOf(&t, to)
+	plans := map[string]*stripe.Plan{}
+	estimate := api.Estimate{At: at.UTC()}
+	for s, counts := range shapes {
+		if s.Class != chosen.class || !chosen.covers(s.Scheme) {
+			continue
+		}
+		groups, cell := groupsChosen(counts, chosen)
+		if groups == 0 {
+			continue
+		}
+		layout, from, fits, err := takes(&s, to)
+		if err != nil {
+			return api.Estimate{}, err
+		}
+		if !fits {
+			estimate.GroupsOffLadder += groups
+			continue
+		}
+		plan, err := planOf(layout, from, to, &t)
+		if err != nil {
+			return api.Estimate{}, err
+		}
+		plans[hashOf(plan)] = plan
+		addPlan(&estimate, plan, groups, cell)
+	}
+	if len(plans) == 0 {
+		if err := j.planWithoutGroups(chosen, &t, to, plans); err != nil {
+			return api.Estimate{}, err
+		}
+	}
+	estimate.PlanHash = hashAll(plans)
+	return estimate, nil
+}
+
+// groupsChosen returns how many groups of a shape a selection takes by heat and dwell, and the sum of their cell sizes.
+func groupsChosen(c *temperature.ShapeTally, s *selection) (groups, cell int64) {
+	for i := range api.HeatBuckets {
+		if api.HeatEdge(i+1) <= s.atLeast || api.HeatEdge(i) >= s.below {
+			continue
+		}
+		if s.settled > 0 {
+			groups, cell = groups+c.SettledGroups[i], cell+c.SettledCells[i]
+		} else {
+			groups, cell = groups+c.Groups[i], cell+c.Cells[i]
+		}
+	}
+	return groups, cell
+}
+
+// takes reports whether groups of a shape can be taken to a scheme, and from what.
+func takes(s *temperature.Shape, to stripe.Scheme) (layout *stripe.Layout, from stripe.Scheme, fits bool, err error) {
+	if layout, err = stripe.ParseLayout(s.Ladder, s.Mode, s.Columns); err != nil {
+		return nil, from, false, fmt.Errorf("groups of class %s with the ladder %s: %w", s.Class, s.Ladder, err)
+	}
+	if from, err = stripe.ParseScheme(s.Scheme); err != nil {
+		return nil, from, false, fmt.Errorf("groups of class %s: %w", s.Class, err)
+	}
+	return layout, from, layout.Ladder.Contains(to) && layout.Version == s.Version, nil
+}
+
+func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *api.Transition) (*stripe.Plan, error) {
+	if t.Planner == stripe.PlannerCopyPool {
+		return nil, api.Refuse(api.ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", t.Planner)
+	}
+	plan, err := stripe.NewPlan(layout, from, to, t.Planner, stripe.Objective(t.Objective))
+	if err != nil {
+		return nil, fmt.Errorf("planning %s -> %s: %w", from, to, err)
+	}
+	if !plan.Proved {
+		return nil, fmt.Errorf("plan %s of %s -> %s was not proved; no plan runs unproved", t.Planner, from, to)
+	}
+	return plan, nil
+}
+
+// planWithoutGroups adds the plan for new groups of the class where a transition names what it comes from.
+func (j *Coordinator) planWithoutGroups(chosen *selection, t *api.Transition, to stripe.Scheme, plans map[string]*stripe.Plan) error {
+	class, err := j.classes.For("", chosen.class)
+	if err != nil || chosen.from == "" {
+		return err
+	}
+	from, err := stripe.ParseScheme(chosen.from)
+	if err != nil || !class.Ladder.Contains(from) {
+		return err
+	}
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return err
+	}
+	plan, err := planOf(layout, from, to, t)
+	if err != nil {
+		return err
+	}
+	plans[hashOf(plan)] = plan
+	return nil
+}
+
+// addPlan adds groups that a plan takes along; cell is the sum of their cell sizes.
+func addPlan(e *api.Estimate, plan *stripe.Plan, groups, cell int64) {
+	cells := int64(plan.Layout.Cells())
+	stored := func(s stripe.Scheme) int64 { return (cells + cells/int64(s.K)*int64(s.M)) * cell }
+	e.Groups += groups
+	e.Bytes += cells * cell
+	e.BytesRead += int64(plan.Cost.BlocksRead) * cell
+	e.BytesSent += int64(plan.Cost.BlocksSent) * cell
+	e.BytesWritten += int64(plan.Cost.BlocksWritten) * cell
+	e.PeakBytes += int64(plan.Cost.BlocksWritten) * cell
+	e.StoredBefore += stored(plan.From)
+	e.StoredAfter += stored(plan.To)
+	if baseline := stripe.Baselines(plan.Layout, plan.From, plan.To)[stripe.PlannerReencode]; baseline != nil {
+		e.ReencodeBytesSent += int64(baseline.BlocksSent) * cell
+	}
+}
+
+// hashOf names a plan by everything that it does.
+func hashOf(plan *stripe.Plan) string {
+	sum := sha256.New()
+	err := json.NewEncoder(sum).Encode([]any{
+		plan.Planner, plan.Objective, plan.Layout.Ladder.String(), plan.Layout.Mode, plan.Layout.Columns, plan.Layout.Version,
+		plan.From.String(), plan.To.String(), plan.Programs, plan.Messages,
+	})
+	if err != nil {
+		panic("encoding a plan: " + err.Error()) // invariant: plain structs, and hashes take everything
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// hashAll names several plans, in whatever order they were found; "" where there is none.
+func hashAll(plans map[string]*stripe.Plan) string {
+	hashes := slices.Sorted(maps.Keys(plans))
+	if len(hashes) < 2 {
+		return cmp.Or(append(hashes, "")...)
+	}
+	sum := sha256.New()
+	for _, hash := range hashes {
+		sum.Write([]byte(hash))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}

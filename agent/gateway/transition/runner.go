@@ -1,0 +1,478 @@
+package transition
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// throttle changes the limits of a running transition. It changes nothing and reports false if that is ending, when it
+// would come too late for the last save.
+func (r *runner) throttle(request api.ThrottleRequest) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.body.Transition.State != api.TransitionRunning || r.wanted != api.TransitionRunning {
+		return false
+	}
+	limits := ratesOf(&r.body.Transition).Changed(request)
+	setLimits(&r.body.Transition, limits)
+	r.pacer.Set(limits, time.Now())
+	return true
+}
+
+// setLimits gives a transition the limits.
+func setLimits(t *api.Transition, limits group.Rates) {
+	t.BytesPerSecond, t.NodeBytesPerSecond, t.DomainBytesPerSecond = limits.Total, limits.Node, limits.Domain
+}
+
+// stop has the runner end in the given state once the groups under way are finished.
+func (r *runner) stop(wanted api.TransitionState) {
+	r.mutex.Lock()
+	r.wanted = wanted
+	r.mutex.Unlock()
+	r.halting.Do(func() { close(r.halt) })
+}
+
+// ended waits for the last save.
+func (r *runner) ended(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *runner) halted() bool {
+	select {
+	case <-r.halt:
+		return true
+	default:
+		return false
+	}
+}
+
+// progress is the transition as of now.
+func (r *runner) progress() api.Transition {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := r.body.Transition
+	t.Baselines = maps.Clone(t.Baselines)
+	now := time.Since(r.resumed).Seconds()
+	if !t.State.Final() {
+		t.ElapsedSeconds = r.earlier + now
+	}
+	t.ETASeconds = -1
+	if left := t.BytesTotal - t.BytesDone; t.State == api.TransitionRunning && t.BytesDone > 0 {
+		t.ETASeconds = max(0, float64(left)/float64(t.BytesDone)*t.ElapsedSeconds)
+	}
+	return t
+}
+
+// jobConcurrency is how many groups of one transition are under way at once.
+const jobConcurrency = 4
+
+// run works until the transition ends, is halted, or the gateway closes. In the last case the record keeps saying
+// "running", which is what the next start resumes.
+func (r *runner) run(ctx context.Context) {
+	saving, stopSaving := context.WithCancel(ctx)
+	var saver sync.WaitGroup
+	saver.Go(func() { job.Every(saving, time.Second, func(ctx context.Context) { r.save(ctx) }) })
+	err := r.work(ctx)
+	stopSaving()
+	saver.Wait()
+	if ctx.Err() != nil {
+		r.save(context.WithoutCancel(ctx))
+		return
+	}
+	t := r.progress()
+	now := time.Now().UTC()
+	r.mutex.Lock()
+	state := &r.body.Transition
+	state.ElapsedSeconds = t.ElapsedSeconds
+	switch {
+	case r.wanted != api.TransitionRunning:
+		state.State = r.wanted
+	case err != nil:
+		state.State, state.Error = api.TransitionFailed, err.Error()
+	default:
+		state.State, state.Error = api.TransitionDone, ""
+	}
+	if state.State.Final() {
+		state.Finished = &now
+	}
+	r.mutex.Unlock()
+	for try := 0; !r.save(ctx) && group.Pause(ctx, try) == nil; try++ {
+	}
+}
+
+// save writes the record. Where another gateway changed it, that gateway's wish is taken over and obeyed.
+func (r *runner) save(ctx context.Context) bool {
+	t := r.progress()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.taken {
+		return true // it is another gateway's to write
+	}
+	body := r.body
+	body.Transition.ElapsedSeconds, body.Transition.ETASeconds = t.ElapsedSeconds, t.ETASeconds
+	job := r.job
+	err := r.coordinator.saveJob(ctx, &job, &body)
+	if err == nil {
+		r.job, r.saved = job, ratesOf(&body.Transition)
+		return true
+	}
+	if errors.Is(err, catalog.ErrStale) {
+		fresh, readErr := r.coordinator.catalog.Job(ctx, r.job.ID)
+		var theirs jobBody
+		if readErr == nil && json.Unmarshal(fresh.Body, &theirs) == nil {
+			r.job = *fresh
+			r.taken = fresh.Owner != r.coordinator.id
+			if theirs.Transition.State != api.TransitionRunning && r.wanted == api.TransitionRunning {
+				r.wanted = theirs.Transition.State
+			}
+			if limits := ratesOf(&theirs.Transition); limits != r.saved { // it was throttled there
+				setLimits(&r.body.Transition, limits)
+				r.pacer.Set(limits, time.Now())
+				r.saved = limits
+			}
+			if r.taken || r.wanted != api.TransitionRunning {
+				r.halting.Do(func() { close(r.halt) })
+			}
+		}
+		return false
+	}
+	if ctx.Err() == nil {
+		r.coordinator.log.Warn("saving the progress of a transition", "transition", r.job.ID, "cause", err)
+	}
+	return false
+}
+
+// item is one piece of work: a group to take along in place, or objects to move out of a group they share.
+type item struct {
+	group   block.GroupID
+	bytes   int64
+	rewrite []string // keys
+}
+
+// work finds what is selected and takes it to the scheme, a few groups at a time.
+func (r *runner) work(ctx context.Context) error {
+	items, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	t := &r.body.Transition
+	concurrency := cmp.Or(t.Concurrency, jobConcurrency) // none in records of an earlier release
+	t.GroupsTotal, t.BytesTotal = t.GroupsDone+t.GroupsSkipped, t.BytesDone
+	for _, item := range items {
+		t.GroupsTotal++
+		t.BytesTotal += item.bytes
+	}
+	r.mutex.Unlock()
+	var (
+		workers  sync.WaitGroup
+		mutex    sync.Mutex
+		failures []error
+		next     int
+		finished = make([]bool, len(items))
+		upTo     int
+	)
+	for range max(1, min(concurrency, maxConcurrency)) {
+		workers.Go(func() {
+			for {
+				mutex.Lock()
+				if next == len(items) || r.halted() || ctx.Err() != nil {
+					mutex.Unlock()
+					return
+				}
+				index := next
+				next++
+				mutex.Unlock()
+				err := r.retry(ctx, &items[index])
+				mutex.Lock()
+				switch {
+				case errors.Is(err, group.ErrHalted): // still to do at the next run
+				case err != nil:
+					failures = append(failures, err)
+				default:
+					finished[index] = true
+				}
+				for upTo < len(items) && finished[upTo] {
+					upTo++
+				}
+				if upTo > 0 {
+					r.mutex.Lock()
+					r.body.Cursor = items[upTo-1].group
+					r.mutex.Unlock()
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if len(failures) > 0 {
+		return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(failures), len(items), r.to, failures[0])
+	}
+	return nil
+}
+
+// find lists the work that is left.
+func (r *runner) find(ctx context.Context) ([]item, error) {
+	g := r.coordinator
+	r.mutex.Lock()
+	selector, cursor := r.body.Transition.Selector, r.body.Cursor
+	r.mutex.Unlock()
+	if selector.Class != "" {
+		return r.findInClass(ctx, cursor)
+	}
+	selected := map[block.GroupID][]string{}
+	extents := map[block.GroupID]int64{}
+	note := func(object *catalog.Object) {
+		for _, extent := range object.Extents {
+			extents[extent.Group]++
+			keys := selected[extent.Group]
+			if len(keys) == 0 || keys[len(keys)-1] != object.Key {
+				selected[extent.Group] = append(keys, object.Key)
+			}
+		}
+	}
+	var err error
+	if selector.Key64 != "" {
+		var key string
+		if key, err = api.DecodeKey(selector.Key64); err == nil {
+			var snapshot *catalog.Snapshot
+			if snapshot, err = g.catalog.Snapshot(ctx, key); err == nil {
+				note(&snapshot.Object)
+			} else if errors.Is(err, catalog.ErrNoObject) {
+				err = nil // deleted since: nothing is left to do
+			}
+		}
+	} else {
+		var prefix string
+		if prefix, err = api.DecodeKey(*selector.Prefix64); err == nil {
+			for object, err := range g.catalog.AllObjects(ctx, prefix) {
+				if err != nil {
+					return nil, err
+				}
+				note(object)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var items []item
+	for id, keys := range selected {
+		view, err := g.catalog.Group(ctx, id)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if view.Scheme == r.to.String() {
+			continue
+		}
+		work := item{group: id, bytes: bytesOf(view.Ladder, view.Mode, view.Columns, view.CellBytes)}
+		if view.Packed && view.Live > extents[id] {
+			work.rewrite = keys
+		}
+		items = append(items, work)
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.group.String(), b.group.String()) })
+	return items, nil
+}
+
+// findInClass lists the groups of a class that are selected now. Those that were written for a ladder without the scheme
+// are left alone and counted; if there are no others, that is an error.
+func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
+	var items []item
+	var offLadder int64
+	var example catalog.GroupSummary
+	ladders := map[string]bool{}
+	for page, err := range r.coordinator.catalog.GroupSummaries(ctx, cursor) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			group := &page[i]
+			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group.ID, group.Scheme, group.Settled) {
+				continue
+			}
+			fits, known := ladders[group.Ladder]
+			if !known {
+				ladder, err := stripe.ParseLadder(group.Ladder)
+				fits = err != nil || ladder.Contains(r.to) // what cannot be read fails when it is worked on
+				ladders[group.Ladder] = fits
+			}
+			if !fits {
+				offLadder++
+				example = *group
+				continue
+			}
+			items = append(items, item{group: group.ID, bytes: bytesOf(group.Ladder, group.Mode, group.Columns, group.CellBytes)})
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := &r.body.Transition
+	if cursor == (block.GroupID{}) {
+		t.GroupsOffLadder = offLadder
+	}
+	if len(items) == 0 && offLadder > 0 && t.GroupsDone == 0 {
+		return nil, api.Refuse(api.ErrBadRequest, "%d groups were written for ladders without %s, such as %s, and there are no others; write their objects anew", offLadder, r.to, example.Ladder)
+	}
+	return items, nil
+}
+
+// bytesOf is the size of the cells of a group, 0 where its ladder cannot be read, which its transition will say.
+func bytesOf(ladder, mode string, columns, cellBytes int) int64 {
+	layout, err := stripe.ParseLayout(ladder, mode, columns)
+	if err != nil {
+		return 0
+	}
+	return int64(layout.Cells()) * int64(cellBytes)
+}
+
+// oddTries is how often a failure of no known kind is tried again.
+const oddTries = 5
+
+// retry takes one item to the scheme. What passes by itself (other writers, nodes that are away) is waited for; blocks
+// that are lost are rebuilt first, and slots on nodes that take nothing are moved first. It gives up on what no waiting
+// cures.
+func (r *runner) retry(ctx context.Context, work *item) error {
+	odd := 0
+	var full *group.NoRoomError
+	for try := 0; ; try++ {
+		r.mutex.Lock()
+		r.body.Transition.Attempts++
+		r.mutex.Unlock()
+		cost, err := r.once(ctx, work)
+		if err == nil {
+			r.count(work, cost)
+			return nil
+		}
+		if ctx.Err() != nil || r.halted() {
+			return group.ErrHalted
+		}
+		switch {
+		case errors.Is(err, group.ErrNotWhole), member.GoneBlock(err):
+			if _, repairErr := r.coordinator.repairs.RepairGroup(ctx, work.group, true); repairErr != nil {
+				if errors.Is(repairErr, api.ErrDataLoss) {
+					return fmt.Errorf("group %s: %w", work.group, repairErr)
+				}
+				err = errors.Join(err, repairErr)
+			}
+		case errors.As(err, &full):
+			if moveErr := r.coordinator.relocator.MakeWay(ctx, work.group, full, r.how.admit); moveErr != nil {
+				err = moveErr
+			}
+		case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
+		case member.Unanswered(err), errors.Is(err, api.ErrUnavailable), errors.Is(err, api.ErrTooFewNodes), errors.Is(err, api.ErrUnknownOutcome), group.IsFull(err):
+		case errors.Is(err, api.ErrBadRequest), errors.Is(err, api.ErrDataLoss):
+			return fmt.Errorf("group %s: %w", work.group, err)
+		default:
+			if odd++; odd == oddTries {
+				return fmt.Errorf("group %s: %w", work.group, err)
+			}
+		}
+		r.mutex.Lock()
+		r.body.Transition.Error = "waiting: " + err.Error()
+		r.mutex.Unlock()
+		if err := r.wait(ctx, try); err != nil {
+			return group.ErrHalted
+		}
+	}
+}
+
+// wait is pause, cut short when the runner is halted.
+func (r *runner) wait(ctx context.Context, try int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.halt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return group.Pause(ctx, try)
+}
+
+// objectsPerMove bounds the objects moved in one attempt: one that is written meanwhile makes all of them try again.
+const objectsPerMove = 64
+
+func (r *runner) once(ctx context.Context, work *item) (*group.Cost, error) {
+	if work.rewrite == nil {
+		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.how)
+	}
+	byClass := map[string][]*catalog.Snapshot{}
+	for _, key := range work.rewrite {
+		snapshot, err := r.coordinator.catalog.Snapshot(ctx, key)
+		if errors.Is(err, catalog.ErrNoObject) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if snapshot.Groups[work.group] != nil && len(snapshot.Object.Extents) == 1 {
+			byClass[snapshot.Object.Class] = append(byClass[snapshot.Object.Class], snapshot)
+		}
+	}
+	cost := &group.Cost{}
+	for name, snapshots := range byClass {
+		class, err := r.coordinator.classes.For("", name)
+		if err != nil {
+			return nil, err
+		}
+		if !class.Ladder.Contains(r.to) {
+			return nil, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
+		}
+		for part := range slices.Chunk(snapshots, objectsPerMove) {
+			if err := r.coordinator.objects.MoveObjects(ctx, class, r.to, part); err != nil {
+				return nil, err
+			}
+			cost.Objects += int64(len(part))
+		}
+	}
+	return cost, nil
+}
+
+func (r *runner) count(work *item, cost *group.Cost) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	t := &r.body.Transition
+	t.Error = ""
+	t.BytesDone += work.bytes
+	t.ObjectsRewritten += cost.Objects
+	if cost.Skipped {
+		t.GroupsSkipped++
+		return
+	}
+	t.GroupsDone++
+	t.Predicted.Add(cost.Predicted)
+	t.Measured.Add(cost.Measured)
+	r.coordinator.moved(cost.Measured)
+	if t.Baselines == nil {
+		t.Baselines = map[string]int64{}
+	}
+	for name, bytes := range cost.Baselines {
+		t.Baselines[name] += bytes
+	}
+}
