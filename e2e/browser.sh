@@ -5,6 +5,7 @@
 set -eu -o pipefail
 what=${1:-browser}
 cd "$(dirname "$0")/.."
+source e2e/packages.sh
 
 missing() {
   echo "**********************************************************************"
@@ -19,18 +20,13 @@ if ! command -v npm >/dev/null || [ "$(node -p 'process.versions.node.split(".")
   missing "Node.js $oldest or newer with npm is needed"
 fi
 make --no-print-directory build
-as_root=()
 if ! command -v chromium >/dev/null; then
-  command -v apt-get >/dev/null || missing "there is no chromium and no apt-get to install it"
-  if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || missing "installing chromium takes root"
-    as_root=(sudo -n)
-  fi
-  install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-dejavu-core; }
+  packages_prepare || missing "there is no chromium, and $packages_hindrance"
+  mapfile -t packages < <(packages_of chromium)
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
   echo "$what: installing chromium"
-  if ! install >"$log" 2>&1 && ! { "${as_root[@]}" apt-get update >"$log" 2>&1 && install >>"$log" 2>&1; }; then
+  if ! packages_install "${packages[@]}" >"$log" 2>&1; then
     tail -n 20 "$log"
     missing "chromium could not be installed"
   fi

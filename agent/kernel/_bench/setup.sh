@@ -3,7 +3,8 @@
 # GFNI kernels (2.31), two to three times slower than those; then Debian's newer package is unpacked beside this script,
 # where the program looks first. What cannot be installed is named; nothing else is touched.
 set -u
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit
+source ../../../e2e/packages.sh
 
 wanted=2.31
 suite=trixie
@@ -19,29 +20,16 @@ version() { # of the ISA-L whose header is given
 }
 recent() { [ -n "$1" ] && [ "$(printf '%s\n' "$wanted" "$1" | sort -V | head -n1)" = "$wanted" ]; }
 
-as_root=()
-install() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
-}
-
-missing=()
-command -v gcc >/dev/null || missing+=(gcc)
-[ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
-[ -e /usr/include/isa-l.h ] || [ -e isal/include/isa-l.h ] || missing+=(libisal-dev)
+wants=(bench-kernel)
+[ ! -e isal/include/isa-l.h ] || wants=(gcc /usr/include/stdlib.h) # the newer ISA-L is there already
+mapfile -t missing < <(packages_missing "${wants[@]}")
 if [ ${#missing[@]} -gt 0 ]; then
-  if ! command -v apt-get >/dev/null; then
-    echo "setup: not installed: ${missing[*]}; there is no apt-get here, install them by hand"
+  if ! packages_prepare; then
+    echo "setup: not installed: ${missing[*]}; $packages_hindrance, install them by hand: apt-get install ${missing[*]}"
     exit 1
   fi
-  if [ "$(id -u)" -ne 0 ]; then
-    if ! sudo -n true 2>/dev/null; then
-      echo "setup: not installed: ${missing[*]}; run as root: apt-get install ${missing[*]}"
-      exit 1
-    fi
-    as_root=(sudo -n)
-  fi
   echo "setup: installing ${missing[*]}"
-  install "${missing[@]}" || { "${as_root[@]}" apt-get update && install "${missing[@]}"; } || {
+  packages_install "${missing[@]}" || {
     echo "setup: could not install all of: ${missing[*]}"
     exit 1
   }
