@@ -24,23 +24,19 @@ import (
 type scrubRun struct {
 	scrubber *Scrubber
 	pacer    *group.Pacer
-	halt     chan struct{} // closed: look at no further groups
-	halting  sync.Once
-	done     chan struct{} // closed when it has saved for the last time
-	resumed  time.Time
-	earlier  float64 // seconds of earlier runs
+	*job.Run
 
-	mutex sync.Mutex // of what follows
-	job   catalog.Job
-	body  scrubBody
-	taken bool // the record is somebody else's now
+	mutex  sync.Mutex // of what follows
+	record catalog.Job
+	body   scrubBody
+	taken  bool // the record is somebody else's now
 }
 
 // run carries out the cycle in the record until it ends or is stopped.
 func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) error {
 	r := &scrubRun{
-		scrubber: s, pacer: group.NewPacer(group.Rates{Total: body.Scrub.BytesPerSecond}, s.agents.DomainOf), halt: make(chan struct{}), done: make(chan struct{}),
-		resumed: time.Now(), earlier: body.Scrub.ElapsedSeconds, job: record, body: body,
+		scrubber: s, pacer: group.NewPacer(group.Rates{Total: body.Scrub.BytesPerSecond}, s.agents.DomainOf),
+		Run: job.NewRun(body.Scrub.ElapsedSeconds), record: record, body: body,
 	}
 	s.mutex.Lock()
 	s.running = r
@@ -49,24 +45,17 @@ func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) 
 		s.mutex.Lock()
 		s.running = nil
 		s.mutex.Unlock()
-		close(r.done)
+		r.End()
 	}()
-	saving, stopSaving := context.WithCancel(ctx)
-	var saver sync.WaitGroup
-	saver.Go(func() {
-		job.Every(saving, scrubSave, func(ctx context.Context) {
-			if err := r.save(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("saving the progress of a scrub", "cause", err)
-			}
-		})
-	})
-	err := r.work(ctx)
-	stopSaving()
-	saver.Wait()
+	err := r.Saving(ctx, scrubSave, func(ctx context.Context) {
+		if err := r.save(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("saving the progress of a scrub", "cause", err)
+		}
+	}, r.work)
 	r.mutex.Lock()
 	scrub := &r.body.Scrub
-	scrub.ElapsedSeconds = r.elapsed()
-	if err == nil && !r.halted() && ctx.Err() == nil {
+	scrub.ElapsedSeconds = r.Elapsed()
+	if err == nil && !r.Halted() && ctx.Err() == nil {
 		now := time.Now().UTC()
 		scrub.State, scrub.Finished, scrub.ETASeconds = api.ScrubDone, &now, 0
 		scrub.GroupsTotal, scrub.BytesTotal = scrub.GroupsDone, scrub.BytesDone // without groups that were freed meanwhile
@@ -77,19 +66,6 @@ func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) 
 	return r.save(context.WithoutCancel(ctx))
 }
 
-func (r *scrubRun) stop() { r.halting.Do(func() { close(r.halt) }) }
-
-func (r *scrubRun) halted() bool {
-	select {
-	case <-r.halt:
-		return true
-	default:
-		return false
-	}
-}
-
-func (r *scrubRun) elapsed() float64 { return r.earlier + time.Since(r.resumed).Seconds() }
-
 // progress is the scrub as of now.
 func (r *scrubRun) progress() api.Scrub {
 	r.mutex.Lock()
@@ -98,11 +74,11 @@ func (r *scrubRun) progress() api.Scrub {
 	if scrub.State != api.ScrubRunning {
 		return scrub
 	}
-	scrub.ElapsedSeconds = r.elapsed()
-	if left := scrub.BytesTotal - scrub.BytesDone; scrub.BytesDone > 0 {
-		scrub.ETASeconds = max(0, float64(left)/float64(scrub.BytesDone)*scrub.ElapsedSeconds)
+	scrub.ElapsedSeconds = r.Elapsed()
+	if scrub.BytesDone > 0 {
+		scrub.ETASeconds = job.ETA(scrub.BytesDone, scrub.BytesTotal, scrub.ElapsedSeconds)
 	} else if scrub.BytesPerSecond > 0 {
-		scrub.ETASeconds = float64(left) / float64(scrub.BytesPerSecond)
+		scrub.ETASeconds = float64(scrub.BytesTotal) / float64(scrub.BytesPerSecond)
 	}
 	return scrub
 }
@@ -117,15 +93,15 @@ func (r *scrubRun) save(ctx context.Context) error {
 	}
 	body := r.body
 	body.Scrub = now
-	job := r.job
+	job := r.record
 	err := r.scrubber.saveScrub(ctx, &job, &body)
 	if err == nil {
-		r.job = job
+		r.record = job
 		return nil
 	}
 	if errors.Is(err, catalog.ErrStale) {
 		r.taken = true
-		r.stop()
+		r.Halt()
 		return nil
 	}
 	return err
@@ -221,10 +197,10 @@ func (r *scrubRun) look(ctx context.Context, summary *catalog.GroupSummary) (loo
 	if !deep {
 		demand = int64(summary.Columns) * shallowBytes
 	}
-	if err := r.pacer.Wait(ctx, r.halt, group.Load{Total: demand}); err != nil {
+	if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: demand}); err != nil {
 		return seen, err
 	}
-	if r.halted() {
+	if r.Halted() {
 		return seen, group.ErrHalted
 	}
 	s := r.scrubber
@@ -314,7 +290,7 @@ func (r *scrubRun) mend(ctx context.Context, audit *groupAudit, deep bool, findi
 	}
 	err := r.repair(ctx, audit, deep)
 	switch {
-	case errors.Is(err, group.ErrHalted) && r.halted():
+	case errors.Is(err, group.ErrHalted) && r.Halted():
 		return err
 	case errors.Is(err, group.ErrHalted):
 		s.groups.Reported.Add(audit.group.ID)
@@ -363,7 +339,7 @@ func (r *scrubRun) repair(ctx context.Context, audit *groupAudit, deep bool) err
 	halt := make(chan struct{})
 	go func() {
 		select {
-		case <-r.halt:
+		case <-r.Halting():
 		case <-pausing:
 		case <-ctx.Done():
 			return

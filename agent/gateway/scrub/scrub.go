@@ -292,11 +292,9 @@ func (s *Scrubber) ResumeScrub(ctx context.Context) (api.Scrub, error) {
 func (s *Scrubber) steerScrub(ctx context.Context, change func(*scrubBody) error) (api.Scrub, error) {
 	for {
 		if r := s.current(); r != nil {
-			r.stop()
-			select {
-			case <-r.done:
-			case <-ctx.Done():
-				return api.Scrub{}, ctx.Err()
+			r.Halt()
+			if err := r.Ended(ctx); err != nil {
+				return api.Scrub{}, err
 			}
 		}
 		job, body, err := s.scrubRecord(ctx)

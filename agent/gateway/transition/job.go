@@ -60,18 +60,14 @@ type runner struct {
 	how         options
 	chosen      *selection // by which groups of a class are selected; nil for other selectors
 	pacer       *group.Pacer
-	halt        chan struct{} // closed: start no further groups
-	halting     sync.Once
-	done        chan struct{} // closed when the runner has saved for the last time
+	*job.Run
 
-	mutex   sync.Mutex // of what follows
-	job     catalog.Job
-	body    jobBody
-	saved   group.Rates // limits as of the last save
-	resumed time.Time   // start of this run
-	earlier float64     // seconds of earlier runs
-	wanted  api.TransitionState
-	taken   bool // another gateway goes on with it
+	mutex  sync.Mutex // of what follows
+	job    catalog.Job
+	body   jobBody
+	saved  group.Rates // limits as of the last save
+	wanted api.TransitionState
+	taken  bool // another gateway goes on with it
 }
 
 // Parts are what a Coordinator works with. All are required.
@@ -159,16 +155,16 @@ func (j *Coordinator) isIdle(job *catalog.Job) (idle bool, body jobBody, err err
 }
 
 // start begins to carry out a transition, unless that is done already.
-func (j *Coordinator) start(job catalog.Job, body jobBody) error {
+func (j *Coordinator) start(record catalog.Job, body jobBody) error {
 	t := &body.Transition
 	to, err := stripe.ParseScheme(t.To)
 	if err != nil {
 		return fmt.Errorf("transition %s: %w", t.ID, err)
 	}
 	r := &runner{
-		coordinator: j, to: to, job: job, body: body, halt: make(chan struct{}), done: make(chan struct{}),
+		coordinator: j, to: to, job: record, body: body, Run: job.NewRun(t.ElapsedSeconds),
 		how:   options{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
-		saved: ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), resumed: time.Now(), earlier: t.ElapsedSeconds, wanted: api.TransitionRunning,
+		saved: ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), wanted: api.TransitionRunning,
 	}
 	if t.Selector.Class != "" {
 		r.chosen = selectionOf(t, to)
@@ -185,7 +181,7 @@ func (j *Coordinator) start(job catalog.Job, body jobBody) error {
 		j.mutex.Lock()
 		delete(j.runners, t.ID)
 		j.mutex.Unlock()
-		close(r.done)
+		r.End()
 		j.heat.Notify()
 	})
 	return nil
@@ -208,7 +204,7 @@ func (j *Coordinator) throttle(ctx context.Context, id string, request api.Throt
 	if r.throttle(request) {
 		return r.progress(), true, nil
 	}
-	return api.Transition{}, false, r.ended(ctx)
+	return api.Transition{}, false, r.Ended(ctx)
 }
 
 // ratesOf are the limits of a transition.
@@ -222,7 +218,7 @@ func (r *runner) admit(ctx context.Context, group *catalog.Group, plan *group.Ex
 	if !r.selects(group) {
 		return false, nil
 	}
-	if err := r.pacer.Wait(ctx, r.halt, plan.Load()); err != nil {
+	if err := r.pacer.Wait(ctx, r.Halting(), plan.Load()); err != nil {
 		return false, err
 	}
 	return r.selects(group), nil
@@ -436,7 +432,7 @@ func (j *Coordinator) steer(ctx context.Context, id string, wanted api.Transitio
 		}
 	} else if r := j.runner(id); r != nil {
 		r.stop(wanted)
-		if err := r.ended(ctx); err != nil {
+		if err := r.Ended(ctx); err != nil {
 			return api.Transition{}, err
 		}
 	}

@@ -45,26 +45,7 @@ func (r *runner) stop(wanted api.TransitionState) {
 	r.mutex.Lock()
 	r.wanted = wanted
 	r.mutex.Unlock()
-	r.halting.Do(func() { close(r.halt) })
-}
-
-// ended waits for the last save.
-func (r *runner) ended(ctx context.Context) error {
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (r *runner) halted() bool {
-	select {
-	case <-r.halt:
-		return true
-	default:
-		return false
-	}
+	r.Halt()
 }
 
 // progress is the transition as of now.
@@ -73,13 +54,12 @@ func (r *runner) progress() api.Transition {
 	defer r.mutex.Unlock()
 	t := r.body.Transition
 	t.Baselines = maps.Clone(t.Baselines)
-	now := time.Since(r.resumed).Seconds()
 	if !t.State.Final() {
-		t.ElapsedSeconds = r.earlier + now
+		t.ElapsedSeconds = r.Elapsed()
 	}
 	t.ETASeconds = -1
-	if left := t.BytesTotal - t.BytesDone; t.State == api.TransitionRunning && t.BytesDone > 0 {
-		t.ETASeconds = max(0, float64(left)/float64(t.BytesDone)*t.ElapsedSeconds)
+	if t.State == api.TransitionRunning {
+		t.ETASeconds = job.ETA(t.BytesDone, t.BytesTotal, t.ElapsedSeconds)
 	}
 	return t
 }
@@ -90,12 +70,7 @@ const jobConcurrency = 4
 // run works until the transition ends, is halted, or the gateway closes. In the last case the record keeps saying
 // "running", which is what the next start resumes.
 func (r *runner) run(ctx context.Context) {
-	saving, stopSaving := context.WithCancel(ctx)
-	var saver sync.WaitGroup
-	saver.Go(func() { job.Every(saving, time.Second, func(ctx context.Context) { r.save(ctx) }) })
-	err := r.work(ctx)
-	stopSaving()
-	saver.Wait()
+	err := r.Saving(ctx, time.Second, func(ctx context.Context) { r.save(ctx) }, r.work)
 	if ctx.Err() != nil {
 		r.save(context.WithoutCancel(ctx))
 		return
@@ -152,7 +127,7 @@ func (r *runner) save(ctx context.Context) bool {
 				r.saved = limits
 			}
 			if r.taken || r.wanted != api.TransitionRunning {
-				r.halting.Do(func() { close(r.halt) })
+				r.Halt()
 			}
 		}
 		return false
@@ -197,7 +172,7 @@ func (r *runner) work(ctx context.Context) error {
 		workers.Go(func() {
 			for {
 				mutex.Lock()
-				if next == len(items) || r.halted() || ctx.Err() != nil {
+				if next == len(items) || r.Halted() || ctx.Err() != nil {
 					mutex.Unlock()
 					return
 				}
@@ -368,7 +343,7 @@ func (r *runner) retry(ctx context.Context, work *item) error {
 			r.count(work, cost)
 			return nil
 		}
-		if ctx.Err() != nil || r.halted() {
+		if ctx.Err() != nil || r.Halted() {
 			return group.ErrHalted
 		}
 		switch {
@@ -407,7 +382,7 @@ func (r *runner) wait(ctx context.Context, try int) error {
 	defer cancel()
 	go func() {
 		select {
-		case <-r.halt:
+		case <-r.Halting():
 			cancel()
 		case <-ctx.Done():
 		}
