@@ -228,8 +228,8 @@ func TestListsInEveryFormat(t *testing.T) {
 func TestPlanAsJSON(t *testing.T) {
 	t.Parallel()
 	type counts struct {
-		BlocksRead *int `json:"blocks_read"`
-		BlocksSent *int `json:"blocks_sent"`
+		BlocksRead *int `json:"blocksRead"`
+		BlocksSent *int `json:"blocksSent"`
 	}
 	for _, test := range []struct {
 		from, to                               string
@@ -250,21 +250,22 @@ func TestPlanAsJSON(t *testing.T) {
 				Cells, Rows, Columns    int
 				Planner                 string
 				Proved                  bool
-				BlocksSent              int `json:"blocks_sent"`
-				BlocksWritten           int `json:"blocks_written"`
-				DataBlocksMoved         int `json:"data_blocks_moved"`
+				BlocksSent              int `json:"blocksSent"`
+				BlocksWritten           int `json:"blocksWritten"`
+				DataBlocksMoved         int `json:"dataBlocksMoved"`
 				Bounds                  counts
 				Baselines               map[string]*counts
-				MaxNodeBlocksSent       int `json:"max_node_blocks_sent"`
-				MaxNodeBlocksReceived   int `json:"max_node_blocks_received"`
-				BlocksReadAtTheOldNodes int `json:"blocks_read"`
+				MaxNodeBlocksSent       int `json:"maxNodeBlocksSent"`
+				MaxNodeBlocksReceived   int `json:"maxNodeBlocksReceived"`
+				BlocksReadAtTheOldNodes int `json:"blocksRead"`
 			}
 			for _, into := range []any{&fields, &plan} {
 				if err := json.Unmarshal([]byte(text), into); err != nil {
 					t.Fatalf("%v in\n%s", err, text)
 				}
 			}
-			for _, key := range strings.Fields("cells rows columns planner proved blocks_read blocks_sent blocks_written data_blocks_moved max_node_blocks_sent max_node_blocks_received bounds baselines") {
+			for _, key := range strings.Fields("cells rows columns planner proved blocksRead blocksSent blocksWritten dataBlocksMoved " +
+				"maxNodeBlocksSent maxNodeBlocksReceived bounds baselines") {
 				if _, there := fields[key]; !there {
 					t.Errorf("no key %q in\n%s", key, text)
 				}

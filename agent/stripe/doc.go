@@ -14,7 +14,7 @@
 // NewRepairPlan make plans, LowerBound and Baselines say what they are worth, Explain says it in words. Layouts and
 // plans are shared values from bounded caches; do not change them. All functions are safe for concurrent use.
 //
-// Files: field, matrix (the code); scheme, parse (ladders); layout, cut, refine, chain, polish, polishstep (layouts);
-// plan, builder, transition, restripe, deliver, proxy, update, repair, repaircost, decode (plans); prove; cost, baseline,
-// recommend, explain, report (for people).
+// Files: layout_* cut groups into stripes, and plan_* make plans, prove and count them. The rest is what both stand on,
+// the code (field, matrix, decode, decodings) and its ladders (scheme, parse), and what is for people (recommend,
+// explain, report).
 package stripe

@@ -68,12 +68,12 @@ type Plan struct {
 
 // Cost counts whole blocks of one cell each, per group.
 type Cost struct {
-	BlocksRead            int `json:"blocks_read"`       // distinct stored units read at their own nodes
-	BlocksSent            int `json:"blocks_sent"`       // messages
-	BlocksWritten         int `json:"blocks_written"`    // staged units
-	DataBlocksMoved       int `json:"data_blocks_moved"` // data cells staged anywhere
-	MaxNodeBlocksSent     int `json:"max_node_blocks_sent"`
-	MaxNodeBlocksReceived int `json:"max_node_blocks_received"`
+	BlocksRead            int `json:"blocksRead"`      // distinct stored units read at their own nodes
+	BlocksSent            int `json:"blocksSent"`      // messages
+	BlocksWritten         int `json:"blocksWritten"`   // staged units
+	DataBlocksMoved       int `json:"dataBlocksMoved"` // data cells staged anywhere
+	MaxNodeBlocksSent     int `json:"maxNodeBlocksSent"`
+	MaxNodeBlocksReceived int `json:"maxNodeBlocksReceived"`
 }
 
 // Objective is what a planner minimises first.

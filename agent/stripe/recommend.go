@@ -10,9 +10,9 @@ type Recommendation struct {
 	Ladder    Ladder  `json:"ladder"`
 	Columns   int     `json:"columns"`
 	Rows      int     `json:"rows"`
-	Steps     []Step  `json:"steps"`      // one per scheme of the ladder
-	NodesUsed int     `json:"nodes_used"` // columns + parity nodes; at least one node stays spare
-	Overhead  float64 `json:"overhead"`   // of the last step: bytes stored per byte of data
+	Steps     []Step  `json:"steps"`     // one per scheme of the ladder
+	NodesUsed int     `json:"nodesUsed"` // columns + parity nodes; at least one node stays spare
+	Overhead  float64 `json:"overhead"`  // of the last step: bytes stored per byte of data
 	Why       string  `json:"why"`
 }
 
@@ -20,8 +20,8 @@ type Recommendation struct {
 type Step struct {
 	Scheme      Scheme  `json:"scheme"`
 	Overhead    float64 `json:"overhead"`
-	NetworkDown float64 `json:"network_down"` // blocks sent per data block to the next step
-	NetworkUp   float64 `json:"network_up"`   // blocks sent per data block from the next step back to this one
+	NetworkDown float64 `json:"networkDown"` // blocks sent per data block to the next step
+	NetworkUp   float64 `json:"networkUp"`   // blocks sent per data block from the next step back to this one
 }
 
 // RecommendLadders proposes ladders for nodes failure domains that survive the loss of any survive blocks and end at no

@@ -23,8 +23,8 @@ type PlanReport struct {
 
 // Counts are the parts of a cost that baselines are compared by.
 type Counts struct {
-	BlocksRead int `json:"blocks_read"`
-	BlocksSent int `json:"blocks_sent"`
+	BlocksRead int `json:"blocksRead"`
+	BlocksSent int `json:"blocksSent"`
 }
 
 // NewPlanReport lays out a group, plans the transition and reports it. columns 0 means the ladder's width. An empty mode

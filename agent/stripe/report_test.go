@@ -17,11 +17,11 @@ func TestPlanReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"from":"rs(4,3)","to":"rs(5,3)","mode":"free","objective":"network","cells":20,"rows":4,"columns":5,` +
-		`"planner":"restripe","proved":true,"blocks_read":18,"blocks_sent":9,"blocks_written":12,"data_blocks_moved":0,` +
-		`"max_node_blocks_sent":2,"max_node_blocks_received":3,"bounds":{"blocks_read":16,"blocks_sent":9},"baselines":{` +
-		`"copy-pool":{"blocks_read":20,"blocks_sent":52},"ers1-proxy":{"blocks_read":19,"blocks_sent":31},` +
-		`"ers2-proxy":{"blocks_read":18,"blocks_sent":30},"reencode":{"blocks_read":20,"blocks_sent":32},` +
-		`"srs-proxy":{"blocks_read":20,"blocks_sent":32}}}`
+		`"planner":"restripe","proved":true,"blocksRead":18,"blocksSent":9,"blocksWritten":12,"dataBlocksMoved":0,` +
+		`"maxNodeBlocksSent":2,"maxNodeBlocksReceived":3,"bounds":{"blocksRead":16,"blocksSent":9},"baselines":{` +
+		`"copy-pool":{"blocksRead":20,"blocksSent":52},"ers1-proxy":{"blocksRead":19,"blocksSent":31},` +
+		`"ers2-proxy":{"blocksRead":18,"blocksSent":30},"reencode":{"blocksRead":20,"blocksSent":32},` +
+		`"srs-proxy":{"blocksRead":20,"blocksSent":32}}}`
 	if string(text) != want || plan.Cost != report.Cost {
 		t.Errorf("%s\nwant\n%s", text, want)
 	}

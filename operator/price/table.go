@@ -13,13 +13,13 @@ import (
 // Table is the prices of the cost-benefit check.
 type Table struct {
 	// StorageGiBMonth is the price of a GiB on a node for a month: of stored bytes, redundancy included.
-	StorageGiBMonth float64 `json:"storage_gib_month"`
+	StorageGiBMonth float64 `json:"storageGiBMonth"`
 	// NetworkGiB is the price of sending a GiB between nodes.
-	NetworkGiB float64 `json:"network_gib"`
+	NetworkGiB float64 `json:"networkGiB"`
 	// MillionOperations is the price of a million reads or writes of a block.
-	MillionOperations float64 `json:"million_operations"`
+	MillionOperations float64 `json:"millionOperations"`
 	// PaybackMonths is within how many months a move must have paid for itself.
-	PaybackMonths float64 `json:"payback_months"`
+	PaybackMonths float64 `json:"paybackMonths"`
 }
 
 // Default returns the documented prices.

@@ -19,7 +19,7 @@ type Target struct {
 	// Nodes is how many nodes there are, or failure domains if they are fewer. One of them is kept spare.
 	Nodes int `json:"nodes"`
 	// MaxOverhead is the most bytes stored per byte on the coldest step.
-	MaxOverhead float64 `json:"max_overhead"`
+	MaxOverhead float64 `json:"maxOverhead"`
 	Environment
 }
 
@@ -48,7 +48,7 @@ type Choice struct {
 	Ladder stripe.Ladder `json:"ladder"` // hottest first; all steps survive the same number of losses
 	Steps  []Step        `json:"steps"`  // one per scheme of the ladder
 	// NodesUsed is how many nodes a group lies on.
-	NodesUsed int `json:"nodes_used"`
+	NodesUsed int `json:"nodesUsed"`
 	// Lean is the same ladder with fewer copies on the hottest step, where that reaches the target too.
 	Lean *Lean `json:"lean,omitempty"`
 }
@@ -59,7 +59,7 @@ type Step struct {
 	Scheme      stripe.Scheme `json:"scheme"`
 	Overhead    float64       `json:"overhead"`
 	// RepairSeconds is how long the rebuild of a lost node takes.
-	RepairSeconds float64 `json:"repair_seconds"`
+	RepairSeconds float64 `json:"repairSeconds"`
 	// Group are the figures of a group, Cluster those of all groups on all nodes together.
 	Group   Figures `json:"group"`
 	Cluster Figures `json:"cluster"`
@@ -68,8 +68,8 @@ type Step struct {
 // Lean is a ladder that stores less hot data and sends some on cooling.
 type Lean struct {
 	Ladder      stripe.Ladder `json:"ladder"`
-	Overhead    float64       `json:"overhead"`     // of its hottest step
-	NetworkDown float64       `json:"network_down"` // blocks sent per data block from there to the next step
+	Overhead    float64       `json:"overhead"`    // of its hottest step
+	NetworkDown float64       `json:"networkDown"` // blocks sent per data block from there to the next step
 }
 
 // Choose picks the ladder for a target: the fewest parity blocks with which some ladder's groups reach the nines on every

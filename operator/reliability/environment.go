@@ -16,13 +16,13 @@ const (
 // Environment is what the nodes are like, as far as durability depends on it.
 type Environment struct {
 	// FailurePercent is how many of a hundred nodes fail for good in a year.
-	FailurePercent float64 `json:"annual_failure_percent"`
+	FailurePercent float64 `json:"annualFailurePercent"`
 	// RepairBandwidth is the bytes per second that what rebuilds a lost node receives. A lost byte takes k bytes.
-	RepairBandwidth float64 `json:"repair_bytes_per_second"`
+	RepairBandwidth float64 `json:"repairBytesPerSecond"`
 	// NodeBytes is the bytes stored on a node.
-	NodeBytes float64 `json:"node_bytes"`
+	NodeBytes float64 `json:"nodeBytes"`
 	// DetectionSeconds pass before the rebuild of a lost node begins.
-	DetectionSeconds float64 `json:"detection_seconds"`
+	DetectionSeconds float64 `json:"detectionSeconds"`
 }
 
 // DefaultEnvironment returns the documented defaults.

@@ -10,14 +10,14 @@ import (
 // Figures are what a model says.
 type Figures struct {
 	// MeanYearsToLoss is the mean time to data loss.
-	MeanYearsToLoss float64 `json:"mean_years_to_loss"`
+	MeanYearsToLoss float64 `json:"meanYearsToLoss"`
 	// AnnualLoss is the probability that data is lost within a year.
-	AnnualLoss float64 `json:"annual_loss"`
+	AnnualLoss float64 `json:"annualLoss"`
 	// Nines is -log10 of AnnualLoss: 9 is a durability of 99.9999999 % over a year.
 	Nines float64 `json:"nines"`
 	// DegradedShare is the share of the year in which a node is missing, so that some read has to be decoded or go to
 	// another copy. It is 1 minus Ring's availability (Appendix A.3).
-	DegradedShare float64 `json:"degraded_share"`
+	DegradedShare float64 `json:"degradedShare"`
 }
 
 // RS returns the figures of one stripe of a scheme on as many nodes as it has blocks (Appendix A.1). The error wraps

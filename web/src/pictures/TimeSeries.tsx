@@ -1,6 +1,6 @@
 import { lazy, Suspense, useId } from "react";
 
-import { seriesWords, valueWords, type Series, type Unit } from "./time-series";
+import { seriesWords, valueWords, type Series, type SeriesLimit, type SeriesMoment, type Unit } from "./time-series";
 import "./pictures.css";
 
 export interface TimeSeriesProps {
@@ -14,16 +14,6 @@ export interface TimeSeriesProps {
   /** What to say where there are no samples. */
   readonly empty?: string;
   readonly height?: number;
-}
-
-export interface SeriesLimit {
-  readonly label: string;
-  readonly value: number;
-}
-
-export interface SeriesMoment {
-  readonly at: Date;
-  readonly label: string;
 }
 
 // What draws is loaded when there is something to draw.

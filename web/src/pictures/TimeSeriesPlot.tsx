@@ -3,8 +3,18 @@ import { useEffect, useRef } from "react";
 import Plot, { type AlignedData, type Options } from "uplot";
 import "uplot/dist/uPlot.min.css";
 
-import { columnsOf, timeSteps, timeWords, valueRange, valueTicks, valueWords, type Series, type Unit } from "./time-series";
-import type { SeriesLimit, SeriesMoment } from "./TimeSeries";
+import {
+  columnsOf,
+  timeSteps,
+  timeWords,
+  valueRange,
+  valueTicks,
+  valueWords,
+  type Series,
+  type SeriesLimit,
+  type SeriesMoment,
+  type Unit,
+} from "./time-series";
 
 export interface TimeSeriesPlotProps {
   readonly unit: Unit;

@@ -13,6 +13,18 @@ export interface SeriesPoint {
   readonly value: number;
 }
 
+/** A value that series are held against, such as a budget. */
+export interface SeriesLimit {
+  readonly label: string;
+  readonly value: number;
+}
+
+/** A moment to tell before from after. */
+export interface SeriesMoment {
+  readonly at: Date;
+  readonly label: string;
+}
+
 /** What values are, and so how they are written. */
 export type Unit = "bytes" | "bytes/s" | "factor" | "money" | "number";
 

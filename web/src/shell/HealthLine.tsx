@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { Following } from "../data/console";
 import type { Overview } from "../gen/console/v1/overview_pb";
 import { StateMark } from "../pictures/StateMark";
-import { safetyWord } from "./safety";
+import { safetyWord } from "../words/safety";
 import styles from "./Shell.module.css";
 
 /** HealthLine answers on every page whether data is safe. */

@@ -4,7 +4,7 @@ import { Flex, Text } from "@mantine/core";
 import { Safety, type Overview } from "../../gen/console/v1/overview_pb";
 import { counted } from "../../pictures/amount";
 import { StateMark } from "../../pictures/StateMark";
-import { safetyWord } from "../../shell/safety";
+import { safetyWord } from "../../words/safety";
 import { RouteLink } from "../../links/RouteLink";
 
 /** SafetyLine is the answer to whether data is safe, and where to go when it is not. */

@@ -5,7 +5,7 @@ import "slices"
 // restripe plans with the parities where they are. The node of parity row p holds the old parities of the row; for every
 // old stripe it keeps the parity in the main new stripe and needs, from outside, only the loose cells: it adds their
 // products to the new stripe they join and to the one they leave. How cells reach the parity nodes is a set of tasks,
-// each carried out in one of several ways (deliver.go).
+// each carried out in one of several ways (plan_deliver.go).
 //
 // An old stripe may also be recomputed: its old parity is left alone and all its cells are fetched. That reads less
 // where the overlap is smaller than the number of parities, and where parities are added every cell is needed anyway.

@@ -30,8 +30,8 @@ func (p *Plan) count() Cost {
 
 // Bounds are the fewest whole blocks any plan can read and send, per group.
 type Bounds struct {
-	BlocksRead int `json:"blocks_read"`
-	BlocksSent int `json:"blocks_sent"`
+	BlocksRead int `json:"blocksRead"`
+	BlocksSent int `json:"blocksSent"`
 }
 
 // LowerBound returns lower bounds on reads and network for taking a group of layout l from one scheme to another
