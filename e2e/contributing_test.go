@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,6 +94,28 @@ func TestContributingVersionsAgree(t *testing.T) {
 		}
 		if got := version(name, patterns[1]); got != nodeVersion {
 			t.Errorf("%s has Node.js %s, web/package.json %s", name, got, nodeVersion)
+		}
+	}
+}
+
+// Each question of "Where to change what" has one answer, a file that is there.
+func TestContributingAnswersWhereToChangeWhat(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, is := strings.Cut(string(text), "## Where to change what\n")
+	if !is {
+		t.Fatal("CONTRIBUTING.md does not say where to change what")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	answers := regexp.MustCompile("(?m)^\\| (.+) \\| `([^`]+)` \\|$").FindAllStringSubmatch(section, -1)
+	if rows := strings.Count(section, "\n|") - 2; len(answers) < 20 || len(answers) != rows {
+		t.Errorf("%d of %d questions have one answer; 20 are wanted", len(answers), rows)
+	}
+	for _, answer := range answers {
+		if info, err := os.Stat("../" + answer[2]); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s: %s is no file", answer[1], answer[2])
 		}
 	}
 }

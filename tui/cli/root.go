@@ -89,8 +89,8 @@ func newRoot(s *session) *cobra.Command {
 	root := family(&cobra.Command{
 		Use:   "restripe",
 		Short: "Keep objects as safe and as cheap as you say, re-striping them in place",
-		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis) under replication or\n" +
-			"erasure codes, and takes them from one code to another in place while they are read and written.",
+		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis, Ceph) under replication\n" +
+			"or erasure codes, and takes them from one code to another in place while they are read and written.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
