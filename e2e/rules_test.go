@@ -218,15 +218,16 @@ func pureImports(s *source) (breaches []string) {
 		"agent/block":  {"github.com/fxamacker/cbor/v2"},
 		"agent/parity": {module + "/agent/block", module + "/agent/kernel", module + "/agent/stripe"},
 		"operator/decide": {
-			"github.com/dustin/go-humanize", "github.com/robfig/cron/v3", "k8s.io/apimachinery/pkg/api/meta",
+			"github.com/robfig/cron/v3", "k8s.io/apimachinery/pkg/api/meta",
 			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			module + "/agent/gateway/api", module + "/agent/stripe", module + "/operator/api/v1alpha1",
+			module + "/agent/gateway/api", module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words",
 		},
 		"agent/gateway/api": {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
-		"operator/reliability": {"github.com/dustin/go-humanize", "k8s.io/apimachinery/pkg/api/resource",
-			module + "/agent/stripe", module + "/operator/api/v1alpha1"},
-		"operator/price": {"github.com/dustin/go-humanize", "k8s.io/apimachinery/pkg/api/resource",
-			module + "/agent/stripe", module + "/operator/api/v1alpha1"},
+		"operator/reliability": {"k8s.io/apimachinery/pkg/api/resource",
+			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
+		"operator/price": {"k8s.io/apimachinery/pkg/api/resource",
+			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
+		"operator/words": {"github.com/dustin/go-humanize"},
 	}[s.folder()]
 	if !pure || s.isTest() {
 		return nil
@@ -380,7 +381,7 @@ func bannedCalls(s *source) (breaches []string) {
 }
 
 // timeless folders are given the time.
-var timeless = []string{"agent/gateway/api", "agent/heat", "operator/decide"}
+var timeless = []string{"agent/gateway/api", "agent/heat", "operator/decide", "operator/words"}
 
 // ownClocks: what is given the time does not look at a clock.
 func ownClocks(s *source) (breaches []string) {

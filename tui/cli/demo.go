@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // demoVictim is the agent that is killed.
@@ -103,7 +104,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	if len(files.files) < fewestFiles || files.bytes < fewestBytes {
 		return fmt.Errorf("%s holds %s of %s altogether: name a directory with %d files and %s or more, so that a part can be hot and the rest cold",
-			f.source, plural(int64(len(files.files)), "file"), bytesText(files.bytes), fewestFiles, bytesText(fewestBytes))
+			f.source, words.Count(int64(len(files.files)), "file"), words.Bytes(files.bytes), fewestFiles, words.Bytes(fewestBytes))
 	}
 	directory, err := os.MkdirTemp("", "restripe-demo-")
 	if err != nil {
