@@ -86,7 +86,7 @@ func (n *scene) enter(scheme *v1alpha1.RedundancyScheme) {
 
 // plan asks the gateways what a policy would move.
 func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*consolev1.PolicyPlan, *controller.Foreseen, error) {
-	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: className(policy)}
+	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: decide.ClassName(policy)}
 	if there, found := s.world.policies.get(policy.Name); found {
 		// What the API server has chosen and knows of it, with what the text says.
 		changed := there.DeepCopy()

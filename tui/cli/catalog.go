@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/rebuild"
@@ -73,7 +74,7 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 	}
 	var engine catalog.Engine
 	if !f.dryRun {
-		if engine, err = openEngine(ctx, f.catalog); err != nil {
+		if engine, err = open.Engine(ctx, f.catalog); err != nil {
 			return nil, fmt.Errorf("opening the catalog: %w", err)
 		}
 		defer func() { err = errors.Join(err, engine.Close()) }()
