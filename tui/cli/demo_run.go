@@ -43,17 +43,17 @@ const (
 	toldEnded
 )
 
-func newDemo(s *session, f demoFlags, m *meter, local *machine, files *tree, began time.Time) (*demo, error) {
-	server, err := s.apiServer(local.control.kubeconfig())
+func newDemo(s *session, f demoFlags, m *meter, running *machine, files *tree, began time.Time) (*demo, error) {
+	server, err := s.apiServer(running.control.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(local.cluster.Gateway())
+	c, err := client.New(running.cluster.Gateway())
 	if err != nil {
 		return nil, err
 	}
 	return &demo{
-		session: s, flags: f, meter: m, cluster: local.cluster, server: server, gateway: c, files: files, began: began,
+		session: s, flags: f, meter: m, cluster: running.cluster, server: server, gateway: c, files: files, began: began,
 		reader: &demoReader{client: c, files: files}, policy: strings.TrimSuffix(demoPrefix, "/"), told: map[string]toldState{},
 	}, nil
 }
