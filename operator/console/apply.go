@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/diff"
 )
 
 // fieldOwner is the name under which the console applies and changes declared objects.
@@ -38,12 +37,12 @@ var resourceOf = map[string]access.Resource{
 // here: their fields are steered by calls that need other verbs.
 func sendable(objects []Declared) ([]Declared, error) {
 	for _, declared := range objects {
-		if _, is := resourceOf[kindOf(declared.Object)]; !is {
+		if _, is := resourceOf[v1alpha1.KindOf(declared.Object)]; !is {
 			return nil, refuse(connect.CodeInvalidArgument, "%s cannot be applied here: policies make transitions, and the calls that approve, pause and cancel change them", nameOf(declared.Object))
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(objects), func(a, b Declared) int {
-		return cmp.Compare(slices.Index(applyOrder, kindOf(a.Object)), slices.Index(applyOrder, kindOf(b.Object)))
+		return cmp.Compare(slices.Index(applyOrder, v1alpha1.KindOf(a.Object)), slices.Index(applyOrder, v1alpha1.KindOf(b.Object)))
 	}), nil
 }
 
@@ -60,7 +59,7 @@ func body(object client.Object) (*unstructured.Unstructured, error) {
 	if err := json.Unmarshal(text, &declared.Object); err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", nameOf(object), err)
 	}
-	declared.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
+	declared.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindOf(object)))
 	unstructured.RemoveNestedField(declared.Object, "status")
 	unstructured.RemoveNestedField(declared.Object, "metadata", "creationTimestamp")
 	return declared, nil
@@ -69,7 +68,7 @@ func body(object client.Object) (*unstructured.Unstructured, error) {
 // current returns an object as the API server has it, nil if it has none.
 func (s *Server) current(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
-	there.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
+	there.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindOf(object)))
 	err := s.world.client.Get(ctx, client.ObjectKeyFromObject(object), there)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -162,7 +161,7 @@ func (s *Server) ApplyPolicy(ctx context.Context, request *consolev1.ApplyPolicy
 		return nil, refuse(connect.CodeInvalidArgument, "the text declares nothing")
 	}
 	for _, declared := range objects {
-		if err := s.require(ctx, access.Right{Verb: access.Apply, Resource: resourceOf[kindOf(declared.Object)]}); err != nil {
+		if err := s.require(ctx, access.Right{Verb: access.Apply, Resource: resourceOf[v1alpha1.KindOf(declared.Object)]}); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +200,7 @@ func (s *Server) applyOne(ctx context.Context, declared Declared, request *conso
 	if err != nil {
 		return nil, refused, err
 	}
-	if policy := (&v1alpha1.RedundancyPolicy{}); kindOf(declared.Object) == "RedundancyPolicy" && typed(o.after, policy) == nil {
+	if policy := (&v1alpha1.RedundancyPolicy{}); v1alpha1.KindOf(declared.Object) == "RedundancyPolicy" && typed(o.after, policy) == nil {
 		s.world.policies.put(policy)
 	}
 	applied := &consolev1.Applied{Object: nameOf(declared.Object), Outcome: "created", Fields: o.fields()}
@@ -223,16 +222,12 @@ func typed(object *unstructured.Unstructured, into client.Object) error {
 
 // fields are the fields that people declare and that differ, or would.
 func (o *outcome) fields() (differences []*consolev1.FieldDifference) {
-	before, after := map[string]any{}, fieldsOf(o.after)
+	before := map[string]any{}
 	if o.before != nil {
 		before = fieldsOf(o.before)
 	}
-	paths := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
-	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		if before[path] != after[path] {
-			differences = append(differences, &consolev1.FieldDifference{Path: path, Before: scalarText(before[path]), After: scalarText(after[path])})
-		}
+	for _, field := range diff.Fields(before, fieldsOf(o.after)) {
+		differences = append(differences, &consolev1.FieldDifference{Path: field.Path, Before: diff.Text(field.Before), After: diff.Text(field.After)})
 	}
 	return differences
 }
@@ -240,39 +235,11 @@ func (o *outcome) fields() (differences []*consolev1.FieldDifference) {
 // fieldsOf returns the scalars of what people declare by their paths, such as spec.windows[0].schedule.
 func fieldsOf(object *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
-	flatten(object.Object["spec"], "spec", fields)
+	diff.Flatten(object.Object["spec"], "spec", fields)
 	for _, name := range []string{"labels", "annotations"} {
 		if value, found, err := unstructured.NestedFieldNoCopy(object.Object, "metadata", name); found && err == nil {
-			flatten(value, "metadata."+name, fields)
+			diff.Flatten(value, "metadata."+name, fields)
 		}
 	}
 	return fields
-}
-
-func flatten(value any, path string, into map[string]any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, below := range value {
-			flatten(below, path+"."+name, into)
-		}
-	case []any:
-		for i, below := range value {
-			flatten(below, fmt.Sprintf("%s[%d]", path, i), into)
-		}
-	case nil:
-	default:
-		into[path] = value
-	}
-}
-
-// scalarText writes a scalar as YAML does; empty: there is none.
-func scalarText(value any) string {
-	if value == nil {
-		return ""
-	}
-	text, err := yaml.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return strings.TrimSuffix(string(text), "\n")
 }

@@ -67,20 +67,7 @@ func wrong(findings []*consolev1.Finding) bool {
 	return slices.ContainsFunc(findings, func(f *consolev1.Finding) bool { return f.Severity == severityError })
 }
 
-// kindOf returns the kind of a declared object.
-func kindOf(object client.Object) string {
-	switch object.(type) {
-	case *v1alpha1.StorageBackend:
-		return "StorageBackend"
-	case *v1alpha1.RedundancyScheme:
-		return "RedundancyScheme"
-	case *v1alpha1.RedundancyPolicy:
-		return "RedundancyPolicy"
-	}
-	return "Transition"
-}
-
-func nameOf(object client.Object) string { return kindOf(object) + "/" + object.GetName() }
+func nameOf(object client.Object) string { return v1alpha1.KindOf(object) + "/" + object.GetName() }
 
 // LintPolicy finds mistakes in a text.
 func (s *Server) LintPolicy(ctx context.Context, request *consolev1.LintPolicyRequest) (*consolev1.LintPolicyResponse, error) {

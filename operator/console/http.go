@@ -2,18 +2,17 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/console/access"
 )
@@ -147,13 +146,6 @@ func CheckListen(address string, allowRemote bool, method access.Method) error {
 	return nil
 }
 
-// Bounds on slow callers, and on the wait for calls under way when the console stops.
-const (
-	headerPatience = 10 * time.Second
-	idlePatience   = 2 * time.Minute
-	drainPatience  = 5 * time.Second
-)
-
 // Serve runs the console and serves it until the context ends, then lets calls under way finish for a while. It closes
 // the listener, not the console.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
@@ -165,28 +157,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 	defer func() { <-ran }()
 	defer stop()
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, Protocols: new(http.Protocols)}
+	server := serve.Server(s.Handler())
+	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving the console: %w", err)
-	case <-ctx.Done():
-	}
-	s.StopWatches()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
-	defer cancel()
-	err := server.Shutdown(drain)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("ending the console: %w", err)
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving the console: %w", err)
+	if err := serve.Until(ctx, listener, server, s.StopWatches); err != nil {
+		return fmt.Errorf("the console: %w", err)
 	}
 	return nil
 }

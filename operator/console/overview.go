@@ -17,6 +17,7 @@ import (
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/price"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // GetOverview says whether data is safe, what it costs and what is moving.
@@ -157,12 +158,12 @@ func (t *safetyTally) verdict() (consolev1.Safety, string) {
 	}
 	every := "Every object"
 	if t.objects > 0 {
-		every = "All " + counted(t.objects, "object")
+		every = "All " + words.Count(t.objects, "object")
 		if t.objects == 1 {
 			every = "The one object"
 		}
 	}
-	lose := fmt.Sprintf("%s can lose %s", every, counted(int64(t.canLose), "node"))
+	lose := fmt.Sprintf("%s can lose %s", every, words.Count(int64(t.canLose), "node"))
 	if t.canLose == 0 {
 		lose = "The loss of one more node may lose data"
 	}
@@ -172,13 +173,13 @@ func (t *safetyTally) verdict() (consolev1.Safety, string) {
 		}
 		return consolev1.Safety_SAFETY_SAFE, lose + "."
 	}
-	line := fmt.Sprintf("%s miss blocks. %s now", counted(t.incomplete, "group"), lose)
+	line := fmt.Sprintf("%s miss blocks. %s now", words.Count(t.incomplete, "group"), lose)
 	if t.incomplete == 1 {
 		line = "1 group misses blocks. " + lose + " now"
 	}
 	switch {
 	case t.repair > 0:
-		line += ", repair done in " + about(t.repair)
+		line += ", repair done in about " + words.About(words.Seconds(t.repair))
 	case t.repairing:
 		line += ", repair is under way"
 	}
@@ -305,9 +306,9 @@ func (b *backendLook) health() *consolev1.BackendHealth {
 			h.Line = oneLine(fresh.err)
 		}
 	case status.NotWhole > 0 && repairKnown && repair.State == api.RepairRunning:
-		h.State, h.Line = "repairing", counted(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
+		h.State, h.Line = "repairing", words.Count(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
 	case status.NotWhole > 0:
-		h.State, h.Line = "degraded", counted(status.NotWhole, "group")+" with blocks missing."
+		h.State, h.Line = "degraded", words.Count(status.NotWhole, "group")+" with blocks missing."
 	default:
 		h.State, h.Line = "whole", "Every block is there."
 	}
@@ -362,18 +363,18 @@ func (s *Server) tellMoving(o *consolev1.Overview) {
 		if o.MovingTotal == 1 {
 			verb = "waits or is paused"
 		}
-		o.MovingLine = counted(o.MovingTotal, "transition") + " " + verb + "; nothing is moving."
+		o.MovingLine = words.Count(o.MovingTotal, "transition") + " " + verb + "; nothing is moving."
 	default:
-		o.MovingLine = fmt.Sprintf("%s with %s left", counted(running, "running transition"), sized(left))
+		o.MovingLine = fmt.Sprintf("%s with %s left", words.Count(running, "running transition"), words.Bytes(left))
 		switch {
 		case !estimated:
 			o.MovingLine += ", estimating how long that takes"
 		case eta > 0:
-			o.MovingLine += ", " + about(float64(eta))
+			o.MovingLine += ", about " + words.About(words.Seconds(float64(eta)))
 		}
 		o.MovingLine += "."
 	}
 	if o.WaitingForApproval > 0 {
-		o.MovingLine += " " + counted(o.WaitingForApproval, "transition") + " to approve."
+		o.MovingLine += " " + words.Count(o.WaitingForApproval, "transition") + " to approve."
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // pictureCells is the largest group that is drawn.
@@ -222,13 +223,13 @@ func (t *teller) inputs(step *consolev1.PictureStep, program *stripe.Program, ro
 func ingredients(step *consolev1.PictureStep) string {
 	var parts []string
 	if n := len(step.Cells); n > 0 {
-		parts = append(parts, counted(int64(n), "cell"))
+		parts = append(parts, words.Count(int64(n), "cell"))
 	}
 	if n := len(step.OldStripes); n > 0 {
-		parts = append(parts, counted(int64(n), "old parity block")+" it already holds")
+		parts = append(parts, words.Count(int64(n), "old parity block")+" it already holds")
 	}
 	if step.BlocksReceived > 0 {
-		parts = append(parts, counted(int64(step.BlocksReceived), "block")+" it was sent")
+		parts = append(parts, words.Count(int64(step.BlocksReceived), "block")+" it was sent")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -260,7 +261,7 @@ func (t *teller) add(program *stripe.Program, row *stripe.Row) *consolev1.Pictur
 }
 
 func (t *teller) commit() *consolev1.PictureStep {
-	text := fmt.Sprintf("The catalog names the new blocks in one transaction, and the old ones are deleted. %s crossed the network.", counted(int64(t.sent), "block"))
+	text := fmt.Sprintf("The catalog names the new blocks in one transaction, and the old ones are deleted. %s crossed the network.", words.Count(int64(t.sent), "block"))
 	if t.sent == 0 {
 		text = "The catalog names the new blocks in one transaction, and the old ones are deleted. Nothing crossed the network."
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // PlanPolicy says what the policies of a text would move now, and what that would cost.
@@ -85,7 +86,7 @@ func (n *scene) enter(scheme *v1alpha1.RedundancyScheme) {
 
 // plan asks the gateways what a policy would move.
 func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*consolev1.PolicyPlan, *controller.Foreseen, error) {
-	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: className(policy)}
+	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: decide.ClassName(policy)}
 	if there, found := s.world.policies.get(policy.Name); found {
 		// What the API server has chosen and knows of it, with what the text says.
 		changed := there.DeepCopy()
@@ -239,7 +240,7 @@ func planLine(plan *consolev1.PolicyPlan) string {
 	case groups == 0:
 		return "Nothing would move: it does not pay."
 	}
-	return fmt.Sprintf("%s with %s would move, sending %s over the network.", counted(groups, "group"), sized(bytes), sized(plan.Total.BytesSent))
+	return fmt.Sprintf("%s with %s would move, sending %s over the network.", words.Count(groups, "group"), words.Bytes(bytes), words.Bytes(plan.Total.BytesSent))
 }
 
 // WhatIf says what would move if a policy had other thresholds, were pinned or were not.
@@ -320,7 +321,7 @@ func (s *Server) changedAs(policy *v1alpha1.RedundancyPolicy, request *consolev1
 		t.HysteresisPercent = request.HysteresisPercent
 	}
 	if request.DwellSeconds != nil {
-		t.Dwell.Duration = secondsOf(*request.DwellSeconds)
+		t.Dwell.Duration = words.Seconds(*request.DwellSeconds)
 	}
 	return changed, nil
 }

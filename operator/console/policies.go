@@ -10,6 +10,7 @@ import (
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/decide"
 )
 
 // ListPolicies lists the policies of all backends, or of one.
@@ -42,7 +43,7 @@ func (s *Server) policyPicture(backend string) (now picture[*consolev1.Policy]) 
 
 func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
 	view := &consolev1.Policy{
-		Name: p.Name, Backend: p.Spec.BackendRef, Class: className(p), Prefixes: p.Spec.Selector.Prefixes, Ladder: p.Status.Ladder,
+		Name: p.Name, Backend: p.Spec.BackendRef, Class: decide.ClassName(p), Prefixes: p.Spec.Selector.Prefixes, Ladder: p.Status.Ladder,
 		StopPolicy: string(p.Spec.StopPolicy), Approval: string(v1alpha1.ApprovalAuto), ActiveTransitions: p.Status.ActiveTransitions,
 		Stored: p.Status.Summary.Stored, Conditions: conditionViews(p.Status.Conditions), Created: stamp(p.CreationTimestamp.Time),
 		Generation: p.Generation, Deleting: p.DeletionTimestamp != nil, Rules: ruleViews(p), Pin: pinView(p, now), Prices: pricesView(p),

@@ -3,7 +3,6 @@ package console
 import (
 	"math"
 	"strconv"
-	"time"
 
 	"connectrpc.com/connect"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,12 +21,4 @@ func quantityOf(value *float64) (*resource.Quantity, error) {
 		return nil, refuse(connect.CodeInvalidArgument, "%v accesses a day: %w", *value, err)
 	}
 	return &quantity, nil
-}
-
-// secondsOf is a duration; what is beyond the longest there is, is that.
-func secondsOf(seconds float64) time.Duration {
-	if nanoseconds := seconds * float64(time.Second); nanoseconds < math.MaxInt64 {
-		return time.Duration(nanoseconds)
-	}
-	return math.MaxInt64
 }

@@ -67,7 +67,7 @@ func alone(t *testing.T, authority access.Authority, change ...func(*Options)) (
 	for _, c := range change {
 		c(&options)
 	}
-	return serve(t, options)
+	return startConsole(t, options)
 }
 
 // tokensOf returns an authority with a user for every verb, named and with a token like it, and one without any.

@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
+	"github.com/restripe/restripe/operator/decide"
 )
 
 // Options say how a console runs. RESTConfig, Authority, Compiler and AuditDirectory are required.
@@ -170,16 +171,12 @@ type classKey struct{ backend, class string }
 func (w *world) policiesByClass() map[classKey]*v1alpha1.RedundancyPolicy {
 	byClass := map[classKey]*v1alpha1.RedundancyPolicy{}
 	for _, policy := range w.policies.all() {
-		key := classKey{policy.Spec.BackendRef, className(policy)}
+		key := classKey{policy.Spec.BackendRef, decide.ClassName(policy)}
 		if byClass[key] == nil {
 			byClass[key] = policy
 		}
 	}
 	return byClass
-}
-
-func className(policy *v1alpha1.RedundancyPolicy) string {
-	return cmp.Or(policy.Spec.Selector.Class, policy.Name)
 }
 
 func compareText(a, b string) int { return cmp.Compare(a, b) }

@@ -16,6 +16,7 @@ import (
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func stampOf(t *metav1.Time) *timestamppb.Timestamp {
@@ -186,7 +187,7 @@ func (s *Server) ThrottleTransition(ctx context.Context, request *consolev1.Thro
 	}
 	said := "has no limit of its own"
 	if rate > 0 {
-		said = "is limited to " + sized(rate) + " per second"
+		said = "is limited to " + words.Rate(rate)
 	}
 	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Throttle(ctx, id, api.ThrottleRequest{BytesPerSecond: &rate})

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
-	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // transitionMost is how many transitions a page has.
@@ -247,7 +247,7 @@ func heatText(bounds *v1alpha1.HeatBounds) string {
 // so it is done to a copy.
 func plainNumber(quantity resource.Quantity) string {
 	own := quantity.DeepCopy()
-	return humanize.Commaf(own.AsApproximateFloat64())
+	return words.Decimal(own.AsApproximateFloat64())
 }
 
 // stateWhy is the condition that explains the state of a transition.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // pagesFixtures are what the tests of the web pages take for answers of a console.
@@ -62,9 +63,9 @@ func TestPagesSayItAlike(t *testing.T) {
 	}
 	fixture(t, "wording.json", &wordings)
 	for kind, say := range map[string]func(float64) string{
-		"sized":   func(bytes float64) string { return sized(int64(bytes)) },
-		"about":   about,
-		"counted": func(count float64) string { return counted(int64(count), "object") },
+		"sized":   func(bytes float64) string { return words.Bytes(int64(bytes)) },
+		"about":   func(seconds float64) string { return "about " + words.About(words.Seconds(seconds)) },
+		"counted": func(count float64) string { return words.Count(int64(count), "object") },
 	} {
 		if len(wordings[kind]) == 0 {
 			t.Errorf("wording.json has nothing for %s", kind)

@@ -89,14 +89,14 @@ func newStage(t *testing.T, change ...func(*Options)) *stage {
 	for _, c := range change {
 		c(&options)
 	}
-	s.console, s.address = serve(t, options)
+	s.console, s.address = startConsole(t, options)
 	s.client = consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+s.address)
 	s.create(&v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(s.front.URL)}}}, "real")
 	return s
 }
 
-// serve starts a console and returns it with its address.
-func serve(t *testing.T, options Options) (*Server, string) {
+// startConsole starts a console and returns it with its address.
+func startConsole(t *testing.T, options Options) (*Server, string) {
 	t.Helper()
 	server, err := New(options)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // BackendView is what BackendConditions looks at.
@@ -85,15 +86,15 @@ func NodesSummary(nodes []v1alpha1.NodeStatus) string {
 // UsedSummary is "1.2 GiB of 4.0 TiB".
 func UsedSummary(used, capacity int64) string {
 	if capacity <= 0 {
-		return formatBytes(used)
+		return words.Bytes(used)
 	}
-	return formatBytes(used) + " of " + formatBytes(capacity)
+	return words.Bytes(used) + " of " + words.Bytes(capacity)
 }
 
 // BackendConditions are the conditions of a backend.
 func BackendConditions(v BackendView) []metav1.Condition {
 	c := newConditions(backendTypes, v.Backend.Generation)
-	c.unless(v1alpha1.ConditionAccepted, v.Declined, ReasonAccepted, count(int64(len(v.Backend.Spec.Gateways)), "gateway")+" declared")
+	c.unless(v1alpha1.ConditionAccepted, v.Declined, ReasonAccepted, words.Count(int64(len(v.Backend.Spec.Gateways)), "gateway")+" declared")
 	degraded := v.degraded()
 	switch {
 	case v.Unreachable != nil:
@@ -129,7 +130,7 @@ func (v *BackendView) degraded() *Problem {
 		if v.NotWhole == 1 {
 			verb = "misses"
 		}
-		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", count(v.NotWhole, "group"), verb, v.losable()), nodes, v.Repair.waits()))
+		return problem(ReasonRedundancyMissing, "%s", sentences(fmt.Sprintf("%s %s blocks; %s", words.Count(v.NotWhole, "group"), verb, v.losable()), nodes, v.Repair.waits()))
 	case !v.Counted && before != nil && before.Reason == ReasonRedundancyMissing:
 		return &Problem{Reason: before.Reason, Message: before.Message}
 	case len(away) > 0:
@@ -160,5 +161,5 @@ func (v *BackendView) losable() string {
 	case v.CanLose == nil:
 		return "nothing is stored"
 	}
-	return "every object survives the loss of " + count(int64(*v.CanLose), "more node")
+	return "every object survives the loss of " + words.Count(int64(*v.CanLose), "more node")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // PolicyView is what PolicyStatus looks at.
@@ -105,7 +106,7 @@ func rungsOf(heat *ClassHeat) ([]v1alpha1.Rung, string) {
 		rungs = append(rungs, v1alpha1.Rung{Scheme: rung.Scheme.String(), Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes})
 		bytes, stored = bytes+rung.Bytes, stored+rung.StoredBytes
 	}
-	text := formatBytes(stored)
+	text := words.Bytes(stored)
 	if bytes > 0 {
 		text += fmt.Sprintf(", %.2fx", float64(stored)/float64(bytes))
 	}
@@ -151,7 +152,7 @@ func (v *PolicyView) pinned(c *conditions) {
 	case d.Pinned:
 		c.yes(v1alpha1.ConditionPinned, ReasonPinned, "pinned to "+d.Pin.String())
 	case d.Pin != nil:
-		c.no(v1alpha1.ConditionPinned, ReasonPinExpired, fmt.Sprintf("the pin to %s ended at %s and has no effect any more; take it out", d.Pin.Scheme, formatTime(d.Pin.Until)))
+		c.no(v1alpha1.ConditionPinned, ReasonPinExpired, fmt.Sprintf("the pin to %s ended at %s and has no effect any more; take it out", d.Pin.Scheme, words.Time(d.Pin.Until)))
 	default:
 		c.no(v1alpha1.ConditionPinned, ReasonNotPinned, "nothing is pinned")
 	}
@@ -181,7 +182,7 @@ func (v *PolicyView) planned(c *conditions, all *crowd) {
 	case v.Unknown != nil:
 		c.unknown(v1alpha1.ConditionPlanned, v.Unknown.Reason, v.Unknown.Message)
 	case all.active > 0 || len(v.Choice.Later) > 0:
-		c.yes(v1alpha1.ConditionPlanned, ReasonPlanned, sentences(count(int64(all.active), "transition"), laterMessage(v.Choice.Later), v.notWorthwhile()))
+		c.yes(v1alpha1.ConditionPlanned, ReasonPlanned, sentences(words.Count(int64(all.active), "transition"), laterMessage(v.Choice.Later), v.notWorthwhile()))
 	case len(v.Choice.Refused) > 0:
 		c.yes(v1alpha1.ConditionPlanned, ReasonNotWorthwhile, v.notWorthwhile())
 	default:
@@ -193,7 +194,7 @@ func laterMessage(later []Candidate) string {
 	if len(later) == 0 {
 		return ""
 	}
-	return count(int64(len(later)), "more") + " when there is room for it: " + later[0].Reason
+	return words.Count(int64(len(later)), "more") + " when there is room for it: " + later[0].Reason
 }
 
 // notWorthwhile says what is not moved because it does not pay, or cannot.
@@ -253,7 +254,7 @@ func (v *PolicyView) missing(all *crowd) *Problem {
 	case v.Declined != nil:
 		return v.Declined
 	case all.active > 0:
-		return problem(ReasonNotConverged, "%s to go: %s", count(int64(all.active), "transition"), strings.Join(append(append(slices.Clone(all.running), all.waiting...), all.unasked...), ", "))
+		return problem(ReasonNotConverged, "%s to go: %s", words.Count(int64(all.active), "transition"), strings.Join(append(append(slices.Clone(all.running), all.waiting...), all.unasked...), ", "))
 	case stays:
 		return nil
 	case v.Refusal != nil:
@@ -326,5 +327,5 @@ func describe(code stripe.Scheme) string {
 	if code.K < 1 {
 		return ""
 	}
-	return fmt.Sprintf("%s survives the loss of %s and stores %.2f bytes per byte", code, count(int64(code.M), "node"), code.Overhead())
+	return fmt.Sprintf("%s survives the loss of %s and stores %.2f bytes per byte", code, words.Count(int64(code.M), "node"), code.Overhead())
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // transitionState is where a transition stands, for its conditions and the word in its summary.
@@ -64,9 +65,9 @@ func (d *TransitionDecision) planned() string {
 	if cost == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%s: sends %s, reads %s, writes %s", count(cost.Groups, "group"), formatBytes(cost.BytesSent), formatBytes(cost.BytesRead), formatBytes(cost.BytesWritten))
+	text := fmt.Sprintf("%s: sends %s, reads %s, writes %s", words.Count(cost.Groups, "group"), words.Bytes(cost.BytesSent), words.Bytes(cost.BytesRead), words.Bytes(cost.BytesWritten))
 	if cost.ReencodeBytesSent > cost.BytesSent {
-		text += fmt.Sprintf("; encoding anew would send %s", formatBytes(cost.ReencodeBytesSent))
+		text += fmt.Sprintf("; encoding anew would send %s", words.Bytes(cost.ReencodeBytesSent))
 	}
 	return text
 }
@@ -123,8 +124,8 @@ func (d *TransitionDecision) progress() string {
 	if p.GroupsTotal == 0 && d.Status.Summary.ETA == estimating {
 		return "begun; estimating how much there is to move"
 	}
-	text := fmt.Sprintf("%d of %s, %s of %s, %s sent (%s predicted)", p.GroupsDone, count(p.GroupsTotal, "group"), formatBytes(p.BytesDone), formatBytes(p.BytesTotal),
-		formatBytes(p.BytesSentMeasured), formatBytes(p.BytesSentPredicted))
+	text := fmt.Sprintf("%d of %s, %s of %s, %s sent (%s predicted)", p.GroupsDone, words.Count(p.GroupsTotal, "group"), words.Bytes(p.BytesDone), words.Bytes(p.BytesTotal),
+		words.Bytes(p.BytesSentMeasured), words.Bytes(p.BytesSentPredicted))
 	switch d.Status.Summary.ETA {
 	case "":
 	case estimating:

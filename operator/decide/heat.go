@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // ClassHeat is how often the groups of a class are used, as the gateways report it.
@@ -66,11 +67,11 @@ func (r HeatRange) judged() HeatRange {
 func (r HeatRange) String() string {
 	switch below := !math.IsInf(r.Below, 1); {
 	case r.AtLeast > 0 && below:
-		return fmt.Sprintf("between %s and %s times a day", formatRate(r.AtLeast), formatRate(r.Below))
+		return fmt.Sprintf("between %s and %s times a day", words.Decimal(r.AtLeast), words.Decimal(r.Below))
 	case below:
-		return fmt.Sprintf("less than %s times a day", formatRate(r.Below))
+		return fmt.Sprintf("less than %s times a day", words.Decimal(r.Below))
 	case r.AtLeast > 0:
-		return fmt.Sprintf("at least %s times a day", formatRate(r.AtLeast))
+		return fmt.Sprintf("at least %s times a day", words.Decimal(r.AtLeast))
 	}
 	return "however often"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Pin is a scheme that a person keeps a class on until a time.
@@ -18,7 +19,7 @@ type Pin struct {
 
 // String is "rs(4,2) until 2026-03-10 08:00 UTC by ada: the audit".
 func (p *Pin) String() string {
-	text := p.Scheme.String() + " until " + formatTime(p.Until)
+	text := p.Scheme.String() + " until " + words.Time(p.Until)
 	if p.By != "" {
 		text += " by " + p.By
 	}
@@ -55,7 +56,7 @@ func (p *Pin) TooLong(now time.Time) *Problem {
 	if p == nil || !p.Until.After(latest) {
 		return nil
 	}
-	return problem(ReasonInvalidPin, "pin.until is %s, and a pin lasts a year at most; give a time before %s, or set default for good", formatTime(p.Until), formatTime(latest))
+	return problem(ReasonInvalidPin, "pin.until is %s, and a pin lasts a year at most; give a time before %s, or set default for good", words.Time(p.Until), words.Time(latest))
 }
 
 // Ended is what is wrong with a pin that would have no effect when it is set; nil if nothing is.
@@ -63,7 +64,7 @@ func (p *Pin) Ended(now time.Time) *Problem {
 	if p == nil || now.Before(p.Until) {
 		return nil
 	}
-	return problem(ReasonInvalidPin, "pin.until is %s, which has passed, and it is %s; give a time in the future", formatTime(p.Until), formatTime(now))
+	return problem(ReasonInvalidPin, "pin.until is %s, which has passed, and it is %s; give a time in the future", words.Time(p.Until), words.Time(now))
 }
 
 // At is the declaration as it is in force at a time. Until its pin ends all of the class belongs under the pinned scheme,

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Preflight is what a policy is held against before anything moves.
@@ -76,7 +77,7 @@ func enoughNodes(p *Preflight) *Problem {
 	}
 	if need := p.Class.nodesNeeded(); nodes < need {
 		return problem(ReasonTooFewNodes, "ladder %s lays each group over %d nodes (%d data columns and %d parity rows), backend %s has %d; add %s, or use a narrower ladder",
-			p.Class.Ladder, need, p.Class.Ladder.Width(), p.Class.Ladder.MaxParity(), p.BackendName, nodes, count(int64(need-nodes), "node"))
+			p.Class.Ladder, need, p.Class.Ladder.Width(), p.Class.Ladder.MaxParity(), p.BackendName, nodes, words.Count(int64(need-nodes), "node"))
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func blocksFit(p *Preflight) *Problem {
 		return nil
 	}
 	return problem(ReasonItemTooLarge, "blocks of the ladder %s reach %s with their header and the stores of backend %s take %s; lower packing.groupBytes, or leave out replicas",
-		p.Class.Ladder, formatBytes(largest), p.BackendName, formatBytes(limit))
+		p.Class.Ladder, words.Bytes(largest), p.BackendName, words.Bytes(limit))
 }
 
 // spaceReservePercent is how much of a backend no plan may fill.
@@ -159,7 +160,7 @@ func peakFits(p *Preflight) *Problem {
 		return nil
 	}
 	return problem(ReasonNoSpace, "the plan needs %s more for a while and backend %s has %s free beside a reserve of %d %%; make room, or move less at once",
-		formatBytes(p.PeakBytes), p.BackendName, formatBytes(max(0, free)), spaceReservePercent)
+		words.Bytes(p.PeakBytes), p.BackendName, words.Bytes(max(0, free)), spaceReservePercent)
 }
 
 func storeKeeps(p *Preflight) *Problem {

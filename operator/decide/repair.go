@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Repair is what a backend declares of rebuilding what was lost. The zero value declares nothing.
@@ -98,7 +99,7 @@ func (s *RepairSight) waits() string {
 	if s.Waiting == 0 || s.DeferredUntil.IsZero() {
 		return ""
 	}
-	text := count(int64(s.Waiting), "group") + " that can wait will be rebuilt after " + formatTime(s.DeferredUntil)
+	text := words.Count(int64(s.Waiting), "group") + " that can wait will be rebuilt after " + words.Time(s.DeferredUntil)
 	if s.DeferredBy != "" {
 		text += ", as " + s.DeferredBy + " says"
 	}

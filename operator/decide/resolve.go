@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Schemes are the declared codes by the name of their RedundancyScheme.
@@ -184,14 +185,14 @@ func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
 		group = *c.GroupBytes
 	}
 	if group < api.MinGroupBytes || group > api.MaxGroupBytes {
-		return problem(ReasonInvalidPacking, "packing.groupBytes %s is outside %s to %s", formatBytes(group), formatBytes(api.MinGroupBytes), formatBytes(api.MaxGroupBytes))
+		return problem(ReasonInvalidPacking, "packing.groupBytes %s is outside %s to %s", words.Bytes(group), words.Bytes(api.MinGroupBytes), words.Bytes(api.MaxGroupBytes))
 	}
 	if c.PackBelow != nil && (*c.PackBelow < 0 || *c.PackBelow > group) {
-		return problem(ReasonInvalidPacking, "packing.below must be between 0 and the group's %s; a small object must fit a group", formatBytes(group))
+		return problem(ReasonInvalidPacking, "packing.below must be between 0 and the group's %s; a small object must fit a group", words.Bytes(group))
 	}
 	if packing.Delay != nil {
 		if packing.Delay.Duration < 0 || packing.Delay.Duration > api.MaxPackDelay {
-			return problem(ReasonInvalidPacking, "packing.delay %s is outside 0s to 1m", formatDuration(packing.Delay.Duration))
+			return problem(ReasonInvalidPacking, "packing.delay %s is outside 0s to 1m", durationText(packing.Delay.Duration))
 		}
 		c.PackDelay = &packing.Delay.Duration
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Estimate is what a move will cost, by the gateways' proved plan.
@@ -103,7 +104,7 @@ func immovable(move *Candidate) Verdict {
 	if move.Estimate.GroupsOffLadder == 0 {
 		return Verdict{Refused: true, Message: "the gateways find no such groups any more"}
 	}
-	return Verdict{Refused: true, Stuck: true, Message: fmt.Sprintf("%s were written for a ladder without %s and cannot take it; rewrite their objects", count(move.Estimate.GroupsOffLadder, "group"), move.To)}
+	return Verdict{Refused: true, Stuck: true, Message: fmt.Sprintf("%s were written for a ladder without %s and cannot take it; rewrite their objects", words.Count(move.Estimate.GroupsOffLadder, "group"), move.To)}
 }
 
 func needsApproval(approval *v1alpha1.Approval, estimate Estimate, verdict Verdict) (needed bool, why string) {
@@ -115,7 +116,7 @@ func needsApproval(approval *v1alpha1.Approval, estimate Estimate, verdict Verdi
 		return true, "every transition of the policy needs approval"
 	case v1alpha1.ApprovalManualAbove:
 		if limit := approval.AboveBytes; limit != nil && estimate.BytesSent > limit.Value() {
-			return true, fmt.Sprintf("it sends %s, more than %s", formatBytes(estimate.BytesSent), formatBytes(limit.Value()))
+			return true, fmt.Sprintf("it sends %s, more than %s", words.Bytes(estimate.BytesSent), words.Bytes(limit.Value()))
 		}
 		if limit := approval.AboveCost; limit != nil && verdict.Price > limit.AsApproximateFloat64() {
 			return true, fmt.Sprintf("it costs %s, more than %s", verdict.priceText(), limit)

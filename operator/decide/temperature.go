@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Place is what Moves looks at.
@@ -85,7 +86,7 @@ func (p *Place) toDefault(rung *RungHeat) []Move {
 	} else if !p.Class.Ladder.Contains(rung.Scheme) {
 		why += " and " + rung.Scheme.String() + " is no longer on its ladder"
 	}
-	m.Reason = fmt.Sprintf("%s (%s) under %s belong under %s, %s", count(m.Groups, "group"), formatBytes(m.Bytes), m.From, m.To, why)
+	m.Reason = fmt.Sprintf("%s (%s) under %s belong under %s, %s", words.Count(m.Groups, "group"), words.Bytes(m.Bytes), m.From, m.To, why)
 	return []Move{m}
 }
 
@@ -123,11 +124,11 @@ func (p *Place) byHeat(rung *RungHeat) []Move {
 }
 
 func (m *Move) byHeatReason(dwell time.Duration) string {
-	groups, verb := count(m.Groups, "group"), "are"
+	groups, verb := words.Count(m.Groups, "group"), "are"
 	if m.Groups == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, formatBytes(m.Bytes), m.From, formatDuration(dwell), verb, m.Heat, m.benefit())
+	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, words.Bytes(m.Bytes), m.From, words.Span(dwell), verb, m.Heat, m.benefit())
 }
 
 // benefit says what the target does better.

@@ -161,7 +161,7 @@ func temperatureStory(t *testing.T) func(string, []string) string {
 			}
 			var lines []string
 			for _, move := range Moves(place) {
-				lines = append(lines, fmt.Sprintf("%s to %s, %s, settled %s: %s", move.From, move.To, move.Heat, formatDuration(move.Settled), move.Reason))
+				lines = append(lines, fmt.Sprintf("%s to %s, %s, settled %s: %s", move.From, move.To, move.Heat, durationText(move.Settled), move.Reason))
 			}
 			if unknown := place.Unknown(); unknown != nil {
 				return unknown.Reason + ": " + unknown.Message

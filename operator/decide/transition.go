@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // JobState is where a job at the gateways stands.
@@ -217,7 +218,7 @@ func (d *TransitionDecision) observe(v *TransitionView) {
 		// Before the gateways have counted what there is to move, nothing is left only by the look of it.
 		if eta, known := v.Rates.ETA(job.BytesTotal - job.BytesDone); known && job.GroupsTotal > 0 {
 			progress.ETASeconds, progress.ETASecondsLow, progress.ETASecondsHigh = seconds(eta.Middle), seconds(eta.Low), seconds(eta.High)
-			d.Status.Summary.ETA = formatETA(eta)
+			d.Status.Summary.ETA = words.ETA(eta.Middle, eta.Low, eta.High)
 		} else {
 			d.Status.Summary.ETA = estimating
 		}
@@ -225,8 +226,11 @@ func (d *TransitionDecision) observe(v *TransitionView) {
 		d.Status.Summary.ETA = ""
 	}
 	d.Status.Progress = &progress
-	d.Status.Summary.Done = formatShare(job.BytesDone, job.BytesTotal)
-	d.Status.Summary.Sent = formatBytes(job.BytesSentSoFar)
+	d.Status.Summary.Done = ""
+	if job.BytesTotal > 0 {
+		d.Status.Summary.Done = words.Share(job.BytesDone, job.BytesTotal)
+	}
+	d.Status.Summary.Sent = words.Bytes(job.BytesSentSoFar)
 }
 
 // estimating is what is said of the time left until there is something to estimate it from.
@@ -391,7 +395,7 @@ func (v *TransitionView) outsideWindows() *Problem {
 	}
 	why := *v.Permission.Why
 	if !v.Permission.Next.IsZero() {
-		why.Message += "; may go on at " + formatTime(v.Permission.Next)
+		why.Message += "; may go on at " + words.Time(v.Permission.Next)
 	}
 	return &why
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // stage carries out what DecideTransition says, as a controller does with a gateway.
@@ -103,7 +104,7 @@ func describeDecision(s *stage, d TransitionDecision) string {
 	}
 	text := fmt.Sprintf("%s: %s [%s]", d.Status.Summary.State, action, strings.Join(set, " "))
 	if !d.Again.IsZero() {
-		text += " again in " + formatDuration(d.Again.Sub(s.now).Round(time.Second))
+		text += " again in " + durationText(d.Again.Sub(s.now).Round(time.Second))
 	}
 	if d.Release {
 		text += " released"
@@ -292,18 +293,18 @@ func TestETA(t *testing.T) {
 		perVisit []int64
 		want     string
 	}{
-		{"steady", []int64{1000, 1000, 1000, 1000}, "60s"},
-		{"spread", []int64{500, 1000, 2000, 2000, 500, 1000}, "60s (30-120)"},
-		{"stalls lengthen it", []int64{1000, 0, 1000, 0, 1000, 0}, "2m (1-2)"},
+		{"steady", []int64{1000, 1000, 1000, 1000}, "60 s"},
+		{"spread", []int64{500, 1000, 2000, 2000, 500, 1000}, "60 s (30-120)"},
+		{"stalls lengthen it", []int64{1000, 0, 1000, 0, 1000, 0}, "2 min (1-2)"},
 		{"endless while nothing moves", []int64{0, 0, 0, 0}, ""},
 	} {
 		eta, known := visit(begun, c.perVisit...).ETA(6000)
-		if known != (c.want != "") || known && formatETA(eta) != c.want || eta.Low > eta.Middle || eta.Middle > eta.High {
-			t.Errorf("%s: %s %v, want %s", c.intent, formatETA(eta), eta, c.want)
+		if known != (c.want != "") || known && words.ETA(eta.Middle, eta.Low, eta.High) != c.want || eta.Low > eta.Middle || eta.Middle > eta.High {
+			t.Errorf("%s: %s %v, want %s", c.intent, words.ETA(eta.Middle, eta.Low, eta.High), eta, c.want)
 		}
 	}
 	back := visit(begun, 1000, 1000, 1000).Add(start, 3000).Add(start.Add(10*time.Second), 4000)
-	if eta, known := back.ETA(6000); !known || formatETA(eta) != "60s" {
+	if eta, known := back.ETA(6000); !known || words.ETA(eta.Middle, eta.Low, eta.High) != "60 s" {
 		t.Errorf("after a clock that jumped back: %v", eta)
 	}
 }

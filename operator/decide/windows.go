@@ -54,12 +54,12 @@ func ParseWindows(declared []v1alpha1.Window) (Windows, *Problem) {
 			return nil, wrong("schedule", text, "no such day ever comes")
 		}
 		if length := declaration.Duration.Duration; length <= 0 || length > longestWindow {
-			return nil, wrong("duration", formatDuration(length), "a window lasts more than 0s and at most 168h")
+			return nil, wrong("duration", durationText(length), "a window lasts more than 0s and at most 168h")
 		}
 		windows = append(windows, window{
 			schedule: schedule{cron: parsed, zone: zone}, deny: declaration.Kind == v1alpha1.WindowDeny,
 			finish: declaration.Overrun == v1alpha1.OverrunFinish, duration: declaration.Duration.Duration,
-			text: text + " for " + formatDuration(declaration.Duration.Duration) + " " + name,
+			text: text + " for " + durationText(declaration.Duration.Duration) + " " + name,
 		})
 	}
 	return windows, nil

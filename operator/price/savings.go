@@ -3,10 +3,9 @@ package price
 import (
 	"fmt"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Rung is what lies on one step of a ladder.
@@ -49,11 +48,11 @@ func (s Savings) String() string {
 	switch {
 	case s.SavedBytes > 0:
 		return fmt.Sprintf("stores %s less than %s everywhere would (%s of %s), %s a month; moves cost %s so far",
-			humanize.IBytes(uint64(s.SavedBytes)), s.First, humanize.IBytes(uint64(s.StoredBytes)), humanize.IBytes(uint64(s.BaselineBytes)),
+			words.Bytes(s.SavedBytes), s.First, words.Bytes(s.StoredBytes), words.Bytes(s.BaselineBytes),
 			Amount(s.PerMonth), Amount(s.Spent))
 	case s.SavedBytes < 0:
 		return fmt.Sprintf("stores %s more than %s everywhere would, %s a month; moves cost %s so far",
-			humanize.IBytes(uint64(-s.SavedBytes)), s.First, Amount(-s.PerMonth), Amount(s.Spent))
+			words.Bytes(-s.SavedBytes), s.First, Amount(-s.PerMonth), Amount(s.Spent))
 	}
 	return fmt.Sprintf("stores as much as %s everywhere would; moves cost %s so far", s.First, Amount(s.Spent))
 }

@@ -212,7 +212,7 @@ func TestNumbersForPeople(t *testing.T) {
 			t.Errorf("%v years: %q, want %q", years, got, want)
 		}
 	}
-	for seconds, want := range map[float64]string{30: "30 s", 119: "119 s", 600: "10.0 min", 42554: "11.8 h", 336144: "3.9 d"} {
+	for seconds, want := range map[float64]string{30: "30 s", 119: "2 min", 600: "10 min", 42554: "11.8 h", 336144: "3.9 d"} {
 		if got := timeText(seconds); got != want {
 			t.Errorf("%v seconds: %q, want %q", seconds, got, want)
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // Explain says in sentences why a ladder was chosen, what it gives and what the figures leave out.
@@ -19,15 +19,15 @@ func Explain(c Choice) []string {
 	if len(steps) > 1 {
 		whole += fmt.Sprintf(" and after %s under %s, as a lost byte takes k bytes to rebuild", timeText(cold.RepairSeconds), cold.Scheme)
 	}
-	lines := []string{fmt.Sprintf("With %s of a hundred nodes failing a year, %s on each and repair at %s/s, a lost node is whole again after %s.",
-		numberText(t.FailurePercent), bytesText(t.NodeBytes), bytesText(t.RepairBandwidth), whole)}
+	lines := []string{fmt.Sprintf("With %s of a hundred nodes failing a year, %s on each and repair at %s, a lost node is whole again after %s.",
+		numberText(t.FailurePercent), words.Bytes(int64(t.NodeBytes)), words.Rate(int64(t.RepairBandwidth)), whole)}
 	lines = append(lines, t.whyParity(cold.Scheme.M)...)
 	weakest := slices.MinFunc(steps, func(a, b Step) int { return cmp.Compare(a.Group.Nines, b.Group.Nines) })
 	lines = append(lines, fmt.Sprintf("The weakest step is %s: a group, on %d nodes, loses data once in %s years (%s nines); of all groups on %d nodes together something is lost once in %s years (%s nines).",
 		weakest.Scheme, c.NodesUsed, yearsText(weakest.Group.MeanYearsToLoss), NinesText(weakest.Group.Nines),
 		t.Nodes, yearsText(weakest.Cluster.MeanYearsToLoss), NinesText(weakest.Cluster.Nines)))
 	if len(steps) > 1 {
-		lines = append(lines, fmt.Sprintf("All steps survive any %s, so every step down the ladder sends nothing over the network.", countOf(cold.Scheme.M, "loss")))
+		lines = append(lines, fmt.Sprintf("All steps survive any %s, so every step down the ladder sends nothing over the network.", words.Count(int64(cold.Scheme.M), "loss")))
 	} else {
 		lines = append(lines, fmt.Sprintf("%s alone is within %.2f bytes stored per byte, so the ladder ends there; allow fewer bytes to get colder steps.", hot.Scheme, t.MaxOverhead))
 	}
@@ -59,8 +59,6 @@ func NinesText(nines float64) string {
 
 func numberText(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-func bytesText(bytes float64) string { return humanize.IBytes(uint64(bytes)) }
-
 // yearsText has two digits that count, as the inputs do.
 func yearsText(years float64) string {
 	for _, unit := range []struct {
@@ -72,7 +70,7 @@ func yearsText(years float64) string {
 			return strings.Replace(strconv.FormatFloat(years, 'e', 1, 64), "e+", "e", 1)
 		case years >= unit.years && years >= 10*unit.years:
 			digits := math.Pow(10, math.Floor(math.Log10(years))-1)
-			return humanize.Comma(int64(math.Round(years/digits)*digits/unit.years)) + unit.name
+			return words.Number(int64(math.Round(years/digits)*digits/unit.years)) + unit.name
 		case years >= unit.years:
 			return strconv.FormatFloat(years/unit.years, 'f', 1, 64) + unit.name
 		}
@@ -80,24 +78,4 @@ func yearsText(years float64) string {
 	return strconv.FormatFloat(years, 'g', 2, 64)
 }
 
-func timeText(seconds float64) string {
-	for _, unit := range []struct {
-		seconds float64
-		name    string
-	}{{86400, "d"}, {3600, "h"}, {60, "min"}} {
-		if seconds >= 2*unit.seconds {
-			return strconv.FormatFloat(seconds/unit.seconds, 'f', 1, 64) + " " + unit.name
-		}
-	}
-	return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
-}
-
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if noun == "loss" {
-		noun = "losse"
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
+func timeText(seconds float64) string { return words.About(words.Seconds(seconds)) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // outOfReach says why no ladder reaches the target, how near the best one comes, and what would help, each by itself.
@@ -13,10 +14,10 @@ func (t Target) outOfReach() error {
 	var text strings.Builder
 	best, nines := t.bestLadder()
 	if best == nil {
-		fmt.Fprintf(&text, "%s are too few for a code that stores at most %.2f bytes per byte with one node spare", countOf(t.Nodes, "node"), t.MaxOverhead)
+		fmt.Fprintf(&text, "%s are too few for a code that stores at most %.2f bytes per byte with one node spare", words.Count(int64(t.Nodes), "node"), t.MaxOverhead)
 	} else {
 		fmt.Fprintf(&text, "the best ladder for %s at %.2f bytes stored per byte, %s, reaches %s nines, not %s",
-			countOf(t.Nodes, "node"), t.MaxOverhead, best, NinesText(nines), NinesText(t.Nines))
+			words.Count(int64(t.Nodes), "node"), t.MaxOverhead, best, NinesText(nines), NinesText(t.Nines))
 	}
 	help := t.whatHelps()
 	if reached := math.Floor(nines); reached >= 1 {
@@ -56,7 +57,7 @@ func (t Target) reachable() bool {
 func (t Target) whatHelps() []string {
 	var help []string
 	if nodes, found := t.leastNodes(); found {
-		help = append(help, "have "+countOf(nodes, "node"))
+		help = append(help, "have "+words.Count(int64(nodes), "node"))
 	}
 	for twentieths := math.Floor(t.MaxOverhead*20 + 1); twentieths <= 20*(1+stripe.MaxParity); twentieths++ {
 		overhead := twentieths / 20
@@ -69,7 +70,7 @@ func (t Target) whatHelps() []string {
 		faster := t
 		faster.RepairBandwidth *= times
 		if faster.reachable() {
-			help = append(help, fmt.Sprintf("repair at %s/s", bytesText(faster.RepairBandwidth)))
+			help = append(help, "repair at "+words.Rate(int64(faster.RepairBandwidth)))
 			break
 		}
 	}

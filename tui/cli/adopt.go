@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/adopt"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // transfer is what adoption and export share: the flags, the two ends and the job between them.
@@ -143,7 +144,7 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 		return err
 	}
 	if described.Snapshots > 0 {
-		fmt.Fprintf(t.session.messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n", plural(int64(described.Snapshots), "snapshot"))
+		fmt.Fprintf(t.session.messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n", words.Count(int64(described.Snapshots), "snapshot"))
 	}
 	fmt.Fprintf(t.session.messages, "looking at the names in %s\n", t.pool.Name)
 	survey, err := pool.Survey(ctx)
@@ -151,7 +152,7 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 		return err
 	}
 	if survey.Elsewhere > 0 {
-		fmt.Fprintf(t.session.messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n", plural(survey.Elsewhere, "object"))
+		fmt.Fprintf(t.session.messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n", words.Count(survey.Elsewhere, "object"))
 	}
 	return t.carry(ctx, state, pool, gateway, "adoption", survey.Objects, 0, gateway)
 }
@@ -205,7 +206,7 @@ func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.S
 		fmt.Fprintf(t.session.messages, "not all objects were looked at; run the same command again to go on (journal %s)\n", journal.Path())
 		return err
 	case !report.Complete():
-		return fmt.Errorf("%w: %s refused, %s failed", errNotAllCarried, countText(report.Refused), countText(report.Failed))
+		return fmt.Errorf("%w: %s refused, %s failed", errNotAllCarried, words.Number(report.Refused), words.Number(report.Failed))
 	}
 	return nil
 }
@@ -227,8 +228,8 @@ func (t *transfer) defaultJournal(kind string) (string, error) {
 
 // transferLine shows how far a job is.
 func transferLine(p adopt.Progress) string {
-	return fmt.Sprintf("%s %4s  %s of %s objects  %s  %s left", barText(p.Objects, p.Total), shareText(p.Objects, p.Total),
-		countText(p.Objects), countText(p.Total), bytesText(p.Bytes), leftText(p.LeftSeconds))
+	return fmt.Sprintf("%s %5s  %s of %s objects  %s  %s left", barText(p.Objects, p.Total), words.Share(p.Objects, p.Total),
+		words.Number(p.Objects), words.Number(p.Total), words.Bytes(p.Bytes), words.Left(p.LeftSeconds))
 }
 
 // problemsShown bounds the lines about objects that were not carried.
@@ -245,21 +246,21 @@ func (t *transfer) showReport(report adopt.Report, kind string) error {
 		objects int64
 		bytes   string
 	}{
-		{carried + " and verified", report.Carried, bytesText(report.CarriedBytes)},
+		{carried + " and verified", report.Carried, words.Bytes(report.CarriedBytes)},
 		{"skipped: verified before, unchanged", report.Skipped, "-"},
 		{"deleted at the source", report.Trimmed, "-"},
 		{"gone before they were read", report.Gone, "-"},
 		{"refused", report.Refused, "-"},
 		{"failed", report.Failed, "-"},
 	} {
-		l.rows = append(l.rows, []string{row.what, countText(row.objects), row.bytes})
+		l.rows = append(l.rows, []string{row.what, words.Number(row.objects), row.bytes})
 	}
 	if err := t.session.show(t.format, l); err != nil {
 		return err
 	}
 	for i, problem := range report.Problems {
 		if i == problemsShown {
-			fmt.Fprintf(t.session.messages, "... and %s more; -o json has up to 1,000\n", countText(report.Refused+report.Failed-problemsShown))
+			fmt.Fprintf(t.session.messages, "... and %s more; -o json has up to 1,000\n", words.Number(report.Refused+report.Failed-problemsShown))
 			break
 		}
 		word := "refused"

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/rebuild"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func catalogCommand(s *session) *cobra.Command {
@@ -72,7 +74,7 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 	}
 	var engine catalog.Engine
 	if !f.dryRun {
-		if engine, err = openEngine(ctx, f.catalog); err != nil {
+		if engine, err = open.Engine(ctx, f.catalog); err != nil {
 			return nil, fmt.Errorf("opening the catalog: %w", err)
 		}
 		defer func() { err = errors.Join(err, engine.Close()) }()
@@ -85,7 +87,7 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 		Nodes: nodes, Missing: f.missing, Modified: time.Now(),
 		Progress: func(what string, done, total int) {
 			m.show(time.Now(), func() string {
-				return fmt.Sprintf("%s of %s %s", countText(int64(done)), countText(int64(total)), what)
+				return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
 			})
 		},
 	})
@@ -114,19 +116,19 @@ const shownProblems = 40
 func rebuildLines(report *rebuild.Report, f rebuildFlags) []string {
 	lines := []string{
 		"cluster   " + report.Cluster,
-		fmt.Sprintf("objects   %s, %s", countText(int64(report.Objects)), bytesText(report.Bytes)),
-		fmt.Sprintf("groups    %s", countText(int64(report.Groups))),
-		fmt.Sprintf("blocks    %s found, %s of them named by no record", countText(int64(report.Blocks)), countText(int64(report.Unnamed))),
+		fmt.Sprintf("objects   %s, %s", words.Number(int64(report.Objects)), words.Bytes(report.Bytes)),
+		fmt.Sprintf("groups    %s", words.Number(int64(report.Groups))),
+		fmt.Sprintf("blocks    %s found, %s of them named by no record", words.Number(int64(report.Blocks)), words.Number(int64(report.Unnamed))),
 	}
 	for _, node := range report.Nodes {
-		text := fmt.Sprintf("node      %s: %s", node.ID, plural(int64(node.Blocks), "block"))
+		text := fmt.Sprintf("node      %s: %s", node.ID, words.Count(int64(node.Blocks), "block"))
 		if node.Problem != "" {
 			text = fmt.Sprintf("node      %s: does not answer", node.ID)
 		}
 		lines = append(lines, text)
 	}
 	if len(report.Problems) > 0 {
-		lines = append(lines, "", plural(int64(len(report.Problems)), "problem")+":")
+		lines = append(lines, "", words.Count(int64(len(report.Problems)), "problem")+":")
 		for _, p := range report.Problems[:min(shownProblems, len(report.Problems))] {
 			lines = append(lines, "  "+problemText(p))
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func classesCommand(s *session) *cobra.Command {
@@ -29,12 +30,12 @@ func classesCommand(s *session) *cobra.Command {
 				}
 				packed := "never"
 				if class.PackBelow > 0 {
-					packed = bytesText(class.PackBelow)
+					packed = words.Bytes(class.PackBelow)
 				}
 				l.names = append(l.names, class.Name)
 				l.rows = append(l.rows, []string{
 					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
-					class.Mode, packed, class.PackDelay, bytesText(class.GroupBytes),
+					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes),
 				})
 			}
 			return s.show(format, l)

@@ -1,28 +1,22 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
-	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/web"
-
-	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
 
 // defaultConsole is where a console listens unless told otherwise.
@@ -105,7 +99,7 @@ func newConsole(config *rest.Config, authority access.Authority, state, audit st
 		return nil, err
 	}
 	return console.New(console.Options{
-		RESTConfig: config, Authority: authority, Compiler: consoleCompiler{sandbox.evaluate},
+		RESTConfig: config, Authority: authority, Compiler: compile.Compiler{Sandbox: sandbox.evaluate},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
 		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
 	})
@@ -130,66 +124,4 @@ func authorityText(authority access.Authority) string {
 		return "(for users of the cluster)"
 	}
 	return "(for this machine)"
-}
-
-// consoleCompiler reads and writes declared objects for the console.
-type consoleCompiler struct{ sandbox policies.Sandbox }
-
-// Compile returns the objects of a text, and what is wrong with them.
-func (c consoleCompiler) Compile(document *consolev1.Document, known []client.Object) ([]console.Declared, []*consolev1.Finding) {
-	format := policies.YAML
-	if document.Format == consolev1.Format_FORMAT_CUE {
-		format = policies.CUE
-	}
-	source, err := policies.ReadSource(document.Name, format, bytes.NewReader([]byte(document.Text)))
-	if err != nil {
-		return nil, []*consolev1.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
-	}
-	var there []policies.Object
-	for _, object := range known {
-		there = append(there, policies.Object{
-			Kind: kindNameOf(object), Name: object.GetName(), Value: object, Position: policies.Position{File: "on the server"},
-		})
-	}
-	objects, findings := policies.Check(policies.Options{Known: there, Sandbox: c.sandbox, Now: time.Now()}, source)
-	var declared []console.Declared
-	for _, object := range objects {
-		value, is := object.Value.(client.Object)
-		if !is {
-			continue
-		}
-		declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *consolev1.Finding {
-			return findingMessage(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
-		}})
-	}
-	var messages []*consolev1.Finding
-	for _, finding := range findings {
-		messages = append(messages, findingMessage(finding))
-	}
-	return declared, messages
-}
-
-// Render returns an object as a person would write it.
-func (consoleCompiler) Render(object client.Object) (string, error) {
-	text, err := policies.Render(policies.Object{Kind: kindNameOf(object), Name: object.GetName(), Value: object})
-	return string(text), err
-}
-
-func findingMessage(f policies.Finding) *consolev1.Finding {
-	return &consolev1.Finding{
-		File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message,
-	}
-}
-
-// kindNameOf returns the kind of a typed object, which does not always say it itself.
-func kindNameOf(object client.Object) string {
-	switch object.(type) {
-	case *v1alpha1.StorageBackend:
-		return "StorageBackend"
-	case *v1alpha1.RedundancyScheme:
-		return "RedundancyScheme"
-	case *v1alpha1.RedundancyPolicy:
-		return "RedundancyPolicy"
-	}
-	return "Transition"
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/policies/compile"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
@@ -29,7 +30,7 @@ func TestConsoleTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := consoleCompiler{sandbox.evaluate}
+	compiler := compile.Compiler{Sandbox: sandbox.evaluate}
 	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{"http://127.0.0.1:7480"}}}
 	backend.SetName("local")
 	known := []client.Object{backend}

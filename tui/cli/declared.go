@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/local"
 )
 
 // fieldOwner is the name under which the command line applies and changes declared objects.
@@ -125,7 +126,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w and %w", errNoServer, err)
 		}
-		path := controlKubeconfig(directory)
+		path := local.Kubeconfig(directory)
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%w and `restripe up` has left none (%w): start it, or name a server with --kubeconfig or KUBECONFIG", errNoServer, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // tableType asks the server for the table that its printer columns make, as kubectl does.
@@ -162,7 +163,7 @@ func (s *session) describe(ctx context.Context, server *apiServer, kind *declare
 	if err := server.read(ctx, kind, name, object); err != nil {
 		return err
 	}
-	lines := []string{fmt.Sprintf("%s/%s, made %s ago", kind, name, ageText(object.GetCreationTimestamp().Time, time.Now()))}
+	lines := []string{fmt.Sprintf("%s/%s, made %s ago", kind, name, words.About(time.Now().Sub(object.GetCreationTimestamp().Time)))}
 	if object.GetDeletionTimestamp() != nil {
 		lines = append(lines, "is being deleted")
 	}

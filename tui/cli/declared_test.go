@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/operator/diff"
 )
 
 func policyOf(fields map[string]any) *unstructured.Unstructured {
@@ -32,15 +33,15 @@ func TestDifferencesNameEveryFieldOnce(t *testing.T) {
 	})
 	after.SetResourceVersion("8")
 	found := (&outcome{kind: kindNamed("policy"), name: "media", before: before, after: after}).differences()
-	want := &objectDifference{Object: "policy/media", Change: "change", Fields: []difference{
-		{"spec.default", "rep(3)", nil}, {"spec.ladder[1]", "rs(4,2)", "rs(12,2)"}, {"spec.ladder[2]", nil, "rs(6,2)"},
+	want := &objectDifference{Object: "policy/media", Change: "change", Fields: []diff.Field{
+		{Path: "spec.default", Before: "rep(3)"}, {Path: "spec.ladder[1]", Before: "rs(4,2)", After: "rs(12,2)"}, {Path: "spec.ladder[2]", After: "rs(6,2)"},
 	}}
 	if !reflect.DeepEqual(found, want) {
 		t.Errorf("differences are %+v, want %+v", found, want)
 	}
 	var lines []string
 	for _, field := range found.Fields {
-		lines = append(lines, field.line())
+		lines = append(lines, fieldLine(field))
 	}
 	if want := []string{"  - spec.default: rep(3)", "  ~ spec.ladder[1]: rs(4,2) -> rs(12,2)", "  + spec.ladder[2]: rs(6,2)"}; !slices.Equal(lines, want) {
 		t.Errorf("lines are %q, want %q", lines, want)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/local"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // demoVictim is the agent that is killed.
@@ -103,7 +105,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	if len(files.files) < fewestFiles || files.bytes < fewestBytes {
 		return fmt.Errorf("%s holds %s of %s altogether: name a directory with %d files and %s or more, so that a part can be hot and the rest cold",
-			f.source, plural(int64(len(files.files)), "file"), bytesText(files.bytes), fewestFiles, bytesText(fewestBytes))
+			f.source, words.Count(int64(len(files.files)), "file"), words.Bytes(files.bytes), fewestFiles, words.Bytes(fewestBytes))
 	}
 	directory, err := os.MkdirTemp("", "restripe-demo-")
 	if err != nil {
@@ -115,19 +117,20 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	m, began := newMeter(s.messages), time.Now()
 	m.say("Starting %d agents over %s, a gateway, an API server and an operator in %s", f.agents, f.store, directory)
 	messages := slog.NewTextHandler(meterWriter{m}, nil)
-	local, err := startMachine(ctx, launch.Options{
+	// What the operator does is told by the demonstration itself.
+	quiet := slog.New(slog.NewTextHandler(meterWriter{m}, &slog.HandlerOptions{Level: slog.LevelError}))
+	running, err := startMachine(ctx, launch.Options{
 		Directory: directory, Store: f.store, Agents: f.agents, Logger: slog.New(messages),
-	}, &controlOptions{
-		directory: directory, backend: demoBackend, intervals: demoIntervals, console: "127.0.0.1:0",
-		// What the operator does is told by the demonstration itself.
-		logger: slog.New(slog.NewTextHandler(meterWriter{m}, &slog.HandlerOptions{Level: slog.LevelError})),
+	}, &local.Options{
+		Directory: directory, Backend: demoBackend, Intervals: demoIntervals, Listen: "127.0.0.1:0", Logger: quiet,
+		Console: localConsole(directory, quiet),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, local.stop()) }()
-	m.say("See it and steer it at %s", local.control.consolePage())
-	d, err := newDemo(s, f, m, local, &files, began)
+	defer func() { err = errors.Join(err, running.stop()) }()
+	m.say("See it and steer it at %s", running.consolePage())
+	d, err := newDemo(s, f, m, running, &files, began)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	if f.keep {
 		m.say("")
-		if err := writeLines(s.out, upLines(local, f.store)); err != nil {
+		if err := writeLines(s.out, upLines(running, f.store)); err != nil {
 			return err
 		}
 		<-ctx.Done()

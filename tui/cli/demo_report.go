@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // patient takes an error that time cures for none.
@@ -35,7 +35,7 @@ func rungsText(class *api.ClassHeat) string {
 	}
 	var parts []string
 	for _, rung := range class.Rungs {
-		parts = append(parts, rung.Scheme+" "+countText(rung.Groups))
+		parts = append(parts, rung.Scheme+" "+words.Number(rung.Groups))
 	}
 	return strings.Join(parts, ", ") + " groups"
 }
@@ -48,7 +48,7 @@ func (d *demo) stored(ctx context.Context) (string, error) {
 	}
 	for _, class := range status.Classes {
 		if class.Name == d.policy {
-			return bytesText(class.Stored), nil
+			return words.Bytes(class.Stored), nil
 		}
 	}
 	return "nothing", nil
@@ -80,9 +80,9 @@ func (d *demo) report(ctx context.Context) ([]string, error) {
 	var rows [][]string
 	for _, step := range demoSteps(jobs, d.policy) {
 		rows = append(rows, []string{
-			step.from + " -> " + step.to, strconv.Itoa(step.transitions), countText(step.groups), bytesText(step.bytes),
-			countText(step.predicted.BlocksSent), countText(step.measured.BlocksSent), bytesText(step.predicted.BytesSent), bytesText(step.measured.BytesSent),
-			bytesText(step.reencode) + " / " + bytesText(step.pool), durationText(time.Duration(step.seconds * float64(time.Second))),
+			step.from + " -> " + step.to, strconv.Itoa(step.transitions), words.Number(step.groups), words.Bytes(step.bytes),
+			words.Number(step.predicted.BlocksSent), words.Number(step.measured.BlocksSent), words.Bytes(step.predicted.BytesSent), words.Bytes(step.measured.BytesSent),
+			words.Bytes(step.reencode) + " / " + words.Bytes(step.pool), words.Span(words.Seconds(step.seconds)),
 		})
 	}
 	kind := kindNamed("policy")

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
 )
 
@@ -42,17 +43,17 @@ const (
 	toldEnded
 )
 
-func newDemo(s *session, f demoFlags, m *meter, local *machine, files *tree, began time.Time) (*demo, error) {
-	server, err := s.apiServer(local.control.kubeconfig())
+func newDemo(s *session, f demoFlags, m *meter, running *machine, files *tree, began time.Time) (*demo, error) {
+	server, err := s.apiServer(running.control.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(local.cluster.Gateway())
+	c, err := client.New(running.cluster.Gateway())
 	if err != nil {
 		return nil, err
 	}
 	return &demo{
-		session: s, flags: f, meter: m, cluster: local.cluster, server: server, gateway: c, files: files, began: began,
+		session: s, flags: f, meter: m, cluster: running.cluster, server: server, gateway: c, files: files, began: began,
 		reader: &demoReader{client: c, files: files}, policy: strings.TrimSuffix(demoPrefix, "/"), told: map[string]toldState{},
 	}, nil
 }
@@ -97,9 +98,9 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lines = append(lines, fmt.Sprintf("Stored: %s after the puts, %s with all but %s cooled, %s with what was hot of another %s back.", stored[0], stored[1], bytesText(first.bytes), stored[2], bytesText(second.bytes)),
+	lines = append(lines, fmt.Sprintf("Stored: %s after the puts, %s with all but %s cooled, %s with what was hot of another %s back.", stored[0], stored[1], words.Bytes(first.bytes), stored[2], words.Bytes(second.bytes)),
 		fmt.Sprintf("While all this went on %s objects (%s) were read and compared with their files, and all %s once more at the end in %s: every byte was right.",
-			countText(d.reader.verified.Load()), bytesText(d.reader.bytes.Load()), countText(int64(len(d.files.files))), durationText(verified)), d.killed)
+			words.Number(d.reader.verified.Load()), words.Bytes(d.reader.bytes.Load()), words.Number(int64(len(d.files.files))), words.Span(verified)), d.killed)
 	return writeLines(d.session.out, lines)
 }
 
@@ -149,8 +150,8 @@ func (d *demo) put(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("Stored %s files, %s, under %s in %s", countText(int64(len(d.files.files))),
-		bytesText(d.files.bytes), demoPrefix, durationText(time.Since(begin)))
+	d.say("Stored %s files, %s, under %s in %s", words.Number(int64(len(d.files.files))),
+		words.Bytes(d.files.bytes), demoPrefix, words.Span(time.Since(begin)))
 	return nil
 }
 
@@ -163,12 +164,12 @@ const (
 
 // cool waits until most is on the last step of its ladder, while a part is read again and again and stays where it is.
 func (d *demo) cool(ctx context.Context, popular *tree) error {
-	d.say("%s of them, %s, are popular: %d readers read them again and again; nobody reads the others", countText(int64(len(popular.files))), bytesText(popular.bytes), popularReaders)
+	d.say("%s of them, %s, are popular: %d readers read them again and again; nobody reads the others", words.Number(int64(len(popular.files))), words.Bytes(popular.bytes), popularReaders)
 	began := time.Now()
 	reading := d.reader.crowd(ctx, popular.files)
 	var class api.ClassHeat
 	err := d.until(ctx, coolPatience, reading, func() string {
-		return fmt.Sprintf("cooling: %s; %s objects verified", rungsText(&class), countText(d.reader.verified.Load()))
+		return fmt.Sprintf("cooling: %s; %s objects verified", rungsText(&class), words.Number(d.reader.verified.Load()))
 	}, func() (bool, error) {
 		report, err := d.gateway.Heat(ctx)
 		if err != nil {
@@ -203,13 +204,13 @@ const heatLeast = 12 * time.Second
 // heat reads another part again and again until the operator has taken what became hot back to the first step, and kills
 // an agent in the middle of that.
 func (d *demo) heat(ctx context.Context, popular *tree) error {
-	d.say("Now others are popular instead: %s files, %s", countText(int64(len(popular.files))), bytesText(popular.bytes))
+	d.say("Now others are popular instead: %s files, %s", words.Number(int64(len(popular.files))), words.Bytes(popular.bytes))
 	reading := d.reader.crowd(ctx, popular.files)
 	began := time.Now()
 	var class api.ClassHeat
 	hit := ""
 	err := d.until(ctx, heatPatience, reading, func() string {
-		return fmt.Sprintf("heating: %s; %s objects verified", rungsText(&class), countText(d.reader.verified.Load()))
+		return fmt.Sprintf("heating: %s; %s objects verified", rungsText(&class), words.Number(d.reader.verified.Load()))
 	}, func() (bool, error) {
 		report, err := d.gateway.Heat(ctx)
 		if err != nil {
@@ -273,7 +274,7 @@ func (d *demo) until(ctx context.Context, patience time.Duration, reading *readi
 		select {
 		case now := <-ticker.C:
 			if now.After(deadline) {
-				return fmt.Errorf("%w: after %s: %s; %s", errPatience, durationText(patience), line(), d.conditions(ctx))
+				return fmt.Errorf("%w: after %s: %s; %s", errPatience, words.Span(patience), line(), d.conditions(ctx))
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -325,8 +326,8 @@ func (d *demo) tell(ctx context.Context) error {
 			if progress.GroupsDone == 0 {
 				continue // they cooled or heated once more meanwhile
 			}
-			d.say("  %s is %s: %s, %s, %s sent (predicted %s)", t.Name, strings.ToLower(t.Status.Summary.State), plural(progress.GroupsDone, "group"),
-				bytesText(progress.BytesDone), bytesText(progress.BytesSentMeasured), bytesText(progress.BytesSentPredicted))
+			d.say("  %s is %s: %s, %s, %s sent (predicted %s)", t.Name, strings.ToLower(t.Status.Summary.State), words.Count(progress.GroupsDone, "group"),
+				words.Bytes(progress.BytesDone), words.Bytes(progress.BytesSentMeasured), words.Bytes(progress.BytesSentPredicted))
 		}
 	}
 	return nil
@@ -336,7 +337,7 @@ func (d *demo) tell(ctx context.Context) error {
 func (d *demo) verifyAll(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	stop := d.meter.watch(func() string {
-		return fmt.Sprintf("reading everything once more: %s of %s objects", countText(d.reader.finalObjects.Load()), countText(int64(len(d.files.files))))
+		return fmt.Sprintf("reading everything once more: %s of %s objects", words.Number(d.reader.finalObjects.Load()), words.Number(int64(len(d.files.files))))
 	})
 	err := d.reader.everything(ctx, d.flags.jobs)
 	stop()

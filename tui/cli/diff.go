@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
+
+	"github.com/restripe/restripe/operator/diff"
 )
 
 // Exit codes of diff.
@@ -34,18 +34,11 @@ func (e *endError) Error() string {
 // Unwrap returns the cause.
 func (e *endError) Unwrap() error { return e.cause }
 
-// difference is one field that would change. A side is nil where the field is not there.
-type difference struct {
-	Path   string `json:"path"`
-	Before any    `json:"before,omitempty"`
-	After  any    `json:"after,omitempty"`
-}
-
 // objectDifference is what would change of one object.
 type objectDifference struct {
 	Object string       `json:"object"`
 	Change string       `json:"change"` // create or change
-	Fields []difference `json:"fields"`
+	Fields []diff.Field `json:"fields"`
 }
 
 func diffCommand(s *session) *cobra.Command {
@@ -111,14 +104,7 @@ func (o *outcome) differences() *objectDifference {
 	if o.before != nil {
 		d.Change, before = "change", fieldsOf(o.before)
 	}
-	after := fieldsOf(o.after)
-	paths := append(sortedKeys(before), sortedKeys(after)...)
-	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		if before[path] != after[path] {
-			d.Fields = append(d.Fields, difference{path, before[path], after[path]})
-		}
-	}
+	d.Fields = diff.Fields(before, fieldsOf(o.after))
 	if o.before != nil && len(d.Fields) == 0 {
 		return nil
 	}
@@ -131,26 +117,10 @@ func fieldsOf(object *unstructured.Unstructured) map[string]any {
 	stripObserved(object)
 	fields := map[string]any{}
 	for _, field := range []string{"metadata", "spec"} {
-		flatten(object.Object[field], field, fields)
+		diff.Flatten(object.Object[field], field, fields)
 	}
 	delete(fields, "metadata.name")
 	return fields
-}
-
-func flatten(value any, path string, into map[string]any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, below := range value {
-			flatten(below, path+"."+name, into)
-		}
-	case []any:
-		for i, below := range value {
-			flatten(below, fmt.Sprintf("%s[%d]", path, i), into)
-		}
-	case nil:
-	default:
-		into[path] = value
-	}
 }
 
 func (s *session) showDifferences(format *formatValue, differences []objectDifference) error {
@@ -165,28 +135,19 @@ func (s *session) showDifferences(format *formatValue, differences []objectDiffe
 		}
 		lines = append(lines, title)
 		for _, field := range d.Fields {
-			lines = append(lines, field.line())
+			lines = append(lines, fieldLine(field))
 		}
 	}
 	return writeLines(s.out, lines)
 }
 
-// line begins with what happens to the field: + added, - taken away, ~ changed.
-func (d difference) line() string {
+// fieldLine begins with what happens to the field: + added, - taken away, ~ changed.
+func fieldLine(d diff.Field) string {
 	switch {
 	case d.Before == nil:
-		return fmt.Sprintf("  + %s: %s", d.Path, scalarText(d.After))
+		return fmt.Sprintf("  + %s: %s", d.Path, diff.Text(d.After))
 	case d.After == nil:
-		return fmt.Sprintf("  - %s: %s", d.Path, scalarText(d.Before))
+		return fmt.Sprintf("  - %s: %s", d.Path, diff.Text(d.Before))
 	}
-	return fmt.Sprintf("  ~ %s: %s -> %s", d.Path, scalarText(d.Before), scalarText(d.After))
-}
-
-// scalarText writes a scalar as YAML does.
-func scalarText(value any) string {
-	text, err := yaml.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return trimNewline(string(text))
+	return fmt.Sprintf("  ~ %s: %s -> %s", d.Path, diff.Text(d.Before), diff.Text(d.After))
 }

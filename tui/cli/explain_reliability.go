@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/operator/reliability"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // reliabilityFlags are the flags of explain that ask for a ladder instead of a plan.
@@ -28,8 +28,8 @@ func explainReliability(s *session, explain *cobra.Command) *cobra.Command {
 	flags.Float64Var(&f.nines, "nines", 0, "explain which ladder has so many nines of durability a year, instead of a transition")
 	flags.IntVar(&f.nodes, "nodes", 0, "with --nines: nodes there are, or failure domains if they are fewer")
 	flags.Float64Var(&f.failures, "failures", defaults.FailurePercent, "with --nines: how many of a hundred nodes fail for good in a year")
-	flags.StringVar(&f.repair, "repair", bytesText(int64(defaults.RepairBandwidth)), "with --nines: bytes per second that reach what rebuilds a lost node")
-	flags.StringVar(&f.nodeBytes, "node-bytes", bytesText(int64(defaults.NodeBytes)), "with --nines: bytes on a node")
+	flags.StringVar(&f.repair, "repair", words.Bytes(int64(defaults.RepairBandwidth)), "with --nines: bytes per second that reach what rebuilds a lost node")
+	flags.StringVar(&f.nodeBytes, "node-bytes", words.Bytes(int64(defaults.NodeBytes)), "with --nines: bytes on a node")
 	flags.Float64Var(&f.overhead, "overhead", reliability.DefaultOverhead, "with --nines: bytes stored per byte of data, at most, on the coldest step")
 	explain.Use = "explain (--from SCHEME --to SCHEME | --nines N --nodes N)"
 	explain.Short = "Say in words what a transition would do, or which ladder is safe enough"
@@ -86,12 +86,12 @@ func (f *reliabilityFlags) target(command *cobra.Command) (reliability.Target, e
 // choiceLines shows a ladder, its steps, and why it is this one.
 func choiceLines(c reliability.Choice) []string {
 	lines := []string{fmt.Sprintf("%s nines on %s at up to %.2fx: %s",
-		strconv.FormatFloat(c.Target.Nines, 'f', -1, 64), plural(int64(c.Target.Nodes), "node"), c.Target.MaxOverhead, c.Ladder), ""}
+		strconv.FormatFloat(c.Target.Nines, 'f', -1, 64), words.Count(int64(c.Target.Nodes), "node"), c.Target.MaxOverhead, c.Ladder), ""}
 	var rows [][]string
 	for _, step := range c.Steps {
 		rows = append(rows, []string{
 			step.Temperature, step.Scheme.String(), strconv.FormatFloat(step.Overhead, 'f', 2, 64) + "x",
-			durationText(time.Duration(step.RepairSeconds * float64(time.Second))),
+			words.About(words.Seconds(step.RepairSeconds)),
 			reliability.NinesText(step.Group.Nines), reliability.NinesText(step.Cluster.Nines),
 			strconv.FormatFloat(100*step.Group.DegradedShare, 'g', 2, 64) + " %",
 		})

@@ -28,7 +28,7 @@ func TestExplainReliability(t *testing.T) {
 	}
 	for _, want := range []string{
 		"9 nines on 14 nodes at up to 1.50x: rep(5),rs(2,4),rs(4,4),rs(8,4)\n",
-		"hot   rep(5)    5.00x  11 h 49 min", "cold  rs(8,4)   1.50x  93 h 22 min    9.9     9.5    0.51 %",
+		"hot   rep(5)    5.00x  11.8 h", "cold  rs(8,4)   1.50x   3.9 d    9.9     9.5    0.51 %",
 		"4 parity blocks a stripe are the fewest", "every step down the ladder sends nothing",
 	} {
 		if !strings.Contains(out, want) {

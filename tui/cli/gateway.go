@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/http"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // gatewayFlags are the flags of `restripe gateway`.
@@ -72,7 +73,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
 	}
-	if options.Catalog, options.CatalogWarnings, err = openCatalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
+	if options.Catalog, options.CatalogWarnings, err = open.Catalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, options.Catalog.Close()) }()
@@ -84,7 +85,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	if err := s.announce("gateway", f.id, listener.Addr().String()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return serveHTTP(ctx, listener, g.Handler())
+	return serve.Until(ctx, listener, serve.Server(g.Handler()), nil)
 }
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would
@@ -95,36 +96,4 @@ func limitMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(gatewayMemory)
 	}
-}
-
-// Bounds on slow clients, and on the wait for requests under way when the gateway stops.
-const (
-	headerPatience = 10 * time.Second
-	idlePatience   = 2 * time.Minute
-	drainPatience  = 5 * time.Second
-)
-
-// serveHTTP serves until ctx ends, then lets requests under way finish for a while.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving clients: %w", err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
-	defer cancel()
-	err := server.Shutdown(drain)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("ending the service: %w", err)
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving clients: %w", err)
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies/importer"
 )
 
@@ -97,7 +98,7 @@ func (s *session) readInput(path string) (text []byte, err error) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	if len(text) > mostInput {
-		return nil, fmt.Errorf("%s is larger than %s", path, bytesText(mostInput))
+		return nil, fmt.Errorf("%s is larger than %s", path, words.Bytes(mostInput))
 	}
 	return text, nil
 }

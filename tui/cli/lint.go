@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
 )
 
@@ -41,9 +42,9 @@ type errLint struct{ errors, warnings int }
 
 // Error counts what was found.
 func (e errLint) Error() string {
-	text := plural(int64(e.errors), "error")
+	text := words.Count(int64(e.errors), "error")
 	if e.warnings > 0 {
-		text += ", " + plural(int64(e.warnings), "warning")
+		text += ", " + words.Count(int64(e.warnings), "warning")
 	}
 	return text
 }
@@ -67,9 +68,9 @@ func lintCommand(s *session) *cobra.Command {
 		if wrong > 0 {
 			return errLint{wrong, warnings}
 		}
-		text := plural(int64(len(objects)), "object") + " checked, nothing wrong"
+		text := words.Count(int64(len(objects)), "object") + " checked, nothing wrong"
 		if warnings > 0 {
-			text = plural(int64(len(objects)), "object") + " checked, " + plural(int64(warnings), "warning")
+			text = words.Count(int64(len(objects)), "object") + " checked, " + words.Count(int64(warnings), "warning")
 		}
 		return writeLines(s.messages, []string{text})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 var objectColumns = []column{
@@ -20,7 +21,7 @@ func objectListing(objects []api.Object, value any) listing {
 	for _, o := range objects {
 		l.names = append(l.names, o.Key)
 		l.rows = append(l.rows, []string{
-			o.Key, o.Class, o.Scheme, bytesText(o.Size), ageText(o.Modified, now), countText(o.Size), o.Revision.String(),
+			o.Key, o.Class, o.Scheme, words.Bytes(o.Size), words.About(now.Sub(o.Modified)), words.Number(o.Size), o.Revision.String(),
 		})
 	}
 	return l

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func nodeCommand(s *session) *cobra.Command {
@@ -75,14 +76,14 @@ func nodeListing(nodes []api.NodeInfo, value any) listing {
 	for _, n := range nodes {
 		since, capacity := "-", "-"
 		if n.Since != nil {
-			since = ageText(*n.Since, now)
+			since = words.About(now.Sub(*n.Since))
 		}
 		if n.CapacityBytes > 0 {
-			capacity = bytesText(n.CapacityBytes)
+			capacity = words.Bytes(n.CapacityBytes)
 		}
 		l.names = append(l.names, string(n.ID))
 		l.rows = append(l.rows, []string{
-			string(n.ID), n.State, countText(n.Slots), bytesText(n.UsedBytes), n.Domain, drainText(n.Drain),
+			string(n.ID), n.State, words.Number(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
 			n.Declared, since, capacity, n.Address, n.Store, strings.Join(nodeNotes(n), "; "),
 		})
 	}
@@ -115,12 +116,12 @@ func drainText(d *api.DrainInfo) string {
 	case d.SlotsLeft == 0:
 		return "done, remove it"
 	}
-	text := shareText(d.SlotsTotal-d.SlotsLeft, d.SlotsTotal) + ", " + countText(d.SlotsLeft) + " left"
+	text := words.Share(d.SlotsTotal-d.SlotsLeft, d.SlotsTotal) + ", " + words.Number(d.SlotsLeft) + " left"
 	if d.Paused {
 		return text + ", paused"
 	}
 	if d.ETASeconds >= 0 {
-		text += ", " + leftText(d.ETASeconds)
+		text += ", " + words.Left(d.ETASeconds)
 	}
 	return text
 }
@@ -192,9 +193,9 @@ func nodeDrain(s *session) *cobra.Command {
 			case !wait:
 				return nil
 			case node.Drain == nil:
-				return fmt.Errorf("the drain of %s was ended before it was done: %s left on it", node.ID, plural(node.Slots, "block"))
+				return fmt.Errorf("the drain of %s was ended before it was done: %s left on it", node.ID, words.Count(node.Slots, "block"))
 			case node.Drain.SlotsLeft > 0:
-				return fmt.Errorf("the drain of %s was paused: %s left on it; go on with `restripe node drain %s --resume`", node.ID, plural(node.Drain.SlotsLeft, "block"), node.ID)
+				return fmt.Errorf("the drain of %s was paused: %s left on it; go on with `restripe node drain %s --resume`", node.ID, words.Count(node.Drain.SlotsLeft, "block"), node.ID)
 			}
 			return nil
 		})
@@ -349,7 +350,7 @@ func patienceListing(p api.Patience) listing {
 		if seconds < 0 {
 			return "never"
 		}
-		return durationText(time.Duration(seconds * float64(time.Second)))
+		return words.Span(words.Seconds(seconds))
 	}
 	return listing{
 		value: p, columns: []column{{title: "STATE"}, {title: "AFTER A SILENCE OF", right: true}},

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/price"
+	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
 )
 
@@ -238,23 +239,23 @@ func (p *policyPlan) lines(now time.Time) []string {
 		lines = append(lines, p.Moves[i].lines()...)
 	}
 	if p.HeatAt != nil {
-		lines = append(lines, fmt.Sprintf("  by the heat of %s ago", ageText(*p.HeatAt, now)))
+		lines = append(lines, fmt.Sprintf("  by the heat of %s ago", words.About(now.Sub(*p.HeatAt))))
 	}
 	return lines
 }
 
 func (m *plannedMove) lines() []string {
-	lines := []string{fmt.Sprintf("  %s -> %s: %s, %s, used %s", m.From, m.To, plural(m.Groups, "group"), bytesText(m.Bytes), m.Heat)}
+	lines := []string{fmt.Sprintf("  %s -> %s: %s, %s, used %s", m.From, m.To, words.Count(m.Groups, "group"), words.Bytes(m.Bytes), m.Heat)}
 	if m.Fate == fateRefused {
 		return append(lines, "    would not be moved: "+m.Why)
 	}
 	lines = append(lines,
-		fmt.Sprintf("    sends %s (re-encoding %s), reads %s, writes %s; at most %s more stored meanwhile", bytesText(m.BytesSent),
-			bytesText(m.ReencodeBytesSent), bytesText(m.BytesRead), bytesText(m.BytesWritten), bytesText(m.PeakBytes)),
-		fmt.Sprintf("    stored %s before, %s after; costs %s, saves %s a month", bytesText(m.StoredBefore), bytesText(m.StoredAfter),
+		fmt.Sprintf("    sends %s (re-encoding %s), reads %s, writes %s; at most %s more stored meanwhile", words.Bytes(m.BytesSent),
+			words.Bytes(m.ReencodeBytesSent), words.Bytes(m.BytesRead), words.Bytes(m.BytesWritten), words.Bytes(m.PeakBytes)),
+		fmt.Sprintf("    stored %s before, %s after; costs %s, saves %s a month", words.Bytes(m.StoredBefore), words.Bytes(m.StoredAfter),
 			price.Amount(m.Price), price.Amount(m.SavingPerMonth)))
 	if m.BudgetSeconds > 0 {
-		lines = append(lines, "    "+leftText(m.BudgetSeconds)+" under the budget")
+		lines = append(lines, "    "+words.Left(m.BudgetSeconds)+" under the budget")
 	}
 	if m.Fate == fateApproval {
 		lines = append(lines, "    waits for `restripe approve`: "+m.Why)

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // defaultJobs is how many objects a tree is stored by at a time.
@@ -59,7 +60,7 @@ func putCommand(s *session) *cobra.Command {
 				if err != nil {
 					return putError("standard input", key, options, err)
 				}
-				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, bytesText(object.Size), object.Scheme, object.Revision)})
+				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, words.Bytes(object.Size), object.Scheme, object.Revision)})
 			}
 			info, err := os.Stat(path)
 			if err != nil {
@@ -113,9 +114,9 @@ func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix
 	err = files.put(command.Context(), c, options, jobs, &done)
 	stop()
 	elapsed := time.Since(begin)
-	m.say("%s of %s objects, %s stored in %s", countText(done.objects.Load()), countText(int64(len(files.files))), bytesText(done.bytes.Load()), durationText(elapsed))
+	m.say("%s of %s objects, %s stored in %s", words.Number(done.objects.Load()), words.Number(int64(len(files.files))), words.Bytes(done.bytes.Load()), words.Span(elapsed))
 	if files.skipped > 0 {
-		m.say("%s links or devices were skipped", countText(int64(files.skipped)))
+		m.say("%s links or devices were skipped", words.Number(int64(files.skipped)))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func removeCommand(s *session) *cobra.Command {
@@ -63,7 +64,7 @@ func removeCommand(s *session) *cobra.Command {
 					return err
 				}
 			}
-			return writeLines(s.messages, []string{countText(removed) + " objects deleted"})
+			return writeLines(s.messages, []string{words.Number(removed) + " objects deleted"})
 		})
 	}
 	return command

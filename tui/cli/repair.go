@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func repairCommand(s *session) *cobra.Command {
@@ -140,34 +141,34 @@ func (s *session) showRepair(format *formatValue, status api.RepairStatus) error
 func repairLines(status api.RepairStatus, now time.Time) []string {
 	lines := []string{"repair is " + string(status.State)}
 	if status.Reported > 0 {
-		lines[0] += fmt.Sprintf("; %s reported by reads", plural(int64(status.Reported), "group"))
+		lines[0] += fmt.Sprintf("; %s reported by reads", words.Count(int64(status.Reported), "group"))
 	}
 	if until := status.DeferredUntil; until != nil {
-		line := fmt.Sprintf("until %s (for %s) groups wait that survive a further loss", until.Local().Format("2006-01-02 15:04"), durationText(until.Sub(now)))
+		line := fmt.Sprintf("until %s (for %s) groups wait that survive a further loss", until.Local().Format("2006-01-02 15:04"), words.Span(until.Sub(now)))
 		if status.DeferredBy != "" {
 			line += ", by " + status.DeferredBy
 		}
-		lines = append(lines, line+"; "+plural(int64(status.Waiting), "group")+" now")
+		lines = append(lines, line+"; "+words.Count(int64(status.Waiting), "group")+" now")
 	}
 	if pass := status.Pass; pass != nil {
-		line := fmt.Sprintf("%d of %s checked, %d repaired, %d failed; %s of %s rebuilt", pass.GroupsChecked, plural(int64(pass.GroupsTotal), "group"),
-			pass.GroupsRepaired, pass.GroupsFailed, bytesText(pass.BytesDone), bytesText(pass.BytesTotal))
+		line := fmt.Sprintf("%d of %s checked, %d repaired, %d failed; %s of %s rebuilt", pass.GroupsChecked, words.Count(int64(pass.GroupsTotal), "group"),
+			pass.GroupsRepaired, pass.GroupsFailed, words.Bytes(pass.BytesDone), words.Bytes(pass.BytesTotal))
 		if pass.Finished == nil {
-			lines = append(lines, "this pass: "+line+"; left: "+leftText(pass.ETASeconds))
+			lines = append(lines, "this pass: "+line+"; left: "+words.Left(pass.ETASeconds))
 		} else {
-			lines = append(lines, "last pass, "+ageText(*pass.Finished, now)+" ago: "+line)
+			lines = append(lines, "last pass, "+words.About(now.Sub(*pass.Finished))+" ago: "+line)
 		}
 		if urgent := pass.BySpare[0]; urgent > 0 {
-			lines = append(lines, plural(urgent, "group")+" survived no further loss when it began; they come first")
+			lines = append(lines, words.Count(urgent, "group")+" survived no further loss when it began; they come first")
 		}
 		if pass.Problem != "" {
 			lines = append(lines, "problem: "+pass.Problem)
 		}
 	}
 	return append(lines,
-		fmt.Sprintf("since the gateway started: %s in %s, %s; %s sent", plural(status.SlotsRebuilt, "slot"), plural(status.GroupsRepaired, "group"),
-			bytesText(status.BytesRebuilt), bytesText(status.Measured.BytesSent)),
-		fmt.Sprintf("limits: %s in all, %s a node, %s a failure domain", rateText(status.BytesPerSecond), rateText(status.NodeBytesPerSecond),
-			rateText(status.DomainBytesPerSecond)),
+		fmt.Sprintf("since the gateway started: %s in %s, %s; %s sent", words.Count(status.SlotsRebuilt, "slot"), words.Count(status.GroupsRepaired, "group"),
+			words.Bytes(status.BytesRebuilt), words.Bytes(status.Measured.BytesSent)),
+		fmt.Sprintf("limits: %s in all, %s a node, %s a failure domain", words.Limit(status.BytesPerSecond), words.Limit(status.NodeBytesPerSecond),
+			words.Limit(status.DomainBytesPerSecond)),
 	)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func scrubCommand(s *session) *cobra.Command {
@@ -97,8 +98,8 @@ func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64
 			return true, nil
 		}
 		m.show(time.Now(), func() string {
-			return fmt.Sprintf("scrub %s %4s  %s of %s groups  %s findings  %s left", barText(scrub.BytesDone, scrub.BytesTotal), shareText(scrub.BytesDone, scrub.BytesTotal),
-				countText(scrub.GroupsDone), countText(scrub.GroupsTotal), countText(scrub.Findings), leftText(scrub.ETASeconds))
+			return fmt.Sprintf("scrub %s %5s  %s of %s groups  %s findings  %s left", barText(scrub.BytesDone, scrub.BytesTotal), words.Share(scrub.BytesDone, scrub.BytesTotal),
+				words.Number(scrub.GroupsDone), words.Number(scrub.GroupsTotal), words.Number(scrub.Findings), words.Left(scrub.ETASeconds))
 		})
 		return false, nil
 	})
@@ -123,20 +124,20 @@ func scrubLines(scrub api.Scrub) []string {
 	lines := []string{
 		fmt.Sprintf("cycle       %d, %s, begun %s", scrub.Cycle, scrub.Depth, began),
 		"state       " + string(scrub.State),
-		fmt.Sprintf("done        %s %s of %s in %s of %s groups", barText(scrub.BytesDone, scrub.BytesTotal), bytesText(scrub.BytesDone), bytesText(scrub.BytesTotal),
-			countText(scrub.GroupsDone), countText(scrub.GroupsTotal)),
-		"network     " + bytesText(scrub.NetworkBytes),
-		fmt.Sprintf("findings    %s, %s repaired", countText(scrub.Findings), countText(scrub.Repaired)),
-		"time        " + durationText(time.Duration(scrub.ElapsedSeconds*float64(time.Second))),
+		fmt.Sprintf("done        %s %s of %s in %s of %s groups", barText(scrub.BytesDone, scrub.BytesTotal), words.Bytes(scrub.BytesDone), words.Bytes(scrub.BytesTotal),
+			words.Number(scrub.GroupsDone), words.Number(scrub.GroupsTotal)),
+		"network     " + words.Bytes(scrub.NetworkBytes),
+		fmt.Sprintf("findings    %s, %s repaired", words.Number(scrub.Findings), words.Number(scrub.Repaired)),
+		"time        " + words.Span(words.Seconds(scrub.ElapsedSeconds)),
 	}
 	if scrub.State == api.ScrubRunning {
-		lines = append(lines, "left        "+leftText(scrub.ETASeconds))
+		lines = append(lines, "left        "+words.Left(scrub.ETASeconds))
 	}
 	if scrub.BytesPerSecond > 0 {
-		lines = append(lines, "limit       "+rateText(scrub.BytesPerSecond))
+		lines = append(lines, "limit       "+words.Limit(scrub.BytesPerSecond))
 	}
 	if scrub.GroupsIncomplete > 0 {
-		lines = append(lines, "incomplete  "+plural(scrub.GroupsIncomplete, "group")+" of which a node did not answer")
+		lines = append(lines, "incomplete  "+words.Count(scrub.GroupsIncomplete, "group")+" of which a node did not answer")
 	}
 	if scrub.Error != "" {
 		lines = append(lines, "error       "+scrub.Error)
@@ -185,7 +186,7 @@ func findingListing(findings []api.ScrubFinding, now time.Time) listing {
 			repaired = "yes"
 		}
 		l.names = append(l.names, f.Group.String())
-		l.rows = append(l.rows, []string{ageText(f.Found, now), f.Kind, f.Group.String(), number(f.Slot), number(f.Unit), string(f.Node), objects, repaired, f.Text, f.Outcome})
+		l.rows = append(l.rows, []string{words.About(now.Sub(f.Found)), f.Kind, f.Group.String(), number(f.Slot), number(f.Unit), string(f.Node), objects, repaired, f.Text, f.Outcome})
 	}
 	return l
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func statCommand(s *session) *cobra.Command {
@@ -44,7 +45,7 @@ func statLines(stat api.Stat, wide bool) []string {
 		"key       " + stat.Key,
 		"class     " + stat.Class,
 		"scheme    " + stat.Scheme,
-		fmt.Sprintf("size      %s (%s bytes)", bytesText(stat.Size), countText(stat.Size)),
+		fmt.Sprintf("size      %s (%s bytes)", words.Bytes(stat.Size), words.Number(stat.Size)),
 		"revision  " + stat.Revision.String(),
 		"modified  " + stat.Modified.Format("2006-01-02 15:04:05 MST"),
 	}
@@ -55,8 +56,8 @@ func statLines(stat api.Stat, wide bool) []string {
 			kind = "shared by " + strconv.FormatInt(g.Live, 10)
 		}
 		groups = append(groups, []string{
-			g.ID.String(), g.Scheme, fmt.Sprintf("%dx%d of %s", g.Rows, g.Columns, bytesText(int64(g.CellBytes))), kind,
-			bytesText(g.Bytes), health(g), g.Ladder, g.Mode,
+			g.ID.String(), g.Scheme, fmt.Sprintf("%dx%d of %s", g.Rows, g.Columns, words.Bytes(int64(g.CellBytes))), kind,
+			words.Bytes(g.Bytes), health(g), g.Ladder, g.Mode,
 		})
 	}
 	if len(groups) > 0 {

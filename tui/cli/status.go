@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // sortedKeys returns the keys of m in order.
@@ -60,7 +61,7 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 // statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.
 func statusLines(status api.Status, wide bool) []string {
 	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
-		status.Cluster, status.Gateway, plural(status.Objects, "object"), plural(status.Groups, "group"), plural(status.Active, "attempt"), plural(status.Graves, "dead block"))}
+		status.Cluster, status.Gateway, words.Count(status.Objects, "object"), words.Count(status.Groups, "group"), words.Count(status.Active, "attempt"), words.Count(status.Graves, "dead block"))}
 	lines = append(lines, "")
 	lines = append(lines, tableLines(classColumns, classRows(status.Classes), wide)...)
 	if len(status.Transitions) > 0 {
@@ -72,9 +73,9 @@ func statusLines(status api.Status, wide bool) []string {
 	for _, n := range slices.SortedFunc(slices.Values(status.Nodes), byName) {
 		capacity := "-"
 		if n.CapacityBytes > 0 {
-			capacity = bytesText(n.CapacityBytes)
+			capacity = words.Bytes(n.CapacityBytes)
 		}
-		nodes = append(nodes, []string{string(n.ID), n.State, bytesText(n.UsedBytes), capacity, n.Domain, n.Address, n.Store})
+		nodes = append(nodes, []string{string(n.ID), n.State, words.Bytes(n.UsedBytes), capacity, n.Domain, n.Address, n.Store})
 		for _, warning := range n.Warnings {
 			warnings = append(warnings, fmt.Sprintf("warning: %s: %s", n.ID, warning))
 		}
@@ -105,12 +106,12 @@ func safetyText(status api.Status) string {
 	case status.CanLose == 0:
 		safe = "Some objects survive no further loss of a node"
 	case status.Objects == 1:
-		safe = "The one object survives the loss of any " + plural(int64(status.CanLose), "node")
+		safe = "The one object survives the loss of any " + words.Count(int64(status.CanLose), "node")
 	default:
-		safe = fmt.Sprintf("All %s survive the loss of any %s", plural(status.Objects, "object"), plural(int64(status.CanLose), "node"))
+		safe = fmt.Sprintf("All %s survive the loss of any %s", words.Count(status.Objects, "object"), words.Count(int64(status.CanLose), "node"))
 	}
 	if status.NotWhole > 0 {
-		safe += fmt.Sprintf("; %s not whole, `restripe repair` rebuilds them", plural(status.NotWhole, "group"))
+		safe += fmt.Sprintf("; %s not whole, `restripe repair` rebuilds them", words.Count(status.NotWhole, "group"))
 	}
 	return safe + "."
 }
@@ -129,12 +130,12 @@ func classRows(classes []api.ClassStatus) [][]string {
 		}
 		var groups []string
 		for _, scheme := range sortedKeys(class.ByScheme) {
-			groups = append(groups, countText(class.ByScheme[scheme])+" "+scheme)
+			groups = append(groups, words.Number(class.ByScheme[scheme])+" "+scheme)
 		}
 		if len(groups) == 0 {
 			groups = []string{"-"}
 		}
-		rows = append(rows, []string{class.Name, class.Ladder, countText(class.Objects), bytesText(class.Bytes), bytesText(class.Stored), overhead, strings.Join(groups, ", ")})
+		rows = append(rows, []string{class.Name, class.Ladder, words.Number(class.Objects), words.Bytes(class.Bytes), words.Bytes(class.Stored), overhead, strings.Join(groups, ", ")})
 	}
 	return rows
 }

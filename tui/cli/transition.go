@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func transitionCommand(s *session) *cobra.Command {
@@ -138,14 +139,14 @@ func transitionListing(list []api.Transition, value any) listing {
 	for _, t := range list {
 		left := "-"
 		if t.State == api.TransitionRunning {
-			left = leftText(t.ETASeconds)
+			left = words.Left(t.ETASeconds)
 		}
 		l.names = append(l.names, t.ID)
 		l.rows = append(l.rows, []string{
-			t.ID, selectorText(t.Selector), t.To, string(t.State), shareText(t.BytesDone, t.BytesTotal),
-			countText(t.GroupsDone) + "/" + countText(t.GroupsTotal), bytesText(t.Measured.BytesSent), left, ageText(t.Started, now),
-			t.Planner, t.Objective, bytesText(t.Predicted.BytesSent), countText(t.ObjectsRewritten), countText(t.Attempts),
-			rateText(t.BytesPerSecond), t.Error,
+			t.ID, selectorText(t.Selector), t.To, string(t.State), words.Share(t.BytesDone, t.BytesTotal),
+			words.Number(t.GroupsDone) + "/" + words.Number(t.GroupsTotal), words.Bytes(t.Measured.BytesSent), left, words.About(now.Sub(t.Started)),
+			t.Planner, t.Objective, words.Bytes(t.Predicted.BytesSent), words.Number(t.ObjectsRewritten), words.Number(t.Attempts),
+			words.Limit(t.BytesPerSecond), t.Error,
 		})
 	}
 	return l
@@ -282,12 +283,12 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 
 // transitionLine is the one-line form that follow draws.
 func transitionLine(t api.Transition) string {
-	line := fmt.Sprintf("%s to %s %s %4s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, barText(t.BytesDone, t.BytesTotal),
-		shareText(t.BytesDone, t.BytesTotal), countText(t.GroupsDone), countText(t.GroupsTotal), bytesText(t.Measured.BytesSent))
+	line := fmt.Sprintf("%s to %s %s %5s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, barText(t.BytesDone, t.BytesTotal),
+		words.Share(t.BytesDone, t.BytesTotal), words.Number(t.GroupsDone), words.Number(t.GroupsTotal), words.Bytes(t.Measured.BytesSent))
 	if t.State != api.TransitionRunning {
 		return line + "  " + string(t.State)
 	}
-	return line + "  " + leftText(t.ETASeconds) + " left"
+	return line + "  " + words.Left(t.ETASeconds) + " left"
 }
 
 // transitionLines is the long form: the run, then its traffic next to what other ways would have sent.
@@ -298,24 +299,24 @@ func transitionLines(t api.Transition) []string {
 		"to          " + t.To,
 		fmt.Sprintf("planner     %s, least %s", t.Planner, t.Objective),
 		"state       " + string(t.State),
-		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", barText(t.BytesDone, t.BytesTotal), bytesText(t.BytesDone), bytesText(t.BytesTotal),
-			countText(t.GroupsDone), countText(t.GroupsTotal), countText(t.GroupsSkipped)),
-		"time        " + durationText(time.Duration(t.ElapsedSeconds*float64(time.Second))),
+		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", barText(t.BytesDone, t.BytesTotal), words.Bytes(t.BytesDone), words.Bytes(t.BytesTotal),
+			words.Number(t.GroupsDone), words.Number(t.GroupsTotal), words.Number(t.GroupsSkipped)),
+		"time        " + words.Span(words.Seconds(t.ElapsedSeconds)),
 	}
 	if t.State == api.TransitionRunning {
-		lines = append(lines, "left        "+leftText(t.ETASeconds))
+		lines = append(lines, "left        "+words.Left(t.ETASeconds))
 	}
 	if t.Error != "" {
 		lines = append(lines, "error       "+t.Error)
 	}
 	if t.ObjectsRewritten > 0 {
-		lines = append(lines, fmt.Sprintf("rewritten   %s small objects that shared a group with others", countText(t.ObjectsRewritten)))
+		lines = append(lines, fmt.Sprintf("rewritten   %s small objects that shared a group with others", words.Number(t.ObjectsRewritten)))
 	}
 	if t.BytesPerSecond > 0 {
-		lines = append(lines, "limit       "+rateText(t.BytesPerSecond))
+		lines = append(lines, "limit       "+words.Limit(t.BytesPerSecond))
 	}
 	row := func(name string, predicted, measured, predictedBytes, measuredBytes int64) []string {
-		return []string{name, countText(predicted), countText(measured), bytesText(predictedBytes), bytesText(measuredBytes)}
+		return []string{name, words.Number(predicted), words.Number(measured), words.Bytes(predictedBytes), words.Bytes(measuredBytes)}
 	}
 	p, m := t.Predicted, t.Measured
 	lines = append(lines, "")
@@ -329,7 +330,7 @@ func transitionLines(t api.Transition) []string {
 	if len(t.Baselines) > 0 {
 		lines = append(lines, "", "Other ways would have sent:")
 		for _, name := range sortedKeys(t.Baselines) {
-			lines = append(lines, fmt.Sprintf("  %-12s %s", name, bytesText(t.Baselines[name])))
+			lines = append(lines, fmt.Sprintf("  %-12s %s", name, words.Bytes(t.Baselines[name])))
 		}
 	}
 	return lines

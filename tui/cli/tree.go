@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // treeFile is one file of a directory tree and the key it is stored under.
@@ -112,14 +113,14 @@ func (t *tree) line(done *progress, elapsed time.Duration) string {
 	bytes, objects := done.bytes.Load(), done.objects.Load()
 	left := "unknown"
 	if bytes > 0 {
-		left = leftText(elapsed.Seconds() * float64(t.bytes-bytes) / float64(bytes))
+		left = words.Left(elapsed.Seconds() * float64(t.bytes-bytes) / float64(bytes))
 	}
 	rate := int64(0)
 	if elapsed > 0 {
 		rate = int64(float64(bytes) / elapsed.Seconds())
 	}
-	return fmt.Sprintf("%s %4s  %s of %s  %s of %s objects  %s/s  %s left", barText(bytes, t.bytes), shareText(bytes, t.bytes),
-		bytesText(bytes), bytesText(t.bytes), countText(objects), countText(int64(len(t.files))), bytesText(rate), left)
+	return fmt.Sprintf("%s %5s  %s of %s  %s of %s objects  %s/s  %s left", barText(bytes, t.bytes), words.Share(bytes, t.bytes),
+		words.Bytes(bytes), words.Bytes(t.bytes), words.Number(objects), words.Number(int64(len(t.files))), words.Bytes(rate), left)
 }
 
 // watch shows line at every tick until stop is called.

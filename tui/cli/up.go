@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/local"
 )
 
 func upCommand(s *session) *cobra.Command {
@@ -62,12 +63,15 @@ func upCommand(s *session) *cobra.Command {
 				return err
 			}
 		}
-		var control *controlOptions
+		var control *local.Options
 		if !withoutOperator {
 			if err := console.CheckListen(consoleListen, false, access.ByLocal); err != nil {
 				return misuse(command, "--console: %w", err)
 			}
-			control = &controlOptions{directory: options.Directory, backend: localBackend, logger: options.Logger, console: consoleListen}
+			control = &local.Options{
+				Directory: options.Directory, Backend: localBackend, Logger: options.Logger, Listen: consoleListen,
+				Console: localConsole(options.Directory, options.Logger),
+			}
 		}
 		m, err := startMachine(command.Context(), options, control)
 		if err != nil {
@@ -92,8 +96,8 @@ func upLines(m *machine, store launch.StoreKind) []string {
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
 	}
 	if m.control != nil {
-		lines = append(lines, "API      "+m.control.kubeconfig()+" (a kubeconfig; kubectl works with it)",
-			"console  "+m.control.consolePage())
+		lines = append(lines, "API      "+m.control.Kubeconfig()+" (a kubeconfig; kubectl works with it)",
+			"console  "+m.consolePage())
 	}
 	lines = append(lines, "", "Use it from another terminal:")
 	if cluster.Gateway() != defaultListen {
@@ -106,11 +110,11 @@ func upLines(m *machine, store launch.StoreKind) []string {
 			"  restripe status --watch",
 			"Ctrl-C stops everything.")
 	}
-	if usual, err := stateDirectory(); err != nil || m.control.kubeconfig() != controlKubeconfig(usual) {
-		lines = append(lines, "  export KUBECONFIG="+m.control.kubeconfig())
+	if usual, err := stateDirectory(); err != nil || m.control.Kubeconfig() != local.Kubeconfig(usual) {
+		lines = append(lines, "  export KUBECONFIG="+m.control.Kubeconfig())
 	}
 	return append(lines,
-		"  restripe apply -f FILE           # declare policies for the backend "+m.control.options.backend,
+		"  restripe apply -f FILE           # declare policies for the backend "+m.control.Backend(),
 		"  restripe put ~/photos photos/",
 		"  restripe get policies            # what is where, and whether it is where it belongs",
 		"  restripe get transitions         # what moves",

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // aboutInterval is how often the console is asked for what it does not tell by itself.
@@ -37,7 +38,7 @@ func newSchemesPage(s *session) *aboutPage[*consolev1.Scheme] {
 	p.table = newTable(&s.look, func(one *consolev1.Scheme) string { return one.Name }, nil,
 		column[*consolev1.Scheme]{title: "NAME", name: true, text: func(one *consolev1.Scheme) string { return one.Name }},
 		column[*consolev1.Scheme]{title: "CODE", width: 12, text: func(one *consolev1.Scheme) string { return one.Code }},
-		column[*consolev1.Scheme]{title: "CAN LOSE", width: 10, text: func(one *consolev1.Scheme) string { return countText(int64(one.CanLose), "node") },
+		column[*consolev1.Scheme]{title: "CAN LOSE", width: 10, text: func(one *consolev1.Scheme) string { return words.Count(int64(one.CanLose), "node") },
 			number: func(one *consolev1.Scheme) float64 { return float64(one.CanLose) }},
 		column[*consolev1.Scheme]{title: "OVERHEAD", width: 9, right: true, text: func(one *consolev1.Scheme) string { return one.Overhead }},
 		column[*consolev1.Scheme]{title: "POLICIES", width: 8, right: true, text: func(one *consolev1.Scheme) string { return fmt.Sprint(one.Policies) },
@@ -62,9 +63,9 @@ func newBackendsPage(s *session) *aboutPage[*consolev1.Backend] {
 
 func backendUsed(l *look, one *consolev1.Backend) string {
 	if one.CapacityBytes <= 0 {
-		return bytesText(one.UsedBytes)
+		return words.Bytes(one.UsedBytes)
 	}
-	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + partText(one.UsedBytes, one.CapacityBytes)
+	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + words.Part(one.UsedBytes, one.CapacityBytes)
 }
 
 func backendState(l *look, one *consolev1.Backend) string {
@@ -153,9 +154,9 @@ func openScheme(s *session, one *consolev1.Scheme) tea.Cmd {
 	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
 		w.Head("Scheme", one.Name)
 		w.Field("code", one.Code)
-		w.Field("can lose", countText(int64(one.CanLose), "node")+" without losing data")
+		w.Field("can lose", words.Count(int64(one.CanLose), "node")+" without losing data")
 		w.Field("overhead", one.Overhead+" stored bytes for each byte of data")
-		w.Field("used by", strings.ReplaceAll(countText(int64(one.Policies), "policy"), "policys", "policies"))
+		w.Field("used by", words.Count(int64(one.Policies), "policy"))
 	}})
 }
 

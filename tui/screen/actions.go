@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // action is what a key does with what is chosen. begin returns false where the key means nothing for it.
@@ -211,8 +212,8 @@ func (m *Model) approveChosen(chosen any) (tea.Cmd, bool) {
 	}
 	question := fmt.Sprintf("Approve %s? %s %s %s", nameOf(one), schemeText(one.From), m.look.glyphs.arrow, schemeText(one.To))
 	if c := one.Cost; c != nil {
-		question += fmt.Sprintf(" takes %s: sends %s, reads %s, writes %s, needs %s more space meanwhile", countText(c.Groups, "group"), bytesText(c.Traffic.GetBytesSent()),
-			bytesText(c.Traffic.GetBytesRead()), bytesText(c.Traffic.GetBytesWritten()), bytesText(c.PeakBytes))
+		question += fmt.Sprintf(" takes %s: sends %s, reads %s, writes %s, needs %s more space meanwhile", words.Count(c.Groups, "group"), words.Bytes(c.Traffic.GetBytesSent()),
+			words.Bytes(c.Traffic.GetBytesRead()), words.Bytes(c.Traffic.GetBytesWritten()), words.Bytes(c.PeakBytes))
 	} else {
 		question += " is not planned yet, so that its cost is not known"
 	}
@@ -272,7 +273,7 @@ func (m *Model) throttleChosen(chosen any) (tea.Cmd, bool) {
 	}
 	limit := ""
 	if one.BytesPerSecondLimit > 0 {
-		limit = strings.ReplaceAll(rateText(one.BytesPerSecondLimit), " ", "")
+		limit = strings.ReplaceAll(words.Rate(one.BytesPerSecondLimit), " ", "")
 	}
 	m.prompt = newPrompt("Most bytes a second for "+nameOf(one)+", such as 20MiB/s; 0 takes its limit away.", "limit: ", limit, func(text string) tea.Cmd {
 		rate, err := parseRate(text)
@@ -309,7 +310,7 @@ func (m *Model) drainChosen(chosen any) (tea.Cmd, bool) {
 			return change.GetSaid(), err
 		}), true
 	}
-	m.askName(fmt.Sprintf("Drain %s of %s? Its %s are copied to other nodes, %s in all.", nameOf(one), plain(one.Backend), countText(one.Slots, "slot"), bytesText(one.UsedBytes)), one.Name,
+	m.askName(fmt.Sprintf("Drain %s of %s? Its %s are copied to other nodes, %s in all.", nameOf(one), plain(one.Backend), words.Count(one.Slots, "slot"), words.Bytes(one.UsedBytes)), one.Name,
 		func(ctx context.Context) (string, error) {
 			change, err := m.options.Client.DrainNode(ctx, &consolev1.DrainNodeRequest{Node: name})
 			return change.GetSaid(), err
@@ -322,7 +323,7 @@ func (m *Model) moveChosen(chosen any) (tea.Cmd, bool) {
 	if !is {
 		return nil, false
 	}
-	m.prompt = newPrompt(fmt.Sprintf("Move %s, %s in %s, to which scheme of its ladder? Objects that share its group move with it.", nameOf(one), bytesText(one.Size),
+	m.prompt = newPrompt(fmt.Sprintf("Move %s, %s in %s, to which scheme of its ladder? Objects that share its group move with it.", nameOf(one), words.Bytes(one.Size),
 		schemeText(one.Scheme)), "scheme: ", "", func(text string) tea.Cmd {
 		return m.change(func(ctx context.Context) (string, error) {
 			moved, err := m.options.Client.MoveObject(ctx, &consolev1.MoveObjectRequest{Backend: one.Backend, Key: one.KeyBytes, To: strings.TrimSpace(text)})

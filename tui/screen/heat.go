@@ -15,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // heatPage lists the classes with their heat and their places on their ladders.
@@ -38,7 +39,7 @@ func newHeatPage(s *session) *heatPage {
 			number: func(one *consolev1.ClassHeat) float64 { return float64(classGroups(one)) }},
 		column[*consolev1.ClassHeat]{title: "COLD TO HOT", width: 11, text: func(one *consolev1.ClassHeat) string { return s.look.spark(heatValues(one), 10) },
 			number: classHeat},
-		column[*consolev1.ClassHeat]{title: "MEAN", width: 6, right: true, text: func(one *consolev1.ClassHeat) string { return accessText(classHeat(one)) }, number: classHeat},
+		column[*consolev1.ClassHeat]{title: "MEAN", width: 6, right: true, text: func(one *consolev1.ClassHeat) string { return words.Accesses(classHeat(one)) }, number: classHeat},
 	)
 	return p
 }
@@ -47,7 +48,7 @@ func newHeatPage(s *session) *heatPage {
 func rungsText(one *consolev1.ClassHeat) string {
 	var parts []string
 	for _, rung := range one.Rungs {
-		parts = append(parts, pinnedText(rung.Scheme, one.Pin)+" "+bytesText(rung.Bytes))
+		parts = append(parts, pinnedText(rung.Scheme, one.Pin)+" "+words.Bytes(rung.Bytes))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -198,7 +199,7 @@ func (p *liveHeat) write(s *script) {
 	}
 	for _, rung := range one.Rungs {
 		s.Raw(fit(schemeText(rung.Scheme), 8, false) + " " + l.bar(rung.Bytes, most, 24) + " " +
-			fmt.Sprintf("%s as %s in %s", bytesText(rung.Bytes), bytesText(rung.StoredBytes), countText(rung.Groups, "group")))
+			fmt.Sprintf("%s as %s in %s", words.Bytes(rung.Bytes), words.Bytes(rung.StoredBytes), words.Count(rung.Groups, "group")))
 		for _, rule := range one.Rules {
 			if rule.Scheme == rung.Scheme {
 				s.Field("", ruleText(rule))
@@ -220,7 +221,7 @@ func (p *liveHeat) writeGroups(s *script) {
 	}
 	for i, value := range values {
 		bar := l.bar(int64(value), most, 24)
-		s.Raw(fit(heatLabel(i), 14, true) + " " + l.warmth(float64(i)/float64(len(values)-1), bar) + " " + countText(int64(value), "group"))
+		s.Raw(fit(heatLabel(i), 14, true) + " " + l.warmth(float64(i)/float64(len(values)-1), bar) + " " + words.Count(int64(value), "group"))
 	}
 }
 
@@ -270,7 +271,7 @@ func (p *liveHeat) writeMap(s *script) {
 	}
 	now := p.session.now()
 	from, until := clockText(samples[0].At, now), clockText(samples[len(samples)-1].At, now)
-	s.Raw(l.paint(l.dim, strings.Repeat(" ", 15)+fmt.Sprintf("from %s to %s, %s; darker is more of the data", from, until, countText(int64(len(samples)), "sample"))))
+	s.Raw(l.paint(l.dim, strings.Repeat(" ", 15)+fmt.Sprintf("from %s to %s, %s; darker is more of the data", from, until, words.Count(int64(len(samples)), "sample"))))
 }
 
 // heatShare is the part of a sample's data that is of a step of heat.

@@ -15,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // TestKeysLead: what each key shows, from the kind and the row that is chosen.
@@ -302,23 +303,23 @@ func TestWords(t *testing.T) {
 		return &consolev1.Progress{EtaSeconds: &eta, EtaSecondsLow: &low, EtaSecondsHigh: &high}
 	}
 	for got, want := range map[string]string{
-		partText(90*mebibyte, 192*mebibyte):      "90 of 192 MiB",
-		partText(mebibyte/2, 4*mebibyte):         "0.5 of 4.0 MiB",
-		partText(0, 0):                           "0 B",
-		partText(3, 900):                         "3 of 900 B",
-		rangeText(progress(840, 660, 1140)):      "14 min (11-19)",
-		rangeText(progress(12, 10, 15)):          "12 s (10-15)",
-		rangeText(&consolev1.Progress{}):         "-",
-		rangeText(nil):                           "-",
-		schemeText("rs(12,2)"):                   "12+2",
-		schemeText("rep(3)"):                     "rep 3",
-		schemeText("odd"):                        "odd",
-		ageText(ago(90*time.Second), noon):       "90s",
-		ageText(ago(-time.Minute), noon):         "0s",
-		clockText(ago(48*time.Hour), noon):       "2026-03-12 12:04",
-		accessText(2770.4):                       "2,770",
-		strings.TrimSpace(accessText(1_500_000)): "1.5 M",
-		shorten("media-rs-12-2-1234", 10, "…"):   "media…1234",
+		words.Part(90*mebibyte, 192*mebibyte):  "90 of 192 MiB",
+		words.Part(mebibyte/2, 4*mebibyte):     "0.5 of 4.0 MiB",
+		words.Part(0, 0):                       "0 B",
+		words.Part(3, 900):                     "3 of 900 B",
+		etaOf(progress(840, 660, 1140)):        "14 min (11-19)",
+		etaOf(progress(12, 10, 15)):            "12 s (10-15)",
+		etaOf(&consolev1.Progress{}):           "-",
+		etaOf(nil):                             "-",
+		schemeText("rs(12,2)"):                 "12+2",
+		schemeText("rep(3)"):                   "rep 3",
+		schemeText("odd"):                      "odd",
+		ageText(ago(90*time.Second), noon):     "2 min",
+		ageText(ago(-time.Minute), noon):       "1 s",
+		clockText(ago(48*time.Hour), noon):     "2026-03-12 12:04",
+		words.Accesses(2770.4):                 "2,770",
+		words.Accesses(1_500_000):              "1.5 M",
+		shorten("media-rs-12-2-1234", 10, "…"): "media…1234",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

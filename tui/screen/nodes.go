@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // nodesPage lists the nodes of every backend.
@@ -35,7 +36,7 @@ func newNodesPage(s *session) *nodesPage {
 		column[*consolev1.Node]{title: "BACKEND", width: 10, text: func(one *consolev1.Node) string { return one.Backend }},
 		column[*consolev1.Node]{title: "STATE", width: 12, text: func(one *consolev1.Node) string { return nodeState(&s.look, one) },
 			paint: func(one *consolev1.Node, text string) string { return nodeColour(&s.look, one, text) }},
-		column[*consolev1.Node]{title: "FOR", width: 4, right: true, text: func(one *consolev1.Node) string { return ageText(one.Since, s.now()) },
+		column[*consolev1.Node]{title: "FOR", width: 7, right: true, text: func(one *consolev1.Node) string { return ageText(one.Since, s.now()) },
 			number: func(one *consolev1.Node) float64 { return -float64(one.Since.GetSeconds()) }},
 		column[*consolev1.Node]{title: "DOMAIN", width: 10, text: func(one *consolev1.Node) string { return cmp.Or(one.FailureDomain, "-") }},
 		column[*consolev1.Node]{title: "USED", width: 21, text: func(one *consolev1.Node) string { return usedText(&s.look, one) },
@@ -79,9 +80,9 @@ func nodeColour(l *look, one *consolev1.Node, text string) string {
 // usedText is a bar where the capacity is known.
 func usedText(l *look, one *consolev1.Node) string {
 	if one.CapacityBytes <= 0 {
-		return bytesText(one.UsedBytes)
+		return words.Bytes(one.UsedBytes)
 	}
-	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + partText(one.UsedBytes, one.CapacityBytes)
+	return l.bar(one.UsedBytes, one.CapacityBytes, 6) + " " + words.Part(one.UsedBytes, one.CapacityBytes)
 }
 
 func (p *nodesPage) Title() (name, aside string) {
@@ -188,19 +189,19 @@ func (p *liveNode) write(s *script) {
 	s.Head("What it holds")
 	s.Field("store", one.StoreKind+map[bool]string{true: ", durable", false: ", not durable: what it holds is gone when it ends"}[one.Durable])
 	s.Field("used", usedText(l, one))
-	s.Field("slots", countText(one.Slots, "group")+" have a part on it")
+	s.Field("slots", words.Count(one.Slots, "group")+" have a part on it")
 	if d := one.Drain; d != nil {
 		s.Head("Drain")
 		left := d.SlotsTotal - d.SlotsLeft
-		s.Raw(fmt.Sprintf("%s %d of %s moved", l.bar(left, d.SlotsTotal, 30), left, countText(d.SlotsTotal, "slot")))
+		s.Raw(fmt.Sprintf("%s %d of %s moved", l.bar(left, d.SlotsTotal, 30), left, words.Count(d.SlotsTotal, "slot")))
 		if d.Paused {
 			s.Text("It is paused.")
 		}
 		if d.EtaSeconds != nil {
-			s.Field("left", "about "+spanText(*d.EtaSeconds))
+			s.Field("left", "about "+words.About(words.Seconds(*d.EtaSeconds)))
 		}
 		if d.BytesPerSecond > 0 {
-			s.Field("limit", rateText(d.BytesPerSecond))
+			s.Field("limit", words.Rate(d.BytesPerSecond))
 		}
 	}
 	for _, text := range one.Warnings {

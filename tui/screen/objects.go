@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // objectsPage lists objects by the beginning of their keys, a page at a time.
@@ -33,7 +34,7 @@ func newObjectsPage(s *session) *objectsPage {
 		column[*consolev1.Object]{title: "BACKEND", width: 12, from: 100, text: func(one *consolev1.Object) string { return one.Backend }},
 		column[*consolev1.Object]{title: "CLASS", width: 12, text: func(one *consolev1.Object) string { return one.Class }},
 		column[*consolev1.Object]{title: "SCHEME", width: 8, text: func(one *consolev1.Object) string { return schemeText(one.Scheme) }},
-		column[*consolev1.Object]{title: "SIZE", width: 9, right: true, text: func(one *consolev1.Object) string { return bytesText(one.Size) },
+		column[*consolev1.Object]{title: "SIZE", width: 9, right: true, text: func(one *consolev1.Object) string { return words.Bytes(one.Size) },
 			number: func(one *consolev1.Object) float64 { return float64(one.Size) }},
 		column[*consolev1.Object]{title: "MODIFIED", width: 8, right: true, text: func(one *consolev1.Object) string { return ageText(one.Modified, s.now()) },
 			number: func(one *consolev1.Object) float64 { return -float64(one.Modified.GetSeconds()) }},
@@ -127,7 +128,7 @@ func openObject(s *session, one *consolev1.Object) tea.Cmd {
 		w.Field("key", one.Key)
 		w.Field("class", one.Class+" at "+one.Backend)
 		w.Field("scheme", one.Scheme)
-		w.Field("size", bytesText(one.Size))
+		w.Field("size", words.Bytes(one.Size))
 		w.Field("revision", one.Revision)
 		w.Field("modified", clockText(one.Modified, s.now()))
 		switch {
@@ -161,8 +162,8 @@ func writeGroup(w *script, group *consolev1.Group) {
 	l := w.look
 	w.Head("Group", group.Id)
 	w.Field("code", group.Scheme+" on the ladder "+group.Ladder)
-	w.Field("array", fmt.Sprintf("%d x %s of %s", group.Rows, countText(int64(group.Columns), "column"), bytesText(group.CellBytes)))
-	w.Field("of this object", bytesText(group.Bytes)+map[bool]string{true: "; other objects share the group", false: ""}[group.Packed])
+	w.Field("array", fmt.Sprintf("%d x %s of %s", group.Rows, words.Count(int64(group.Columns), "column"), words.Bytes(group.CellBytes)))
+	w.Field("of this object", words.Bytes(group.Bytes)+map[bool]string{true: "; other objects share the group", false: ""}[group.Packed])
 	nodes, states := "", ""
 	flush := func() {
 		if nodes != "" {

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // overviewPage answers at one glance whether data is safe, what it costs and what is moving.
@@ -46,7 +47,7 @@ func (p *overviewPage) Title() (name, aside string) {
 	if o.GetSavedBytes() <= 0 {
 		return "", ""
 	}
-	aside = bytesText(o.ProtectedBytes) + " kept in " + bytesText(o.StoredBytes) + ", saved " + partText(o.SavedBytes, o.SavedBytes+o.StoredBytes)
+	aside = words.Bytes(o.ProtectedBytes) + " kept in " + words.Bytes(o.StoredBytes) + ", saved " + words.Part(o.SavedBytes, o.SavedBytes+o.StoredBytes)
 	if o.SavedPerMonth >= 0.01 {
 		aside += fmt.Sprintf(", %.2f a month", o.SavedPerMonth)
 	}
@@ -250,7 +251,7 @@ func (p *overviewPage) movingTitle() string {
 	if len(p.rates) > 0 {
 		rate = p.rates[len(p.rates)-1]
 	}
-	right := "moving " + rateText(int64(rate)) + " " + l.spark(p.rates, 20)
+	right := "moving " + words.Rate(int64(rate)) + " " + l.spark(p.rates, 20)
 	return l.paint(l.title, fit(title, p.width-textWidth(right), false)) + right
 }
 
@@ -286,14 +287,14 @@ func (p *overviewPage) classes() []string {
 		}
 		var rungs []string
 		for _, rung := range class.Rungs {
-			rungs = append(rungs, schemeText(rung.Scheme)+" "+bytesText(rung.Bytes))
+			rungs = append(rungs, schemeText(rung.Scheme)+" "+words.Bytes(rung.Bytes))
 		}
 		name := class.Backend + "/" + class.Class
 		heat := meanHeat(class)
-		bytes := fit(fit(bytesText(class.Bytes), max(0, data-1), true), data, false)
+		bytes := fit(fit(words.Bytes(class.Bytes), max(0, data-1), true), data, false)
 		places := fit(shortenEnd(plain(strings.Join(rungs, ", ")), ladder, l.glyphs.more), ladder, false)
 		lines = append(lines, "  "+fit(shorten(plain(class.Class), 11, l.glyphs.more), 11, false)+" "+bytes+
-			fit(bytesText(class.StoredBytes), 9, true)+"  "+places+" "+fit(accessText(heat), 6, true)+" "+l.spark(p.heats[name], spark))
+			fit(words.Bytes(class.StoredBytes), 9, true)+"  "+places+" "+fit(words.Accesses(heat), 6, true)+" "+l.spark(p.heats[name], spark))
 	}
 	return lines
 }
@@ -324,9 +325,9 @@ func (p *overviewPage) below() []string {
 		if backend.State != "whole" {
 			text := backend.Backend + ": " + backend.Line
 			if r := backend.Repair; r != nil && r.State == "running" {
-				text += fmt.Sprintf(" %s %s", l.bar(r.BytesDone, r.BytesTotal, 10), partText(r.BytesDone, r.BytesTotal))
+				text += fmt.Sprintf(" %s %s", l.bar(r.BytesDone, r.BytesTotal, 10), words.Part(r.BytesDone, r.BytesTotal))
 				if r.EtaSeconds != nil {
-					text += ", about " + spanText(*r.EtaSeconds)
+					text += ", about " + words.About(words.Seconds(*r.EtaSeconds))
 				}
 			}
 			for _, line := range wrapped(l.glyphs.warning+" "+plain(text), p.width) {
@@ -373,7 +374,7 @@ func (m *Model) safety(o *consolev1.Overview) string {
 	if !m.overview.feed.since.IsZero() {
 		return l.paint(l.bad, l.glyphs.bad+" disconnected since "+m.overview.feed.since.In(m.now().Location()).Format("15:04:05"))
 	}
-	lose := "can lose " + countText(int64(o.GetCanLose()), "node")
+	lose := "can lose " + words.Count(int64(o.GetCanLose()), "node")
 	switch o.GetSafety() {
 	case consolev1.Safety_SAFETY_EMPTY:
 		return "nothing is stored"

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // groupPicture is the stripe picture in characters: one group as its array of cells, lettered and tinted by stripe, small
@@ -72,7 +73,7 @@ func (g *groupPicture) Short(width, lines int) []string {
 		return []string{l.paint(l.dim, shortenEnd("GROUP "+g.way()+" "+g.failure, width, l.glyphs.more))}
 	}
 	cost := g.picture.Cost
-	head := fmt.Sprintf("GROUP %s  %s, %s and %d sent between nodes", g.way(), countText(int64(cost.GetBlocksRead()), "block")+" read",
+	head := fmt.Sprintf("GROUP %s  %s, %s and %d sent between nodes", g.way(), words.Count(int64(cost.GetBlocksRead()), "block")+" read",
 		fmt.Sprintf("%d written", cost.GetBlocksWritten()), cost.GetBlocksSent())
 	drawing := g.array(width, lines-1, 0)
 	return append([]string{l.paint(l.title, shortenEnd(head, width, l.glyphs.more))}, drawing...)
@@ -101,7 +102,7 @@ func (g *groupPicture) Write(s *script) {
 	} else {
 		s.Text("Before anything is done. Small letters are stripes of " + schemeText(g.picture.From) + ", capitals those of " + schemeText(g.picture.To) + ".")
 	}
-	s.Raw(l.paint(l.dim, fmt.Sprintf("step %d of %d, %s sent so far; %s and %s go through the steps", g.step, len(steps), countText(int64(sent), "block"),
+	s.Raw(l.paint(l.dim, fmt.Sprintf("step %d of %d, %s sent so far; %s and %s go through the steps", g.step, len(steps), words.Count(int64(sent), "block"),
 		keyName(g.session, keys.Before), keyName(g.session, keys.After))))
 }
 

@@ -8,11 +8,11 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	"connectrpc.com/connect"
-	"github.com/dustin/go-humanize"
 
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // policiesPage lists the policies.
@@ -33,9 +33,9 @@ func newPoliciesPage(s *session) *policiesPage {
 		column[*consolev1.Policy]{title: "NAME", name: true, text: func(one *consolev1.Policy) string { return one.Name }},
 		column[*consolev1.Policy]{title: "BACKEND", width: 10, from: 100, text: func(one *consolev1.Policy) string { return one.Backend }},
 		column[*consolev1.Policy]{title: "LADDER", width: 20, text: func(one *consolev1.Policy) string { return ladderText(one.Ladder, one.Pin) }},
-		column[*consolev1.Policy]{title: "DATA", width: 9, right: true, text: func(one *consolev1.Policy) string { return bytesText(policyBytes(one)) },
+		column[*consolev1.Policy]{title: "DATA", width: 9, right: true, text: func(one *consolev1.Policy) string { return words.Bytes(policyBytes(one)) },
 			number: func(one *consolev1.Policy) float64 { return float64(policyBytes(one)) }},
-		column[*consolev1.Policy]{title: "SAVED", width: 9, right: true, text: func(one *consolev1.Policy) string { return bytesText(one.SavedBytes) },
+		column[*consolev1.Policy]{title: "SAVED", width: 9, right: true, text: func(one *consolev1.Policy) string { return words.Bytes(one.SavedBytes) },
 			number: func(one *consolev1.Policy) float64 { return float64(one.SavedBytes) }},
 		column[*consolev1.Policy]{title: "MOVING", width: 6, right: true, text: func(one *consolev1.Policy) string { return fmt.Sprint(one.ActiveTransitions) },
 			number: func(one *consolev1.Policy) float64 { return float64(one.ActiveTransitions) }},
@@ -192,7 +192,7 @@ func (p *livePolicy) write(s *script) {
 	}
 	s.Field("approval", one.Approval)
 	if one.BytesPerSecond > 0 {
-		s.Field("budget", rateText(one.BytesPerSecond))
+		s.Field("budget", words.Rate(one.BytesPerSecond))
 	}
 	if one.NextWindow != nil {
 		s.Field("next window", clockText(one.NextWindow, p.session.now()))
@@ -210,10 +210,10 @@ func (p *livePolicy) write(s *script) {
 	}
 	for _, rung := range one.Rungs {
 		s.Raw(fit(schemeText(rung.Scheme), 8, false) + " " + l.bar(rung.StoredBytes, most, 20) + " " +
-			fmt.Sprintf("%s as %s in %s", bytesText(rung.Bytes), bytesText(rung.StoredBytes), countText(rung.Groups, "group")))
+			fmt.Sprintf("%s as %s in %s", words.Bytes(rung.Bytes), words.Bytes(rung.StoredBytes), words.Count(rung.Groups, "group")))
 	}
-	s.Field("saved", fmt.Sprintf("%s against keeping all of it on %s", bytesText(one.SavedBytes), schemeText(first(one.Ladder))))
-	s.Field("moving now", countText(int64(one.ActiveTransitions), "transition"))
+	s.Field("saved", fmt.Sprintf("%s against keeping all of it on %s", words.Bytes(one.SavedBytes), schemeText(first(one.Ladder))))
+	s.Field("moving now", words.Count(int64(one.ActiveTransitions), "transition"))
 	writeConditions(s, p.session, one.Conditions)
 }
 
@@ -234,7 +234,7 @@ func quoted(texts []string) []string {
 
 // ruleText is the range of heat that a scheme is for.
 func ruleText(rule *consolev1.TemperatureRule) string {
-	low, high := humanize.Commaf(rule.GetAtLeast()), humanize.Commaf(rule.GetBelow())
+	low, high := words.Decimal(rule.GetAtLeast()), words.Decimal(rule.GetBelow())
 	switch {
 	case rule.AtLeast != nil && rule.Below != nil:
 		return fmt.Sprintf("at least %s and below %s accesses a day of a group", low, high)
@@ -266,14 +266,14 @@ func writePlans(s *script, plans []*consolev1.PolicyPlan) {
 		}
 		for _, move := range plan.Moves {
 			s.Head("Move", schemeText(move.From), l.glyphs.arrow, schemeText(move.To))
-			s.Field("groups", fmt.Sprintf("%s with %s: %s", countText(move.Groups, "group"), bytesText(move.Bytes), move.Heat))
+			s.Field("groups", fmt.Sprintf("%s with %s: %s", words.Count(move.Groups, "group"), words.Bytes(move.Bytes), move.Heat))
 			s.Field("will be", fateText(move))
-			s.Field("sent", bytesText(move.Traffic.GetBytesSent())+sentReason(move.Traffic.GetBytesSent(), reencoded(move.Comparisons)))
-			s.Field("read, written", bytesText(move.Traffic.GetBytesRead())+", "+bytesText(move.Traffic.GetBytesWritten()))
-			s.Field("peak space", bytesText(move.PeakBytes)+" more than before, while it runs")
-			s.Field("stored", bytesText(move.StoredBefore)+" before, "+bytesText(move.StoredAfter)+" after")
+			s.Field("sent", words.Bytes(move.Traffic.GetBytesSent())+sentReason(move.Traffic.GetBytesSent(), reencoded(move.Comparisons)))
+			s.Field("read, written", words.Bytes(move.Traffic.GetBytesRead())+", "+words.Bytes(move.Traffic.GetBytesWritten()))
+			s.Field("peak space", words.Bytes(move.PeakBytes)+" more than before, while it runs")
+			s.Field("stored", words.Bytes(move.StoredBefore)+" before, "+words.Bytes(move.StoredAfter)+" after")
 			if move.BudgetSeconds != nil {
-				s.Field("time", "about "+spanText(*move.BudgetSeconds)+" within the budget")
+				s.Field("time", "about "+words.About(words.Seconds(*move.BudgetSeconds))+" within the budget")
 			}
 			s.Field("price", fmt.Sprintf("%.4g once; saves %.4g a month", move.Price, move.SavingPerMonth))
 			writeComparisons(s, move.Comparisons)

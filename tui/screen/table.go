@@ -7,9 +7,10 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/dustin/go-humanize"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/restripe/restripe/operator/words"
 )
 
 // column is one column of a table.
@@ -230,9 +231,9 @@ func (t *table[T]) Get(key string) (value T, is bool) {
 // Count is "3", "3 of 10,000" with a filter.
 func (t *table[T]) Count() string {
 	if len(t.shown) == len(t.sorted) {
-		return humanize.Comma(int64(len(t.sorted)))
+		return words.Number(int64(len(t.sorted)))
 	}
-	return humanize.Comma(int64(len(t.shown))) + " of " + humanize.Comma(int64(len(t.sorted)))
+	return words.Number(int64(len(t.shown))) + " of " + words.Number(int64(len(t.sorted)))
 }
 
 // Update moves the cursor and sorts; it reports whether the key meant something.

@@ -15,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
 func transitionKey(t *consolev1.Transition) string { return t.Name }
@@ -48,7 +49,7 @@ func transitionColumns(s *session) []column[*consolev1.Transition] {
 		{title: "DONE", width: 24, text: func(t *consolev1.Transition) string { return doneText(l, t) },
 			number: func(t *consolev1.Transition) float64 { return doneShare(t) }, paint: func(t *consolev1.Transition, text string) string { return stateColour(l, t, text) }},
 		{title: "ETA", width: 14, text: func(t *consolev1.Transition) string { return etaText(t) }, number: func(t *consolev1.Transition) float64 { return t.Progress.GetEtaSeconds() }},
-		{title: "SENT", width: 8, right: true, text: func(t *consolev1.Transition) string { return bytesText(t.Progress.GetMeasured().GetBytesSent()) },
+		{title: "SENT", width: 8, right: true, text: func(t *consolev1.Transition) string { return words.Bytes(t.Progress.GetMeasured().GetBytesSent()) },
 			number: func(t *consolev1.Transition) float64 { return float64(t.Progress.GetMeasured().GetBytesSent()) }},
 	}
 }
@@ -67,7 +68,7 @@ func etaText(t *consolev1.Transition) string {
 	if t.Progress != nil && t.Progress.EtaSeconds == nil {
 		return "estimating"
 	}
-	return rangeText(t.Progress)
+	return etaOf(t.Progress)
 }
 
 // doneText is how far a transition is, or why it goes no further.
@@ -78,15 +79,15 @@ func doneText(l *look, t *consolev1.Transition) string {
 		if t.Progress.GetBytesTotal() == 0 {
 			return g.running + " starting"
 		}
-		return l.bar(t.Progress.BytesDone, t.Progress.BytesTotal, 8) + " " + partText(t.Progress.BytesDone, t.Progress.BytesTotal)
+		return l.bar(t.Progress.BytesDone, t.Progress.BytesTotal, 8) + " " + words.Part(t.Progress.BytesDone, t.Progress.BytesTotal)
 	case "Paused":
-		return g.pause + " paused, " + partText(t.Progress.GetBytesDone(), t.Progress.GetBytesTotal())
+		return g.pause + " paused, " + words.Part(t.Progress.GetBytesDone(), t.Progress.GetBytesTotal())
 	case "Unapproved":
 		return g.warning + " to approve"
 	case "Waiting":
 		return g.waiting + " waiting: " + t.StateWhy
 	case "Done":
-		return g.ended + " done, " + bytesText(t.Progress.GetBytesDone())
+		return g.ended + " done, " + words.Bytes(t.Progress.GetBytesDone())
 	case "Cancelled":
 		return g.bad + " cancelled"
 	case "Failed":
@@ -311,7 +312,7 @@ func (d *transitionDetail) write(s *script) {
 		s.Field("approval", map[bool]string{false: "waits for a person: a approves", true: "given"}[t.Approved])
 	}
 	if t.BytesPerSecondLimit > 0 {
-		s.Field("limit", rateText(t.BytesPerSecondLimit)+" for this transition")
+		s.Field("limit", words.Rate(t.BytesPerSecondLimit)+" for this transition")
 	}
 	d.writeProgress(s)
 	d.writeCost(s)
@@ -336,12 +337,12 @@ func (d *transitionDetail) writeProgress(s *script) {
 		return
 	}
 	s.Head("Progress")
-	s.Raw(s.look.bar(p.BytesDone, p.BytesTotal, min(50, s.width-30)) + " " + partText(p.BytesDone, p.BytesTotal))
-	s.Field("groups", fmt.Sprintf("%d of %s", p.GroupsDone, countText(p.GroupsTotal, "group")))
+	s.Raw(s.look.bar(p.BytesDone, p.BytesTotal, min(50, s.width-30)) + " " + words.Part(p.BytesDone, p.BytesTotal))
+	s.Field("groups", fmt.Sprintf("%d of %s", p.GroupsDone, words.Count(p.GroupsTotal, "group")))
 	if t.State == "Running" {
-		s.Field("rate", rateText(p.BytesPerSecond))
+		s.Field("rate", words.Rate(p.BytesPerSecond))
 		if p.EtaSeconds != nil {
-			s.Field("left", "about "+rangeText(p))
+			s.Field("left", "about "+etaOf(p))
 		} else {
 			s.Field("left", "estimating")
 		}
@@ -352,27 +353,27 @@ func (d *transitionDetail) writeProgress(s *script) {
 		s.Field("written", trafficPair(m.BytesWritten, p.Predicted.GetBytesWritten()))
 	}
 	if p.GroupsSkipped > 0 {
-		s.Field("skipped", countText(p.GroupsSkipped, "group")+" that changed meanwhile")
+		s.Field("skipped", words.Count(p.GroupsSkipped, "group")+" that changed meanwhile")
 	}
 	s.Field("started", clockText(t.Started, d.session.now()))
 	if len(p.OtherWaysBytesSent) > 0 {
 		var others []string
 		for _, way := range slices.Sorted(maps.Keys(p.OtherWaysBytesSent)) {
-			others = append(others, way+" "+bytesText(p.OtherWaysBytesSent[way]))
+			others = append(others, way+" "+words.Bytes(p.OtherWaysBytesSent[way]))
 		}
 		s.Field("others had sent", strings.Join(others, ", ")+" for the same groups")
 	}
 	if t.Ended != nil {
-		s.Field("ended", fmt.Sprintf("%s, after %s", clockText(t.Ended, d.session.now()), spanText(t.Ended.AsTime().Sub(t.Started.AsTime()).Seconds())))
+		s.Field("ended", fmt.Sprintf("%s, after %s", clockText(t.Ended, d.session.now()), words.Span(t.Ended.AsTime().Sub(t.Started.AsTime()))))
 	}
 }
 
 // trafficPair is what was measured beside what was predicted.
 func trafficPair(measured, predicted int64) string {
 	if measured == predicted {
-		return bytesText(measured) + ", as predicted"
+		return words.Bytes(measured) + ", as predicted"
 	}
-	return bytesText(measured) + ", predicted " + bytesText(predicted)
+	return words.Bytes(measured) + ", predicted " + words.Bytes(predicted)
 }
 
 func (d *transitionDetail) writeCost(s *script) {
@@ -381,10 +382,10 @@ func (d *transitionDetail) writeCost(s *script) {
 		return
 	}
 	s.Head("Cost of all of it, predicted")
-	s.Field("sent", bytesText(c.Traffic.GetBytesSent())+sentReason(c.Traffic.GetBytesSent(), c.ReencodeBytesSent))
-	s.Field("read", bytesText(c.Traffic.GetBytesRead()))
-	s.Field("written", bytesText(c.Traffic.GetBytesWritten()))
-	s.Field("peak space", bytesText(c.PeakBytes)+" more than before, while it runs")
+	s.Field("sent", words.Bytes(c.Traffic.GetBytesSent())+sentReason(c.Traffic.GetBytesSent(), c.ReencodeBytesSent))
+	s.Field("read", words.Bytes(c.Traffic.GetBytesRead()))
+	s.Field("written", words.Bytes(c.Traffic.GetBytesWritten()))
+	s.Field("peak space", words.Bytes(c.PeakBytes)+" more than before, while it runs")
 	s.Field("price", c.Price)
 	s.Field("saves a month", c.SavingPerMonth)
 	s.Field("plan", d.row.PlanHash)
@@ -393,9 +394,9 @@ func (d *transitionDetail) writeCost(s *script) {
 // sentReason says why so much is sent.
 func sentReason(sent, again int64) string {
 	if sent == 0 {
-		return " over the network: every node makes its blocks of what it already holds; re-encoding would send " + bytesText(again)
+		return " over the network: every node makes its blocks of what it already holds; re-encoding would send " + words.Bytes(again)
 	}
-	return "; re-encoding would send " + bytesText(again)
+	return "; re-encoding would send " + words.Bytes(again)
 }
 
 // writeComparisons tells what other ways cost.
@@ -409,7 +410,7 @@ func writeComparisons(s *script, comparisons []*consolev1.Comparison) {
 			s.Field(one.Way, "cannot do this")
 			continue
 		}
-		s.Field(one.Way, "sends "+bytesText(one.BytesSent)+", reads "+bytesText(one.BytesRead))
+		s.Field(one.Way, "sends "+words.Bytes(one.BytesSent)+", reads "+words.Bytes(one.BytesRead))
 	}
 }
 

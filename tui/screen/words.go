@@ -1,109 +1,33 @@
 package screen
 
 import (
-	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/words"
 )
 
-// bytesText is "1.2 GiB".
-func bytesText(bytes int64) string {
-	if bytes < 0 {
-		return "-" + humanize.IBytes(uint64(-bytes))
-	}
-	return humanize.IBytes(uint64(bytes))
-}
-
-// rateText is "40 MiB/s".
-func rateText(bytesPerSecond int64) string { return bytesText(bytesPerSecond) + "/s" }
-
-// partText is "90 of 192 MiB": both in the unit of the whole.
-func partText(part, whole int64) string {
-	if whole <= 0 {
-		return bytesText(part)
-	}
-	text := bytesText(whole)
-	_, unit, _ := strings.Cut(text, " ")
-	size := math.Pow(1024, float64(strings.Index("BKMGTPE", unit[:1])))
-	share := float64(part) / size
-	format := "%.0f"
-	if share > 0 && share < 10 && unit != "B" {
-		format = "%.1f"
-	}
-	return fmt.Sprintf(format, share) + " of " + text
-}
-
-// countText is "1,200 objects", or "1 object".
-func countText(count int64, what string) string {
-	if count == 1 {
-		return "1 " + what
-	}
-	return humanize.Comma(count) + " " + what + "s"
-}
-
-// spanText is a length of time: 12 s, 14 min, 3.5 h, 2.1 d.
-func spanText(seconds float64) string {
-	switch {
-	case seconds < 1:
-		return "1 s"
-	case seconds < 90:
-		return fmt.Sprintf("%.0f s", seconds)
-	case seconds < 90*60:
-		return fmt.Sprintf("%.0f min", seconds/60)
-	case seconds < 36*3600:
-		return fmt.Sprintf("%.1f h", seconds/3600)
-	}
-	return fmt.Sprintf("%.1f d", seconds/86400)
-}
-
-// rangeText is "14 min (11-19)": what is left, and between which times, in the same unit.
-func rangeText(p *consolev1.Progress) string {
+// etaOf is what is left, and between which times, as far as it is known.
+func etaOf(p *consolev1.Progress) string {
 	if p == nil || p.EtaSeconds == nil || p.GetEtaSeconds() <= 0 {
 		return "-"
 	}
-	eta := p.GetEtaSeconds()
-	text := spanText(eta)
 	if p.EtaSecondsLow == nil || p.EtaSecondsHigh == nil {
-		return text
+		return words.About(words.Seconds(p.GetEtaSeconds()))
 	}
-	unit := 1.0
-	switch _, name, _ := strings.Cut(text, " "); name {
-	case "min":
-		unit = 60
-	case "h":
-		unit = 3600
-	case "d":
-		unit = 86400
-	}
-	low, high := math.Floor(p.GetEtaSecondsLow()/unit), math.Ceil(p.GetEtaSecondsHigh()/unit)
-	if high < 1 {
-		return text
-	}
-	return fmt.Sprintf("%s (%.0f-%.0f)", text, low, high)
+	return words.ETA(words.Seconds(p.GetEtaSeconds()), words.Seconds(p.GetEtaSecondsLow()), words.Seconds(p.GetEtaSecondsHigh()))
 }
 
-// ageText is how long ago something was, roughly: 12s, 4m, 3h, 2d.
+// ageText is roughly how long ago something was.
 func ageText(then *timestamppb.Timestamp, now time.Time) string {
 	if then == nil {
 		return "-"
 	}
-	switch age := max(0, now.Sub(then.AsTime())); {
-	case age < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(age.Seconds()))
-	case age < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(age.Minutes()))
-	case age < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(age.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(age.Hours()/24))
-	}
+	return words.About(now.Sub(then.AsTime()))
 }
 
 // clockText is a time of this day, or a day and a time.
@@ -127,17 +51,6 @@ func schemeText(code string) string {
 		return strings.Replace(strings.TrimSuffix(numbers, ")"), ",", "+", 1)
 	}
 	return code
-}
-
-// accessText is a number of accesses a day.
-func accessText(perDay float64) string {
-	switch {
-	case perDay >= 1e5:
-		return humanize.SIWithDigits(perDay, 1, "")
-	case perDay >= 10 || perDay == 0:
-		return humanize.Comma(int64(perDay + 0.5))
-	}
-	return fmt.Sprintf("%.2g", perDay)
 }
 
 // plain takes out of a text from elsewhere what would steer the terminal.

@@ -34,6 +34,7 @@ import (
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/tui/screen"
 	"github.com/restripe/restripe/tui/screen/drive"
 
@@ -85,7 +86,7 @@ func newWorld(t *testing.T, authority access.Authority) *world {
 			Intervals: controller.Intervals{Look: 200 * time.Millisecond, Progress: 100 * time.Millisecond}})
 	})
 	w.options = console.Options{
-		RESTConfig: w.api.RESTConfig(), Authority: authority, Compiler: compiler{}, AuditDirectory: filepath.Join(t.TempDir(), "audit"), HistoryDirectory: t.TempDir(),
+		RESTConfig: w.api.RESTConfig(), Authority: authority, Compiler: compile.Compiler{}, AuditDirectory: filepath.Join(t.TempDir(), "audit"), HistoryDirectory: t.TempDir(),
 		Version: "test", Logger: quiet, Intervals: console.Intervals{Look: 50 * time.Millisecond, Sample: 100 * time.Millisecond, Stream: 10 * time.Millisecond},
 	}
 	w.serve("127.0.0.1:0")
@@ -206,7 +207,7 @@ func (w *world) cool() {
 // declare applies a text past the screen.
 func (w *world) declare(text string) {
 	w.t.Helper()
-	declared, findings := compiler{}.Compile(&consolev1.Document{Name: "declared.yaml", Text: text}, nil)
+	declared, findings := compile.Compiler{}.Compile(&consolev1.Document{Name: "declared.yaml", Text: text}, nil)
 	for _, one := range findings {
 		if one.Severity == policies.Error.String() && one.Path != "spec.backendRef" {
 			w.t.Fatal(one)
@@ -262,51 +263,4 @@ func (p *person) play(text string) {
 	if err := script.Run(p.t.Context(), p.Screen, text); err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-// compiler reads and writes declared objects as the command line does.
-type compiler struct{}
-
-func (compiler) Compile(document *consolev1.Document, known []client.Object) (declared []console.Declared, messages []*consolev1.Finding) {
-	source, err := policies.ReadSource(document.Name, policies.YAML, bytes.NewReader([]byte(document.Text)))
-	if err != nil {
-		return nil, []*consolev1.Finding{{File: document.Name, Severity: policies.Error.String(), Message: err.Error()}}
-	}
-	var there []policies.Object
-	for _, object := range known {
-		there = append(there, policies.Object{Kind: kindOf(object), Name: object.GetName(), Value: object})
-	}
-	objects, findings := policies.Check(policies.Options{Known: there}, source)
-	for _, object := range objects {
-		if value, is := object.Value.(client.Object); is {
-			declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *consolev1.Finding {
-				return findingOf(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
-			}})
-		}
-	}
-	for _, finding := range findings {
-		messages = append(messages, findingOf(finding))
-	}
-	return declared, messages
-}
-
-func (compiler) Render(object client.Object) (string, error) {
-	text, err := policies.Render(policies.Object{Kind: kindOf(object), Name: object.GetName(), Value: object})
-	return string(text), err
-}
-
-func findingOf(f policies.Finding) *consolev1.Finding {
-	return &consolev1.Finding{File: f.File, Line: int32(f.Line), Column: int32(f.Column), Severity: f.Severity.String(), Object: f.Object, Path: f.Path, Message: f.Message}
-}
-
-func kindOf(object client.Object) string {
-	switch object.(type) {
-	case *v1alpha1.StorageBackend:
-		return "StorageBackend"
-	case *v1alpha1.RedundancyScheme:
-		return "RedundancyScheme"
-	case *v1alpha1.RedundancyPolicy:
-		return "RedundancyPolicy"
-	}
-	return "Transition"
 }

@@ -9,6 +9,22 @@ import (
 // GroupVersion is restripe.io/v1alpha1.
 var GroupVersion = schema.GroupVersion{Group: "restripe.io", Version: "v1alpha1"}
 
+// KindOf returns the kind of an object that is one of the four; typed objects do not always say it themselves. Of others it is
+// empty.
+func KindOf(object runtime.Object) string {
+	switch object.(type) {
+	case *StorageBackend:
+		return "StorageBackend"
+	case *RedundancyScheme:
+		return "RedundancyScheme"
+	case *RedundancyPolicy:
+		return "RedundancyPolicy"
+	case *Transition:
+		return "Transition"
+	}
+	return ""
+}
+
 // AddToScheme makes the kinds known to a scheme of types.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,

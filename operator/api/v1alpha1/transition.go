@@ -236,7 +236,7 @@ type TransitionSummary struct {
 	//
 	// +optional
 	Done string `json:"done,omitempty"`
-	// ETA is "6m (5-9)".
+	// ETA is "6 min (5-9)".
 	//
 	// +optional
 	ETA string `json:"eta,omitempty"`

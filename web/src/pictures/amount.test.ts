@@ -27,7 +27,7 @@ describe("ranges of time", () => {
 
   it("says no range that has no width", () => {
     expect(aboutBetween(14 * 60, 14 * 60, 14 * 60 + 5)).toBe("about 14 min");
-    expect(aboutBetween(0.5, 0.1, 0.9)).toBe("about a second");
+    expect(aboutBetween(0.5, 0.1, 0.9)).toBe("about 1 s");
   });
 
   it("says no range that is not known", () => {

@@ -1,4 +1,4 @@
-// Amounts in words, the same as the console says them: operator/console/words.go. testdata/wording.json is what it says.
+// Amounts in words, the same as the console says them: operator/words. testdata/wording.json is what it says.
 
 /** A count or a number of bytes; what the contract has as 64 bits arrives as a bigint. */
 export type Whole = number | bigint;
@@ -39,10 +39,10 @@ export function counted(count: Whole, what: string): string {
   return Number(count) === 1 ? `1 ${what}` : `${grouped.format(count)} ${what}s`;
 }
 
-/** "about 4 min". */
+/** "about 4 min". What is less than a second is a second. */
 export function about(seconds: number): string {
   if (seconds < 1) {
-    return "about a second";
+    return "about 1 s";
   }
   const unit = unitOf(seconds);
   return `about ${fixed(seconds / unit.seconds, unit.decimals)} ${unit.name}`;
@@ -94,7 +94,7 @@ function unitOf(seconds: number): Unit {
   if (seconds < 36 * 3600) {
     return { name: "h", seconds: 3600, decimals: 1 };
   }
-  return { name: "days", seconds: 86400, decimals: 1 };
+  return { name: "d", seconds: 86400, decimals: 1 };
 }
 
 // Go rounds what lies exactly between two numbers to the even one, toFixed rounds it up.

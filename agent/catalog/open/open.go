@@ -1,4 +1,5 @@
-package cli
+// Package open opens a catalog by its address. It is the one place that knows every engine.
+package open
 
 import (
 	"context"
@@ -15,10 +16,10 @@ import (
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
-// openCatalog opens the catalog at address for one start of the gateway id; blocks that die stay readable for the grace.
-// The caller closes it. warnings say what the engine may lose.
-func openCatalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
-	engine, err := openEngine(ctx, address)
+// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port or rediss://host:port, for one start of the
+// gateway id; blocks that die stay readable for the grace. The caller closes it. warnings say what the engine may lose.
+func Catalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
+	engine, err := Engine(ctx, address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the catalog: %w", err)
 	}
@@ -32,8 +33,8 @@ func openCatalog(ctx context.Context, address, id, start string, grace time.Dura
 	return opened, warnings, nil
 }
 
-// openEngine chooses the engine by the scheme of address.
-func openEngine(ctx context.Context, address string) (catalog.Engine, error) {
+// Engine opens the engine that the scheme of an address names. The caller closes it.
+func Engine(ctx context.Context, address string) (catalog.Engine, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":

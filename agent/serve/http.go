@@ -1,0 +1,51 @@
+// Package serve runs HTTP servers: it bounds slow clients, and lets requests under way finish when a server stops.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds on slow clients, and on the wait for requests under way when a server stops.
+const (
+	headerPatience = 10 * time.Second
+	idlePatience   = 2 * time.Minute
+	drainPatience  = 5 * time.Second
+)
+
+// Server returns a server of a handler that slow clients cannot hold up.
+func Server(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience}
+}
+
+// Until serves until the context ends, then lets requests under way finish for a while before it breaks them off. It closes
+// the listener. ending, where it is given, is called before the wait; it ends requests that would never finish.
+func Until(ctx context.Context, listener net.Listener, server *http.Server, ending func()) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	if ending != nil {
+		ending()
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
+	defer cancel()
+	err := server.Shutdown(drain)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("ending to serve HTTP: %w", err)
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving HTTP: %w", err)
+	}
+	return nil
+}
