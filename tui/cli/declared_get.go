@@ -163,7 +163,7 @@ func (s *session) describe(ctx context.Context, server *apiServer, kind *declare
 	if err := server.read(ctx, kind, name, object); err != nil {
 		return err
 	}
-	lines := []string{fmt.Sprintf("%s/%s, made %s ago", kind, name, words.About(time.Now().Sub(object.GetCreationTimestamp().Time)))}
+	lines := []string{fmt.Sprintf("%s/%s, made %s ago", kind, name, words.About(time.Since(object.GetCreationTimestamp().Time)))}
 	if object.GetDeletionTimestamp() != nil {
 		lines = append(lines, "is being deleted")
 	}
