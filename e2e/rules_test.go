@@ -265,12 +265,12 @@ func backendImports(s *source) (breaches []string) {
 		below := own(name)
 		for _, backend := range []string{"file", "mem", "memcached", "redis", "ceph"} {
 			if under(below, "agent/store/"+backend) && below != "agent/store/ceph/pools" && // which makes what a store opens
-				!s.within("agent/store") && !s.within("agent/sim") && !s.within("e2e") {
+				!s.within("agent/store") && !s.within("agent/sim") && !s.within("operator/operatortest") && !s.within("e2e") {
 				breaches = append(breaches, "imports the backend "+below+"; open stores through agent/store/open")
 			}
 		}
 		for _, engine := range []string{"sqlite", "redis", "mem"} {
-			if under(below, "agent/catalog/"+engine) && !s.within("agent/catalog") && !s.within("agent/sim") && !s.within("e2e") {
+			if under(below, "agent/catalog/"+engine) && !s.within("agent/catalog") && !s.within("agent/sim") && !s.within("operator/operatortest") && !s.within("e2e") {
 				breaches = append(breaches, "imports the engine "+below+"; take a *catalog.Catalog, or open one through agent/catalog/open")
 			}
 		}
@@ -281,7 +281,7 @@ func backendImports(s *source) (breaches []string) {
 // gatewayImports: who calls gateways knows their contract and their client, and not how they work; few places put a gateway
 // together.
 func gatewayImports(s *source) (breaches []string) {
-	composing := []string{"tui/cli", "agent/sim", "e2e"}
+	composing := []string{"tui/cli", "agent/sim", "operator/operatortest", "e2e"}
 	if s.isTest() || s.within("agent/gateway") || slices.ContainsFunc(composing, s.within) {
 		return nil
 	}
@@ -329,7 +329,7 @@ func TestTheClientOfAGatewayIsSmall(t *testing.T) {
 
 // testImports: product code does not link the testing package.
 func testImports(s *source) []string {
-	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "operator/api/apitest"} {
+	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "operator/api/apitest", "operator/operatortest"} {
 		if s.within(folder) {
 			return nil
 		}

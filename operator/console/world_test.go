@@ -1,12 +1,9 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,13 +20,7 @@ import (
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
-	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
-	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/node"
-	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
@@ -37,6 +28,7 @@ import (
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/operatortest"
 )
 
 // stageNodes is how many nodes a stage has: those of a group of the class that gateways start with, and a spare one.
@@ -69,16 +61,9 @@ type stage struct {
 func newStage(t *testing.T, change ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, audit: filepath.Join(t.TempDir(), "audit")}
-	s.gateway, s.front = realGateway(t, stageNodes)
+	s.gateway, s.front = operatortest.Gateway(t, stageNodes)
 	var err error
-	if s.api, err = apiserver.Start(t.Context(), apiserver.Options{Directory: t.TempDir(), Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.api.Stop(); err != nil {
-			t.Errorf("stopping the API server: %v", err)
-		}
-	})
+	s.api = operatortest.APIServer(t)
 	if s.declared, err = newClient(s.api.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,50 +106,6 @@ func startConsole(t *testing.T, options Options) (*Server, string) {
 	return server, listener.Addr().String()
 }
 
-// realGateway starts a gateway and agents over stores in memory, which talk over loopback.
-func realGateway(t *testing.T, agents int) (*gateway.Gateway, *httptest.Server) {
-	t.Helper()
-	var nodes []catalog.Node
-	for i := range agents {
-		id := block.NodeID(fmt.Sprintf("n%d", i+1))
-		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: quiet})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("agent %s: %v", id, err)
-			}
-			if err := n.Close(); err != nil {
-				t.Errorf("agent %s: %v", id, err)
-			}
-		})
-		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
-	}
-	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewServer(g.Handler())
-	t.Cleanup(func() {
-		front.Close()
-		if err := g.Close(); err != nil {
-			t.Errorf("closing the gateway: %v", err)
-		}
-	})
-	return g, front
-}
-
 // operate runs the operator until the test ends.
 func (s *stage) operate() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -194,16 +135,7 @@ func (s *stage) create(object client.Object, name string) {
 // put stores objects of random bytes.
 func (s *stage) put(prefix string, count, size int) {
 	s.t.Helper()
-	random := rand.NewChaCha8([32]byte{1})
-	for i := range count {
-		data := make([]byte, size)
-		if _, err := random.Read(data); err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := s.gateway.Put(s.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), api.PutOptions{Size: int64(size)}); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	operatortest.Put(s.t, s.gateway, prefix, count, size)
 }
 
 // eventually asks again and again until something holds.

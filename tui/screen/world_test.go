@@ -1,12 +1,9 @@
 package screen_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -20,19 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
-	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway"
-	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/node"
-	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/operatortest"
 	"github.com/restripe/restripe/policies"
 	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/tui/screen"
@@ -65,16 +57,10 @@ type world struct {
 func newWorld(t *testing.T, authority access.Authority) *world {
 	t.Helper()
 	w := &world{t: t}
-	front := w.startGateway(15)
+	var front *httptest.Server
+	w.gateway, front = operatortest.Gateway(t, 15)
+	w.api = operatortest.APIServer(t)
 	var err error
-	if w.api, err = apiserver.Start(t.Context(), apiserver.Options{Directory: t.TempDir(), Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.api.Stop(); err != nil {
-			t.Errorf("stopping the API server: %v", err)
-		}
-	})
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -133,57 +119,10 @@ func (w *world) serve(address string) {
 	w.stop = w.run("the console", func(ctx context.Context) error { return errors.Join(server.Serve(ctx, listener), server.Close()) })
 }
 
-func (w *world) startGateway(agents int) *httptest.Server {
-	var nodes []catalog.Node
-	for i := range agents {
-		id := block.NodeID(fmt.Sprintf("n%d", i+1))
-		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: quiet})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.t.Cleanup(func() {
-			stop()
-			if err := errors.Join(<-ended, n.Close()); err != nil {
-				w.t.Errorf("agent %s: %v", id, err)
-			}
-		})
-		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
-	}
-	records, err := catalog.Open(w.t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if w.gateway, err = gateway.New(w.t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: quiet}); err != nil {
-		w.t.Fatal(err)
-	}
-	front := httptest.NewServer(w.gateway.Handler())
-	w.t.Cleanup(func() {
-		front.Close()
-		if err := w.gateway.Close(); err != nil {
-			w.t.Errorf("closing the gateway: %v", err)
-		}
-	})
-	return front
-}
-
 // put stores objects of random bytes.
 func (w *world) put(prefix string, count, size int) {
 	w.t.Helper()
-	random := rand.NewChaCha8([32]byte{1})
-	for i := range count {
-		data := make([]byte, size)
-		if _, err := random.Read(data); err != nil {
-			w.t.Fatal(err)
-		}
-		if _, err := w.gateway.Put(w.t.Context(), fmt.Sprintf("%s%d", prefix, i), bytes.NewReader(data), api.PutOptions{Size: int64(size)}); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	operatortest.Put(w.t, w.gateway, prefix, count, size)
 }
 
 // cool stores what the policy of cooling is for, once its class is there.
