@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // module is the import path of this module.
@@ -479,6 +480,39 @@ func fileSize(s *source) []string {
 		return []string{fmt.Sprintf("%d lines; split it, %d is the limit", lines, longestFile)}
 	}
 	return nil
+}
+
+// longestLine is how many columns a line of Go may have, a tab counting as one. Lines that were longer when the rule came are
+// counted, and their number only shrinks: a new one fails, wherever it is.
+const (
+	longestLine = 140
+	longLines   = 1396
+	longLinesBy = 25 // so many may go before the number has to be written down
+)
+
+func TestNoLineGrowsLong(t *testing.T) {
+	count := 0
+	var last string
+	sources := repository(t)
+	for i := range sources {
+		s := &sources[i]
+		if !s.isGo() || ast.IsGenerated(s.tree) {
+			continue
+		}
+		for number, line := range strings.Split(s.text, "\n") {
+			if utf8.RuneCountInString(line) > longestLine {
+				count++
+				last = fmt.Sprintf("%s:%d", s.path, number+1)
+			}
+		}
+	}
+	switch {
+	case count > longLines:
+		t.Errorf("%d lines of Go have more than %d columns, %d are allowed; break those that you added (git diff shows them), such as %s",
+			count, longestLine, longLines, last)
+	case count < longLines-longLinesBy:
+		t.Errorf("only %d lines of Go have more than %d columns: write that down in place of %d", count, longestLine, longLines)
+	}
 }
 
 // The words are put together here so that this file does not hold them.
