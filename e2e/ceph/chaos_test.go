@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
