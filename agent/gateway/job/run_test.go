@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,24 +66,25 @@ func TestETA(t *testing.T) {
 func TestAgainLooksOnceForASwarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		wake, looks := NewWake(), 0
+		wake := NewWake()
+		var looks atomic.Int64
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Again(ctx, wake, func() time.Duration { return time.Hour }, func(context.Context) { looks++ })
+			Again(ctx, wake, func() time.Duration { return time.Hour }, func(context.Context) { looks.Add(1) })
 		}()
 		synctest.Wait()
 		for range 5 {
 			wake.Notify()
 		}
 		Sleep(ctx, time.Second)
-		first := looks // one at first, one for the swarm, and one more where it was woken in the middle of it
+		first := looks.Load() // one at first, one for the swarm, and one more where it was woken in the middle of it
 		if first != 2 && first != 3 {
 			t.Errorf("it looked %d times for one swarm", first)
 		}
 		Sleep(ctx, time.Hour)
-		if looks != first+1 {
-			t.Errorf("after an hour it has looked %d times, want %d", looks, first+1)
+		if looks.Load() != first+1 {
+			t.Errorf("after an hour it has looked %d times, want %d", looks.Load(), first+1)
 		}
 		cancel()
 		<-done

@@ -20,7 +20,7 @@ type canary struct {
 const (
 	commitFile   = "agent/catalog/commit.go"
 	dataflowFile = "agent/node/dataflow.go"
-	sweepFile    = "agent/gateway/sweep.go"
+	sweepFile    = "agent/gateway/sweep/sweep.go"
 )
 
 var canaries = []canary{
@@ -36,15 +36,15 @@ var canaries = []canary{
 		name: "the sweeper reads the groups before it lists the store",
 		edits: []edit{
 			{sweepFile, "		var listed wire.ListReply\n", `		early := map[block.Address]bool{}
-		if err := g.eachGroup(ctx, block.GroupID{}, func(view *catalog.GroupView) error {
+		for view, err := range w.catalog.AllGroups(ctx, block.GroupID{}) {
+			if err != nil {
+				return err
+			}
 			for slot, items := range view.Slots {
 				for _, item := range items {
 					early[view.Address(slot, item)] = true
 				}
 			}
-			return nil
-		}); err != nil {
-			return err
 		}
 		var listed wire.ListReply
 `},
