@@ -91,7 +91,7 @@ describe("progress", () => {
   it("never says 100 % of what is not done", () => {
     render(<ProgressBar label="job" done={999_999n} total={1_000_000n} secondsLeft={0.2} />);
     expect(bar().getAttribute("aria-valuenow")).toBe("99");
-    expect(bar().getAttribute("aria-valuetext")).toBe("977 KiB of 977 KiB (99 %), about a second left");
+    expect(bar().getAttribute("aria-valuetext")).toBe("977 KiB of 977 KiB (99 %), about 1 s left");
   });
 
   it("says when the time left is not known", () => {
