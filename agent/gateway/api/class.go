@@ -225,6 +225,7 @@ func (c *Class) Spec() ClassSpec {
 	}
 }
 
+// Info describes the class to clients.
 func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),

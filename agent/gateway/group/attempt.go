@@ -64,6 +64,7 @@ func (g *Groups) KeepAlive(ctx context.Context, attempt *catalog.Attempt) (stop 
 	}
 }
 
+// Deadline is until when an attempt that begins now is announced.
 func (g *Groups) Deadline() time.Time { return g.options.Clock().Add(g.options.AttemptTime) }
 
 // NoRoomError says which node did not take a block that a plan stages on it.
@@ -72,10 +73,13 @@ type NoRoomError struct {
 	cause error
 }
 
+// Error returns what the node said.
 func (e *NoRoomError) Error() string { return e.cause.Error() }
 
+// Unwrap returns what the node said.
 func (e *NoRoomError) Unwrap() error { return e.cause }
 
+// IsFull reports whether err means that a store has no room.
 func IsFull(err error) bool { return errors.Is(err, store.ErrFull) }
 
 // TakesNothing reports whether err means that the node's store answers and takes no new blocks.

@@ -135,6 +135,7 @@ func (c *Code) Unscale(row, column int, data []byte) error {
 	return nil
 }
 
+// Stripes is how many stripes a group has.
 func (c *Code) Stripes() int { return len(c.Partition.Stripes) }
 
 // Units is the number of units slot x has.
@@ -145,4 +146,5 @@ func (c *Code) Units(slot int) int {
 	return c.Stripes()
 }
 
+// Slots is how many columns and parity rows a group has.
 func (c *Code) Slots() int { return c.Layout.Columns + c.Scheme.M }

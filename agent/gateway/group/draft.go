@@ -30,7 +30,7 @@ func CellBytesFor(cells int, bytes int64) int {
 type Draft struct {
 	class    *api.Class
 	Code     *Code
-	Id       block.GroupID
+	ID       block.GroupID
 	cell     int
 	Columns  [][]byte // one buffer of Rows*cell bytes per column
 	Packed   bool
@@ -106,7 +106,7 @@ func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, 
 		return nil, fmt.Errorf("encoding the manifest: %w", err)
 	}
 	group := &catalog.Group{
-		ID: d.Id, Class: d.class.Name, Ladder: d.class.Ladder.String(), Mode: string(layout.Mode), LayoutVersion: layout.Version,
+		ID: d.ID, Class: d.class.Name, Ladder: d.class.Ladder.String(), Mode: string(layout.Mode), LayoutVersion: layout.Version,
 		Columns: layout.Columns, Scheme: scheme.String(), CellBytes: d.cell, Packed: d.Packed,
 		Home: append([]block.NodeID{}, home...), Slots: make([]catalog.Slot, d.Code.Slots()),
 	}
@@ -130,13 +130,13 @@ func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, 
 		})
 	}
 	if err := workers.Wait(); err != nil {
-		return nil, fmt.Errorf("group %s: %w", d.Id, err)
+		return nil, fmt.Errorf("group %s: %w", d.ID, err)
 	}
 	if err := d.Code.checkUnits(units); err != nil {
-		return nil, fmt.Errorf("group %s: %w", d.Id, err)
+		return nil, fmt.Errorf("group %s: %w", d.ID, err)
 	}
 	if err := d.Code.checkParity(units); err != nil {
-		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.Id, err)
+		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.ID, err)
 	}
 	return group, nil
 }

@@ -466,6 +466,7 @@ func (g *Groups) SlotManifest(ctx context.Context, group *catalog.Group, slot in
 	return block.MergeManifests(manifests...), nil
 }
 
+// CellPatch is a run of new bytes of a cell; the bytes are the caller's.
 type CellPatch struct {
 	Offset int
 	Data   []byte

@@ -22,6 +22,7 @@ type Budget struct {
 	used  *semaphore.Weighted
 }
 
+// NewBudget returns a budget of so many bytes, none of which is in use.
 func NewBudget(bytes int64) Budget { return Budget{Bytes: bytes, used: semaphore.NewWeighted(bytes)} }
 
 // Reserve takes bytes, waiting its turn. One request larger than the whole budget gets the budget.

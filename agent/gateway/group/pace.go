@@ -63,6 +63,7 @@ const (
 	idleAccrual = time.Second / 10
 )
 
+// NewPacer returns a pacer with nothing saved up. domainOf names the failure domain of a node.
 func NewPacer(limits Rates, domainOf func(block.NodeID) string) *Pacer {
 	return &Pacer{
 		domainOf: domainOf, turn: make(chan struct{}, 1), changed: make(chan struct{}), limits: limits,
@@ -158,7 +159,7 @@ func (p *Pacer) pay(demands map[string]int64, now time.Time) (wait time.Duration
 	return wait, p.changed
 }
 
-// Wait returns when a load fits the rates. It gives up with errHalted once halt is closed.
+// Wait returns when a load fits the rates. It gives up with ErrHalted once halt is closed.
 func (p *Pacer) Wait(ctx context.Context, halt <-chan struct{}, l Load) error {
 	select {
 	case p.turn <- struct{}{}:

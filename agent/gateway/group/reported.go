@@ -52,6 +52,7 @@ func (r *Reported) Take(all bool) map[block.GroupID]bool {
 	return taken
 }
 
+// Count is how many groups are reported.
 func (r *Reported) Count() int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -26,6 +26,7 @@ func (g *Groups) SlotStates(ctx context.Context, group *catalog.Group, deep bool
 	return g.SlotStatesUnder(ctx, group, incarnations, deep)
 }
 
+// SlotStatesUnder is SlotStates where the incarnations that the catalog knows were read already.
 func (g *Groups) SlotStatesUnder(ctx context.Context, group *catalog.Group, incarnations map[block.NodeID]block.Incarnation, deep bool) ([]string, error) {
 	type finding struct {
 		slot  int

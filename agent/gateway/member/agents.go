@@ -37,6 +37,7 @@ type Agents struct {
 	patience patience // as the catalog said last
 }
 
+// Agent is one node: what is declared of it, the connection to its agent, and what it answered last.
 type Agent struct {
 	Node catalog.Node
 	link *link
@@ -95,6 +96,7 @@ func (a *Agents) Enter(node catalog.Node) {
 	a.Nodes[node.ID] = made
 }
 
+// Get returns a member; ErrUnavailable where a node is none, or was removed.
 func (a *Agents) Get(id block.NodeID) (*Agent, error) {
 	a.mutex.RLock()
 	defer a.mutex.RUnlock()
@@ -108,6 +110,7 @@ func (a *Agents) Get(id block.NodeID) (*Agent, error) {
 	return found, nil
 }
 
+// IsRemoved reports whether a node was a member and is none any more.
 func (a *Agents) IsRemoved(id block.NodeID) bool {
 	a.mutex.RLock()
 	defer a.mutex.RUnlock()
@@ -407,6 +410,7 @@ func (t *Agent) State() (reachable bool, problem error, hello wire.HelloReply) {
 	return t.trusted(), t.problem, t.Hello
 }
 
+// Address is where the agent of a member is reached.
 func (a *Agents) Address(id block.NodeID) (string, error) {
 	target, err := a.Get(id)
 	if err != nil {
@@ -415,6 +419,7 @@ func (a *Agents) Address(id block.NodeID) (string, error) {
 	return target.Node.Address, nil
 }
 
+// Close ends all connections. Calls under way end in errors.
 func (a *Agents) Close() error {
 	a.mutex.RLock()
 	defer a.mutex.RUnlock()

@@ -119,6 +119,7 @@ func (h *Health) counts(now time.Time) bool {
 	return true
 }
 
+// Answers reports whether a member is trusted to answer.
 func (a *Agents) Answers(id block.NodeID) bool {
 	target, err := a.Get(id)
 	if err != nil {
@@ -134,6 +135,7 @@ func (a *Agents) IsGone(id block.NodeID) bool {
 	return err != nil || target.Node.IsGone()
 }
 
+// TakesBlocks reports whether a member answers and new blocks may go to it.
 func (a *Agents) TakesBlocks(id block.NodeID) bool {
 	target, err := a.Get(id)
 	if err != nil {

@@ -81,6 +81,7 @@ func spread(nodes []catalog.Node, want int) []block.NodeID {
 	return chosen
 }
 
+// Domain is the failure domain of a node; one that declares none is a domain of its own.
 func Domain(node catalog.Node) string {
 	if node.Domain == "" {
 		return "node/" + string(node.ID)

@@ -177,7 +177,7 @@ func (o *Objects) stagePacked(ctx context.Context, attempt *catalog.Attempt, cla
 		return nil, nil, err
 	}
 	defer o.groups.Release(d)
-	d.Id, d.Packed = id, true
+	d.ID, d.Packed = id, true
 	for _, key := range keys {
 		extent := extents[key]
 		copy(d.Columns[extent.Column][extent.Offset:], entries[key])

@@ -131,7 +131,7 @@ func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.G
 				d.Manifest = []block.ManifestEntry{{
 					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(record.Size+bytes, last), At: record.Size, Column: catalog.WholeGroup, Length: bytes,
 				}}
-				record.Extents = append(record.Extents, catalog.Extent{Group: d.Id, Column: catalog.WholeGroup, Length: bytes})
+				record.Extents = append(record.Extents, catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes})
 				record.Size += bytes
 				staged := new(catalog.Group)
 				groups = append(groups, staged)
@@ -182,7 +182,7 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *group.Draft,
 	if err != nil {
 		return nil, 0, false, err
 	}
-	d.Id = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
+	d.ID = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
 	for cell := 0; cell < layout.Cells() && bytes < want; cell++ {
 		target := d.CellAt(cell)
 		if int64(len(target)) > want-bytes {

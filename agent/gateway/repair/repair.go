@@ -51,7 +51,7 @@ func (rs *Repairs) RepairGroup(ctx context.Context, id block.GroupID, deep bool)
 	return done.slots, err
 }
 
-// rebuildGroup is repairGroup, done as how says, by one caller after the other.
+// rebuildGroup is RepairGroup, done as how says, by one caller after the other.
 func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, how Rebuild) (Outcome, error) {
 	waiting, leave, err := rs.supervisor.enter(ctx, id, how.Admit)
 	if err != nil {

@@ -323,7 +323,7 @@ func pausedOutcome(audit *groupAudit) string {
 	return "the group is rebuilt after `restripe repair resume`"
 }
 
-// repair rebuilds what an audit found, within the limits of repair. It gives up with errHalted once the run is to end, or
+// repair rebuilds what an audit found, within the limits of repair. It gives up with group.ErrHalted once the run is to end, or
 // repair is paused.
 func (r *scrubRun) repair(ctx context.Context, audit *groupAudit, deep bool) error {
 	s := r.scrubber
