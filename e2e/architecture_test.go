@@ -92,7 +92,6 @@ var stillLarger = map[string]int{
 	"agent/gateway/client.Client": 56,
 	"agent/node.Node":             50,
 	"agent/sim.world":             55,
-	"operator/console.Server":     91,
 }
 
 // No folder of the data plane or the control plane grows into a house of one room. Assembly of kernels that is generated

@@ -330,7 +330,8 @@ func TestTheClientOfAGatewayIsSmall(t *testing.T) {
 
 // testImports: product code does not link the testing package.
 func testImports(s *source) []string {
-	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "operator/api/apitest", "operator/operatortest"} {
+	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "operator/api/apitest", "operator/operatortest",
+		"operator/gateways/gatewaystest"} {
 		if s.within(folder) {
 			return nil
 		}

@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // cutGateway is the gateways of a backend as one operator reaches them, until it is cut off.
 type cutGateway struct {
 	w      *world
-	to     controller.Gateway
+	to     gateways.Gateway
 	broken func()
 }
 

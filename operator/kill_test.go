@@ -14,7 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // killWorld declares enough that there is always something to do: two backends, three policies with a budget, approval
@@ -28,7 +28,7 @@ func killWorld(t *testing.T) *world {
 	if _, err := disks.PutClass(t.Context(), api.ClassSpec{Name: "logs", Ladder: "rs(4,2),rep(3)", Prefixes: []string{"logs/"}, HalfLife: "24h", Dwell: "6h"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := disks.Add("logs", "rep(3)", 30, 256<<10, gatewayfake.Constant(3)); err != nil {
+	if err := disks.Add("logs", "rep(3)", 30, 256<<10, gatewaysfake.Constant(3)); err != nil {
 		t.Fatal(err)
 	}
 	w.apply(backend("disks"), backend("more"),
@@ -66,8 +66,8 @@ func (w *world) finish(round int, step func()) {
 	w.t.Helper()
 	disks, more := w.gateway("disks"), w.gateway("more")
 	waiting := map[string]func() error{}
-	add := func(g *gatewayfake.Cluster, class, scheme string, heat float64, groups int64) {
-		waiting[class+" "+scheme] = func() error { return g.Add(class, scheme, groups, 256<<10, gatewayfake.Constant(heat)) }
+	add := func(g *gatewaysfake.Cluster, class, scheme string, heat float64, groups int64) {
+		waiting[class+" "+scheme] = func() error { return g.Add(class, scheme, groups, 256<<10, gatewaysfake.Constant(heat)) }
 	}
 	add(disks, "media", "rep(3)", 0, 60)
 	add(disks, "media", "rs(4,2)", 0.1, 50)

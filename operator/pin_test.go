@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // pinUntil is the change that pins the media policy.
@@ -54,7 +54,7 @@ func TestAPinHoldsUntilItEnds(t *testing.T) {
 	unbroken(t, g)
 }
 
-func classOf(t *testing.T, g *gatewayfake.Cluster, name string) api.ClassInfo {
+func classOf(t *testing.T, g *gatewaysfake.Cluster, name string) api.ClassInfo {
 	t.Helper()
 	classes, err := g.Classes(t.Context())
 	if err != nil {

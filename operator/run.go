@@ -26,6 +26,7 @@ import (
 	"github.com/restripe/restripe/agent/flock"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // Options say how the operator runs. RESTConfig is required.
@@ -33,7 +34,8 @@ type Options struct {
 	RESTConfig    *rest.Config
 	Election      Election
 	Clock         clock.WithTicker     // default: the real one
-	Dial          controller.Dialer    // reaches gateways; default: over HTTP
+	Dial          gateways.Dialer      // reaches gateways; default: over HTTP
+	Observers     *gateways.Observers  // to be shared with others in the process, who close them; default: its own, by Dial
 	Intervals     controller.Intervals // how often things are looked at again; zero fields have defaults
 	MetricsListen string               // host:port for Prometheus; default: none
 	Logger        *slog.Logger         // default: slog.Default
@@ -61,6 +63,16 @@ func Run(ctx context.Context, options Options) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, flock.Release(held)) }()
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Dial == nil {
+		options.Dial = gateways.Dial
+	}
+	if options.Observers == nil {
+		options.Observers = gateways.NewObservers(options.Dial, options.Clock.Now)
+		defer options.Observers.Close()
 	}
 	m, err := newManager(&options, log)
 	if err != nil {
@@ -102,7 +114,7 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 		return nil, err
 	}
 	err = controller.Register(m, controller.Options{
-		Clock: options.Clock, Dial: options.Dial, Events: recorder, Intervals: options.Intervals, Logger: log,
+		Clock: options.Clock, Observers: options.Observers, Events: recorder, Intervals: options.Intervals, Logger: log,
 	})
 	if err != nil {
 		return nil, err

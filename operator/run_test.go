@@ -12,14 +12,14 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // mediaGroups are as many as move within some minutes at full speed, and four times as many at 16 MiB/s.
 const mediaGroups = 400
 
 // media declares a backend and the media policy, starts an operator and puts cold groups in.
-func (w *world) media(more string) *gatewayfake.Cluster {
+func (w *world) media(more string) *gatewaysfake.Cluster {
 	w.t.Helper()
 	g := w.gateway("disks")
 	w.apply(backend("disks"), mediaPolicy(more))
@@ -29,11 +29,11 @@ func (w *world) media(more string) *gatewayfake.Cluster {
 }
 
 // fill puts groups into a class once the gateways know it.
-func (w *world) fill(g *gatewayfake.Cluster, class, scheme string, heat float64, groups int64) {
+func (w *world) fill(g *gatewaysfake.Cluster, class, scheme string, heat float64, groups int64) {
 	w.t.Helper()
 	var err error
 	w.eventually("class "+class+" reaches the gateways", func() bool {
-		err = g.Add(class, scheme, groups, 1<<20, gatewayfake.Constant(heat))
+		err = g.Add(class, scheme, groups, 1<<20, gatewaysfake.Constant(heat))
 		return err == nil
 	})
 }
@@ -55,7 +55,7 @@ func (w *world) one(state string) *v1alpha1.Transition {
 }
 
 // unbroken fails the test for what must never have been asked of the gateways.
-func unbroken(t *testing.T, g *gatewayfake.Cluster) {
+func unbroken(t *testing.T, g *gatewaysfake.Cluster) {
 	t.Helper()
 	for _, broken := range g.Broken() {
 		t.Error(broken)
@@ -63,7 +63,7 @@ func unbroken(t *testing.T, g *gatewayfake.Cluster) {
 }
 
 // job returns the state of a transition's job.
-func job(g *gatewayfake.Cluster, t *v1alpha1.Transition) api.Transition {
+func job(g *gatewaysfake.Cluster, t *v1alpha1.Transition) api.Transition {
 	return g.Transitions()[t.Status.Job]
 }
 
@@ -95,7 +95,7 @@ func TestAPolicyMovesWhatIsColdAndWhatIsHot(t *testing.T) {
 
 func TestEveryConditionIsThereOnTheFirstVisit(t *testing.T) {
 	w := newWorld(t)
-	w.gateway("disks").Break(gatewayfake.Unreachable)
+	w.gateway("disks").Break(gatewaysfake.Unreachable)
 	w.apply(backend("disks"), mediaPolicy(""),
 		"apiVersion: restripe.io/v1alpha1\nkind: RedundancyScheme\nmetadata: {name: wide}\nspec: {dataChunks: 12, codingChunks: 2}\n",
 		"apiVersion: restripe.io/v1alpha1\nkind: Transition\nmetadata: {name: byhand}\nspec: {backendRef: disks, class: media, from: rep(3), to: wide}\n")
@@ -129,7 +129,7 @@ func TestABackendThatAnswersNoMore(t *testing.T) {
 	w := newWorld(t)
 	g := w.media("  budget: {bytesPerSecond: 16Mi}\n")
 	running := w.one("Running")
-	g.Break(gatewayfake.Unreachable)
+	g.Break(gatewaysfake.Unreachable)
 	w.eventually("the conditions say so", func() bool {
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
 		x, _ := get(w, &v1alpha1.Transition{}, running.Name)

@@ -25,8 +25,8 @@ import (
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
-	"github.com/restripe/restripe/operator/controller"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // world is an API server, gateways in memory and a clock that runs fast.
@@ -36,10 +36,10 @@ type world struct {
 	folder   string
 	client   client.Client
 	clock    *fastClock
-	gateways map[string]*gatewayfake.Cluster // by address
-	calls    atomic.Int64                    // of the operators to the API server, watches left out
-	byCall   sync.Map                        // "PATCH transitions" -> *atomic.Int64
-	cut      atomic.Int64                    // the operators are cut off after so many calls more, to the gateways too; negative: never
+	gateways map[string]*gatewaysfake.Cluster // by address
+	calls    atomic.Int64                     // of the operators to the API server, watches left out
+	byCall   sync.Map                         // "PATCH transitions" -> *atomic.Int64
+	cut      atomic.Int64                     // the operators are cut off after so many calls more, to the gateways too; negative: never
 }
 
 // speed is how many seconds pass in one.
@@ -50,7 +50,7 @@ const patience = 5 * time.Minute
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, folder: t.TempDir(), clock: newFastClock(speed), gateways: map[string]*gatewayfake.Cluster{}}
+	w := &world{t: t, folder: t.TempDir(), clock: newFastClock(speed), gateways: map[string]*gatewaysfake.Cluster{}}
 	w.cut.Store(-1)
 	w.startServer()
 	t.Cleanup(func() {
@@ -80,15 +80,15 @@ func (w *world) startServer() {
 }
 
 // gateway returns the gateways of a backend, made when first asked for.
-func (w *world) gateway(name string) *gatewayfake.Cluster {
+func (w *world) gateway(name string) *gatewaysfake.Cluster {
 	address := "http://" + name + ":7480"
 	if w.gateways[address] == nil {
-		w.gateways[address] = gatewayfake.New(w.clock, 16, 64<<20)
+		w.gateways[address] = gatewaysfake.New(w.clock, 16, 64<<20)
 	}
 	return w.gateways[address]
 }
 
-func (w *world) dial(addresses []string) (controller.Gateway, error) {
+func (w *world) dial(addresses []string) (gateways.Gateway, error) {
 	if g := w.gateways[addresses[0]]; g != nil {
 		return g, nil
 	}
@@ -151,7 +151,7 @@ func (w *world) start(change ...func(*operator.Options)) *operatorRun {
 	config := w.server.RESTConfig()
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &meter{w: w, next: next, broken: stop} })
-	dial := func(addresses []string) (controller.Gateway, error) {
+	dial := func(addresses []string) (gateways.Gateway, error) {
 		g, err := w.dial(addresses)
 		return &cutGateway{w: w, to: g, broken: stop}, err
 	}

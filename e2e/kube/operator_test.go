@@ -21,7 +21,8 @@ import (
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/config"
 	"github.com/restripe/restripe/operator/controller"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 const operatorNamespace = "restripe-system"
@@ -44,14 +45,14 @@ func TestOperatorWithItsRights(t *testing.T) {
 	watched.Wrap(refused.watch)
 	defer refused.check(t)
 
-	gateways := gatewayfake.New(clock.RealClock{}, 16, 1<<30)
+	fake := gatewaysfake.New(clock.RealClock{}, 16, 1<<30)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- operator.Run(ctx, operator.Options{
 			RESTConfig: watched,
 			Election:   operator.Election{LeaseNamespace: operatorNamespace},
-			Dial:       func([]string) (controller.Gateway, error) { return gateways, nil },
+			Dial:       func([]string) (gateways.Gateway, error) { return fake, nil },
 			Intervals:  controller.Intervals{Look: 200 * time.Millisecond, Progress: 100 * time.Millisecond},
 			Logger:     slog.New(slog.DiscardHandler),
 		})
@@ -80,16 +81,16 @@ spec:
     rules: [{scheme: rep(3), atLeast: 1}, {scheme: warm, below: 1}]
 `, "apply", "-f", "-")
 	eventually(t, "putting cold groups into the class", func(context.Context) error {
-		return gateways.Add("media", "rep(3)", 64, 1<<20, gatewayfake.Constant(0))
+		return fake.Add("media", "rep(3)", 64, 1<<20, gatewaysfake.Constant(0))
 	})
 	eventually(t, "moving the cold groups", func(context.Context) error {
-		if counts := gateways.Groups("media"); counts["rs(4,2)"] != 64 {
+		if counts := fake.Groups("media"); counts["rs(4,2)"] != 64 {
 			return fmt.Errorf("the groups are at %v", counts)
 		}
 		return nil
 	})
 	k.run(t, "", "wait", "--for=condition=Converged", "redundancypolicy/media", "--timeout=60s")
-	t.Run("rollback", func(t *testing.T) { k.rollBack(t, gateways) })
+	t.Run("rollback", func(t *testing.T) { k.rollBack(t, fake) })
 	t.Run("events", func(t *testing.T) {
 		if told := k.run(t, "", "get", "events.events.k8s.io", "-A", "-o", "jsonpath={.items[*].regarding.kind}"); !strings.Contains(told, "Transition") {
 			t.Errorf("Events are of %q", told)
@@ -107,7 +108,7 @@ spec:
 }
 
 // rollBack takes a move back, for which the operator has to change the policy.
-func (k *kubectl) rollBack(t *testing.T, gateways *gatewayfake.Cluster) {
+func (k *kubectl) rollBack(t *testing.T, fake *gatewaysfake.Cluster) {
 	done := k.run(t, "", "get", "transitions", "-o", "jsonpath={.items[0].metadata.name}")
 	k.run(t, fmt.Sprintf(`apiVersion: restripe.io/v1alpha1
 kind: Transition
@@ -115,7 +116,7 @@ metadata: {name: back}
 spec: {policyRef: media, backendRef: demo, class: media, from: warm, to: rep(3), rollbackOf: %s}
 `, done), "apply", "-f", "-")
 	eventually(t, "taking the move back", func(context.Context) error {
-		if counts := gateways.Groups("media"); counts["rep(3)"] != 64 {
+		if counts := fake.Groups("media"); counts["rep(3)"] != 64 {
 			return fmt.Errorf("the groups are at %v", counts)
 		}
 		return nil

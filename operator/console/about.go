@@ -2,12 +2,15 @@ package console
 
 import (
 	"context"
+	"time"
 
+	"connectrpc.com/connect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/price"
 )
 
@@ -48,15 +51,15 @@ func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*console
 		Version: s.options.Version, Started: stamp(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
 		Prices:      pricesView(nil),
 		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
-		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.sources(""),
+		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.freshness(""),
 	}
 	for _, backend := range s.world.backends.all() {
 		view := &consolev1.Backend{
 			Name: backend.Name, Type: string(backend.Spec.Type), Gateways: addressesOf(backend), Conditions: conditionViews(backend.Status.Conditions),
 			UsedBytes: backend.Status.UsedBytes, CapacityBytes: backend.Status.CapacityBytes,
 		}
-		if look := s.lookout.at(backend.Name); look != nil {
-			status, _, _ := look.status.get()
+		if seen := s.backends.at(backend.Name); seen != nil {
+			status, _, _ := seen.observer.Status.Get()
 			view.Cluster = status.Cluster
 		}
 		about.Backends = append(about.Backends, view)
@@ -69,23 +72,44 @@ func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*console
 	return about, nil
 }
 
-// sources are the API server and the backends, or one of those.
-func (s *Server) sources(backend string) []*consolev1.Source {
-	sources := []*consolev1.Source{s.world.freshness().view("API server")}
-	for _, look := range s.lookout.all(backend) {
-		sources = append(sources, look.freshness().view("backend "+look.name))
+// sources are what the console knows all it shows from: what is declared, and what the gateways say.
+type sources struct {
+	world    *world
+	backends *seenBackends
+	now      func() time.Time
+}
+
+// freshness is that of the API server and the backends, or of one of those.
+func (s *sources) freshness(backend string) []*consolev1.Source {
+	sources := []*consolev1.Source{sourceView("API server", s.world.freshness())}
+	for _, seen := range s.backends.all(backend) {
+		sources = append(sources, sourceView("backend "+seen.name, seen.freshness()))
 	}
 	return sortSources(sources)
 }
 
+// backendNamed returns a backend. Its name may be left out where there is only one.
+func (s *sources) backendNamed(name string) (*seenBackend, error) {
+	list := s.backends.all(name)
+	switch {
+	case len(list) == 1:
+		return list[0], nil
+	case name != "":
+		return nil, refuse(connect.CodeNotFound, "there is no backend %q", name)
+	case len(list) == 0:
+		return nil, refuse(connect.CodeFailedPrecondition, "there is no backend; declare a StorageBackend")
+	}
+	return nil, refuse(connect.CodeInvalidArgument, "there are several backends; say which")
+}
+
 // freshness is that of what most views show of a backend.
-func (b *backendLook) freshness() freshness {
-	_, _, status := b.status.get()
-	_, _, nodes := b.nodes.get()
-	_, _, heat := b.heat.get()
-	all := status.worse(nodes).worse(heat)
-	if _, _, whole := b.whole.get(); whole.err != nil {
-		return all.worse(whole)
+func (b *seenBackend) freshness() gateways.Freshness {
+	_, _, status := b.observer.Status.Get()
+	_, _, nodes := b.nodes.Get()
+	_, _, heat := b.observer.Heat.Get()
+	all := status.Worse(nodes).Worse(heat)
+	if _, _, whole := b.observer.Walked.Get(); whole.Err != nil {
+		return all.Worse(whole)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 )
 
@@ -26,9 +28,17 @@ type subject struct {
 	planHash string
 }
 
+// auditing lets callers do what they have the right to, and records what they change.
+type auditing struct {
+	authority access.Authority
+	audit     *audit.Log
+	metrics   *metrics
+	log       *slog.Logger
+}
+
 // act does a change and records it: before it is done, that it will be, and after it, how it ended. What cannot be
 // recorded is not done. do returns what is there afterwards, nil for nothing; beside an error that does not count.
-func (s *Server) act(ctx context.Context, what subject, do func(ctx context.Context) (after any, err error)) error {
+func (s *auditing) act(ctx context.Context, what subject, do func(ctx context.Context) (after any, err error)) error {
 	who := callerOf(ctx)
 	who.acted = true
 	before, err := jsonOf(what.before)

@@ -46,6 +46,12 @@ func sendable(objects []Declared) ([]Declared, error) {
 	}), nil
 }
 
+// applying declares what a text says.
+type applying struct {
+	*texts
+	*auditing
+}
+
 // outcome is an object as it was and as it is, or would be; before is nil for a new one.
 type outcome struct{ before, after *unstructured.Unstructured }
 
@@ -66,7 +72,7 @@ func body(object client.Object) (*unstructured.Unstructured, error) {
 }
 
 // current returns an object as the API server has it, nil if it has none.
-func (s *Server) current(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
+func (s *applying) current(ctx context.Context, object client.Object) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindOf(object)))
 	err := s.world.client.Get(ctx, client.ObjectKeyFromObject(object), there)
@@ -77,7 +83,7 @@ func (s *Server) current(ctx context.Context, object client.Object) (*unstructur
 }
 
 // send applies an object, or has the API server work out what that would do.
-func (s *Server) send(ctx context.Context, declared Declared, force, dryRun bool) (*unstructured.Unstructured, error) {
+func (s *applying) send(ctx context.Context, declared Declared, force, dryRun bool) (*unstructured.Unstructured, error) {
 	object, err := body(declared.Object)
 	if err != nil {
 		return nil, err
@@ -115,7 +121,7 @@ func findingsOf(declared Declared, err error) (findings []*consolev1.Finding) {
 }
 
 // DiffPolicy says what applying a text would change.
-func (s *Server) DiffPolicy(ctx context.Context, request *consolev1.DiffPolicyRequest) (*consolev1.DiffPolicyResponse, error) {
+func (s *applying) DiffPolicy(ctx context.Context, request *consolev1.DiffPolicyRequest) (*consolev1.DiffPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil || wrong(findings) {
 		return &consolev1.DiffPolicyResponse{Findings: findings}, err
@@ -149,7 +155,7 @@ func (s *Server) DiffPolicy(ctx context.Context, request *consolev1.DiffPolicyRe
 }
 
 // ApplyPolicy makes the declared objects as a text says.
-func (s *Server) ApplyPolicy(ctx context.Context, request *consolev1.ApplyPolicyRequest) (*consolev1.ApplyPolicyResponse, error) {
+func (s *applying) ApplyPolicy(ctx context.Context, request *consolev1.ApplyPolicyRequest) (*consolev1.ApplyPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil || wrong(findings) {
 		return &consolev1.ApplyPolicyResponse{Findings: findings}, err
@@ -179,7 +185,7 @@ func (s *Server) ApplyPolicy(ctx context.Context, request *consolev1.ApplyPolicy
 }
 
 // applyOne applies one object and records it.
-func (s *Server) applyOne(ctx context.Context, declared Declared, request *consolev1.ApplyPolicyRequest) (*consolev1.Applied, []*consolev1.Finding, error) {
+func (s *applying) applyOne(ctx context.Context, declared Declared, request *consolev1.ApplyPolicyRequest) (*consolev1.Applied, []*consolev1.Finding, error) {
 	var o outcome
 	var err error
 	if o.before, err = s.current(ctx, declared.Object); err != nil {

@@ -22,7 +22,7 @@ func auditFilter(f *consolev1.AuditFilter) audit.Filter {
 }
 
 // ListAudit returns one page of what people did, newest first.
-func (s *Server) ListAudit(_ context.Context, request *consolev1.ListAuditRequest) (*consolev1.AuditList, error) {
+func (s *auditing) ListAudit(_ context.Context, request *consolev1.ListAuditRequest) (*consolev1.AuditList, error) {
 	limit := int(min(cmp.Or(max(0, request.Limit), auditDefault), auditMost))
 	actions, next, err := s.audit.List(auditFilter(request.Filter), request.Before, limit)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *chunks) flush() error {
 }
 
 // ExportAudit sends every action that matches, oldest first.
-func (s *Server) ExportAudit(ctx context.Context, request *consolev1.ExportAuditRequest, stream *connect.ServerStream[consolev1.ExportAuditResponse]) error {
+func (s *auditing) ExportAudit(ctx context.Context, request *consolev1.ExportAuditRequest, stream *connect.ServerStream[consolev1.ExportAuditResponse]) error {
 	out := &chunks{send: func(message *consolev1.ExportAuditResponse) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -84,7 +84,7 @@ func (s *Server) ExportAudit(ctx context.Context, request *consolev1.ExportAudit
 }
 
 // VerifyAudit reads the whole audit log and says whether every record is there and as it was written.
-func (s *Server) VerifyAudit(_ context.Context, request *consolev1.VerifyAuditRequest) (*consolev1.VerifyAuditResponse, error) {
+func (s *auditing) VerifyAudit(_ context.Context, request *consolev1.VerifyAuditRequest) (*consolev1.VerifyAuditResponse, error) {
 	report, err := s.audit.Verify(audit.Head{Sequence: request.Sequence, Hash: request.Hash})
 	if err != nil {
 		return nil, refuse(connect.CodeUnavailable, "%w", err)

@@ -12,6 +12,7 @@ import (
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // large is a console that has seen 1,000 policies, 10,000 transitions and 500 nodes.
@@ -29,7 +30,7 @@ func large(b *testing.B) *Server {
 		}
 	})
 	now := time.Now()
-	look := &backendLook{name: "large"}
+	seen := &seenBackend{name: "large", observer: &gateways.Observer{}}
 	status, nodes, heat := api.Status{CanLose: 2, Objects: 1e6}, api.NodeList{}, api.HeatReport{Complete: true, At: now}
 	for i := range 500 {
 		nodes.Nodes = append(nodes.Nodes, api.NodeInfo{NodeStatus: api.NodeStatus{ID: block.NodeID(fmt.Sprintf("n%d", i)), State: "up"}})
@@ -49,11 +50,11 @@ func large(b *testing.B) *Server {
 			Status:     v1alpha1.TransitionStatus{CompletionTime: &metav1.Time{Time: now}},
 		}
 	}
-	look.whole.set(now, gatheredStatus{status, now}, nil)
-	look.status.set(now, status, nil)
-	look.nodes.set(now, nodes, nil)
-	look.heat.set(now, heat, nil)
-	s.lookout.looks = map[string]*backendLook{"large": look}
+	seen.observer.Walked.Set(now, gateways.Walk{Status: status, Began: now, Ended: now}, nil)
+	seen.observer.Status.Set(now, status, nil)
+	seen.nodes.Set(now, nodes, nil)
+	seen.observer.Heat.Set(now, heat, nil)
+	s.backends.byName = map[string]*seenBackend{"large": seen}
 	return s
 }
 

@@ -32,8 +32,15 @@ type Declared struct {
 // severityError is the severity of a finding for which an object would be refused.
 const severityError = "error"
 
+// texts finds out what texts declare, of which some are compiled at once.
+type texts struct {
+	*sources
+	compiler Compiler
+	compiles chan struct{} // a place for each text that is compiled at once
+}
+
 // compile reads a text beside what is declared already.
-func (s *Server) compile(ctx context.Context, document *consolev1.Document) ([]Declared, []*consolev1.Finding, error) {
+func (s *texts) compile(ctx context.Context, document *consolev1.Document) ([]Declared, []*consolev1.Finding, error) {
 	if strings.TrimSpace(document.GetText()) == "" {
 		return nil, nil, refuse(connect.CodeInvalidArgument, "there is no text; give document.text")
 	}
@@ -44,7 +51,7 @@ func (s *Server) compile(ctx context.Context, document *consolev1.Document) ([]D
 		return nil, nil, refusalOf(ctx.Err())
 	}
 	document = &consolev1.Document{Name: cmp.Or(document.Name, "policy"), Text: document.Text, Format: document.Format}
-	objects, findings := s.options.Compiler.Compile(document, s.world.known())
+	objects, findings := s.compiler.Compile(document, s.world.known())
 	return objects, findings, nil
 }
 
@@ -70,12 +77,12 @@ func wrong(findings []*consolev1.Finding) bool {
 func nameOf(object client.Object) string { return v1alpha1.KindOf(object) + "/" + object.GetName() }
 
 // LintPolicy finds mistakes in a text.
-func (s *Server) LintPolicy(ctx context.Context, request *consolev1.LintPolicyRequest) (*consolev1.LintPolicyResponse, error) {
+func (s *texts) LintPolicy(ctx context.Context, request *consolev1.LintPolicyRequest) (*consolev1.LintPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil {
 		return nil, err
 	}
-	answer := &consolev1.LintPolicyResponse{Findings: findings, Sources: s.sources("")}
+	answer := &consolev1.LintPolicyResponse{Findings: findings, Sources: s.freshness("")}
 	for _, declared := range objects {
 		answer.Objects = append(answer.Objects, nameOf(declared.Object))
 	}

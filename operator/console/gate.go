@@ -23,7 +23,7 @@ type caller struct {
 	header    http.Header
 	procedure string
 	rule      rule
-	acted     bool // the call passed Server.act
+	acted     bool // the call passed auditing.act
 }
 
 type callerKey struct{}
@@ -54,7 +54,7 @@ func (g *gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		response, err = next(ctx, request)
 		if err == nil && who.rule.changes && !who.acted && !answersOnly(response) {
-			panic(who.action() + " changed something past the audit log") // invariant: changes pass Server.act
+			panic(who.action() + " changed something past the audit log") // invariant: changes pass auditing.act
 		}
 		return response, err
 	}
@@ -139,7 +139,7 @@ func (g *gate) admit(ctx context.Context, procedure, from string, header http.He
 }
 
 // require refuses a caller who has not the right, and records that they tried where it would have changed something.
-func (s *Server) require(ctx context.Context, right access.Right) error {
+func (s *auditing) require(ctx context.Context, right access.Right) error {
 	who := callerOf(ctx)
 	may, err := s.authority.May(ctx, who.user, right)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Server) require(ctx context.Context, right access.Right) error {
 }
 
 // note logs what went wrong beside a call that is refused anyway.
-func (s *Server) note(err error) {
+func (s *auditing) note(err error) {
 	if err != nil {
 		s.log.Error("writing the audit log", "error", err)
 	}

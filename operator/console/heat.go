@@ -19,31 +19,39 @@ import (
 	"github.com/restripe/restripe/operator/price"
 )
 
+// heats shows how often classes are used, now and in the past.
+type heats struct {
+	*sources
+	*watching
+	history  *history.History
+	interval time.Duration // between two samples of the history
+}
+
 // GetHeat says how often the groups of classes are used.
-func (s *Server) GetHeat(_ context.Context, request *consolev1.GetHeatRequest) (*consolev1.HeatReport, error) {
+func (s *heats) GetHeat(_ context.Context, request *consolev1.GetHeatRequest) (*consolev1.HeatReport, error) {
 	return s.heat(request.Backend, request.Class), nil
 }
 
 // WatchHeat does so whenever the gateways have a new report.
-func (s *Server) WatchHeat(ctx context.Context, request *consolev1.WatchHeatRequest, stream *connect.ServerStream[consolev1.HeatReport]) error {
+func (s *heats) WatchHeat(ctx context.Context, request *consolev1.WatchHeatRequest, stream *connect.ServerStream[consolev1.HeatReport]) error {
 	take := func() *consolev1.HeatReport { return s.heat(request.Backend, request.Class) }
 	same := func(a, b *consolev1.HeatReport) bool {
 		return sameSources(a.Sources, b.Sources) && proto.Equal(&consolev1.HeatReport{Classes: a.Classes}, &consolev1.HeatReport{Classes: b.Classes})
 	}
-	return watchOne(ctx, s, take, same, stream.Send)
+	return watchOne(ctx, s.watching, take, same, stream.Send)
 }
 
-func (s *Server) heat(backend, class string) *consolev1.HeatReport {
-	report := &consolev1.HeatReport{Sources: s.sources(backend)}
+func (s *heats) heat(backend, class string) *consolev1.HeatReport {
+	report := &consolev1.HeatReport{Sources: s.freshness(backend)}
 	policies := s.world.policiesByClass()
-	for _, look := range s.lookout.all(backend) {
-		seen, known, _ := look.heat.get()
+	for _, seen := range s.backends.all(backend) {
+		heat, known, _ := seen.observer.Heat.Get()
 		if !known {
 			continue
 		}
-		for i := range seen.Classes {
-			if class == "" || seen.Classes[i].Class == class {
-				report.Classes = append(report.Classes, classHeatView(look.name, &seen, &seen.Classes[i], policies[classKey{look.name, seen.Classes[i].Class}], s.now()))
+		for i := range heat.Classes {
+			if name := heat.Classes[i].Class; class == "" || name == class {
+				report.Classes = append(report.Classes, classHeatView(seen.name, &heat, &heat.Classes[i], policies[classKey{seen.name, name}], s.now()))
 			}
 		}
 	}
@@ -97,8 +105,8 @@ func floatOf(quantity *resource.Quantity) *float64 {
 }
 
 // sample takes the samples of the history until the context ends: at intervals, and at once of classes that it has none of.
-func (s *Server) sample(ctx context.Context) {
-	ticker := time.NewTicker(s.options.Intervals.Sample)
+func (s *heats) sample(ctx context.Context) {
+	ticker := time.NewTicker(s.interval)
 	defer ticker.Stop()
 	taken := map[history.Class]bool{}
 	for due := true; ; {
@@ -128,11 +136,11 @@ func (s *Server) sample(ctx context.Context) {
 }
 
 // isNew reports whether there is a class that no sample was taken of.
-func (s *Server) isNew(taken map[history.Class]bool) bool {
-	for _, look := range s.lookout.all("") {
-		report, known, fresh := look.heat.get()
-		if known && fresh.err == nil && report.Complete && slices.ContainsFunc(report.Classes, func(class api.ClassHeat) bool {
-			return !taken[history.Class{Backend: look.name, Class: class.Class}]
+func (s *heats) isNew(taken map[history.Class]bool) bool {
+	for _, seen := range s.backends.all("") {
+		report, known, fresh := seen.observer.Heat.Get()
+		if known && fresh.Err == nil && report.Complete && slices.ContainsFunc(report.Classes, func(class api.ClassHeat) bool {
+			return !taken[history.Class{Backend: seen.name, Class: class.Class}]
 		}) {
 			return true
 		}
@@ -141,22 +149,22 @@ func (s *Server) isNew(taken map[history.Class]bool) bool {
 }
 
 // samples is what a sample of now says of every class that is fresh.
-func (s *Server) samples() map[history.Class]history.Sample {
+func (s *heats) samples() map[history.Class]history.Sample {
 	samples := map[history.Class]history.Sample{}
 	policies := s.world.policiesByClass()
-	for _, look := range s.lookout.all("") {
-		report, known, fresh := look.heat.get()
-		if !known || fresh.err != nil || !report.Complete {
+	for _, seen := range s.backends.all("") {
+		report, known, fresh := seen.observer.Heat.Get()
+		if !known || fresh.Err != nil || !report.Complete {
 			continue // a gap says that nothing is known; a line through it would not
 		}
 		for i := range report.Classes {
 			class := &report.Classes[i]
-			o := s.classOverview(look, class, policies[classKey{look.name, class.Class}]).view
+			o := overviewOf(seen, class, policies[classKey{seen.name, class.Class}]).view
 			one := history.Sample{At: s.now().UTC(), Bytes: o.Bytes, Stored: o.StoredBytes, Saved: o.SavedBytes, Buckets: bucketsOf(class)}
 			for _, rung := range o.Rungs {
 				one.Rungs = append(one.Rungs, history.Rung{Scheme: rung.Scheme, Bytes: rung.Bytes, Stored: rung.StoredBytes})
 			}
-			samples[history.Class{Backend: look.name, Class: class.Class}] = one
+			samples[history.Class{Backend: seen.name, Class: class.Class}] = one
 		}
 	}
 	return samples
@@ -185,7 +193,7 @@ const (
 )
 
 // GetHistory returns the heat and the sizes of classes over time.
-func (s *Server) GetHistory(_ context.Context, request *consolev1.GetHistoryRequest) (*consolev1.History, error) {
+func (s *heats) GetHistory(_ context.Context, request *consolev1.GetHistoryRequest) (*consolev1.History, error) {
 	answer := &consolev1.History{Oldest: stamp(s.history.Oldest())}
 	if err := s.history.Problem(); err != nil {
 		answer.Error = oneLine(err)
@@ -206,8 +214,8 @@ func (s *Server) GetHistory(_ context.Context, request *consolev1.GetHistoryRequ
 		if policy != nil {
 			view.Policy = policy.Name
 		}
-		if look := s.lookout.at(series.Backend); look != nil {
-			if ladder := look.ladder(series.Class.Class); len(ladder) > 0 {
+		if seen := s.backends.at(series.Backend); seen != nil {
+			if ladder := seen.ladder(series.Class.Class); len(ladder) > 0 {
 				view.Hottest = ladder[0].String()
 			}
 		}

@@ -37,7 +37,7 @@ func (s *Server) Handler() http.Handler {
 // updateMetrics writes what is only known when it is asked for.
 func (s *Server) updateMetrics() {
 	s.metrics.stale.Reset() // a backend that is declared no longer is missed by nobody
-	for _, source := range s.sources("") {
+	for _, source := range s.freshness("") {
 		stale := 0.0
 		if source.StaleSince != nil {
 			stale = s.now().Sub(source.StaleSince.AsTime()).Seconds()

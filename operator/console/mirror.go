@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,16 +10,20 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // kinds are the declared kinds and their plurals.
@@ -36,7 +39,12 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
 	for kind, plural := range kinds {
-		mapper.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), v1alpha1.GroupVersion.WithResource(plural), v1alpha1.GroupVersion.WithResource(kind), meta.RESTScopeRoot)
+		mapper.AddSpecific(
+			v1alpha1.GroupVersion.WithKind(kind),
+			v1alpha1.GroupVersion.WithResource(plural),
+			v1alpha1.GroupVersion.WithResource(kind),
+			meta.RESTScopeRoot,
+		)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
@@ -45,138 +53,124 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	return c, nil
 }
 
-// The shape of waiting after the API server did not answer, and between two watches.
-const (
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 5 * time.Second
-)
+// again says how long to wait after the API server did not answer: 100 ms, doubling up to five seconds.
+func again() *wait.Backoff {
+	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, Cap: 5 * time.Second, Jitter: 0.1}
+}
 
-// mirror is a copy of all objects of one kind, kept by watching. Objects in it are never changed.
+// mirror is a copy of all objects of one kind, which a reflector keeps by watching. Objects in it are never changed.
 type mirror[P client.Object] struct {
 	client  client.WithWatch
+	kind    P // an empty object
 	list    func() client.ObjectList
 	now     func() time.Time
 	changed *signal
 
 	mutex   sync.Mutex // of what follows
 	objects map[string]P
-	fresh   freshness
-	version string // resourceVersion to watch from; empty: list first
+	fresh   gateways.Freshness
 }
 
-func newMirror[P client.Object](c client.WithWatch, list func() client.ObjectList, now func() time.Time, changed *signal) *mirror[P] {
-	return &mirror[P]{client: c, list: list, now: now, changed: changed, objects: map[string]P{}}
+func newMirror[P client.Object](
+	c client.WithWatch,
+	kind P,
+	list func() client.ObjectList,
+	now func() time.Time,
+	changed *signal,
+) *mirror[P] {
+	return &mirror[P]{client: c, kind: kind, list: list, now: now, changed: changed, objects: map[string]P{}}
 }
 
 // run keeps the mirror until the context ends.
 func (m *mirror[P]) run(ctx context.Context) {
-	wait := firstBackoff
-	for ctx.Err() == nil {
-		err := m.follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			wait = firstBackoff
-		} else {
-			m.fail(err)
-		}
-		pause(ctx, wait)
-		if err != nil {
-			wait = min(2*wait, longestBackoff)
-		}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := m.list()
+			err := m.client.List(ctx, list, &client.ListOptions{Raw: &options})
+			m.answered(ctx, err, false)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			watching, err := m.client.Watch(ctx, m.list(), &client.ListOptions{Raw: &options})
+			// With initial events, the objects are yet to come.
+			m.answered(ctx, err, options.SendInitialEvents == nil)
+			return watching, err
+		},
 	}
+	reflector := cache.NewReflectorWithOptions(source, m.kind, m, cache.ReflectorOptions{Name: "console", Backoff: again()})
+	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // failures are told by the freshness
 }
 
-// follow lists where that is needed, and watches until the watch ends.
-func (m *mirror[P]) follow(ctx context.Context) error {
-	if m.version == "" {
-		if err := m.relist(ctx); err != nil {
-			return err
-		}
-	}
-	watching, err := m.client.Watch(ctx, m.list(), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: m.version, AllowWatchBookmarks: true}})
-	if err != nil {
-		m.version = ""
-		return err
-	}
-	defer watching.Stop()
-	m.succeed()
-	for event := range watching.ResultChan() {
-		if err := m.take(event); err != nil {
-			m.version = ""
-			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-				return nil // too long ago: list again
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *mirror[P]) relist(ctx context.Context) error {
-	list := m.list()
-	if err := m.client.List(ctx, list); err != nil {
-		return err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return err
-	}
-	objects := make(map[string]P, len(items))
-	for _, item := range items {
-		if object, is := item.(P); is {
-			objects[object.GetName()] = object
-		}
+// answered takes note of an answer of the API server, which is a failure with an error. An answer that does not make the
+// mirror complete leaves the freshness to Replace.
+func (m *mirror[P]) answered(ctx context.Context, err error, complete bool) {
+	if ctx.Err() != nil || err == nil && !complete {
+		return
 	}
 	m.mutex.Lock()
-	m.objects, m.version, m.fresh = objects, list.GetResourceVersion(), m.fresh.success(m.now())
+	recovered := m.fresh.Err != nil
+	if err == nil {
+		m.fresh = m.fresh.Success(m.now())
+	} else {
+		m.fresh = m.fresh.Failure(m.now(), err)
+	}
 	m.mutex.Unlock()
-	m.changed.notify()
-	return nil
+	if recovered || err != nil {
+		m.changed.notify()
+	}
 }
 
-func (m *mirror[P]) take(event watch.Event) error {
-	if event.Type == watch.Error {
-		return cmp.Or(apierrors.FromObject(event.Object), errors.New("the watch broke"))
-	}
-	object, is := event.Object.(P)
+// Add enters an object that the reflector brings.
+func (m *mirror[P]) Add(object any) error {
+	entered, is := object.(P)
 	if !is {
-		return fmt.Errorf("the watch brought a %T", event.Object)
+		return fmt.Errorf("the watch brought a %T", object)
 	}
-	m.mutex.Lock()
-	m.version = object.GetResourceVersion()
-	switch event.Type {
-	case watch.Added, watch.Modified:
-		m.objects[object.GetName()] = object
-	case watch.Deleted:
-		delete(m.objects, object.GetName())
-	}
-	m.mutex.Unlock()
-	if event.Type != watch.Bookmark {
-		m.changed.notify()
-	}
+	m.put(entered)
 	return nil
 }
 
-func (m *mirror[P]) fail(err error) {
+// Update enters an object that the reflector brings.
+func (m *mirror[P]) Update(object any) error { return m.Add(object) }
+
+// Delete takes out an object that the reflector says is gone.
+func (m *mirror[P]) Delete(object any) error {
+	gone, is := object.(P)
+	if !is {
+		return fmt.Errorf("the watch brought a %T", object)
+	}
 	m.mutex.Lock()
-	m.fresh = m.fresh.failure(m.now(), err)
+	delete(m.objects, gone.GetName())
 	m.mutex.Unlock()
 	m.changed.notify()
+	return nil
 }
 
-func (m *mirror[P]) succeed() {
+// Replace takes all objects that there are, but for those of which a call of this server has written a later state.
+func (m *mirror[P]) Replace(list []any, _ string) error {
+	objects := make(map[string]P, len(list))
 	m.mutex.Lock()
-	recovered := m.fresh.err != nil
-	m.fresh = m.fresh.success(m.now())
-	m.mutex.Unlock()
-	if recovered {
-		m.changed.notify()
+	for _, object := range list {
+		entered, is := object.(P)
+		if !is {
+			m.mutex.Unlock()
+			return fmt.Errorf("the list has a %T", object)
+		}
+		if there, known := m.objects[entered.GetName()]; known && newer(there, entered) {
+			entered = there
+		}
+		objects[entered.GetName()] = entered
 	}
+	m.objects, m.fresh = objects, m.fresh.Success(m.now())
+	m.mutex.Unlock()
+	m.changed.notify()
+	return nil
 }
 
-// put enters what a call of this server has just written, unless the watch was faster.
+// Resync does nothing: nobody remembers more than the mirror.
+func (m *mirror[P]) Resync() error { return nil }
+
+// put enters an object, which may be what a call of this server has just written, unless a later state is there.
 func (m *mirror[P]) put(object P) {
 	m.mutex.Lock()
 	if there, is := m.objects[object.GetName()]; !is || !newer(there, object) {
@@ -211,13 +205,13 @@ func (m *mirror[P]) all() []P {
 }
 
 // freshness is that of now: a watch that is open says that nothing changed.
-func (m *mirror[P]) freshness() freshness {
+func (m *mirror[P]) freshness() gateways.Freshness {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if f := m.fresh; f.err != nil || f.answered.IsZero() {
+	if f := m.fresh; f.Err != nil || f.Answered.IsZero() {
 		return f
 	}
-	return freshness{answered: m.now()}
+	return gateways.Freshness{Answered: m.now()}
 }
 
 // world is the mirrors of all kinds.
@@ -233,10 +227,28 @@ type world struct {
 func newWorld(c client.WithWatch, now func() time.Time, changed *signal) *world {
 	return &world{
 		client: c, changed: changed,
-		backends:    newMirror[*v1alpha1.StorageBackend](c, func() client.ObjectList { return &v1alpha1.StorageBackendList{} }, now, changed),
-		schemes:     newMirror[*v1alpha1.RedundancyScheme](c, func() client.ObjectList { return &v1alpha1.RedundancySchemeList{} }, now, changed),
-		policies:    newMirror[*v1alpha1.RedundancyPolicy](c, func() client.ObjectList { return &v1alpha1.RedundancyPolicyList{} }, now, changed),
-		transitions: newMirror[*v1alpha1.Transition](c, func() client.ObjectList { return &v1alpha1.TransitionList{} }, now, changed),
+		backends: newMirror(
+			c,
+			&v1alpha1.StorageBackend{},
+			func() client.ObjectList { return &v1alpha1.StorageBackendList{} },
+			now,
+			changed,
+		),
+		schemes: newMirror(
+			c,
+			&v1alpha1.RedundancyScheme{},
+			func() client.ObjectList { return &v1alpha1.RedundancySchemeList{} },
+			now,
+			changed,
+		),
+		policies: newMirror(
+			c,
+			&v1alpha1.RedundancyPolicy{},
+			func() client.ObjectList { return &v1alpha1.RedundancyPolicyList{} },
+			now,
+			changed,
+		),
+		transitions: newMirror(c, &v1alpha1.Transition{}, func() client.ObjectList { return &v1alpha1.TransitionList{} }, now, changed),
 	}
 }
 
@@ -250,6 +262,6 @@ func (w *world) run(ctx context.Context) {
 }
 
 // freshness is the worst of the mirrors'.
-func (w *world) freshness() freshness {
-	return w.backends.freshness().worse(w.schemes.freshness()).worse(w.policies.freshness()).worse(w.transitions.freshness())
+func (w *world) freshness() gateways.Freshness {
+	return w.backends.freshness().Worse(w.schemes.freshness()).Worse(w.policies.freshness()).Worse(w.transitions.freshness())
 }

@@ -12,10 +12,18 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
+// nodes shows the nodes of backends and steers them.
+type nodes struct {
+	*sources
+	*auditing
+	*watching
+}
+
 // ListNodes lists the nodes of all backends, or of one.
-func (s *Server) ListNodes(_ context.Context, request *consolev1.ListNodesRequest) (*consolev1.NodeList, error) {
+func (s *nodes) ListNodes(_ context.Context, request *consolev1.ListNodesRequest) (*consolev1.NodeList, error) {
 	now := s.nodePicture(request.Backend)
 	list := &consolev1.NodeList{Whole: true, Sources: now.sources}
 	for _, one := range now.items {
@@ -25,10 +33,10 @@ func (s *Server) ListNodes(_ context.Context, request *consolev1.ListNodesReques
 }
 
 // WatchNodes does so whenever one changes.
-func (s *Server) WatchNodes(ctx context.Context, request *consolev1.WatchNodesRequest, stream *connect.ServerStream[consolev1.NodeList]) error {
+func (s *nodes) WatchNodes(ctx context.Context, request *consolev1.WatchNodesRequest, stream *connect.ServerStream[consolev1.NodeList]) error {
 	names := map[string]*consolev1.NodeName{}
 	take := func() picture[*consolev1.Node] { return s.nodePicture(request.Backend) }
-	return watchList(ctx, s, take, func(d delta[*consolev1.Node]) error {
+	return watchList(ctx, s.watching, take, func(d delta[*consolev1.Node]) error {
 		list := &consolev1.NodeList{Whole: d.whole, Partial: d.partial, Nodes: d.items, Sources: d.sources}
 		for _, node := range d.items {
 			names[nodeKey(node)] = &consolev1.NodeName{Backend: node.Backend, Name: node.Name}
@@ -43,10 +51,10 @@ func (s *Server) WatchNodes(ctx context.Context, request *consolev1.WatchNodesRe
 
 func nodeKey(node *consolev1.Node) string { return node.Backend + "/" + node.Name }
 
-func (s *Server) nodePicture(backend string) (now picture[*consolev1.Node]) {
-	now.sources = s.sources(backend)
-	for _, look := range s.lookout.all(backend) {
-		for _, node := range s.nodeViews(look) {
+func (s *nodes) nodePicture(backend string) (now picture[*consolev1.Node]) {
+	now.sources = s.freshness(backend)
+	for _, seen := range s.backends.all(backend) {
+		for _, node := range s.nodeViews(seen) {
 			now.items = append(now.items, item[*consolev1.Node]{nodeKey(node), node})
 		}
 	}
@@ -54,18 +62,18 @@ func (s *Server) nodePicture(backend string) (now picture[*consolev1.Node]) {
 }
 
 // nodeViews are the nodes that the gateways know, and those that are declared and that they do not know.
-func (s *Server) nodeViews(look *backendLook) (views []*consolev1.Node) {
-	list, known, _ := look.nodes.get()
+func (s *nodes) nodeViews(seen *seenBackend) (views []*consolev1.Node) {
+	list, known, _ := seen.nodes.Get()
 	if !known {
 		return nil
 	}
 	for i := range list.Nodes {
-		views = append(views, nodeView(look.name, &list.Nodes[i]))
+		views = append(views, nodeView(seen.name, &list.Nodes[i]))
 	}
-	if backend, found := s.world.backends.get(look.name); found {
+	if backend, found := s.world.backends.get(seen.name); found {
 		for _, declared := range backend.Spec.Nodes {
 			if !slices.ContainsFunc(list.Nodes, func(n api.NodeInfo) bool { return string(n.ID) == declared.Name }) {
-				views = append(views, &consolev1.Node{Backend: look.name, Name: declared.Name, FailureDomain: declared.FailureDomain, State: "missing"})
+				views = append(views, &consolev1.Node{Backend: seen.name, Name: declared.Name, FailureDomain: declared.FailureDomain, State: "missing"})
 			}
 		}
 	}
@@ -104,14 +112,14 @@ const changePatience = 15 * time.Second
 type nodeCall func(ctx context.Context, c *client.Client) (api.NodeInfo, error)
 
 // changeNode does a change of a node and records it.
-func (s *Server) changeNode(ctx context.Context, name *consolev1.NodeName, said string, call nodeCall) (*consolev1.NodeChange, error) {
-	look, node, err := s.nodeNamed(ctx, name)
+func (s *nodes) changeNode(ctx context.Context, name *consolev1.NodeName, said string, call nodeCall) (*consolev1.NodeChange, error) {
+	seen, node, err := s.nodeNamed(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	var after api.NodeInfo
-	err = s.act(ctx, subject{object: "node/" + look.name + "/" + name.Name, before: node}, func(ctx context.Context) (any, error) {
-		after, err = ask(ctx, look.gateways, changePatience, call)
+	err = s.act(ctx, subject{object: "node/" + seen.name + "/" + name.Name, before: node}, func(ctx context.Context) (any, error) {
+		after, err = gateways.Ask(ctx, seen.pool, changePatience, call)
 		if err != nil || after.ID == "" {
 			return nil, err
 		}
@@ -120,45 +128,31 @@ func (s *Server) changeNode(ctx context.Context, name *consolev1.NodeName, said 
 	if err != nil {
 		return nil, err
 	}
-	look.hurry()
+	seen.wanted.notify()
 	change := &consolev1.NodeChange{Said: name.Name + " " + said}
 	if after.ID != "" {
-		change.Node = nodeView(look.name, &after)
+		change.Node = nodeView(seen.name, &after)
 	}
 	return change, nil
 }
 
 // nodeNamed asks the gateways for a node.
-func (s *Server) nodeNamed(ctx context.Context, name *consolev1.NodeName) (*backendLook, api.NodeInfo, error) {
-	look, err := s.backendNamed(name.GetBackend())
+func (s *nodes) nodeNamed(ctx context.Context, name *consolev1.NodeName) (*seenBackend, api.NodeInfo, error) {
+	seen, err := s.backendNamed(name.GetBackend())
 	if err != nil {
 		return nil, api.NodeInfo{}, err
 	}
 	if name.GetName() == "" {
 		return nil, api.NodeInfo{}, refuse(connect.CodeInvalidArgument, "no node is named; give its name")
 	}
-	node, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
+	node, err := gateways.Ask(ctx, seen.pool, quickPatience, func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.Node(ctx, name.Name)
 	})
-	return look, node, refusalOf(err)
-}
-
-// backendNamed returns the look at a backend. Its name may be left out where there is only one.
-func (s *Server) backendNamed(name string) (*backendLook, error) {
-	looks := s.lookout.all(name)
-	switch {
-	case len(looks) == 1:
-		return looks[0], nil
-	case name != "":
-		return nil, refuse(connect.CodeNotFound, "there is no backend %q", name)
-	case len(looks) == 0:
-		return nil, refuse(connect.CodeFailedPrecondition, "there is no backend; declare a StorageBackend")
-	}
-	return nil, refuse(connect.CodeInvalidArgument, "there are several backends; say which")
+	return seen, node, refusalOf(err)
 }
 
 // DrainNode has every block of a node moved to other nodes, or changes how that is done.
-func (s *Server) DrainNode(ctx context.Context, request *consolev1.DrainNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) DrainNode(ctx context.Context, request *consolev1.DrainNodeRequest) (*consolev1.NodeChange, error) {
 	if request.GetBytesPerSecond() < 0 {
 		return nil, refuse(connect.CodeInvalidArgument, "a limit of %d bytes per second; give 0 or more, 0 for none", request.GetBytesPerSecond())
 	}
@@ -168,35 +162,35 @@ func (s *Server) DrainNode(ctx context.Context, request *consolev1.DrainNodeRequ
 }
 
 // UndrainNode ends a drain.
-func (s *Server) UndrainNode(ctx context.Context, request *consolev1.UndrainNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) UndrainNode(ctx context.Context, request *consolev1.UndrainNodeRequest) (*consolev1.NodeChange, error) {
 	return s.changeNode(ctx, request.Node, "is no longer drained; what was moved stays where it is", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.UndrainNode(ctx, request.Node.Name)
 	})
 }
 
 // DownNode declares that a node is not expected back.
-func (s *Server) DownNode(ctx context.Context, request *consolev1.DownNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) DownNode(ctx context.Context, request *consolev1.DownNodeRequest) (*consolev1.NodeChange, error) {
 	return s.changeNode(ctx, request.Node, "is declared down; its blocks are rebuilt on other nodes", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.DownNode(ctx, request.Node.Name)
 	})
 }
 
 // UpNode takes every declaration about a node back.
-func (s *Server) UpNode(ctx context.Context, request *consolev1.UpNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) UpNode(ctx context.Context, request *consolev1.UpNodeRequest) (*consolev1.NodeChange, error) {
 	return s.changeNode(ctx, request.Node, "is declared up", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.UpNode(ctx, request.Node.Name)
 	})
 }
 
 // ReplaceNode has a node come back elsewhere, or another take its place.
-func (s *Server) ReplaceNode(ctx context.Context, request *consolev1.ReplaceNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) ReplaceNode(ctx context.Context, request *consolev1.ReplaceNodeRequest) (*consolev1.NodeChange, error) {
 	return s.changeNode(ctx, request.Node, "is being replaced", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.ReplaceNode(ctx, request.Node.Name, api.ReplaceRequest{Address: request.Address, With: block.NodeID(request.With), Domain: request.FailureDomain})
 	})
 }
 
 // RemoveNode makes a node no member any more.
-func (s *Server) RemoveNode(ctx context.Context, request *consolev1.RemoveNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) RemoveNode(ctx context.Context, request *consolev1.RemoveNodeRequest) (*consolev1.NodeChange, error) {
 	if request.Confirm != request.Node.GetName() {
 		return nil, refuse(connect.CodeInvalidArgument, "removing a node wants its name twice: confirm is %q, the node is %q", request.Confirm, request.Node.GetName())
 	}
@@ -206,24 +200,24 @@ func (s *Server) RemoveNode(ctx context.Context, request *consolev1.RemoveNodeRe
 }
 
 // PlaceNode changes the failure domain of a node, and whether it is a spare.
-func (s *Server) PlaceNode(ctx context.Context, request *consolev1.PlaceNodeRequest) (*consolev1.NodeChange, error) {
+func (s *nodes) PlaceNode(ctx context.Context, request *consolev1.PlaceNodeRequest) (*consolev1.NodeChange, error) {
 	return s.changeNode(ctx, request.Node, "has its place changed", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
 		return c.PlaceNode(ctx, request.Node.Name, api.PlaceRequest{Domain: request.FailureDomain, Spare: request.Spare})
 	})
 }
 
 // GetScrubs says how far scrubs are, and what they found.
-func (s *Server) GetScrubs(_ context.Context, request *consolev1.GetScrubsRequest) (*consolev1.ScrubReport, error) {
+func (s *nodes) GetScrubs(_ context.Context, request *consolev1.GetScrubsRequest) (*consolev1.ScrubReport, error) {
 	report := &consolev1.ScrubReport{}
-	for _, look := range s.lookout.all(request.Backend) {
-		scrub, known, fresh := look.scrub.get()
-		found, _, alsoFresh := look.findings.get()
-		report.Sources = append(report.Sources, fresh.worse(alsoFresh).view("backend "+look.name))
+	for _, seen := range s.backends.all(request.Backend) {
+		scrub, known, fresh := seen.scrub.Get()
+		found, _, alsoFresh := seen.findings.Get()
+		report.Sources = append(report.Sources, sourceView("backend "+seen.name, fresh.Worse(alsoFresh)))
 		if known {
-			report.Scrubs = append(report.Scrubs, scrubView(look.name, &scrub))
+			report.Scrubs = append(report.Scrubs, scrubView(seen.name, &scrub))
 		}
 		for i := range found {
-			report.Findings = append(report.Findings, findingView(look.name, &found[i]))
+			report.Findings = append(report.Findings, findingView(seen.name, &found[i]))
 		}
 	}
 	slices.SortStableFunc(report.Findings, func(a, b *consolev1.ScrubFinding) int { return b.Found.AsTime().Compare(a.Found.AsTime()) })

@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // How many objects a page has.
@@ -17,14 +18,20 @@ const (
 	objectsMost    = 1000
 )
 
+// objects finds objects and moves them.
+type objects struct {
+	*sources
+	*auditing
+}
+
 // SearchObjects returns one page of the objects with a prefix, in the order of their keys.
-func (s *Server) SearchObjects(ctx context.Context, request *consolev1.SearchObjectsRequest) (*consolev1.SearchObjectsResponse, error) {
-	look, err := s.backendNamed(request.Backend)
+func (s *objects) SearchObjects(ctx context.Context, request *consolev1.SearchObjectsRequest) (*consolev1.SearchObjectsResponse, error) {
+	seen, err := s.backendNamed(request.Backend)
 	if err != nil {
 		return nil, err
 	}
 	limit := int(min(cmp.Or(max(0, request.Limit), objectsDefault), objectsMost))
-	page, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (api.ObjectList, error) {
+	page, err := gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (api.ObjectList, error) {
 		return c.List(ctx, request.Prefix, string(request.AfterKey), limit)
 	})
 	if err != nil {
@@ -32,7 +39,7 @@ func (s *Server) SearchObjects(ctx context.Context, request *consolev1.SearchObj
 	}
 	answer := &consolev1.SearchObjectsResponse{}
 	for i := range page.Objects {
-		view, err := objectView(look.name, &page.Objects[i])
+		view, err := objectView(seen.name, &page.Objects[i])
 		if err != nil {
 			return nil, err
 		}
@@ -57,12 +64,12 @@ func objectView(backend string, o *api.Object) (*consolev1.Object, error) {
 }
 
 // GetObjectLayout says on which nodes the blocks of an object lie, and whether they are there.
-func (s *Server) GetObjectLayout(ctx context.Context, request *consolev1.GetObjectLayoutRequest) (*consolev1.ObjectLayout, error) {
-	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
+func (s *objects) GetObjectLayout(ctx context.Context, request *consolev1.GetObjectLayoutRequest) (*consolev1.ObjectLayout, error) {
+	seen, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
 	if err != nil {
 		return nil, err
 	}
-	object, err := objectView(look.name, &stat.Object)
+	object, err := objectView(seen.name, &stat.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -74,18 +81,18 @@ func (s *Server) GetObjectLayout(ctx context.Context, request *consolev1.GetObje
 }
 
 // objectNamed asks the gateways for an object.
-func (s *Server) objectNamed(ctx context.Context, backend string, key []byte) (*backendLook, api.Stat, error) {
-	look, err := s.backendNamed(backend)
+func (s *objects) objectNamed(ctx context.Context, backend string, key []byte) (*seenBackend, api.Stat, error) {
+	seen, err := s.backendNamed(backend)
 	if err != nil {
 		return nil, api.Stat{}, err
 	}
 	if len(key) == 0 {
 		return nil, api.Stat{}, refuse(connect.CodeInvalidArgument, "no key is given")
 	}
-	stat, err := ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *client.Client) (api.Stat, error) {
+	stat, err := gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (api.Stat, error) {
 		return c.Stat(ctx, string(key))
 	})
-	return look, stat, refusalOf(err)
+	return seen, stat, refusalOf(err)
 }
 
 func groupView(g *api.GroupStat) *consolev1.Group {
@@ -100,16 +107,15 @@ func groupView(g *api.GroupStat) *consolev1.Group {
 }
 
 // MoveObject takes one object to another scheme of its ladder.
-func (s *Server) MoveObject(ctx context.Context, request *consolev1.MoveObjectRequest) (*consolev1.MoveObjectResponse, error) {
-	look, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
+func (s *objects) MoveObject(ctx context.Context, request *consolev1.MoveObjectRequest) (*consolev1.MoveObjectResponse, error) {
+	seen, stat, err := s.objectNamed(ctx, request.Backend, request.Key)
 	if err != nil {
 		return nil, err
 	}
 	var job api.Transition
-	err = s.act(ctx, subject{object: "object/" + look.name + "/" + stat.Key, before: stat.Object}, func(ctx context.Context) (any, error) {
+	err = s.act(ctx, subject{object: "object/" + seen.name + "/" + stat.Key, before: stat.Object}, func(ctx context.Context) (any, error) {
 		// Asked for again elsewhere, it would be another transition: one gateway is asked, once.
-		c := look.gateways.clients[look.gateways.first.Load()]
-		job, err = askOne(ctx, c, changePatience, func(ctx context.Context, c *client.Client) (api.Transition, error) {
+		job, err = gateways.AskFirst(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (api.Transition, error) {
 			return c.Move(ctx, string(request.Key), request.To)
 		})
 		return job, err
@@ -117,6 +123,6 @@ func (s *Server) MoveObject(ctx context.Context, request *consolev1.MoveObjectRe
 	if err != nil {
 		return nil, err
 	}
-	look.hurry()
-	return &consolev1.MoveObjectResponse{Transition: handView(look.name, &job), Said: stat.Key + " moves to " + request.To}, nil
+	seen.wanted.notify()
+	return &consolev1.MoveObjectResponse{Transition: handView(seen.name, &job), Said: stat.Key + " moves to " + request.To}, nil
 }

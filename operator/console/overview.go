@@ -20,14 +20,22 @@ import (
 	"github.com/restripe/restripe/operator/words"
 )
 
+// overviews shows the whole on one page.
+type overviews struct {
+	*sources
+	*watching
+	nodes       *nodes
+	transitions *transitions
+}
+
 // GetOverview says whether data is safe, what it costs and what is moving.
-func (s *Server) GetOverview(context.Context, *consolev1.GetOverviewRequest) (*consolev1.Overview, error) {
+func (s *overviews) GetOverview(context.Context, *consolev1.GetOverviewRequest) (*consolev1.Overview, error) {
 	return s.overview(), nil
 }
 
 // WatchOverview does so whenever it changes.
-func (s *Server) WatchOverview(ctx context.Context, _ *consolev1.WatchOverviewRequest, stream *connect.ServerStream[consolev1.Overview]) error {
-	return watchOne(ctx, s, s.overview, sameOverview, stream.Send)
+func (s *overviews) WatchOverview(ctx context.Context, _ *consolev1.WatchOverviewRequest, stream *connect.ServerStream[consolev1.Overview]) error {
+	return watchOne(ctx, s.watching, s.overview, sameOverview, stream.Send)
 }
 
 // sameOverview compares overviews but for the time they are of.
@@ -67,16 +75,16 @@ func largest(classes []*consolev1.ClassOverview) []*consolev1.ClassOverview {
 	return shown
 }
 
-func (s *Server) overview() *consolev1.Overview {
-	o := &consolev1.Overview{At: stamp(s.now()), Nodes: &consolev1.NodeCounts{ByState: map[string]int32{}}, Sources: s.sources("")}
+func (s *overviews) overview() *consolev1.Overview {
+	o := &consolev1.Overview{At: stamp(s.now()), Nodes: &consolev1.NodeCounts{ByState: map[string]int32{}}, Sources: s.freshness("")}
 	policies := s.world.policiesByClass()
 	var classes []*consolev1.ClassOverview
 	safety := safetyTally{canLose: math.MaxInt32}
-	for _, look := range s.lookout.all("") {
-		safety.add(look)
-		o.Backends = append(o.Backends, look.health())
-		countNodes(o.Nodes, s.nodeViews(look))
-		for _, class := range s.classOverviews(look, policies) {
+	for _, seen := range s.backends.all("") {
+		safety.add(seen)
+		o.Backends = append(o.Backends, seen.health())
+		countNodes(o.Nodes, s.nodes.nodeViews(seen))
+		for _, class := range overviewsOf(seen, policies) {
 			classes = append(classes, class.view)
 			o.ProtectedBytes += class.view.Bytes
 			o.StoredBytes += class.view.StoredBytes
@@ -111,15 +119,16 @@ type safetyTally struct {
 	at                          time.Time // of the oldest walk
 }
 
-func (t *safetyTally) add(look *backendLook) {
-	status, known, _ := look.whole.get()
+func (t *safetyTally) add(seen *seenBackend) {
+	walk, known, _ := seen.observer.Walked.Get()
+	status := walk.Status
 	if !known {
-		t.unseen = append(t.unseen, look.name)
+		t.unseen = append(t.unseen, seen.name)
 		return
 	}
 	t.seen++
-	if t.at.IsZero() || status.began.Before(t.at) {
-		t.at = status.began
+	if t.at.IsZero() || walk.Began.Before(t.at) {
+		t.at = walk.Began
 	}
 	t.objects += status.Objects
 	t.groups += status.Groups
@@ -127,7 +136,7 @@ func (t *safetyTally) add(look *backendLook) {
 	if status.CanLose >= 0 {
 		t.canLose = min(t.canLose, int32(status.CanLose))
 	}
-	if repair, known, _ := look.repair.get(); known && repair.State == api.RepairRunning {
+	if repair, known, _ := seen.repair.Get(); known && repair.State == api.RepairRunning {
 		t.repairing = true
 		if repair.Pass != nil && repair.Pass.ETASeconds > 0 {
 			t.repair = max(t.repair, repair.Pass.ETASeconds)
@@ -195,21 +204,21 @@ type classOverview struct {
 	perMonth float64
 }
 
-func (s *Server) classOverviews(look *backendLook, policies map[classKey]*v1alpha1.RedundancyPolicy) (overviews []classOverview) {
-	report, known, _ := look.heat.get()
+func overviewsOf(seen *seenBackend, policies map[classKey]*v1alpha1.RedundancyPolicy) (overviews []classOverview) {
+	report, known, _ := seen.observer.Heat.Get()
 	if !known {
 		return nil
 	}
 	for i := range report.Classes {
 		class := &report.Classes[i]
-		policy := policies[classKey{look.name, class.Class}]
-		overviews = append(overviews, s.classOverview(look, class, policy))
+		policy := policies[classKey{seen.name, class.Class}]
+		overviews = append(overviews, overviewOf(seen, class, policy))
 	}
 	return overviews
 }
 
-func (s *Server) classOverview(look *backendLook, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
-	o := classOverview{view: &consolev1.ClassOverview{Backend: look.name, Class: class.Class, Objects: class.Objects}}
+func overviewOf(seen *seenBackend, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
+	o := classOverview{view: &consolev1.ClassOverview{Backend: seen.name, Class: class.Class, Objects: class.Objects}}
 	table := price.Default()
 	if policy != nil {
 		o.view.Policy = policy.Name
@@ -234,7 +243,7 @@ func (s *Server) classOverview(look *backendLook, class *api.ClassHeat, policy *
 	if o.view.Bytes > 0 {
 		o.view.Overhead = float64(o.view.StoredBytes) / float64(o.view.Bytes)
 	}
-	if ladder := look.ladder(class.Class); ladder != nil {
+	if ladder := seen.ladder(class.Class); ladder != nil {
 		savings := table.SavingsOf(ladder, rungs, 0, 0)
 		o.view.SavedBytes, o.perMonth = savings.SavedBytes, savings.PerMonth
 	}
@@ -242,8 +251,8 @@ func (s *Server) classOverview(look *backendLook, class *api.ClassHeat, policy *
 }
 
 // ladder is that of a class at the gateways, nil if it is not known.
-func (b *backendLook) ladder(class string) stripe.Ladder {
-	classes, _, _ := b.classes.get()
+func (b *seenBackend) ladder(class string) stripe.Ladder {
+	classes, _, _ := b.observer.Classes.Get()
 	for i := range classes {
 		if classes[i].Name == class {
 			if ladder, err := stripe.ParseLadder(classes[i].Ladder); err == nil {
@@ -255,8 +264,8 @@ func (b *backendLook) ladder(class string) stripe.Ladder {
 }
 
 // mode is the layout mode of a class at the gateways.
-func (b *backendLook) mode(class string) stripe.Mode {
-	classes, _, _ := b.classes.get()
+func (b *seenBackend) mode(class string) stripe.Mode {
+	classes, _, _ := b.observer.Classes.Get()
 	for i := range classes {
 		if classes[i].Name == class {
 			return stripe.Mode(classes[i].Mode)
@@ -286,24 +295,25 @@ func meanHeat(rung *api.RungHeat) float64 {
 }
 
 // health is what is right and wrong at a backend.
-func (b *backendLook) health() *consolev1.BackendHealth {
+func (b *seenBackend) health() *consolev1.BackendHealth {
 	h := &consolev1.BackendHealth{Backend: b.name}
-	if load, known, _ := b.load.get(); known {
+	if load, known, _ := b.observer.Load.Get(); known {
 		h.Load = &consolev1.Load{
 			WindowSeconds: load.WindowSeconds, Requests: load.Requests, P50Seconds: load.P50Seconds, P99Seconds: load.P99Seconds,
 			TransitionBytesPerSecond: load.TransitionBytesPerSecond,
 		}
 	}
-	repair, repairKnown, _ := b.repair.get()
+	repair, repairKnown, _ := b.repair.Get()
 	if repairKnown {
 		h.Repair = repairView(&repair)
 	}
-	status, known, fresh := b.whole.get()
+	walk, known, fresh := b.observer.Walked.Get()
+	status := walk.Status
 	switch {
 	case !known:
 		h.State, h.Line = "unknown", "No gateway has answered yet."
-		if fresh.err != nil {
-			h.Line = oneLine(fresh.err)
+		if fresh.Err != nil {
+			h.Line = oneLine(fresh.Err)
 		}
 	case status.NotWhole > 0 && repairKnown && repair.State == api.RepairRunning:
 		h.State, h.Line = "repairing", words.Count(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
@@ -336,11 +346,11 @@ func knownSeconds(seconds float64) *float64 {
 }
 
 // tellMoving adds the transitions that have not ended, in words too.
-func (s *Server) tellMoving(o *consolev1.Overview) {
+func (s *overviews) tellMoving(o *consolev1.Overview) {
 	var left int64
 	var running, eta int64
 	estimated := true
-	for _, t := range s.transitionViews(&consolev1.TransitionFilter{Active: true}) {
+	for _, t := range s.transitions.transitionViews(&consolev1.TransitionFilter{Active: true}) {
 		o.MovingTotal++
 		if len(o.Moving) < movingShown {
 			o.Moving = append(o.Moving, t)

@@ -37,7 +37,7 @@ type pinned struct {
 }
 
 // PinPolicy keeps a class on one scheme until a time.
-func (s *Server) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRequest) (*consolev1.PinPolicyResponse, error) {
+func (s *policies) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRequest) (*consolev1.PinPolicyResponse, error) {
 	policy, err := s.livePolicy(ctx, request.Name)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Server) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRequ
 	var declared *decide.Pin
 	err = s.act(ctx, subject{object: "RedundancyPolicy/" + policy.Name, before: pinned{policy.Spec.Pin}}, func(ctx context.Context) (any, error) {
 		before := policy.DeepCopy()
-		pin, err := s.withPin(policy, request.Scheme, request.Until)
+		pin, err := withPin(policy, request.Scheme, request.Until, s.world.scene(nil).codes, s.now())
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *Server) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRequ
 }
 
 // UnpinPolicy takes the pin of a policy out.
-func (s *Server) UnpinPolicy(ctx context.Context, request *consolev1.UnpinPolicyRequest) (*consolev1.UnpinPolicyResponse, error) {
+func (s *policies) UnpinPolicy(ctx context.Context, request *consolev1.UnpinPolicyRequest) (*consolev1.UnpinPolicyResponse, error) {
 	policy, err := s.livePolicy(ctx, request.Name)
 	if err != nil {
 		return nil, err
@@ -83,11 +83,10 @@ func (s *Server) UnpinPolicy(ctx context.Context, request *consolev1.UnpinPolicy
 }
 
 // withPin sets the pin of a policy, as its ladder spells the scheme, and refuses one that would not be carried out.
-func (s *Server) withPin(policy *v1alpha1.RedundancyPolicy, scheme string, until *timestamppb.Timestamp) (*decide.Pin, error) {
+func withPin(policy *v1alpha1.RedundancyPolicy, scheme string, until *timestamppb.Timestamp, codes decide.Schemes, now time.Time) (*decide.Pin, error) {
 	if until == nil {
 		return nil, refuse(connect.CodeInvalidArgument, "pin.until is missing; say until when %s is pinned", policy.Name)
 	}
-	codes := s.scene(nil).codes
 	pin := &v1alpha1.Pin{Scheme: v1alpha1.SchemeName(scheme), Until: metav1.NewTime(until.AsTime().Truncate(time.Second))}
 	if wanted, unknown := codes.Resolve(pin.Scheme); unknown == nil {
 		for _, name := range policy.Spec.Ladder {
@@ -100,10 +99,10 @@ func (s *Server) withPin(policy *v1alpha1.RedundancyPolicy, scheme string, until
 	policy.Spec.Pin = pin
 	declaration, wrong := decide.Declare(policy, codes, func(v1alpha1.Reliability) (stripe.Ladder, error) { return statusLadder(policy) })
 	if wrong == nil {
-		wrong = declaration.Pin.Ended(s.now())
+		wrong = declaration.Pin.Ended(now)
 	}
 	if wrong == nil {
-		wrong = declaration.Pin.TooLong(s.now())
+		wrong = declaration.Pin.TooLong(now)
 	}
 	if wrong != nil {
 		return nil, refuse(connect.CodeInvalidArgument, "policy %s: %w", policy.Name, wrong)

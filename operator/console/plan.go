@@ -17,20 +17,28 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/words"
 )
 
+// plans says what policies would move, as they are written or as they would be otherwise.
+type plans struct {
+	*sources
+	*texts
+	*heats
+}
+
 // PlanPolicy says what the policies of a text would move now, and what that would cost.
-func (s *Server) PlanPolicy(ctx context.Context, request *consolev1.PlanPolicyRequest) (*consolev1.PlanPolicyResponse, error) {
+func (s *plans) PlanPolicy(ctx context.Context, request *consolev1.PlanPolicyRequest) (*consolev1.PlanPolicyResponse, error) {
 	objects, findings, err := s.compile(ctx, request.Document)
 	if err != nil {
 		return nil, err
 	}
-	answer := &consolev1.PlanPolicyResponse{Findings: findings, Sources: s.sources("")}
+	answer := &consolev1.PlanPolicyResponse{Findings: findings, Sources: s.freshness("")}
 	if wrong(findings) {
 		return answer, nil
 	}
-	scene := s.scene(objects)
+	scene := s.world.scene(objects)
 	for _, declared := range objects {
 		policy, is := declared.Object.(*v1alpha1.RedundancyPolicy)
 		if !is {
@@ -54,12 +62,12 @@ type scene struct {
 	codes    decide.Schemes
 }
 
-func (s *Server) scene(objects []Declared) *scene {
+func (w *world) scene(objects []Declared) *scene {
 	now := &scene{backends: map[string]*v1alpha1.StorageBackend{}, codes: decide.Schemes{}}
-	for _, backend := range s.world.backends.all() {
+	for _, backend := range w.backends.all() {
 		now.backends[backend.Name] = backend
 	}
-	for _, scheme := range s.world.schemes.all() {
+	for _, scheme := range w.schemes.all() {
 		now.enter(scheme)
 	}
 	for _, declared := range objects {
@@ -85,7 +93,7 @@ func (n *scene) enter(scheme *v1alpha1.RedundancyScheme) {
 }
 
 // plan asks the gateways what a policy would move.
-func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*consolev1.PolicyPlan, *controller.Foreseen, error) {
+func (s *plans) plan(ctx context.Context, scene *scene, policy *v1alpha1.RedundancyPolicy) (*consolev1.PolicyPlan, *controller.Forecast, error) {
 	plan := &consolev1.PolicyPlan{Policy: policy.Name, Backend: policy.Spec.BackendRef, Class: decide.ClassName(policy)}
 	if there, found := s.world.policies.get(policy.Name); found {
 		// What the API server has chosen and knows of it, with what the text says.
@@ -103,7 +111,7 @@ func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.Redund
 	}
 	within, stop := context.WithTimeout(ctx, actPatience)
 	defer stop()
-	foreseen, err := controller.Foresee(within, s.now(), controller.Dial, policy, scene.backends[plan.Backend], scene.codes, moving)
+	foreseen, err := controller.Preview(within, s.now(), gateways.Dial, policy, scene.backends[plan.Backend], scene.codes, moving)
 	if err != nil {
 		return nil, nil, refusalOf(err)
 	}
@@ -112,7 +120,7 @@ func (s *Server) plan(ctx context.Context, scene *scene, policy *v1alpha1.Redund
 }
 
 // tellPlan fills a plan with what was foreseen.
-func (s *Server) tellPlan(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
+func (s *plans) tellPlan(plan *consolev1.PolicyPlan, f *controller.Forecast) {
 	plan.Feasible = f.Refusal == nil
 	if f.Refusal != nil {
 		plan.Feasibility = append(plan.Feasibility, &consolev1.Feasibility{Severity: severityError, Reason: f.Refusal.Reason, Message: f.Refusal.Message})
@@ -137,10 +145,10 @@ func (s *Server) tellPlan(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
 	plan.Line = planLine(plan)
 }
 
-func (s *Server) tellMoves(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
+func (s *plans) tellMoves(plan *consolev1.PolicyPlan, f *controller.Forecast) {
 	mode := stripe.ModeFree
-	if look := s.lookout.at(plan.Backend); look != nil {
-		mode = look.mode(plan.Class)
+	if seen := s.backends.at(plan.Backend); seen != nil {
+		mode = seen.mode(plan.Class)
 	}
 	layout, err := stripe.NewLayout(f.Declaration.Class.Ladder, 0, mode)
 	if err != nil {
@@ -169,7 +177,7 @@ func (s *Server) tellMoves(plan *consolev1.PolicyPlan, f *controller.Foreseen) {
 	}
 }
 
-func moveView(f *controller.Foreseen, c *decide.Candidate, verdict *decide.Verdict, layout *stripe.Layout) *consolev1.PlannedMove {
+func moveView(f *controller.Forecast, c *decide.Candidate, verdict *decide.Verdict, layout *stripe.Layout) *consolev1.PlannedMove {
 	e := &c.Estimate
 	move := &consolev1.PlannedMove{
 		From: c.From.String(), To: c.To.String(), Heat: c.Heat.String(), Groups: cmp.Or(e.Groups, c.Groups), Bytes: cmp.Or(e.Bytes, c.Bytes),
@@ -244,7 +252,7 @@ func planLine(plan *consolev1.PolicyPlan) string {
 }
 
 // WhatIf says what would move if a policy had other thresholds, were pinned or were not.
-func (s *Server) WhatIf(ctx context.Context, request *consolev1.WhatIfRequest) (*consolev1.WhatIfResponse, error) {
+func (s *plans) WhatIf(ctx context.Context, request *consolev1.WhatIfRequest) (*consolev1.WhatIfResponse, error) {
 	policy, found := s.world.policies.get(request.Policy)
 	if !found {
 		return nil, noPolicy(request.Policy)
@@ -253,8 +261,8 @@ func (s *Server) WhatIf(ctx context.Context, request *consolev1.WhatIfRequest) (
 	if err != nil {
 		return nil, err
 	}
-	scene := s.scene(nil)
-	answer := &consolev1.WhatIfResponse{Sources: s.sources(policy.Spec.BackendRef)}
+	scene := s.world.scene(nil)
+	answer := &consolev1.WhatIfResponse{Sources: s.freshness(policy.Spec.BackendRef)}
 	if answer.Now, _, err = s.plan(ctx, scene, policy); err != nil {
 		return nil, err
 	}
@@ -266,7 +274,7 @@ func (s *Server) WhatIf(ctx context.Context, request *consolev1.WhatIfRequest) (
 }
 
 // rungsThen are the rungs of a class before and after a plan.
-func (s *Server) rungsThen(plan *consolev1.PolicyPlan) (rungs []*consolev1.WhatIfRung) {
+func (s *plans) rungsThen(plan *consolev1.PolicyPlan) (rungs []*consolev1.WhatIfRung) {
 	moved := map[string]int64{}
 	for _, move := range plan.Moves {
 		if move.Fate != "refused" {
@@ -287,12 +295,12 @@ func (s *Server) rungsThen(plan *consolev1.PolicyPlan) (rungs []*consolev1.WhatI
 }
 
 // changedAs returns a copy of a policy that has the thresholds and the pin asked for.
-func (s *Server) changedAs(policy *v1alpha1.RedundancyPolicy, request *consolev1.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
+func (s *plans) changedAs(policy *v1alpha1.RedundancyPolicy, request *consolev1.WhatIfRequest) (*v1alpha1.RedundancyPolicy, error) {
 	changed := policy.DeepCopy()
 	if pin := request.Pin; pin != nil && pin.Scheme == "" {
 		changed.Spec.Pin = nil
 	} else if pin != nil {
-		if _, err := s.withPin(changed, pin.Scheme, pin.Until); err != nil {
+		if _, err := withPin(changed, pin.Scheme, pin.Until, s.world.scene(nil).codes, s.now()); err != nil {
 			return nil, err
 		}
 	}

@@ -13,8 +13,16 @@ import (
 	"github.com/restripe/restripe/operator/decide"
 )
 
+// policies shows policies, pins, holds and deletes them.
+type policies struct {
+	*sources
+	*auditing
+	*watching
+	compiler Compiler
+}
+
 // ListPolicies lists the policies of all backends, or of one.
-func (s *Server) ListPolicies(_ context.Context, request *consolev1.ListPoliciesRequest) (*consolev1.PolicyList, error) {
+func (s *policies) ListPolicies(_ context.Context, request *consolev1.ListPoliciesRequest) (*consolev1.PolicyList, error) {
 	now := s.policyPicture(request.Backend)
 	list := &consolev1.PolicyList{Whole: true, Sources: now.sources}
 	for _, one := range now.items {
@@ -24,15 +32,15 @@ func (s *Server) ListPolicies(_ context.Context, request *consolev1.ListPolicies
 }
 
 // WatchPolicies does so whenever one changes.
-func (s *Server) WatchPolicies(ctx context.Context, request *consolev1.WatchPoliciesRequest, stream *connect.ServerStream[consolev1.PolicyList]) error {
+func (s *policies) WatchPolicies(ctx context.Context, request *consolev1.WatchPoliciesRequest, stream *connect.ServerStream[consolev1.PolicyList]) error {
 	take := func() picture[*consolev1.Policy] { return s.policyPicture(request.Backend) }
-	return watchList(ctx, s, take, func(d delta[*consolev1.Policy]) error {
+	return watchList(ctx, s.watching, take, func(d delta[*consolev1.Policy]) error {
 		return stream.Send(&consolev1.PolicyList{Whole: d.whole, Partial: d.partial, Policies: d.items, Removed: d.removed, Sources: d.sources})
 	})
 }
 
-func (s *Server) policyPicture(backend string) (now picture[*consolev1.Policy]) {
-	now.sources = []*consolev1.Source{s.world.freshness().view("API server")}
+func (s *policies) policyPicture(backend string) (now picture[*consolev1.Policy]) {
+	now.sources = []*consolev1.Source{sourceView("API server", s.world.freshness())}
 	for _, policy := range s.world.policies.all() {
 		if backend == "" || policy.Spec.BackendRef == backend {
 			now.items = append(now.items, item[*consolev1.Policy]{policy.Name, policyView(policy, s.now())})
@@ -78,16 +86,16 @@ func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
 }
 
 // GetPolicy returns a policy, and how it is written.
-func (s *Server) GetPolicy(_ context.Context, request *consolev1.GetPolicyRequest) (*consolev1.PolicyDetail, error) {
+func (s *policies) GetPolicy(_ context.Context, request *consolev1.GetPolicyRequest) (*consolev1.PolicyDetail, error) {
 	policy, found := s.world.policies.get(request.Name)
 	if !found {
 		return nil, noPolicy(request.Name)
 	}
-	text, err := s.options.Compiler.Render(policy.DeepCopy())
+	text, err := s.compiler.Render(policy.DeepCopy())
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "writing the policy: %w", err)
 	}
-	return &consolev1.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.sources(policy.Spec.BackendRef)}, nil
+	return &consolev1.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.freshness(policy.Spec.BackendRef)}, nil
 }
 
 func noPolicy(name string) error {
@@ -95,7 +103,7 @@ func noPolicy(name string) error {
 }
 
 // livePolicy reads a policy from the API server itself, for a change.
-func (s *Server) livePolicy(ctx context.Context, name string) (*v1alpha1.RedundancyPolicy, error) {
+func (s *policies) livePolicy(ctx context.Context, name string) (*v1alpha1.RedundancyPolicy, error) {
 	policy := &v1alpha1.RedundancyPolicy{}
 	err := s.world.client.Get(ctx, client.ObjectKey{Name: name}, policy)
 	if apierrors.IsNotFound(err) {
@@ -105,7 +113,7 @@ func (s *Server) livePolicy(ctx context.Context, name string) (*v1alpha1.Redunda
 }
 
 // DeletePolicy deletes a policy; what is stored stays as it is.
-func (s *Server) DeletePolicy(ctx context.Context, request *consolev1.DeletePolicyRequest) (*consolev1.DeletePolicyResponse, error) {
+func (s *policies) DeletePolicy(ctx context.Context, request *consolev1.DeletePolicyRequest) (*consolev1.DeletePolicyResponse, error) {
 	if request.Confirm != request.Name {
 		return nil, refuse(connect.CodeInvalidArgument, "deleting a policy wants its name twice: confirm is %q, the policy is %q", request.Confirm, request.Name)
 	}
@@ -137,7 +145,7 @@ var holds = map[consolev1.Hold]struct {
 }
 
 // HoldPolicy stops a policy, or lets it go on.
-func (s *Server) HoldPolicy(ctx context.Context, request *consolev1.HoldPolicyRequest) (*consolev1.HoldPolicyResponse, error) {
+func (s *policies) HoldPolicy(ctx context.Context, request *consolev1.HoldPolicyRequest) (*consolev1.HoldPolicyResponse, error) {
 	hold, known := holds[request.Hold]
 	if !known {
 		return nil, refuse(connect.CodeInvalidArgument, "say how to hold the policy: HOLD_NONE, HOLD_HOLD or HOLD_DRAIN")

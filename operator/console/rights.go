@@ -8,7 +8,7 @@ import (
 // rule is what a call needs.
 type rule struct {
 	right   access.Right // the zero Right: only to be known
-	changes bool         // it passes Server.act, and is in the audit log
+	changes bool         // it passes auditing.act, and is in the audit log
 }
 
 // rules is the one table of what every call needs. A call that is not in it is refused.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
@@ -18,6 +19,7 @@ import (
 	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // Options say how a console runs. RESTConfig, Authority, Compiler and AuditDirectory are required.
@@ -25,6 +27,7 @@ type Options struct {
 	RESTConfig       *rest.Config
 	Authority        access.Authority
 	Compiler         Compiler
+	Observers        *gateways.Observers // to be shared with others in the process, who close them; nil: the console has its own
 	AuditDirectory   string
 	HistoryDirectory string // empty: the history is kept in memory alone
 
@@ -41,7 +44,7 @@ type Options struct {
 // Intervals say how often the console does what nobody asks for.
 type Intervals struct {
 	Look     time.Duration // at the gateways; heat and scrubs every fifth time; default 2 s
-	Patience time.Duration // with one question of a look to one gateway; default 5 s
+	Patience time.Duration // with one question to one gateway; default 5 s
 	Sample   time.Duration // of heat and sizes for the history; default 5 min
 	Stream   time.Duration // least time between two messages of a watch; default 250 ms
 	recheck  time.Duration // of the rights of who watches; default 30 s
@@ -54,25 +57,26 @@ const (
 )
 
 // Server is a console. New makes it, Run lets it see, Handler serves it, Close ends it.
+//
+// Each part serves the calls about one subject, and has what it needs for them.
 type Server struct {
-	consolev1connect.UnimplementedConsoleHandler
+	*sources
+	*auditing
+	*watching
+	*texts
+	*applying
+	*policies
+	*plans
+	*heats
+	*nodes
+	*objects
+	*overviews
+	*transitions
 
-	options   Options
-	authority access.Authority
-	log       *slog.Logger
-	now       func() time.Time
-	began     time.Time
-
+	options  Options
+	began    time.Time
 	declared *signal // something declared changed
-	changed  *signal // something that a view shows changed
-	world    *world
-	lookout  *lookout
-	audit    *audit.Log
-	history  *history.History
-	metrics  *metrics
-	views    transitionViews
 	packed   packed
-	compiles chan struct{} // a place for each text that is compiled at once
 
 	stopping  chan struct{} // closed when watches must end
 	stopOnce  sync.Once
@@ -88,10 +92,12 @@ var _ consolev1connect.ConsoleHandler = (*Server)(nil)
 // New opens the audit log and the history, and returns a console that sees nothing yet.
 func New(options Options) (*Server, error) {
 	if options.RESTConfig == nil || options.Authority == nil || options.Compiler == nil || options.AuditDirectory == "" {
-		return nil, errors.New("starting the console: a configuration of the API server, an authority, a compiler and a directory for the audit log are required")
+		return nil, errors.New(
+			"starting the console: a configuration of the API server, an authority, a compiler and a directory for the audit log are required",
+		)
 	}
 	options.Intervals.Look = cmp.Or(options.Intervals.Look, defaultLook)
-	options.Intervals.Patience = cmp.Or(options.Intervals.Patience, lookPatience)
+	options.Intervals.Patience = cmp.Or(options.Intervals.Patience, quickPatience)
 	options.Intervals.Sample = cmp.Or(options.Intervals.Sample, defaultSample)
 	options.Intervals.Stream = cmp.Or(options.Intervals.Stream, defaultStream)
 	options.Intervals.recheck = cmp.Or(options.Intervals.recheck, recheck)
@@ -105,18 +111,12 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		options: options, authority: options.Authority, log: cmp.Or(options.Logger, slog.Default()), now: options.Now, began: options.Now(),
-		declared: &signal{}, changed: &signal{}, metrics: newMetrics(), stopping: make(chan struct{}), compiles: make(chan struct{}, compilesAtOnce),
-	}
+	s := &Server{options: options, began: options.Now(), declared: &signal{}, stopping: make(chan struct{})}
+	s.assemble(c)
 	if options.Pages != nil {
 		if s.packed, err = pack(options.Pages); err != nil {
 			return nil, fmt.Errorf("starting the console: %w", err)
 		}
-	}
-	s.world = newWorld(c, s.now, s.declared)
-	s.lookout = &lookout{
-		backends: s.world.backends, declared: s.declared, changed: s.changed, interval: options.Intervals.Look, patience: options.Intervals.Patience, now: s.now,
 	}
 	if s.audit, err = audit.Open(options.AuditDirectory, audit.Options{FileBytes: options.AuditFileBytes, Now: options.Now}); err != nil {
 		return nil, fmt.Errorf("starting the console: %w", err)
@@ -130,15 +130,43 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
+// assemble makes the parts, each of those before it. The audit log and the history are still to be opened.
+func (s *Server) assemble(c client.WithWatch) {
+	o := &s.options
+	world := newWorld(c, o.Now, s.declared)
+	s.watching = &watching{changed: &signal{}, pace: o.Intervals.Stream}
+	observers := o.Observers
+	if observers == nil {
+		observers = gateways.NewObservers(gateways.DialWithin(o.Intervals.Patience), o.Now)
+	}
+	s.sources = &sources{world: world, now: o.Now, backends: &seenBackends{
+		declared: world.backends, redeclare: s.declared, changed: s.changed, observers: observers,
+		interval: o.Intervals.Look, patience: o.Intervals.Patience, now: o.Now,
+	}}
+	s.auditing = &auditing{authority: o.Authority, metrics: newMetrics(), log: cmp.Or(o.Logger, slog.Default())}
+	s.texts = &texts{s.sources, o.Compiler, make(chan struct{}, compilesAtOnce)}
+	s.applying = &applying{s.texts, s.auditing}
+	s.policies = &policies{s.sources, s.auditing, s.watching, o.Compiler}
+	s.heats = &heats{sources: s.sources, watching: s.watching, interval: o.Intervals.Sample}
+	s.plans = &plans{s.sources, s.texts, s.heats}
+	s.nodes = &nodes{s.sources, s.auditing, s.watching}
+	s.objects = &objects{s.sources, s.auditing}
+	s.transitions = &transitions{sources: s.sources, auditing: s.auditing, watching: s.watching, compiler: o.Compiler}
+	s.overviews = &overviews{s.sources, s.watching, s.nodes, s.transitions}
+}
+
 // Run watches the API server and looks at the gateways until the context ends. Sources that do not answer are no error:
 // the views tell of them.
 func (s *Server) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { s.world.run(ctx) })
-	running.Go(func() { s.lookout.run(ctx) })
+	running.Go(func() { s.backends.run(ctx) })
 	running.Go(func() { s.pass(ctx) })
 	running.Go(func() { s.sample(ctx) })
 	running.Wait()
+	if s.options.Observers == nil {
+		s.backends.observers.Close()
+	}
 }
 
 // pass tells views of what was declared.

@@ -31,6 +31,18 @@ func (s *signal) notify() {
 	}
 }
 
+// wanted says to one loop that it is to go round now. However often it is told while it is busy, it goes round once more.
+type wanted chan struct{}
+
+func newWanted() wanted { return make(wanted, 1) }
+
+func (w wanted) notify() {
+	select {
+	case w <- struct{}{}:
+	default: // it is told already
+	}
+}
+
 // pause waits for a while, or for the end of the context.
 func pause(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)

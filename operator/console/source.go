@@ -9,44 +9,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
-// freshness is whether a source answers: when it last did, and since when and why it does not.
-type freshness struct {
-	answered time.Time // zero: never yet
-	since    time.Time // of the first failure after that; zero: it answers
-	err      error
-}
-
-// success and failure return what follows an answer, and none.
-func (f freshness) success(now time.Time) freshness { return freshness{answered: now} }
-
-func (f freshness) failure(now time.Time, err error) freshness {
-	f.err = err
-	if f.since.IsZero() {
-		f.since = now
-	}
-	return f
-}
-
-// worse returns the one of two freshnesses of one source that is to be told of.
-func (f freshness) worse(other freshness) freshness {
-	switch {
-	case f.err == nil && other.err != nil:
-		return other
-	case f.err == nil && !other.answered.IsZero() && (f.answered.IsZero() || other.answered.Before(f.answered)):
-		return other
-	case f.err != nil && other.err != nil && other.since.Before(f.since):
-		return other
-	}
-	return f
-}
-
-// view is a freshness as the faces see it.
-func (f freshness) view(name string) *consolev1.Source {
-	v := &consolev1.Source{Name: name, Answered: stamp(f.answered)}
-	if f.err != nil {
-		v.StaleSince, v.Error = stamp(f.since), oneLine(f.err)
+// sourceView is the freshness of a source as the faces see it.
+func sourceView(name string, fresh gateways.Freshness) *consolev1.Source {
+	v := &consolev1.Source{Name: name, Answered: stamp(fresh.Answered)}
+	if fresh.Err != nil {
+		v.StaleSince, v.Error = stamp(fresh.Since), oneLine(fresh.Err)
 	}
 	return v
 }

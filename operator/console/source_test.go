@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -116,25 +115,5 @@ func TestWithoutAnything(t *testing.T) {
 	}
 	if list, err := server.ListTransitions(t.Context(), &consolev1.ListTransitionsRequest{}); err != nil || list.Total != 0 || list.Sources[0].Answered != nil {
 		t.Error(list, err)
-	}
-}
-
-func TestWorse(t *testing.T) {
-	at := func(second int) time.Time { return time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC) }
-	fine, older := freshness{answered: at(9)}, freshness{answered: at(5)}
-	broken := fine.failure(at(10), context.DeadlineExceeded)
-	if again := broken.failure(at(12), context.Canceled); again.since != at(10) || !errors.Is(again.err, context.Canceled) {
-		t.Errorf("a second failure: %+v", again)
-	}
-	if healed := broken.success(at(13)); healed.err != nil || !healed.since.IsZero() || healed.answered != at(13) {
-		t.Errorf("healed: %+v", healed)
-	}
-	for _, pair := range [][2]freshness{{fine, broken}, {broken, fine}} {
-		if pair[0].worse(pair[1]).err == nil {
-			t.Errorf("%+v is no worse than %+v", pair[0], pair[1])
-		}
-	}
-	if fine.worse(older) != older || older.worse(fine) != older || fine.worse(freshness{}) != fine {
-		t.Error("the older answer is not the worse")
 	}
 }

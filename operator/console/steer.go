@@ -16,6 +16,7 @@ import (
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -38,7 +39,7 @@ type steering struct {
 const steerTries = 5
 
 // steer changes a transition and records it.
-func (s *Server) steer(ctx context.Context, name string, how steering) (*consolev1.TransitionChange, error) {
+func (s *transitions) steer(ctx context.Context, name string, how steering) (*consolev1.TransitionChange, error) {
 	if backend, id, is := strings.Cut(name, "/"); is {
 		return s.steerByHand(ctx, backend, id, how)
 	}
@@ -71,22 +72,22 @@ func (s *Server) steer(ctx context.Context, name string, how steering) (*console
 }
 
 // steerByHand steers a transition that was started at a gateway.
-func (s *Server) steerByHand(ctx context.Context, backend, id string, how steering) (*consolev1.TransitionChange, error) {
+func (s *transitions) steerByHand(ctx context.Context, backend, id string, how steering) (*consolev1.TransitionChange, error) {
 	if how.hand == nil {
 		return nil, refuse(connect.CodeFailedPrecondition, "%s was started at a gateway by hand; this is for transitions that policies make", handName(backend, id))
 	}
-	look, err := s.backendNamed(backend)
+	seen, err := s.backendNamed(backend)
 	if err != nil {
 		return nil, err
 	}
-	job, err := ask(ctx, look.gateways, lookPatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
+	job, err := gateways.Ask(ctx, seen.pool, quickPatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
 		return c.Transition(ctx, id)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
 	}
 	err = s.act(ctx, subject{object: "Transition/" + handName(backend, id), before: job}, func(ctx context.Context) (any, error) {
-		job, err = ask(ctx, look.gateways, changePatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
+		job, err = gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *gatewayclient.Client) (api.Transition, error) {
 			return how.hand(ctx, c, id)
 		})
 		return job, err
@@ -94,12 +95,12 @@ func (s *Server) steerByHand(ctx context.Context, backend, id string, how steeri
 	if err != nil {
 		return nil, err
 	}
-	look.hurry()
+	seen.wanted.notify()
 	return &consolev1.TransitionChange{Transition: handView(backend, &job), Said: handName(backend, id) + " " + how.handSaid}, nil
 }
 
 // liveTransition reads a transition from the API server itself, for a change.
-func (s *Server) liveTransition(ctx context.Context, name string) (*v1alpha1.Transition, error) {
+func (s *transitions) liveTransition(ctx context.Context, name string) (*v1alpha1.Transition, error) {
 	transition := &v1alpha1.Transition{}
 	err := s.world.client.Get(ctx, client.ObjectKey{Name: name}, transition)
 	if apierrors.IsNotFound(err) || name == "" {
@@ -117,7 +118,7 @@ func ended(t *v1alpha1.Transition) error {
 }
 
 // ApproveTransition lets a transition start that waits for a person.
-func (s *Server) ApproveTransition(ctx context.Context, request *consolev1.ApproveTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) ApproveTransition(ctx context.Context, request *consolev1.ApproveTransitionRequest) (*consolev1.TransitionChange, error) {
 	return s.steer(ctx, request.Name, steering{declared: func(t *v1alpha1.Transition) (string, error) {
 		if err := ended(t); err != nil {
 			return "", err
@@ -138,7 +139,7 @@ func (s *Server) ApproveTransition(ctx context.Context, request *consolev1.Appro
 }
 
 // PauseTransition stops a transition after the groups under way.
-func (s *Server) PauseTransition(ctx context.Context, request *consolev1.PauseTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) PauseTransition(ctx context.Context, request *consolev1.PauseTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "is paused; groups under way are finished first"
 	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Pause(ctx, id)
@@ -152,7 +153,7 @@ func (s *Server) PauseTransition(ctx context.Context, request *consolev1.PauseTr
 }
 
 // ResumeTransition goes on with a paused transition.
-func (s *Server) ResumeTransition(ctx context.Context, request *consolev1.ResumeTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) ResumeTransition(ctx context.Context, request *consolev1.ResumeTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "goes on"
 	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Resume(ctx, id, nil)
@@ -166,7 +167,7 @@ func (s *Server) ResumeTransition(ctx context.Context, request *consolev1.Resume
 }
 
 // CancelTransition ends a transition for good; groups already moved stay.
-func (s *Server) CancelTransition(ctx context.Context, request *consolev1.CancelTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) CancelTransition(ctx context.Context, request *consolev1.CancelTransitionRequest) (*consolev1.TransitionChange, error) {
 	const said = "is cancelled; groups already moved stay where they are"
 	return s.steer(ctx, request.Name, steering{handSaid: said, hand: func(ctx context.Context, c *gatewayclient.Client, id string) (api.Transition, error) {
 		return c.Cancel(ctx, id)
@@ -180,7 +181,7 @@ func (s *Server) CancelTransition(ctx context.Context, request *consolev1.Cancel
 }
 
 // ThrottleTransition changes the limit of a transition while it runs.
-func (s *Server) ThrottleTransition(ctx context.Context, request *consolev1.ThrottleTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) ThrottleTransition(ctx context.Context, request *consolev1.ThrottleTransitionRequest) (*consolev1.TransitionChange, error) {
 	rate := request.BytesPerSecond
 	if rate < 0 {
 		return nil, refuse(connect.CodeInvalidArgument, "a limit of %d bytes per second; give 0 or more, 0 for none", rate)
@@ -203,7 +204,7 @@ func (s *Server) ThrottleTransition(ctx context.Context, request *consolev1.Thro
 }
 
 // RollbackTransition makes the transition that takes another one back.
-func (s *Server) RollbackTransition(ctx context.Context, request *consolev1.RollbackTransitionRequest) (*consolev1.TransitionChange, error) {
+func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1.RollbackTransitionRequest) (*consolev1.TransitionChange, error) {
 	if strings.Contains(request.Name, "/") {
 		return nil, refuse(connect.CodeFailedPrecondition, "%s was started at a gateway by hand; start another one the other way", request.Name)
 	}

@@ -36,7 +36,7 @@ type delta[M proto.Message] struct {
 }
 
 // watchList sends a picture, and then what differs from it whenever something changed, until the context ends.
-func watchList[M proto.Message](ctx context.Context, s *Server, take func() picture[M], send func(delta[M]) error) error {
+func watchList[M proto.Message](ctx context.Context, s *watching, take func() picture[M], send func(delta[M]) error) error {
 	known := map[string]M{}
 	var sources []*consolev1.Source
 	first := true
@@ -80,7 +80,7 @@ func difference[M proto.Message](known map[string]M, items []item[M]) (d delta[M
 }
 
 // watchOne sends a view, and then every other one that follows, until the context ends. same compares views.
-func watchOne[M proto.Message](ctx context.Context, s *Server, take func() M, same func(a, b M) bool, send func(M) error) error {
+func watchOne[M proto.Message](ctx context.Context, s *watching, take func() M, same func(a, b M) bool, send func(M) error) error {
 	var last M
 	first := true
 	return s.everyChange(ctx, func(beat bool) error {
@@ -93,9 +93,15 @@ func watchOne[M proto.Message](ctx context.Context, s *Server, take func() M, sa
 	})
 }
 
+// watching paces those who watch.
+type watching struct {
+	changed *signal       // something that a view shows changed
+	pace    time.Duration // least time between two messages
+}
+
 // everyChange calls step at once, and then after changes, no oftener than the stream interval; with beat when nothing
 // changed for a heartbeat.
-func (s *Server) everyChange(ctx context.Context, step func(beat bool) error) error {
+func (s *watching) everyChange(ctx context.Context, step func(beat bool) error) error {
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
 	for beat := false; ; {
@@ -103,7 +109,7 @@ func (s *Server) everyChange(ctx context.Context, step func(beat bool) error) er
 		if err := step(beat); err != nil {
 			return err
 		}
-		pause(ctx, s.options.Intervals.Stream)
+		pause(ctx, s.pace)
 		select {
 		case <-changed:
 			beat = false

@@ -23,10 +23,19 @@ import (
 // transitionMost is how many transitions a page has.
 const transitionMost = 1000
 
+// transitions shows transitions and steers them.
+type transitions struct {
+	*sources
+	*auditing
+	*watching
+	compiler Compiler
+	views    transitionViews
+}
+
 // ListTransitions lists transitions, newest first.
-func (s *Server) ListTransitions(_ context.Context, request *consolev1.ListTransitionsRequest) (*consolev1.TransitionList, error) {
+func (s *transitions) ListTransitions(_ context.Context, request *consolev1.ListTransitionsRequest) (*consolev1.TransitionList, error) {
 	views := s.transitionViews(request.Filter)
-	list := &consolev1.TransitionList{Whole: true, Total: int64(len(views)), Sources: s.sources(request.GetFilter().GetBackend())}
+	list := &consolev1.TransitionList{Whole: true, Total: int64(len(views)), Sources: s.freshness(request.GetFilter().GetBackend())}
 	if request.After != "" {
 		at := slices.IndexFunc(views, func(t *consolev1.Transition) bool { return t.Name == request.After })
 		if at < 0 {
@@ -44,16 +53,16 @@ func (s *Server) ListTransitions(_ context.Context, request *consolev1.ListTrans
 }
 
 // WatchTransitions sends transitions whenever one changes.
-func (s *Server) WatchTransitions(ctx context.Context, request *consolev1.WatchTransitionsRequest, stream *connect.ServerStream[consolev1.TransitionList]) error {
+func (s *transitions) WatchTransitions(ctx context.Context, request *consolev1.WatchTransitionsRequest, stream *connect.ServerStream[consolev1.TransitionList]) error {
 	take := func() (now picture[*consolev1.Transition]) {
-		now.sources = s.sources(request.GetFilter().GetBackend())
+		now.sources = s.freshness(request.GetFilter().GetBackend())
 		for _, view := range s.transitionViews(request.Filter) {
 			now.items = append(now.items, item[*consolev1.Transition]{view.Name, view})
 		}
 		return now
 	}
 	total := map[string]struct{}{}
-	return watchList(ctx, s, take, func(d delta[*consolev1.Transition]) error {
+	return watchList(ctx, s.watching, take, func(d delta[*consolev1.Transition]) error {
 		for _, view := range d.items {
 			total[view.Name] = struct{}{}
 		}
@@ -80,15 +89,15 @@ type keptView struct {
 }
 
 // transitionViews returns the transitions that match, newest first. They are shared, and must not be changed.
-func (s *Server) transitionViews(filter *consolev1.TransitionFilter) []*consolev1.Transition {
+func (s *transitions) transitionViews(filter *consolev1.TransitionFilter) []*consolev1.Transition {
 	live := map[string]map[string]*api.Transition{} // by backend and job
-	for _, look := range s.lookout.all("") {
-		status, _, _ := look.status.get()
+	for _, seen := range s.backends.all("") {
+		status, _, _ := seen.observer.Status.Get()
 		jobs := map[string]*api.Transition{}
 		for i := range status.Transitions {
 			jobs[status.Transitions[i].ID] = &status.Transitions[i]
 		}
-		live[look.name] = jobs
+		live[seen.name] = jobs
 	}
 	var views []*consolev1.Transition
 	add := func(view *consolev1.Transition) {
@@ -166,7 +175,7 @@ func transitionView(t *v1alpha1.Transition, job *api.Transition) *consolev1.Tran
 			Predicted: &consolev1.Traffic{BytesSent: p.BytesSentPredicted}, Measured: &consolev1.Traffic{BytesSent: p.BytesSentMeasured},
 		}
 	}
-	// What the last look at the gateways saw may be older than what the operator has written since.
+	// What the gateways said last may be older than what the operator has written since.
 	if job != nil && view.Ended == nil && job.BytesDone >= view.Progress.GetBytesDone() {
 		if view.Progress == nil {
 			view.Progress = &consolev1.Progress{}
@@ -266,16 +275,16 @@ func stateWhy(t *v1alpha1.Transition) string {
 }
 
 // GetTransition returns a transition with what there is to know of it.
-func (s *Server) GetTransition(_ context.Context, request *consolev1.GetTransitionRequest) (*consolev1.TransitionDetail, error) {
+func (s *transitions) GetTransition(_ context.Context, request *consolev1.GetTransitionRequest) (*consolev1.TransitionDetail, error) {
 	views := s.transitionViews(nil)
 	at := slices.IndexFunc(views, func(t *consolev1.Transition) bool { return t.Name == request.Name })
 	if at < 0 {
 		return nil, noTransition(request.Name)
 	}
 	view := views[at]
-	detail := &consolev1.TransitionDetail{Transition: view, Sources: s.sources(view.Backend)}
+	detail := &consolev1.TransitionDetail{Transition: view, Sources: s.freshness(view.Backend)}
 	if object, found := s.world.transitions.get(request.Name); found && !view.ByHand {
-		text, err := s.options.Compiler.Render(object.DeepCopy())
+		text, err := s.compiler.Render(object.DeepCopy())
 		if err != nil {
 			return nil, refuse(connect.CodeInternal, "writing the transition: %w", err)
 		}
@@ -290,20 +299,20 @@ func noTransition(name string) error {
 }
 
 // tellWays adds what the plan does to a group, and what other ways would cost.
-func (s *Server) tellWays(detail *consolev1.TransitionDetail) {
+func (s *transitions) tellWays(detail *consolev1.TransitionDetail) {
 	view := detail.Transition
-	look := s.lookout.at(view.Backend)
-	if look == nil {
+	seen := s.backends.at(view.Backend)
+	if seen == nil {
 		return
 	}
-	ladder := look.ladder(view.Class)
+	ladder := seen.ladder(view.Class)
 	detail.Ladder = ladder.String()
 	from, errFrom := stripe.ParseScheme(view.From)
 	to, errTo := stripe.ParseScheme(view.To)
 	if ladder == nil || errFrom != nil || errTo != nil || !ladder.Contains(from) || !ladder.Contains(to) {
 		return
 	}
-	layout, err := stripe.NewLayout(ladder, 0, look.mode(view.Class))
+	layout, err := stripe.NewLayout(ladder, 0, seen.mode(view.Class))
 	if err != nil {
 		return
 	}

@@ -19,10 +19,11 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
-// backends keep the status of StorageBackends.
-type backends struct{ base }
+// BackendReconciler keeps the status of StorageBackends.
+type BackendReconciler struct{ base }
 
 func addBackends(m manager.Manager, b base) error {
 	return ctrl.ControllerManagedBy(m).Named("storagebackend").
@@ -30,23 +31,26 @@ func addBackends(m manager.Manager, b base) error {
 		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 			return requests(object.(*v1alpha1.RedundancyPolicy).Spec.BackendRef)
 		}), ctrl.WithPredicates(predicate.GenerationChangedPredicate{}, leaves)).
-		WithOptions(b.settings()).Complete(&backends{b})
+		WithOptions(b.settings()).Complete(&BackendReconciler{b})
 }
 
 // heartbeat is how old a status may be whose figures alone have changed. Conditions and nodes are written at once.
 const heartbeat = time.Minute
 
 // Reconcile looks at the gateways of one backend.
-func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	backend, err := r.backend(ctx, request.Name)
-	if err != nil || backend == nil {
-		r.lookout.forget(request.Name)
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if backend == nil {
+		r.observers.Forget(request.Name)
+		return reconcile.Result{}, nil
 	}
 	if err := holdBack(ctx, r.client, backend); err != nil {
 		return reconcile.Result{}, err
 	}
-	seen, failure := r.lookout.look(ctx, backend, r.intervals.Look/2)
+	seen, failure := r.observe(ctx, backend)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
@@ -68,7 +72,7 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	if backend.DeletionTimestamp != nil && uses == "" {
-		r.lookout.forget(backend.Name)
+		r.observers.Forget(backend.Name)
 		return reconcile.Result{}, letGo(ctx, r.client, backend)
 	}
 	view := decide.BackendView{
@@ -88,18 +92,19 @@ func (r *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 
 // place tells the gateways what is declared of nodes that they know otherwise. What they do not take is told again at the
 // next look.
-func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, seen *sight) *decide.Problem {
-	places := decide.NodePlaces(backend.Spec.Nodes, nodesOf(&v1alpha1.StorageBackend{}, seen.status.Nodes))
+func (r *BackendReconciler) place(ctx context.Context, backend *v1alpha1.StorageBackend, seen *gateways.Snapshot) *decide.Problem {
+	places := decide.NodePlaces(backend.Spec.Nodes, nodesOf(&v1alpha1.StorageBackend{}, seen.Status.Nodes))
 	if len(places) == 0 {
 		return nil
 	}
-	g, err := r.lookout.gateway(backend)
+	observer, err := r.observers.Of(backend)
 	if err != nil {
 		return unreachable(backend.Name, err)
 	}
+	var placer gateways.NodePlacer = observer.Gateway()
 	var failures []error
 	for _, place := range places {
-		if _, err := g.PlaceNode(ctx, place.Node, api.PlaceRequest{Domain: place.FailureDomain, Spare: place.Spare}); err != nil {
+		if _, err := placer.PlaceNode(ctx, place.Node, api.PlaceRequest{Domain: place.FailureDomain, Spare: place.Spare}); err != nil {
 			failures = append(failures, fmt.Errorf("node %s: %w", place.Node, err))
 		}
 	}
@@ -111,20 +116,21 @@ func (r *backends) place(ctx context.Context, backend *v1alpha1.StorageBackend, 
 
 // limitRepair tells the gateways what is declared of repair and they have otherwise, and returns how they have it then. Of two
 // problems the other one is told first.
-func (r *backends) limitRepair(ctx context.Context, backend *v1alpha1.StorageBackend, declared *decide.Repair, other *decide.Problem) (decide.RepairSight, *decide.Problem) {
-	g, err := r.lookout.gateway(backend)
+func (r *BackendReconciler) limitRepair(ctx context.Context, backend *v1alpha1.StorageBackend, declared *decide.Repair, other *decide.Problem) (decide.RepairSight, *decide.Problem) {
+	observer, err := r.observers.Of(backend)
 	if err != nil {
 		return decide.RepairSight{}, unreachable(backend.Name, err)
 	}
-	status, err := g.RepairStatus(ctx)
+	var keeper gateways.RepairKeeper = observer.Gateway()
+	status, err := keeper.RepairStatus(ctx)
 	if err == nil {
 		orders := declared.Orders(r.clock.Now(), repairSight(&status))
 		limits := api.ThrottleRequest{BytesPerSecond: orders.Total, NodeBytesPerSecond: orders.Node, DomainBytesPerSecond: orders.Domain}
 		if limits != (api.ThrottleRequest{}) {
-			status, err = g.ThrottleRepair(ctx, limits)
+			status, err = keeper.ThrottleRepair(ctx, limits)
 		}
 		if err == nil && orders.DeferUntil != nil {
-			status, err = g.DeferRepair(ctx, api.DeferRequest{Until: *orders.DeferUntil, By: orders.By})
+			status, err = keeper.DeferRepair(ctx, api.DeferRequest{Until: *orders.DeferUntil, By: orders.By})
 		}
 	}
 	if err != nil && other == nil {
@@ -162,31 +168,43 @@ type count struct {
 }
 
 // status is what the gateways said; what they did not say now is as it was.
-func (r *backends) status(backend *v1alpha1.StorageBackend, seen *sight) (*v1alpha1.StorageBackendStatus, count) {
+func (r *BackendReconciler) status(backend *v1alpha1.StorageBackend, seen *gateways.Snapshot) (*v1alpha1.StorageBackendStatus, count) {
 	status := backend.Status.DeepCopy()
 	status.ObservedGeneration = backend.Generation
 	if seen == nil {
 		return status, count{}
 	}
-	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.status.Nodes))
-	status.UsedBytes, status.CapacityBytes = api.Capacity(seen.status.Nodes)
+	status.Nodes = decide.WithMissing(backend.Spec.Nodes, nodesOf(backend, seen.Status.Nodes))
+	status.UsedBytes, status.CapacityBytes = api.Capacity(seen.Status.Nodes)
 	var found count
 	status.CanLose = nil
-	if last, current := r.lookout.surveyed(backend, seen.status.Nodes); last != nil {
-		found = count{current, last.notWhole}
-		if current && last.canLose >= 0 {
-			losses := int32(last.canLose)
+	if last := r.walked(backend); last != nil {
+		found = count{last.Holds(seen.Status.Nodes), last.Status.NotWhole}
+		if found.current && last.Status.CanLose >= 0 {
+			losses := int32(last.Status.CanLose)
 			status.CanLose = &losses
 		}
 	}
-	status.Groups, status.Objects = seen.status.Groups, seen.status.Objects
-	status.Capabilities = capabilities(seen.status.Nodes)
+	status.Groups, status.Objects = seen.Status.Groups, seen.Status.Objects
+	status.Capabilities = capabilities(seen.Status.Nodes)
 	status.Summary = v1alpha1.BackendSummary{
 		Nodes: decide.NodesSummary(status.Nodes), Used: decide.UsedSummary(status.UsedBytes, status.CapacityBytes),
 	}
-	at := metav1.NewTime(seen.at.Truncate(time.Second))
+	at := metav1.NewTime(seen.At.Truncate(time.Second))
 	status.LastSeen = &at
 	return status, found
+}
+
+// walked returns what the last walk over the groups of a backend found; nil before the first one.
+func (r *BackendReconciler) walked(backend *v1alpha1.StorageBackend) *gateways.Walk {
+	observer, err := r.observers.Of(backend)
+	if err != nil {
+		return nil // which the look has told already
+	}
+	if walk, known, _ := observer.Walked.Get(); known {
+		return &walk
+	}
+	return nil
 }
 
 func nodesOf(backend *v1alpha1.StorageBackend, seen []api.NodeStatus) []v1alpha1.NodeStatus {
@@ -231,7 +249,7 @@ func capabilities(nodes []api.NodeStatus) v1alpha1.Capabilities {
 }
 
 // uses is what would be orphaned without a backend that is being deleted: policies, and what it stores.
-func (r *backends) uses(ctx context.Context, backend *v1alpha1.StorageBackend, status *v1alpha1.StorageBackendStatus) (string, error) {
+func (r *BackendReconciler) uses(ctx context.Context, backend *v1alpha1.StorageBackend, status *v1alpha1.StorageBackendStatus) (string, error) {
 	if backend.DeletionTimestamp == nil {
 		return "", nil // nobody asks
 	}
@@ -253,7 +271,7 @@ func (r *backends) uses(ctx context.Context, backend *v1alpha1.StorageBackend, s
 }
 
 // worthWriting reports whether more than figures has changed, or the figures are old.
-func (r *backends) worthWriting(was, is *v1alpha1.StorageBackendStatus) bool {
+func (r *BackendReconciler) worthWriting(was, is *v1alpha1.StorageBackendStatus) bool {
 	if was.LastSeen == nil || is.LastSeen == nil || is.LastSeen.Sub(was.LastSeen.Time).Abs() >= heartbeat {
 		return true
 	}

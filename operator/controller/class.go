@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // specOf is a class as the gateways are told of it. What a policy leaves out has the gateways' defaults.
@@ -61,15 +62,16 @@ func sameDuration(text string, wanted time.Duration) bool {
 
 // pushClass makes the gateways have the class as the policy declares it. Prefixes that a class has which no policy
 // declares go over to this one; such classes are those of class files and of policies that are gone.
-func (r *policies) pushClass(ctx context.Context, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, class *decide.Class, seen *sight) error {
-	if info, there := seen.classes[class.Name]; there && inForce(&info, class) && policy.Status.ObservedGeneration == policy.Generation {
+func (r *PolicyReconciler) pushClass(ctx context.Context, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, class *decide.Class, seen *gateways.Snapshot) error {
+	if info, there := seen.Classes[class.Name]; there && inForce(&info, class) && policy.Status.ObservedGeneration == policy.Generation {
 		return nil
 	}
-	g, err := r.lookout.gateway(backend)
+	observer, err := r.observers.Of(backend)
 	if err != nil {
 		return err
 	}
-	for _, info := range seen.classes {
+	var keeper gateways.ClassKeeper = observer.Gateway()
+	for _, info := range seen.Classes {
 		if info.Name == class.Name {
 			continue
 		}
@@ -79,22 +81,22 @@ func (r *policies) pushClass(ctx context.Context, policy *v1alpha1.RedundancyPol
 		}
 		spec := specOfInfo(&info)
 		spec.Prefixes = rest
-		put, err := g.PutClass(ctx, spec)
+		put, err := keeper.PutClass(ctx, spec)
 		if err != nil {
 			return fmt.Errorf("taking prefixes from class %s: %w", info.Name, err)
 		}
-		r.lookout.learn(backend, put.Name, &put)
+		observer.Learn(put.Name, &put)
 	}
-	put, err := g.PutClass(ctx, specOf(class))
+	put, err := keeper.PutClass(ctx, specOf(class))
 	if err != nil {
 		return fmt.Errorf("declaring class %s: %w", class.Name, err)
 	}
-	r.lookout.learn(backend, put.Name, &put)
+	observer.Learn(put.Name, &put)
 	return nil
 }
 
 // dropClass removes a class that no policy declares any more. One that has objects stays as it is, and so do they.
-func (r *policies) dropClass(ctx context.Context, backend *v1alpha1.StorageBackend, name string) error {
+func (r *PolicyReconciler) dropClass(ctx context.Context, backend *v1alpha1.StorageBackend, name string) error {
 	claimants, err := policiesOf(ctx, r.client, policiesByClaim, classClaim(backend.Name, name))
 	if err != nil {
 		return err
@@ -102,21 +104,22 @@ func (r *policies) dropClass(ctx context.Context, backend *v1alpha1.StorageBacke
 	if slices.ContainsFunc(claimants, func(p v1alpha1.RedundancyPolicy) bool { return p.DeletionTimestamp == nil }) {
 		return nil
 	}
-	g, err := r.lookout.gateway(backend)
+	observer, err := r.observers.Of(backend)
 	if err != nil {
 		return err
 	}
-	classes, err := g.Classes(ctx)
+	var keeper gateways.ClassKeeper = observer.Gateway()
+	classes, err := keeper.Classes(ctx)
 	if err != nil {
 		return fmt.Errorf("asking for the classes: %w", err)
 	}
 	if !slices.ContainsFunc(classes, func(info api.ClassInfo) bool { return info.Name == name && info.Origin == api.ClassFromAPI }) {
 		return nil
 	}
-	err = g.DeleteClass(ctx, name)
+	err = keeper.DeleteClass(ctx, name)
 	switch {
 	case err == nil || errors.Is(err, api.ErrNotFound):
-		r.lookout.learn(backend, name, nil)
+		observer.Learn(name, nil)
 	case !errors.Is(err, api.ErrConflict):
 		return fmt.Errorf("removing class %s: %w", name, err)
 	}

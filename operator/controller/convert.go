@@ -9,15 +9,16 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // heatOf is the heat of a class as decisions see it; nil where the gateways have not reported it.
-func heatOf(seen *sight, class string) (*decide.ClassHeat, error) {
-	reported := seen.heats[class]
+func heatOf(seen *gateways.Snapshot, class string) (*decide.ClassHeat, error) {
+	reported := seen.Heats[class]
 	if reported == nil {
 		return nil, nil
 	}
-	heat := &decide.ClassHeat{Began: seen.heat.Began, Complete: seen.heat.Complete}
+	heat := &decide.ClassHeat{Began: seen.Heat.Began, Complete: seen.Heat.Complete}
 	for i := range reported.Rungs {
 		from := &reported.Rungs[i]
 		scheme, err := stripe.ParseScheme(from.Scheme)

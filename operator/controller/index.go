@@ -81,9 +81,9 @@ func schemesOf(policy *v1alpha1.RedundancyPolicy) []string {
 	return names
 }
 
-// rivals returns the policies that claim something that a policy claims, or that one of them claims: all that Conflicts
+// competitors returns the policies that claim something that a policy claims, or that one of them claims: all that Conflicts
 // needs to know. Policies that are being deleted claim nothing.
-func rivals(ctx context.Context, reader client.Reader, policy *v1alpha1.RedundancyPolicy) ([]v1alpha1.RedundancyPolicy, error) {
+func competitors(ctx context.Context, reader client.Reader, policy *v1alpha1.RedundancyPolicy) ([]v1alpha1.RedundancyPolicy, error) {
 	known := map[string]v1alpha1.RedundancyPolicy{policy.Name: *policy}
 	asked := map[string]bool{}
 	for open := claimsOf(policy); len(open) > 0; {

@@ -15,12 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // Options configure the controllers.
 type Options struct {
 	Clock     clock.WithTicker     // default: the real one
-	Dial      Dialer               // default: Dial
+	Observers *gateways.Observers  // of the backends; required
 	Events    events.EventRecorder // nil: the API server has no Events
 	Intervals Intervals
 	Logger    *slog.Logger // default: slog.Default
@@ -49,21 +52,27 @@ const (
 
 // base is what all reconcilers have.
 type base struct {
-	client    client.Client
-	clock     clock.WithTicker
-	intervals Intervals
-	lookout   *lookout
-	announcer *announcer
-	readings  *readings
+	client       client.Client
+	clock        clock.WithTicker
+	intervals    Intervals
+	observers    *gateways.Observers
+	announcer    *announcer
+	declarations *declarationCache
+}
+
+// observe returns what the gateways of a backend say, or said not long ago.
+func (b *base) observe(ctx context.Context, backend *v1alpha1.StorageBackend) (*gateways.Snapshot, error) {
+	observer, err := b.observers.Of(backend)
+	if err != nil {
+		return nil, err
+	}
+	return observer.Observe(ctx, b.intervals.Look/2)
 }
 
 // Register adds the controllers to a manager.
 func Register(m manager.Manager, options Options) error {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
-	}
-	if options.Dial == nil {
-		options.Dial = Dial
 	}
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -79,12 +88,12 @@ func Register(m manager.Manager, options Options) error {
 	}
 	b := base{
 		client: m.GetClient(), clock: options.Clock, intervals: options.Intervals,
-		lookout:   newLookout(options.Dial, options.Clock),
-		announcer: &announcer{events: options.Events, log: options.Logger},
-		readings:  &readings{},
+		observers:    options.Observers,
+		announcer:    &announcer{events: options.Events, log: options.Logger},
+		declarations: &declarationCache{},
 	}
 	for name, add := range map[string]func(manager.Manager, base) error{
-		"backends": addBackends, "surveys": addSurveys, "schemes": addSchemes, "policies": addPolicies, "transitions": addTransitions,
+		"backends": addBackends, "walks": addWalks, "schemes": addSchemes, "policies": addPolicies, "transitions": addTransitions,
 	} {
 		if err := add(m, b); err != nil {
 			return fmt.Errorf("adding the controller of %s: %w", name, err)

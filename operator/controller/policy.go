@@ -18,44 +18,45 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
-// policies carry out RedundancyPolicies: they tell the gateways of classes and create Transitions.
-type policies struct {
+// PolicyReconciler carries out RedundancyPolicies: it tells the gateways of classes and creates Transitions.
+type PolicyReconciler struct {
 	base
-	memos memos
+	estimates estimateCaches
 }
 
 func addPolicies(m manager.Manager, b base) error {
-	r := &policies{base: b}
+	r := &PolicyReconciler{base: b}
 	return ctrl.ControllerManagedBy(m).Named("redundancypolicy").
 		For(&v1alpha1.RedundancyPolicy{}, ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(r.competitorsOf), ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.RedundancyScheme{}, handler.EnqueueRequestsFromMapFunc(r.usersOfScheme), ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.StorageBackend{}, handler.EnqueueRequestsFromMapFunc(r.usersOfBackend), ctrl.WithPredicates(backendTurns)).
 		Watches(&v1alpha1.Transition{}, handler.EnqueueRequestsFromMapFunc(r.ownerOf), ctrl.WithPredicates(transitionTurns)).
 		WithOptions(b.settings()).Complete(r)
 }
 
-// rivalsOf are the other policies that claim something that a policy claims or claimed.
-func (r *policies) rivalsOf(ctx context.Context, object client.Object) []reconcile.Request {
+// competitorsOf are the other policies that claim something that a policy claims or claimed.
+func (r *PolicyReconciler) competitorsOf(ctx context.Context, object client.Object) []reconcile.Request {
 	policy := object.(*v1alpha1.RedundancyPolicy)
-	list, err := rivals(ctx, r.client, policy)
+	list, err := competitors(ctx, r.client, policy)
 	if err != nil {
 		return nil // the informer is stopping
 	}
 	return requests(namesOf(list, policy.Name)...)
 }
 
-func (r *policies) usersOfScheme(ctx context.Context, object client.Object) []reconcile.Request {
+func (r *PolicyReconciler) usersOfScheme(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.users(ctx, policiesByScheme, object.GetName())
 }
 
-func (r *policies) usersOfBackend(ctx context.Context, object client.Object) []reconcile.Request {
+func (r *PolicyReconciler) usersOfBackend(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.users(ctx, policiesByBackend, object.GetName())
 }
 
-func (r *policies) users(ctx context.Context, index, name string) []reconcile.Request {
+func (r *PolicyReconciler) users(ctx context.Context, index, name string) []reconcile.Request {
 	list, err := policiesOf(ctx, r.client, index, name)
 	if err != nil {
 		return nil // the informer is stopping
@@ -63,7 +64,7 @@ func (r *policies) users(ctx context.Context, index, name string) []reconcile.Re
 	return requests(namesOf(list, "")...)
 }
 
-func (r *policies) ownerOf(_ context.Context, object client.Object) []reconcile.Request {
+func (r *PolicyReconciler) ownerOf(_ context.Context, object client.Object) []reconcile.Request {
 	return requests(object.(*v1alpha1.Transition).Spec.PolicyRef)
 }
 
@@ -78,7 +79,7 @@ func namesOf(list []v1alpha1.RedundancyPolicy, without string) []string {
 }
 
 // Reconcile looks at one policy.
-func (r *policies) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	policy, err := r.policy(ctx, request.Name)
 	if err != nil || policy == nil {
 		return reconcile.Result{}, err
@@ -89,7 +90,7 @@ func (r *policies) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err := holdBack(ctx, r.client, policy); err != nil {
 		return reconcile.Result{RequeueAfter: defaultLook}, client.IgnoreNotFound(err)
 	}
-	look := &policyLook{policies: r, policy: policy}
+	look := &policyLook{PolicyReconciler: r, policy: policy}
 	if err := look.look(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -101,10 +102,10 @@ func (r *policies) Reconcile(ctx context.Context, request reconcile.Request) (re
 
 // policyLook is one look at one policy, from what is to what should be.
 type policyLook struct {
-	*policies
+	*PolicyReconciler
 	policy  *v1alpha1.RedundancyPolicy
 	backend *v1alpha1.StorageBackend // nil: there is none
-	seen    *sight                   // nil: nobody answered
+	seen    *gateways.Snapshot       // nil: nobody answered
 	view    decide.PolicyView
 }
 
@@ -132,7 +133,7 @@ func (l *policyLook) look(ctx context.Context) error {
 		return nil
 	}
 	var failure error
-	if l.seen, failure = l.lookout.look(ctx, l.backend, l.intervals.Look/2); ctx.Err() != nil {
+	if l.seen, failure = l.observe(ctx, l.backend); ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if failure != nil {
@@ -158,17 +159,17 @@ func (l *policyLook) look(ctx context.Context) error {
 // accept holds the policy against itself and against the others.
 func (l *policyLook) accept(ctx context.Context) error {
 	var err error
-	if l.view.Declaration, l.view.Declined, err = l.readings.read(ctx, &l.base, l.policy, l.backend); err != nil || l.view.Declined != nil {
+	if l.view.Declaration, l.view.Declined, err = l.declarations.read(ctx, &l.base, l.policy, l.backend); err != nil || l.view.Declined != nil {
 		return err
 	}
-	others, err := rivals(ctx, l.client, l.policy)
+	others, err := competitors(ctx, l.client, l.policy)
 	if err != nil {
 		return err
 	}
 	var claims []decide.Claim
 	for i := range others {
 		if others[i].Name != l.policy.Name {
-			_, wrong, err := l.readings.read(ctx, &l.base, &others[i], l.backend)
+			_, wrong, err := l.declarations.read(ctx, &l.base, &others[i], l.backend)
 			if err != nil {
 				return err
 			}
@@ -272,23 +273,23 @@ func (l *policyLook) busy() int {
 
 // estimate asks the gateways what moves cost, once per move and heat report.
 func (l *policyLook) estimate(ctx context.Context, moves []decide.Move) ([]decide.Candidate, error) {
-	memo := l.memos.of(l.policy.UID, l.seen.heat.At)
+	cache := l.estimates.of(l.policy.UID, l.seen.Heat.At)
 	var candidates []decide.Candidate
 	for i := range moves {
 		request := requestFor(&moves[i])
 		key := fmt.Sprintf("%s %s %s %v", request.Class, request.From, request.To, moves[i].Heat)
-		estimate, known := memo.estimates[key]
+		estimate, known := cache.estimates[key]
 		if !known {
-			g, err := l.lookout.gateway(l.backend)
+			observer, err := l.observers.Of(l.backend)
 			if err != nil {
 				return nil, err
 			}
-			answer, err := g.Estimate(ctx, request)
+			answer, err := observer.Gateway().Estimate(ctx, request)
 			if err != nil {
 				return nil, fmt.Errorf("asking what %s to %s of class %s costs: %w", request.From, request.To, request.Class, err)
 			}
 			estimate = estimateOf(&answer)
-			memo.estimates[key] = estimate
+			cache.estimates[key] = estimate
 		}
 		candidates = append(candidates, decide.Candidate{Move: moves[i], Estimate: estimate})
 	}
@@ -352,7 +353,7 @@ func (l *policyLook) mayStart() bool {
 		(stop == "" || stop == v1alpha1.StopNone)
 }
 
-func (r *policies) remove(ctx context.Context, t *v1alpha1.Transition) error {
+func (r *PolicyReconciler) remove(ctx context.Context, t *v1alpha1.Transition) error {
 	if t.DeletionTimestamp != nil {
 		return nil
 	}
@@ -376,8 +377,8 @@ func (l *policyLook) report(ctx context.Context) (reconcile.Result, error) {
 			next = at
 		}
 	}
-	memo := l.memos.of(l.policy.UID, time.Time{})
-	if onlyFigures(&l.policy.Status, &status) && l.view.Now.Sub(memo.written).Abs() < heartbeat {
+	cache := l.estimates.of(l.policy.UID, time.Time{})
+	if onlyFigures(&l.policy.Status, &status) && l.view.Now.Sub(cache.written).Abs() < heartbeat {
 		return l.again(next), nil
 	}
 	if equal(&l.policy.Status, &status) {
@@ -386,7 +387,7 @@ func (l *policyLook) report(ctx context.Context) (reconcile.Result, error) {
 	if err := applyStatus(ctx, l.client, l.policy, &l.policy.Status, &status); err != nil {
 		return reconcile.Result{RequeueAfter: defaultLook}, client.IgnoreNotFound(err)
 	}
-	memo.written = l.view.Now
+	cache.written = l.view.Now
 	l.announcer.changed(l.policy, l.policy.Status.Conditions, status.Conditions)
 	return l.again(next), nil
 }
@@ -400,7 +401,7 @@ func onlyFigures(was, is *v1alpha1.RedundancyPolicyStatus) bool {
 }
 
 // leave takes a deleted policy's transitions with it, and its class where that is empty.
-func (r *policies) leave(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (reconcile.Result, error) {
+func (r *PolicyReconciler) leave(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (reconcile.Result, error) {
 	list, err := transitionsOf(ctx, r.client, transitionsByPolicy, policy.Name)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -422,13 +423,13 @@ func (r *policies) leave(ctx context.Context, policy *v1alpha1.RedundancyPolicy)
 			return reconcile.Result{}, errors.Join(err, r.reportLeaving(ctx, policy, nil))
 		}
 	}
-	r.readings.forget(policy.UID)
-	r.memos.forget(policy.UID)
+	r.declarations.forget(policy.UID)
+	r.estimates.forget(policy.UID)
 	return reconcile.Result{}, letGo(ctx, r.client, policy)
 }
 
 // reportLeaving says what a deleted policy waits for.
-func (r *policies) reportLeaving(ctx context.Context, policy *v1alpha1.RedundancyPolicy, list []v1alpha1.Transition) error {
+func (r *PolicyReconciler) reportLeaving(ctx context.Context, policy *v1alpha1.RedundancyPolicy, list []v1alpha1.Transition) error {
 	status := decide.PolicyStatus(decide.PolicyView{
 		Now: r.clock.Now(), Policy: policy, Transitions: list, Permission: decide.Permission{Start: true, Run: true}, Savings: policy.Status.Savings,
 		Declined: &decide.Problem{Reason: decide.ReasonDeleting, Message: "the policy is being deleted; its objects stay as they are"},

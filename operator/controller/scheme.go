@@ -17,8 +17,8 @@ import (
 	"github.com/restripe/restripe/operator/decide"
 )
 
-// schemes keep the status of RedundancySchemes.
-type schemes struct{ base }
+// SchemeReconciler keeps the status of RedundancySchemes.
+type SchemeReconciler struct{ base }
 
 func addSchemes(m manager.Manager, b base) error {
 	return ctrl.ControllerManagedBy(m).Named("redundancyscheme").
@@ -26,11 +26,11 @@ func addSchemes(m manager.Manager, b base) error {
 		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 			return requests(schemesOf(object.(*v1alpha1.RedundancyPolicy))...)
 		}), ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(b.settings()).Complete(&schemes{b})
+		WithOptions(b.settings()).Complete(&SchemeReconciler{b})
 }
 
 // Reconcile says what follows from one scheme.
-func (r *schemes) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *SchemeReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var scheme v1alpha1.RedundancyScheme
 	err := r.client.Get(ctx, request.NamespacedName, &scheme)
 	if apierrors.IsNotFound(err) {

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -19,43 +20,47 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
-// transitions carry out Transitions: each is a job at the gateways.
-type transitions struct {
+// TransitionReconciler carries out Transitions: each is a job at the gateways.
+type TransitionReconciler struct {
 	base
-	lanes   lanes
-	classes keyedMutex // of a class: whether a transition may start depends on the others
-	nudges  chan event.GenericEvent
+	pools   budgetPools
+	classes keymutex.KeyMutex // of a class: whether a transition may start depends on the others
+	wakes   chan event.GenericEvent
 
 	mutex   sync.Mutex // of what follows
 	rates   map[types.UID]decide.Rates
 	written map[types.UID]time.Time // the status
 }
 
-// nudgeRoom is how many nudges wait at most; whom none reaches looks again by itself a little later.
-const nudgeRoom = 1024
+// wakeRoom is how many wakes wait at most; whom none reaches looks again by itself a little later.
+const wakeRoom = 1024
+
+// mostClasses is how many classes have a lock of their own; of more, some wait for each other.
+const mostClasses = 1024
 
 func addTransitions(m manager.Manager, b base) error {
-	r := &transitions{base: b, nudges: make(chan event.GenericEvent, nudgeRoom), rates: map[types.UID]decide.Rates{}, written: map[types.UID]time.Time{}}
+	r := &TransitionReconciler{base: b, classes: keymutex.NewHashed(mostClasses), wakes: make(chan event.GenericEvent, wakeRoom), rates: map[types.UID]decide.Rates{}, written: map[types.UID]time.Time{}}
 	return ctrl.ControllerManagedBy(m).Named("transition").
 		For(&v1alpha1.Transition{}, ctrl.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Transition{}, handler.EnqueueRequestsFromMapFunc(r.matesOf), ctrl.WithPredicates(transitionTurns)).
+		Watches(&v1alpha1.Transition{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), ctrl.WithPredicates(transitionTurns)).
 		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(r.ownedBy), ctrl.WithPredicates(policyTurns)).
 		Watches(&v1alpha1.StorageBackend{}, handler.EnqueueRequestsFromMapFunc(r.ongoingOn), ctrl.WithPredicates(backendTurns)).
-		WatchesRawSource(source.Channel(r.nudges, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.wakes, &handler.EnqueueRequestForObject{})).
 		WithOptions(b.settings()).Complete(r)
 }
 
-// matesOf are the transitions that wait for others: of the same class, or of the same policy.
-func (r *transitions) matesOf(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
+// siblingsOf are the transitions that wait for others: of the same class, or of the same policy.
+func (r *TransitionReconciler) siblingsOf(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
 	t := object.(*v1alpha1.Transition)
-	mates := r.ongoing(ctx, transitionsByClass, classKey(t.Spec.BackendRef, t.Spec.Class))
+	siblings := r.ongoing(ctx, transitionsByClass, classKey(t.Spec.BackendRef, t.Spec.Class))
 	if t.Spec.PolicyRef != "" {
-		mates = append(mates, r.ongoing(ctx, transitionsByPolicy, t.Spec.PolicyRef)...)
+		siblings = append(siblings, r.ongoing(ctx, transitionsByPolicy, t.Spec.PolicyRef)...)
 	}
 	var names []string
-	for _, name := range mates {
+	for _, name := range siblings {
 		if name != t.Name {
 			names = append(names, name)
 		}
@@ -63,16 +68,16 @@ func (r *transitions) matesOf(ctx context.Context, object runtimeclient.Object) 
 	return requests(names...)
 }
 
-func (r *transitions) ownedBy(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
+func (r *TransitionReconciler) ownedBy(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
 	return requests(r.ongoing(ctx, transitionsByPolicy, object.GetName())...)
 }
 
-func (r *transitions) ongoingOn(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
+func (r *TransitionReconciler) ongoingOn(ctx context.Context, object runtimeclient.Object) []reconcile.Request {
 	return requests(r.ongoing(ctx, transitionsOngoing, object.GetName())...)
 }
 
 // ongoing are the names of the transitions of an index that have not ended.
-func (r *transitions) ongoing(ctx context.Context, index, value string) []string {
+func (r *TransitionReconciler) ongoing(ctx context.Context, index, value string) []string {
 	list, err := transitionsOf(ctx, r.client, index, value)
 	if err != nil {
 		return nil // the informer is stopping
@@ -102,13 +107,14 @@ func (b *base) transition(ctx context.Context, name string) (*v1alpha1.Transitio
 }
 
 // Reconcile takes one transition on.
-func (r *transitions) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *TransitionReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	t, err := r.transition(ctx, request.Name)
 	if err != nil || t == nil {
 		return reconcile.Result{}, err
 	}
-	unlock := r.classes.lock(classKey(t.Spec.BackendRef, t.Spec.Class))
-	defer unlock()
+	class := classKey(t.Spec.BackendRef, t.Spec.Class)
+	r.classes.LockKey(class)
+	defer r.classes.UnlockKey(class) //nolint:errcheck // it has none
 	// Another transition of the class may have changed what this one may do while it waited.
 	if t, err = r.transition(ctx, request.Name); err != nil || t == nil {
 		return reconcile.Result{}, err
@@ -118,7 +124,7 @@ func (r *transitions) Reconcile(ctx context.Context, request reconcile.Request) 
 			return reconcile.Result{RequeueAfter: defaultLook}, runtimeclient.IgnoreNotFound(err)
 		}
 	}
-	look := &transitionLook{transitions: r, lane: r.lanes.of(t), view: decide.TransitionView{Transition: t}}
+	look := &transitionLook{TransitionReconciler: r, pool: r.pools.of(t), view: decide.TransitionView{Transition: t}}
 	if err := look.gather(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -165,13 +171,13 @@ func (l *transitionLook) decide(ctx context.Context) (*decide.TransitionDecision
 	return &decision, nil
 }
 
-// budget asks the lane for a grant.
+// budget asks the pool for a grant.
 func (l *transitionLook) budget(ctx context.Context, wants bool) error {
 	t := l.view.Transition
-	l.lane.mutex.Lock()
-	defer l.lane.mutex.Unlock()
+	l.pool.mutex.Lock()
+	defer l.pool.mutex.Unlock()
 	if l.gateway != nil {
-		err := l.lane.fill(ctx, l.gateway, l.mates)
+		err := l.pool.fill(ctx, l.gateway, l.siblings)
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -180,10 +186,10 @@ func (l *transitionLook) budget(ctx context.Context, wants bool) error {
 			return nil
 		}
 	}
-	l.lane.keep(l.mates, t)
-	l.lane.observe(t, l.view.Job)
-	l.lane.giveWay(l.limits, l.load, l.view.Now)
-	l.view.Grant = l.lane.grant(t, l.limits, wants)
+	l.pool.keep(l.siblings, t)
+	l.pool.observe(t, l.view.Job)
+	l.pool.giveWay(l.limits, l.load, l.view.Now)
+	l.view.Grant = l.pool.grant(t, l.limits, wants)
 	return nil
 }
 
@@ -213,9 +219,9 @@ func (l *transitionLook) act(ctx context.Context, d *decide.TransitionDecision) 
 func (l *transitionLook) answered(ctx context.Context, d *decide.TransitionDecision, err error) error {
 	switch {
 	case err == nil:
-	case refused(err) && (d.Action == decide.ActionCreate || d.Action == decide.ActionEstimate):
+	case gateways.Refused(err) && (d.Action == decide.ActionCreate || d.Action == decide.ActionEstimate):
 		l.view.Refused = oneLine(err)
-	case refused(err):
+	case gateways.Refused(err):
 		return l.findJob(ctx, d.Job) // it is in another state by now
 	default:
 		l.view.Unreachable = unreachable(l.view.Transition.Spec.BackendRef, err)
@@ -237,10 +243,10 @@ func (l *transitionLook) report(ctx context.Context, d *decide.TransitionDecisio
 	if !d.Release {
 		return l.again(l.next(d)), nil
 	}
-	l.transitions.forget(t)
-	l.lane.mutex.Lock()
-	l.lane.leave(t)
-	l.lane.mutex.Unlock()
+	l.TransitionReconciler.forget(t)
+	l.pool.mutex.Lock()
+	l.pool.leave(t)
+	l.pool.mutex.Unlock()
 	current, err := l.transition(ctx, t.Name) // as the status was just written
 	if err != nil || current == nil || current.UID != t.UID {
 		return reconcile.Result{}, err
@@ -283,44 +289,9 @@ func (l *transitionLook) wrote(t *v1alpha1.Transition) {
 	l.written[t.UID] = l.view.Now
 }
 
-func (r *transitions) forget(t *v1alpha1.Transition) {
+func (r *TransitionReconciler) forget(t *v1alpha1.Transition) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.rates, t.UID)
 	delete(r.written, t.UID)
-}
-
-// keyedMutex is a mutex for each of many keys.
-type keyedMutex struct {
-	mutex sync.Mutex
-	held  map[string]*waited
-}
-
-type waited struct {
-	sync.Mutex
-	users int
-}
-
-// lock locks a key and returns what unlocks it.
-func (k *keyedMutex) lock(key string) (unlock func()) {
-	k.mutex.Lock()
-	if k.held == nil {
-		k.held = map[string]*waited{}
-	}
-	w := k.held[key]
-	if w == nil {
-		w = &waited{}
-		k.held[key] = w
-	}
-	w.users++
-	k.mutex.Unlock()
-	w.Lock()
-	return func() {
-		w.Unlock()
-		k.mutex.Lock()
-		defer k.mutex.Unlock()
-		if w.users--; w.users == 0 {
-			delete(k.held, key)
-		}
-	}
 }

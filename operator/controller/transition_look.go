@@ -6,31 +6,38 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
+
+// transitionGateway is what a transition needs of the gateways of its backend.
+type transitionGateway interface {
+	gateways.Estimator
+	gateways.TransitionKeeper
+}
 
 // transitionLook is one look at one transition.
 type transitionLook struct {
-	*transitions
-	lane    *lane
-	backend *v1alpha1.StorageBackend // nil: there is none
-	gateway Gateway                  // nil: there is none
-	mates   []v1alpha1.Transition    // those that share the lane, itself among them
-	limits  decide.Limits
-	load    decide.Load
-	view    decide.TransitionView
+	*TransitionReconciler
+	pool     *budgetPool
+	backend  *v1alpha1.StorageBackend // nil: there is none
+	observer *gateways.Observer       // nil as the gateway is
+	gateway  transitionGateway        // nil: there is none
+	siblings []v1alpha1.Transition    // those that share the pool, itself among them
+	limits   decide.Limits
+	load     decide.Load
+	view     decide.TransitionView
 }
 
 // gather finds out all that a decision depends on.
 func (l *transitionLook) gather(ctx context.Context) error {
 	l.view.Now = l.clock.Now()
-	for _, step := range []func(context.Context) error{l.findPolicy, l.findCodes, l.findMates, l.findBackend} {
+	for _, step := range []func(context.Context) error{l.findPolicy, l.findCodes, l.findSiblings, l.findBackend} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -63,7 +70,7 @@ func (l *transitionLook) findPolicy(ctx context.Context) error {
 		return nil
 	}
 	l.limits = limitsOf(l.view.Policy.Spec.Budget)
-	declaration, wrong, err := l.readings.read(ctx, &l.base, l.view.Policy, l.backend)
+	declaration, wrong, err := l.declarations.read(ctx, &l.base, l.view.Policy, l.backend)
 	if err != nil || wrong != nil {
 		return err
 	}
@@ -99,13 +106,13 @@ func (l *transitionLook) findCodes(ctx context.Context) error {
 	return nil
 }
 
-// findMates finds the transitions that share the budget and those that may touch the same groups.
-func (l *transitionLook) findMates(ctx context.Context) error {
+// findSiblings finds the transitions that share the budget and those that may touch the same groups.
+func (l *transitionLook) findSiblings(ctx context.Context) error {
 	t := l.view.Transition
-	l.mates = []v1alpha1.Transition{*t}
+	l.siblings = []v1alpha1.Transition{*t}
 	var err error
 	if t.Spec.PolicyRef != "" {
-		if l.mates, err = transitionsOf(ctx, l.client, transitionsByPolicy, t.Spec.PolicyRef); err != nil {
+		if l.siblings, err = transitionsOf(ctx, l.client, transitionsByPolicy, t.Spec.PolicyRef); err != nil {
 			return err
 		}
 	}
@@ -143,10 +150,11 @@ func (l *transitionLook) findBackend(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if l.gateway, err = l.lookout.gateway(l.backend); err != nil {
+	if l.observer, err = l.observers.Of(l.backend); err != nil {
 		l.view.Unreachable = unreachable(l.backend.Name, err)
 		return nil
 	}
+	l.gateway = l.observer.Gateway()
 	if l.view.Declaration == nil {
 		return nil
 	}
@@ -196,7 +204,7 @@ func (l *transitionLook) findLoad(ctx context.Context) error {
 	if l.limits.Latency <= 0 || l.view.Job == nil || l.view.Job.State != decide.JobRunning {
 		return nil
 	}
-	load, err := l.lookout.load(ctx, l.backend, loadAge)
+	load, err := l.observer.AskLoad(ctx, loadAge)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -233,7 +241,7 @@ func (l *transitionLook) call(ctx context.Context, d *decide.TransitionDecision)
 	case decide.ActionThrottle:
 		lower := d.Grant.Total < l.view.Job.Applied.Total || d.Grant.Node < l.view.Job.Applied.Node || d.Grant.Domain < l.view.Job.Applied.Domain
 		if answer, err = l.gateway.Throttle(ctx, d.Job, limits()); err == nil && lower {
-			l.nudge()
+			l.notify()
 		}
 	default:
 		return fmt.Errorf("there is no action %q", d.Action)
@@ -268,12 +276,12 @@ func (l *transitionLook) estimate(ctx context.Context) error {
 	return nil
 }
 
-// nudge has the others of the lane look again, for whom there is room now.
-func (l *transitionLook) nudge() {
-	for i := range l.mates {
-		if mate := &l.mates[i]; mate.UID != l.view.Transition.UID && mate.Status.CompletionTime == nil {
+// notify makes the others of the pool look again, for whom there is room now.
+func (l *transitionLook) notify() {
+	for i := range l.siblings {
+		if sibling := &l.siblings[i]; sibling.UID != l.view.Transition.UID && sibling.Status.CompletionTime == nil {
 			select {
-			case l.nudges <- event.GenericEvent{Object: mate}:
+			case l.wakes <- event.GenericEvent{Object: sibling}:
 			default: // it looks again by itself
 			}
 		}
@@ -301,19 +309,4 @@ func (l *transitionLook) cancelOriginal(ctx context.Context) error {
 	}
 	l.view.Original = cancelled
 	return nil
-}
-
-// keep forgets the runners that are no longer among the mates. The caller holds the mutex.
-func (l *lane) keep(mates []v1alpha1.Transition, self *v1alpha1.Transition) {
-	there := map[types.UID]bool{self.UID: true}
-	for i := range mates {
-		if mates[i].Status.CompletionTime == nil {
-			there[mates[i].UID] = true
-		}
-	}
-	for uid := range l.runners {
-		if !there[uid] {
-			delete(l.runners, uid)
-		}
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // The control plane's part of a state directory: what the API server keeps, and the lock of the operator that acts.
@@ -43,8 +44,9 @@ type Options struct {
 	Intervals controller.Intervals // the zero Intervals: the operator's own
 	Logger    *slog.Logger
 	Listen    string // address that the console listens on
-	// Console makes the console; the control plane serves and closes it. It is called again when the console ended by itself.
-	Console func(config *rest.Config) (*console.Server, error)
+	// Console makes the console, which shares the observers with the operator; the control plane serves and closes it. It is
+	// called again when the console ended by itself.
+	Console func(config *rest.Config, observers *gateways.Observers) (*console.Server, error)
 }
 
 // Plane is an API server, an operator and a console in this process. What ends by itself is started again.
@@ -164,13 +166,15 @@ func (p *Plane) round(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := []func(context.Context) error{p.operator, p.serveConsole, p.apiServer}
+	observers := gateways.NewObservers(gateways.Dial, time.Now)
+	defer observers.Close()
+	parts := []func(context.Context, *gateways.Observers) error{p.operator, p.serveConsole, p.apiServer}
 	failures := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, part := range parts {
 		running.Go(func() {
 			defer cancel()
-			failures[i] = part(ctx)
+			failures[i] = part(ctx, observers)
 		})
 	}
 	running.Wait()
@@ -178,7 +182,7 @@ func (p *Plane) round(ctx context.Context) error {
 }
 
 // apiServer waits for the API server to end by itself.
-func (p *Plane) apiServer(ctx context.Context) error {
+func (p *Plane) apiServer(ctx context.Context, _ *gateways.Observers) error {
 	select {
 	case <-p.server.Done():
 		return errors.New("the API server ended")
@@ -187,21 +191,21 @@ func (p *Plane) apiServer(ctx context.Context) error {
 	}
 }
 
-func (p *Plane) operator(ctx context.Context) error {
+func (p *Plane) operator(ctx context.Context, observers *gateways.Observers) error {
 	return operator.Run(ctx, operator.Options{
-		RESTConfig: p.server.RESTConfig(), Intervals: p.options.Intervals, Logger: p.options.Logger,
+		RESTConfig: p.server.RESTConfig(), Observers: observers, Intervals: p.options.Intervals, Logger: p.options.Logger,
 		Election: operator.Election{LockFile: filepath.Join(p.options.Directory, lockFile)},
 	})
 }
 
 // serveConsole runs the console for the user of this machine.
-func (p *Plane) serveConsole(ctx context.Context) (err error) {
+func (p *Plane) serveConsole(ctx context.Context, observers *gateways.Observers) (err error) {
 	if p.listener == nil {
 		if p.listener, err = net.Listen("tcp", p.address); err != nil {
 			return fmt.Errorf("listening: %w", err)
 		}
 	}
-	server, err := p.options.Console(p.server.RESTConfig())
+	server, err := p.options.Console(p.server.RESTConfig(), observers)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,11 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/launch"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/local"
+	"github.com/restripe/restripe/operator/operatortest"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -32,14 +41,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A control plane declares the cluster that it is for, and serves the console at the address that it names.
-func TestAControlPlane(t *testing.T) {
-	folder := t.TempDir()
+// start starts a control plane that looks at gateways as often as the interval says.
+func start(t *testing.T, folder string, look time.Duration) *local.Plane {
+	t.Helper()
 	plane, err := local.Start(t.Context(), local.Options{
-		Directory: folder, Backend: "here", Logger: quiet, Listen: "127.0.0.1:0",
-		Console: func(config *rest.Config) (*console.Server, error) {
+		Directory: folder, Backend: "here", Logger: quiet, Listen: "127.0.0.1:0", Intervals: controller.Intervals{Look: look},
+		Console: func(config *rest.Config, observers *gateways.Observers) (*console.Server, error) {
 			return console.New(console.Options{
-				RESTConfig: config, Authority: access.Local(), Compiler: noCompiler{}, Logger: quiet,
+				RESTConfig: config, Observers: observers, Authority: access.Local(), Compiler: noCompiler{}, Logger: quiet,
+				Intervals:      console.Intervals{Look: look},
 				AuditDirectory: filepath.Join(folder, "audit"), HistoryDirectory: filepath.Join(folder, "history"),
 			})
 		},
@@ -52,6 +62,31 @@ func TestAControlPlane(t *testing.T) {
 			t.Errorf("stopping: %v", err)
 		}
 	})
+	return plane
+}
+
+// person returns a client of the API server.
+func person(t *testing.T, plane *local.Plane) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A control plane declares the cluster that it is for, and serves the console at the address that it names.
+func TestAControlPlane(t *testing.T) {
+	folder := t.TempDir()
+	plane := start(t, folder, 0)
 	if plane.Kubeconfig() != local.Kubeconfig(folder) {
 		t.Errorf("the kubeconfig is %s, want %s", plane.Kubeconfig(), local.Kubeconfig(folder))
 	}
@@ -69,23 +104,51 @@ func TestAControlPlane(t *testing.T) {
 	if err := reply.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	api, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var backend v1alpha1.StorageBackend
-	if err := api.Get(t.Context(), client.ObjectKey{Name: "here"}, &backend); err != nil {
+	if err := person(t, plane).Get(t.Context(), client.ObjectKey{Name: "here"}, &backend); err != nil {
 		t.Fatal(err)
 	}
 	if backend.Spec.Type != "file" || len(backend.Spec.Gateways) != 1 || backend.Spec.Gateways[0] != "http://127.0.0.1:1" {
 		t.Errorf("declared is %+v", backend.Spec)
+	}
+}
+
+// Operator and console both show what only a walk over every group tells. The groups are walked over once.
+func TestGroupsAreWalkedOnceForAll(t *testing.T) {
+	gateway, _ := operatortest.Gateway(t, 14)
+	operatortest.Put(t, gateway, "a/", 3, 100<<10)
+	var walks atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if api.RouteStatus.Path == r.URL.Path && !r.URL.Query().Has("brief") {
+			walks.Add(1)
+		}
+		gateway.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	plane := start(t, t.TempDir(), time.Hour) // nobody looks again
+	if err := plane.Operate(t.Context(), front.Listener.Addr().String(), launch.StoreFile); err != nil {
+		t.Fatal(err)
+	}
+	declared, shown := person(t, plane), consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+plane.Console())
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for limit := time.Now().Add(2 * time.Minute); ; <-again.C {
+		var backend v1alpha1.StorageBackend
+		if err := declared.Get(t.Context(), client.ObjectKey{Name: "here"}, &backend); err != nil {
+			t.Fatal(err)
+		}
+		overview, err := shown.GetOverview(t.Context(), &consolev1.GetOverviewRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if overview.Safety == consolev1.Safety_SAFETY_SAFE && backend.Status.CanLose != nil {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("the operator says %+v, the console %+v", backend.Status, overview)
+		}
+	}
+	if n := walks.Load(); n != 1 {
+		t.Errorf("the groups were walked over %d times", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/web"
 )
@@ -76,7 +77,7 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 	}
 	log := s.serverLog()
 	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	server, err := newConsole(config, authority, state, f.audit, log)
+	server, err := newConsole(config, nil, authority, state, f.audit, log)
 	if err != nil {
 		return err
 	}
@@ -93,13 +94,13 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 
 // newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
 // another directory is named.
-func newConsole(config *rest.Config, authority access.Authority, state, audit string, log *slog.Logger) (*console.Server, error) {
+func newConsole(config *rest.Config, observers *gateways.Observers, authority access.Authority, state, audit string, log *slog.Logger) (*console.Server, error) {
 	sandbox, err := newSandbox()
 	if err != nil {
 		return nil, err
 	}
 	return console.New(console.Options{
-		RESTConfig: config, Authority: authority, Compiler: compile.Compiler{Sandbox: sandbox.evaluate},
+		RESTConfig: config, Observers: observers, Authority: authority, Compiler: compile.Compiler{Sandbox: sandbox.evaluate},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
 		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
 	})

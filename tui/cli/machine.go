@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/local"
 	"github.com/restripe/restripe/web"
 )
@@ -20,9 +21,9 @@ import (
 const localBackend = "local"
 
 // localConsole makes the console of the user of this machine.
-func localConsole(directory string, log *slog.Logger) func(*rest.Config) (*console.Server, error) {
-	return func(config *rest.Config) (*console.Server, error) {
-		return newConsole(config, access.Local(), directory, "", log)
+func localConsole(directory string, log *slog.Logger) func(*rest.Config, *gateways.Observers) (*console.Server, error) {
+	return func(config *rest.Config, observers *gateways.Observers) (*console.Server, error) {
+		return newConsole(config, observers, access.Local(), directory, "", log)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/price"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
@@ -161,7 +162,7 @@ func (w *world) plan(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (*p
 	for i := range moving {
 		p.Moving = append(p.Moving, moving[i].Name)
 	}
-	foreseen, err := controller.Foresee(ctx, time.Now(), controller.Dial, policy, w.backends[p.Backend], w.codes, moving)
+	foreseen, err := controller.Preview(ctx, time.Now(), gateways.Dial, policy, w.backends[p.Backend], w.codes, moving)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (w *world) plan(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (*p
 	return p, nil
 }
 
-func (p *policyPlan) take(f *controller.Foreseen) {
+func (p *policyPlan) take(f *controller.Forecast) {
 	if f.Refusal != nil {
 		p.Refused = f.Refusal.Message
 	}
@@ -200,7 +201,7 @@ func (p *policyPlan) take(f *controller.Foreseen) {
 	}
 }
 
-func newPlannedMove(f *controller.Foreseen, c *decide.Candidate, verdict *decide.Verdict, fate, why string) plannedMove {
+func newPlannedMove(f *controller.Forecast, c *decide.Candidate, verdict *decide.Verdict, fate, why string) plannedMove {
 	e := &c.Estimate
 	m := plannedMove{
 		From: c.From.String(), To: c.To.String(), Heat: c.Heat.String(), Fate: fate, Why: cmp.Or(why, c.Reason),

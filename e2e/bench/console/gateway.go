@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // What lies in every class, and how fast a transition is: those that run are still at it when the measurement ends.
@@ -26,10 +26,10 @@ const (
 var ladder = []string{"rep(3)", "rs(4,2)", "rs(12,2)"}
 
 // fakeGateway answers over HTTP, as a gateway does, what a console asks; nothing is stored in it.
-type fakeGateway struct{ cluster *gatewayfake.Cluster }
+type fakeGateway struct{ cluster *gatewaysfake.Cluster }
 
 func newGateway(s size) (*fakeGateway, error) {
-	g := &fakeGateway{gatewayfake.New(clock.RealClock{}, s.nodes, speed)}
+	g := &fakeGateway{gatewaysfake.New(clock.RealClock{}, s.nodes, speed)}
 	for i := range s.policies {
 		name := policyName(i)
 		spec := api.ClassSpec{Name: name, Ladder: ladder[0] + "," + ladder[1] + "," + ladder[2], Prefixes: []string{name + "/"}}
@@ -39,7 +39,7 @@ func newGateway(s size) (*fakeGateway, error) {
 		for step, rate := range []float64{3000, 40, 0.1} { // what is used more than a group of its step should be is there, too
 			for octave := range 4 {
 				groups := int64(groupsEach / 12 * (1 + (i+octave+step)%3))
-				if err := g.cluster.Add(name, ladder[step], groups, cellBytes, gatewayfake.Constant(rate/float64(int(1)<<(2*octave)))); err != nil {
+				if err := g.cluster.Add(name, ladder[step], groups, cellBytes, gatewaysfake.Constant(rate/float64(int(1)<<(2*octave)))); err != nil {
 					return nil, err
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // Two classes whose objects all cool down; their gateways are as fast as takes both the same time.
@@ -76,7 +76,7 @@ func (s *stage) class(ctx context.Context, text *strings.Builder, backend string
 	if err != nil {
 		return err
 	}
-	if err := g.Add(backend, "rep(3)", objects, cellBytes, gatewayfake.Constant(0)); err != nil {
+	if err := g.Add(backend, "rep(3)", objects, cellBytes, gatewaysfake.Constant(0)); err != nil {
 		return err
 	}
 	err = until(ctx, "all objects have moved", func() (bool, error) { return g.Groups(backend)["rs(12,2)"] == objects, nil })

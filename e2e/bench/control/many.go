@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // The phases of many.
@@ -175,7 +175,7 @@ func (s *stage) cool(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	g := s.gateways[address(manyBackend)]
 	for i := range s.size.policies {
-		if err := g.Add(policyName(i), "rep(3)", groupsEach, cellBytes, gatewayfake.Constant(0)); err != nil {
+		if err := g.Add(policyName(i), "rep(3)", groupsEach, cellBytes, gatewaysfake.Constant(0)); err != nil {
 			return 0, err
 		}
 	}

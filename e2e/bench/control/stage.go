@@ -22,8 +22,8 @@ import (
 
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/controller"
-	"github.com/restripe/restripe/operator/controller/gatewayfake"
+	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 )
 
 // stage is an API server, an operator and the gateways of backends.
@@ -35,9 +35,9 @@ type stage struct {
 	person   client.Client
 	stop     context.CancelFunc
 	ended    chan error
-	gateways map[string]*gatewayfake.Cluster // by address; none is added once the operator runs
-	writes   atomic.Int64                    // of the operator to the API server
-	reads    atomic.Int64                    // likewise, watches left out
+	gateways map[string]*gatewaysfake.Cluster // by address; none is added once the operator runs
+	writes   atomic.Int64                     // of the operator to the API server
+	reads    atomic.Int64                     // likewise, watches left out
 }
 
 // The backends: one for the many policies, one for each of the classes whose sizes are compared.
@@ -48,7 +48,7 @@ const (
 )
 
 func newStage(ctx context.Context, size scale) (_ *stage, err error) {
-	s := &stage{size: size, gateways: map[string]*gatewayfake.Cluster{}, ended: make(chan error, 1)}
+	s := &stage{size: size, gateways: map[string]*gatewaysfake.Cluster{}, ended: make(chan error, 1)}
 	if s.folder, err = os.MkdirTemp("", "restripe-control-"); err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
@@ -69,7 +69,7 @@ func newStage(ctx context.Context, size scale) (_ *stage, err error) {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
 	}
 	for name, speed := range map[string]int64{manyBackend: 1 << 40, smallBackend: smallSpeed, largeBackend: smallSpeed * (largeObjects / smallObjects)} {
-		s.gateways[address(name)] = gatewayfake.New(clock.RealClock{}, size.nodes, speed)
+		s.gateways[address(name)] = gatewaysfake.New(clock.RealClock{}, size.nodes, speed)
 		backend := &v1alpha1.StorageBackend{}
 		backend.Name = name
 		backend.Spec = v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(address(name))}}
@@ -137,7 +137,7 @@ func (s *stage) startOperator(config *rest.Config) {
 	go func() {
 		s.ended <- operator.Run(ctx, operator.Options{
 			RESTConfig: config, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			Dial: func(addresses []string) (controller.Gateway, error) {
+			Dial: func(addresses []string) (gateways.Gateway, error) {
 				if g := s.gateways[addresses[0]]; g != nil {
 					return g, nil
 				}

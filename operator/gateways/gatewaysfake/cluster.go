@@ -1,4 +1,4 @@
-package gatewayfake
+package gatewaysfake
 
 import (
 	"context"
@@ -153,15 +153,23 @@ func (c *Cluster) ThrottleRepair(_ context.Context, limits api.ThrottleRequest) 
 	if err := c.begin("ThrottleRepair"); err != nil {
 		return api.RepairStatus{}, err
 	}
+	err := change(limits, &c.repair.BytesPerSecond, &c.repair.NodeBytesPerSecond, &c.repair.DomainBytesPerSecond)
+	return c.repair, err
+}
+
+// change sets the limits that are given.
+func change(limits api.ThrottleRequest, total, node, domain *int64) error {
+	if err := limits.Check(); err != nil {
+		return refusal(api.CodeBadRequest, "%v", err)
+	}
 	for _, limit := range []struct{ from, to *int64 }{
-		{limits.BytesPerSecond, &c.repair.BytesPerSecond}, {limits.NodeBytesPerSecond, &c.repair.NodeBytesPerSecond},
-		{limits.DomainBytesPerSecond, &c.repair.DomainBytesPerSecond},
+		{limits.BytesPerSecond, total}, {limits.NodeBytesPerSecond, node}, {limits.DomainBytesPerSecond, domain},
 	} {
 		if limit.from != nil {
 			*limit.to = *limit.from
 		}
 	}
-	return c.repair, nil
+	return nil
 }
 
 // DeferRepair has repair wait, or no more.

@@ -1,14 +1,11 @@
-package gatewayfake
+package gatewaysfake
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -88,13 +85,13 @@ func (c *Cluster) PutClass(_ context.Context, spec api.ClassSpec) (api.ClassInfo
 	for name, other := range c.classes {
 		for _, prefix := range spec.Prefixes {
 			if name != spec.Name && slices.Contains(other.info.Prefixes, prefix) {
-				return api.ClassInfo{}, refusal(api.CodeBadRequest, "prefix %q belongs to class %s already", prefix, name)
+				return api.ClassInfo{}, refusal(api.CodeConflict, "prefix %q belongs to class %s already", prefix, name)
 			}
 		}
 	}
 	info, layout, err := describe(spec)
 	if err != nil {
-		return api.ClassInfo{}, refusal(api.CodeBadRequest, "class %s: %v", spec.Name, err)
+		return api.ClassInfo{}, refusal(api.CodeBadRequest, "class %q, %v", spec.Name, err)
 	}
 	found := c.classes[spec.Name]
 	if found == nil {
@@ -142,31 +139,15 @@ func (c *Cluster) Heat(context.Context) (api.HeatReport, error) {
 
 // describe reads a specification as the gateways do.
 func describe(spec api.ClassSpec) (api.ClassInfo, *stripe.Layout, error) {
-	ladder, err := stripe.ParseLadder(spec.Ladder)
+	parsed, err := spec.Parse()
 	if err != nil {
 		return api.ClassInfo{}, nil, err
 	}
-	layout, err := stripe.NewLayout(ladder, 0, stripe.ModeFree)
+	layout, err := stripe.NewLayout(parsed.Ladder, 0, stripe.ModeFree)
 	if err != nil {
 		return api.ClassInfo{}, nil, err
 	}
-	info := api.ClassInfo{
-		Name: spec.Name, Ladder: ladder.String(), Default: cmp.Or(spec.Default, ladder[0].String()), Mode: string(stripe.ModeFree),
-		Prefixes: spec.Prefixes, PackBelow: 64 << 10, PackDelay: cmp.Or(spec.PackDelay, "5ms"), GroupBytes: 4 << 20,
-		HalfLife: cmp.Or(spec.HalfLife, "24h0m0s"), Dwell: cmp.Or(spec.Dwell, "6h0m0s"),
-		Nodes: ladder.Width() + ladder.MaxParity(), Origin: api.ClassFromAPI,
-	}
-	for text, size := range map[string]*int64{spec.PackBelow: &info.PackBelow, spec.GroupBytes: &info.GroupBytes} {
-		if text == "" {
-			continue
-		}
-		n, err := humanize.ParseBytes(text)
-		if err != nil {
-			return api.ClassInfo{}, nil, fmt.Errorf("%q is not a size such as 64KiB or 4MiB", text)
-		}
-		*size = int64(n)
-	}
-	return info, layout, nil
+	return parsed.Info(api.ClassFromAPI), layout, nil
 }
 
 // heat sums up a class.

@@ -11,10 +11,11 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
-// Foreseen is what a policy would move if it were in force now.
-type Foreseen struct {
+// Forecast is what a policy would move if it were in force now.
+type Forecast struct {
 	Declaration *decide.Declaration // nil if the policy is refused
 	Refusal     *decide.Problem     // why it would not be carried out
 	Unknown     *decide.Problem     // why nothing can be said of what would move
@@ -24,11 +25,11 @@ type Foreseen struct {
 	Choice      decide.Choice
 }
 
-// Foresee asks the gateways of a backend what a policy would move and what that would cost, as the controllers do, and
+// Preview asks the gateways of a backend what a policy would move and what that would cost, as the controllers do, and
 // changes nothing. codes are the declared schemes; moving are the transitions of the class that have not ended, whose
 // groups are not counted again. A class that the gateways do not know has no objects, so that nothing moves.
-func Foresee(ctx context.Context, now time.Time, dial Dialer, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, codes decide.Schemes, moving []v1alpha1.Transition) (*Foreseen, error) {
-	f := &Foreseen{}
+func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend, codes decide.Schemes, moving []v1alpha1.Transition) (*Forecast, error) {
+	f := &Forecast{}
 	ladder, wrong := targetLadder(policy, backend)
 	if wrong != nil {
 		f.Refusal = wrong
@@ -86,8 +87,14 @@ func Foresee(ctx context.Context, now time.Time, dial Dialer, policy *v1alpha1.R
 	return f, nil
 }
 
+// Forecaster tells what a forecast needs of the gateways of one backend.
+type Forecaster interface {
+	gateways.Estimator
+	Heat(ctx context.Context) (api.HeatReport, error)
+}
+
 // candidates are the moves there would be, with what they cost.
-func (f *Foreseen) candidates(ctx context.Context, g Gateway, place decide.Place) ([]decide.Candidate, error) {
+func (f *Forecast) candidates(ctx context.Context, g Forecaster, place decide.Place) ([]decide.Candidate, error) {
 	report, err := g.Heat(ctx)
 	if errors.Is(err, api.ErrUnavailable) {
 		f.Unknown = &decide.Problem{Reason: decide.ReasonHeatUnknown, Message: oneLine(err)}
@@ -97,11 +104,7 @@ func (f *Foreseen) candidates(ctx context.Context, g Gateway, place decide.Place
 		return nil, fmt.Errorf("asking the gateways of %s for the heat: %w", place.Backend, err)
 	}
 	f.HeatAt = report.At
-	seen := &sight{heat: report, heats: map[string]*api.ClassHeat{}}
-	for i := range report.Classes {
-		seen.heats[report.Classes[i].Class] = &report.Classes[i]
-	}
-	if place.Heat, err = heatOf(seen, place.Class.Name); err != nil || place.Heat == nil {
+	if place.Heat, err = heatOf(gateways.NewSnapshot(report.At, api.Status{}, report, nil), place.Class.Name); err != nil || place.Heat == nil {
 		return nil, err
 	}
 	if f.Unknown = place.Unknown(); f.Unknown != nil {

@@ -1,4 +1,4 @@
-package gatewayfake
+package gatewaysfake
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (c *Cluster) carryOn(j *job, now time.Time) {
 		}
 	}
 	j.end(api.TransitionDone, now)
-	j.state.ETASeconds = 0
+	j.state.ETASeconds = -1
 }
 
 // move takes as many groups of a batch as the credit allows, and reports whether that was all of them.
@@ -149,6 +149,9 @@ func (c *Cluster) newJob(request api.TransitionRequest) (*job, *class, error) {
 		if j.from, err = stripe.ParseScheme(request.From); err != nil {
 			return nil, nil, refusal(api.CodeBadRequest, "%v", err)
 		}
+	}
+	if j.from == j.to {
+		return nil, nil, refusal(api.CodeBadRequest, "from %s to %s is no transition", j.from, j.to)
 	}
 	if !k.layout.Ladder.Contains(j.to) {
 		return nil, nil, refusal(api.CodeBadRequest, "scheme %s is not on the ladder %s of class %s", j.to, k.layout.Ladder, request.Class)
@@ -245,10 +248,16 @@ func (c *Cluster) Pause(_ context.Context, id string) (api.Transition, error) {
 // Resume goes on with a transition that is paused or has failed.
 func (c *Cluster) Resume(_ context.Context, id string, bytesPerSecond *int64) (api.Transition, error) {
 	return c.steer("Resume", id, func(j *job) error {
+		if bytesPerSecond != nil && *bytesPerSecond < 0 {
+			return refusal(api.CodeBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *bytesPerSecond)
+		}
+		if err := j.become(api.TransitionRunning); err != nil {
+			return err
+		}
 		if bytesPerSecond != nil {
 			j.state.BytesPerSecond = *bytesPerSecond
 		}
-		return j.become(api.TransitionRunning)
+		return nil
 	})
 }
 
@@ -268,14 +277,10 @@ func (c *Cluster) Cancel(_ context.Context, id string) (api.Transition, error) {
 // Throttle changes the limits of a transition.
 func (c *Cluster) Throttle(_ context.Context, id string, limits api.ThrottleRequest) (api.Transition, error) {
 	return c.steer("Throttle", id, func(j *job) error {
-		for from, to := range map[*int64]*int64{
-			limits.BytesPerSecond: &j.state.BytesPerSecond, limits.NodeBytesPerSecond: &j.state.NodeBytesPerSecond, limits.DomainBytesPerSecond: &j.state.DomainBytesPerSecond,
-		} {
-			if from != nil {
-				*to = *from
-			}
+		if j.state.State.Final() {
+			return refusal(api.CodeBadRequest, "transition %s is %s already", id, j.state.State)
 		}
-		return nil
+		return change(limits, &j.state.BytesPerSecond, &j.state.NodeBytesPerSecond, &j.state.DomainBytesPerSecond)
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/restripe/restripe/operator/reliability"
 )
 
-// readings remember how policies read, as cutting layouts and parsing windows takes longer than all the rest of a look.
-type readings struct {
+// declarationCache remembers how policies read, as cutting layouts and parsing windows takes longer than all the rest of a look.
+type declarationCache struct {
 	mutex sync.Mutex
-	all   map[types.UID]reading
+	all   map[types.UID]cachedDeclaration
 }
 
-type reading struct {
+type cachedDeclaration struct {
 	generation  int64
 	codes       decide.Schemes
 	ladder      string // chosen for a reliability target
@@ -28,7 +28,12 @@ type reading struct {
 }
 
 // read returns a policy read and resolved, or what is wrong with it.
-func (r *readings) read(ctx context.Context, b *base, policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend) (*decide.Declaration, *decide.Problem, error) {
+func (c *declarationCache) read(
+	ctx context.Context,
+	b *base,
+	policy *v1alpha1.RedundancyPolicy,
+	backend *v1alpha1.StorageBackend,
+) (*decide.Declaration, *decide.Problem, error) {
 	codes, err := b.schemes(ctx, namesOn(policy)...)
 	if err != nil {
 		return nil, nil, err
@@ -37,27 +42,27 @@ func (r *readings) read(ctx context.Context, b *base, policy *v1alpha1.Redundanc
 	if wrong != nil {
 		return nil, wrong, nil
 	}
-	r.mutex.Lock()
-	known, found := r.all[policy.UID]
-	r.mutex.Unlock()
+	c.mutex.Lock()
+	known, found := c.all[policy.UID]
+	c.mutex.Unlock()
 	if found && known.generation == policy.Generation && known.ladder == ladder.String() && maps.Equal(known.codes, codes) {
 		return known.declaration, known.wrong, nil
 	}
-	made := reading{generation: policy.Generation, codes: codes, ladder: ladder.String()}
+	made := cachedDeclaration{generation: policy.Generation, codes: codes, ladder: ladder.String()}
 	made.declaration, made.wrong = decide.Declare(policy, codes, func(v1alpha1.Reliability) (stripe.Ladder, error) { return ladder, nil })
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.all == nil {
-		r.all = map[types.UID]reading{}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.all == nil {
+		c.all = map[types.UID]cachedDeclaration{}
 	}
-	r.all[policy.UID] = made
+	c.all[policy.UID] = made
 	return made.declaration, made.wrong, nil
 }
 
-func (r *readings) forget(policy types.UID) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	delete(r.all, policy)
+func (c *declarationCache) forget(policy types.UID) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.all, policy)
 }
 
 // namesOn returns every scheme that a policy names.
@@ -86,7 +91,10 @@ func targetLadder(policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBa
 		}
 	}
 	if backend == nil || backend.Status.LastSeen == nil {
-		return nil, &decide.Problem{Reason: decide.ReasonTargetOutOfReach, Message: "the ladder is worked out when the nodes of backend " + policy.Spec.BackendRef + " are known; see its conditions"}
+		return nil, &decide.Problem{
+			Reason:  decide.ReasonTargetOutOfReach,
+			Message: "the ladder is worked out when the nodes of backend " + policy.Spec.BackendRef + " are known; see its conditions",
+		}
 	}
 	nodes, domains := len(backend.Status.Nodes), map[string]bool{}
 	var capacity int64

@@ -1,0 +1,24 @@
+package gateways_test
+
+import (
+	"testing"
+
+	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/gateways/gatewaystest"
+	"github.com/restripe/restripe/operator/operatortest"
+)
+
+// A pool reaches a real gateway through an address where nobody listens and one where it does.
+func TestContract(t *testing.T) {
+	gatewaystest.Run(t, func(t *testing.T) gatewaystest.Backend {
+		gateway, server := operatortest.Gateway(t, gatewaystest.Nodes)
+		pool, err := gateways.NewPool([]string{"http://127.0.0.1:1", server.URL}, gateways.Patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		return gatewaystest.Backend{Gateway: pool, Fill: func(_, prefix string, groups int) {
+			operatortest.Put(t, gateway, prefix, groups, 100<<10)
+		}}
+	})
+}
