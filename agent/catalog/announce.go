@@ -14,6 +14,15 @@ import (
 // batchLimit bounds how many announcements share one transaction.
 const batchLimit = 64
 
+// ledger keeps the attempts: it announces them, settles them, and remembers for a while how each of them ended. What an
+// attempt leaves behind goes to the graves.
+type ledger struct {
+	*records
+	graves  *graveyard
+	owner   string
+	drawing drawing
+}
+
 // drawing makes concurrent Begins of one Catalog share transactions: the first caller leads, carries out everything
 // that is waiting in one transaction, and hands the lead to the first that came meanwhile. Every caller is served by
 // the next transaction but one, so none starves.
@@ -45,13 +54,13 @@ type announcement struct {
 //
 // It fails with ErrStale if a basis moved. After an error no block may be written; if the announcement did happen, it
 // expires at its deadline.
-func (c *Catalog) Begin(ctx context.Context, kind Kind, deadline time.Time, blocks func(stamp block.Stamp) []BlockSet, basis ...Basis) (*Attempt, error) {
+func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, blocks func(stamp block.Stamp) []BlockSet, basis ...Basis) (*Attempt, error) {
 	a := &announcement{
 		ctx: ctx, kind: kind, deadline: deadline, blocks: blocks, basis: basis,
 		lead: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	if c.drawing.enter(a) {
-		c.lead(ctx)
+	if l.drawing.enter(a) {
+		l.lead(ctx)
 	}
 	for {
 		select {
@@ -61,9 +70,9 @@ func (c *Catalog) Begin(ctx context.Context, kind Kind, deadline time.Time, bloc
 			}
 			return a.attempt, nil
 		case <-a.lead:
-			c.lead(ctx)
+			l.lead(ctx)
 		case <-ctx.Done():
-			if !c.drawing.leave(a) {
+			if !l.drawing.leave(a) {
 				go a.withdraw(context.WithoutCancel(ctx))
 			}
 			return nil, fmt.Errorf("announcing a %s: %w", kind, ctx.Err())
@@ -117,8 +126,8 @@ func (d *drawing) handOver() {
 }
 
 // lead carries out one batch, which has the leader in it because it waits longest.
-func (c *Catalog) lead(ctx context.Context) {
-	d := &c.drawing
+func (l *ledger) lead(ctx context.Context) {
+	d := &l.drawing
 	d.mu.Lock()
 	count := min(len(d.waiting), batchLimit)
 	batch := slices.Clone(d.waiting[:count])
@@ -131,11 +140,11 @@ func (c *Catalog) lead(ctx context.Context) {
 		d.handOver()
 	}()
 	// The others' announcements must not fail because the leader's caller gave up.
-	c.announce(context.WithoutCancel(ctx), batch)
+	l.announce(context.WithoutCancel(ctx), batch)
 }
 
-func (c *Catalog) announce(ctx context.Context, batch []*announcement) {
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
+func (l *ledger) announce(ctx context.Context, batch []*announcement) {
+	err := l.insist(ctx, func(ctx context.Context) (bool, error) {
 		batch = slices.DeleteFunc(batch, func(a *announcement) bool {
 			err := a.ctx.Err()
 			if err != nil {
@@ -146,21 +155,21 @@ func (c *Catalog) announce(ctx context.Context, batch []*announcement) {
 		if len(batch) == 0 {
 			return true, nil
 		}
-		raw, next, err := c.readNext(ctx)
+		raw, next, err := l.readNext(ctx)
 		if err != nil {
 			return false, err
 		}
 		var draw *draw
-		if draw, batch, err = c.prepareDraw(raw, next, batch); err != nil || len(batch) == 0 {
+		if draw, batch, err = l.prepareDraw(raw, next, batch); err != nil || len(batch) == 0 {
 			return err == nil, err
 		}
-		done, err := c.insert(ctx, draw, batch)
+		done, err := l.insert(ctx, draw, batch)
 		if err != nil {
 			return false, err
 		}
 		if done {
 			for _, a := range batch {
-				a.attempt = &Attempt{catalog: c, stamp: a.stamp, kind: a.kind}
+				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind}
 				close(a.done)
 			}
 			return true, nil
@@ -191,11 +200,11 @@ type draw struct {
 }
 
 // prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
-func (c *Catalog) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
+func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
 	d := &draw{raw: raw, checks: []Check{{keyNext, raw}}, asker: []int{-1}, basis: []Basis{nil}}
 	var kept []*announcement
 	for _, a := range batch {
-		salt, err := c.salt()
+		salt, err := l.salt()
 		if err != nil {
 			return nil, batch, final(err)
 		}
@@ -210,7 +219,7 @@ func (c *Catalog) prepareDraw(raw []byte, next uint64, batch []*announcement) (*
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
 		d.writes = append(d.writes, Write{Key: intentKey(a.stamp), Value: encode(Intent{
-			Stamp: a.stamp, Kind: a.kind, Owner: c.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
+			Stamp: a.stamp, Kind: a.kind, Owner: l.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
@@ -220,11 +229,11 @@ func (c *Catalog) prepareDraw(raw []byte, next uint64, batch []*announcement) (*
 
 // insert carries out a draw. Where the engine's answer is unclear it is found out: the counter never returns to an
 // earlier value, so once it has moved without the intents being there, the request can never be applied any more.
-func (c *Catalog) insert(ctx context.Context, d *draw, batch []*announcement) (done bool, err error) {
+func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (done bool, err error) {
 	unclear := false
-	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = l.insist(ctx, func(ctx context.Context) (bool, error) {
 		if unclear {
-			values, err := c.engine.Read(ctx, keyNext, intentKey(batch[0].stamp), endedKey(batch[0].stamp))
+			values, err := l.engine.Read(ctx, keyNext, intentKey(batch[0].stamp), endedKey(batch[0].stamp))
 			if err != nil {
 				return false, err
 			}
@@ -236,7 +245,7 @@ func (c *Catalog) insert(ctx context.Context, d *draw, batch []*announcement) (d
 				return true, nil
 			}
 		}
-		failed, err := c.engine.Update(ctx, d.checks, d.writes)
+		failed, err := l.engine.Update(ctx, d.checks, d.writes)
 		if err != nil {
 			unclear = true
 			return false, err

@@ -12,9 +12,9 @@ import (
 
 // Attempt is one announced operation. It takes effect at most once, by Commit, and only its owner commits it (rule 9).
 type Attempt struct {
-	catalog *Catalog
-	stamp   block.Stamp
-	kind    Kind
+	ledger *ledger
+	stamp  block.Stamp
+	kind   Kind
 }
 
 // Stamp returns the stamp all blocks of the attempt carry.
@@ -29,8 +29,8 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 	}
 	key := intentKey(a.stamp)
 	var want []byte
-	err := a.catalog.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.catalog.engine.Read(ctx, key)
+	err := a.ledger.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.ledger.engine.Read(ctx, key)
 		if err != nil {
 			return false, err
 		}
@@ -47,7 +47,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		intent.Blocks = addBlocks(intent, blocks)
 		intent.Deadline = deadline.UnixMilli()
 		want = encode(intent)
-		failed, err := a.catalog.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		failed, err := a.ledger.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func addBlocks(intent Intent, blocks []BlockSet) []BlockSet {
 // the graveyard; ErrCommitted that it did take effect after all; ErrUnknown that neither could be found out. It works
 // on a cancelled ctx too.
 func (a *Attempt) Abort(ctx context.Context) error {
-	outcome, err := a.catalog.Settle(context.WithoutCancel(ctx), a.stamp)
+	outcome, err := a.ledger.Settle(context.WithoutCancel(ctx), a.stamp)
 	if err != nil {
 		return err
 	}

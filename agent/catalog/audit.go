@@ -13,6 +13,10 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
+// auditor compares the records with each other and with what stores hold, which matters most after a catalog was lost and
+// rebuilt, or restored from an old copy.
+type auditor struct{ *records }
+
 // auditPasses bounds how often Audit looks again at a catalog that keeps changing.
 const auditPasses = 8
 
@@ -23,10 +27,10 @@ const auditPasses = 8
 //
 // It holds all records in memory. While others write, it believes a violation only when two passes in a row saw the
 // same records.
-func (c *Catalog) Audit(ctx context.Context) error {
+func (a *auditor) Audit(ctx context.Context) error {
 	var last uint64
 	for pass := range auditPasses {
-		picture, sum, err := c.picture(ctx)
+		picture, sum, err := a.picture(ctx)
 		if err != nil {
 			return fmt.Errorf("auditing the catalog: %w", err)
 		}
@@ -54,9 +58,9 @@ type picture struct {
 	malformed []error
 }
 
-func (c *Catalog) picture(ctx context.Context) (*picture, uint64, error) {
+func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	p := &picture{groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
-	_, next, err := c.readNext(ctx)
+	_, next, err := a.readNext(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -70,7 +74,7 @@ func (c *Catalog) picture(ctx context.Context) (*picture, uint64, error) {
 		{prefixFreeable, p.takeFreeable}, {prefixIntent, p.takeIntent}, {prefixGrave, p.takeGrave},
 	}
 	for _, taker := range takers {
-		err := c.each(ctx, taker.prefix, func(record Record) error {
+		err := a.each(ctx, taker.prefix, func(record Record) error {
 			fmt.Fprintf(sum, "%q=%q\n", record.Key, record.Value)
 			if err := taker.take(record); err != nil {
 				p.malformed = append(p.malformed, err)

@@ -7,9 +7,12 @@ import (
 	"strconv"
 )
 
+// classes keeps the classes, which change one after the other.
+type classes struct{ *records }
+
 // ClassesVersion changes with every change of a class, so that it tells, for one small read, whether Classes is worth
 // asking.
-func (c *Catalog) ClassesVersion(ctx context.Context) (int64, error) {
+func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
 	values, err := c.engine.Read(ctx, keyClasses)
 	if err != nil {
 		return 0, fmt.Errorf("reading the version of the classes: %w", err)
@@ -18,7 +21,7 @@ func (c *Catalog) ClassesVersion(ctx context.Context) (int64, error) {
 }
 
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
-func (c *Catalog) Classes(ctx context.Context) (classes []Class, version int64, err error) {
+func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, err error) {
 	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
 		raw, list, err := c.readClasses(ctx)
 		if err != nil {
@@ -39,7 +42,7 @@ func (c *Catalog) Classes(ctx context.Context) (classes []Class, version int64, 
 }
 
 // readClasses returns the classes as they were found one page after the other, and the version before.
-func (c *Catalog) readClasses(ctx context.Context) (version []byte, classes []Class, err error) {
+func (c *classes) readClasses(ctx context.Context) (version []byte, classes []Class, err error) {
 	values, err := c.engine.Read(ctx, keyClasses)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +58,7 @@ func (c *Catalog) readClasses(ctx context.Context) (version []byte, classes []Cl
 // ChangeClasses stores the classes that decide returns when it is given the classes as they are, in one transaction in
 // which nobody changes another class. It may call decide several times. An error of decide is returned as it is, and
 // changes nothing; so do no classes.
-func (c *Catalog) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
+func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
 	return c.insist(ctx, func(ctx context.Context) (bool, error) {
 		raw, classes, err := c.readClasses(ctx)
 		if err != nil {

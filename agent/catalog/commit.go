@@ -36,7 +36,7 @@ func (a *Attempt) commit(ctx context.Context, change *Change) error {
 		if err != nil {
 			return err
 		}
-		failed, err := a.catalog.engine.Update(ctx, t.checks, t.writes)
+		failed, err := a.ledger.engine.Update(ctx, t.checks, t.writes)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 		keys = append(keys, groupKey(change.Groups[i].Was.ID))
 		use(change.Groups[i].Slots)
 	}
-	values, err := t.attempt.catalog.engine.Read(ctx, keys...)
+	values, err := t.attempt.ledger.engine.Read(ctx, keys...)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (t *transaction) violate(detail StaleDetail) { t.violated = append(t.violat
 
 // changeGroups adds new groups and applies the changes to existing ones.
 func (t *transaction) changeGroups(change *Change) error {
-	stamp, now := t.attempt.stamp, t.attempt.catalog.now()
+	stamp, now := t.attempt.stamp, t.attempt.ledger.now()
 	own := map[block.Address]bool{}
 	for _, address := range announced(&t.intent) {
 		own[address] = true
@@ -196,7 +196,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 	}
 	sortAddresses(t.dead)
-	t.writes = append(t.writes, t.attempt.catalog.bury(t.dead, causeUnused)...)
+	t.writes = append(t.writes, t.attempt.ledger.graves.bury(t.dead, causeUnused)...)
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 	sortAddresses(dead)
 	t.results[group.ID] = group
 	t.writes = append(t.writes, Write{Key: groupKey(group.ID), Value: encode(group)})
-	t.writes = append(t.writes, t.attempt.catalog.bury(dead, causeSuperseded)...)
+	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded)...)
 	return nil
 }
 
@@ -433,5 +433,5 @@ func countWrites(deltas map[block.GroupID]int64) []Write {
 }
 
 func (t *transaction) finish() {
-	t.writes = append(t.writes, t.attempt.catalog.end(&t.intent, IntentCommitted)...)
+	t.writes = append(t.writes, t.attempt.ledger.end(&t.intent, IntentCommitted)...)
 }

@@ -28,13 +28,13 @@ var errRace = errors.New("record changed meanwhile")
 // The delete is one transaction under a request name of its own (rule 8): if the answer is lost, the row it left, or
 // one put there in its stead, settles the question, also when ctx is cancelled. ErrNotActive says that the object was
 // not deleted by this call; ErrUnknown that it could not be found out.
-func (c *Catalog) Delete(ctx context.Context, key string, ifRevision *block.Stamp) (existed bool, err error) {
-	name, err := c.requestKey()
+func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stamp) (existed bool, err error) {
+	name, err := o.requestKey()
 	if err != nil {
 		return false, fmt.Errorf("deleting object %q: %w", key, err)
 	}
 	for {
-		existed, err = c.delete(ctx, name, key, ifRevision)
+		existed, err = o.delete(ctx, name, key, ifRevision)
 		if !errors.Is(err, errRace) {
 			break
 		}
@@ -46,8 +46,8 @@ func (c *Catalog) Delete(ctx context.Context, key string, ifRevision *block.Stam
 }
 
 // delete tries once; errRace says that nothing happened and the object is another one now.
-func (c *Catalog) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
-	values, err := c.engine.Read(ctx, objectKey(key))
+func (o *objects) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
+	values, err := o.engine.Read(ctx, objectKey(key))
 	if err != nil {
 		return false, err
 	}
@@ -70,11 +70,11 @@ func (c *Catalog) delete(ctx context.Context, name, key string, ifRevision *bloc
 	}
 	writes := append(countWrites(deltas),
 		Write{Key: objectKey(key), Kind: Remove},
-		Write{Key: name, Value: encode(request{State: IntentCommitted, At: c.now().UnixMilli()})})
-	failed, err := c.engine.Update(ctx, []Check{{objectKey(key), raw}, {Key: name}}, writes)
+		Write{Key: name, Value: encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
+	failed, err := o.engine.Update(ctx, []Check{{objectKey(key), raw}, {Key: name}}, writes)
 	switch {
 	case err != nil:
-		return c.settleRequest(context.WithoutCancel(ctx), name, err)
+		return o.settleRequest(context.WithoutCancel(ctx), name, err)
 	case len(failed) > 0:
 		return false, errRace
 	}
@@ -82,18 +82,18 @@ func (c *Catalog) delete(ctx context.Context, name, key string, ifRevision *bloc
 }
 
 // settleRequest finds out whether a delete took effect, and sees to it that it never does if it did not yet.
-func (c *Catalog) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
-	row := encode(request{State: IntentAborted, At: c.now().UnixMilli()})
+func (o *objects) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
+	row := encode(request{State: IntentAborted, At: o.now().UnixMilli()})
 	var outcome []byte
-	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, name)
+	err = o.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := o.engine.Read(ctx, name)
 		if err != nil {
 			return false, err
 		}
 		if outcome = values[0]; outcome != nil {
 			return true, nil
 		}
-		_, err = c.engine.Update(ctx, []Check{{Key: name}}, []Write{{Key: name, Value: row}})
+		_, err = o.engine.Update(ctx, []Check{{Key: name}}, []Write{{Key: name, Value: row}})
 		return false, err
 	})
 	if err != nil {
@@ -105,11 +105,11 @@ func (c *Catalog) settleRequest(ctx context.Context, name string, cause error) (
 	return true, nil
 }
 
-func (c *Catalog) requestKey() (string, error) {
+func (o *objects) requestKey() (string, error) {
 	var name [16]byte
-	if _, err := io.ReadFull(c.random, name[:]); err != nil {
+	if _, err := io.ReadFull(o.random, name[:]); err != nil {
 		return "", fmt.Errorf("naming the request: %w", err)
 	}
 	// The time in front keeps the rows in the order Expire forgets them.
-	return fmt.Sprintf("%s%016x/%s", prefixRequest, max(0, c.now().UnixMilli()), hex.EncodeToString(name[:])), nil
+	return fmt.Sprintf("%s%016x/%s", prefixRequest, max(0, o.now().UnixMilli()), hex.EncodeToString(name[:])), nil
 }

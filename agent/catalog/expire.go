@@ -9,9 +9,6 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
-// scanPage is how many records are listed at a time.
-const scanPage = 256
-
 // ExpireResult says what Expire did.
 type ExpireResult struct {
 	Expired   int // attempts past their deadline that were aborted
@@ -21,14 +18,14 @@ type ExpireResult struct {
 // Expire aborts every active attempt whose deadline lies before now, and forgets outcomes that are older than retention
 // (rule 11). Retention must be far longer than any client call, 24 hours say; a call settled later than that is told
 // Unknown.
-func (c *Catalog) Expire(ctx context.Context, now time.Time, retention time.Duration) (ExpireResult, error) {
+func (l *ledger) Expire(ctx context.Context, now time.Time, retention time.Duration) (ExpireResult, error) {
 	var result ExpireResult
-	err := c.eachIntent(ctx, func(intent *Intent, raw []byte) error {
+	err := l.eachIntent(ctx, func(intent *Intent, raw []byte) error {
 		if intent.Deadline >= now.UnixMilli() {
 			return nil
 		}
 		// Comparing the whole record compares state and deadline: an attempt extended meanwhile is left alone.
-		aborted, err := c.abort(ctx, intent.Stamp, raw)
+		aborted, err := l.abort(ctx, intent.Stamp, raw)
 		if aborted {
 			result.Expired++
 		}
@@ -38,7 +35,7 @@ func (c *Catalog) Expire(ctx context.Context, now time.Time, retention time.Dura
 		return result, fmt.Errorf("expiring attempts: %w", err)
 	}
 	cutoff := now.Add(-retention).UnixMilli()
-	forgotten, err := c.forget(ctx, prefixEnded, cutoff, func(record Record) (int64, error) {
+	forgotten, err := l.forget(ctx, prefixEnded, cutoff, func(record Record) (int64, error) {
 		intent, err := decode[Intent](record.Key, record.Value)
 		return intent.Settled, err
 	})
@@ -46,7 +43,7 @@ func (c *Catalog) Expire(ctx context.Context, now time.Time, retention time.Dura
 	if err != nil {
 		return result, fmt.Errorf("forgetting attempts: %w", err)
 	}
-	forgotten, err = c.forget(ctx, prefixRequest, cutoff, func(record Record) (int64, error) {
+	forgotten, err = l.forget(ctx, prefixRequest, cutoff, func(record Record) (int64, error) {
 		row, err := decode[request](record.Key, record.Value)
 		return row.At, err
 	})
@@ -58,12 +55,12 @@ func (c *Catalog) Expire(ctx context.Context, now time.Time, retention time.Dura
 }
 
 // AbortOwn aborts the active attempts of earlier starts of a gateway (rule 9), which must not run any more.
-func (c *Catalog) AbortOwn(ctx context.Context, ownerID, startID string) error {
-	err := c.eachIntent(ctx, func(intent *Intent, _ []byte) error {
+func (l *ledger) AbortOwn(ctx context.Context, ownerID, startID string) error {
+	err := l.eachIntent(ctx, func(intent *Intent, _ []byte) error {
 		if intent.Owner == Owner(ownerID, startID) || !strings.HasPrefix(intent.Owner, Owner(ownerID, "")) {
 			return nil
 		}
-		_, err := c.Settle(ctx, intent.Stamp)
+		_, err := l.Settle(ctx, intent.Stamp)
 		return err
 	})
 	if err != nil {
@@ -73,8 +70,8 @@ func (c *Catalog) AbortOwn(ctx context.Context, ownerID, startID string) error {
 }
 
 // eachIntent visits every active intent.
-func (c *Catalog) eachIntent(ctx context.Context, visit func(intent *Intent, raw []byte) error) error {
-	return c.each(ctx, prefixIntent, func(record Record) error {
+func (l *ledger) eachIntent(ctx context.Context, visit func(intent *Intent, raw []byte) error) error {
+	return l.each(ctx, prefixIntent, func(record Record) error {
 		intent, err := decode[Intent](record.Key, record.Value)
 		if err != nil {
 			return err
@@ -83,31 +80,12 @@ func (c *Catalog) eachIntent(ctx context.Context, visit func(intent *Intent, raw
 	})
 }
 
-// each visits every record with a prefix, page by page.
-func (c *Catalog) each(ctx context.Context, prefix string, visit func(Record) error) error {
-	for after := prefix; ; {
-		records, err := c.engine.Scan(ctx, prefix, after, scanPage)
-		if err != nil {
-			return err
-		}
-		for _, record := range records {
-			if err := visit(record); err != nil {
-				return err
-			}
-			after = record.Key
-		}
-		if len(records) < scanPage {
-			return nil
-		}
-	}
-}
-
 // forget removes the records under prefix that are older than cutoff. Records come roughly in the order they were made,
 // so it stops at the first page that has nothing to forget.
-func (c *Catalog) forget(ctx context.Context, prefix string, cutoff int64, at func(Record) (int64, error)) (int, error) {
+func (l *ledger) forget(ctx context.Context, prefix string, cutoff int64, at func(Record) (int64, error)) (int, error) {
 	total := 0
 	for after := prefix; ; {
-		records, err := c.engine.Scan(ctx, prefix, after, scanPage)
+		records, err := l.engine.Scan(ctx, prefix, after, scanPage)
 		if err != nil {
 			return total, err
 		}
@@ -125,7 +103,7 @@ func (c *Catalog) forget(ctx context.Context, prefix string, cutoff int64, at fu
 		if len(writes) == 0 {
 			return total, nil
 		}
-		if err := c.apply(ctx, writes); err != nil {
+		if err := l.apply(ctx, writes); err != nil {
 			return total, err
 		}
 		total += len(writes)

@@ -12,8 +12,8 @@ const freeBatch = 16
 
 // Free removes a group that no object has an extent in, and buries all its blocks, in one transaction (rule 13).
 // Whoever works on the group fails on its record. freed says that the group is gone.
-func (c *Catalog) Free(ctx context.Context, id block.GroupID) (freed bool, err error) {
-	count, err := c.free(ctx, []block.GroupID{id})
+func (g *graveyard) Free(ctx context.Context, id block.GroupID) (freed bool, err error) {
+	count, err := g.free(ctx, []block.GroupID{id})
 	if err != nil {
 		return false, fmt.Errorf("freeing group %s: %w", id, err)
 	}
@@ -22,10 +22,10 @@ func (c *Catalog) Free(ctx context.Context, id block.GroupID) (freed bool, err e
 
 // FreeAll frees every group whose live count is zero and returns how many it freed. It looks only at groups whose count
 // went down, or began at zero, since it last looked.
-func (c *Catalog) FreeAll(ctx context.Context) (int, error) {
+func (g *graveyard) FreeAll(ctx context.Context) (int, error) {
 	total, after := 0, prefixFreeable
 	for {
-		records, err := c.engine.Scan(ctx, prefixFreeable, after, freeBatch)
+		records, err := g.engine.Scan(ctx, prefixFreeable, after, freeBatch)
 		if err != nil {
 			return total, fmt.Errorf("listing groups to free: %w", err)
 		}
@@ -41,7 +41,7 @@ func (c *Catalog) FreeAll(ctx context.Context) (int, error) {
 			ids = append(ids, id)
 		}
 		after = records[len(records)-1].Key
-		count, err := c.free(ctx, ids)
+		count, err := g.free(ctx, ids)
 		total += count
 		if err != nil {
 			return total, fmt.Errorf("freeing groups: %w", err)
@@ -50,13 +50,13 @@ func (c *Catalog) FreeAll(ctx context.Context) (int, error) {
 }
 
 // free looks at groups and frees those without live extents. It returns how many of them are gone.
-func (c *Catalog) free(ctx context.Context, ids []block.GroupID) (gone int, err error) {
-	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, err error) {
+	err = g.insist(ctx, func(ctx context.Context) (bool, error) {
 		keys := make([]string, 0, 3*len(ids))
 		for _, id := range ids {
 			keys = append(keys, groupKey(id), liveKey(id), freeableKey(id))
 		}
-		values, err := c.engine.Read(ctx, keys...)
+		values, err := g.engine.Read(ctx, keys...)
 		if err != nil {
 			return false, err
 		}
@@ -65,7 +65,7 @@ func (c *Catalog) free(ctx context.Context, ids []block.GroupID) (gone int, err 
 		count := 0
 		for i, id := range ids {
 			group, live, note := values[3*i], values[3*i+1], values[3*i+2]
-			freed, groupChecks, groupWrites, err := c.freeOne(id, group, live, note)
+			freed, groupChecks, groupWrites, err := g.freeOne(id, group, live, note)
 			if err != nil {
 				return false, err
 			}
@@ -75,7 +75,7 @@ func (c *Catalog) free(ctx context.Context, ids []block.GroupID) (gone int, err 
 			checks, writes = append(checks, groupChecks...), append(writes, groupWrites...)
 		}
 		if len(writes) > 0 {
-			failed, err := c.engine.Update(ctx, checks, writes)
+			failed, err := g.engine.Update(ctx, checks, writes)
 			if err != nil || len(failed) > 0 {
 				return false, err // no condition was met by chance: the records never return, so looking again is right
 			}
@@ -87,7 +87,7 @@ func (c *Catalog) free(ctx context.Context, ids []block.GroupID) (gone int, err 
 }
 
 // freeOne decides what to do about one group, whose records are given as read.
-func (c *Catalog) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []Check, writes []Write, err error) {
+func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []Check, writes []Write, err error) {
 	forget := Write{Key: freeableKey(id), Kind: Remove}
 	if group == nil {
 		if note != nil {
@@ -111,7 +111,7 @@ func (c *Catalog) freeOne(id block.GroupID, group, live, note []byte) (gone bool
 	}
 	sortAddresses(dead)
 	checks = []Check{{groupKey(id), group}, {liveKey(id), live}}
-	writes = append(c.bury(dead, causeFreed), forget,
+	writes = append(g.bury(dead, causeFreed), forget,
 		Write{Key: groupKey(id), Kind: Remove}, Write{Key: liveKey(id), Kind: Remove})
 	return true, checks, writes, nil
 }

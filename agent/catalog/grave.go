@@ -8,6 +8,12 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
+// graveyard keeps the dead until their nodes have deleted them, and frees the groups that no object needs any more.
+type graveyard struct {
+	*records
+	grace time.Duration
+}
+
 // Grave is a dead block that may still lie on its node. Dead is for ever: its delete may be late, repeated, and sent by
 // anyone (rule 10).
 type Grave struct {
@@ -22,11 +28,11 @@ type graveRecord struct {
 }
 
 // bury returns the writes that put addresses into the graveyard.
-func (c *Catalog) bury(addresses []block.Address, cause string) []Write {
+func (g *graveyard) bury(addresses []block.Address, cause string) []Write {
 	if len(addresses) == 0 {
 		return nil
 	}
-	value := encode(graveRecord{NotBefore: c.now().Add(c.grace).UnixMilli(), Cause: cause})
+	value := encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
 	writes := make([]Write, len(addresses))
 	for i, address := range addresses {
 		writes[i] = Write{Key: graveKey(address), Value: value}
@@ -36,11 +42,11 @@ func (c *Catalog) bury(addresses []block.Address, cause string) []Write {
 
 // Graves lists up to limit dead blocks whose grace is over at now, ordered by the text of their addresses. after is the
 // Address.String of the last one seen, or empty. Fewer than limit means that there are no more.
-func (c *Catalog) Graves(ctx context.Context, now time.Time, after string, limit int) ([]Grave, error) {
+func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, limit int) ([]Grave, error) {
 	var graves []Grave
 	cursor := prefixGrave + after
 	for len(graves) < limit {
-		records, err := c.engine.Scan(ctx, prefixGrave, cursor, limit)
+		records, err := g.engine.Scan(ctx, prefixGrave, cursor, limit)
 		if err != nil {
 			return nil, fmt.Errorf("listing graves: %w", err)
 		}
@@ -66,14 +72,14 @@ func (c *Catalog) Graves(ctx context.Context, now time.Time, after string, limit
 }
 
 // Buried removes graves once their nodes acknowledged the deletes. Removing an absent one is no error.
-func (c *Catalog) Buried(ctx context.Context, addresses []block.Address) error {
+func (g *graveyard) Buried(ctx context.Context, addresses []block.Address) error {
 	writes := make([]Write, len(addresses))
 	for i, address := range addresses {
 		writes[i] = Write{Key: graveKey(address), Kind: Remove}
 	}
 	for len(writes) > 0 {
 		count := min(len(writes), transactionWrites)
-		if err := c.apply(ctx, writes[:count]); err != nil {
+		if err := g.apply(ctx, writes[:count]); err != nil {
 			return fmt.Errorf("emptying the graveyard: %w", err)
 		}
 		writes = writes[count:]
@@ -83,11 +89,3 @@ func (c *Catalog) Buried(ctx context.Context, addresses []block.Address) error {
 
 // transactionWrites bounds the writes of transactions that could as well be several.
 const transactionWrites = 512
-
-// apply carries out writes that may be repeated at any time.
-func (c *Catalog) apply(ctx context.Context, writes []Write) error {
-	return c.insist(ctx, func(ctx context.Context) (bool, error) {
-		_, err := c.engine.Update(ctx, nil, writes)
-		return err == nil, err
-	})
-}

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// heat keeps what the gateways counted of accesses.
+type heat struct{ *records }
+
 // HeatPart is what one gateway counted of one part of the groups.
 type HeatPart struct {
 	Part    int
@@ -16,7 +19,7 @@ type HeatPart struct {
 
 // SaveHeat replaces parts, together. Each gateway saves its own; where an answer is lost an older state may come back,
 // which is as good as one saved earlier.
-func (c *Catalog) SaveHeat(ctx context.Context, parts []HeatPart) error {
+func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 	writes := make([]Write, 0, len(parts))
 	for _, part := range parts {
 		write := Write{Key: heatKey(part.Part, part.Gateway), Value: part.Raw}
@@ -28,17 +31,17 @@ func (c *Catalog) SaveHeat(ctx context.Context, parts []HeatPart) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	if err := c.apply(ctx, writes); err != nil {
+	if err := h.apply(ctx, writes); err != nil {
 		return fmt.Errorf("saving heat counters: %w", err)
 	}
 	return nil
 }
 
 // Heat returns what every gateway counted of one part, by gateway.
-func (c *Catalog) Heat(ctx context.Context, part int) ([]HeatPart, error) {
+func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 	var parts []HeatPart
 	prefix := heatPrefix(part)
-	err := c.each(ctx, prefix, func(record Record) error {
+	err := h.each(ctx, prefix, func(record Record) error {
 		parts = append(parts, HeatPart{Part: part, Gateway: record.Key[len(prefix):], Raw: record.Value})
 		return nil
 	})
@@ -49,10 +52,10 @@ func (c *Catalog) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 }
 
 // DropHeat removes a part if it is still as it was read.
-func (c *Catalog) DropHeat(ctx context.Context, part HeatPart) error {
+func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 	key := heatKey(part.Part, part.Gateway)
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		_, err := c.engine.Update(ctx, []Check{{key, part.Raw}}, []Write{{Key: key, Kind: Remove}})
+	err := h.insist(ctx, func(ctx context.Context) (bool, error) {
+		_, err := h.engine.Update(ctx, []Check{{key, part.Raw}}, []Write{{Key: key, Kind: Remove}})
 		return err == nil, err
 	})
 	if err != nil {
@@ -62,9 +65,9 @@ func (c *Catalog) DropHeat(ctx context.Context, part HeatPart) error {
 }
 
 // HeatSince returns since when accesses are counted in this cluster: since now, for the first who asks.
-func (c *Catalog) HeatSince(ctx context.Context) (since time.Time, err error) {
-	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, keyHeat)
+func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
+	err = h.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := h.engine.Read(ctx, keyHeat)
 		if err != nil {
 			return false, err
 		}
@@ -73,8 +76,8 @@ func (c *Catalog) HeatSince(ctx context.Context) (since time.Time, err error) {
 			since = time.UnixMilli(milliseconds).UTC()
 			return err == nil, err
 		}
-		first := strconv.AppendInt(nil, c.now().UnixMilli(), 10)
-		_, err = c.engine.Update(ctx, []Check{{Key: keyHeat}}, []Write{{Key: keyHeat, Value: first}})
+		first := strconv.AppendInt(nil, h.now().UnixMilli(), 10)
+		_, err = h.engine.Update(ctx, []Check{{Key: keyHeat}}, []Write{{Key: keyHeat, Value: first}})
 		return false, err
 	})
 	if err != nil {

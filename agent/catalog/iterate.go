@@ -50,10 +50,10 @@ func each[T any](walk iter.Seq2[[]T, error]) iter.Seq2[*T, error] {
 }
 
 // AllObjects walks the objects whose keys begin with prefix, in the order of their keys.
-func (c *Catalog) AllObjects(ctx context.Context, prefix string) iter.Seq2[*Object, error] {
+func (o *objects) AllObjects(ctx context.Context, prefix string) iter.Seq2[*Object, error] {
 	after := ""
 	return each(pages(func() ([]Object, bool, error) {
-		page, err := c.ListObjects(ctx, prefix, after, pageRecords)
+		page, err := o.ListObjects(ctx, prefix, after, pageRecords)
 		if len(page) > 0 {
 			after = page[len(page)-1].Key
 		}
@@ -62,9 +62,9 @@ func (c *Catalog) AllObjects(ctx context.Context, prefix string) iter.Seq2[*Obje
 }
 
 // AllGroups walks the groups after the given one, in the order of their creation.
-func (c *Catalog) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[*GroupView, error] {
+func (o *objects) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[*GroupView, error] {
 	return each(pages(func() ([]GroupView, bool, error) {
-		page, err := c.ListGroups(ctx, after, pageRecords) // fewer than asked for where groups were freed meanwhile
+		page, err := o.ListGroups(ctx, after, pageRecords) // fewer than asked for where groups were freed meanwhile
 		if len(page) > 0 {
 			after = page[len(page)-1].Group.ID
 		}
@@ -73,9 +73,9 @@ func (c *Catalog) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[
 }
 
 // GroupSummaries walks the summaries of the groups after the given one, page by page.
-func (c *Catalog) GroupSummaries(ctx context.Context, after block.GroupID) iter.Seq2[[]GroupSummary, error] {
+func (o *objects) GroupSummaries(ctx context.Context, after block.GroupID) iter.Seq2[[]GroupSummary, error] {
 	return pages(func() ([]GroupSummary, bool, error) {
-		page, err := c.SummarizeGroups(ctx, after, pageRecords)
+		page, err := o.SummarizeGroups(ctx, after, pageRecords)
 		if len(page) > 0 {
 			after = page[len(page)-1].ID
 		}
@@ -84,20 +84,20 @@ func (c *Catalog) GroupSummaries(ctx context.Context, after block.GroupID) iter.
 }
 
 // ObjectSummaries walks the summaries of all objects, page by page.
-func (c *Catalog) ObjectSummaries(ctx context.Context) iter.Seq2[[]ObjectSummary, error] {
+func (o *objects) ObjectSummaries(ctx context.Context) iter.Seq2[[]ObjectSummary, error] {
 	place := ""
 	return pages(func() ([]ObjectSummary, bool, error) {
-		page, next, err := c.SummarizeObjects(ctx, place, pageRecords)
+		page, next, err := o.SummarizeObjects(ctx, place, pageRecords)
 		place = next
 		return page, next == "", err
 	})
 }
 
 // AllIntents walks the attempts that are active.
-func (c *Catalog) AllIntents(ctx context.Context) iter.Seq2[*Intent, error] {
+func (l *ledger) AllIntents(ctx context.Context) iter.Seq2[*Intent, error] {
 	var after block.Stamp
 	return each(pages(func() ([]Intent, bool, error) {
-		page, err := c.Intents(ctx, after, pageRecords)
+		page, err := l.Intents(ctx, after, pageRecords)
 		if len(page) > 0 {
 			after = page[len(page)-1].Stamp
 		}
@@ -107,9 +107,9 @@ func (c *Catalog) AllIntents(ctx context.Context) iter.Seq2[*Intent, error] {
 
 // AllGraves walks the dead blocks that are due at the given time, after a place in the order of their addresses, page by
 // page.
-func (c *Catalog) AllGraves(ctx context.Context, now time.Time, after string) iter.Seq2[[]Grave, error] {
+func (g *graveyard) AllGraves(ctx context.Context, now time.Time, after string) iter.Seq2[[]Grave, error] {
 	return pages(func() ([]Grave, bool, error) {
-		page, err := c.Graves(ctx, now, after, pageRecords)
+		page, err := g.Graves(ctx, now, after, pageRecords)
 		if len(page) > 0 {
 			after = page[len(page)-1].Address.String()
 		}

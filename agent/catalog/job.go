@@ -6,10 +6,13 @@ import (
 	"fmt"
 )
 
+// jobs keeps how far work in the background has come: jobs, the scrub and what it found, and what is declared of repair.
+type jobs struct{ *records }
+
 // Jobs returns all jobs, by id.
-func (c *Catalog) Jobs(ctx context.Context) ([]Job, error) {
+func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 	var jobs []Job
-	err := c.each(ctx, prefixJob, func(record Record) error {
+	err := j.each(ctx, prefixJob, func(record Record) error {
 		job, err := decode[Job](record.Key, record.Value)
 		jobs = append(jobs, job)
 		return err
@@ -21,12 +24,12 @@ func (c *Catalog) Jobs(ctx context.Context) ([]Job, error) {
 }
 
 // Job returns one job. ErrNoJob if there is none.
-func (c *Catalog) Job(ctx context.Context, id string) (*Job, error) {
-	return c.readJob(ctx, jobKey(id), id)
+func (j *jobs) Job(ctx context.Context, id string) (*Job, error) {
+	return j.readJob(ctx, jobKey(id), id)
 }
 
-func (c *Catalog) readJob(ctx context.Context, key, id string) (*Job, error) {
-	values, err := c.engine.Read(ctx, key)
+func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
+	values, err := j.engine.Read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading job %s: %w", id, err)
 	}
@@ -43,20 +46,20 @@ func (c *Catalog) readJob(ctx context.Context, key, id string) (*Job, error) {
 // SaveJob stores job if the catalog has it in job.Version, 0 meaning not at all, and raises job.Version. It fails with
 // ErrStale, changing nothing, if somebody else saved it meanwhile; if ErrUnknown is in the chain too, this save may have
 // come before theirs.
-func (c *Catalog) SaveJob(ctx context.Context, job *Job) error {
+func (j *jobs) SaveJob(ctx context.Context, job *Job) error {
 	if job.ID == "" {
 		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
 	}
-	return c.saveJob(ctx, jobKey(job.ID), job)
+	return j.saveJob(ctx, jobKey(job.ID), job)
 }
 
-func (c *Catalog) saveJob(ctx context.Context, key string, job *Job) error {
+func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 	saved := *job
 	saved.Version++
 	want := encode(saved)
 	unclear := false
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, key)
+	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := j.engine.Read(ctx, key)
 		if err != nil {
 			return false, err
 		}
@@ -75,7 +78,7 @@ func (c *Catalog) saveJob(ctx context.Context, key string, job *Job) error {
 		if was.Version != job.Version {
 			return false, final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
 		}
-		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		failed, err := j.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -87,10 +90,10 @@ func (c *Catalog) saveJob(ctx context.Context, key string, job *Job) error {
 }
 
 // DropJob removes a job if it is still as it was read.
-func (c *Catalog) DropJob(ctx context.Context, job Job) error {
+func (j *jobs) DropJob(ctx context.Context, job Job) error {
 	key := jobKey(job.ID)
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		_, err := c.engine.Update(ctx, []Check{{key, encode(job)}}, []Write{{Key: key, Kind: Remove}})
+	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+		_, err := j.engine.Update(ctx, []Check{{key, encode(job)}}, []Write{{Key: key, Kind: Remove}})
 		return err == nil, err
 	})
 	if err != nil {

@@ -1,17 +1,19 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
 )
 
+// members keeps which nodes belong to the cluster, which contents their stores have, and how patient it is with them.
+type members struct{ *records }
+
 // Nodes returns the members of the cluster, by id.
-func (c *Catalog) Nodes(ctx context.Context) ([]Node, error) {
+func (m *members) Nodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
-	err := c.each(ctx, prefixNode, func(record Record) error {
+	err := m.each(ctx, prefixNode, func(record Record) error {
 		node, err := decode[Node](record.Key, record.Value)
 		nodes = append(nodes, node)
 		return err
@@ -25,15 +27,15 @@ func (c *Catalog) Nodes(ctx context.Context) ([]Node, error) {
 // ChangeNode replaces the record of a member if it is still was, and returns it with its new Version; a member that is new
 // is added to a zero was. It fails with ErrStale, changing nothing, if somebody else changed or added it meanwhile; if
 // ErrUnknown is in the chain too, this change may have come before theirs.
-func (c *Catalog) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
+func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 	if is.ID == "" || was.ID != is.ID && was != (Node{}) {
 		return Node{}, fmt.Errorf("changing node %q to %q: %w", was.ID, is.ID, ErrBadChange)
 	}
 	is.Version = was.Version + 1
 	is.Fenced = is.Fenced || is.IsGone()
 	key, unclear := nodeKey(is.ID), false
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		raw, now, err := c.readNode(ctx, is.ID)
+	err := m.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, now, err := m.readNode(ctx, is.ID)
 		if err != nil {
 			return false, err
 		}
@@ -45,7 +47,7 @@ func (c *Catalog) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 		case now != was:
 			return false, final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
 		}
-		failed, err := c.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&is))
+		failed, err := m.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&is))
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -66,8 +68,8 @@ func nodeWrites(node *Node) []Write {
 }
 
 // readNode returns the record of a member, raw nil and a zero Node if there is none.
-func (c *Catalog) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
-	values, err := c.engine.Read(ctx, nodeKey(id))
+func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
+	values, err := m.engine.Read(ctx, nodeKey(id))
 	if err != nil || values[0] == nil {
 		return nil, Node{}, err
 	}
@@ -76,8 +78,8 @@ func (c *Catalog) readNode(ctx context.Context, id block.NodeID) (raw []byte, no
 }
 
 // Membership returns how patient the cluster is with nodes that do not answer.
-func (c *Catalog) Membership(ctx context.Context) (Membership, error) {
-	values, err := c.engine.Read(ctx, keyMembers)
+func (m *members) Membership(ctx context.Context) (Membership, error) {
+	values, err := m.engine.Read(ctx, keyMembers)
 	if err != nil {
 		return Membership{}, fmt.Errorf("reading the patience with nodes: %w", err)
 	}
@@ -88,8 +90,8 @@ func (c *Catalog) Membership(ctx context.Context) (Membership, error) {
 }
 
 // PutMembership sets how patient the cluster is with nodes that do not answer.
-func (c *Catalog) PutMembership(ctx context.Context, membership Membership) error {
-	if err := c.assign(ctx, keyMembers, encode(membership)); err != nil {
+func (m *members) PutMembership(ctx context.Context, membership Membership) error {
+	if err := m.assign(ctx, keyMembers, encode(membership)); err != nil {
 		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
@@ -100,13 +102,13 @@ func (c *Catalog) PutMembership(ctx context.Context, membership Membership) erro
 // suspect. was must be what the catalog said before the agent was asked: if something else was registered since, nothing
 // changes and the error is an ErrStale, or a late registration would bring back contents that are no more. It is an
 // ErrStale, too, where the node is excluded.
-func (c *Catalog) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
+func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
 	if node == "" || now == "" {
 		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
 	}
 	key, member := incarnationKey(node), nodeKey(node)
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, key, member)
+	err := m.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := m.engine.Read(ctx, key, member)
 		if err != nil || string(values[0]) == string(now) {
 			return err == nil, err
 		}
@@ -116,7 +118,7 @@ func (c *Catalog) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 		if err := checkMember(member, values[1]); err != nil {
 			return false, final(err)
 		}
-		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}, {member, values[1]}}, []Write{{Key: key, Value: []byte(now)}})
+		failed, err := m.engine.Update(ctx, []Check{{key, values[0]}, {member, values[1]}}, []Write{{Key: key, Value: []byte(now)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -137,23 +139,10 @@ func checkMember(key string, raw []byte) error {
 	return err
 }
 
-// assign gives a record a value by comparing it with what was read, so that a request that arrives late does not bring
-// back what was replaced since.
-func (c *Catalog) assign(ctx context.Context, key string, value []byte) error {
-	return c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, key)
-		if err != nil || bytes.Equal(values[0], value) {
-			return err == nil, err
-		}
-		failed, err := c.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: value}})
-		return err == nil && len(failed) == 0, err
-	})
-}
-
 // Incarnations returns what is registered of each node's store.
-func (c *Catalog) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
+func (m *members) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
 	incarnations := map[block.NodeID]block.Incarnation{}
-	err := c.each(ctx, prefixIncarnation, func(record Record) error {
+	err := m.each(ctx, prefixIncarnation, func(record Record) error {
 		incarnations[block.NodeID(record.Key[len(prefixIncarnation):])] = block.Incarnation(record.Value)
 		return nil
 	})

@@ -3,15 +3,11 @@ package catalog
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 	"time"
-
-	"github.com/restripe/restripe/agent/block"
 )
 
 // SchemaVersion is the version of the records this release writes, and the only one it reads: the fingerprints of
@@ -20,16 +16,20 @@ const SchemaVersion = 2
 
 // Catalog applies the rules of the commit protocol to the records of an Engine. All methods are safe for concurrent
 // use; several Catalogs, in one process or in many, may work on the same records where the engine allows it.
+//
+// Each of its parts knows the records of one subject. Their methods are its own.
 type Catalog struct {
-	engine   Engine
-	owner    string
-	cluster  Cluster
-	now      func() time.Time
-	random   *lockedReader
-	grace    time.Duration
-	patience time.Duration
-	pause    func(ctx context.Context, turn int) error
-	drawing  drawing
+	*records
+	*graveyard
+	*ledger
+	*objects
+	*members
+	*classes
+	*jobs
+	*heat
+	*auditor
+
+	cluster Cluster
 }
 
 // Cluster is what all members of a cluster share, made when its catalog was first opened.
@@ -70,10 +70,7 @@ func Owner(gateway, start string) string { return gateway + "/" + start }
 //
 // It fails with ErrNewer if a newer release wrote the catalog, and with ErrOlder if an older one did.
 func Open(ctx context.Context, engine Engine, owner string, options ...Option) (*Catalog, error) {
-	c := &Catalog{
-		engine: engine, owner: owner, now: time.Now, random: &lockedReader{source: rand.Reader},
-		grace: time.Minute, patience: 30 * time.Second, pause: pauseDoubling,
-	}
+	c := build(engine, owner)
 	for _, option := range options {
 		option(c)
 	}
@@ -85,6 +82,18 @@ func Open(ctx context.Context, engine Engine, owner string, options ...Option) (
 		return nil, fmt.Errorf("opening the catalog: %w", err)
 	}
 	return c, nil
+}
+
+// build puts the parts together, each over those before it, with the defaults of Open.
+func build(engine Engine, owner string) *Catalog {
+	kept := &records{
+		engine: engine, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: pauseDoubling,
+	}
+	graves := &graveyard{records: kept, grace: time.Minute}
+	return &Catalog{
+		records: kept, graveyard: graves, ledger: &ledger{records: kept, graves: graves, owner: owner}, objects: &objects{kept},
+		members: &members{kept}, classes: &classes{kept}, jobs: &jobs{kept}, heat: &heat{kept}, auditor: &auditor{kept},
+	}
 }
 
 func (c *Catalog) open(ctx context.Context) (done bool, err error) {
@@ -136,59 +145,3 @@ func (c *Catalog) Cluster() Cluster { return c.cluster }
 
 // Close closes the engine. Attempts that are still active are settled by whoever finds them.
 func (c *Catalog) Close() error { return c.engine.Close() }
-
-func (c *Catalog) salt() (uint64, error) {
-	var bytes [8]byte
-	if _, err := io.ReadFull(c.random, bytes[:]); err != nil {
-		return 0, fmt.Errorf("drawing a salt: %w", err)
-	}
-	return binary.BigEndian.Uint64(bytes[:]), nil
-}
-
-// lockedReader lets goroutines share a source of random bytes.
-type lockedReader struct {
-	mu     sync.Mutex
-	source io.Reader
-}
-
-func (r *lockedReader) Read(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.source.Read(p)
-}
-
-// Raise sets the counter so that every stamp drawn from now on is greater than stamp. It is for catalogs that were
-// restored from an old copy or lost acknowledged writes, when a node holds a stamp that was not drawn yet.
-func (c *Catalog) Raise(ctx context.Context, stamp block.Stamp) error {
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		raw, next, err := c.readNext(ctx)
-		if err != nil || next > stamp.Sequence {
-			return err == nil, err
-		}
-		_, err = c.engine.Update(ctx, []Check{{keyNext, raw}}, []Write{{Key: keyNext, Value: encodeNext(stamp.Sequence + 1)}})
-		return false, err
-	})
-	if err != nil {
-		return fmt.Errorf("raising the stamp counter above %s: %w", stamp, err)
-	}
-	return nil
-}
-
-func (c *Catalog) readNext(ctx context.Context) (raw []byte, next uint64, err error) {
-	values, err := c.engine.Read(ctx, keyNext)
-	if err != nil {
-		return nil, 0, err
-	}
-	next, err = decodeNext(values[0])
-	return values[0], next, err
-}
-
-func decodeNext(raw []byte) (uint64, error) {
-	next, err := strconv.ParseUint(string(raw), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("decoding record %q: %w: %w", keyNext, ErrCorrupt, err)
-	}
-	return next, nil
-}
-
-func encodeNext(next uint64) []byte { return strconv.AppendUint(nil, next, 10) }

@@ -16,7 +16,7 @@ const orphanBatch = 128
 // deleted. quarantined are addresses that must not be touched and should alarm somebody: their stamps, or their
 // groups', were never drawn from this catalog, which therefore has been rolled back; see Raise. In a catalog that was
 // rebuilt, blocks from before are neither, until Accept.
-func (c *Catalog) Orphans(ctx context.Context, listed []block.Address) (orphans, quarantined []block.Address, err error) {
+func (a *auditor) Orphans(ctx context.Context, listed []block.Address) (orphans, quarantined []block.Address, err error) {
 	for len(listed) > 0 {
 		count := min(len(listed), orphanBatch)
 		batch := listed[:count]
@@ -25,7 +25,7 @@ func (c *Catalog) Orphans(ctx context.Context, listed []block.Address) (orphans,
 		for _, address := range batch {
 			keys = append(keys, groupKey(address.Group), intentKey(address.Stamp), graveKey(address))
 		}
-		values, err := c.engine.Read(ctx, keys...)
+		values, err := a.engine.Read(ctx, keys...)
 		if err != nil {
 			return nil, nil, fmt.Errorf("judging listed blocks: %w", err)
 		}
@@ -49,7 +49,7 @@ func (c *Catalog) Orphans(ctx context.Context, listed []block.Address) (orphans,
 			if accounted || address.Stamp.Sequence < uint64(kept) {
 				continue
 			}
-			foreign, err := c.drawnTwice(ctx, address)
+			foreign, err := a.drawnTwice(ctx, address)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -89,11 +89,11 @@ func isAccounted(address block.Address, groupRaw, intentRaw, graveRaw []byte) (b
 
 // drawnTwice reports whether the catalog remembers a stamp with the number of the address's, or of its group's, and
 // another salt: the counter was rolled back and the number drawn anew.
-func (c *Catalog) drawnTwice(ctx context.Context, address block.Address) (bool, error) {
+func (a *auditor) drawnTwice(ctx context.Context, address block.Address) (bool, error) {
 	for _, stamp := range []block.Stamp{address.Stamp, address.Group.Stamp} {
 		for _, prefix := range []string{prefixIntent, prefixEnded} {
 			number := fmt.Sprintf("%s%016x.", prefix, stamp.Sequence)
-			records, err := c.engine.Scan(ctx, number, number, 2)
+			records, err := a.engine.Scan(ctx, number, number, 2)
 			if err != nil {
 				return false, fmt.Errorf("judging block %s: %w", address, err)
 			}

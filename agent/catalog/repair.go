@@ -21,8 +21,8 @@ type RepairControl struct {
 }
 
 // RepairControl returns what is declared of repair.
-func (c *Catalog) RepairControl(ctx context.Context) (RepairControl, error) {
-	values, err := c.engine.Read(ctx, keyRepair)
+func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
+	values, err := j.engine.Read(ctx, keyRepair)
 	if err != nil {
 		return RepairControl{}, fmt.Errorf("reading what is declared of repair: %w", err)
 	}
@@ -34,10 +34,10 @@ func (c *Catalog) RepairControl(ctx context.Context) (RepairControl, error) {
 
 // ChangeRepairControl declares what change makes of what was declared before, and returns it. It may call change several
 // times.
-func (c *Catalog) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
+func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
 	var changed RepairControl
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, keyRepair)
+	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := j.engine.Read(ctx, keyRepair)
 		if err != nil {
 			return false, err
 		}
@@ -48,7 +48,7 @@ func (c *Catalog) ChangeRepairControl(ctx context.Context, change func(RepairCon
 			}
 		}
 		changed = change(was)
-		failed, err := c.engine.Update(ctx, []Check{{keyRepair, values[0]}}, []Write{{Key: keyRepair, Value: encode(changed)}})
+		failed, err := j.engine.Update(ctx, []Check{{keyRepair, values[0]}}, []Write{{Key: keyRepair, Value: encode(changed)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

@@ -114,8 +114,8 @@ func (c *Contents) records() ([]Write, error) {
 
 // Rebuilt returns the number below which the stamps of attempts are from before the catalog was rebuilt; 0 for one that
 // was not, or was accepted.
-func (c *Catalog) Rebuilt(ctx context.Context) (uint64, error) {
-	values, err := c.engine.Read(ctx, keyRebuilt)
+func (a *auditor) Rebuilt(ctx context.Context) (uint64, error) {
+	values, err := a.engine.Read(ctx, keyRebuilt)
 	if err != nil {
 		return 0, fmt.Errorf("asking whether the catalog was rebuilt: %w", err)
 	}
@@ -124,17 +124,34 @@ func (c *Catalog) Rebuilt(ctx context.Context) (uint64, error) {
 }
 
 // Accept says that a rebuilt catalog has all that is wanted. Blocks that nobody names are deleted from then on, as ever.
-func (c *Catalog) Accept(ctx context.Context) error {
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		values, err := c.engine.Read(ctx, keyRebuilt)
+func (a *auditor) Accept(ctx context.Context) error {
+	err := a.insist(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.engine.Read(ctx, keyRebuilt)
 		if err != nil || values[0] == nil {
 			return err == nil, err
 		}
-		failed, err := c.engine.Update(ctx, []Check{{keyRebuilt, values[0]}}, []Write{{Key: keyRebuilt, Kind: Remove}})
+		failed, err := a.engine.Update(ctx, []Check{{keyRebuilt, values[0]}}, []Write{{Key: keyRebuilt, Kind: Remove}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
 		return fmt.Errorf("accepting the rebuilt catalog: %w", err)
+	}
+	return nil
+}
+
+// Raise sets the counter so that every stamp drawn from now on is greater than stamp. It is for catalogs that were
+// restored from an old copy or lost acknowledged writes, when a node holds a stamp that was not drawn yet.
+func (a *auditor) Raise(ctx context.Context, stamp block.Stamp) error {
+	err := a.insist(ctx, func(ctx context.Context) (bool, error) {
+		raw, next, err := a.readNext(ctx)
+		if err != nil || next > stamp.Sequence {
+			return err == nil, err
+		}
+		_, err = a.engine.Update(ctx, []Check{{keyNext, raw}}, []Write{{Key: keyNext, Value: encodeNext(stamp.Sequence + 1)}})
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("raising the stamp counter above %s: %w", stamp, err)
 	}
 	return nil
 }

@@ -12,30 +12,30 @@ import (
 const scrubID = "scrub"
 
 // Scrub returns the record of the cluster's scrub. ErrNoJob if there was none yet.
-func (c *Catalog) Scrub(ctx context.Context) (*Job, error) { return c.readJob(ctx, keyScrub, scrubID) }
+func (j *jobs) Scrub(ctx context.Context) (*Job, error) { return j.readJob(ctx, keyScrub, scrubID) }
 
 // SaveScrub stores the record of the scrub as SaveJob stores a job: over job.Version only, which it raises.
-func (c *Catalog) SaveScrub(ctx context.Context, job *Job) error {
+func (j *jobs) SaveScrub(ctx context.Context, job *Job) error {
 	job.ID = scrubID
-	return c.saveJob(ctx, keyScrub, job)
+	return j.saveJob(ctx, keyScrub, job)
 }
 
 // AddFinding notes what a scrub found, and forgets the oldest findings beyond the number to keep. Newer findings come
 // first; those of one instant in any order.
-func (c *Catalog) AddFinding(ctx context.Context, body []byte, keep int) error {
-	salt, err := c.salt()
+func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
+	salt, err := j.salt()
 	if err != nil {
 		return fmt.Errorf("noting a finding: %w", err)
 	}
 	var name [16]byte
-	binary.BigEndian.PutUint64(name[:], math.MaxUint64-uint64(c.now().UnixNano()))
+	binary.BigEndian.PutUint64(name[:], math.MaxUint64-uint64(j.now().UnixNano()))
 	binary.BigEndian.PutUint64(name[8:], salt)
-	if err := c.assign(ctx, prefixFinding+hex.EncodeToString(name[:]), body); err != nil {
+	if err := j.assign(ctx, prefixFinding+hex.EncodeToString(name[:]), body); err != nil {
 		return fmt.Errorf("noting a finding: %w", err)
 	}
 	var old []Write
 	seen := 0
-	err = c.each(ctx, prefixFinding, func(record Record) error {
+	err = j.each(ctx, prefixFinding, func(record Record) error {
 		if seen++; seen > keep {
 			old = append(old, Write{Key: record.Key, Kind: Remove})
 		}
@@ -44,13 +44,13 @@ func (c *Catalog) AddFinding(ctx context.Context, body []byte, keep int) error {
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	return c.apply(ctx, old)
+	return j.apply(ctx, old)
 }
 
 // Findings returns what scrubs found, newest first.
-func (c *Catalog) Findings(ctx context.Context) ([][]byte, error) {
+func (j *jobs) Findings(ctx context.Context) ([][]byte, error) {
 	var findings [][]byte
-	err := c.each(ctx, prefixFinding, func(record Record) error {
+	err := j.each(ctx, prefixFinding, func(record Record) error {
 		findings = append(findings, record.Value)
 		return nil
 	})

@@ -28,10 +28,10 @@ const (
 // Settle ends an attempt (rule 8): an active one is aborted and every address it announced is buried, in one
 // transaction. Unknown means that nothing is known and nothing was changed. An error, always ErrUnknown, means that the
 // engine gave no clear answer in time.
-func (c *Catalog) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error) {
+func (l *ledger) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error) {
 	outcome := Unknown
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) {
-		intentRaw, ended, err := c.readIntent(ctx, stamp)
+	err := l.insist(ctx, func(ctx context.Context) (bool, error) {
+		intentRaw, ended, err := l.readIntent(ctx, stamp)
 		if err != nil {
 			return false, err
 		}
@@ -46,7 +46,7 @@ func (c *Catalog) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error
 			outcome = Unknown
 			return true, nil
 		}
-		_, err = c.abort(ctx, stamp, intentRaw)
+		_, err = l.abort(ctx, stamp, intentRaw)
 		return false, err // the next turn reads how it ended
 	})
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Catalog) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error
 }
 
 // readIntent returns the encoded intent if it is active, or the record of how it ended; neither if there is none.
-func (c *Catalog) readIntent(ctx context.Context, stamp block.Stamp) (active []byte, ended *Intent, err error) {
-	values, err := c.engine.Read(ctx, intentKey(stamp), endedKey(stamp))
+func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []byte, ended *Intent, err error) {
+	values, err := l.engine.Read(ctx, intentKey(stamp), endedKey(stamp))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,26 +72,26 @@ func (c *Catalog) readIntent(ctx context.Context, stamp block.Stamp) (active []b
 }
 
 // abort aborts the attempt if its intent is still exactly raw, and reports whether it did.
-func (c *Catalog) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
+func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
 	intent, err := decode[Intent](intentKey(stamp), raw)
 	if err != nil {
 		return false, err
 	}
-	writes := append(c.end(&intent, IntentAborted), c.bury(announced(&intent), causeAborted)...)
-	failed, err := c.engine.Update(ctx, []Check{{intentKey(stamp), raw}}, writes)
+	writes := append(l.end(&intent, IntentAborted), l.graves.bury(announced(&intent), causeAborted)...)
+	failed, err := l.engine.Update(ctx, []Check{{intentKey(stamp), raw}}, writes)
 	return err == nil && len(failed) == 0, err
 }
 
 // end returns the writes that move an intent out of the active ones.
-func (c *Catalog) end(intent *Intent, state IntentState) []Write {
+func (l *ledger) end(intent *Intent, state IntentState) []Write {
 	ended := *intent
-	ended.State, ended.Blocks, ended.Settled = state, nil, c.now().UnixMilli()
+	ended.State, ended.Blocks, ended.Settled = state, nil, l.now().UnixMilli()
 	return []Write{{Key: intentKey(intent.Stamp), Kind: Remove}, {Key: endedKey(intent.Stamp), Value: encode(ended)}}
 }
 
 // Intents lists up to limit active attempts after the given one, oldest first.
-func (c *Catalog) Intents(ctx context.Context, after block.Stamp, limit int) ([]Intent, error) {
-	records, err := c.engine.Scan(ctx, prefixIntent, intentKey(after), limit)
+func (l *ledger) Intents(ctx context.Context, after block.Stamp, limit int) ([]Intent, error) {
+	records, err := l.engine.Scan(ctx, prefixIntent, intentKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing intents: %w", err)
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/restripe/restripe/agent/block"
 )
 
+// objects reads objects and groups as they are, one or many, and deletes objects.
+type objects struct{ *records }
+
 // Basis is a record, as it was read, that an attempt is built on: a *Snapshot stands for its object, a *GroupView for
 // its group.
 type Basis interface {
@@ -45,9 +48,9 @@ func (v *GroupView) basis() Check       { return Check{groupKey(v.ID), v.raw} }
 func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: ViolationGroup, Group: v.ID} }
 
 // Snapshot reads an object and the records of all its groups as of one instant (rule 14). ErrNoObject if there is none.
-func (c *Catalog) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
+func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 	name := objectKey(key)
-	values, err := c.engine.Read(ctx, name)
+	values, err := o.engine.Read(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading object %q: %w", key, err)
 	}
@@ -67,7 +70,7 @@ func (c *Catalog) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 		for _, id := range ids {
 			keys = append(keys, groupKey(id), liveKey(id))
 		}
-		if values, err = c.engine.Read(ctx, keys...); err != nil {
+		if values, err = o.engine.Read(ctx, keys...); err != nil {
 			return nil, fmt.Errorf("reading the groups of object %q: %w", key, err)
 		}
 		if !bytes.Equal(raw, values[0]) {
@@ -89,12 +92,12 @@ func (c *Catalog) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 
 // Unchanged reports whether the object and all its groups are still exactly as in the snapshot, which makes a cached
 // snapshot as good as a new one (rule 14).
-func (c *Catalog) Unchanged(ctx context.Context, snapshot *Snapshot) (bool, error) {
+func (o *objects) Unchanged(ctx context.Context, snapshot *Snapshot) (bool, error) {
 	keys, want := []string{objectKey(snapshot.Object.Key)}, [][]byte{snapshot.object}
 	for id, view := range snapshot.views {
 		keys, want = append(keys, groupKey(id)), append(want, view.raw)
 	}
-	values, err := c.engine.Read(ctx, keys...)
+	values, err := o.engine.Read(ctx, keys...)
 	if err != nil {
 		return false, fmt.Errorf("confirming object %q: %w", snapshot.Object.Key, err)
 	}
@@ -107,8 +110,8 @@ func (c *Catalog) Unchanged(ctx context.Context, snapshot *Snapshot) (bool, erro
 }
 
 // Group reads one group. ErrNoGroup if there is none.
-func (c *Catalog) Group(ctx context.Context, id block.GroupID) (*GroupView, error) {
-	values, err := c.engine.Read(ctx, groupKey(id), liveKey(id))
+func (o *objects) Group(ctx context.Context, id block.GroupID) (*GroupView, error) {
+	values, err := o.engine.Read(ctx, groupKey(id), liveKey(id))
 	if err != nil {
 		return nil, fmt.Errorf("reading group %s: %w", id, err)
 	}
@@ -116,8 +119,8 @@ func (c *Catalog) Group(ctx context.Context, id block.GroupID) (*GroupView, erro
 }
 
 // ListObjects returns up to limit objects whose key begins with prefix and is greater than after, ascending by bytes.
-func (c *Catalog) ListObjects(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
-	records, err := c.engine.Scan(ctx, objectKey(prefix), objectKey(after), limit)
+func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
+	records, err := o.engine.Scan(ctx, objectKey(prefix), objectKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
@@ -134,16 +137,16 @@ func (c *Catalog) ListObjects(ctx context.Context, prefix, after string, limit i
 
 // ListGroups returns up to limit groups after the given one, in the order they were created. Groups that are freed
 // meanwhile are left out, so a page may be shorter than limit; only an empty page is the end.
-func (c *Catalog) ListGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupView, error) {
+func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupView, error) {
 	for {
-		records, err := c.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
+		records, err := o.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
 		if err != nil {
 			return nil, fmt.Errorf("listing groups: %w", err)
 		}
 		if len(records) == 0 {
 			return nil, nil
 		}
-		views, err := c.viewGroups(ctx, records)
+		views, err := o.viewGroups(ctx, records)
 		if err != nil || len(views) > 0 {
 			return views, err
 		}
@@ -154,7 +157,7 @@ func (c *Catalog) ListGroups(ctx context.Context, after block.GroupID, limit int
 	}
 }
 
-func (c *Catalog) viewGroups(ctx context.Context, records []Record) ([]GroupView, error) {
+func (o *objects) viewGroups(ctx context.Context, records []Record) ([]GroupView, error) {
 	keys := make([]string, 0, 2*len(records))
 	ids := make([]block.GroupID, 0, len(records))
 	for _, record := range records {
@@ -165,7 +168,7 @@ func (c *Catalog) viewGroups(ctx context.Context, records []Record) ([]GroupView
 		ids = append(ids, id)
 		keys = append(keys, groupKey(id), liveKey(id))
 	}
-	values, err := c.engine.Read(ctx, keys...)
+	values, err := o.engine.Read(ctx, keys...)
 	if err != nil {
 		return nil, fmt.Errorf("listing groups: %w", err)
 	}

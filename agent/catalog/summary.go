@@ -27,8 +27,8 @@ type ObjectSummary struct {
 }
 
 // SummarizeGroups returns up to limit groups after the given one, in the order they were created; fewer are the end.
-func (c *Catalog) SummarizeGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupSummary, error) {
-	records, err := c.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
+func (o *objects) SummarizeGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupSummary, error) {
+	records, err := o.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("summarizing groups: %w", err)
 	}
@@ -37,8 +37,8 @@ func (c *Catalog) SummarizeGroups(ctx context.Context, after block.GroupID, limi
 
 // SummarizeObjects returns up to limit objects after a place in the listing, "" for its start, and the place to go on
 // from; it is "" at the end.
-func (c *Catalog) SummarizeObjects(ctx context.Context, place string, limit int) (page []ObjectSummary, next string, err error) {
-	records, err := c.engine.Scan(ctx, prefixObject, prefixObject+place, limit)
+func (o *objects) SummarizeObjects(ctx context.Context, place string, limit int) (page []ObjectSummary, next string, err error) {
+	records, err := o.engine.Scan(ctx, prefixObject, prefixObject+place, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("summarizing objects: %w", err)
 	}

@@ -14,11 +14,11 @@ const senders = 4
 
 // dataflow is what moves a run's data while it is performed.
 type dataflow struct {
-	node  *Node
-	run   *run
-	under *serving
-	ctx   context.Context
-	fail  context.CancelCauseFunc
+	worker *worker
+	run    *run
+	under  *serving
+	ctx    context.Context
+	fail   context.CancelCauseFunc
 }
 
 // task runs work beside the others; its error ends the run.
@@ -53,7 +53,7 @@ func (d *dataflow) open() {
 	r.buffers = make([][]byte, len(p.slots))
 	r.receipts.Receipts = make([]block.Receipt, len(p.slots))
 	for i, header := range p.slots {
-		r.buffers[i] = d.node.pool.Get(p.rooms[i] + int(header.FullBytes()))
+		r.buffers[i] = d.worker.pool.Get(p.rooms[i] + int(header.FullBytes()))
 	}
 	r.results = len(p.slots)
 	for row, place := range p.places {
@@ -91,7 +91,7 @@ func (d *dataflow) close() {
 		}
 	}
 	for _, buffer := range r.buffers {
-		d.node.pool.Put(buffer)
+		d.worker.pool.Put(buffer)
 	}
 	r.rows, r.buffers, r.scratch, r.dispatch = nil, nil, nil, nil
 }
@@ -260,8 +260,8 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 			d.countLocal(read, counted, pieces.count)
 			counted = 0
 		}
-		if err := d.node.readPieces(d.ctx, sources[part[0].source], part[0].unit, units, piece, complete); err != nil {
-			return d.node.judge(d.ctx, d.under, err)
+		if err := d.worker.reader.readPieces(d.ctx, sources[part[0].source], part[0].unit, units, piece, complete); err != nil {
+			return d.worker.identity.judge(d.ctx, d.under, err)
 		}
 	}
 	return nil
@@ -359,7 +359,7 @@ func (d *dataflow) store(slot int) error {
 		}
 	}
 	r.mutex.Unlock()
-	receipt, err := d.node.create(d.ctx, d.under, r.program.slots[slot], r.buffers[slot], r.program.rooms[slot])
+	receipt, err := d.worker.blocks.create(d.ctx, d.under, r.program.slots[slot], r.buffers[slot], r.program.rooms[slot])
 	if err != nil {
 		return err
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-func (n *Node) deliver(ctx context.Context, request wire.DeliverRequest, payload *wire.Payload) error {
-	if _, err := n.attached(ctx); err != nil {
+func (w *worker) deliver(ctx context.Context, request wire.DeliverRequest, payload *wire.Payload) error {
+	if _, err := w.identity.attached(ctx); err != nil {
 		return err
 	}
-	r, err := n.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload.Bytes), n.options.DeliverWait)
+	r, err := w.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload.Bytes), w.deliverWait)
 	if err == nil {
 		err = r.take(request.Message, request.Offset, payload)
 	}
 	if err != nil {
-		return fmt.Errorf("node %s: %w", n.id, err)
+		return fmt.Errorf("node %s: %w", w.id, err)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (d *dataflow) send(next span) error {
 func (d *dataflow) insist(message, offset int, part []byte) error {
 	p := d.run.program
 	to := p.request.Messages[message].To
-	client := d.node.peers.client(p.request.Peers[to])
+	client := d.worker.peers.client(p.request.Peers[to])
 	request := wire.DeliverRequest{Stamp: p.request.Stamp, Group: p.request.Group, Message: message, Position: to, Offset: offset}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		_, err := client.Call(d.ctx, wire.OpDeliver, request, part, nil)

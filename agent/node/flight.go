@@ -29,10 +29,10 @@ type flight struct {
 }
 
 // readShared returns what is stored of a unit, verified, which the caller must not change, and lets go of with done.
-func (n *Node) readShared(ctx context.Context, found stored, unit int) (data []byte, done func(), err error) {
+func (r *reader) readShared(ctx context.Context, found stored, unit int) (data []byte, done func(), err error) {
 	name := unitName{found.header.Address(), unit}
-	f := n.join(found, name)
-	done = func() { n.leave(name, f) }
+	f := r.join(found, name)
+	done = func() { r.leave(name, f) }
 	select {
 	case <-f.landed:
 	case <-ctx.Done():
@@ -47,29 +47,29 @@ func (n *Node) readShared(ctx context.Context, found stored, unit int) (data []b
 }
 
 // join becomes a user of the present flight, or starts one.
-func (n *Node) join(found stored, name unitName) *flight {
-	n.flights.mutex.Lock()
-	defer n.flights.mutex.Unlock()
-	if f, flying := n.flights.units[name]; flying {
+func (r *reader) join(found stored, name unitName) *flight {
+	r.flights.mutex.Lock()
+	defer r.flights.mutex.Unlock()
+	if f, flying := r.flights.units[name]; flying {
 		f.users++
 		return f
 	}
-	if n.flights.units == nil {
-		n.flights.units = map[unitName]*flight{}
+	if r.flights.units == nil {
+		r.flights.units = map[unitName]*flight{}
 	}
-	ctx, cancel := context.WithCancel(n.ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	f := &flight{landed: make(chan struct{}), cancel: cancel, users: 1}
-	n.flights.units[name] = f
-	n.work.Add(1)
+	r.flights.units[name] = f
+	r.work.Add(1)
 	go func() {
-		defer n.work.Done()
-		data := n.pool.Get(found.length(name.unit))
-		err := n.readExactly(ctx, found, data, found.offset(name.unit))
+		defer r.work.Done()
+		data := r.pool.Get(found.length(name.unit))
+		err := r.readExactly(ctx, found, data, found.offset(name.unit))
 		if err == nil {
 			err = found.checkUnit(name.unit, data)
 		}
 		if err == nil {
-			n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
+			r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
 		}
 		f.data, f.err = data, err
 		close(f.landed)
@@ -78,22 +78,22 @@ func (n *Node) join(found stored, name unitName) *flight {
 }
 
 // leave ends one use. The last user takes the flight off the board, so a later read looks at the store again.
-func (n *Node) leave(name unitName, f *flight) {
-	n.flights.mutex.Lock()
+func (r *reader) leave(name unitName, f *flight) {
+	r.flights.mutex.Lock()
 	f.users--
 	last := f.users == 0
 	if last {
-		delete(n.flights.units, name)
+		delete(r.flights.units, name)
 	}
-	n.flights.mutex.Unlock()
+	r.flights.mutex.Unlock()
 	if !last {
 		return
 	}
 	f.cancel()
-	n.work.Add(1)
+	r.work.Add(1)
 	go func() { // the reading may be under way still, into the buffer
-		defer n.work.Done()
+		defer r.work.Done()
 		<-f.landed
-		n.pool.Put(f.data)
+		r.pool.Put(f.data)
 	}()
 }

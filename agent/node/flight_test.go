@@ -33,8 +33,8 @@ func (s *slowStore) ReadAt(ctx context.Context, key string, p []byte, offset int
 	}
 }
 
-// slowNode has one stored block of one unit.
-func slowNode(t *testing.T) (*Node, *slowStore, stored, []byte) {
+// slowReader returns the reader of a node that has one stored block of one unit.
+func slowReader(t *testing.T) (*reader, *slowStore, stored, []byte) {
 	t.Helper()
 	payload := bytes.Repeat([]byte("unit"), 1000)
 	header := &block.Header{
@@ -58,7 +58,7 @@ func slowNode(t *testing.T) (*Node, *slowStore, stored, []byte) {
 			t.Error(err)
 		}
 	})
-	return n, s, newStored(header, len(value)-len(payload)), payload
+	return n.blocks.reader, s, newStored(header, len(value)-len(payload)), payload
 }
 
 // awaitUsers waits until a flight has so many.
@@ -78,12 +78,12 @@ func (f *flights) awaitUsers(name unitName, users int) {
 }
 
 func TestParallelReadsOfAUnitShareOneReading(t *testing.T) {
-	n, s, found, payload := slowNode(t)
+	r, s, found, payload := slowReader(t)
 	const readers = 50
 	var workers sync.WaitGroup
 	for range readers {
 		workers.Go(func() {
-			data, done, err := n.readShared(context.Background(), found, 0)
+			data, done, err := r.readShared(context.Background(), found, 0)
 			if err != nil || !bytes.Equal(data, payload) {
 				t.Errorf("%d bytes, %v", len(data), err)
 				return
@@ -91,13 +91,13 @@ func TestParallelReadsOfAUnitShareOneReading(t *testing.T) {
 			done()
 		})
 	}
-	n.flights.awaitUsers(unitName{found.header.Address(), 0}, readers)
+	r.flights.awaitUsers(unitName{found.header.Address(), 0}, readers)
 	close(s.goOn)
 	workers.Wait()
 	if reads := s.reads.Load(); reads != 1 {
 		t.Errorf("%d readings of the store for %d reads of one unit at a time", reads, readers)
 	}
-	if _, done, err := n.readShared(context.Background(), found, 0); err != nil {
+	if _, done, err := r.readShared(context.Background(), found, 0); err != nil {
 		t.Error(err)
 	} else {
 		done()
@@ -108,44 +108,44 @@ func TestParallelReadsOfAUnitShareOneReading(t *testing.T) {
 }
 
 func TestOneReaderGivingUpLeavesTheOthers(t *testing.T) {
-	n, s, found, payload := slowNode(t)
+	r, s, found, payload := slowReader(t)
 	name := unitName{found.header.Address(), 0}
 	impatient, giveUp := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	workers.Go(func() {
-		if _, _, err := n.readShared(impatient, found, 0); !errors.Is(err, context.Canceled) {
+		if _, _, err := r.readShared(impatient, found, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("the impatient reader got %v", err)
 		}
 	})
 	workers.Go(func() {
-		data, done, err := n.readShared(context.Background(), found, 0)
+		data, done, err := r.readShared(context.Background(), found, 0)
 		if err != nil || !bytes.Equal(data, payload) {
 			t.Errorf("the patient reader got %d bytes, %v", len(data), err)
 			return
 		}
 		done()
 	})
-	n.flights.awaitUsers(name, 2)
+	r.flights.awaitUsers(name, 2)
 	giveUp()
-	n.flights.awaitUsers(name, 1)
+	r.flights.awaitUsers(name, 1)
 	close(s.goOn)
 	workers.Wait()
-	n.flights.awaitUsers(name, 0)
+	r.flights.awaitUsers(name, 0)
 }
 
 func TestAReadingNobodyWaitsForIsCancelled(t *testing.T) {
-	n, _, found, _ := slowNode(t)
+	r, _, found, _ := slowReader(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	workers.Go(func() {
-		if _, _, err := n.readShared(ctx, found, 0); !errors.Is(err, context.Canceled) {
+		if _, _, err := r.readShared(ctx, found, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("the reader got %v", err)
 		}
 	})
-	n.flights.awaitUsers(unitName{found.header.Address(), 0}, 1)
+	r.flights.awaitUsers(unitName{found.header.Address(), 0}, 1)
 	cancel()
 	workers.Wait()
-	n.work.Wait() // the reading itself, which the store would hold up for ever
+	r.work.Wait() // the reading itself, which the store would hold up for ever
 }
 
 func TestHeaderCacheStaysWithinItsBound(t *testing.T) {

@@ -75,15 +75,15 @@ func (e *unitError) Error() string { return e.cause.Error() }
 func (e *unitError) Unwrap() error { return e.cause }
 
 // readStored reads a header from the store, manifest included. What cannot be read is not remembered any more either.
-func (n *Node) readStored(ctx context.Context, address block.Address) (_ stored, err error) {
+func (r *reader) readStored(ctx context.Context, address block.Address) (_ stored, err error) {
 	defer func() {
 		if err != nil {
-			n.headers.drop(address)
+			r.headers.drop(address)
 		}
 	}()
 	key := address.Key()
 	value := make([]byte, firstReadBytes)
-	length, err := n.store.ReadAt(ctx, key, value, 0)
+	length, err := r.store.ReadAt(ctx, key, value, 0)
 	if err != nil {
 		return stored{}, fmt.Errorf("reading block %s: %w", address, err)
 	}
@@ -93,7 +93,7 @@ func (n *Node) readStored(ctx context.Context, address block.Address) (_ stored,
 	}
 	if headBytes > length {
 		value = make([]byte, headBytes)
-		if length, err = n.store.ReadAt(ctx, key, value, 0); err != nil {
+		if length, err = r.store.ReadAt(ctx, key, value, 0); err != nil {
 			return stored{}, fmt.Errorf("reading block %s: %w", address, err)
 		}
 	}
@@ -117,30 +117,30 @@ func unreadable(address block.Address, err error) error {
 
 // lookUp returns a header from the cache or the store, without its manifest. A cached one does not prove that the block
 // is still there.
-func (n *Node) lookUp(ctx context.Context, address block.Address) (stored, error) {
-	if found, ok := n.headers.get(address); ok {
+func (r *reader) lookUp(ctx context.Context, address block.Address) (stored, error) {
+	if found, ok := r.headers.get(address); ok {
 		return found, nil
 	}
-	found, err := n.readStored(ctx, address)
+	found, err := r.readStored(ctx, address)
 	if err != nil {
 		return stored{}, err
 	}
 	found.header.Manifest = nil
-	n.headers.put(address, found)
+	r.headers.put(address, found)
 	return found, nil
 }
 
-func (n *Node) header(ctx context.Context, request wire.HeaderRequest) (any, error) {
-	under, err := n.attached(ctx)
+func (b *blocks) header(ctx context.Context, request wire.HeaderRequest) (any, error) {
+	under, err := b.identity.attached(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.own(request.Address); err != nil {
+	if err := b.own(request.Address); err != nil {
 		return nil, err
 	}
-	found, err := n.readStored(ctx, request.Address)
+	found, err := b.reader.readStored(ctx, request.Address)
 	if err != nil {
-		return nil, n.judge(ctx, under, err)
+		return nil, b.identity.judge(ctx, under, err)
 	}
 	return wire.HeaderReply{Header: *found.header}, nil
 }

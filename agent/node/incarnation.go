@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/restripe/restripe/agent/block"
@@ -25,12 +26,17 @@ const (
 	confirmTries = 100 // readings of a marker that changes at every look
 )
 
-// identity is what the node holds of its store's contents.
+// identity is what the node holds of its store's contents: which they are, whose, and whether they are still the same.
 type identity struct {
+	id    block.NodeID
+	store store.Store
+	log   *slog.Logger
+	lost  func(cause error) // forgets what was known of other contents; called with the mutex held
+
 	mutex       sync.Mutex
 	incarnation block.Incarnation // as last read from the store; empty: not read yet
 	readings    uint64            // raised by every change of incarnation
-	doubt       bool              // the store did not answer since; look before believing
+	doubtful    bool              // the store did not answer since; look before believing
 	serving     *serving          // nil: unregistered
 }
 
@@ -49,34 +55,34 @@ func (i *identity) registeredAs(incarnation block.Incarnation) bool {
 }
 
 // attached returns what the node serves under, or ErrUnregistered.
-func (n *Node) attached(ctx context.Context) (*serving, error) {
-	n.identity.mutex.Lock()
-	doubt := n.identity.doubt
-	n.identity.mutex.Unlock()
+func (i *identity) attached(ctx context.Context) (*serving, error) {
+	i.mutex.Lock()
+	doubt := i.doubtful
+	i.mutex.Unlock()
 	if doubt {
-		if _, err := n.confirm(ctx); err != nil {
+		if _, err := i.confirm(ctx); err != nil {
 			return nil, err
 		}
 	}
-	n.identity.mutex.Lock()
-	defer n.identity.mutex.Unlock()
-	if n.identity.serving == nil {
-		return nil, fmt.Errorf("node %s: %w: %q", n.id, wire.ErrUnregistered, n.identity.incarnation)
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if i.serving == nil {
+		return nil, fmt.Errorf("node %s: %w: %q", i.id, wire.ErrUnregistered, i.incarnation)
 	}
-	return n.identity.serving, nil
+	return i.serving, nil
 }
 
 // confirm reads the marker and returns the incarnation of what the store holds now. An absent marker is replaced by a
 // new random one. If it is not the incarnation known so far, the node is unregistered and all runs are void.
-func (n *Node) confirm(ctx context.Context) (block.Incarnation, error) {
+func (i *identity) confirm(ctx context.Context) (block.Incarnation, error) {
 	for range confirmTries {
-		n.identity.mutex.Lock()
-		readings := n.identity.readings
-		n.identity.mutex.Unlock()
-		found, err := n.readMarker(ctx, incarnationKey)
+		i.mutex.Lock()
+		readings := i.readings
+		i.mutex.Unlock()
+		found, err := i.readMarker(ctx, incarnationKey)
 		if errors.Is(err, store.ErrNotFound) {
 			created := rand.Text()
-			if err = n.store.Create(ctx, incarnationKey, []byte(created)); err == nil {
+			if err = i.store.Create(ctx, incarnationKey, []byte(created)); err == nil {
 				found = created
 			} else if errors.Is(err, store.ErrExists) {
 				continue // another reader made one at the same moment
@@ -84,51 +90,49 @@ func (n *Node) confirm(ctx context.Context) (block.Incarnation, error) {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				n.doubt()
+				i.doubt()
 			}
-			return "", down(fmt.Errorf("node %s: reading the incarnation of the store: %w", n.id, err))
+			return "", down(fmt.Errorf("node %s: reading the incarnation of the store: %w", i.id, err))
 		}
-		if n.settle(block.Incarnation(found), readings) {
+		if i.settle(block.Incarnation(found), readings) {
 			return block.Incarnation(found), nil
 		}
 		// Somebody saw another marker while this one was read: which is the newer is for the store to say.
 	}
-	n.doubt()
+	i.doubt()
 	return "", fmt.Errorf("node %s: %w: its contents do not hold still: the key %s changed %d times in a row; does another server or agent use this store?",
-		n.id, store.ErrDown, incarnationKey, confirmTries)
+		i.id, store.ErrDown, incarnationKey, confirmTries)
 }
 
 // settle takes over a reading of the marker, unless the known incarnation changed since the reading began.
-func (n *Node) settle(found block.Incarnation, readings uint64) bool {
-	i := &n.identity
+func (i *identity) settle(found block.Incarnation, readings uint64) bool {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	if i.readings != readings {
 		return false
 	}
-	i.doubt = false
+	i.doubtful = false
 	if i.incarnation == found {
 		return true
 	}
 	if i.incarnation != "" {
-		n.log.Warn("the store has lost or changed its contents", "was", i.incarnation, "is", found)
+		i.log.Warn("the store has lost or changed its contents", "was", i.incarnation, "is", found)
 	}
 	i.incarnation, i.serving = found, nil
 	i.readings++
-	n.headers.clear()
-	n.runs.void(fmt.Errorf("node %s: %w: the store's contents changed to %q", n.id, wire.ErrUnregistered, found))
+	i.lost(fmt.Errorf("node %s: %w: the store's contents changed to %q", i.id, wire.ErrUnregistered, found))
 	return true
 }
 
-func (n *Node) doubt() {
-	n.identity.mutex.Lock()
-	defer n.identity.mutex.Unlock()
-	n.identity.doubt = true
+func (i *identity) doubt() {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	i.doubtful = true
 }
 
-func (n *Node) readMarker(ctx context.Context, key string) (string, error) {
+func (i *identity) readMarker(ctx context.Context, key string) (string, error) {
 	value := make([]byte, maxMarkerBytes+1)
-	length, err := n.store.ReadAt(ctx, key, value, 0)
+	length, err := i.store.ReadAt(ctx, key, value, 0)
 	if err != nil {
 		return "", err
 	}
@@ -139,11 +143,11 @@ func (n *Node) readMarker(ctx context.Context, key string) (string, error) {
 }
 
 // judge looks at the marker before a failure of the store is believed: a block may be missing because all are.
-func (n *Node) judge(ctx context.Context, under *serving, err error) error {
+func (i *identity) judge(ctx context.Context, under *serving, err error) error {
 	if err == nil || ctx.Err() != nil || definite(err) && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if changed := n.still(ctx, under); changed != nil {
+	if changed := i.still(ctx, under); changed != nil {
 		return changed
 	}
 	return down(err)
@@ -168,49 +172,48 @@ func down(err error) error {
 }
 
 // guard runs a write between two readings of the marker, both of which must show what the node serves under.
-func (n *Node) guard(ctx context.Context, under *serving, write func() error) error {
-	if err := n.still(ctx, under); err != nil {
+func (i *identity) guard(ctx context.Context, under *serving, write func() error) error {
+	if err := i.still(ctx, under); err != nil {
 		return err
 	}
 	if err := write(); err != nil {
-		return n.judge(ctx, under, err)
+		return i.judge(ctx, under, err)
 	}
-	return n.still(ctx, under)
+	return i.still(ctx, under)
 }
 
-func (n *Node) still(ctx context.Context, under *serving) error {
-	now, err := n.confirm(ctx)
+func (i *identity) still(ctx context.Context, under *serving) error {
+	now, err := i.confirm(ctx)
 	if err != nil {
 		return err
 	}
 	if now != under.incarnation {
-		return fmt.Errorf("node %s: %w: the store's contents changed from %q to %q", n.id, wire.ErrUnregistered, under.incarnation, now)
+		return fmt.Errorf("node %s: %w: the store's contents changed from %q to %q", i.id, wire.ErrUnregistered, under.incarnation, now)
 	}
 	return nil
 }
 
-func (n *Node) attach(ctx context.Context, request wire.AttachRequest) (any, error) {
+func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any, error) {
 	if len(request.Cluster) < 1 || len(request.Cluster) > maxMarkerBytes || request.Incarnation == "" {
-		return nil, fmt.Errorf("attaching node %s: %w: a cluster of 1 to %d bytes and an incarnation are required", n.id, wire.ErrBadRequest, maxMarkerBytes)
+		return nil, fmt.Errorf("attaching node %s: %w: a cluster of 1 to %d bytes and an incarnation are required", i.id, wire.ErrBadRequest, maxMarkerBytes)
 	}
-	cluster, err := n.bindCluster(ctx, request.Cluster)
+	cluster, err := i.bindCluster(ctx, request.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	if cluster != request.Cluster {
 		return nil, fmt.Errorf("attaching node %s: %w: its store belongs to cluster %s, not %s; give this node a store of its own, or delete the key %s if the other cluster is gone",
-			n.id, wire.ErrBadRequest, cluster, request.Cluster, clusterKey)
+			i.id, wire.ErrBadRequest, cluster, request.Cluster, clusterKey)
 	}
-	now, err := n.confirm(ctx)
+	now, err := i.confirm(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if now == request.Incarnation {
-		if err := n.bindPrintKey(ctx, request.FingerprintKey); err != nil {
+		if err := i.bindPrintKey(ctx, request.FingerprintKey); err != nil {
 			return nil, err
 		}
 	}
-	i := &n.identity
 	i.mutex.Lock()
 	current := i.serving
 	i.mutex.Unlock()
@@ -223,79 +226,79 @@ func (n *Node) attach(ctx context.Context, request wire.AttachRequest) (any, err
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	if i.incarnation != request.Incarnation {
-		return nil, fmt.Errorf("attaching node %s: %w: the store holds %q, not %q", n.id, wire.ErrUnregistered, now, request.Incarnation)
+		return nil, fmt.Errorf("attaching node %s: %w: the store holds %q, not %q", i.id, wire.ErrUnregistered, now, request.Incarnation)
 	}
 	i.serving = current
 	return nil, nil
 }
 
 // boundCluster returns the cluster the store belongs to, empty for none.
-func (n *Node) boundCluster(ctx context.Context) (string, error) {
-	cluster, err := n.readMarker(ctx, clusterKey)
+func (i *identity) boundCluster(ctx context.Context) (string, error) {
+	cluster, err := i.readMarker(ctx, clusterKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
-		return "", down(fmt.Errorf("node %s: reading which cluster the store belongs to: %w", n.id, err))
+		return "", down(fmt.Errorf("node %s: reading which cluster the store belongs to: %w", i.id, err))
 	}
 	return cluster, nil
 }
 
 // boundPrintKey returns the key of the fingerprints in the store, nil where an earlier release bound it.
-func (n *Node) boundPrintKey(ctx context.Context) ([]byte, error) {
-	n.identity.mutex.Lock()
-	serving := n.identity.serving
-	n.identity.mutex.Unlock()
+func (i *identity) boundPrintKey(ctx context.Context) ([]byte, error) {
+	i.mutex.Lock()
+	serving := i.serving
+	i.mutex.Unlock()
 	if serving != nil { // it was bound, or compared, when the node was attached
 		return serving.key[:], nil
 	}
-	text, err := n.readMarker(ctx, printKey)
+	text, err := i.readMarker(ctx, printKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, down(fmt.Errorf("node %s: reading the key of the fingerprints: %w", n.id, err))
+		return nil, down(fmt.Errorf("node %s: reading the key of the fingerprints: %w", i.id, err))
 	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != 16 {
-		return nil, fmt.Errorf("node %s: %w: the key %s holds %q, not 32 hexadecimal digits", n.id, store.ErrCorrupt, printKey, text)
+		return nil, fmt.Errorf("node %s: %w: the key %s holds %q, not 32 hexadecimal digits", i.id, store.ErrCorrupt, printKey, text)
 	}
 	return key, nil
 }
 
 // bindPrintKey keeps the key of the fingerprints with the blocks that have them.
-func (n *Node) bindPrintKey(ctx context.Context, key [16]byte) error {
-	bound, err := n.boundPrintKey(ctx)
+func (i *identity) bindPrintKey(ctx context.Context, key [16]byte) error {
+	bound, err := i.boundPrintKey(ctx)
 	if err == nil && bound == nil {
-		err = n.store.Create(ctx, printKey, []byte(hex.EncodeToString(key[:])))
+		err = i.store.Create(ctx, printKey, []byte(hex.EncodeToString(key[:])))
 		if errors.Is(err, store.ErrExists) {
-			bound, err = n.boundPrintKey(ctx)
+			bound, err = i.boundPrintKey(ctx)
 		} else if err == nil {
 			bound = key[:]
 		}
 	}
 	if err != nil {
-		return down(fmt.Errorf("node %s: keeping the key of the fingerprints: %w", n.id, err))
+		return down(fmt.Errorf("node %s: keeping the key of the fingerprints: %w", i.id, err))
 	}
 	if !bytes.Equal(bound, key[:]) {
 		return fmt.Errorf("attaching node %s: %w: its blocks have fingerprints of another key than the catalog has; use the catalog that wrote them, or rebuild it",
-			n.id, wire.ErrBadRequest)
+			i.id, wire.ErrBadRequest)
 	}
 	return nil
 }
 
 // bindCluster returns the cluster the store belongs to, which is the given one where it belonged to none.
-func (n *Node) bindCluster(ctx context.Context, cluster string) (string, error) {
-	bound, err := n.boundCluster(ctx)
+func (i *identity) bindCluster(ctx context.Context, cluster string) (string, error) {
+	bound, err := i.boundCluster(ctx)
 	if bound != "" || err != nil {
 		return bound, err
 	}
-	err = n.store.Create(ctx, clusterKey, []byte(cluster))
+	err = i.store.Create(ctx, clusterKey, []byte(cluster))
 	if errors.Is(err, store.ErrExists) {
-		return n.boundCluster(ctx)
+		return i.boundCluster(ctx)
 	}
 	if err != nil {
-		return "", down(fmt.Errorf("node %s: noting which cluster the store belongs to: %w", n.id, err))
+		return "", down(fmt.Errorf("node %s: noting which cluster the store belongs to: %w", i.id, err))
 	}
 	return cluster, nil
 }

@@ -16,20 +16,20 @@ import (
 // inspectors is how many blocks one request has inspected at a time.
 const inspectors = 8
 
-func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (reply wire.InspectReply, err error) {
-	under, err := n.attached(ctx)
+func (b *blocks) inspect(ctx context.Context, request wire.InspectRequest) (reply wire.InspectReply, err error) {
+	under, err := b.identity.attached(ctx)
 	if err != nil {
 		return reply, err
 	}
-	if err := n.checkAddresses(request.Addresses); err != nil {
+	if err := b.checkAddresses(request.Addresses); err != nil {
 		return reply, err
 	}
 	if request.Deep {
-		size := min(inspectors*pieceBytes, n.options.MemoryBytes)
-		if err := n.memory.Acquire(ctx, size); err != nil {
-			return reply, fmt.Errorf("node %s: inspecting blocks: waiting for memory: %w", n.id, err)
+		size := min(inspectors*pieceBytes, b.memoryBytes)
+		if err := b.memory.Acquire(ctx, size); err != nil {
+			return reply, fmt.Errorf("node %s: inspecting blocks: waiting for memory: %w", b.id, err)
 		}
-		defer n.memory.Release(size)
+		defer b.memory.Release(size)
 	}
 	receipts := make([]*block.Receipt, len(request.Addresses))
 	damages := make([]*wire.Damage, len(request.Addresses))
@@ -37,7 +37,7 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (reply 
 	group.SetLimit(inspectors)
 	for i, address := range request.Addresses {
 		group.Go(func() error {
-			receipt, err := n.inspectOne(groupCtx, under, address, request.Deep)
+			receipt, err := b.inspectOne(groupCtx, under, address, request.Deep)
 			if errors.Is(err, store.ErrNotFound) {
 				return nil
 			}
@@ -50,10 +50,10 @@ func (n *Node) inspect(ctx context.Context, request wire.InspectRequest) (reply 
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return reply, n.judge(ctx, under, err)
+		return reply, b.identity.judge(ctx, under, err)
 	}
 	// Blocks may be missing because all are, and a receipt vouches for the contents as they are now.
-	if err := n.still(ctx, under); err != nil {
+	if err := b.identity.still(ctx, under); err != nil {
 		return reply, err
 	}
 	for i, receipt := range receipts {
@@ -78,27 +78,15 @@ func damageOf(address block.Address, err error) *wire.Damage {
 	return damage
 }
 
-func (n *Node) checkAddresses(addresses []block.Address) error {
-	if len(addresses) > wire.MaxAddresses {
-		return fmt.Errorf("node %s: %w: %d addresses, at most %d are taken at a time", n.id, wire.ErrBadRequest, len(addresses), wire.MaxAddresses)
-	}
-	for _, address := range addresses {
-		if err := n.own(address); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (n *Node) inspectOne(ctx context.Context, under *serving, address block.Address, deep bool) (*block.Receipt, error) {
-	found, err := n.readStored(ctx, address) // not from the cache: the question is whether it is there
+func (b *blocks) inspectOne(ctx context.Context, under *serving, address block.Address, deep bool) (*block.Receipt, error) {
+	found, err := b.reader.readStored(ctx, address) // not from the cache: the question is whether it is there
 	if err != nil {
 		return nil, err
 	}
 	if deep {
-		err = n.auditPayload(ctx, under, found)
+		err = b.reader.auditPayload(ctx, under, found)
 	} else {
-		err = n.checkLength(ctx, found)
+		err = b.reader.checkLength(ctx, found)
 	}
 	if err != nil {
 		return nil, err
@@ -107,10 +95,10 @@ func (n *Node) inspectOne(ctx context.Context, under *serving, address block.Add
 }
 
 // checkLength reads across the end of the value.
-func (n *Node) checkLength(ctx context.Context, found stored) error {
+func (r *reader) checkLength(ctx context.Context, found stored) error {
 	var last [2]byte
 	end := found.offset(found.header.FirstUnit + found.header.Units)
-	length, err := n.store.ReadAt(ctx, found.header.Address().Key(), last[:], end-1)
+	length, err := r.store.ReadAt(ctx, found.header.Address().Key(), last[:], end-1)
 	if err != nil {
 		return fmt.Errorf("reading the end of block %s: %w", found.header.Address(), err)
 	}
@@ -122,14 +110,14 @@ func (n *Node) checkLength(ctx context.Context, found stored) error {
 
 // auditPayload is verifyPayload that computes every unit's fingerprint anew too, so that the header's are those of the
 // bytes as they are.
-func (n *Node) auditPayload(ctx context.Context, under *serving, found stored) error {
+func (r *reader) auditPayload(ctx context.Context, under *serving, found stored) error {
 	h := found.header
-	if err := n.checkLength(ctx, found); err != nil {
+	if err := r.checkLength(ctx, found); err != nil {
 		return err
 	}
 	var print block.Fingerprint
 	var wrong error
-	err := n.readPieces(ctx, found, h.FirstUnit, h.Units, func(_, offset int, data []byte) {
+	err := r.readPieces(ctx, found, h.FirstUnit, h.Units, func(_, offset int, data []byte) {
 		if offset == 0 {
 			print = under.printer.Sum(data)
 		} else {
@@ -148,12 +136,12 @@ func (n *Node) auditPayload(ctx context.Context, under *serving, found stored) e
 }
 
 // verifyPayload reads all units and compares their checksums.
-func (n *Node) verifyPayload(ctx context.Context, found stored) error {
+func (r *reader) verifyPayload(ctx context.Context, found stored) error {
 	h := found.header
-	if err := n.checkLength(ctx, found); err != nil {
+	if err := r.checkLength(ctx, found); err != nil {
 		return err
 	}
-	return n.readPieces(ctx, found, h.FirstUnit, h.Units, func(int, int, []byte) {}, func(int) {})
+	return r.readPieces(ctx, found, h.FirstUnit, h.Units, func(int, int, []byte) {}, func(int) {})
 }
 
 // pieceBytes is how much of a block is read at a time where its bytes are only passed over.
@@ -162,10 +150,10 @@ const pieceBytes = 1 << 20
 // readPieces reads units first..first+units-1 of a block in pieces. It calls piece with stored bytes of one unit, from
 // offset on, in order; they are not verified yet. It calls complete when all that is stored of a unit was passed and its
 // checksum was right.
-func (n *Node) readPieces(ctx context.Context, found stored, first, units int, piece func(unit, offset int, data []byte), complete func(unit int)) error {
+func (r *reader) readPieces(ctx context.Context, found stored, first, units int, piece func(unit, offset int, data []byte), complete func(unit int)) error {
 	position, end := found.offset(first), found.offset(first+units)
-	buffer := n.pool.Get(int(min(end-position, pieceBytes)))
-	defer n.pool.Put(buffer)
+	buffer := r.pool.Get(int(min(end-position, pieceBytes)))
+	defer r.pool.Put(buffer)
 	var data []byte // read and not passed yet
 	for unit := first; unit < first+units; unit++ {
 		var sum uint32
@@ -173,7 +161,7 @@ func (n *Node) readPieces(ctx context.Context, found stored, first, units int, p
 		for offset := 0; offset < length; {
 			if len(data) == 0 {
 				data = buffer[:min(end-position, int64(len(buffer)))]
-				if err := n.readExactly(ctx, found, data, position); err != nil {
+				if err := r.readExactly(ctx, found, data, position); err != nil {
 					return err
 				}
 				position += int64(len(data))
@@ -187,16 +175,16 @@ func (n *Node) readPieces(ctx context.Context, found stored, first, units int, p
 		if err := found.compareUnit(unit, sum); err != nil {
 			return err
 		}
-		n.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
+		r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
 		complete(unit)
 	}
 	return nil
 }
 
 // readExactly fills data from a block; a value that ends before is torn.
-func (n *Node) readExactly(ctx context.Context, found stored, data []byte, offset int64) error {
+func (r *reader) readExactly(ctx context.Context, found stored, data []byte, offset int64) error {
 	address := found.header.Address()
-	length, err := n.store.ReadAt(ctx, address.Key(), data, offset)
+	length, err := r.store.ReadAt(ctx, address.Key(), data, offset)
 	if err != nil {
 		return fmt.Errorf("reading block %s: %w", address, err)
 	}

@@ -14,14 +14,14 @@ import (
 
 // list returns one page of blocks. The store lists in no particular order, so each page passes over all keys and keeps
 // the smallest ones.
-func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) {
-	under, err := n.attached(ctx)
+func (b *blocks) list(ctx context.Context, request wire.ListRequest) (any, error) {
+	under, err := b.identity.attached(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lister, can := n.store.(store.Lister)
+	lister, can := b.store.(store.Lister)
 	if !can {
-		return nil, fmt.Errorf("listing node %s: %w", n.id, wire.ErrUnsupported)
+		return nil, fmt.Errorf("listing node %s: %w", b.id, wire.ErrUnsupported)
 	}
 	limit := request.Limit
 	if limit <= 0 || limit > wire.MaxListed {
@@ -37,7 +37,7 @@ func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) 
 			more = more || key > page[0]
 			return nil
 		}
-		if _, err := block.ParseKey(n.id, key); err != nil {
+		if _, err := block.ParseKey(b.id, key); err != nil {
 			return nil // not a block of ours
 		}
 		heap.Push(&page, strings.Clone(key))
@@ -48,15 +48,15 @@ func (n *Node) list(ctx context.Context, request wire.ListRequest) (any, error) 
 		return nil
 	})
 	if err != nil {
-		return nil, n.judge(ctx, under, fmt.Errorf("listing node %s: %w", n.id, err))
+		return nil, b.identity.judge(ctx, under, fmt.Errorf("listing node %s: %w", b.id, err))
 	}
 	slices.Sort(page)
 	page = slices.Compact(page) // a key may be seen twice
 	reply := wire.ListReply{More: more || len(page) > limit}
 	for _, key := range page[:min(len(page), limit)] {
-		address, err := block.ParseKey(n.id, key)
+		address, err := block.ParseKey(b.id, key)
 		if err != nil {
-			return nil, fmt.Errorf("listing node %s: %w", n.id, err)
+			return nil, fmt.Errorf("listing node %s: %w", b.id, err)
 		}
 		reply.Addresses = append(reply.Addresses, address)
 	}

@@ -44,23 +44,22 @@ type Options struct {
 	Remembered int
 }
 
-// Node serves one store. Create it with New; it works until Close. Its methods are safe for concurrent use.
+// Node serves one store. Create it with New; it works until Close. Its methods are safe for concurrent use. What it answers
+// is in its parts, whose methods are its own.
 type Node struct {
-	options Options
-	id      block.NodeID
-	store   store.Store
-	log     *slog.Logger
-	start   string
+	*background
+	*identity
+	*blocks
+	*worker
 
-	identity identity
-	headers  headerCache
-	flights  flights
-	runs     runs
-	peers    peers
-	memory   *semaphore.Weighted
-	pool     *kernel.Pool
-	counters counters
+	id       block.NodeID
+	store    store.Store
+	start    string
+	counters *counters
+}
 
+// background is what goes on beside requests: it ends with ctx, and work is what has not ended yet.
+type background struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -82,14 +81,29 @@ func New(options Options) (*Node, error) {
 	setDefault(&options.DeliverWait, 5*time.Second)
 	setDefault(&options.RunTime, 10*time.Minute)
 	setDefault(&options.Remembered, 1024)
-	n := &Node{
-		options: options, id: options.ID, store: options.Store, log: options.Logger.With("node", string(options.ID)),
-		start: rand.Text(), memory: semaphore.NewWeighted(options.MemoryBytes), pool: &kernel.Pool{},
-	}
+	return build(&options), nil
+}
+
+// build puts the parts together, each over those before it.
+func build(o *Options) *Node {
+	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	n.headers.limit, n.peers.dial = options.HeaderBytes, options.Dial
-	n.runs.init(options)
-	return n, nil
+	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
+	n.identity = &identity{id: o.ID, store: o.Store, log: o.Logger.With("node", string(o.ID)), lost: func(cause error) {
+		headers.clear()
+		runs.void(cause)
+	}}
+	reading := &reader{background: n.background, store: o.Store, headers: headers, pool: pool, counters: n.counters}
+	n.blocks = &blocks{
+		id: o.ID, store: o.Store, identity: n.identity, reader: reading, pool: pool, counters: n.counters,
+		memory: semaphore.NewWeighted(o.MemoryBytes), memoryBytes: o.MemoryBytes,
+	}
+	n.worker = &worker{
+		background: n.background, id: o.ID, identity: n.identity, reader: reading, blocks: n.blocks, runs: runs,
+		peers: &peers{dial: o.Dial}, pool: pool, counters: n.counters,
+		runBytes: o.RunBytes, admitWait: o.AdmitWait, deliverWait: o.DeliverWait, runTime: o.RunTime,
+	}
+	return n
 }
 
 func setDefault[T ~int | ~int64](value *T, absent T) {
@@ -178,12 +192,4 @@ func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
 		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
 	}, nil
-}
-
-// own refuses an address that names another node.
-func (n *Node) own(address block.Address) error {
-	if address.Node != n.id {
-		return fmt.Errorf("%w: block %s was asked of node %s; correct the node list", wire.ErrBadRequest, address, n.id)
-	}
-	return nil
 }

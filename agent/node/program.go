@@ -55,7 +55,7 @@ const (
 
 // compile checks everything about a request that can be checked without the store, so that a run that starts fails
 // only for reasons outside of it.
-func (n *Node) compile(request *wire.RunRequest, payloadBytes int) (*program, error) {
+func compile(blocks *blocks, request *wire.RunRequest, payloadBytes int) (*program, error) {
 	p := &program{request: request, unitBytes: request.UnitBytes}
 	if p.unitBytes == 0 && len(request.Stage) > 0 {
 		p.unitBytes = request.Stage[0].UnitBytes
@@ -66,11 +66,14 @@ func (n *Node) compile(request *wire.RunRequest, payloadBytes int) (*program, er
 	if request.PieceBytes < 0 || request.PieceBytes > 0 && request.PieceBytes < min(minPieceBytes, p.unitBytes) {
 		return nil, fmt.Errorf("%w: pieces of %d bytes; whole units or at least %d bytes are required", wire.ErrBadRequest, request.PieceBytes, minPieceBytes)
 	}
-	if err := n.checkAddresses(request.Inspect); err != nil {
+	if err := blocks.checkAddresses(request.Inspect); err != nil {
 		return nil, err
 	}
 	p.pieces = piecesOf(p.unitBytes, request.PieceBytes)
-	for _, step := range []func() error{p.compileRows, func() error { return p.compileStage(n) }, p.compilePlaces, func() error { return p.compileInputs(n) }, func() error { return p.compilePatches(payloadBytes) }} {
+	for _, step := range []func() error{
+		p.compileRows, func() error { return p.compileStage(blocks) }, p.compilePlaces, func() error { return p.compileInputs(blocks) },
+		func() error { return p.compilePatches(payloadBytes) },
+	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -114,10 +117,10 @@ func (p *program) compileRows() error {
 	return nil
 }
 
-func (p *program) compileStage(n *Node) error {
+func (p *program) compileStage(blocks *blocks) error {
 	seen := map[int]bool{}
 	for _, header := range p.request.Stage {
-		if err := n.checkNew(&header); err != nil {
+		if err := blocks.checkNew(&header); err != nil {
 			return err
 		}
 		if header.Lengths != nil {
@@ -177,7 +180,7 @@ func (p *program) compilePlaces() error {
 	return nil
 }
 
-func (p *program) compileInputs(n *Node) error {
+func (p *program) compileInputs(blocks *blocks) error {
 	p.messages, p.heirs, p.summed = map[int]int{}, map[int]int{}, make([]bool, len(p.needs))
 	reads := map[[2]int]*localRead{}
 	for i, input := range p.request.Program.Inputs {
@@ -206,7 +209,7 @@ func (p *program) compileInputs(n *Node) error {
 				if source < 0 {
 					return p.wrong("input %d is unit %d of slot %d, and no block is named for it", i, input.Unit, input.Slot)
 				}
-				if err := n.own(p.request.Blocks[source].Address); err != nil {
+				if err := blocks.own(p.request.Blocks[source].Address); err != nil {
 					return err
 				}
 				read = &localRead{source: source, unit: input.Unit, whole: -1, change: -1}
@@ -275,7 +278,7 @@ func (p *program) compilePatches(payloadBytes int) error {
 
 // find looks at the headers of the blocks the program reads and refuses the run if one is missing or does not hold
 // what the request says.
-func (n *Node) find(ctx context.Context, p *program) ([]stored, error) {
+func (w *worker) find(ctx context.Context, p *program) ([]stored, error) {
 	sources := make([]stored, len(p.request.Blocks))
 	shown := make([]bool, len(p.request.Blocks)) // there are bytes to read, which shows that the block is there
 	for _, read := range p.reads {
@@ -284,7 +287,7 @@ func (n *Node) find(ctx context.Context, p *program) ([]stored, error) {
 			continue
 		}
 		source := p.request.Blocks[read.source]
-		found, err := n.lookUp(ctx, source.Address)
+		found, err := w.reader.lookUp(ctx, source.Address)
 		if err != nil {
 			return nil, err
 		}
@@ -300,7 +303,7 @@ func (n *Node) find(ctx context.Context, p *program) ([]stored, error) {
 		if source.header == nil || shown[i] {
 			continue
 		}
-		if _, err := n.readStored(ctx, source.header.Address()); err != nil { // the header may come from the cache
+		if _, err := w.reader.readStored(ctx, source.header.Address()); err != nil { // the header may come from the cache
 			return nil, err
 		}
 	}

@@ -4,22 +4,24 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // read returns the asked ranges one after the other, in a buffer that release gives back.
-func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, release func(), err error) {
-	under, err := n.attached(ctx)
+func (b *blocks) read(ctx context.Context, request wire.ReadRequest) (_ []byte, release func(), err error) {
+	under, err := b.identity.attached(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	address := request.Address
-	if err := n.own(address); err != nil {
+	if err := b.own(address); err != nil {
 		return nil, nil, err
 	}
-	found, err := n.lookUp(ctx, address)
+	found, err := b.reader.lookUp(ctx, address)
 	if err != nil {
-		return nil, nil, n.judge(ctx, under, err)
+		return nil, nil, b.identity.judge(ctx, under, err)
 	}
 	h := found.header
 	total := int64(0)
@@ -33,25 +35,35 @@ func (n *Node) read(ctx context.Context, request wire.ReadRequest) (_ []byte, re
 			return nil, nil, fmt.Errorf("reading block %s: %w: more than %d bytes; ask for less at a time", address, wire.ErrTooLarge, wire.MaxPayloadBytes)
 		}
 	}
-	size := min(total+int64(h.UnitBytes), n.options.MemoryBytes) // the reply, and one unit that is read for it
-	if err := n.memory.Acquire(ctx, size); err != nil {
+	size := min(total+int64(h.UnitBytes), b.memoryBytes) // the reply, and one unit that is read for it
+	if err := b.memory.Acquire(ctx, size); err != nil {
 		return nil, nil, fmt.Errorf("reading block %s: waiting for memory: %w", address, err)
 	}
-	out := n.pool.Get(int(total))
+	out := b.pool.Get(int(total))
 	release = func() {
-		n.pool.Put(out)
-		n.memory.Release(size)
+		b.pool.Put(out)
+		b.memory.Release(size)
 	}
-	if err := n.fill(ctx, found, request.Ranges, out); err != nil {
+	if err := b.reader.fill(ctx, found, request.Ranges, out); err != nil {
 		release()
-		return nil, nil, n.judge(ctx, under, err)
+		return nil, nil, b.identity.judge(ctx, under, err)
 	}
 	return out, release, nil
 }
 
+// reader reads stored blocks, header and units, and believes no bytes that it did not verify.
+type reader struct {
+	*background
+	store    store.Store
+	headers  *headerCache
+	flights  flights
+	pool     *kernel.Pool
+	counters *counters
+}
+
 // fill reads the ranges into out. Runs of whole units are read at once, right where they are wanted; parts of a unit
 // come from one shared reading of it. For bytes that are zeros because they are not stored nothing is read.
-func (n *Node) fill(ctx context.Context, found stored, ranges []wire.Range, out []byte) error {
+func (r *reader) fill(ctx context.Context, found stored, ranges []wire.Range, out []byte) error {
 	unitBytes := found.header.UnitBytes
 	for len(ranges) > 0 {
 		whole := 0
@@ -59,14 +71,14 @@ func (n *Node) fill(ctx context.Context, found stored, ranges []wire.Range, out 
 			whole++
 		}
 		if whole == 0 {
-			r := ranges[0]
-			if err := n.fillPart(ctx, found, r, out[:r.Length]); err != nil {
+			asked := ranges[0]
+			if err := r.fillPart(ctx, found, asked, out[:asked.Length]); err != nil {
 				return err
 			}
-			out, ranges = out[r.Length:], ranges[1:]
+			out, ranges = out[asked.Length:], ranges[1:]
 			continue
 		}
-		if err := n.fillUnits(ctx, found, ranges[0].Unit, out[:whole*unitBytes]); err != nil {
+		if err := r.fillUnits(ctx, found, ranges[0].Unit, out[:whole*unitBytes]); err != nil {
 			return err
 		}
 		out, ranges = out[whole*unitBytes:], ranges[whole:]
@@ -75,13 +87,13 @@ func (n *Node) fill(ctx context.Context, found stored, ranges []wire.Range, out 
 }
 
 // fillPart reads part of a unit.
-func (n *Node) fillPart(ctx context.Context, found stored, r wire.Range, out []byte) error {
-	if r.Offset < found.length(r.Unit) {
-		unit, done, err := n.readShared(ctx, found, r.Unit)
+func (r *reader) fillPart(ctx context.Context, found stored, asked wire.Range, out []byte) error {
+	if asked.Offset < found.length(asked.Unit) {
+		unit, done, err := r.readShared(ctx, found, asked.Unit)
 		if err != nil {
 			return err
 		}
-		out = out[copy(out, unit[r.Offset:]):]
+		out = out[copy(out, unit[asked.Offset:]):]
 		done()
 	}
 	clear(out)
@@ -89,14 +101,14 @@ func (n *Node) fillPart(ctx context.Context, found stored, r wire.Range, out []b
 }
 
 // fillUnits reads consecutive whole units, of which out has room for the full ones.
-func (n *Node) fillUnits(ctx context.Context, found stored, first int, out []byte) error {
+func (r *reader) fillUnits(ctx context.Context, found stored, first int, out []byte) error {
 	unitBytes := found.header.UnitBytes
 	units := len(out) / unitBytes
 	// What is stored is read to the end of out and moved to its places from the front: no unit's place reaches into
 	// what is stored of a later one.
 	data := out[len(out)-int(found.offset(first+units)-found.offset(first)):]
 	if len(data) > 0 {
-		if err := n.readExactly(ctx, found, data, found.offset(first)); err != nil {
+		if err := r.readExactly(ctx, found, data, found.offset(first)); err != nil {
 			return err
 		}
 	}
@@ -110,6 +122,6 @@ func (n *Node) fillUnits(ctx context.Context, found stored, first int, out []byt
 		clear(place[length:])
 		data = data[length:]
 	}
-	n.counters.add(wire.Counters{BlocksRead: int64(units), BytesRead: int64(len(out))})
+	r.counters.add(wire.Counters{BlocksRead: int64(units), BytesRead: int64(len(out))})
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -75,29 +77,48 @@ func (r *run) hasStarted() bool {
 	}
 }
 
-func (n *Node) run(ctx context.Context, request *wire.RunRequest, payload []byte) (any, error) {
-	under, err := n.attached(ctx)
+// worker carries out this node's part of plans: it takes programs and messages, reads what it is to read, and stores what it
+// is to store.
+type worker struct {
+	*background
+	id       block.NodeID
+	identity *identity
+	reader   *reader
+	blocks   *blocks
+	runs     *runs
+	peers    *peers
+	pool     *kernel.Pool
+	counters *counters
+
+	runBytes    int64
+	admitWait   time.Duration
+	deliverWait time.Duration
+	runTime     time.Duration
+}
+
+func (w *worker) run(ctx context.Context, request *wire.RunRequest, payload []byte) (any, error) {
+	under, err := w.identity.attached(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p, err := n.compile(request, len(payload))
+	p, err := compile(w.blocks, request, len(payload))
 	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", n.id, err)
+		return nil, fmt.Errorf("node %s: %w", w.id, err)
 	}
-	r, fresh := n.runs.enter(n.ctx, runName{request.Stamp, request.Group, request.Program.Position}, p)
-	defer n.runs.leave(r)
+	r, fresh := w.runs.enter(w.ctx, runName{request.Stamp, request.Group, request.Program.Position}, p)
+	defer w.runs.leave(r)
 	if fresh {
 		own := append([]byte(nil), payload...) // the run may outlive this call
-		n.work.Add(1)
+		w.work.Add(1)
 		go func() {
 			wire.GrowStack()
-			defer n.work.Done()
-			n.carryOut(r, under, own)
+			defer w.work.Done()
+			w.carryOut(r, under, own)
 		}()
 	}
 	select {
 	case <-r.ended:
-		reply, err := n.runs.outcome(r)
+		reply, err := w.runs.outcome(r)
 		return reply, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -105,11 +126,11 @@ func (n *Node) run(ctx context.Context, request *wire.RunRequest, payload []byte
 }
 
 // carryOut runs r to its end and records the outcome.
-func (n *Node) carryOut(r *run, under *serving, payload []byte) {
-	ctx, stop := context.WithTimeoutCause(r.ctx, n.options.RunTime, fmt.Errorf("%s: %w: it took longer than %s", r.name, wire.ErrCancelled, n.options.RunTime))
+func (w *worker) carryOut(r *run, under *serving, payload []byte) {
+	ctx, stop := context.WithTimeoutCause(r.ctx, w.runTime, fmt.Errorf("%s: %w: it took longer than %s", r.name, wire.ErrCancelled, w.runTime))
 	defer r.cancel(nil)
 	defer stop()
-	reply, err := n.perform(ctx, r, under, payload)
+	reply, err := w.perform(ctx, r, under, payload)
 	if err != nil {
 		if ctx.Err() != nil { // the first cause explains more than what it led to
 			err = context.Cause(ctx)
@@ -117,11 +138,11 @@ func (n *Node) carryOut(r *run, under *serving, payload []byte) {
 		if r.trouble != nil && errors.Is(err, wire.ErrCancelled) {
 			err = fmt.Errorf("%w; the last delivery failed: %w", err, plain(r.trouble))
 		}
-		err = fmt.Errorf("node %s: %s: %w", n.id, r.name, err)
+		err = fmt.Errorf("node %s: %s: %w", w.id, r.name, err)
 	}
-	n.counters.add(wire.Counters{BlocksSent: r.counters.BlocksSent, BytesSent: r.counters.BytesSent})
+	w.counters.add(wire.Counters{BlocksSent: r.counters.BlocksSent, BytesSent: r.counters.BytesSent})
 	r.slim()
-	n.runs.finish(r, reply, err)
+	w.runs.finish(r, reply, err)
 }
 
 // slim drops what only a run under way needs, and keeps what answers repeated messages.
@@ -136,18 +157,18 @@ func (r *run) slim() {
 func plain(err error) error { return errors.New(err.Error()) }
 
 // perform gathers, sends and stores. When it returns nothing touches the run's buffers any more.
-func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []byte) (wire.RunReply, error) {
-	sources, err := n.find(ctx, r.program)
+func (w *worker) perform(ctx context.Context, r *run, under *serving, payload []byte) (wire.RunReply, error) {
+	sources, err := w.find(ctx, r.program)
 	if err != nil {
-		return wire.RunReply{}, n.judge(ctx, under, err)
+		return wire.RunReply{}, w.identity.judge(ctx, under, err)
 	}
-	if err := n.admit(ctx, r.program.bytes); err != nil {
+	if err := w.admit(ctx, r.program.bytes); err != nil {
 		return wire.RunReply{}, err
 	}
-	defer n.runs.room.Release(r.program.bytes)
+	defer w.runs.room.Release(r.program.bytes)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dataflow{node: n, run: r, under: under, ctx: ctx, fail: cancel}
+	d := &dataflow{worker: w, run: r, under: under, ctx: ctx, fail: cancel}
 	d.open()
 	defer d.close()
 	d.task(func() error { return d.readLocal(sources, payload) })
@@ -158,7 +179,7 @@ func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []by
 			return wire.RunReply{}, context.Cause(ctx)
 		}
 		r.receipts.Counters = r.counters
-		if r.receipts.Inspected, err = n.inspectFor(ctx, r.program); err != nil {
+		if r.receipts.Inspected, err = w.inspectFor(ctx, r.program); err != nil {
 			return wire.RunReply{}, err
 		}
 		return r.receipts, nil
@@ -168,29 +189,29 @@ func (n *Node) perform(ctx context.Context, r *run, under *serving, payload []by
 }
 
 // inspectFor inspects the blocks that a program's request names, and returns the receipts of those that are there.
-func (n *Node) inspectFor(ctx context.Context, p *program) ([]block.Receipt, error) {
+func (w *worker) inspectFor(ctx context.Context, p *program) ([]block.Receipt, error) {
 	if len(p.request.Inspect) == 0 {
 		return nil, nil
 	}
-	found, err := n.inspect(ctx, wire.InspectRequest{Addresses: p.request.Inspect})
+	found, err := w.blocks.inspect(ctx, wire.InspectRequest{Addresses: p.request.Inspect})
 	return found.Receipts, err
 }
 
 // admit waits a bounded time for room to gather in.
-func (n *Node) admit(ctx context.Context, bytes int64) error {
-	if bytes > n.options.RunBytes {
-		return fmt.Errorf("%w: it gathers %d bytes, runs may take %d together; use smaller groups or give the agent more memory", wire.ErrTooLarge, bytes, n.options.RunBytes)
+func (w *worker) admit(ctx context.Context, bytes int64) error {
+	if bytes > w.runBytes {
+		return fmt.Errorf("%w: it gathers %d bytes, runs may take %d together; use smaller groups or give the agent more memory", wire.ErrTooLarge, bytes, w.runBytes)
 	}
-	if n.runs.room.TryAcquire(bytes) {
+	if w.runs.room.TryAcquire(bytes) {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, n.options.AdmitWait)
+	waiting, cancel := context.WithTimeout(ctx, w.admitWait)
 	defer cancel()
-	if err := n.runs.room.Acquire(waiting, bytes); err != nil {
+	if err := w.runs.room.Acquire(waiting, bytes); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: other runs take the memory for %s", wire.ErrBusy, n.options.AdmitWait)
+		return fmt.Errorf("%w: other runs take the memory for %s", wire.ErrBusy, w.admitWait)
 	}
 	return nil
 }

@@ -44,10 +44,11 @@ type arrival struct {
 	waiting int
 }
 
-func (s *runs) init(options Options) {
-	s.room = semaphore.NewWeighted(options.RunBytes)
-	s.remembered, s.parkLimit = options.Remembered, options.ParkedBytes
-	s.named, s.arrivals = map[runName]*run{}, map[runName]*arrival{}
+func newRuns(options *Options) *runs {
+	return &runs{
+		room: semaphore.NewWeighted(options.RunBytes), remembered: options.Remembered, parkLimit: options.ParkedBytes,
+		named: map[runName]*run{}, arrivals: map[runName]*arrival{},
+	}
 }
 
 // enter returns the run of that name; fresh says that it was made by this call, to live within ctx. The caller waits

@@ -12,13 +12,13 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-func (n *Node) write(ctx context.Context, request wire.WriteRequest, payload []byte) (any, error) {
-	under, err := n.attached(ctx)
+func (b *blocks) write(ctx context.Context, request wire.WriteRequest, payload []byte) (any, error) {
+	under, err := b.identity.attached(ctx)
 	if err != nil {
 		return nil, err
 	}
 	header := request.Header
-	if err := n.checkNew(&header); err != nil {
+	if err := b.checkNew(&header); err != nil {
 		return nil, err
 	}
 	if int64(len(payload)) != header.PayloadBytes() {
@@ -29,15 +29,15 @@ func (n *Node) write(ctx context.Context, request wire.WriteRequest, payload []b
 	if err != nil {
 		return nil, err
 	}
-	size := min(int64(room+len(payload)), n.options.MemoryBytes)
-	if err := n.memory.Acquire(ctx, size); err != nil {
+	size := min(int64(room+len(payload)), b.memoryBytes)
+	if err := b.memory.Acquire(ctx, size); err != nil {
 		return nil, fmt.Errorf("writing block %s: waiting for memory: %w", header.Address(), err)
 	}
-	defer n.memory.Release(size)
-	buffer := n.pool.Get(room + len(payload))
-	defer n.pool.Put(buffer)
+	defer b.memory.Release(size)
+	buffer := b.pool.Get(room + len(payload))
+	defer b.pool.Put(buffer)
 	copy(buffer[room:], payload)
-	receipt, err := n.create(ctx, under, header, buffer, room)
+	receipt, err := b.create(ctx, under, header, buffer, room)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (n *Node) write(ctx context.Context, request wire.WriteRequest, payload []b
 }
 
 // checkNew refuses headers that this node must not write.
-func (n *Node) checkNew(header *block.Header) error {
-	if err := n.own(header.Address()); err != nil {
+func (b *blocks) checkNew(header *block.Header) error {
+	if err := b.own(header.Address()); err != nil {
 		return err
 	}
 	if err := header.ValidateShape(); err != nil {
@@ -81,7 +81,7 @@ func headRoom(header *block.Header) (int, error) {
 // create stores the block whose payload, laid out as header says, is buffer[room:], with the header right before it and
 // without the zeros units end in; buffer is changed. A block that is there already with the same content is as good, be
 // it stored in full; another content is ErrConflict.
-func (n *Node) create(ctx context.Context, under *serving, header block.Header, buffer []byte, room int) (*block.Receipt, error) {
+func (b *blocks) create(ctx context.Context, under *serving, header block.Header, buffer []byte, room int) (*block.Receipt, error) {
 	address := header.Address()
 	payload := header.Pack(buffer[room:])
 	header.Checksums = make([]uint32, header.Units)
@@ -102,16 +102,16 @@ func (n *Node) create(ctx context.Context, under *serving, header block.Header, 
 	value := buffer[room-len(head) : room+len(payload)]
 	copy(value, head)
 	kept := newStored(&header, len(head))
-	err = n.guard(ctx, under, func() error {
-		err := n.store.Create(ctx, address.Key(), value)
+	err = b.identity.guard(ctx, under, func() error {
+		err := b.store.Create(ctx, address.Key(), value)
 		if errors.Is(err, store.ErrExists) {
-			kept, err = n.compare(ctx, &header)
+			kept, err = b.compare(ctx, &header)
 			return err
 		}
 		if err != nil {
 			return fmt.Errorf("writing block %s: %w", address, err)
 		}
-		n.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: header.FullBytes()})
+		b.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: header.FullBytes()})
 		return nil
 	})
 	if err != nil {
@@ -119,15 +119,15 @@ func (n *Node) create(ctx context.Context, under *serving, header block.Header, 
 	}
 	receipt := receiptOf(&header, under)
 	kept.header.Manifest = nil
-	n.headers.put(address, kept)
+	b.reader.headers.put(address, kept)
 	return receipt, nil
 }
 
 // compare accepts a block that is there already if it holds, whole, what header says, and returns how: another manifest
 // or lengths may have been written with the same units.
-func (n *Node) compare(ctx context.Context, header *block.Header) (stored, error) {
+func (b *blocks) compare(ctx context.Context, header *block.Header) (stored, error) {
 	address := header.Address()
-	there, err := n.readStored(ctx, address)
+	there, err := b.reader.readStored(ctx, address)
 	if err != nil {
 		return stored{}, err
 	}
@@ -136,7 +136,7 @@ func (n *Node) compare(ctx context.Context, header *block.Header) (stored, error
 		return stored{}, fmt.Errorf("writing block %s: %w: units %d+%d with checksum %08x are there, units %d+%d with checksum %08x were to be written",
 			address, wire.ErrConflict, h.FirstUnit, h.Units, h.ContentChecksum(), header.FirstUnit, header.Units, header.ContentChecksum())
 	}
-	return there, n.verifyPayload(ctx, there)
+	return there, b.reader.verifyPayload(ctx, there)
 }
 
 // receiptOf vouches for a block in the contents the node serves under.

@@ -70,7 +70,7 @@ var canaries = []canary{
 	{
 		name: "a commit does not consume its announcement",
 		edits: []edit{
-			{commitFile, "t.writes = append(t.writes, t.attempt.catalog.end(&t.intent, IntentCommitted)...)", ""},
+			{commitFile, "t.writes = append(t.writes, t.attempt.ledger.end(&t.intent, IntentCommitted)...)", ""},
 		},
 		within: 100,
 	},
