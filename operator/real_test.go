@@ -2,83 +2,28 @@ package operator_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
-	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
-	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
-	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/node"
-	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
+	"github.com/restripe/restripe/operator/operatortest"
 )
-
-// realGateway starts a gateway and agents over stores in memory, which talk over loopback, and returns the gateway and
-// its address, and what stops each agent.
-func realGateway(t *testing.T, agents int) (*gateway.Gateway, string, []func()) {
-	t.Helper()
-	var nodes []catalog.Node
-	var stops []func()
-	for i := range agents {
-		id := block.NodeID(fmt.Sprintf("n%d", i+1))
-		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stops = append(stops, sync.OnceFunc(func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("agent %s: %v", id, err)
-			}
-			if err := n.Close(); err != nil {
-				t.Errorf("agent %s: %v", id, err)
-			}
-		}))
-		t.Cleanup(stops[i])
-		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
-	}
-	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(g.Handler())
-	t.Cleanup(func() {
-		server.Close()
-		if err := g.Close(); err != nil {
-			t.Errorf("closing the gateway: %v", err)
-		}
-	})
-	return g, server.URL, stops
-}
 
 // TestRealGateways: what is written as copies is coded when it cools, by the operator over HTTP, and reads back.
 func TestRealGateways(t *testing.T) {
-	g, address, stops := realGateway(t, 9)
+	cluster := operatortest.Start(t, 9)
+	g := cluster.Gateway
 	w := newWorld(t)
-	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\nspec: {type: file, gateways: ['"+address+"']}\n",
+	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\nspec: {type: file, gateways: ['"+cluster.Front.URL+"']}\n",
 		`apiVersion: restripe.io/v1alpha1
 kind: RedundancyPolicy
 metadata: {name: cooling}
@@ -145,7 +90,7 @@ spec:
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
 		return b.Status.CanLose != nil && *b.Status.CanLose == 2 && strings.Contains(degraded(b), "9 of 9 nodes up; every object survives the loss of 2 more nodes")
 	})
-	stops[3]()
+	cluster.StopAgent(3)
 	w.eventually("the loss of a node is counted", func() bool {
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "real")
 		return b.Status.CanLose != nil && *b.Status.CanLose == 1 && is(b, b.Status.Conditions, v1alpha1.ConditionDegraded) &&

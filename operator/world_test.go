@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -27,6 +26,7 @@ import (
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
+	"github.com/restripe/restripe/operator/operatortest"
 )
 
 // world is an API server, gateways in memory and a clock that runs fast.
@@ -68,15 +68,7 @@ func (w *world) startServer() {
 		w.t.Fatal(err)
 	}
 	w.server = server
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		w.t.Fatal(err)
-	}
-	config := server.RESTConfig()
-	config.QPS = -1
-	if w.client, err = client.New(config, client.Options{Scheme: scheme, FieldOwner: "person"}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.client = operatortest.Client(w.t, server.RESTConfig(), "person")
 }
 
 // gateway returns the gateways of a backend, made when first asked for.

@@ -61,7 +61,8 @@ type stage struct {
 func newStage(t *testing.T, change ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, audit: filepath.Join(t.TempDir(), "audit")}
-	s.gateway, s.front = operatortest.Gateway(t, stageNodes)
+	cluster := operatortest.Start(t, stageNodes)
+	s.gateway, s.front = cluster.Gateway, cluster.Front
 	var err error
 	s.api = operatortest.APIServer(t)
 	if s.declared, err = newClient(s.api.RESTConfig()); err != nil {

@@ -11,14 +11,14 @@ import (
 // A pool reaches a real gateway through an address where nobody listens and one where it does.
 func TestContract(t *testing.T) {
 	gatewaystest.Run(t, func(t *testing.T) gatewaystest.Backend {
-		gateway, server := operatortest.Gateway(t, gatewaystest.Nodes)
-		pool, err := gateways.NewPool([]string{"http://127.0.0.1:1", server.URL}, gateways.Patience)
+		cluster := operatortest.Start(t, gatewaystest.Nodes)
+		pool, err := gateways.NewPool([]string{"http://127.0.0.1:1", cluster.Front.URL}, gateways.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(pool.Close)
 		return gatewaystest.Backend{Gateway: pool, Fill: func(_, prefix string, groups int) {
-			operatortest.Put(t, gateway, prefix, groups, 100<<10)
+			operatortest.Put(t, cluster.Gateway, prefix, groups, 100<<10)
 		}}
 	})
 }

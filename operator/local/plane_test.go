@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,15 +71,7 @@ func person(t *testing.T, plane *local.Plane) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return operatortest.Client(t, config, "person")
 }
 
 // A control plane declares the cluster that it is for, and serves the console at the address that it names.
@@ -115,7 +106,7 @@ func TestAControlPlane(t *testing.T) {
 
 // Operator and console both show what only a walk over every group tells. The groups are walked over once.
 func TestGroupsAreWalkedOnceForAll(t *testing.T) {
-	gateway, _ := operatortest.Gateway(t, 14)
+	gateway := operatortest.Start(t, 14).Gateway
 	operatortest.Put(t, gateway, "a/", 3, 100<<10)
 	var walks atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http/httptest"
+	"sync"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -19,14 +24,26 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/mem"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// Gateway starts a gateway and agents, n1 and so on, over stores in memory, which talk over loopback. All end with the test.
-func Gateway(t testing.TB, agents int) (*gateway.Gateway, *httptest.Server) {
+// Cluster is a gateway and agents over stores in memory, which talk over loopback.
+type Cluster struct {
+	Gateway *gateway.Gateway
+	Front   *httptest.Server // of the gateway
+	stops   []func()
+}
+
+// StopAgent stops an agent, of 0 and so on, as if its machine was switched off.
+func (c *Cluster) StopAgent(at int) { c.stops[at]() }
+
+// Start starts a gateway and agents, n1 and so on. All end with the test.
+func Start(t testing.TB, agents int) *Cluster {
 	t.Helper()
+	c := &Cluster{}
 	var nodes []catalog.Node
 	for i := range agents {
 		id := block.NodeID(fmt.Sprintf("n%d", i+1))
@@ -40,30 +57,31 @@ func Gateway(t testing.TB, agents int) (*gateway.Gateway, *httptest.Server) {
 			stop()
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
+		c.stops = append(c.stops, sync.OnceFunc(func() {
 			stop()
 			if err := errors.Join(<-ended, n.Close()); err != nil {
 				t.Errorf("agent %s: %v", id, err)
 			}
-		})
+		}))
+		t.Cleanup(c.stops[i])
 		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
 	}
 	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := gateway.New(t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: quiet})
+	c.Gateway, err = gateway.New(t.Context(), gateway.Options{Catalog: records, ID: "gw", Start: "start", Nodes: nodes, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(g.Handler())
+	c.Front = httptest.NewServer(c.Gateway.Handler())
 	t.Cleanup(func() {
-		front.Close()
-		if err := g.Close(); err != nil {
+		c.Front.Close()
+		if err := c.Gateway.Close(); err != nil {
 			t.Errorf("closing the gateway: %v", err)
 		}
 	})
-	return g, front
+	return c
 }
 
 // Put stores count objects of random bytes, the same at every call, under the prefix followed by their number.
@@ -94,4 +112,20 @@ func APIServer(t testing.TB) *apiserver.Server {
 		}
 	})
 	return server
+}
+
+// Client returns a client of an API server for the declared kinds, which writes as the owner.
+func Client(t testing.TB, config *rest.Config, owner string) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS = -1
+	c, err := client.New(unlimited, client.Options{Scheme: scheme, FieldOwner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

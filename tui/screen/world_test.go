@@ -5,14 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -57,16 +55,10 @@ type world struct {
 func newWorld(t *testing.T, authority access.Authority) *world {
 	t.Helper()
 	w := &world{t: t}
-	var front *httptest.Server
-	w.gateway, front = operatortest.Gateway(t, 15)
+	cluster := operatortest.Start(t, 15)
+	w.gateway = cluster.Gateway
 	w.api = operatortest.APIServer(t)
-	var err error
-	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
-		t.Fatal(err)
-	}
-	if w.declared, err = client.New(w.api.RESTConfig(), client.Options{Scheme: scheme.Scheme}); err != nil {
-		t.Fatal(err)
-	}
+	w.declared = operatortest.Client(t, w.api.RESTConfig(), "person")
 	w.run("the operator", func(ctx context.Context) error {
 		return operator.Run(ctx, operator.Options{RESTConfig: w.api.RESTConfig(), Clock: clock.RealClock{}, Logger: quiet,
 			Intervals: controller.Intervals{Look: 200 * time.Millisecond, Progress: 100 * time.Millisecond}})
@@ -76,7 +68,7 @@ func newWorld(t *testing.T, authority access.Authority) *world {
 		Version: "test", Logger: quiet, Intervals: console.Intervals{Look: 50 * time.Millisecond, Sample: 100 * time.Millisecond, Stream: 10 * time.Millisecond},
 	}
 	w.serve("127.0.0.1:0")
-	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(front.URL)}}}
+	backend := &v1alpha1.StorageBackend{Spec: v1alpha1.StorageBackendSpec{Type: "file", Gateways: []v1alpha1.GatewayAddress{v1alpha1.GatewayAddress(cluster.Front.URL)}}}
 	backend.SetName("real")
 	if err := w.declared.Create(t.Context(), backend); err != nil {
 		t.Fatal(err)
