@@ -113,12 +113,12 @@ func TestBarsKeepTheirWidth(t *testing.T) {
 func TestProgressOfATree(t *testing.T) {
 	files := tree{files: []treeFile{{size: 3 << 20}, {size: 1 << 20}}, bytes: 4 << 20}
 	var done progress
-	if line := files.line(&done, 0); !strings.HasSuffix(line, "0 of 2 objects  0 B/s  unknown left") || !strings.Contains(line, "  0%  ") {
+	if line := files.line(&done, 0); !strings.HasSuffix(line, "0 of 2 objects  0 B/s  unknown left") || !strings.Contains(line, "]   0 %  0 B of 4.0 MiB") {
 		t.Errorf("at the beginning: %q", line)
 	}
 	done.objects.Store(1)
 	done.bytes.Store(1 << 20)
-	want := "[#####---------------]  25%  1.0 MiB of 4.0 MiB  1 of 2 objects  512 KiB/s  about 6.0 s left"
+	want := "[#####---------------]  25 %  1.0 MiB of 4.0 MiB  1 of 2 objects  512 KiB/s  about 6 s left"
 	if line := files.line(&done, 2*time.Second); line != want {
 		t.Errorf("after a quarter: %q, want %q", line, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // smallGroups is the size of a group of the class that most objects of these tests are in.
@@ -89,7 +90,7 @@ func TestStandardInputComesBack(t *testing.T) {
 			}
 		}
 		list := string(mustDo(t, gateway, nil, "ls", key, "-o", "wide"))
-		if c.size > 999 && !strings.Contains(list, "  "+countText(int64(c.size))+"  ") {
+		if c.size > 999 && !strings.Contains(list, "  "+words.Number(int64(c.size))+"  ") {
 			t.Errorf("%s is listed as\n%s", key, list)
 		}
 	}

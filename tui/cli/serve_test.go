@@ -65,57 +65,6 @@ func TestLifelines(t *testing.T) {
 	}
 }
 
-// TestRequestsUnderWayAreFinished: a server that is told to end answers what it was asked before, and takes no more.
-func TestRequestsUnderWayAreFinished(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked, answer := make(chan struct{}), make(chan struct{})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(asked)
-		<-answer
-		if _, err := io.WriteString(w, "answered"); err != nil {
-			t.Error(err)
-		}
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- serveHTTP(ctx, listener, handler) }()
-	replies := make(chan string, 1)
-	go func() {
-		reply, err := http.Get("http://" + listener.Addr().String())
-		if err != nil {
-			replies <- err.Error()
-			return
-		}
-		text, err := io.ReadAll(reply.Body)
-		replies <- string(text) + errorText(errors.Join(err, reply.Body.Close()))
-	}()
-	<-asked
-	cancel()
-	close(answer)
-	if reply := <-replies; reply != "answered" {
-		t.Errorf("the reply to a request under way: %q", reply)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if connection, err := net.Dial("tcp", listener.Addr().String()); err == nil {
-		t.Errorf("it still listens: %v", connection.Close())
-	}
-	if err := serveHTTP(t.Context(), listener, handler); err == nil {
-		t.Error("a closed listener was served")
-	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 func TestAddressOfAnAgent(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "new", "state")
 	for _, address := range []string{"127.0.0.1:1", "127.0.0.1:23456"} {
@@ -131,35 +80,6 @@ func TestAddressOfAnAgent(t *testing.T) {
 	}
 	if err := writeAddress(filepath.Join(directory, agentAddressFile), "x"); err == nil {
 		t.Error("a file was taken for a directory")
-	}
-}
-
-// TestCatalogAddresses: an engine is chosen by the scheme, and what is none is refused without repeating a password.
-func TestCatalogAddresses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "catalog.db")
-	engine, err := openEngine(t.Context(), "sqlite:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
-	for _, address := range []string{"", "sqlite", "sqlite:", "paper:x", "postgres://user:secret@host/db", path} {
-		engine, err := openEngine(t.Context(), address)
-		if err == nil {
-			t.Errorf("%q was opened: %v", address, engine.Close())
-			continue
-		}
-		want := "want sqlite:FILE, redis://host:port or rediss://host:port"
-		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q: %v", address, err)
-		}
-	}
-	if _, err := openEngine(t.Context(), "redis://127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "see that the server runs") {
-		t.Errorf("where nobody listens: %v", err)
 	}
 }
 

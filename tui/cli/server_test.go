@@ -167,7 +167,7 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 			t.Errorf("%s %s: %v in\n%s", c.kind, c.name, err, text)
 		}
 		k.prints("describe "+c.kind+" "+c.name,
-			"^"+c.kind+"/"+c.name+", made [0-9]+s ago$", "The operator has not looked at it yet", "^spec:$")
+			"^"+c.kind+"/"+c.name+", made [0-9]+ s ago$", "The operator has not looked at it yet", "^spec:$")
 		k.refuses(exitFailed, "get "+c.kind+" nobody", fmt.Sprintf("there is no %s \"nobody\"; `restripe get ", c.kind))
 		k.refuses(exitFailed, "describe "+c.kind+" nobody", "there is no "+c.kind)
 		k.refuses(exitFailed, "delete "+c.kind+" nobody", "there is no "+c.kind)
