@@ -150,6 +150,10 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	plant(t, folder, map[string]string{"changed.yaml": changed})
 	k.refuses(diffDifferent, "diff -f "+filepath.Join(folder, "changed.yaml"),
 		"policy/media would change:", "  ~ spec.ladder[1]: rs(4,2) -> wide", "  - spec.ladder[2]: wide", "spec.historyLimit: 10 -> 3")
+	empty := strings.Replace(declaredObjects, "  selector: {prefixes: [media/]}", "  selector: {prefixes: [media/]}\n  prices: {}\n  packing: {}", 1)
+	plant(t, folder, map[string]string{"empty.yaml": empty})
+	k.refuses(diffDifferent, "diff -f "+filepath.Join(folder, "empty.yaml"),
+		"policy/media would change:", "  + spec.packing: {}", "  + spec.prices: {}")
 	k.refuses(diffFailed, "diff -f "+filepath.Join(folder, "none.yaml"), "none.yaml")
 	k.refuses(exitUsage, "diff", "say which files")
 
