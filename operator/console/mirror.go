@@ -23,11 +23,6 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
-// kinds are the declared kinds and their plurals.
-var kinds = map[string]string{
-	"StorageBackend": "storagebackends", "RedundancyScheme": "redundancyschemes", "RedundancyPolicy": "redundancypolicies", "Transition": "transitions",
-}
-
 // newClient returns a client of the API server. The kinds are known, so that it need not be up.
 func newClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
@@ -35,7 +30,7 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, fmt.Errorf("registering the kinds: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	for kind, plural := range kinds {
+	for kind, plural := range v1alpha1.Kinds {
 		mapper.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), v1alpha1.GroupVersion.WithResource(plural), v1alpha1.GroupVersion.WithResource(kind), meta.RESTScopeRoot)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
