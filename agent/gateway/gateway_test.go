@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/client"
 )
 
 // sizes around every border: none, one byte, cells, packing, one group, several.
@@ -290,6 +292,50 @@ func TestSmallObjectsShareGroups(t *testing.T) {
 			return fmt.Errorf("%s is left on %s", key, agent.id)
 		}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A page of a list names what comes next where something does, and no page is empty.
+func TestListsSayWhetherMoreFollows(t *testing.T) {
+	c := newCluster(t, 9)
+	keys := []string{"a", "p/1", "p/2", "p/3", "p/4", "p/5", "p/6", "q"}
+	for i, key := range keys {
+		c.put(key, noise(10, uint64(i)), api.PutOptions{})
+	}
+	server := httptest.NewServer(c.gateway.Handler())
+	defer server.Close()
+	transport, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.Close()
+	for prefix, want := range map[string][]string{"": keys, "p/": keys[1:7], "q": keys[7:], "r": nil} {
+		for limit := 1; limit <= len(keys)+1; limit++ {
+			var seen []string
+			pages, after := 0, ""
+			for {
+				page, err := transport.List(t.Context(), prefix, after, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages++
+				for _, object := range page.Objects {
+					seen = append(seen, object.Key)
+				}
+				if page.Next == "" {
+					break
+				}
+				if after, err = api.DecodeKey(page.Next); err != nil {
+					t.Fatal(err)
+				}
+				if len(page.Objects) != limit || after != seen[len(seen)-1] {
+					t.Fatalf("prefix %q, limit %d: a page of %d is followed by what comes after %q", prefix, limit, len(page.Objects), after)
+				}
+			}
+			if fewest := max(1, (len(want)+limit-1)/limit); pages != fewest || !slices.Equal(seen, want) {
+				t.Errorf("prefix %q, limit %d: %q on %d pages, want %q on %d", prefix, limit, seen, pages, want, fewest)
+			}
 		}
 	}
 }

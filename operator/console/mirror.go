@@ -26,11 +26,6 @@ import (
 	"github.com/restripe/restripe/operator/gateways"
 )
 
-// kinds are the declared kinds and their plurals.
-var kinds = map[string]string{
-	"StorageBackend": "storagebackends", "RedundancyScheme": "redundancyschemes", "RedundancyPolicy": "redundancypolicies", "Transition": "transitions",
-}
-
 // newClient returns a client of the API server. The kinds are known, so that it need not be up.
 func newClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
@@ -38,7 +33,7 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, fmt.Errorf("registering the kinds: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	for kind, plural := range kinds {
+	for kind, plural := range v1alpha1.Kinds {
 		mapper.AddSpecific(
 			v1alpha1.GroupVersion.WithKind(kind),
 			v1alpha1.GroupVersion.WithResource(plural),

@@ -49,6 +49,9 @@ type Options struct {
 	Console func(config *rest.Config, observers *gateways.Observers) (*console.Server, error)
 }
 
+// ErrListen is the error of Start where the console cannot have its address.
+var ErrListen = errors.New("listening for the console")
+
 // Plane is an API server, an operator and a console in this process. What ends by itself is started again.
 type Plane struct {
 	options  Options
@@ -66,7 +69,7 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	p := &Plane{options: options}
 	var err error
 	if p.listener, err = net.Listen("tcp", options.Listen); err != nil {
-		return nil, fmt.Errorf("listening for the console: %w; name another address with --console, 127.0.0.1:0 for any free port", err)
+		return nil, fmt.Errorf("%w: %w", ErrListen, err)
 	}
 	p.address = p.listener.Addr().String()
 	if p.server, err = p.serve(ctx); err != nil {

@@ -1,13 +1,17 @@
 package local_test
 
 import (
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +42,26 @@ type noCompiler struct{ console.Compiler }
 func TestMain(m *testing.M) {
 	runtimelog.SetLogger(logr.FromSlogHandler(quiet.Handler()))
 	os.Exit(m.Run())
+}
+
+// An address that is taken is an error of its own, before anything is started; what can be done about it the caller knows.
+func TestAnAddressThatIsTaken(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	folder := t.TempDir()
+	plane, err := local.Start(t.Context(), local.Options{Directory: folder, Logger: quiet, Listen: listener.Addr().String()})
+	if err == nil {
+		t.Fatalf("it listens where another does; stopped: %v", plane.Stop())
+	}
+	if !errors.Is(err, local.ErrListen) || !errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "--") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it left %d files: %v", len(left), err)
+	}
 }
 
 // start starts a control plane that looks at gateways as often as the interval says.

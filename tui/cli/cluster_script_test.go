@@ -19,6 +19,7 @@ import (
 // TestClusterScripts runs the stories of testdata/cluster: each starts a cluster of its own, over directories, and does
 // things to it that the stories of testdata/script cannot: damage to stores, processes by hand, contents of any size.
 func TestClusterScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/cluster",
 		RequireExplicitExec: true,
@@ -113,7 +114,8 @@ func listens(ts *testscript.TestScript, negated bool, arguments []string) {
 
 // blocksOf returns the files of the blocks in the store of a node.
 func blocksOf(ts *testscript.TestScript, state, node string) (paths []string) {
-	ts.Check(filepath.WalkDir(ts.MkAbs(filepath.Join(state, "nodes", node, "store", "values")), func(path string, entry fs.DirEntry, err error) error {
+	values := ts.MkAbs(filepath.Join(state, "nodes", node, "store", "values"))
+	ts.Check(filepath.WalkDir(values, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(entry.Name(), "b ") {
 			paths = append(paths, path)
 		}

@@ -30,20 +30,19 @@ const fieldOwner = "restripe-cli"
 
 // declaredKind is one kind of declared objects and what people call it.
 type declaredKind struct {
-	kind   string
-	plural string
-	words  []string // the first is the one that is shown
-	empty  string   // what to do first, where there are none
+	kind  string
+	words []string // the first is the one that is shown
+	empty string   // what to do first, where there are none
 }
 
 var declaredKinds = []*declaredKind{
-	{"RedundancyPolicy", "redundancypolicies", []string{"policy", "policies", "rp", "redundancypolicy", "redundancypolicies"},
+	{"RedundancyPolicy", []string{"policy", "policies", "rp", "redundancypolicy", "redundancypolicies"},
 		"There are no policies. Declare one with `restripe apply -f FILE`."},
-	{"Transition", "transitions", []string{"transition", "transitions", "tr"},
+	{"Transition", []string{"transition", "transitions", "tr"},
 		"There are no transitions. Policies make them when something has to move."},
-	{"StorageBackend", "storagebackends", []string{"backend", "backends", "sb", "storagebackend", "storagebackends"},
+	{"StorageBackend", []string{"backend", "backends", "sb", "storagebackend", "storagebackends"},
 		"There are no backends. `restripe up` declares its own; others come with `restripe apply -f FILE`."},
-	{"RedundancyScheme", "redundancyschemes", []string{"scheme", "schemes", "rs", "redundancyscheme", "redundancyschemes"},
+	{"RedundancyScheme", []string{"scheme", "schemes", "rs", "redundancyscheme", "redundancyschemes"},
 		"There are no schemes. Policies may also name codes such as rs(4,2) directly."},
 }
 
@@ -61,6 +60,9 @@ func kindNamed(word string) *declaredKind {
 func kindOf(name string) *declaredKind {
 	return declaredKinds[slices.IndexFunc(declaredKinds, func(kind *declaredKind) bool { return kind.kind == name })]
 }
+
+// plural returns the name under which an API server has the objects of the kind.
+func (k *declaredKind) plural() string { return v1alpha1.Kinds[k.kind] }
 
 // String returns the word for one object of the kind.
 func (k *declaredKind) String() string { return k.words[0] }
@@ -157,9 +159,9 @@ func newAPIServer(config *rest.Config) (*apiServer, error) {
 	}
 	// The kinds are known, so the server need not be asked for them.
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	for _, kind := range declaredKinds {
-		mapper.AddSpecific(v1alpha1.GroupVersion.WithKind(kind.kind), v1alpha1.GroupVersion.WithResource(kind.plural),
-			v1alpha1.GroupVersion.WithResource(strings.ToLower(kind.kind)), meta.RESTScopeRoot)
+	for kind, plural := range v1alpha1.Kinds {
+		mapper.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), v1alpha1.GroupVersion.WithResource(plural),
+			v1alpha1.GroupVersion.WithResource(strings.ToLower(kind)), meta.RESTScopeRoot)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {

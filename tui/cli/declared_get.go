@@ -34,7 +34,7 @@ func (a *apiServer) table(ctx context.Context, kind *declaredKind, name string) 
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server at %s: %w", a.config.Host, err)
 	}
-	request := server.Get().Resource(kind.plural).SetHeader("Accept", tableType)
+	request := server.Get().Resource(kind.plural()).SetHeader("Accept", tableType)
 	if name != "" {
 		request = request.Name(name)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/diff"
 )
 
@@ -64,9 +65,12 @@ func TestKindsHaveTheirOwnWords(t *testing.T) {
 				t.Errorf("%q names %s, not %s", word, found, kind)
 			}
 		}
-		if kindOf(kind.kind) != kind || kindNamed(kind.kind) != kind || kindNamed(kind.plural) != kind {
+		if kindOf(kind.kind) != kind || kindNamed(kind.kind) != kind || kindNamed(kind.plural()) != kind {
 			t.Errorf("%s is not found by its own name", kind.kind)
 		}
+	}
+	if len(declaredKinds) != len(v1alpha1.Kinds) {
+		t.Errorf("%d kinds have words, there are %d", len(declaredKinds), len(v1alpha1.Kinds))
 	}
 	if kindNamed("photos/a.jpg") != nil {
 		t.Error("a key names a kind")

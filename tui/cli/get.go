@@ -2,10 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +13,8 @@ func getCommand(s *session) *cobra.Command {
 	var stored bool
 	command := &cobra.Command{
 		Use: "get KEY [FILE] | get KIND [NAME]", Short: "Read a stored object, or list declared ones",
-		Long: "Read a stored object. FILE appears only once every byte has arrived; without FILE, or with -, the bytes go to standard\n" +
-			"output.\n\n" +
+		Long: "Read a stored object. FILE appears only once every byte has arrived; where it is a link, what the link names does. A device\n" +
+			"or a pipe is written to as the bytes arrive, and without FILE, or with -, standard output is.\n\n" +
 			"Where the first word is a kind, list the objects of that kind on the API server, or show the one of that NAME: " + kindWords() + "\n" +
 			"(short: rp, tr, sb, rs). --stored reads a stored object that has one of these words for its key.",
 		Example: "  restripe get photos/a.jpg a.jpg\n  restripe get logs/today --range 0-1023\n  restripe get policies -o wide\n  restripe get transition media-rs12-2-7 -o yaml",
@@ -50,13 +46,11 @@ func getCommand(s *session) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, content.Close()) }()
-			if len(arguments) == 1 || arguments[1] == "-" {
-				if _, err := io.Copy(s.out, content); err != nil {
-					return fmt.Errorf("reading %q: %w", arguments[0], err)
-				}
-				return nil
+			to := "-"
+			if len(arguments) > 1 {
+				to = arguments[1]
 			}
-			return saveWhole(arguments[1], content)
+			return s.save(command.Context(), arguments[0], content, to)
 		})
 	}
 	return command
@@ -76,23 +70,4 @@ func (s *session) getKind(command *cobra.Command, kubeconfig string, kind *decla
 		name = names[0]
 	}
 	return s.getDeclared(command.Context(), server, kind, name, format)
-}
-
-// saveWhole writes content beside path and renames it into place once it is complete.
-func saveWhole(path string, content io.Reader) (err error) {
-	staged, err := os.CreateTemp(filepath.Dir(path), ".restripe-get-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = io.Copy(staged, content)
-	if err == nil {
-		err = staged.Chmod(0o644)
-	}
-	if err = errors.Join(err, staged.Close()); err == nil {
-		err = os.Rename(staged.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(staged.Name()))
-	}
-	return nil
 }

@@ -33,6 +33,9 @@ type machine struct {
 	control *local.Plane // nil without a control plane
 }
 
+// errControl is the error of startMachine where the control plane does not start.
+var errControl = errors.New("starting the control plane")
+
 // startMachine starts the data plane and, where control is not nil, the control plane beside it. On an error nothing is
 // left running.
 func startMachine(ctx context.Context, options launch.Options, control *local.Options) (_ *machine, err error) {
@@ -62,7 +65,7 @@ func startMachine(ctx context.Context, options launch.Options, control *local.Op
 		return nil, fmt.Errorf("starting the cluster: %w", err)
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("starting the control plane: %w; --no-operator does without", failed)
+		return nil, fmt.Errorf("%w: %w", errControl, failed)
 	}
 	if control == nil {
 		return m, nil

@@ -151,8 +151,9 @@ func repairLines(status api.RepairStatus, now time.Time) []string {
 		lines = append(lines, line+"; "+words.Count(int64(status.Waiting), "group")+" now")
 	}
 	if pass := status.Pass; pass != nil {
-		line := fmt.Sprintf("%d of %s checked, %d repaired, %d failed; %s of %s rebuilt", pass.GroupsChecked, words.Count(int64(pass.GroupsTotal), "group"),
-			pass.GroupsRepaired, pass.GroupsFailed, words.Bytes(pass.BytesDone), words.Bytes(pass.BytesTotal))
+		line := fmt.Sprintf("%s of %s checked, %s repaired, %s failed; %s of %s rebuilt",
+			words.Number(int64(pass.GroupsChecked)), words.Count(int64(pass.GroupsTotal), "group"),
+			words.Number(int64(pass.GroupsRepaired)), words.Number(int64(pass.GroupsFailed)), words.Bytes(pass.BytesDone), words.Bytes(pass.BytesTotal))
 		if pass.Finished == nil {
 			lines = append(lines, "this pass: "+line+"; left: "+words.Left(pass.ETASeconds))
 		} else {

@@ -144,13 +144,20 @@ func noSuchCommand(command *cobra.Command, arguments []string) error {
 // markUsage makes every complaint about flags and arguments a usageError of its command.
 func markUsage(command *cobra.Command) {
 	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return &usageError{command, err} })
-	if check := command.Args; check != nil {
-		command.Args = func(command *cobra.Command, arguments []string) error {
-			if err := check(command, arguments); err != nil {
-				return &usageError{command, err}
-			}
-			return nil
+	check := command.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	command.Args = func(command *cobra.Command, arguments []string) error {
+		err := check(command, arguments)
+		if err == nil {
+			// The library looks at this later, too, but its complaint cannot be told from a failure of the command.
+			err = command.ValidateFlagGroups()
 		}
+		if err != nil {
+			return &usageError{command, err}
+		}
+		return nil
 	}
 	command.SuggestionsMinimumDistance = 2
 	for _, child := range command.Commands() {

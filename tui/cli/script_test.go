@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the stories of testdata/script: each types commands and reads what they print. A script that needs a
 // cluster starts one with `restripe up` in the background.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

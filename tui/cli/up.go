@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -75,7 +76,7 @@ func upCommand(s *session) *cobra.Command {
 		}
 		m, err := startMachine(command.Context(), options, control)
 		if err != nil {
-			return err
+			return withoutControl(err)
 		}
 		if err := writeLines(s.out, upLines(m, options.Store)); err != nil {
 			return joined(err, m.stop())
@@ -85,6 +86,17 @@ func upCommand(s *session) *cobra.Command {
 		return m.stop()
 	}
 	return command
+}
+
+// withoutControl says which flags help where the control plane does not start.
+func withoutControl(err error) error {
+	switch {
+	case errors.Is(err, local.ErrListen):
+		return fmt.Errorf("%w; name another address with --console, 127.0.0.1:0 for any free port, or do without with --no-operator", err)
+	case errors.Is(err, errControl):
+		return fmt.Errorf("%w; --no-operator does without", err)
+	}
+	return err
 }
 
 // upLines says what runs and how to use it.

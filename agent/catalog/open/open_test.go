@@ -1,6 +1,7 @@
 package open_test
 
 import (
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,10 +22,30 @@ func TestACatalogInAFile(t *testing.T) {
 
 // What is no address is refused with the forms that an address has, and without what may be a password in it.
 func TestAddressesAreRefused(t *testing.T) {
-	for _, address := range []string{"", "sqlite:", "file:/catalog.db", "secret"} {
-		_, err := open.Engine(t.Context(), address)
-		if err == nil || !strings.Contains(err.Error(), "want sqlite:FILE, redis://host:port or rediss://host:port") {
+	for _, address := range []string{"", "sqlite", "sqlite:", "file:/catalog.db", "postgres://user:secret@host/db"} {
+		engine, err := open.Engine(t.Context(), address)
+		if err == nil {
+			t.Errorf("%q was opened: %v", address, engine.Close())
+			continue
+		}
+		want := "want sqlite:FILE, redis://host:port or rediss://host:port"
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
+	}
+}
+
+// Where nobody listens, the error says what to look at.
+func TestAServerThatIsNotThereIsSaid(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = open.Engine(t.Context(), "redis://"+listener.Addr().String())
+	if err == nil || !strings.Contains(err.Error(), "see that the server runs and is reachable from here") {
+		t.Errorf("where nobody listens: %v", err)
 	}
 }

@@ -195,40 +195,44 @@ func TestGetNeverEndsEarlyInSilence(t *testing.T) {
 	}
 }
 
+// A page of two may be the last although it is full, and an empty one may be it: older gateways end so.
 func TestObjectsWalksAllPages(t *testing.T) {
-	keys := []string{"a", "b\xff", "c", "d", "e"}
-	c := serve(t, map[string]http.HandlerFunc{"GET /v1/objects": func(w http.ResponseWriter, r *http.Request) {
-		after, err := api.DecodeKey(r.URL.Query().Get("after64"))
-		if err != nil {
-			t.Error(err)
-		}
-		var page api.ObjectList
-		for _, key := range keys {
-			if key > after && len(page.Objects) < 2 {
-				page.Objects = append(page.Objects, api.Object{Key64: api.EncodeKey(key)})
-				page.Next = api.EncodeKey(key)
+	for _, keys := range [][]string{{"a", "b\xff", "c", "d", "e"}, {"a", "b", "c", "d"}, {}} {
+		asked := 0
+		c := serve(t, map[string]http.HandlerFunc{"GET /v1/objects": func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			after, err := api.DecodeKey(r.URL.Query().Get("after64"))
+			if err != nil {
+				t.Error(err)
 			}
+			var page api.ObjectList
+			for _, key := range keys {
+				if key > after && len(page.Objects) < 2 {
+					page.Objects = append(page.Objects, api.Object{Key64: api.EncodeKey(key)})
+					page.Next = api.EncodeKey(key)
+				}
+			}
+			if len(page.Objects) < 2 {
+				page.Next = ""
+			}
+			if err := json.NewEncoder(w).Encode(page); err != nil {
+				t.Error(err)
+			}
+		}})
+		var seen []string
+		for object, err := range c.Objects(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := api.DecodeKey(object.Key64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, key)
 		}
-		if len(page.Objects) < 2 {
-			page.Next = ""
+		if strings.Join(seen, " ") != strings.Join(keys, " ") || asked != len(keys)/2+1 {
+			t.Errorf("saw %q on %d pages, want %q", seen, asked, keys)
 		}
-		if err := json.NewEncoder(w).Encode(page); err != nil {
-			t.Error(err)
-		}
-	}})
-	var seen []string
-	for object, err := range c.Objects(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := api.DecodeKey(object.Key64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen = append(seen, key)
-	}
-	if strings.Join(seen, " ") != strings.Join(keys, " ") {
-		t.Errorf("saw %q", seen)
 	}
 }
 

@@ -86,10 +86,12 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 
 // List returns one page of the objects whose key begins with prefix and comes after the given one.
 func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
-	objects, err := o.catalog.ListObjects(ctx, prefix, after, limit)
+	objects, err := o.catalog.ListObjects(ctx, prefix, after, limit+1) // one more says whether this page is the last
 	if err != nil {
 		return api.ObjectList{}, fmt.Errorf("listing objects: %w", err)
 	}
+	more := len(objects) > limit
+	objects = objects[:min(limit, len(objects))]
 	list := api.ObjectList{Objects: make([]api.Object, 0, len(objects))}
 	groups := map[block.GroupID]*catalog.Group{}
 	for i := range objects {
@@ -105,7 +107,7 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 		public.Scheme = schemeOf(&objects[i], groups)
 		list.Objects = append(list.Objects, public)
 	}
-	if len(objects) == limit {
+	if more {
 		list.Next = api.EncodeKey(objects[len(objects)-1].Key)
 	}
 	return list, nil

@@ -9,6 +9,14 @@ import (
 // GroupVersion is restripe.io/v1alpha1.
 var GroupVersion = schema.GroupVersion{Group: "restripe.io", Version: "v1alpha1"}
 
+// Kinds are the declared kinds, each with the plural under which an API server has its objects.
+var Kinds = map[string]string{
+	"StorageBackend":   "storagebackends",
+	"RedundancyScheme": "redundancyschemes",
+	"RedundancyPolicy": "redundancypolicies",
+	"Transition":       "transitions",
+}
+
 // KindOf returns the kind of an object that is one of the four; typed objects do not always say it themselves. Of others it is
 // empty.
 func KindOf(object runtime.Object) string {

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestListenAddresses: what other machines can reach is refused unless it is allowed, and a name is no loopback address.
+func TestListenAddresses(t *testing.T) {
+	command := &cobra.Command{Use: "serve"}
+	for address, allowed := range map[string][2]bool{ // without and with --allow-remote
+		"127.0.0.1:7480": {true, true}, "127.7.7.7:0": {true, true}, "[::1]:7480": {true, true}, "localhost:1": {true, true},
+		"0.0.0.0:7480": {false, true}, ":7480": {false, true}, "10.0.0.5:7480": {false, true}, "[::]:0": {false, true},
+		"host:7480": {false, true},
+		"7480":      {}, "": {}, "127.0.0.1": {}, "::1:7480": {},
+	} {
+		for remote, want := range map[bool]bool{false: allowed[0], true: allowed[1]} {
+			err := checkListen(command, address, remote)
+			var wrong *usageError
+			if (err == nil) != want || err != nil && !errors.As(err, &wrong) {
+				t.Errorf("--listen %q, allowed remote %t: %v", address, remote, err)
+			}
+			err = checkMetricsListen(command, address, remote)
+			if (err == nil) != want || err != nil && !errors.As(err, &wrong) {
+				t.Errorf("--metrics-listen %q, allowed remote %t: %v", address, remote, err)
+			}
+		}
+	}
+}
+
+// TestLifelines: a server that was given one ends with who holds it, and no other does.
+func TestLifelines(t *testing.T) {
+	in, held := io.Pipe()
+	s := &session{in: in, messages: &bytes.Buffer{}}
+	tied, cancel := s.withLifeline(t.Context(), true)
+	defer cancel()
+	if _, err := held.Write([]byte("still here")); err != nil {
+		t.Fatal(err)
+	}
+	if tied.Err() != nil {
+		t.Error("it ended while the lifeline was held")
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-tied.Done()
+
+	loose, cancel := (&session{in: strings.NewReader("")}).withLifeline(t.Context(), false)
+	if loose.Err() != nil {
+		t.Error("a server without a lifeline ended")
+	}
+	cancel()
+	if loose.Err() == nil {
+		t.Error("a server that is told to end does not")
+	}
+}
+
+func TestAddressOfAnAgent(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "new", "state")
+	for _, address := range []string{"127.0.0.1:1", "127.0.0.1:23456"} {
+		if err := writeAddress(directory, address); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(directory, agentAddressFile)); err != nil || string(text) != address+"\n" {
+			t.Errorf("the file holds %q, %v", text, err)
+		}
+	}
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 1 {
+		t.Errorf("%d files are there: %v", len(entries), err)
+	}
+	if err := writeAddress(filepath.Join(directory, agentAddressFile), "x"); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}
+
+// TestInterruptedCommandsSaySo: what is interrupted is neither done nor wrong.
+func TestInterruptedCommandsSaySo(t *testing.T) {
+	asked, release := make(chan struct{}, 1), make(chan struct{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-release
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer func() {
+		close(release)
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	var out, messages bytes.Buffer
+	code := execute(ctx, []string{"status", "--gateway", listener.Addr().String()}, strings.NewReader(""), &out, &messages)
+	if code != exitFailed || messages.String() != "restripe: interrupted\n" || out.Len() > 0 {
+		t.Errorf("exit code %d: %q", code, messages.String())
+	}
+}
+
+func TestLocales(t *testing.T) {
+	for _, c := range []struct {
+		all, kind, lang string
+		unicode         bool
+	}{
+		{"", "", "", true}, {"", "", "en_US.UTF-8", true}, {"C", "", "en_US.UTF-8", false}, {"", "C.utf8", "C", true},
+		{"", "", "de_DE.ISO-8859-1", false}, {"POSIX", "", "", false},
+	} {
+		t.Setenv("LC_ALL", c.all)
+		t.Setenv("LC_CTYPE", c.kind)
+		t.Setenv("LANG", c.lang)
+		if have := unicodeTerminal(); have != c.unicode {
+			t.Errorf("%+v: %t", c, have)
+		}
+	}
+}
