@@ -5,20 +5,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
+	"sync"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
+// ledger is the catalog as the checks read it: its engine, with nothing in between.
+type ledger struct {
+	journal *journal
+	engine  *catalogmem.Engine
+	records *catalog.Catalog // over engine
+}
+
 // attempts are the records of the attempts under way.
-func (w *world) attempts() (keys []string) {
+func (l *ledger) attempts() (keys []string) {
 	for after := "i/"; ; {
-		page, err := w.engine.Scan(context.Background(), "i/", after, 1000)
+		page, err := l.engine.Scan(context.Background(), "i/", after, 1000)
 		if err != nil {
-			w.journal.violate("listing attempts: %v", err)
+			l.journal.violate("listing attempts: %v", err)
 			return keys
 		}
 		for _, record := range page {
@@ -31,11 +39,11 @@ func (w *world) attempts() (keys []string) {
 }
 
 // groups are all group records.
-func (w *world) groups() (views []catalog.GroupView) {
+func (l *ledger) groups() (views []catalog.GroupView) {
 	for after := (block.GroupID{}); ; {
-		page, err := w.records.ListGroups(context.Background(), after, 1000)
+		page, err := l.records.ListGroups(context.Background(), after, 1000)
 		if err != nil {
-			w.journal.violate("listing groups: %v", err)
+			l.journal.violate("listing groups: %v", err)
 			return views
 		}
 		if len(page) == 0 {
@@ -45,9 +53,13 @@ func (w *world) groups() (views []catalog.GroupView) {
 	}
 }
 
-func (w *world) agent(id block.NodeID) *agent {
-	for _, a := range w.agents {
-		if a.id == id {
+// disks are those of all nodes.
+type disks []*disk
+
+// of returns the disk of a node, nil where there is none of that name.
+func (d disks) of(id block.NodeID) *disk {
+	for _, a := range d {
+		if a.name == id {
 			return a
 		}
 	}
@@ -58,81 +70,81 @@ func (w *world) agent(id block.NodeID) *agent {
 const incarnationKey = "restripe/incarnation"
 
 // isStored reports whether a block of a group is at rest as it was written.
-func (w *world) isStored(group *catalog.Group, slot int, item catalog.Item) bool {
-	a := w.agent(item.Node)
-	if a == nil || a.disk.marker(incarnationKey) != string(item.Incarnation) {
+func (d disks) isStored(group *catalog.Group, slot int, item catalog.Item) bool {
+	a := d.of(item.Node)
+	if a == nil || a.marker(incarnationKey) != string(item.Incarnation) {
 		return false
 	}
-	_, sound := a.disk.read(group.Address(slot, item).Key())
+	_, sound := a.read(group.Address(slot, item).Key())
 	return sound
 }
 
-// forgetLosses strikes out nodes that have all their blocks again: every block that records name on them is sound, the
-// catalog knows their present contents, and no attempt is left that began before the loss.
-func (w *world) forgetLosses() {
-	w.mutex.Lock()
-	lost := maps.Clone(w.losses)
-	w.mutex.Unlock()
-	if len(lost) == 0 {
-		return
+// checker carries out every update of the catalog and holds what it changes against the promises of the protocol.
+type checker struct {
+	journal *journal
+	ledger  *ledger
+	disks   disks
+	losses  *losses
+
+	mutex     sync.Mutex
+	commits   int
+	generated map[block.GroupID][2]block.Stamp // generation and epoch of every group
+}
+
+// apply carries out an update of the catalog and looks at what it did before anybody else can.
+func (c *checker) apply(checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+	failed, err := c.ledger.engine.Update(context.Background(), checks, writes)
+	if err != nil || len(failed) > 0 {
+		return failed, err
 	}
-	active := w.attempts()
-	incarnations, err := w.records.Incarnations(context.Background())
-	if err != nil {
-		w.journal.violate("reading incarnations: %v", err)
-		return
-	}
-	for id, l := range lost {
-		present := w.agent(id).disk.marker(incarnationKey)
-		if present == "" || string(incarnations[id]) != present || slices.ContainsFunc(l.attempts, func(key string) bool { return slices.Contains(active, key) }) {
-			delete(lost, id)
+	for _, write := range writes {
+		name, isGroup := strings.CutPrefix(write.Key, "g/")
+		if !isGroup {
+			continue
 		}
-	}
-	for _, view := range w.groups() {
-		for slot, items := range view.Slots {
-			for _, item := range items {
-				if lost[item.Node] != nil && !w.isStored(&view.Group, slot, item) {
-					delete(lost, item.Node)
-				}
-			}
+		id, err := block.ParseGroupID(name)
+		if err != nil {
+			c.journal.violate("record %q: %v", write.Key, err)
+			continue
 		}
+		if write.Kind == catalog.Remove {
+			c.journal.write(catalogName, "group %s is freed", id)
+			continue
+		}
+		c.checkCommit(id)
 	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for id := range lost {
-		delete(w.losses, id)
-	}
+	return nil, nil
 }
 
 // checkCommit looks at a group record right after it was written: its generation is new, every block it names is at rest
 // unless an injected loss took it, and parity is what the scheme says of the data.
-func (w *world) checkCommit(id block.GroupID) {
-	view, err := w.records.Group(context.Background(), id)
+func (c *checker) checkCommit(id block.GroupID) {
+	view, err := c.ledger.records.Group(context.Background(), id)
 	if err != nil {
-		w.journal.violate("reading group %s after its commit: %v", id, err)
+		c.journal.violate("reading group %s after its commit: %v", id, err)
 		return
 	}
-	w.mutex.Lock()
-	w.commits++
-	was, known := w.generated[id]
-	w.generated[id] = [2]block.Stamp{view.Generation, view.Epoch}
-	w.mutex.Unlock()
-	w.journal.write(catalogName, "group %s is now %s of epoch %s, by %s", id, view.Scheme, view.Epoch, view.Generation)
+	c.mutex.Lock()
+	c.commits++
+	was, known := c.generated[id]
+	c.generated[id] = [2]block.Stamp{view.Generation, view.Epoch}
+	c.mutex.Unlock()
+	c.journal.write(catalogName, "group %s is now %s of epoch %s, by %s", id, view.Scheme, view.Epoch, view.Generation)
 	if known && (view.Generation == was[0] || view.Epoch.Sequence < was[1].Sequence) {
-		w.journal.violate("group %s went from generation %s, epoch %s to generation %s, epoch %s", id, was[0], was[1], view.Generation, view.Epoch)
+		c.journal.violate("group %s went from generation %s, epoch %s to generation %s, epoch %s", id, was[0], was[1], view.Generation, view.Epoch)
 	}
-	if err := w.checkGroup(&view.Group, w.hasLost); err != nil {
-		w.journal.violate("a commit of group %s: %v", id, err)
+	if err := c.disks.checkGroup(&view.Group, c.losses.hasLost); err != nil {
+		c.journal.violate("a commit of group %s: %v", id, err)
 	}
-	if err := w.checkContents(view); err != nil {
-		w.journal.violate("a commit of group %s: %v", id, err)
+	if err := c.ledger.checkContents(view); err != nil {
+		c.journal.violate("a commit of group %s: %v", id, err)
 	}
 }
 
 // checkContents checks that a commit names no block of its own that the catalog knows to be lost, or to be on a node that
 // nothing may be committed onto: it was stored in the contents that are registered.
-func (w *world) checkContents(view *catalog.GroupView) error {
-	incarnations, err := w.records.Incarnations(context.Background())
+func (l *ledger) checkContents(view *catalog.GroupView) error {
+	incarnations, err := l.records.Incarnations(context.Background())
 	if err != nil {
 		return err
 	}
@@ -148,11 +160,11 @@ func (w *world) checkContents(view *catalog.GroupView) error {
 
 // checkGroup checks that every block of a group is at rest, except on nodes that are excused, and every parity equation
 // of which all terms are there.
-func (w *world) checkGroup(group *catalog.Group, excused func(block.NodeID) bool) error {
+func (d disks) checkGroup(group *catalog.Group, excused func(block.NodeID) bool) error {
 	units := make([][][]byte, len(group.Slots))
 	for slot, items := range group.Slots {
 		for _, item := range items {
-			data, err := w.unitsOf(group, slot, item)
+			data, err := d.unitsOf(group, slot, item)
 			if err != nil && !excused(item.Node) {
 				return err
 			}
@@ -217,16 +229,16 @@ func checkParity(layout *stripe.Layout, cells []int32, units [][][]byte, p, s in
 }
 
 // unitsOf returns the full units of one item of a slot as they are at rest.
-func (w *world) unitsOf(group *catalog.Group, slot int, item catalog.Item) ([][]byte, error) {
+func (d disks) unitsOf(group *catalog.Group, slot int, item catalog.Item) ([][]byte, error) {
 	address := group.Address(slot, item)
-	a := w.agent(item.Node)
+	a := d.of(item.Node)
 	if a == nil {
 		return nil, fmt.Errorf("block %s is on no node there is", address)
 	}
-	if now := a.disk.marker(incarnationKey); now != string(item.Incarnation) {
-		return nil, fmt.Errorf("block %s was stored in contents %q, and %s holds %q", address, item.Incarnation, a.id, now)
+	if now := a.marker(incarnationKey); now != string(item.Incarnation) {
+		return nil, fmt.Errorf("block %s was stored in contents %q, and %s holds %q", address, item.Incarnation, a.name, now)
 	}
-	value, sound := a.disk.read(address.Key())
+	value, sound := a.read(address.Key())
 	if !sound {
 		return nil, fmt.Errorf("block %s is not at rest as it was written", address)
 	}
@@ -262,18 +274,18 @@ func (w *world) unitsOf(group *catalog.Group, slot int, item catalog.Item) ([][]
 }
 
 // checkDelete looks at a block that an agent is about to delete: no record may name it.
-func (w *world) checkDelete(node block.NodeID, key string) {
+func (l *ledger) checkDelete(node block.NodeID, key string) {
 	address, err := block.ParseKey(node, key)
 	if err != nil {
-		w.journal.violate("%s deletes %q: %v", node, key, err)
+		l.journal.violate("%s deletes %q: %v", node, key, err)
 		return
 	}
-	view, err := w.records.Group(context.Background(), address.Group)
+	view, err := l.records.Group(context.Background(), address.Group)
 	if errors.Is(err, catalog.ErrNoGroup) {
 		return
 	}
 	if err != nil {
-		w.journal.violate("reading group %s: %v", address.Group, err)
+		l.journal.violate("reading group %s: %v", address.Group, err)
 		return
 	}
 	if address.Slot >= len(view.Slots) {
@@ -281,7 +293,7 @@ func (w *world) checkDelete(node block.NodeID, key string) {
 	}
 	for _, item := range view.Slots[address.Slot] {
 		if view.Address(address.Slot, item) == address {
-			w.journal.violate("%s deletes the live block %s", node, address)
+			l.journal.violate("%s deletes the live block %s", node, address)
 		}
 	}
 }

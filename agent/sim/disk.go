@@ -16,7 +16,7 @@ import (
 // disk is the store of one node, which outlives the agents that mount it.
 type disk struct {
 	name    block.NodeID
-	world   *world
+	ledger  *ledger
 	journal *journal
 	dice    *dice
 	values  *mem.Store
@@ -36,8 +36,20 @@ type diskOdds struct {
 	mute   float64 // it is done, and the store does not answer
 }
 
-func newDisk(w *world, name block.NodeID, d *dice) *disk {
-	return &disk{name: name, world: w, journal: w.journal, dice: d, values: mem.New(0), content: map[string]uint32{}, torn: map[string]bool{}}
+func newDisk(l *ledger, name block.NodeID, d *dice) *disk {
+	return &disk{name: name, ledger: l, journal: l.journal, dice: d, values: mem.New(0), content: map[string]uint32{}, torn: map[string]bool{}}
+}
+
+// with changes a disk until what it returns is called.
+func (d *disk) with(change, back func(*disk)) func() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	change(d)
+	return func() {
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		back(d)
+	}
 }
 
 // mount is the disk as one start of an agent has it: it ends with its process.
@@ -179,7 +191,7 @@ func (m *mount) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	if isBlock(key) {
-		m.world.checkDelete(m.name, key)
+		m.ledger.checkDelete(m.name, key)
 	}
 	m.remove(key)
 	return m.end(mute, nil)

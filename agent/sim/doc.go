@@ -7,6 +7,7 @@
 // anything else a run does the same with the machine's own scheduling, in real time.
 //
 // Files: world (what there is and how a run goes), network and stream (messages), disk (stores), link (the catalog as a
-// gateway sees it), process (starts and crashes), trouble (which faults when), clients (the workload; package
-// register is what it may see), check (invariants at every commit and delete), settle (what must hold at rest).
+// gateway sees it), process (starts and crashes), trouble (which faults when), clients (the workload), operate (what people
+// do to the cluster), history (what clients saw; package register is what they may see), check (invariants at every commit
+// and delete), loss (how much may be lost), settle (what must hold at rest).
 package sim

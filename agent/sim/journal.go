@@ -45,6 +45,13 @@ func (j *journal) violation() string {
 	return j.first
 }
 
+// result is what the journal knows of what a run came to.
+func (j *journal) result(seed uint64) Result {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return Result{Seed: seed, Violation: j.first, Lines: j.lines, Simulated: time.Since(j.began)}
+}
+
 // logger is a slog.Handler that writes into the journal for one process.
 type logger struct {
 	journal *journal

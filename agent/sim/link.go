@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
@@ -16,10 +17,39 @@ var errNoAnswer = errors.New("no answer from the catalog")
 // catalogName is the catalog's in the network.
 const catalogName = "catalog"
 
+// links are the ways of all processes to the catalog.
+type links struct {
+	journal *journal
+	network *network
+	checker *checker
+	dice    *dice
+
+	mutex sync.Mutex
+	odds  linkOdds
+}
+
+func (l *links) oddsNow() linkOdds {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.odds
+}
+
+// with changes the odds of updates until what it returns is called.
+func (l *links) with(odds linkOdds) func() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.odds = odds
+	return func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.odds = linkOdds{}
+	}
+}
+
 // link is the catalog's engine as one process reaches it: requests and answers take time, get lost, and requests of which
 // nothing was heard may take effect later, or twice, also after their sender has died.
 type link struct {
-	world   *world
+	*links
 	process *process
 }
 
@@ -33,13 +63,13 @@ type linkOdds struct {
 
 // travel is one way of a message between a process and the catalog.
 func (l *link) travel(ctx context.Context, from, to string) error {
-	n := l.world.network
+	n := l.network
 	n.mutex.Lock()
 	extra := n.slow[l.process.name]
 	n.mutex.Unlock()
-	took := l.world.linkDice.between(50*time.Microsecond, 500*time.Microsecond)
+	took := l.dice.between(50*time.Microsecond, 500*time.Microsecond)
 	if extra > 0 {
-		took += l.world.linkDice.between(0, extra)
+		took += l.dice.between(0, extra)
 	}
 	if err := wait(ctx, took); err != nil {
 		return err
@@ -77,7 +107,7 @@ func (l *link) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	if err := l.ask(ctx); err != nil {
 		return nil, err
 	}
-	values, err := l.world.engine.Read(ctx, keys...)
+	values, err := l.checker.ledger.engine.Read(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +119,7 @@ func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]cat
 	if err := l.ask(ctx); err != nil {
 		return nil, err
 	}
-	records, err := l.world.engine.Scan(ctx, prefix, after, limit)
+	records, err := l.checker.ledger.engine.Scan(ctx, prefix, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -98,42 +128,41 @@ func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]cat
 
 // Update implements catalog.Engine.
 func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
-	w := l.world
-	odds := w.linkOddsNow()
-	if err := wait(ctx, w.linkDice.between(50*time.Microsecond, 500*time.Microsecond)); err != nil || !l.process.isAlive() {
+	odds := l.oddsNow()
+	if err := wait(ctx, l.dice.between(50*time.Microsecond, 500*time.Microsecond)); err != nil || !l.process.isAlive() {
 		return nil, errors.Join(err, errNoAnswer)
 	}
 	checks, writes = retain(checks, writes)
 	later := func(doing string) {
-		after := w.linkDice.late()
-		w.network.count(doing)
+		after := l.dice.late()
+		l.network.count(doing)
 		time.AfterFunc(after, func() {
 			// Whoever asked has given up on the answer.
-			failed, err := w.apply(checks, writes)
-			w.journal.write(catalogName, "an update of %s %s, after %s: failed %v, %v", l.process.name, doing, after.Round(time.Millisecond), failed, err)
+			failed, err := l.checker.apply(checks, writes)
+			l.journal.write(catalogName, "an update of %s %s, after %s: failed %v, %v", l.process.name, doing, after.Round(time.Millisecond), failed, err)
 		})
 	}
 	switch {
-	case odds.loseRequest > 0 && w.linkDice.chance(odds.loseRequest):
+	case odds.loseRequest > 0 && l.dice.chance(odds.loseRequest):
 		return nil, errNoAnswer
-	case odds.late > 0 && w.linkDice.chance(odds.late):
+	case odds.late > 0 && l.dice.chance(odds.late):
 		later("comes late")
 		return nil, errNoAnswer
 	}
-	if w.network.isBlocked(l.process.name, catalogName) {
-		if w.linkDice.chance(0.5) { // in the buffers of the connection, which outlive the sender
+	if l.network.isBlocked(l.process.name, catalogName) {
+		if l.dice.chance(0.5) { // in the buffers of the connection, which outlive the sender
 			later("comes late")
 		}
 		return nil, errors.Join(errNoAnswer, wait(ctx, time.Second))
 	}
-	if odds.twice > 0 && w.linkDice.chance(odds.twice) {
+	if odds.twice > 0 && l.dice.chance(odds.twice) {
 		later("comes twice")
 	}
-	failed, err := w.apply(checks, writes)
+	failed, err := l.checker.apply(checks, writes)
 	if err != nil {
 		return nil, err
 	}
-	if odds.loseAnswer > 0 && w.linkDice.chance(odds.loseAnswer) {
+	if odds.loseAnswer > 0 && l.dice.chance(odds.loseAnswer) {
 		return nil, errNoAnswer
 	}
 	return failed, l.hear(ctx)

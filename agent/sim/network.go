@@ -57,6 +57,18 @@ func (n *network) isBlocked(from, to string) bool {
 	return n.blocked[way{from, to}]
 }
 
+// with changes the odds of messages until what it returns is called.
+func (n *network) with(change func(*networkOdds)) func() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	change(&n.odds)
+	return func() {
+		n.mutex.Lock()
+		defer n.mutex.Unlock()
+		n.odds = networkOdds{}
+	}
+}
+
 // latency is how long the next message of a stream takes.
 func (n *network) latency(s *stream) time.Duration {
 	n.mutex.Lock()

@@ -12,83 +12,91 @@ import (
 // deed is something that people do to a cluster.
 type deed struct {
 	name string
-	do   func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error
+	do   func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error
 }
 
 var deeds = []deed{
 	{"transition of a class", transitClass}, {"transition of a class", transitClass}, {"move of an object", moveObject},
-	{"repair", func(ctx context.Context, _ *world, g *gateway.Gateway, d *dice) error {
+	{"repair", func(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) error {
 		_, err := g.Repair(ctx, true, d.chance(0.7))
 		return err
 	}},
-	{"scrub", func(ctx context.Context, _ *world, g *gateway.Gateway, _ *dice) error {
+	{"scrub", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
 		_, err := g.StartScrub(ctx, api.ScrubRequest{Depth: api.ScrubAudit})
 		return err
 	}},
-	{"sweep", func(ctx context.Context, _ *world, g *gateway.Gateway, _ *dice) error {
+	{"sweep", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
 		_, err := g.Sweep(ctx, true)
 		return err
 	}},
-	{"drain", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-		_, err := g.DrainNode(ctx, pick(d, w.agents).id, api.DrainRequest{})
+	{"drain", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+		_, err := g.DrainNode(ctx, pick(d, o.cluster.agents).id, api.DrainRequest{})
 		return err
 	}},
-	{"down", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-		_, err := g.DownNode(ctx, pick(d, w.agents).id)
+	{"down", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+		_, err := g.DownNode(ctx, pick(d, o.cluster.agents).id)
 		return err
 	}},
-	{"up", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-		_, err := g.UpNode(ctx, pick(d, w.agents).id)
+	{"up", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+		_, err := g.UpNode(ctx, pick(d, o.cluster.agents).id)
 		return err
 	}},
-	{"removal", func(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-		return g.RemoveNode(ctx, pick(d, w.agents).id)
+	{"removal", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+		return g.RemoveNode(ctx, pick(d, o.cluster.agents).id)
 	}},
-	{"relocation", func(ctx context.Context, _ *world, g *gateway.Gateway, _ *dice) error {
+	{"relocation", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
 		_, err := g.Relocate(ctx)
 		return err
 	}},
 }
 
-func transitClass(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-	request := api.TransitionRequest{To: pick(d, w.plan.ladder).String()}
-	request.Class = pick(d, w.plan.classes).Name
+func transitClass(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String()}
+	request.Class = pick(d, o.plan.classes).Name
 	_, err := g.StartTransition(ctx, request)
 	return err
 }
 
-func moveObject(ctx context.Context, w *world, g *gateway.Gateway, d *dice) error {
-	request := api.TransitionRequest{To: pick(d, w.plan.ladder).String()}
-	request.Key64 = api.EncodeKey(pick(d, w.plan.keys).key)
+func moveObject(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String()}
+	request.Key64 = api.EncodeKey(pick(d, o.plan.keys).key)
 	_, err := g.StartTransition(ctx, request)
 	return err
+}
+
+// operator does to the cluster what people do.
+type operator struct {
+	plan    *plan
+	journal *journal
+	ledger  *ledger
+	cluster *cluster
 }
 
 // operate does what people do to a cluster until ctx ends.
-func (w *world) operate(ctx context.Context, d *dice) {
-	hasty := w.plan.outAfter == 0
-	for wait(ctx, d.between(0, w.plan.deedGap)) == nil {
-		g, p := pick(d, w.servers).serving()
+func (o *operator) operate(ctx context.Context, d *dice) {
+	hasty := o.plan.outAfter == 0
+	for wait(ctx, d.between(0, o.plan.deedGap)) == nil {
+		g, p := pick(d, o.cluster.servers).serving()
 		if g == nil {
 			continue
 		}
 		chosen := pick(d, deeds)
 		if !hasty {
-			chosen = deed{"patience", func(ctx context.Context, w *world, g *gateway.Gateway, _ *dice) error {
-				_, err := g.SetPatience(ctx, api.Patience{DownAfterSeconds: w.plan.outAfter.Seconds() / 2, OutAfterSeconds: w.plan.outAfter.Seconds()})
+			chosen = deed{"patience", func(ctx context.Context, o *operator, g *gateway.Gateway, _ *dice) error {
+				_, err := g.SetPatience(ctx, api.Patience{DownAfterSeconds: o.plan.outAfter.Seconds() / 2, OutAfterSeconds: o.plan.outAfter.Seconds()})
 				hasty = err == nil
 				return err
 			}}
 		}
-		err := w.through(p, func(ctx context.Context) error { return chosen.do(ctx, w, g, d) })
-		w.journal.write(p.name, "%s: %v", chosen.name, err)
+		err := through(p, func(ctx context.Context) error { return chosen.do(ctx, o, g, d) })
+		o.journal.write(p.name, "%s: %v", chosen.name, err)
 	}
 }
 
 // welcome declares every node up again.
-func (w *world) welcome(p *process, g *gateway.Gateway) {
-	err := w.through(p, func(ctx context.Context) error {
-		nodes, err := w.records.Nodes(ctx)
+func (o *operator) welcome(p *process, g *gateway.Gateway) {
+	err := through(p, func(ctx context.Context) error {
+		nodes, err := o.ledger.records.Nodes(ctx)
 		if err != nil {
 			return err
 		}
@@ -103,7 +111,26 @@ func (w *world) welcome(p *process, g *gateway.Gateway) {
 		return nil
 	})
 	if err != nil {
-		w.journal.write(p.name, "declaring the nodes up: %v", err)
+		o.journal.write(p.name, "declaring the nodes up: %v", err)
+	}
+}
+
+// mend looks at every block of every group, as a scrub does; everything else the gateways do by themselves.
+func (o *operator) mend(d *dice) {
+	g, p := pick(d, o.cluster.servers).serving()
+	if g == nil {
+		return
+	}
+	o.welcome(p, g)
+	err := through(p, func(ctx context.Context) error {
+		result, err := g.Repair(ctx, true, true)
+		if len(result.Failed) > 0 {
+			o.journal.write(p.name, "repairs that failed: %v", result.Failed)
+		}
+		return err
+	})
+	if err != nil {
+		o.journal.write(p.name, "repairing: %v", err)
 	}
 }
 

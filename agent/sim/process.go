@@ -51,29 +51,29 @@ func (p *process) kill(n *network) {
 
 // agent is a node with its disk, and the process that serves it, if any.
 type agent struct {
-	world *world
-	id    block.NodeID
-	disk  *disk
+	journal *journal
+	network *network
+	id      block.NodeID
+	disk    *disk
 
 	mutex   sync.Mutex
 	process *process
 }
 
 func (a *agent) start() {
-	w := a.world
 	p := newProcess(string(a.id), 0)
 	n, err := node.New(node.Options{
-		ID: a.id, Store: &mount{disk: a.disk, process: p}, Logger: slog.New(logger{journal: w.journal, who: string(a.id)}),
-		Dial: w.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
+		ID: a.id, Store: &mount{disk: a.disk, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
+		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
 		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20,
 	})
 	if err != nil {
-		w.journal.violate("agent %s does not start: %v", a.id, err)
+		a.journal.violate("agent %s does not start: %v", a.id, err)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	server := wire.NewServer(wire.ServerOptions{AllowRemote: true})
-	listener := w.network.listen(string(a.id))
+	listener := a.network.listen(string(a.id))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -89,7 +89,7 @@ func (a *agent) start() {
 	a.mutex.Lock()
 	a.process = p
 	a.mutex.Unlock()
-	w.journal.write(string(a.id), "started")
+	a.journal.write(string(a.id), "started")
 }
 
 func (a *agent) isAlive() bool {
@@ -102,15 +102,19 @@ func (a *agent) crash() {
 	a.mutex.Lock()
 	p := a.process
 	a.mutex.Unlock()
-	a.world.journal.write(string(a.id), "crashes")
-	p.kill(a.world.network)
+	a.journal.write(string(a.id), "crashes")
+	p.kill(a.network)
 }
 
 // server is a gateway: its name, and the process that serves under it, if any.
 type server struct {
-	world *world
-	name  string
-	skew  time.Duration
+	plan    *plan
+	journal *journal
+	network *network
+	links   *links
+	agents  []*agent
+	name    string
+	skew    time.Duration
 
 	mutex   sync.Mutex
 	starts  int
@@ -130,7 +134,6 @@ func (s *server) start() {
 }
 
 func (s *server) run(p *process, start string) {
-	w := s.world
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := make(chan struct{})
 	go func() {
@@ -141,13 +144,13 @@ func (s *server) run(p *process, start string) {
 	for p.isAlive() {
 		made, err := s.open(ctx, p, start)
 		if err != nil {
-			w.journal.write(s.name, "does not start: %v", err)
+			s.journal.write(s.name, "does not start: %v", err)
 			if wait(ctx, time.Second) != nil {
 				return
 			}
 			continue
 		}
-		w.journal.write(s.name, "serves, %s", start)
+		s.journal.write(s.name, "serves, %s", start)
 		s.mutex.Lock()
 		s.gateway = made
 		s.mutex.Unlock()
@@ -159,22 +162,21 @@ func (s *server) run(p *process, start string) {
 }
 
 func (s *server) open(ctx context.Context, p *process, start string) (*gateway.Gateway, error) {
-	w := s.world
-	records, err := catalog.Open(ctx, &link{world: w, process: p}, catalog.Owner(s.name, start),
-		catalog.WithClock(p.now), catalog.WithGrace(w.plan.grace), catalog.WithPatience(w.plan.patience))
+	records, err := catalog.Open(ctx, &link{links: s.links, process: p}, catalog.Owner(s.name, start),
+		catalog.WithClock(p.now), catalog.WithGrace(s.plan.grace), catalog.WithPatience(s.plan.patience))
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]catalog.Node, len(w.agents))
-	for i, a := range w.agents {
+	nodes := make([]catalog.Node, len(s.agents))
+	for i, a := range s.agents {
 		nodes[i] = catalog.Node{ID: a.id, Address: string(a.id)}
 	}
 	return gateway.New(ctx, gateway.Options{
-		Catalog: records, ID: s.name, Start: start, Classes: w.plan.classes, Nodes: nodes,
-		Logger: slog.New(logger{journal: w.journal, who: s.name}), MemoryBytes: 16 << 20,
-		CallTimeout: w.plan.callTimeout, AttemptTime: w.plan.attemptTime, Retention: 10 * time.Minute,
-		SweepEvery: w.plan.sweepEvery, OrphanEvery: w.plan.orphanEvery, ScrubEvery: -1, HeatGroups: 1024,
-		Now: p.now, Clock: p.now, Dial: w.network.dialer(p),
+		Catalog: records, ID: s.name, Start: start, Classes: s.plan.classes, Nodes: nodes,
+		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 16 << 20,
+		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
+		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: -1, HeatGroups: 1024,
+		Now: p.now, Clock: p.now, Dial: s.network.dialer(p),
 	})
 }
 
@@ -198,6 +200,24 @@ func (s *server) crash() {
 	s.mutex.Lock()
 	p := s.process
 	s.mutex.Unlock()
-	s.world.journal.write(s.name, "crashes")
-	p.kill(s.world.network)
+	s.journal.write(s.name, "crashes")
+	p.kill(s.network)
+}
+
+// cluster is the agents and the gateways, alive or not.
+type cluster struct {
+	agents  []*agent
+	servers []*server
+}
+
+// names are all that the network connects.
+func (c *cluster) names() []string {
+	names := []string{catalogName}
+	for _, a := range c.agents {
+		names = append(names, string(a.id))
+	}
+	for _, s := range c.servers {
+		names = append(names, s.name)
+	}
+	return names
 }

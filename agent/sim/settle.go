@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/sim/register"
@@ -21,7 +18,7 @@ const (
 
 // settle ends all trouble and then waits until the cluster has come to rest; what must hold at rest is checked.
 func (w *world) settle(seed uint64) {
-	w.calm()
+	w.trouble.calm()
 	d := newDice(seed, 5)
 	began := time.Now()
 	var cause string
@@ -32,7 +29,7 @@ func (w *world) settle(seed uint64) {
 		if cause = w.unsettled(); cause == "" {
 			break
 		}
-		w.mend(d)
+		w.operator.mend(d)
 		// The context never ends: the wait cannot fail.
 		_ = wait(context.Background(), settlePause)
 	}
@@ -41,47 +38,28 @@ func (w *world) settle(seed uint64) {
 		return
 	}
 	w.journal.write("world", "at rest after %s", time.Since(began).Round(time.Millisecond))
-	if err := w.records.Audit(context.Background()); err != nil {
+	if err := w.ledger.records.Audit(context.Background()); err != nil {
 		w.journal.violate("at rest: %v", err)
 	}
 	w.readEverything()
 }
 
-// mend looks at every block of every group, as a scrub does; everything else the gateways do by themselves.
-func (w *world) mend(d *dice) {
-	g, p := pick(d, w.servers).serving()
-	if g == nil {
-		return
-	}
-	w.welcome(p, g)
-	err := w.through(p, func(ctx context.Context) error {
-		result, err := g.Repair(ctx, true, true)
-		if len(result.Failed) > 0 {
-			w.journal.write(p.name, "repairs that failed: %v", result.Failed)
-		}
-		return err
-	})
-	if err != nil {
-		w.journal.write(p.name, "repairing: %v", err)
-	}
-}
-
 // unsettled says what is not at rest yet, nothing where all is.
 func (w *world) unsettled() string {
 	ctx := context.Background()
-	for _, s := range w.servers {
+	for _, s := range w.cluster.servers {
 		if g, _ := s.serving(); g == nil {
 			return s.name + " does not serve"
 		}
 	}
-	if attempts := w.attempts(); len(attempts) > 0 {
+	if attempts := w.ledger.attempts(); len(attempts) > 0 {
 		return fmt.Sprintf("%d attempts are under way, the first is %s", len(attempts), attempts[0])
 	}
-	graves, err := w.engine.Scan(ctx, "d/", "d/", 1000)
+	graves, err := w.ledger.engine.Scan(ctx, "d/", "d/", 1000)
 	if err != nil || len(graves) > 0 {
 		return fmt.Sprintf("%d dead blocks wait for their delete (%v)", len(graves), err)
 	}
-	jobs, err := w.records.Jobs(ctx)
+	jobs, err := w.ledger.records.Jobs(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -91,11 +69,11 @@ func (w *world) unsettled() string {
 		}
 	}
 	named := map[string]bool{}
-	for _, view := range w.groups() {
+	for _, view := range w.ledger.groups() {
 		if view.Live == 0 {
 			return fmt.Sprintf("group %s is empty and not freed", view.ID)
 		}
-		if err := w.checkGroup(&view.Group, func(block.NodeID) bool { return false }); err != nil {
+		if err := w.disks.checkGroup(&view.Group, func(block.NodeID) bool { return false }); err != nil {
 			return fmt.Sprintf("group %s: %v", view.ID, err)
 		}
 		for slot, items := range view.Slots {
@@ -104,9 +82,9 @@ func (w *world) unsettled() string {
 			}
 		}
 	}
-	for _, a := range w.agents {
-		for _, key := range a.disk.keys() {
-			if name := string(a.id) + ":" + key; !named[name] {
+	for _, a := range w.disks {
+		for _, key := range a.keys() {
+			if name := string(a.name) + ":" + key; !named[name] {
 				return "nobody names block " + name
 			}
 		}
@@ -118,15 +96,15 @@ func (w *world) unsettled() string {
 // every read succeeds in the end.
 func (w *world) readEverything() {
 	for _, o := range w.plan.keys {
-		for _, s := range w.servers {
+		for _, s := range w.cluster.servers {
 			g, p := s.serving()
 			if g == nil {
 				w.journal.violate("at rest %s does not serve", s.name)
 				return
 			}
-			at := w.tick()
-			value, _, err := w.get(g, p, o)
-			for began := time.Now(); err != nil && time.Since(began) < settleTime; value, _, err = w.get(g, p, o) {
+			at := w.history.tick()
+			value, _, err := w.clients.get(g, p, o)
+			for began := time.Now(); err != nil && time.Since(began) < settleTime; value, _, err = w.clients.get(g, p, o) {
 				w.journal.write(p.name, "get %s: %v", o.key, err)
 				_ = wait(context.Background(), settlePause) // its context never ends
 			}
@@ -134,24 +112,7 @@ func (w *world) readEverything() {
 				w.journal.violate("at rest, reading %s through %s: %v", o.key, s.name, err)
 				continue
 			}
-			w.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, nil, at)
+			w.history.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, nil, at)
 		}
-	}
-}
-
-// checkHistories holds what clients saw against one order of operations per key.
-func (w *world) checkHistories() {
-	for _, o := range w.plan.keys {
-		w.mutex.Lock()
-		history := w.history[o.key]
-		w.mutex.Unlock()
-		if porcupine.CheckOperations(register.Model.ToModel(), history) {
-			continue
-		}
-		var lines []string
-		for _, operation := range history {
-			lines = append(lines, fmt.Sprintf("[%d %d] %v: %v", operation.Call, operation.Return, operation.Input, operation.Output))
-		}
-		w.journal.violate("the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
 	}
 }

@@ -2,47 +2,59 @@ package sim
 
 import (
 	"context"
+	"sync"
 	"time"
-
-	"github.com/restripe/restripe/agent/block"
 )
 
 // kind is one kind of trouble: begin causes it and returns how it is put right, nil where it needs nothing.
 type kind struct {
 	name  string
-	begin func(w *world, d *dice) (end func())
+	begin func(t *trouble, d *dice) (end func())
 }
 
 var kinds = []kind{
-	{"agents crash", (*world).crashAgent},
-	{"gateways crash", (*world).crashGateway},
-	{"partitions", (*world).partition},
-	{"messages lost", (*world).loseMessages},
-	{"messages repeated", (*world).repeatMessages},
-	{"messages late", (*world).delayMessages},
-	{"slow processes", (*world).slowProcess},
-	{"slow disks", (*world).slowDisk},
-	{"full disks", (*world).fullDisk},
-	{"disks that do not answer", (*world).muteDisk},
-	{"catalog requests lost", (*world).loseUpdates},
-	{"catalog requests late", (*world).delayUpdates},
-	{"bits flipped at rest", (*world).flipBits},
-	{"blocks vanished", (*world).vanishBlocks},
-	{"stores emptied", (*world).emptyStore},
+	{"agents crash", (*trouble).crashAgent},
+	{"gateways crash", (*trouble).crashGateway},
+	{"partitions", (*trouble).partition},
+	{"messages lost", (*trouble).loseMessages},
+	{"messages repeated", (*trouble).repeatMessages},
+	{"messages late", (*trouble).delayMessages},
+	{"slow processes", (*trouble).slowProcess},
+	{"slow disks", (*trouble).slowDisk},
+	{"full disks", (*trouble).fullDisk},
+	{"disks that do not answer", (*trouble).muteDisk},
+	{"catalog requests lost", (*trouble).loseUpdates},
+	{"catalog requests late", (*trouble).delayUpdates},
+	{"bits flipped at rest", (*trouble).flipBits},
+	{"blocks vanished", (*trouble).vanishBlocks},
+	{"stores emptied", (*trouble).emptyStore},
 }
 
-// trouble causes what the plan has until ctx ends, and then puts everything right that is still wrong.
-func (w *world) trouble(ctx context.Context, d *dice) {
-	if len(w.plan.kinds) == 0 {
+// trouble causes the faults that the plan has, and ends them.
+type trouble struct {
+	plan    *plan
+	journal *journal
+	network *network
+	links   *links
+	cluster *cluster
+	losses  *losses
+
+	mutex  sync.Mutex
+	faults int
+}
+
+// cause lets happen what the plan has until ctx ends, and then puts everything right that is still wrong.
+func (t *trouble) cause(ctx context.Context, d *dice) {
+	if len(t.plan.kinds) == 0 {
 		return
 	}
-	for wait(ctx, d.between(0, w.plan.gap)) == nil {
-		chosen := pick(d, w.plan.kinds)
-		end := chosen.begin(w, d)
+	for wait(ctx, d.between(0, t.plan.gap)) == nil {
+		chosen := pick(d, t.plan.kinds)
+		end := chosen.begin(t, d)
 		if end == nil {
 			continue
 		}
-		length := d.between(20*time.Millisecond, w.plan.restart)
+		length := d.between(20*time.Millisecond, t.plan.restart)
 		go func() {
 			if wait(ctx, length) == nil { // else calm does
 				end()
@@ -51,24 +63,24 @@ func (w *world) trouble(ctx context.Context, d *dice) {
 	}
 }
 
-func (w *world) fault(who, format string, values ...any) {
-	w.journal.write(who, "FAULT "+format, values...)
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.faults++
+func (t *trouble) fault(who, format string, values ...any) {
+	t.journal.write(who, "FAULT "+format, values...)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.faults++
 }
 
 // calm ends every trouble there is.
-func (w *world) calm() {
-	w.network.mutex.Lock()
-	w.network.odds = networkOdds{}
-	clear(w.network.slow)
-	w.network.mutex.Unlock()
-	w.network.heal()
-	w.mutex.Lock()
-	w.linkOdds = linkOdds{}
-	w.mutex.Unlock()
-	for _, a := range w.agents {
+func (t *trouble) calm() {
+	t.network.mutex.Lock()
+	t.network.odds = networkOdds{}
+	clear(t.network.slow)
+	t.network.mutex.Unlock()
+	t.network.heal()
+	t.links.mutex.Lock()
+	t.links.odds = linkOdds{}
+	t.links.mutex.Unlock()
+	for _, a := range t.cluster.agents {
 		a.disk.mutex.Lock()
 		a.disk.full, a.disk.slow, a.disk.odds = false, 0, diskOdds{}
 		a.disk.mutex.Unlock()
@@ -76,20 +88,20 @@ func (w *world) calm() {
 			a.start()
 		}
 	}
-	for _, s := range w.servers {
+	for _, s := range t.cluster.servers {
 		if !s.isAlive() {
 			s.start()
 		}
 	}
-	w.journal.write("world", "all is put right")
+	t.journal.write("world", "all is put right")
 }
 
-func (w *world) crashAgent(d *dice) func() {
-	a := pick(d, w.agents)
+func (t *trouble) crashAgent(d *dice) func() {
+	a := pick(d, t.cluster.agents)
 	if !a.isAlive() {
 		return nil
 	}
-	w.fault(string(a.id), "crash")
+	t.fault(string(a.id), "crash")
 	a.crash()
 	return func() {
 		if !a.isAlive() {
@@ -98,12 +110,12 @@ func (w *world) crashAgent(d *dice) func() {
 	}
 }
 
-func (w *world) crashGateway(d *dice) func() {
-	s := pick(d, w.servers)
+func (t *trouble) crashGateway(d *dice) func() {
+	s := pick(d, t.cluster.servers)
 	if !s.isAlive() {
 		return nil
 	}
-	w.fault(s.name, "crash")
+	t.fault(s.name, "crash")
 	s.crash()
 	return func() {
 		if !s.isAlive() {
@@ -112,136 +124,89 @@ func (w *world) crashGateway(d *dice) func() {
 	}
 }
 
-// names are all that the network connects.
-func (w *world) names() []string {
-	names := []string{catalogName}
-	for _, a := range w.agents {
-		names = append(names, string(a.id))
-	}
-	for _, s := range w.servers {
-		names = append(names, s.name)
-	}
-	return names
-}
-
 // partition cuts ways between two sides, or one way of them.
-func (w *world) partition(d *dice) func() {
-	names := w.names()
+func (t *trouble) partition(d *dice) func() {
+	names := t.cluster.names()
 	size := 1 + d.below(len(names)/2)
 	side := map[string]bool{}
 	for range size {
 		side[pick(d, names)] = true
 	}
 	oneWay := d.chance(0.4)
-	w.fault("net", "partition of %d processes, one way %v", len(side), oneWay)
+	t.fault("net", "partition of %d processes, one way %v", len(side), oneWay)
 	for _, a := range names {
 		for _, b := range names {
 			if side[a] && !side[b] {
-				w.network.block(a, b)
+				t.network.block(a, b)
 				if !oneWay {
-					w.network.block(b, a)
+					t.network.block(b, a)
 				}
 			}
 		}
 	}
-	return w.network.heal
+	return t.network.heal
 }
 
-// withOdds changes the odds of messages for a while.
-func (w *world) withOdds(change func(*networkOdds)) func() {
-	w.network.mutex.Lock()
-	defer w.network.mutex.Unlock()
-	change(&w.network.odds)
-	return func() {
-		w.network.mutex.Lock()
-		defer w.network.mutex.Unlock()
-		w.network.odds = networkOdds{}
-	}
-}
-
-func (w *world) loseMessages(d *dice) func() {
+func (t *trouble) loseMessages(d *dice) func() {
 	p := pick(d, []float64{0.005, 0.02, 0.1})
-	w.fault("net", "messages are lost with %v", p)
-	return w.withOdds(func(odds *networkOdds) { odds.lose = p })
+	t.fault("net", "messages are lost with %v", p)
+	return t.network.with(func(odds *networkOdds) { odds.lose = p })
 }
 
-func (w *world) repeatMessages(d *dice) func() {
+func (t *trouble) repeatMessages(d *dice) func() {
 	p := pick(d, []float64{0.02, 0.1, 0.3})
-	w.fault("net", "requests are repeated with %v", p)
-	return w.withOdds(func(odds *networkOdds) { odds.twice = p })
+	t.fault("net", "requests are repeated with %v", p)
+	return t.network.with(func(odds *networkOdds) { odds.twice = p })
 }
 
-func (w *world) delayMessages(d *dice) func() {
+func (t *trouble) delayMessages(d *dice) func() {
 	p := pick(d, []float64{0.01, 0.1})
-	w.fault("net", "messages are late with %v", p)
-	return w.withOdds(func(odds *networkOdds) { odds.late = p })
+	t.fault("net", "messages are late with %v", p)
+	return t.network.with(func(odds *networkOdds) { odds.late = p })
 }
 
-func (w *world) slowProcess(d *dice) func() {
-	name := pick(d, w.names()[1:])
+func (t *trouble) slowProcess(d *dice) func() {
+	name := pick(d, t.cluster.names()[1:])
 	extra := pick(d, []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second})
-	w.fault(name, "slow by up to %s", extra)
-	w.network.mutex.Lock()
-	defer w.network.mutex.Unlock()
-	w.network.slow[name] = extra
+	t.fault(name, "slow by up to %s", extra)
+	t.network.mutex.Lock()
+	defer t.network.mutex.Unlock()
+	t.network.slow[name] = extra
 	return func() {
-		w.network.mutex.Lock()
-		defer w.network.mutex.Unlock()
-		delete(w.network.slow, name)
+		t.network.mutex.Lock()
+		defer t.network.mutex.Unlock()
+		delete(t.network.slow, name)
 	}
 }
 
-// withDisk changes a disk for a while.
-func (w *world) withDisk(a *agent, change, back func(*disk)) func() {
-	a.disk.mutex.Lock()
-	defer a.disk.mutex.Unlock()
-	change(a.disk)
-	return func() {
-		a.disk.mutex.Lock()
-		defer a.disk.mutex.Unlock()
-		back(a.disk)
-	}
+func (t *trouble) slowDisk(d *dice) func() {
+	a, extra := pick(d, t.cluster.agents), pick(d, []time.Duration{10 * time.Millisecond, 500 * time.Millisecond})
+	t.fault(string(a.id), "disk slow by up to %s", extra)
+	return a.disk.with(func(x *disk) { x.slow = extra }, func(x *disk) { x.slow = 0 })
 }
 
-func (w *world) slowDisk(d *dice) func() {
-	a, extra := pick(d, w.agents), pick(d, []time.Duration{10 * time.Millisecond, 500 * time.Millisecond})
-	w.fault(string(a.id), "disk slow by up to %s", extra)
-	return w.withDisk(a, func(x *disk) { x.slow = extra }, func(x *disk) { x.slow = 0 })
+func (t *trouble) fullDisk(d *dice) func() {
+	a := pick(d, t.cluster.agents)
+	t.fault(string(a.id), "disk full")
+	return a.disk.with(func(x *disk) { x.full = true }, func(x *disk) { x.full = false })
 }
 
-func (w *world) fullDisk(d *dice) func() {
-	a := pick(d, w.agents)
-	w.fault(string(a.id), "disk full")
-	return w.withDisk(a, func(x *disk) { x.full = true }, func(x *disk) { x.full = false })
+func (t *trouble) muteDisk(d *dice) func() {
+	a, odds := pick(d, t.cluster.agents), diskOdds{refuse: pick(d, []float64{0.02, 0.2}), mute: pick(d, []float64{0, 0.05, 0.2})}
+	t.fault(string(a.id), "disk does not answer with %v", odds)
+	return a.disk.with(func(x *disk) { x.odds = odds }, func(x *disk) { x.odds = diskOdds{} })
 }
 
-func (w *world) muteDisk(d *dice) func() {
-	a, odds := pick(d, w.agents), diskOdds{refuse: pick(d, []float64{0.02, 0.2}), mute: pick(d, []float64{0, 0.05, 0.2})}
-	w.fault(string(a.id), "disk does not answer with %v", odds)
-	return w.withDisk(a, func(x *disk) { x.odds = odds }, func(x *disk) { x.odds = diskOdds{} })
-}
-
-func (w *world) withLink(odds linkOdds) func() {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.linkOdds = odds
-	return func() {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		w.linkOdds = linkOdds{}
-	}
-}
-
-func (w *world) loseUpdates(d *dice) func() {
+func (t *trouble) loseUpdates(d *dice) func() {
 	p := pick(d, []float64{0.02, 0.15})
-	w.fault(catalogName, "requests and answers are lost with %v", p)
-	return w.withLink(linkOdds{loseRequest: p, loseAnswer: p})
+	t.fault(catalogName, "requests and answers are lost with %v", p)
+	return t.links.with(linkOdds{loseRequest: p, loseAnswer: p})
 }
 
-func (w *world) delayUpdates(d *dice) func() {
+func (t *trouble) delayUpdates(d *dice) func() {
 	p := pick(d, []float64{0.02, 0.15})
-	w.fault(catalogName, "requests come late or twice with %v", p)
-	return w.withLink(linkOdds{late: p, twice: p})
+	t.fault(catalogName, "requests come late or twice with %v", p)
+	return t.links.with(linkOdds{late: p, twice: p})
 }
 
 // blocks picks up to limit blocks at rest of an agent's disk.
@@ -257,14 +222,14 @@ func blocks(d *dice, a *agent, limit int) []string {
 	return chosen
 }
 
-func (w *world) flipBits(d *dice) func() {
-	a := pick(d, w.agents)
-	if !w.mayLose(a.id) {
+func (t *trouble) flipBits(d *dice) func() {
+	a := pick(d, t.cluster.agents)
+	if !t.losses.mayLose(a.id) {
 		return nil
 	}
 	for _, key := range blocks(d, a, 1+d.below(3)) {
-		w.lose(a.id)
-		w.fault(string(a.id), "a bit of %s flips", key)
+		t.losses.lose(a.id)
+		t.fault(string(a.id), "a bit of %s flips", key)
 		a.disk.values.Damage(key, func(value []byte) []byte {
 			if len(value) > 0 {
 				value[d.below(len(value))] ^= 1 << d.below(8)
@@ -275,27 +240,27 @@ func (w *world) flipBits(d *dice) func() {
 	return nil
 }
 
-func (w *world) vanishBlocks(d *dice) func() {
-	a := pick(d, w.agents)
-	if !w.mayLose(a.id) {
+func (t *trouble) vanishBlocks(d *dice) func() {
+	a := pick(d, t.cluster.agents)
+	if !t.losses.mayLose(a.id) {
 		return nil
 	}
 	for _, key := range blocks(d, a, 1+d.below(3)) {
-		w.lose(a.id)
-		w.fault(string(a.id), "%s vanishes", key)
+		t.losses.lose(a.id)
+		t.fault(string(a.id), "%s vanishes", key)
 		a.disk.remove(key)
 	}
 	return nil
 }
 
-func (w *world) emptyStore(d *dice) func() {
-	a := pick(d, w.agents)
-	if !w.mayLose(a.id) {
+func (t *trouble) emptyStore(d *dice) func() {
+	a := pick(d, t.cluster.agents)
+	if !t.losses.mayLose(a.id) {
 		return nil
 	}
-	w.lose(a.id)
+	t.losses.lose(a.id)
 	restart := d.chance(0.5) && a.isAlive()
-	w.fault(string(a.id), "the store is emptied, with a crash %v", restart)
+	t.fault(string(a.id), "the store is emptied, with a crash %v", restart)
 	if restart {
 		a.crash()
 	}
@@ -308,36 +273,4 @@ func (w *world) emptyStore(d *dice) func() {
 			a.start()
 		}
 	}
-}
-
-// loss is a node that has lost blocks which are not all rebuilt yet.
-type loss struct {
-	attempts []string // that were active since: their groups may miss what was lost
-}
-
-// mayLose reports whether a node may lose blocks without more of a group's nodes missing some than its code survives.
-func (w *world) mayLose(id block.NodeID) bool {
-	w.forgetLosses()
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	others := 0
-	for other := range w.losses {
-		if other != id {
-			others++
-		}
-	}
-	return others < w.plan.losable
-}
-
-func (w *world) lose(id block.NodeID) {
-	attempts := w.attempts()
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.losses[id] = &loss{attempts: attempts}
-}
-
-func (w *world) hasLost(id block.NodeID) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.losses[id] != nil
 }

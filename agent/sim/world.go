@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,62 +25,75 @@ type Result struct {
 	Simulated  time.Duration // how long the run took by its own clock
 }
 
-// world is one run.
+// world is one run: its parts, and how it goes.
 type world struct {
-	plan     plan
+	plan     *plan
 	journal  *journal
-	network  *network
-	engine   *catalogmem.Engine
-	records  *catalog.Catalog // the checker's view of engine, with nothing in between
-	linkDice *dice
-	agents   []*agent
-	servers  []*server
-
-	mutex     sync.Mutex
-	linkOdds  linkOdds
-	history   map[string][]porcupine.Operation
-	clock     int64 // orders the calls and answers of histories
-	number    uint32
-	unknowns  map[string]int
-	known     int
-	commits   int
-	faults    int
-	losses    map[block.NodeID]*loss
-	generated map[block.GroupID][2]block.Stamp // generation and epoch of every group
+	ledger   *ledger
+	disks    disks
+	checker  *checker
+	cluster  *cluster
+	history  *history
+	clients  *clients
+	operator *operator
+	trouble  *trouble
 }
 
 // Run carries out the run of a seed and writes its journal to out.
 func Run(seed uint64, size Size, out io.Writer) Result {
 	j := &journal{out: out, began: time.Now()}
-	w := &world{
-		plan: newPlan(seed, size), journal: j, network: newNetwork(j, newDice(seed, 1)), engine: catalogmem.New(), linkDice: newDice(seed, 2),
-		history: map[string][]porcupine.Operation{}, unknowns: map[string]int{}, losses: map[block.NodeID]*loss{},
-		generated: map[block.GroupID][2]block.Stamp{},
-	}
-	j.write("plan", "seed %d %s: %s", seed, size, &w.plan)
-	records, err := catalog.Open(context.Background(), w.engine, catalog.Owner("checker", "0"))
+	p := newPlan(seed, size)
+	j.write("plan", "seed %d %s: %s", seed, size, &p)
+	w, err := build(seed, &p, j)
 	if err != nil {
 		j.violate("opening the catalog: %v", err)
-		return w.result(seed)
+		return j.result(seed)
 	}
-	w.records = records
-	for i := range w.plan.agents {
-		id := block.NodeID(fmt.Sprintf("n%d", i+1))
-		w.agents = append(w.agents, &agent{world: w, id: id, disk: newDisk(w, id, newDice(seed, 100+uint64(i)))})
-	}
-	for i := range w.plan.gateways {
-		w.servers = append(w.servers, &server{world: w, name: fmt.Sprintf("gw%d", i+1), skew: w.plan.skews[i]})
-	}
-	for _, a := range w.agents {
+	for _, a := range w.cluster.agents {
 		a.start()
 	}
-	for _, s := range w.servers {
+	for _, s := range w.cluster.servers {
 		s.start()
 	}
 	w.live(seed)
 	w.settle(seed)
-	w.checkHistories()
+	w.history.check(p.keys)
 	return w.result(seed)
+}
+
+// build puts the parts together, each over those before it. Nothing runs yet.
+func build(seed uint64, p *plan, j *journal) (*world, error) {
+	w := &world{plan: p, journal: j, cluster: &cluster{}}
+	engine := catalogmem.New()
+	records, err := catalog.Open(context.Background(), engine, catalog.Owner("checker", "0"))
+	if err != nil {
+		return nil, err
+	}
+	w.ledger = &ledger{journal: j, engine: engine, records: records}
+	for i := range p.agents {
+		id := block.NodeID(fmt.Sprintf("n%d", i+1))
+		w.disks = append(w.disks, newDisk(w.ledger, id, newDice(seed, 100+uint64(i))))
+	}
+	lost := &losses{ledger: w.ledger, disks: w.disks, losable: p.losable, lost: map[block.NodeID]*loss{}}
+	w.checker = &checker{
+		journal: j, ledger: w.ledger, disks: w.disks, losses: lost, generated: map[block.GroupID][2]block.Stamp{},
+	}
+	net := newNetwork(j, newDice(seed, 1))
+	ways := &links{journal: j, network: net, checker: w.checker, dice: newDice(seed, 2)}
+	for _, d := range w.disks {
+		w.cluster.agents = append(w.cluster.agents, &agent{journal: j, network: net, id: d.name, disk: d})
+	}
+	for i := range p.gateways {
+		w.cluster.servers = append(w.cluster.servers, &server{
+			plan: p, journal: j, network: net, links: ways, agents: w.cluster.agents,
+			name: fmt.Sprintf("gw%d", i+1), skew: p.skews[i],
+		})
+	}
+	w.history = &history{journal: j, calls: map[string][]porcupine.Operation{}, unknowns: map[string]int{}}
+	w.clients = &clients{plan: p, journal: j, cluster: w.cluster, history: w.history}
+	w.operator = &operator{plan: p, journal: j, ledger: w.ledger, cluster: w.cluster}
+	w.trouble = &trouble{plan: p, journal: j, network: net, links: ways, cluster: w.cluster, losses: lost}
+	return w, nil
 }
 
 // live lets clients, the operator and trouble do their work for as long as the plan says.
@@ -90,57 +102,23 @@ func (w *world) live(seed uint64) {
 	defer stop()
 	var all sync.WaitGroup
 	for i := range w.plan.clients {
-		all.Go(func() { w.client(ctx, newDice(seed, 1000+uint64(i))) })
+		all.Go(func() { w.clients.work(ctx, newDice(seed, 1000+uint64(i))) })
 	}
-	all.Go(func() { w.operate(ctx, newDice(seed, 3)) })
-	all.Go(func() { w.trouble(ctx, newDice(seed, 4)) })
+	all.Go(func() { w.operator.operate(ctx, newDice(seed, 3)) })
+	all.Go(func() { w.trouble.cause(ctx, newDice(seed, 4)) })
 	all.Wait()
 }
 
 func (w *world) result(seed uint64) Result {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return Result{
-		Seed: seed, Violation: w.journal.violation(), Operations: w.known, Commits: w.commits, Faults: w.faults,
-		Lines: w.journal.lines, Simulated: time.Since(w.journal.began),
-	}
-}
-
-// apply carries out an update of the catalog and looks at what it did before anybody else can.
-func (w *world) apply(checks []catalog.Check, writes []catalog.Write) ([]int, error) {
-	failed, err := w.engine.Update(context.Background(), checks, writes)
-	if err != nil || len(failed) > 0 {
-		return failed, err
-	}
-	for _, write := range writes {
-		name, isGroup := strings.CutPrefix(write.Key, "g/")
-		if !isGroup {
-			continue
-		}
-		id, err := block.ParseGroupID(name)
-		if err != nil {
-			w.journal.violate("record %q: %v", write.Key, err)
-			continue
-		}
-		if write.Kind == catalog.Remove {
-			w.journal.write(catalogName, "group %s is freed", id)
-			continue
-		}
-		w.checkCommit(id)
-	}
-	return nil, nil
-}
-
-func (w *world) linkOddsNow() linkOdds {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.linkOdds
-}
-
-// tick orders what clients see.
-func (w *world) tick() int64 {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.clock++
-	return w.clock
+	r := w.journal.result(seed)
+	w.history.mutex.Lock()
+	r.Operations = w.history.known
+	w.history.mutex.Unlock()
+	w.checker.mutex.Lock()
+	r.Commits = w.checker.commits
+	w.checker.mutex.Unlock()
+	w.trouble.mutex.Lock()
+	r.Faults = w.trouble.faults
+	w.trouble.mutex.Unlock()
+	return r
 }

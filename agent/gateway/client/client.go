@@ -16,8 +16,20 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// Client reaches one gateway.
+// Client reaches one gateway. Create it with New. What it asks for is in its parts, whose methods are its own.
 type Client struct {
+	*transport
+	*objects
+	*classes
+	*nodes
+	*repairs
+	*scrubs
+	*transitions
+	*upkeep
+}
+
+// transport sends requests to a gateway and turns replies into values and errors. It knows no route.
+type transport struct {
 	base *url.URL
 	http *http.Client
 }
@@ -39,19 +51,23 @@ func New(address string) (*Client, error) {
 		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	return &Client{base: base, http: &http.Client{Transport: &http.Transport{
+	t := &transport{base: base, http: &http.Client{Transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		MaxIdleConnsPerHost: idlePerGateway,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true, // object bytes must arrive as stored
-	}}}, nil
+	}}}
+	return &Client{
+		transport: t, objects: &objects{t}, classes: &classes{t}, nodes: &nodes{t}, repairs: &repairs{t}, scrubs: &scrubs{t},
+		transitions: &transitions{t}, upkeep: &upkeep{t},
+	}, nil
 }
 
 // Address returns the gateway's URL.
-func (c *Client) Address() string { return c.base.String() }
+func (c *transport) Address() string { return c.base.String() }
 
 // Close drops idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *transport) Close() { c.http.CloseIdleConnections() }
 
 // request is one call before it is sent.
 type request struct {
@@ -63,7 +79,7 @@ type request struct {
 }
 
 // send performs the call and returns a reply of status 2xx, whose body the caller closes.
-func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+func (c *transport) send(ctx context.Context, r request) (*http.Response, error) {
 	target := *c.base
 	path, err := url.PathUnescape(r.route.Path)
 	if err != nil {
@@ -102,7 +118,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 }
 
 // call sends input as JSON where it is not nil and decodes the reply into output where that is not nil.
-func (c *Client) call(ctx context.Context, route api.Route, query url.Values, input, output any) (err error) {
+func (c *transport) call(ctx context.Context, route api.Route, query url.Values, input, output any) (err error) {
 	r := request{route: route, query: query}
 	if input != nil {
 		text, err := json.Marshal(input)

@@ -15,6 +15,9 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
+// objects stores objects and reads, lists and deletes them.
+type objects struct{ *transport }
+
 // PutOptions are the choices of a Put. The zero value stores under the class that the gateway finds by prefix, in the
 // class's default scheme, whether or not the key exists.
 type PutOptions struct {
@@ -27,7 +30,7 @@ type PutOptions struct {
 }
 
 // Put stores body under key and returns once it is committed. body is read once, to its end.
-func (c *Client) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (object api.Object, err error) {
+func (c *objects) Put(ctx context.Context, key string, body io.Reader, options PutOptions) (object api.Object, err error) {
 	query, header := url.Values{}, http.Header{}
 	if options.Class != "" {
 		query.Set("class", options.Class)
@@ -57,7 +60,7 @@ func (c *Client) Put(ctx context.Context, key string, body io.Reader, options Pu
 }
 
 // Update replaces the bytes [offset, offset+length) of an object, which must lie inside it.
-func (c *Client) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object api.Object, err error) {
+func (c *objects) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object api.Object, err error) {
 	reply, err := c.send(ctx, request{
 		route: api.RoutePatchObject.With(key),
 		query: url.Values{"offset": {strconv.FormatInt(offset, 10)}}, body: io.NopCloser(body), length: length,
@@ -83,7 +86,7 @@ type Content struct {
 }
 
 // Get opens the bytes of an object.
-func (c *Client) Get(ctx context.Context, key string, span Range) (*Content, error) {
+func (c *objects) Get(ctx context.Context, key string, span Range) (*Content, error) {
 	header := http.Header{}
 	switch {
 	case span.Length > 0:
@@ -106,23 +109,23 @@ func (c *Client) Get(ctx context.Context, key string, span Range) (*Content, err
 }
 
 // Delete removes an object; ErrNotFound if there is none.
-func (c *Client) Delete(ctx context.Context, key string) error {
+func (c *objects) Delete(ctx context.Context, key string) error {
 	return c.call(ctx, api.RouteDeleteObject.With(key), nil, nil, nil)
 }
 
 // Stat returns an object with its groups and the health of their blocks.
-func (c *Client) Stat(ctx context.Context, key string) (stat api.Stat, err error) {
+func (c *objects) Stat(ctx context.Context, key string) (stat api.Stat, err error) {
 	return stat, c.call(ctx, api.RouteStatObject.With(key), nil, nil, &stat)
 }
 
 // StatDeep is Stat with every block read and checked whole at its node.
-func (c *Client) StatDeep(ctx context.Context, key string) (stat api.Stat, err error) {
+func (c *objects) StatDeep(ctx context.Context, key string) (stat api.Stat, err error) {
 	return stat, c.call(ctx, api.RouteStatObject.With(key), url.Values{"deep": {"true"}}, nil, &stat)
 }
 
 // List returns one page of the objects with prefix, in the order of their keys, after the key after. limit 0 leaves the
 // page size to the gateway.
-func (c *Client) List(ctx context.Context, prefix, after string, limit int) (page api.ObjectList, err error) {
+func (c *objects) List(ctx context.Context, prefix, after string, limit int) (page api.ObjectList, err error) {
 	query := url.Values{}
 	if prefix != "" {
 		query.Set("prefix64", api.EncodeKey(prefix))
@@ -137,7 +140,7 @@ func (c *Client) List(ctx context.Context, prefix, after string, limit int) (pag
 }
 
 // Objects walks all objects with prefix, page by page. The walk is no snapshot: each page is as of its own moment.
-func (c *Client) Objects(ctx context.Context, prefix string) iter.Seq2[api.Object, error] {
+func (c *objects) Objects(ctx context.Context, prefix string) iter.Seq2[api.Object, error] {
 	return func(yield func(api.Object, error) bool) {
 		after := ""
 		for {

@@ -6,32 +6,30 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
+// scrubs starts and steers the scrub of the cluster.
+type scrubs struct{ *transport }
+
 // Scrub returns the scrub of the cluster as it is now.
-func (c *Client) Scrub(ctx context.Context) (scrub api.Scrub, err error) {
+func (c *scrubs) Scrub(ctx context.Context) (scrub api.Scrub, err error) {
 	return scrub, c.call(ctx, api.RouteGetScrub, nil, nil, &scrub)
 }
 
 // StartScrub begins a cycle over all groups, in place of one that is under way.
-func (c *Client) StartScrub(ctx context.Context, r api.ScrubRequest) (scrub api.Scrub, err error) {
+func (c *scrubs) StartScrub(ctx context.Context, r api.ScrubRequest) (scrub api.Scrub, err error) {
 	return scrub, c.call(ctx, api.RouteStartScrub, nil, r, &scrub)
 }
 
 // PauseScrub stops the scrub until it is resumed.
-func (c *Client) PauseScrub(ctx context.Context) (scrub api.Scrub, err error) {
+func (c *scrubs) PauseScrub(ctx context.Context) (scrub api.Scrub, err error) {
 	return scrub, c.call(ctx, api.RoutePauseScrub, nil, nil, &scrub)
 }
 
 // ResumeScrub goes on where the scrub was paused.
-func (c *Client) ResumeScrub(ctx context.Context) (scrub api.Scrub, err error) {
+func (c *scrubs) ResumeScrub(ctx context.Context) (scrub api.Scrub, err error) {
 	return scrub, c.call(ctx, api.RouteResumeScrub, nil, nil, &scrub)
 }
 
 // ScrubFindings returns what scrubs found, newest first.
-func (c *Client) ScrubFindings(ctx context.Context) (findings []api.ScrubFinding, err error) {
+func (c *scrubs) ScrubFindings(ctx context.Context) (findings []api.ScrubFinding, err error) {
 	return findings, c.call(ctx, api.RouteListScrubFindings, nil, nil, &findings)
-}
-
-// AcceptCatalog says that a rebuilt catalog has all that is wanted.
-func (c *Client) AcceptCatalog(ctx context.Context) error {
-	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
 }

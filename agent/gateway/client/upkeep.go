@@ -8,23 +8,42 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
+// upkeep asks how the gateway and the cluster as a whole are, and puts them in order.
+type upkeep struct{ *transport }
+
 // Status returns the cluster at a glance.
-func (c *Client) Status(ctx context.Context) (status api.Status, err error) {
+func (c *upkeep) Status(ctx context.Context) (status api.Status, err error) {
 	return status, c.call(ctx, api.RouteStatus, nil, nil, &status)
 }
 
+// StatusBrief returns the nodes and the transitions that have not ended. Counts of objects and groups are those of the
+// last heat report, so it costs little however large the cluster is.
+func (c *upkeep) StatusBrief(ctx context.Context) (status api.Status, err error) {
+	return status, c.call(ctx, api.RouteStatus, map[string][]string{"brief": {"true"}}, nil, &status)
+}
+
+// Load returns what clients asked of the gateway in the last seconds.
+func (c *upkeep) Load(ctx context.Context) (load api.Load, err error) {
+	return load, c.call(ctx, api.RouteLoad, nil, nil, &load)
+}
+
 // Doctor returns what the gateway finds right and wrong.
-func (c *Client) Doctor(ctx context.Context) (findings []api.Finding, err error) {
+func (c *upkeep) Doctor(ctx context.Context) (findings []api.Finding, err error) {
 	return findings, c.call(ctx, api.RouteDoctor, nil, nil, &findings)
 }
 
 // Sweep settles expired attempts and deletes dead and orphaned blocks.
-func (c *Client) Sweep(ctx context.Context) (result api.SweepResult, err error) {
+func (c *upkeep) Sweep(ctx context.Context) (result api.SweepResult, err error) {
 	return result, c.call(ctx, api.RouteSweep, nil, nil, &result)
 }
 
+// AcceptCatalog says that a rebuilt catalog has all that is wanted.
+func (c *upkeep) AcceptCatalog(ctx context.Context) error {
+	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
+}
+
 // Healthy reports whether the gateway answers.
-func (c *Client) Healthy(ctx context.Context) (err error) {
+func (c *upkeep) Healthy(ctx context.Context) (err error) {
 	reply, err := c.send(ctx, request{route: api.RouteHealthy})
 	if err != nil {
 		return err

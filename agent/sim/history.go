@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/sim/register"
+)
+
+const (
+	// openPerKey bounds the writes of unknown outcome per key: the check of a history takes time exponential in them.
+	openPerKey = 5
+	// callsPerKey bounds the history of a key.
+	callsPerKey = 60
+)
+
+// history records what clients saw of every key.
+type history struct {
+	journal *journal
+
+	mutex    sync.Mutex
+	calls    map[string][]porcupine.Operation
+	unknowns map[string]int
+	known    int
+	clock    int64 // orders the calls and answers
+	number   uint32
+}
+
+// tick orders what clients see.
+func (h *history) tick() int64 {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.clock++
+	return h.clock
+}
+
+func (h *history) nextNumber() uint32 {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.number++
+	return h.number
+}
+
+func (h *history) isWornOut(key string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.unknowns[key] >= openPerKey || len(h.calls[key]) >= callsPerKey
+}
+
+// record notes an operation by its outcome: acknowledged, refused (which promises that nothing happened), or unknown.
+func (h *history) record(who string, in register.Call, out register.Answer, err error, at int64) {
+	back := h.tick()
+	switch {
+	case err == nil:
+	case errors.Is(err, catalog.ErrNoObject):
+		out.Missing = true
+	case errors.Is(err, api.ErrDataLoss):
+		h.journal.violate("%s through %s: %v", in, who, err)
+		return
+	case in.Action == register.Get || isRefusal(err):
+		h.journal.write(who, "%s: refused: %v", in, err)
+		return
+	default:
+		h.journal.write(who, "%s: unknown: %v", in, err)
+		out.Unknown, back = true, math.MaxInt64
+	}
+	if !out.Unknown {
+		h.journal.write(who, "%s: %s", in, out)
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if out.Unknown {
+		h.unknowns[in.Key]++
+	} else {
+		h.known++
+	}
+	h.calls[in.Key] = append(h.calls[in.Key], porcupine.Operation{Input: in, Output: out, Call: at, Return: back})
+}
+
+// isRefusal reports whether a write that failed has promised that it did not and will not take effect.
+func isRefusal(err error) bool {
+	return !errors.Is(err, errDied) && !errors.Is(err, api.ErrUnknownOutcome) && !errors.Is(err, catalog.ErrUnknown)
+}
+
+// check holds what clients saw against one order of operations per key.
+func (h *history) check(keys []object) {
+	for _, o := range keys {
+		h.mutex.Lock()
+		history := h.calls[o.key]
+		h.mutex.Unlock()
+		if porcupine.CheckOperations(register.Model.ToModel(), history) {
+			continue
+		}
+		var lines []string
+		for _, operation := range history {
+			lines = append(lines, fmt.Sprintf("[%d %d] %v: %v", operation.Call, operation.Return, operation.Input, operation.Output))
+		}
+		h.journal.violate("the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
+	}
+}
