@@ -144,7 +144,7 @@ func (l *ledger) lead(ctx context.Context) {
 }
 
 func (l *ledger) announce(ctx context.Context, batch []*announcement) {
-	err := l.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := l.retry(ctx, func(ctx context.Context) (bool, error) {
 		batch = slices.DeleteFunc(batch, func(a *announcement) bool {
 			err := a.ctx.Err()
 			if err != nil {
@@ -231,7 +231,7 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 // earlier value, so once it has moved without the intents being there, the request can never be applied any more.
 func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (done bool, err error) {
 	unclear := false
-	err = l.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = l.retry(ctx, func(ctx context.Context) (bool, error) {
 		if unclear {
 			values, err := l.engine.Read(ctx, keyNext, intentKey(batch[0].stamp), endedKey(batch[0].stamp))
 			if err != nil {

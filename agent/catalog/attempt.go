@@ -29,7 +29,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 	}
 	key := intentKey(a.stamp)
 	var want []byte
-	err := a.ledger.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := a.ledger.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := a.ledger.engine.Read(ctx, key)
 		if err != nil {
 			return false, err

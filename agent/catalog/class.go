@@ -22,7 +22,7 @@ func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
 
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
 func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, err error) {
-	err = c.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = c.retry(ctx, func(ctx context.Context) (bool, error) {
 		raw, list, err := c.readClasses(ctx)
 		if err != nil {
 			return false, err
@@ -59,7 +59,7 @@ func (c *classes) readClasses(ctx context.Context) (version []byte, classes []Cl
 // which nobody changes another class. It may call decide several times. An error of decide is returned as it is, and
 // changes nothing; so do no classes.
 func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
-	return c.insist(ctx, func(ctx context.Context) (bool, error) {
+	return c.retry(ctx, func(ctx context.Context) (bool, error) {
 		raw, classes, err := c.readClasses(ctx)
 		if err != nil {
 			return false, fmt.Errorf("listing classes: %w", err)

@@ -85,7 +85,7 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 func (o *objects) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
 	row := encode(request{State: IntentAborted, At: o.now().UnixMilli()})
 	var outcome []byte
-	err = o.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = o.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := o.engine.Read(ctx, name)
 		if err != nil {
 			return false, err

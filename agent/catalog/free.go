@@ -51,7 +51,7 @@ func (g *graveyard) FreeAll(ctx context.Context) (int, error) {
 
 // free looks at groups and frees those without live extents. It returns how many of them are gone.
 func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, err error) {
-	err = g.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = g.retry(ctx, func(ctx context.Context) (bool, error) {
 		keys := make([]string, 0, 3*len(ids))
 		for _, id := range ids {
 			keys = append(keys, groupKey(id), liveKey(id), freeableKey(id))

@@ -54,7 +54,7 @@ func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 // DropHeat removes a part if it is still as it was read.
 func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 	key := heatKey(part.Part, part.Gateway)
-	err := h.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := h.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := h.engine.Update(ctx, []Check{{key, part.Raw}}, []Write{{Key: key, Kind: Remove}})
 		return err == nil, err
 	})
@@ -66,7 +66,7 @@ func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 
 // HeatSince returns since when accesses are counted in this cluster: since now, for the first who asks.
 func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
-	err = h.insist(ctx, func(ctx context.Context) (bool, error) {
+	err = h.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := h.engine.Read(ctx, keyHeat)
 		if err != nil {
 			return false, err

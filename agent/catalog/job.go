@@ -58,7 +58,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 	saved.Version++
 	want := encode(saved)
 	unclear := false
-	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := j.engine.Read(ctx, key)
 		if err != nil {
 			return false, err
@@ -92,7 +92,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 // DropJob removes a job if it is still as it was read.
 func (j *jobs) DropJob(ctx context.Context, job Job) error {
 	key := jobKey(job.ID)
-	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := j.engine.Update(ctx, []Check{{key, encode(job)}}, []Write{{Key: key, Kind: Remove}})
 		return err == nil, err
 	})

@@ -34,7 +34,7 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 	is.Version = was.Version + 1
 	is.Fenced = is.Fenced || is.IsGone()
 	key, unclear := nodeKey(is.ID), false
-	err := m.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
 		raw, now, err := m.readNode(ctx, is.ID)
 		if err != nil {
 			return false, err
@@ -107,7 +107,7 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
 	}
 	key, member := incarnationKey(node), nodeKey(node)
-	err := m.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := m.engine.Read(ctx, key, member)
 		if err != nil || string(values[0]) == string(now) {
 			return err == nil, err

@@ -77,7 +77,7 @@ func Open(ctx context.Context, engine Engine, owner string, options ...Option) (
 	if owner == "" {
 		return nil, fmt.Errorf("opening the catalog: an owner must be named: %w", ErrBadChange)
 	}
-	err := c.insist(ctx, func(ctx context.Context) (bool, error) { return c.open(ctx) })
+	err := c.retry(ctx, func(ctx context.Context) (bool, error) { return c.open(ctx) })
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog: %w", err)
 	}

@@ -36,7 +36,7 @@ func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
 // times.
 func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
 	var changed RepairControl
-	err := j.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := j.engine.Read(ctx, keyRepair)
 		if err != nil {
 			return false, err

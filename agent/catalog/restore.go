@@ -125,7 +125,7 @@ func (a *auditor) Rebuilt(ctx context.Context) (uint64, error) {
 
 // Accept says that a rebuilt catalog has all that is wanted. Blocks that nobody names are deleted from then on, as ever.
 func (a *auditor) Accept(ctx context.Context) error {
-	err := a.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := a.engine.Read(ctx, keyRebuilt)
 		if err != nil || values[0] == nil {
 			return err == nil, err
@@ -142,7 +142,7 @@ func (a *auditor) Accept(ctx context.Context) error {
 // Raise sets the counter so that every stamp drawn from now on is greater than stamp. It is for catalogs that were
 // restored from an old copy or lost acknowledged writes, when a node holds a stamp that was not drawn yet.
 func (a *auditor) Raise(ctx context.Context, stamp block.Stamp) error {
-	err := a.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
 		raw, next, err := a.readNext(ctx)
 		if err != nil || next > stamp.Sequence {
 			return err == nil, err

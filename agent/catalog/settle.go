@@ -30,7 +30,7 @@ const (
 // engine gave no clear answer in time.
 func (l *ledger) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error) {
 	outcome := Unknown
-	err := l.insist(ctx, func(ctx context.Context) (bool, error) {
+	err := l.retry(ctx, func(ctx context.Context) (bool, error) {
 		intentRaw, ended, err := l.readIntent(ctx, stamp)
 		if err != nil {
 			return false, err

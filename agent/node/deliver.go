@@ -37,11 +37,11 @@ func (d *dataflow) send(next span) error {
 	d.run.mutex.Lock()
 	part := d.run.at(next.row, from, to-from)
 	d.run.mutex.Unlock()
-	return d.insist(message, from, part)
+	return d.resend(message, from, part)
 }
 
-// insist delivers a part of a message, from offset on.
-func (d *dataflow) insist(message, offset int, part []byte) error {
+// resend delivers a part of a message, from offset on.
+func (d *dataflow) resend(message, offset int, part []byte) error {
 	p := d.run.program
 	to := p.request.Messages[message].To
 	client := d.worker.peers.client(p.request.Peers[to])

@@ -113,7 +113,7 @@ func (w *worker) run(ctx context.Context, request *wire.RunRequest, payload []by
 		go func() {
 			wire.GrowStack()
 			defer w.work.Done()
-			w.carryOut(r, under, own)
+			w.execute(r, under, own)
 		}()
 	}
 	select {
@@ -125,8 +125,8 @@ func (w *worker) run(ctx context.Context, request *wire.RunRequest, payload []by
 	}
 }
 
-// carryOut runs r to its end and records the outcome.
-func (w *worker) carryOut(r *run, under *serving, payload []byte) {
+// execute runs r to its end and records the outcome.
+func (w *worker) execute(r *run, under *serving, payload []byte) {
 	ctx, stop := context.WithTimeoutCause(r.ctx, w.runTime, fmt.Errorf("%s: %w: it took longer than %s", r.name, wire.ErrCancelled, w.runTime))
 	defer r.cancel(nil)
 	defer stop()

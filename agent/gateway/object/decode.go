@@ -58,7 +58,7 @@ func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragm
 	if err != nil {
 		return sharedBuffer{}, err
 	}
-	defer giveBack(survivors)
+	defer release(survivors)
 	var data, parities []int
 	byIndex := map[stripe.Part][]byte{}
 	for _, survivor := range survivors {
@@ -93,7 +93,7 @@ func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragm
 	return own(output), nil
 }
 
-func giveBack(survivors []survivor) {
+func release(survivors []survivor) {
 	for _, survivor := range survivors {
 		survivor.data.release()
 	}
@@ -138,7 +138,7 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 	whole := false
 	defer func() {
 		if !whole {
-			giveBack(got)
+			release(got)
 		}
 	}()
 	var failures []error

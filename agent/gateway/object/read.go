@@ -371,7 +371,7 @@ func (o *Objects) loadOf(group *catalog.Group, copy survivor) int64 {
 	return o.agents.Load(item.Node)
 }
 
-// caller is agents.call or agents.insist.
+// caller is Agents.Call or Agents.CallSuspect.
 type caller func(ctx context.Context, id block.NodeID, op wire.Op, request any, payload []byte, reply any) ([]byte, error)
 
 // readShared is readUnit, once for all fragments of the reader that want the same bytes.

@@ -44,17 +44,17 @@ func (rs *Repairs) Repair(ctx context.Context, all, deep bool) (api.RepairResult
 
 // RepairAs is Repair of every group, in the way the request says.
 func (rs *Repairs) RepairAs(ctx context.Context, request api.RepairRequest) (api.RepairResult, error) {
-	how := Rebuild{
+	options := Rebuild{
 		Deep: request.Deep, shape: stripe.RepairShape(request.Shape), whole: request.Whole, proxy: block.NodeID(request.Proxy),
 		Admit: rs.supervisor.pay(nil),
 	}
-	if how.shape != "" && !slices.Contains(stripe.RepairShapes(), how.shape) {
-		return api.RepairResult{}, api.Refuse(api.ErrBadRequest, "there is no shape %q of a repair; use one of %v", how.shape, stripe.RepairShapes())
+	if options.shape != "" && !slices.Contains(stripe.RepairShapes(), options.shape) {
+		return api.RepairResult{}, api.Refuse(api.ErrBadRequest, "there is no shape %q of a repair; use one of %v", options.shape, stripe.RepairShapes())
 	}
-	return rs.repair(ctx, true, how)
+	return rs.repair(ctx, true, options)
 }
 
-func (rs *Repairs) repair(ctx context.Context, all bool, how Rebuild) (api.RepairResult, error) {
+func (rs *Repairs) repair(ctx context.Context, all bool, options Rebuild) (api.RepairResult, error) {
 	scope := lookAtRecords
 	if all {
 		scope = lookAtAll
@@ -63,7 +63,7 @@ func (rs *Repairs) repair(ctx context.Context, all bool, how Rebuild) (api.Repai
 	if err != nil {
 		return api.RepairResult{}, err
 	}
-	return rs.repairPass(ctx, list, how, nil)
+	return rs.repairPass(ctx, list, options, nil)
 }
 
 // scope says which groups a pass looks at beside those that were reported.
@@ -170,10 +170,10 @@ func (rs *Repairs) damageOf(view *catalog.GroupView, incarnations map[block.Node
 }
 
 // repairPass works on the groups of the list in order until halt is closed.
-func (rs *Repairs) repairPass(ctx context.Context, list []damage, how Rebuild, halt <-chan struct{}) (api.RepairResult, error) {
+func (rs *Repairs) repairPass(ctx context.Context, list []damage, options Rebuild, halt <-chan struct{}) (api.RepairResult, error) {
 	pass := rs.supervisor.begin(list)
 	defer rs.supervisor.end(pass)
-	how.beside = min(repairConcurrency, max(1, pass.known))
+	options.beside = min(repairConcurrency, max(1, pass.known))
 	var workers errgroup.Group
 	workers.SetLimit(repairConcurrency)
 	for i := range list {
@@ -183,9 +183,9 @@ func (rs *Repairs) repairPass(ctx context.Context, list []damage, how Rebuild, h
 			continue
 		}
 		workers.Go(func() error {
-			how := how
-			how.Deep = how.Deep || d.deep
-			done, err := rs.RebuildRetrying(ctx, d.id, how)
+			options := options
+			options.Deep = options.Deep || d.deep
+			done, err := rs.RebuildRetrying(ctx, d.id, options)
 			switch {
 			case errors.Is(err, group.ErrHalted):
 				rs.putBack(d)

@@ -51,9 +51,9 @@ func (rs *Repairs) RepairGroup(ctx context.Context, id block.GroupID, deep bool)
 	return done.slots, err
 }
 
-// rebuildGroup is RepairGroup, done as how says, by one caller after the other.
-func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, how Rebuild) (Outcome, error) {
-	waiting, leave, err := rs.supervisor.enter(ctx, id, how.Admit)
+// rebuildGroup is RepairGroup, done as the options say, by one caller after the other.
+func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options Rebuild) (Outcome, error) {
+	waiting, leave, err := rs.supervisor.enter(ctx, id, options.Admit)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -65,15 +65,15 @@ func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, how Rebui
 	if err != nil {
 		return Outcome{}, err
 	}
-	if view.Generation != how.Judged {
-		how.Condemned = nil
+	if view.Generation != options.Judged {
+		options.Condemned = nil
 	}
-	found, err := rs.findLoss(ctx, &view.Group, how)
+	found, err := rs.findLoss(ctx, &view.Group, options)
 	if err != nil || len(found.lost) == 0 {
 		return Outcome{}, err
 	}
-	if how.Admit != nil {
-		if err := how.Admit.wait(waiting, found.run.Load()); err != nil {
+	if options.Admit != nil {
+		if err := options.Admit.wait(waiting, found.run.Load()); err != nil {
 			if waiting.Err() != nil && ctx.Err() == nil {
 				err = errRepaired // by somebody who does not wait for the budget
 			}
@@ -108,27 +108,27 @@ var errUnseen = api.Refuse(api.ErrConflict, "more may be lost of the group than 
 // findLoss finds what a group has lost and plans how it is rebuilt. What the records show to be in vain is refused before
 // any node is asked. Where they show a loss nothing else is looked for, as a rule: what else is missing fails the run or
 // its verification, before anything is committed.
-func (rs *Repairs) findLoss(ctx context.Context, group *catalog.Group, how Rebuild) (loss, error) {
+func (rs *Repairs) findLoss(ctx context.Context, group *catalog.Group, options Rebuild) (loss, error) {
 	incarnations, err := rs.catalog.Incarnations(ctx)
 	if err != nil {
 		return loss{}, fmt.Errorf("reading incarnations: %w", err)
 	}
 	lost, away := rs.recordedLoss(group, incarnations)
-	if err := rs.checkProspect(group, lost, how.full); err != nil {
+	if err := rs.checkProspect(group, lost, options.full); err != nil {
 		return loss{}, err
 	}
-	seen := len(lost) == 0 || how.Deep || how.looks || how.Condemned != nil
+	seen := len(lost) == 0 || options.Deep || options.looks || options.Condemned != nil
 	if seen {
-		lost, away, err = rs.lostSlots(ctx, group, incarnations, how)
+		lost, away, err = rs.lostSlots(ctx, group, incarnations, options)
 	}
 	if err != nil || len(lost) == 0 {
 		return loss{}, err
 	}
-	r, err := rs.planRepair(group, lost, away, how)
+	r, err := rs.planRepair(group, lost, away, options)
 	if err != nil {
 		return loss{}, err
 	}
-	home, err := rs.housed(r, lost, how.full)
+	home, err := rs.housed(r, lost, options.full)
 	return loss{lost: lost, seen: seen, run: r, home: home}, err
 }
 
@@ -217,13 +217,13 @@ func (rs *Repairs) recordedLoss(group *catalog.Group, incarnations map[block.Nod
 }
 
 // lostSlots asks the nodes of a group and returns the slots to rebuild and those that cannot be asked.
-func (rs *Repairs) lostSlots(ctx context.Context, record *catalog.Group, incarnations map[block.NodeID]block.Incarnation, how Rebuild) (lost, away []int, err error) {
-	states, err := rs.groups.SlotStatesUnder(ctx, record, incarnations, how.Deep)
+func (rs *Repairs) lostSlots(ctx context.Context, record *catalog.Group, incarnations map[block.NodeID]block.Incarnation, options Rebuild) (lost, away []int, err error) {
+	states, err := rs.groups.SlotStatesUnder(ctx, record, incarnations, options.Deep)
 	if err != nil {
 		return nil, nil, err
 	}
 	for slot, state := range states {
-		if how.Condemned[slot] && state == group.SlotWhole {
+		if options.Condemned[slot] && state == group.SlotWhole {
 			state = group.SlotMissing
 		}
 		switch state {
@@ -241,7 +241,7 @@ func (rs *Repairs) lostSlots(ctx context.Context, record *catalog.Group, incarna
 }
 
 // planRepair binds the plan that rebuilds the lost slots on their own nodes.
-func (rs *Repairs) planRepair(record *catalog.Group, lost, away []int, how Rebuild) (*group.Execution, error) {
+func (rs *Repairs) planRepair(record *catalog.Group, lost, away []int, options Rebuild) (*group.Execution, error) {
 	code, err := rs.groups.CodeOf(record)
 	if err != nil {
 		return nil, err
@@ -250,14 +250,14 @@ func (rs *Repairs) planRepair(record *catalog.Group, lost, away []int, how Rebui
 		return nil, lostForGood(record, lost, code)
 	}
 	var plan *stripe.Plan
-	if how.shape == "" {
-		flow := stripe.Flow{CellBytes: int64(record.CellBytes), PieceBytes: group.RunPieceBytes, HopBytes: hopBytes, Beside: max(1, how.beside)}
-		if how.whole {
+	if options.shape == "" {
+		flow := stripe.Flow{CellBytes: int64(record.CellBytes), PieceBytes: group.RunPieceBytes, HopBytes: hopBytes, Beside: max(1, options.beside)}
+		if options.whole {
 			flow.PieceBytes = 0
 		}
 		plan, err = stripe.ChooseRepairPlan(code.Layout, code.Scheme, flow, lost, away)
 	} else {
-		plan, err = stripe.NewShapedRepairPlan(code.Layout, code.Scheme, how.shape, lost, away)
+		plan, err = stripe.NewShapedRepairPlan(code.Layout, code.Scheme, options.shape, lost, away)
 	}
 	if errors.Is(err, stripe.ErrLost) {
 		return nil, api.Refuse(api.ErrUnavailable, "group %s has lost slots %v while slots %v do not answer: bring their nodes back", record.ID, lost, away)
@@ -272,7 +272,7 @@ func (rs *Repairs) planRepair(record *catalog.Group, lost, away []int, how Rebui
 	if err != nil {
 		return nil, err
 	}
-	if how.whole {
+	if options.whole {
 		r.PieceBytes = 0
 	}
 	r.Lost, r.Away = map[int]bool{}, map[int]bool{}
@@ -282,8 +282,8 @@ func (rs *Repairs) planRepair(record *catalog.Group, lost, away []int, how Rebui
 	for _, slot := range away {
 		r.Away[slot] = true
 	}
-	if how.shape == stripe.RepairInitiator {
-		proxy, err := rs.groups.ProxyFor(record, how.proxy)
+	if options.shape == stripe.RepairInitiator {
+		proxy, err := rs.groups.ProxyFor(record, options.proxy)
 		if err != nil {
 			return nil, err
 		}
@@ -314,16 +314,16 @@ func (rs *Repairs) housed(r *group.Execution, lost []int, full map[block.NodeID]
 
 // RebuildRetrying repairs a group and starts over after a race, where more is lost than was seen, or where a node is full.
 // It pays once.
-func (rs *Repairs) RebuildRetrying(ctx context.Context, id block.GroupID, how Rebuild) (done Outcome, err error) {
-	if how.Admit != nil {
-		once := *how.Admit
-		how.Admit = &once
+func (rs *Repairs) RebuildRetrying(ctx context.Context, id block.GroupID, options Rebuild) (done Outcome, err error) {
+	if options.Admit != nil {
+		once := *options.Admit
+		options.Admit = &once
 	}
 	roster := rs.agents.Roster()
 	err = group.RetryRaces(ctx, func(full map[block.NodeID]bool) (err error) {
-		how.full = full
-		done, err = rs.rebuildGroup(ctx, id, how)
-		how.looks = true
+		options.full = full
+		done, err = rs.rebuildGroup(ctx, id, options)
+		options.looks = true
 		if errors.Is(err, group.ErrNotWhole) {
 			err = fmt.Errorf("%w: %w", errRepaired, err)
 		}

@@ -57,7 +57,7 @@ type jobBody struct {
 type runner struct {
 	coordinator *Coordinator
 	to          stripe.Scheme
-	how         options
+	options     options
 	chosen      *selection // by which groups of a class are selected; nil for other selectors
 	pacer       *group.Pacer
 	*job.Run
@@ -163,13 +163,13 @@ func (j *Coordinator) start(record catalog.Job, body jobBody) error {
 	}
 	r := &runner{
 		coordinator: j, to: to, job: record, body: body, Run: job.NewRun(t.ElapsedSeconds),
-		how:   options{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
-		saved: ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), wanted: api.TransitionRunning,
+		options: options{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
+		saved:   ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), wanted: api.TransitionRunning,
 	}
 	if t.Selector.Class != "" {
 		r.chosen = selectionOf(t, to)
 	}
-	r.how.admit = r.admit
+	r.options.admit = r.admit
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.runners[t.ID] != nil {

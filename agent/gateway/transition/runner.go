@@ -355,7 +355,7 @@ func (r *runner) retry(ctx context.Context, work *item) error {
 				err = errors.Join(err, repairErr)
 			}
 		case errors.As(err, &full):
-			if moveErr := r.coordinator.relocator.MakeWay(ctx, work.group, full, r.how.admit); moveErr != nil {
+			if moveErr := r.coordinator.relocator.MakeWay(ctx, work.group, full, r.options.admit); moveErr != nil {
 				err = moveErr
 			}
 		case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
@@ -395,7 +395,7 @@ const objectsPerMove = 64
 
 func (r *runner) once(ctx context.Context, work *item) (*group.Cost, error) {
 	if work.rewrite == nil {
-		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.how)
+		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
 	}
 	byClass := map[string][]*catalog.Snapshot{}
 	for _, key := range work.rewrite {

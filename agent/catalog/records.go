@@ -33,10 +33,10 @@ func final(err error) error {
 	return finalError{err}
 }
 
-// insist calls turn until it is done, fails for good, or patience or ctx ends. A turn that is neither done nor failed
+// retry calls turn until it is done, fails for good, or patience or ctx ends. A turn that is neither done nor failed
 // is repeated at once: somebody else was faster, so the system as a whole makes progress. A turn must be such that
 // repeating it after an unclear answer is right.
-func (r *records) insist(ctx context.Context, turn func(context.Context) (done bool, err error)) error {
+func (r *records) retry(ctx context.Context, turn func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	for failures := 0; ; {
@@ -78,7 +78,7 @@ func pauseDoubling(ctx context.Context, turn int) error {
 
 // apply carries out writes that may be repeated at any time.
 func (r *records) apply(ctx context.Context, writes []Write) error {
-	return r.insist(ctx, func(ctx context.Context) (bool, error) {
+	return r.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := r.engine.Update(ctx, nil, writes)
 		return err == nil, err
 	})
@@ -87,7 +87,7 @@ func (r *records) apply(ctx context.Context, writes []Write) error {
 // assign gives a record a value by comparing it with what was read, so that a request that arrives late does not bring
 // back what was replaced since.
 func (r *records) assign(ctx context.Context, key string, value []byte) error {
-	return r.insist(ctx, func(ctx context.Context) (bool, error) {
+	return r.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := r.engine.Read(ctx, key)
 		if err != nil || bytes.Equal(values[0], value) {
 			return err == nil, err
