@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 // transfer is what adoption and export share: the flags, the two ends and the job between them.
@@ -194,8 +195,8 @@ func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.S
 		return err
 	}
 	job.Expect(objects, bytes)
-	m := newMeter(t.session.messages)
-	stop := m.watch(func() string { return transferLine(job.Progress()) })
+	m := progress.New(t.session.messages)
+	stop := m.Watch(func() string { return transferLine(job.Progress()) })
 	report, err := job.Run(ctx)
 	stop()
 	if shown := t.showReport(report, kind); shown != nil {
@@ -228,7 +229,7 @@ func (t *transfer) defaultJournal(kind string) (string, error) {
 
 // transferLine shows how far a job is.
 func transferLine(p adopt.Progress) string {
-	return fmt.Sprintf("%s %5s  %s of %s objects  %s  %s left", barText(p.Objects, p.Total), words.Share(p.Objects, p.Total),
+	return fmt.Sprintf("%s %5s  %s of %s objects  %s  %s left", progress.Bar(p.Objects, p.Total), words.Share(p.Objects, p.Total),
 		words.Number(p.Objects), words.Number(p.Total), words.Bytes(p.Bytes), words.Left(p.LeftSeconds))
 }
 

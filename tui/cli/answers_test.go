@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restripe/restripe/tui/tree"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -60,7 +61,7 @@ func TestAnswersAreShown(t *testing.T) {
 				}
 			}
 			if want := string(last.Data); shown.String() != want {
-				at, _ := firstDifference(strings.NewReader(shown.String()), strings.NewReader(want))
+				at, _ := tree.FirstDifference(strings.NewReader(shown.String()), strings.NewReader(want))
 				line := 1 + strings.Count(want[:at], "\n")
 				t.Errorf("line %d of what is typed differs; -update writes all of it anew, to be read before it is kept.\nhave:\n%s\nwant:\n%s",
 					line, shown.String(), want)

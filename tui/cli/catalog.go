@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 func catalogCommand(s *session) *cobra.Command {
@@ -82,16 +83,16 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 			return nil, err
 		}
 	}
-	m := newMeter(s.messages)
+	m := progress.New(s.messages)
 	contents, report, err := rebuild.Run(ctx, rebuild.Options{
 		Nodes: nodes, Missing: f.missing, Modified: time.Now(),
 		Progress: func(what string, done, total int) {
-			m.show(time.Now(), func() string {
+			m.Show(time.Now(), func() string {
 				return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
 			})
 		},
 	})
-	m.clear()
+	m.Clear()
 	if err != nil {
 		return nil, err
 	}

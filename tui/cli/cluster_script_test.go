@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restripe/restripe/tui/tree"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -75,7 +76,7 @@ func same(ts *testscript.TestScript, negated bool, arguments []string) {
 	if bytes.Equal(a, b) {
 		return
 	}
-	at, err := firstDifference(bytes.NewReader(a), bytes.NewReader(b))
+	at, err := tree.FirstDifference(bytes.NewReader(a), bytes.NewReader(b))
 	ts.Check(err)
 	ts.Fatalf("%s has %d bytes and %s has %d; they differ from byte %d on", arguments[0], len(a), arguments[1], len(b), at)
 }

@@ -4,11 +4,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/diff"
 )
@@ -74,48 +72,5 @@ func TestKindsHaveTheirOwnWords(t *testing.T) {
 	}
 	if kindNamed("photos/a.jpg") != nil {
 		t.Error("a key names a kind")
-	}
-}
-
-func TestStrideLeadsEverywhere(t *testing.T) {
-	for count := 1; count <= 400; count++ {
-		stride, seen := strideOver(count), map[int]bool{}
-		for i := range count {
-			seen[i*stride%count] = true
-		}
-		if len(seen) != count {
-			t.Fatalf("a stride of %d over %d reaches %d", stride, count, len(seen))
-		}
-	}
-}
-
-func TestPopularIsAPartOfTheTree(t *testing.T) {
-	var files tree
-	for range 100 {
-		files.files = append(files.files, treeFile{size: 10})
-		files.bytes += 10
-	}
-	first, second := files.popular(1, 4), files.popular(3, 4)
-	if len(first.files) != 10 || first.bytes != 100 || &first.files[0] == &second.files[0] {
-		t.Errorf("%d files of %d bytes are popular first, %d then", len(first.files), first.bytes, len(second.files))
-	}
-	files.files[25].size = 1 << 40
-	if first := files.popular(1, 4); len(first.files) != 1 {
-		t.Errorf("%d files are popular beside a huge one", len(first.files))
-	}
-}
-
-func second(n int64) time.Time { return time.Unix(n, 0) }
-
-func TestStepsAreSummedUpByTheirWay(t *testing.T) {
-	class := api.Selector{Class: "media"}
-	steps := demoSteps([]api.Transition{
-		{Selector: class, From: "rs(4,2)", To: "rep(3)", GroupsDone: 1, Started: second(2)},
-		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 2, Started: second(1), Baselines: map[string]int64{"reencode": 5}},
-		{Selector: api.Selector{Class: "other"}, From: "rep(3)", To: "rs(4,2)", GroupsDone: 100},
-		{Selector: class, From: "rep(3)", To: "rs(4,2)", GroupsDone: 4, Started: second(3), Baselines: map[string]int64{"reencode": 6}},
-	}, "media")
-	if len(steps) != 2 || steps[0].groups != 6 || steps[0].transitions != 2 || steps[0].reencode != 11 || steps[1].groups != 1 {
-		t.Errorf("the steps are %+v", steps)
 	}
 }

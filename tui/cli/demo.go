@@ -8,34 +8,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/local"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/demo"
+	"github.com/restripe/restripe/tui/progress"
+	"github.com/restripe/restripe/tui/tree"
 )
-
-// demoVictim is the agent that is killed.
-const demoVictim = "n5"
-
-// fewestFiles and fewestBytes are what a demonstration needs: small files share groups, and a part of the groups must be
-// without what is popular.
-const (
-	fewestFiles = 20
-	fewestBytes = 1 << 20
-)
-
-// demoPrefix begins the keys of the demonstration's objects: those of the policy media.
-const demoPrefix = "media/"
-
-// demoPolicies is where the policies of the demonstration are among the examples.
-const demoPolicies = "examples/demo/policies.yaml"
-
-// demoBackend is the backend that they name.
-const demoBackend = "demo"
 
 type demoFlags struct {
 	source string
@@ -99,13 +90,13 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 			return err
 		}
 	}
-	files, err := readTree(f.source, demoPrefix)
+	files, err := tree.Read(f.source, demo.Prefix)
 	if err != nil {
 		return err
 	}
-	if len(files.files) < fewestFiles || files.bytes < fewestBytes {
+	if len(files.Files) < demo.FewestFiles || files.Bytes < demo.FewestBytes {
 		return fmt.Errorf("%s holds %s of %s altogether: name a directory with %d files and %s or more, so that a part can be hot and the rest cold",
-			f.source, words.Count(int64(len(files.files)), "file"), words.Bytes(files.bytes), fewestFiles, words.Bytes(fewestBytes))
+			f.source, words.Count(int64(len(files.Files)), "file"), words.Bytes(files.Bytes), demo.FewestFiles, words.Bytes(demo.FewestBytes))
 	}
 	directory, err := os.MkdirTemp("", "restripe-demo-")
 	if err != nil {
@@ -114,32 +105,46 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	if !f.keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	}
-	m, began := newMeter(s.messages), time.Now()
-	m.say("Starting %d agents over %s, a gateway, an API server and an operator in %s", f.agents, f.store, directory)
-	messages := slog.NewTextHandler(meterWriter{m}, nil)
+	m, began := progress.New(s.messages), time.Now()
+	m.Say("Starting %d agents over %s, a gateway, an API server and an operator in %s", f.agents, f.store, directory)
+	messages := slog.NewTextHandler(m, nil)
 	// What the operator does is told by the demonstration itself.
-	quiet := slog.New(slog.NewTextHandler(meterWriter{m}, &slog.HandlerOptions{Level: slog.LevelError}))
+	quiet := slog.New(slog.NewTextHandler(m, &slog.HandlerOptions{Level: slog.LevelError}))
 	running, err := startMachine(ctx, launch.Options{
 		Directory: directory, Store: f.store, Agents: f.agents, Logger: slog.New(messages),
 	}, &local.Options{
-		Directory: directory, Backend: demoBackend, Intervals: demoIntervals, Listen: "127.0.0.1:0", Logger: quiet,
+		Directory: directory, Backend: demo.Backend, Intervals: demoIntervals, Listen: "127.0.0.1:0", Logger: quiet,
 		Console: localConsole(directory, quiet),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, running.stop()) }()
-	m.say("See it and steer it at %s", running.consolePage())
-	d, err := newDemo(s, f, m, running, &files, began)
+	m.Say("See it and steer it at %s", running.consolePage())
+	server, err := s.apiServer(running.control.Kubeconfig())
 	if err != nil {
 		return err
 	}
-	defer d.gateway.Close()
-	if err := d.run(ctx); err != nil {
+	gateway, err := client.New(running.cluster.Gateway())
+	if err != nil {
+		return err
+	}
+	defer gateway.Close()
+	report, err := demo.Run(ctx, demo.Options{
+		Files: &files, Jobs: f.jobs, Cluster: running.cluster, Gateway: gateway, Control: demoControl{server}, Meter: m, Began: began,
+	})
+	if err != nil {
+		return err
+	}
+	lines, err := demoLines(ctx, server, report)
+	if err != nil {
+		return err
+	}
+	if err := writeLines(s.out, lines); err != nil {
 		return err
 	}
 	if f.keep {
-		m.say("")
+		m.Say("")
 		if err := writeLines(s.out, upLines(running, f.store)); err != nil {
 			return err
 		}
@@ -151,18 +156,90 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 // demoIntervals let the operator look as often as the demonstration's classes live fast.
 var demoIntervals = controller.Intervals{Look: time.Second, Progress: 500 * time.Millisecond}
 
-// meterWriter sends log lines past the progress line.
-type meterWriter struct{ meter *meter }
+// demoControl is the API server as the demonstration uses it.
+type demoControl struct{ server *apiServer }
 
-// Write prints one log line.
-func (w meterWriter) Write(line []byte) (int, error) {
-	w.meter.say("%s", trimNewline(string(line)))
-	return len(line), nil
+// Apply declares the objects of a text.
+func (c demoControl) Apply(ctx context.Context, source policies.Source) (lines []string, err error) {
+	known, err := c.server.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, findings := policies.Check(policies.Options{Known: known}, source)
+	if wrong := findings.Errors(); len(wrong) > 0 {
+		return nil, wrong
+	}
+	for _, object := range objects {
+		o, err := c.server.send(ctx, object, sending{})
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, fmt.Sprintf("%s/%s %s", o.kind, o.name, o.verb()))
+	}
+	return lines, nil
 }
 
-func trimNewline(text string) string {
-	if n := len(text); n > 0 && text[n-1] == '\n' {
-		return text[:n-1]
+// Hold holds a policy.
+func (c demoControl) Hold(ctx context.Context, policy string) (string, error) {
+	return c.server.stopPolicy(ctx, policy, v1alpha1.StopHold)
+}
+
+// Transitions lists the Transitions, oldest first.
+func (c demoControl) Transitions(ctx context.Context) ([]v1alpha1.Transition, error) {
+	var list v1alpha1.TransitionList
+	if err := c.server.List(ctx, &list); err != nil {
+		return nil, c.server.explain(err)
 	}
-	return text
+	return list.Items, nil
+}
+
+// Unmet says which conditions of a policy do not hold.
+func (c demoControl) Unmet(ctx context.Context, name string) string {
+	var policy v1alpha1.RedundancyPolicy
+	if err := c.server.read(ctx, kindNamed("policy"), name, &policy); err != nil {
+		return err.Error()
+	}
+	var said []string
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible, v1alpha1.ConditionConverged} {
+		if c := meta.FindStatusCondition(policy.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			said = append(said, c.Message)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+var demoColumns = []column{
+	{title: "STEP"}, {title: "TRANSITIONS", right: true}, {title: "GROUPS", right: true}, {title: "IN CELLS", right: true},
+	{title: "BLOCKS SENT: PREDICTED", right: true}, {title: "MEASURED", right: true},
+	{title: "BYTES SENT: PREDICTED", right: true}, {title: "MEASURED", right: true},
+	{title: "RE-ENCODING / NEW POOL", right: true}, {title: "TIME", right: true},
+}
+
+// demoLines are what moved, a line for each way along the ladder, and what the API server says of it.
+func demoLines(ctx context.Context, server *apiServer, report *demo.Report) ([]string, error) {
+	var rows [][]string
+	for _, step := range report.Steps {
+		rows = append(rows, []string{
+			step.From + " -> " + step.To, strconv.Itoa(step.Transitions), words.Number(step.Groups), words.Bytes(step.Bytes),
+			words.Number(step.Predicted.BlocksSent), words.Number(step.Measured.BlocksSent),
+			words.Bytes(step.Predicted.BytesSent), words.Bytes(step.Measured.BytesSent),
+			words.Bytes(step.Reencode) + " / " + words.Bytes(step.NewPool), words.Span(words.Seconds(step.Seconds)),
+		})
+	}
+	kind := kindNamed("policy")
+	table, err := server.table(ctx, kind, "")
+	if err != nil {
+		return nil, server.explain(err)
+	}
+	declared, err := tableListing(kind, table)
+	if err != nil {
+		return nil, err
+	}
+	lines := append([]string{""}, tableLines(declared.columns, declared.rows, false)...)
+	lines = append(lines, "")
+	lines = append(lines, tableLines(demoColumns, rows, true)...)
+	lines = append(lines, "",
+		"IN CELLS is what the groups' data cells hold, padding and room between small objects included; what is sent is counted in cells.",
+		"MEASURED is what the agents counted in the attempts that committed; what attempts had sent that the kill ended is not in it.")
+	return append(lines, report.Lines...), nil
 }

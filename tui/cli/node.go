@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 func nodeCommand(s *session) *cobra.Command {
@@ -205,8 +206,8 @@ func nodeDrain(s *session) *cobra.Command {
 
 // followDrain shows the progress of a drain until nothing is left or it ends otherwise.
 func (s *session) followDrain(ctx context.Context, c *client.Client, node api.NodeInfo) (api.NodeInfo, error) {
-	m := newMeter(s.messages)
-	defer m.clear()
+	m := progress.New(s.messages)
+	defer m.Clear()
 	err := every(ctx, time.Second, func() (ended bool, err error) {
 		if node, err = c.Node(ctx, string(node.ID)); err != nil {
 			return false, err
@@ -214,8 +215,8 @@ func (s *session) followDrain(ctx context.Context, c *client.Client, node api.No
 		if node.Drain == nil || node.Drain.SlotsLeft == 0 || node.Drain.Paused {
 			return true, nil
 		}
-		m.show(time.Now(), func() string {
-			return fmt.Sprintf("draining %s %s %s", node.ID, barText(node.Drain.SlotsTotal-node.Drain.SlotsLeft, node.Drain.SlotsTotal), drainText(node.Drain))
+		m.Show(time.Now(), func() string {
+			return fmt.Sprintf("draining %s %s %s", node.ID, progress.Bar(node.Drain.SlotsTotal-node.Drain.SlotsLeft, node.Drain.SlotsTotal), drainText(node.Drain))
 		})
 		return false, nil
 	})

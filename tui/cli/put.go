@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
+	"github.com/restripe/restripe/tui/tree"
 )
 
 // defaultJobs is how many objects a tree is stored by at a time.
@@ -58,7 +58,7 @@ func putCommand(s *session) *cobra.Command {
 				}
 				object, err := c.Put(command.Context(), key, s.in, options)
 				if err != nil {
-					return putError("standard input", key, options, err)
+					return tree.PutError("standard input", key, options, err)
 				}
 				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, words.Bytes(object.Size), object.Scheme, object.Revision)})
 			}
@@ -74,49 +74,30 @@ func putCommand(s *session) *cobra.Command {
 			} else if key == "" {
 				return misuse(command, "the KEY is empty: leave it out to store under the file's name, or give 1 to 4096 bytes")
 			}
-			return putFile(command.Context(), c, path, key, options)
+			return tree.PutFile(command.Context(), c, path, key, options)
 		})
 	}
 	return command
-}
-
-// keyShown bounds how much of a key an error repeats.
-const keyShown = 200
-
-// putError says which of the caller's conditions a refused put did not meet, and how to see what is there.
-func putError(source, key string, options client.PutOptions, err error) error {
-	if len(key) > keyShown {
-		key = key[:keyShown] + "..."
-	}
-	if errors.Is(err, api.ErrConflict) {
-		switch {
-		case options.IfAbsent:
-			return fmt.Errorf("storing %s as %q: there is an object of this key already, and --if-absent was given; nothing was changed: %w", source, key, err)
-		case options.IfRevision != nil:
-			return fmt.Errorf("storing %s as %q: the object is not at revision %s; nothing was changed, `restripe stat KEY` shows the present one: %w", source, key, options.IfRevision, err)
-		}
-	}
-	return fmt.Errorf("storing %s as %q: %w", source, key, err)
 }
 
 func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix string, options client.PutOptions, jobs int) error {
 	if options.IfRevision != nil {
 		return misuse(command, "--if-revision speaks of one object, %s is a directory", root)
 	}
-	files, err := readTree(root, prefix)
+	files, err := tree.Read(root, prefix)
 	if err != nil {
 		return err
 	}
-	var done progress
+	var done tree.Done
 	begin := time.Now()
-	m := newMeter(s.messages)
-	stop := m.watch(func() string { return files.line(&done, time.Since(begin)) })
-	err = files.put(command.Context(), c, options, jobs, &done)
+	m := progress.New(s.messages)
+	stop := m.Watch(func() string { return files.Line(&done, time.Since(begin)) })
+	err = files.Put(command.Context(), c, options, jobs, &done)
 	stop()
 	elapsed := time.Since(begin)
-	m.say("%s of %s objects, %s stored in %s", words.Number(done.objects.Load()), words.Number(int64(len(files.files))), words.Bytes(done.bytes.Load()), words.Span(elapsed))
-	if files.skipped > 0 {
-		m.say("%s links or devices were skipped", words.Number(int64(files.skipped)))
+	m.Say("%s of %s objects, %s stored in %s", words.Number(done.Objects.Load()), words.Number(int64(len(files.Files))), words.Bytes(done.Bytes.Load()), words.Span(elapsed))
+	if files.Skipped > 0 {
+		m.Say("%s links or devices were skipped", words.Number(int64(files.Skipped)))
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/tree"
 )
 
 // smallGroups is the size of a group of the class that most objects of these tests are in.
@@ -85,7 +86,7 @@ func TestStandardInputComesBack(t *testing.T) {
 		for name, in := range map[string]io.Reader{"": bytes.NewReader(want), "-end": iotest.DataErrReader(bytes.NewReader(want))} {
 			mustDo(t, gateway, in, "put", "-", key+name)
 			if have := mustDo(t, gateway, nil, "get", key+name, "-"); !bytes.Equal(have, want) {
-				at, err := firstDifference(bytes.NewReader(have), bytes.NewReader(want))
+				at, err := tree.FirstDifference(bytes.NewReader(have), bytes.NewReader(want))
 				t.Errorf("%s: %d bytes came back, want %d; they differ from byte %d on (%v)", key+name, len(have), len(want), at, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 func scrubCommand(s *session) *cobra.Command {
@@ -84,8 +85,8 @@ const scrubPoll = 500 * time.Millisecond
 
 // followScrub shows the progress of a cycle until it ends or is stopped.
 func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64) (api.Scrub, error) {
-	m := newMeter(s.messages)
-	defer m.clear()
+	m := progress.New(s.messages)
+	defer m.Clear()
 	var scrub api.Scrub
 	err := every(ctx, scrubPoll, func() (ended bool, err error) {
 		if scrub, err = c.Scrub(ctx); err != nil {
@@ -97,8 +98,8 @@ func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64
 		if scrub.State != api.ScrubRunning {
 			return true, nil
 		}
-		m.show(time.Now(), func() string {
-			return fmt.Sprintf("scrub %s %5s  %s of %s groups  %s findings  %s left", barText(scrub.BytesDone, scrub.BytesTotal), words.Share(scrub.BytesDone, scrub.BytesTotal),
+		m.Show(time.Now(), func() string {
+			return fmt.Sprintf("scrub %s %5s  %s of %s groups  %s findings  %s left", progress.Bar(scrub.BytesDone, scrub.BytesTotal), words.Share(scrub.BytesDone, scrub.BytesTotal),
 				words.Number(scrub.GroupsDone), words.Number(scrub.GroupsTotal), words.Number(scrub.Findings), words.Left(scrub.ETASeconds))
 		})
 		return false, nil
@@ -124,7 +125,7 @@ func scrubLines(scrub api.Scrub) []string {
 	lines := []string{
 		fmt.Sprintf("cycle       %d, %s, begun %s", scrub.Cycle, scrub.Depth, began),
 		"state       " + string(scrub.State),
-		fmt.Sprintf("done        %s %s of %s in %s of %s groups", barText(scrub.BytesDone, scrub.BytesTotal), words.Bytes(scrub.BytesDone), words.Bytes(scrub.BytesTotal),
+		fmt.Sprintf("done        %s %s of %s in %s of %s groups", progress.Bar(scrub.BytesDone, scrub.BytesTotal), words.Bytes(scrub.BytesDone), words.Bytes(scrub.BytesTotal),
 			words.Number(scrub.GroupsDone), words.Number(scrub.GroupsTotal)),
 		"network     " + words.Bytes(scrub.NetworkBytes),
 		fmt.Sprintf("findings    %s, %s repaired", words.Number(scrub.Findings), words.Number(scrub.Repaired)),

@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 // sortedKeys returns the keys of m in order.
@@ -52,7 +53,7 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 		return s.show(format, listing{value: status})
 	}
 	lines := statusLines(status, format.chosen == "wide")
-	if again && isTerminal(s.out) {
+	if again && progress.IsTerminal(s.out) {
 		lines[0] = clearScreen + lines[0]
 	}
 	return writeLines(s.out, lines)

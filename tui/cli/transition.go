@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 func transitionCommand(s *session) *cobra.Command {
@@ -258,12 +259,12 @@ var errNotDone = errors.New("the transition did not complete")
 
 // follow shows the progress of a transition until it ends.
 func (s *session) follow(command *cobra.Command, c *client.Client, id string, format *formatValue) error {
-	m := newMeter(s.messages)
+	m := progress.New(s.messages)
 	last, err := c.Watch(command.Context(), id, func(t api.Transition) error {
-		m.show(time.Now(), func() string { return transitionLine(t) })
+		m.Show(time.Now(), func() string { return transitionLine(t) })
 		return nil
 	})
-	m.clear()
+	m.Clear()
 	if err != nil {
 		return err
 	}
@@ -283,7 +284,7 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 
 // transitionLine is the one-line form that follow draws.
 func transitionLine(t api.Transition) string {
-	line := fmt.Sprintf("%s to %s %s %5s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, barText(t.BytesDone, t.BytesTotal),
+	line := fmt.Sprintf("%s to %s %s %5s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, progress.Bar(t.BytesDone, t.BytesTotal),
 		words.Share(t.BytesDone, t.BytesTotal), words.Number(t.GroupsDone), words.Number(t.GroupsTotal), words.Bytes(t.Measured.BytesSent))
 	if t.State != api.TransitionRunning {
 		return line + "  " + string(t.State)
@@ -299,7 +300,7 @@ func transitionLines(t api.Transition) []string {
 		"to          " + t.To,
 		fmt.Sprintf("planner     %s, least %s", t.Planner, t.Objective),
 		"state       " + string(t.State),
-		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", barText(t.BytesDone, t.BytesTotal), words.Bytes(t.BytesDone), words.Bytes(t.BytesTotal),
+		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", progress.Bar(t.BytesDone, t.BytesTotal), words.Bytes(t.BytesDone), words.Bytes(t.BytesTotal),
 			words.Number(t.GroupsDone), words.Number(t.GroupsTotal), words.Number(t.GroupsSkipped)),
 		"time        " + words.Span(words.Seconds(t.ElapsedSeconds)),
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+
+	"github.com/restripe/restripe/tui/tree"
 )
 
 // plant writes files below a directory.
@@ -39,24 +41,24 @@ func TestTreesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, prefix := range []string{"", "pre/", "pre"} {
-		files, err := readTree(root, prefix)
+		files, err := tree.Read(root, prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var keys []string
-		for _, file := range files.files {
-			keys = append(keys, file.key)
-			info, err := os.Stat(file.path)
-			if err != nil || info.Size() != file.size {
-				t.Errorf("%s has %d bytes: %v", file.path, file.size, err)
+		for _, file := range files.Files {
+			keys = append(keys, file.Key)
+			info, err := os.Stat(file.Path)
+			if err != nil || info.Size() != file.Size {
+				t.Errorf("%s has %d bytes: %v", file.Path, file.Size, err)
 			}
 		}
 		want := []string{prefix + ".hidden", prefix + "a/c", prefix + "a/d/e", prefix + "b"}
-		if !slices.Equal(keys, want) || files.bytes != 6 || files.skipped != 2 {
-			t.Errorf("keys %q of %d bytes, %d skipped; want %q", keys, files.bytes, files.skipped, want)
+		if !slices.Equal(keys, want) || files.Bytes != 6 || files.Skipped != 2 {
+			t.Errorf("keys %q of %d bytes, %d skipped; want %q", keys, files.Bytes, files.Skipped, want)
 		}
 	}
-	if _, err := readTree(filepath.Join(root, "nothing"), ""); !errors.Is(err, os.ErrNotExist) {
+	if _, err := tree.Read(filepath.Join(root, "nothing"), ""); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }
@@ -162,8 +164,8 @@ func TestLongKeysAreCut(t *testing.T) {
 	var out, messages bytes.Buffer
 	key := strings.Repeat("k", 4000) + "bad"
 	code := execute(t.Context(), []string{"put", "-", key, "--gateway", address}, strings.NewReader("x"), &out, &messages)
-	cut := strings.Repeat("k", keyShown) + `..."`
-	if code != exitFailed || len(messages.String()) > keyShown+100 || !strings.Contains(messages.String(), cut) {
+	cut := strings.Repeat("k", tree.KeyShown) + `..."`
+	if code != exitFailed || len(messages.String()) > tree.KeyShown+100 || !strings.Contains(messages.String(), cut) {
 		t.Errorf("exit code %d: %s", code, messages.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/restripe/restripe/tui/progress"
 	"github.com/restripe/restripe/tui/screen"
 )
 
@@ -49,7 +50,7 @@ func tuiCommand(s *session) *cobra.Command {
 
 func (s *session) runTUI(command *cobra.Command, f *tuiFlags) error {
 	keyboard, is := s.in.(*os.File)
-	if !is || !term.IsTerminal(keyboard.Fd()) || !isTerminal(s.out) {
+	if !is || !term.IsTerminal(keyboard.Fd()) || !progress.IsTerminal(s.out) {
 		return errors.New("restripe tui needs a terminal to read keys from and to draw on; `restripe status` and `restripe get` print")
 	}
 	token, err := f.token()

@@ -1,22 +1,19 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"pgregory.net/rapid"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/tui/progress"
 )
 
 func TestBarsAndLetters(t *testing.T) {
 	cases := []struct{ have, want string }{
-		{barText(1, 2), "[##########----------]"}, {barText(3, 2), "[" + strings.Repeat("#", 20) + "]"}, {barText(0, 0), "[" + strings.Repeat("-", 20) + "]"},
+		{progress.Bar(1, 2), "[##########----------]"}, {progress.Bar(3, 2), "[" + strings.Repeat("#", 20) + "]"}, {progress.Bar(0, 0), "[" + strings.Repeat("-", 20) + "]"},
 		{stripeLetters(0), "a"}, {stripeLetters(25), "z"}, {stripeLetters(26), "aa"}, {stripeLetters(27), "ab"}, {stripeLetters(26 + 26*26), "aaa"},
 	}
 	for _, c := range cases {
@@ -57,30 +54,6 @@ func TestSpans(t *testing.T) {
 			r.Fatalf("%q: offset %d, length %d", text, offset, length)
 		}
 	})
-}
-
-// TestFirstDifference compares streams that come in pieces of any size.
-func TestFirstDifference(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		length := rapid.SampledFrom([]int{0, 1, 1000, compareBytes - 1, compareBytes, compareBytes + 1, 2 * compareBytes}).Draw(r, "length")
-		a := bytes.Repeat([]byte{1}, length)
-		b := bytes.Clone(a)
-		want := int64(-1)
-		if length > 0 && rapid.Bool().Draw(r, "differs") {
-			at := rapid.IntRange(0, length-1).Draw(r, "at")
-			b[at], want = 2, int64(at)
-		} else if rapid.Bool().Draw(r, "longer") {
-			b, want = append(b, 1), int64(length)
-		}
-		if have, err := firstDifference(iotest.HalfReader(bytes.NewReader(a)), bytes.NewReader(b)); err != nil || have != want {
-			r.Fatalf("have %d, %v; want %d", have, err, want)
-		}
-	})
-	for _, broken := range []error{io.ErrUnexpectedEOF, errors.New("reset")} {
-		if _, err := firstDifference(io.MultiReader(strings.NewReader("12"), iotest.ErrReader(broken)), strings.NewReader("12")); !errors.Is(err, broken) {
-			t.Errorf("a stream broken by %v: %v", broken, err)
-		}
-	}
 }
 
 func TestSafetyIsSaidInOneLine(t *testing.T) {

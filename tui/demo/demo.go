@@ -1,4 +1,5 @@
-package cli
+// Package demo shows on a cluster of this machine how the operator moves what cools and what heats.
+package demo
 
 import (
 	"context"
@@ -7,29 +8,71 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/progress"
+	"github.com/restripe/restripe/tui/tree"
 )
+
+// FewestFiles and FewestBytes are what a demonstration needs: small files share groups, and a part of the groups must be
+// without what is popular.
+const (
+	FewestFiles = 20
+	FewestBytes = 1 << 20
+)
+
+// Prefix begins the keys of the demonstration's objects: those of its policy.
+const Prefix = "media/"
+
+// Policy is the name of the policy and of its class.
+const Policy = "media"
+
+// policiesFile is where the policies of the demonstration are among the examples.
+const policiesFile = "examples/demo/policies.yaml"
+
+// Backend is the backend that they name.
+const Backend = "demo"
+
+// victim is the agent that is killed.
+const victim = "n5"
+
+// Control is what the demonstration does on the API server.
+type Control interface {
+	// Apply declares the objects of a text and returns a line on each.
+	Apply(ctx context.Context, source policies.Source) ([]string, error)
+	// Hold keeps the operator from moving what is under a policy, and returns a line on that.
+	Hold(ctx context.Context, policy string) (string, error)
+	// Transitions lists the Transitions, oldest first.
+	Transitions(ctx context.Context) ([]v1alpha1.Transition, error)
+	// Unmet says why a policy is not where it should be.
+	Unmet(ctx context.Context, policy string) string
+}
+
+// Options say what a demonstration works on. All are required.
+type Options struct {
+	Files   *tree.Tree // with keys under Prefix
+	Jobs    int        // objects stored or read at a time
+	Cluster *launch.Cluster
+	Gateway *client.Client
+	Control Control
+	Meter   *progress.Meter
+	Began   time.Time
+}
+
+// Report is what a demonstration came to.
+type Report struct {
+	Steps []Step
+	Lines []string // what was stored and compared, and what became of the agent that was killed
+}
 
 // demo is a demonstration that runs.
 type demo struct {
-	session *session
-	flags   demoFlags
-	meter   *meter
-	cluster *launch.Cluster
-	server  *apiServer
-	gateway *client.Client
-	files   *tree
-	began   time.Time
-	reader  *demoReader
-	policy  string // of the objects, and their class
+	Options
+	reader *reader
 
 	told   map[string]toldState // by transition, what was said of it
 	killed string               // what became of the victim
@@ -43,32 +86,26 @@ const (
 	toldEnded
 )
 
-func newDemo(s *session, f demoFlags, m *meter, running *machine, files *tree, began time.Time) (*demo, error) {
-	server, err := s.apiServer(running.control.Kubeconfig())
-	if err != nil {
-		return nil, err
+// Run stores the files under a policy, lets them cool and heat, kills an agent meanwhile, and compares all that is read with
+// the files. It tells what happens as it happens.
+func Run(ctx context.Context, options Options) (*Report, error) {
+	d := &demo{
+		Options: options, reader: &reader{client: options.Gateway, files: options.Files}, told: map[string]toldState{},
 	}
-	c, err := client.New(running.cluster.Gateway())
-	if err != nil {
-		return nil, err
-	}
-	return &demo{
-		session: s, flags: f, meter: m, cluster: running.cluster, server: server, gateway: c, files: files, began: began,
-		reader: &demoReader{client: c, files: files}, policy: strings.TrimSuffix(demoPrefix, "/"), told: map[string]toldState{},
-	}, nil
+	return d.run(ctx)
 }
 
 // say tells what happens, and when since the start.
 func (d *demo) say(format string, values ...any) {
-	d.meter.say("%3.0f s  %s", time.Since(d.began).Seconds(), fmt.Sprintf(format, values...))
+	d.Meter.Say("%3.0f s  %s", time.Since(d.Began).Seconds(), fmt.Sprintf(format, values...))
 }
 
 // run is the whole demonstration, from the policies to the table.
-func (d *demo) run(ctx context.Context) error {
+func (d *demo) run(ctx context.Context) (*Report, error) {
 	if err := d.declare(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	first, second := d.files.popular(1, 4), d.files.popular(3, 4)
+	first, second := popular(d.Files, 1, 4), popular(d.Files, 3, 4)
 	stored := []string{}
 	for _, phase := range []func() error{
 		func() error { return d.put(ctx) },
@@ -76,32 +113,36 @@ func (d *demo) run(ctx context.Context) error {
 		func() error { return d.heat(ctx, &second) },
 	} {
 		if err := phase(); err != nil {
-			return err
+			return nil, err
 		}
 		now, err := d.stored(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		stored = append(stored, now)
 	}
 	// Reading everything makes everything hot: what the operator would make of that is left out.
-	held, err := d.server.stopPolicy(ctx, d.policy, v1alpha1.StopHold)
+	held, err := d.Control.Hold(ctx, Policy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.say("%s", held)
 	verified, err := d.verifyAll(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lines, err := d.report(ctx)
+	jobs, err := d.Gateway.Transitions(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lines = append(lines, fmt.Sprintf("Stored: %s after the puts, %s with all but %s cooled, %s with what was hot of another %s back.", stored[0], stored[1], words.Bytes(first.bytes), stored[2], words.Bytes(second.bytes)),
-		fmt.Sprintf("While all this went on %s objects (%s) were read and compared with their files, and all %s once more at the end in %s: every byte was right.",
-			words.Number(d.reader.verified.Load()), words.Bytes(d.reader.bytes.Load()), words.Number(int64(len(d.files.files))), words.Span(verified)), d.killed)
-	return writeLines(d.session.out, lines)
+	return &Report{Steps: steps(jobs, Policy), Lines: []string{
+		fmt.Sprintf("Stored: %s after the puts, %s with all but %s cooled, %s with what was hot of another %s back.",
+			stored[0], stored[1], words.Bytes(first.Bytes), stored[2], words.Bytes(second.Bytes)),
+		fmt.Sprintf("While all this went on %s objects (%s) were read and compared with their files, and all %s once more at the end in %s: "+
+			"every byte was right.", words.Number(d.reader.verified.Load()), words.Bytes(d.reader.bytes.Load()),
+			words.Number(int64(len(d.Files.Files))), words.Span(verified)),
+		d.killed,
+	}}, nil
 }
 
 // declarePatience bounds the wait for the operator to take up the policies.
@@ -109,30 +150,22 @@ const declarePatience = time.Minute
 
 // declare applies the policies and waits until the gateway has the class.
 func (d *demo) declare(ctx context.Context) error {
-	text, err := policies.Examples.ReadFile(demoPolicies)
+	text, err := policies.Examples.ReadFile(policiesFile)
 	if err != nil {
 		return fmt.Errorf("reading the policies of the demonstration: %w", err)
 	}
-	known, err := d.server.known(ctx)
+	d.say("restripe apply -f policies/%s", policiesFile)
+	lines, err := d.Control.Apply(ctx, policies.Source{Name: "policies/" + policiesFile, Format: policies.YAML, Text: text})
+	for _, line := range lines {
+		d.say("  %s", line)
+	}
 	if err != nil {
 		return err
 	}
-	objects, findings := policies.Check(policies.Options{Known: known}, policies.Source{Name: "policies/" + demoPolicies, Format: policies.YAML, Text: text})
-	if wrong := findings.Errors(); len(wrong) > 0 {
-		return wrong
-	}
-	d.say("restripe apply -f policies/%s", demoPolicies)
-	for _, object := range objects {
-		o, err := d.server.send(ctx, object, sending{})
-		if err != nil {
-			return err
-		}
-		d.say("  %s/%s %s", o.kind, o.name, o.verb())
-	}
 	return d.until(ctx, declarePatience, nil, func() string { return "the operator takes up the policies" }, func() (bool, error) {
-		classes, err := d.gateway.Classes(ctx)
+		classes, err := d.Gateway.Classes(ctx)
 		for _, class := range classes {
-			if class.Name == d.policy {
+			if class.Name == Policy {
 				return true, err
 			}
 		}
@@ -143,15 +176,15 @@ func (d *demo) declare(ctx context.Context) error {
 // put stores the tree, as what the policy says new objects are stored as.
 func (d *demo) put(ctx context.Context) error {
 	begin := time.Now()
-	var done progress
-	stop := d.meter.watch(func() string { return "put " + d.files.line(&done, time.Since(begin)) })
-	err := d.files.put(ctx, d.gateway, client.PutOptions{}, d.flags.jobs, &done)
+	var done tree.Done
+	stop := d.Meter.Watch(func() string { return "put " + d.Files.Line(&done, time.Since(begin)) })
+	err := d.Files.Put(ctx, d.Gateway, client.PutOptions{}, d.Jobs, &done)
 	stop()
 	if err != nil {
 		return err
 	}
-	d.say("Stored %s files, %s, under %s in %s", words.Number(int64(len(d.files.files))),
-		words.Bytes(d.files.bytes), demoPrefix, words.Span(time.Since(begin)))
+	d.say("Stored %s files, %s, under %s in %s", words.Number(int64(len(d.Files.Files))),
+		words.Bytes(d.Files.Bytes), Prefix, words.Span(time.Since(begin)))
 	return nil
 }
 
@@ -163,26 +196,26 @@ const (
 )
 
 // cool waits until most is on the last step of its ladder, while a part is read again and again and stays where it is.
-func (d *demo) cool(ctx context.Context, popular *tree) error {
-	d.say("%s of them, %s, are popular: %d readers read them again and again; nobody reads the others", words.Number(int64(len(popular.files))), words.Bytes(popular.bytes), popularReaders)
+func (d *demo) cool(ctx context.Context, popular *tree.Tree) error {
+	d.say("%s of them, %s, are popular: %d readers read them again and again; nobody reads the others", words.Number(int64(len(popular.Files))), words.Bytes(popular.Bytes), popularReaders)
 	began := time.Now()
-	reading := d.reader.crowd(ctx, popular.files)
+	reading := d.reader.crowd(ctx, popular.Files)
 	var class api.ClassHeat
 	err := d.until(ctx, coolPatience, reading, func() string {
 		return fmt.Sprintf("cooling: %s; %s objects verified", rungsText(&class), words.Number(d.reader.verified.Load()))
 	}, func() (bool, error) {
-		report, err := d.gateway.Heat(ctx)
+		report, err := d.Gateway.Heat(ctx)
 		if err != nil {
 			return false, patient(err)
 		}
-		class = classOf(&report, d.policy)
+		class = classOf(&report, Policy)
 		return report.Complete && report.Began.After(began) && cooled(&class), nil
 	})
 	return errors.Join(err, reading.stop())
 }
 
-// demoWarm is the heat, in accesses a day, below which the policy of the demonstration leaves nothing that it has moved.
-const demoWarm = 4096
+// warm is the heat, in accesses a day, below which the policy of the demonstration leaves nothing that it has moved.
+const warm = 4096
 
 // cooled reports whether most groups are on the last step of the ladder, and so are those that are cold, but for a few.
 func cooled(class *api.ClassHeat) bool {
@@ -190,7 +223,7 @@ func cooled(class *api.ClassHeat) bool {
 	for i, rung := range class.Rungs {
 		all += rung.Groups
 		for at, bucket := range rung.Buckets {
-			if i < len(class.Rungs)-1 && api.HeatEdge(at+1) <= demoWarm {
+			if i < len(class.Rungs)-1 && api.HeatEdge(at+1) <= warm {
 				cold += bucket.Groups
 			}
 		}
@@ -203,20 +236,20 @@ const heatLeast = 12 * time.Second
 
 // heat reads another part again and again until the operator has taken what became hot back to the first step, and kills
 // an agent in the middle of that.
-func (d *demo) heat(ctx context.Context, popular *tree) error {
-	d.say("Now others are popular instead: %s files, %s", words.Number(int64(len(popular.files))), words.Bytes(popular.bytes))
-	reading := d.reader.crowd(ctx, popular.files)
+func (d *demo) heat(ctx context.Context, popular *tree.Tree) error {
+	d.say("Now others are popular instead: %s files, %s", words.Number(int64(len(popular.Files))), words.Bytes(popular.Bytes))
+	reading := d.reader.crowd(ctx, popular.Files)
 	began := time.Now()
 	var class api.ClassHeat
 	hit := ""
 	err := d.until(ctx, heatPatience, reading, func() string {
 		return fmt.Sprintf("heating: %s; %s objects verified", rungsText(&class), words.Number(d.reader.verified.Load()))
 	}, func() (bool, error) {
-		report, err := d.gateway.Heat(ctx)
+		report, err := d.Gateway.Heat(ctx)
 		if err != nil {
 			return false, patient(err)
 		}
-		class = classOf(&report, d.policy)
+		class = classOf(&report, Policy)
 		if hit == "" && len(class.Rungs) > 0 {
 			if hit, err = d.strike(ctx, class.Rungs[0].Scheme); err != nil {
 				return false, err
@@ -229,7 +262,7 @@ func (d *demo) heat(ctx context.Context, popular *tree) error {
 
 // strike kills an agent if a transition to the scheme runs, and returns that transition's name.
 func (d *demo) strike(ctx context.Context, to string) (string, error) {
-	transitions, err := d.transitions(ctx)
+	transitions, err := d.Control.Transitions(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -238,9 +271,9 @@ func (d *demo) strike(ctx context.Context, to string) (string, error) {
 		if t.Status.To != to || t.Status.CompletionTime != nil || t.Status.Job == "" {
 			continue
 		}
-		d.say("Killing agent %s (process %d) in the middle of %s", demoVictim, d.cluster.Pids()[demoVictim], t.Name)
-		d.killed = fmt.Sprintf("Agent %s was killed in the middle of %s and started again; the transition went on and completed.", demoVictim, t.Name)
-		return t.Name, d.cluster.Kill(demoVictim)
+		d.say("Killing agent %s (process %d) in the middle of %s", victim, d.Cluster.Pids()[victim], t.Name)
+		d.killed = fmt.Sprintf("Agent %s was killed in the middle of %s and started again; the transition went on and completed.", victim, t.Name)
+		return t.Name, d.Cluster.Kill(victim)
 	}
 	return "", nil
 }
@@ -253,7 +286,7 @@ var errPatience = errors.New("it takes too long")
 
 // until looks at the transitions and tells of them until done, or until the reading finds something wrong.
 func (d *demo) until(ctx context.Context, patience time.Duration, reading *reading, line func() string, done func() (bool, error)) error {
-	defer d.meter.clear()
+	defer d.Meter.Clear()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	deadline := time.Now().Add(patience)
@@ -270,11 +303,11 @@ func (d *demo) until(ctx context.Context, patience time.Duration, reading *readi
 		if err != nil || ended {
 			return err
 		}
-		d.meter.show(time.Now(), line)
+		d.Meter.Show(time.Now(), line)
 		select {
 		case now := <-ticker.C:
 			if now.After(deadline) {
-				return fmt.Errorf("%w: after %s: %s; %s", errPatience, words.Span(patience), line(), d.conditions(ctx))
+				return fmt.Errorf("%w: after %s: %s; %s", errPatience, words.Span(patience), line(), d.Control.Unmet(ctx, Policy))
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -282,33 +315,9 @@ func (d *demo) until(ctx context.Context, patience time.Duration, reading *readi
 	}
 }
 
-// conditions says why the policy is not where it should be.
-func (d *demo) conditions(ctx context.Context) string {
-	var policy v1alpha1.RedundancyPolicy
-	if err := d.server.read(ctx, kindNamed("policy"), d.policy, &policy); err != nil {
-		return err.Error()
-	}
-	var said []string
-	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible, v1alpha1.ConditionConverged} {
-		if c := meta.FindStatusCondition(policy.Status.Conditions, name); c != nil && c.Status != metav1.ConditionTrue {
-			said = append(said, c.Message)
-		}
-	}
-	return strings.Join(said, "; ")
-}
-
-// transitions lists the Transition objects of the policy, oldest first.
-func (d *demo) transitions(ctx context.Context) ([]v1alpha1.Transition, error) {
-	var list v1alpha1.TransitionList
-	if err := d.server.List(ctx, &list); err != nil {
-		return nil, d.server.explain(err)
-	}
-	return list.Items, nil
-}
-
 // tell says what transitions were made, and what became of them.
 func (d *demo) tell(ctx context.Context) error {
-	list, err := d.transitions(ctx)
+	list, err := d.Control.Transitions(ctx)
 	if err != nil {
 		return err
 	}
@@ -336,10 +345,10 @@ func (d *demo) tell(ctx context.Context) error {
 // verifyAll compares every object once and returns how long that took.
 func (d *demo) verifyAll(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
-	stop := d.meter.watch(func() string {
-		return fmt.Sprintf("reading everything once more: %s of %s objects", words.Number(d.reader.finalObjects.Load()), words.Number(int64(len(d.files.files))))
+	stop := d.Meter.Watch(func() string {
+		return fmt.Sprintf("reading everything once more: %s of %s objects", words.Number(d.reader.finalObjects.Load()), words.Number(int64(len(d.Files.Files))))
 	})
-	err := d.reader.everything(ctx, d.flags.jobs)
+	err := d.reader.everything(ctx, d.Jobs)
 	stop()
 	return time.Since(begin), err
 }

@@ -1,11 +1,9 @@
-package cli
+package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -14,12 +12,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/tui/tree"
 )
 
-// demoReader reads objects and compares them with the files they were made of.
-type demoReader struct {
+// reader reads objects and compares them with the files they were made of.
+type reader struct {
 	client       *client.Client
-	files        *tree
+	files        *tree.Tree
 	verified     atomic.Int64 // objects compared, but for those that everything compares
 	bytes        atomic.Int64
 	finalObjects atomic.Int64 // objects compared by everything
@@ -35,7 +34,7 @@ type reading struct {
 	ended  sync.WaitGroup
 }
 
-func (r *demoReader) begin(ctx context.Context, readers int, read func(ctx context.Context, reader int) error) *reading {
+func (r *reader) begin(ctx context.Context, readers int, read func(ctx context.Context, reader int) error) *reading {
 	ctx, cancel := context.WithCancel(ctx)
 	g := &reading{cancel: cancel, failed: make(chan error, 1)}
 	for i := range readers {
@@ -79,7 +78,7 @@ const (
 )
 
 // crowd reads files again and again, each one far from the one before, so that all their groups are used evenly.
-func (r *demoReader) crowd(ctx context.Context, files []treeFile) *reading {
+func (r *reader) crowd(ctx context.Context, files []tree.File) *reading {
 	pace := rate.NewLimiter(popularReadsPerSecond, popularReaders)
 	stride := strideOver(len(files))
 	var next atomic.Int64
@@ -105,12 +104,12 @@ func strideOver(count int) int {
 }
 
 // verify compares one object and counts it.
-func (r *demoReader) verify(ctx context.Context, file treeFile) error {
+func (r *reader) verify(ctx context.Context, file tree.File) error {
 	if err := r.compare(ctx, file); err != nil {
 		return err
 	}
 	r.verified.Add(1)
-	r.bytes.Add(file.size)
+	r.bytes.Add(file.Size)
 	return nil
 }
 
@@ -118,24 +117,24 @@ func (r *demoReader) verify(ctx context.Context, file treeFile) error {
 const mostPopular = 12 << 20
 
 // popular returns a tenth of the files, as they lie side by side, from a place in the tree on: a fraction of its files.
-func (t *tree) popular(numerator, denominator int) tree {
-	var p tree
-	limit := min(t.bytes/10, mostPopular)
-	for _, file := range t.files[len(t.files)*numerator/denominator:] {
-		if len(p.files) > 0 && p.bytes+file.size > limit {
+func popular(t *tree.Tree, numerator, denominator int) tree.Tree {
+	var p tree.Tree
+	limit := min(t.Bytes/10, mostPopular)
+	for _, file := range t.Files[len(t.Files)*numerator/denominator:] {
+		if len(p.Files) > 0 && p.Bytes+file.Size > limit {
 			break
 		}
-		p.files = append(p.files, file)
-		p.bytes += file.size
+		p.Files = append(p.Files, file)
+		p.Bytes += file.Size
 	}
 	return p
 }
 
 // everything compares every object once.
-func (r *demoReader) everything(ctx context.Context, jobs int) error {
+func (r *reader) everything(ctx context.Context, jobs int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(jobs)
-	for _, file := range r.files.files {
+	for _, file := range r.files.Files {
 		group.Go(func() error {
 			if err := r.compare(ctx, file); err != nil {
 				return err
@@ -148,67 +147,23 @@ func (r *demoReader) everything(ctx context.Context, jobs int) error {
 }
 
 // compare reads one object and its file side by side.
-func (r *demoReader) compare(ctx context.Context, file treeFile) (err error) {
-	content, err := r.client.Get(ctx, file.key, client.Range{})
+func (r *reader) compare(ctx context.Context, file tree.File) (err error) {
+	content, err := r.client.Get(ctx, file.Key, client.Range{})
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", file.key, err)
+		return fmt.Errorf("reading %q: %w", file.Key, err)
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	original, err := os.Open(file.path)
+	original, err := os.Open(file.Path)
 	if err != nil {
-		return fmt.Errorf("comparing %q: %w", file.key, err)
+		return fmt.Errorf("comparing %q: %w", file.Key, err)
 	}
 	defer func() { err = errors.Join(err, original.Close()) }()
-	at, err := firstDifference(content, original)
+	at, err := tree.FirstDifference(content, original)
 	if err != nil {
-		return fmt.Errorf("comparing %q: %w", file.key, err)
+		return fmt.Errorf("comparing %q: %w", file.Key, err)
 	}
 	if at >= 0 {
-		return fmt.Errorf("%w: %q at byte %d", errWrongBytes, file.key, at)
+		return fmt.Errorf("%w: %q at byte %d", errWrongBytes, file.Key, at)
 	}
 	return nil
-}
-
-// compareBytes is how much is compared at a time.
-const compareBytes = 256 << 10
-
-// firstDifference returns the offset of the first byte in which two streams differ, or -1. One ending early differs.
-func firstDifference(a, b io.Reader) (int64, error) {
-	bufferA, bufferB := make([]byte, compareBytes), make([]byte, compareBytes)
-	for at := int64(0); ; {
-		n, err := fill(a, bufferA)
-		if err != nil {
-			return at, err
-		}
-		k, err := fill(b, bufferB)
-		if err != nil {
-			return at, err
-		}
-		if n != k || !bytes.Equal(bufferA[:n], bufferB[:k]) {
-			i := 0
-			for i < min(n, k) && bufferA[i] == bufferB[i] {
-				i++
-			}
-			return at + int64(i), nil
-		}
-		at += int64(n)
-		if n < compareBytes {
-			return -1, nil
-		}
-	}
-}
-
-// fill reads until buffer is full or the stream ends. Unlike io.ReadFull it passes on the error of a stream that was
-// broken off.
-func fill(stream io.Reader, buffer []byte) (int, error) {
-	for n := 0; ; {
-		k, err := stream.Read(buffer[n:])
-		n += k
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return n, nil
-		}
-		if err != nil || n == len(buffer) {
-			return n, err
-		}
-	}
 }
