@@ -55,7 +55,7 @@ func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*console
 	}
 	for _, backend := range s.world.backends.all() {
 		view := &consolev1.Backend{
-			Name: backend.Name, Type: string(backend.Spec.Type), Gateways: addressesOf(backend), Conditions: conditionViews(backend.Status.Conditions),
+			Name: backend.Name, Type: string(backend.Spec.Type), Gateways: backend.GatewayAddresses(), Conditions: conditionViews(backend.Status.Conditions),
 			UsedBytes: backend.Status.UsedBytes, CapacityBytes: backend.Status.CapacityBytes,
 		}
 		if seen := s.backends.at(backend.Name); seen != nil {

@@ -80,7 +80,7 @@ func (s *seenBackends) refresh(ctx context.Context, running *sync.WaitGroup) {
 			delete(gone, backend.Name)
 			continue
 		}
-		pool, err := gateways.NewPool(addressesOf(backend), s.patience)
+		pool, err := gateways.NewPool(backend.GatewayAddresses(), s.patience)
 		if err != nil {
 			continue // as above
 		}
@@ -95,14 +95,6 @@ func (s *seenBackends) refresh(ctx context.Context, running *sync.WaitGroup) {
 			s.observers.Forget(name)
 		}
 	}
-}
-
-func addressesOf(backend *v1alpha1.StorageBackend) []string {
-	addresses := make([]string, len(backend.Spec.Gateways))
-	for i, address := range backend.Spec.Gateways {
-		addresses[i] = string(address)
-	}
-	return addresses
 }
 
 func (s *seenBackends) stopAll() {

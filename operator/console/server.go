@@ -44,7 +44,7 @@ type Options struct {
 // Intervals say how often the console does what nobody asks for.
 type Intervals struct {
 	Look     time.Duration // at the gateways; heat and scrubs every fifth time; default 2 s
-	Patience time.Duration // with one question to one gateway; default 5 s
+	Patience time.Duration // with one question to one gateway, but for those of Observers that are shared; default 5 s
 	Sample   time.Duration // of heat and sizes for the history; default 5 min
 	Stream   time.Duration // least time between two messages of a watch; default 250 ms
 	recheck  time.Duration // of the rights of who watches; default 30 s

@@ -60,17 +60,11 @@ func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v
 			place.Active = append(place.Active, selection)
 		}
 	}
-	addresses := make([]string, len(backend.Spec.Gateways))
-	for i, address := range backend.Spec.Gateways {
-		addresses[i] = string(address)
-	}
-	g, err := dial(addresses)
+	g, err := dial(backend.GatewayAddresses())
 	if err != nil {
 		return nil, fmt.Errorf("backend %s: %w", backend.Name, err)
 	}
-	if closer, can := g.(interface{ Close() }); can {
-		defer closer.Close()
-	}
+	defer gateways.Close(g)
 	candidates, err := f.candidates(ctx, g, place)
 	if err != nil || f.Unknown != nil {
 		return f, err
@@ -87,14 +81,14 @@ func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v
 	return f, nil
 }
 
-// Forecaster tells what a forecast needs of the gateways of one backend.
-type Forecaster interface {
+// forecaster tells what a forecast needs of the gateways of one backend.
+type forecaster interface {
 	gateways.Estimator
 	Heat(ctx context.Context) (api.HeatReport, error)
 }
 
 // candidates are the moves there would be, with what they cost.
-func (f *Forecast) candidates(ctx context.Context, g Forecaster, place decide.Place) ([]decide.Candidate, error) {
+func (f *Forecast) candidates(ctx context.Context, g forecaster, place decide.Place) ([]decide.Candidate, error) {
 	report, err := g.Heat(ctx)
 	if errors.Is(err, api.ErrUnavailable) {
 		f.Unknown = &decide.Problem{Reason: decide.ReasonHeatUnknown, Message: oneLine(err)}

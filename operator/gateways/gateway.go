@@ -89,8 +89,8 @@ type Gateway interface {
 // it called when nobody uses it any more.
 type Dialer func(addresses []string) (Gateway, error)
 
-// closeGateway closes what has something to close.
-func closeGateway(g Gateway) {
+// Close closes gateways that have something to close.
+func Close(g Gateway) {
 	if closer, can := g.(interface{ Close() }); can {
 		closer.Close()
 	}

@@ -95,7 +95,7 @@ func (o *Observer) retire() {
 	if o.walk != nil {
 		o.walk.stop()
 	}
-	closeGateway(o.gateway)
+	Close(o.gateway)
 }
 
 // Observe returns what the gateways say, or said no longer ago than the age. A failure is remembered as long.

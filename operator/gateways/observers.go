@@ -38,10 +38,7 @@ func NewObservers(dial Dialer, now func() time.Time) *Observers {
 
 // Of returns the observer of a backend: the same one as long as the backend is the same and has the same gateways.
 func (o *Observers) Of(backend *v1alpha1.StorageBackend) (*Observer, error) {
-	addresses := make([]string, 0, len(backend.Spec.Gateways))
-	for _, address := range backend.Spec.Gateways {
-		addresses = append(addresses, string(address))
-	}
+	addresses := backend.GatewayAddresses()
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	old, found := o.byName[backend.Name]

@@ -216,3 +216,12 @@ type Capabilities struct {
 	// +optional
 	MaxItemBytes int64 `json:"maxItemBytes,omitempty"`
 }
+
+// GatewayAddresses returns where the gateways of the backend are reached, as texts.
+func (b *StorageBackend) GatewayAddresses() []string {
+	addresses := make([]string, len(b.Spec.Gateways))
+	for i, address := range b.Spec.Gateways {
+		addresses[i] = string(address)
+	}
+	return addresses
+}
