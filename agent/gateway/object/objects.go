@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/group"
@@ -40,7 +42,7 @@ type Objects struct {
 
 	batches *batches
 	hedge   hedge
-	mending mending
+	mending singleflight.Group // of reads that wait until a group is rebuilt, by its id
 }
 
 // Counters count what reads met.

@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"sync"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -15,67 +14,28 @@ import (
 func (r *Reader) RepairFirst() { r.repairs = true }
 
 // rebuildForRead has a group rebuilt, if the reader wants that, and takes over its new record. It reports whether the fragment is
-// worth another look.
+// worth another look. Reads that meet the same group while it is rebuilt wait for one and the same rebuilding, which looks at
+// every block of the group, and which goes on when they leave: the group wants it whoever reads.
 func (r *Reader) rebuildForRead(ctx context.Context, id block.GroupID, seen *catalog.Snapshot) (bool, error) {
 	if !r.repairs {
 		return false, nil
 	}
-	whole, err := r.objects.mending.do(ctx, id, func() (bool, error) {
-		if changed, err := r.refresh(ctx, id, seen); changed || err != nil {
-			return true, err // somebody else had it rebuilt, before it was this reader's turn
-		}
-		return r.objects.repairs.RebuildNow(ctx, id), ctx.Err()
+	if changed, err := r.refresh(ctx, id, seen); changed || err != nil {
+		return changed, err // somebody else had it rebuilt
+	}
+	objects := r.objects
+	landed := objects.mending.DoChan(id.String(), func() (any, error) {
+		whole := make(chan bool, 1)
+		objects.background.Go(func(ctx context.Context) { whole <- objects.repairs.RebuildNow(ctx, id) })
+		return <-whole, nil
 	})
-	if !whole || err != nil {
-		return false, err
+	select {
+	case mended := <-landed:
+		if whole, _ := mended.Val.(bool); !whole {
+			return false, nil
+		}
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 	return r.refresh(ctx, id, seen)
-}
-
-// mending is the rebuilding that reads wait for. Reads that meet the same group while it is rebuilt wait for one and the
-// same rebuilding, which looks at every block of the group.
-type mending struct {
-	mutex   sync.Mutex
-	flights map[block.GroupID]*mendingFlight
-}
-
-type mendingFlight struct {
-	landed chan struct{} // closed when what follows is known
-	whole  bool
-	err    error
-}
-
-// do calls rebuild, or waits for the call that somebody else has under way for the group, and returns whether the group is
-// whole now. Where that call failed for a reason of its caller, this one begins another.
-func (m *mending) do(ctx context.Context, id block.GroupID, rebuild func() (whole bool, err error)) (bool, error) {
-	for {
-		m.mutex.Lock()
-		flight := m.flights[id]
-		if flight == nil {
-			break
-		}
-		m.mutex.Unlock()
-		select {
-		case <-flight.landed:
-			if flight.err == nil {
-				return flight.whole, nil
-			}
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-	}
-	flight := &mendingFlight{landed: make(chan struct{})}
-	if m.flights == nil {
-		m.flights = map[block.GroupID]*mendingFlight{}
-	}
-	m.flights[id] = flight
-	m.mutex.Unlock()
-	defer func() {
-		m.mutex.Lock()
-		delete(m.flights, id)
-		m.mutex.Unlock()
-		close(flight.landed)
-	}()
-	flight.whole, flight.err = rebuild()
-	return flight.whole, flight.err
 }
