@@ -121,7 +121,7 @@ func TestStoresOfAnotherCluster(t *testing.T) {
 			t.Errorf("the doctor does not say %q:\n%s", words, doctor.out)
 		}
 	}
-	if result, err := other.Sweep(t.Context()); err != nil || result.OrphansDeleted+result.BlocksDeleted+result.Quarantined > 0 {
+	if result, err := other.Sweep(t.Context(), api.SweepRequest{}); err != nil || result.OrphansDeleted+result.BlocksDeleted+result.Quarantined > 0 {
 		t.Errorf("a sweep over stores of another cluster: %+v, %v", result, err)
 	}
 	holds(t, c, "k", noise(1, 50_000))

@@ -88,7 +88,7 @@ func TestFullDisk(t *testing.T) {
 		delete(stored, key)
 	}
 	until(t, "the transition ends", func() bool {
-		if _, err := c.Sweep(t.Context()); err != nil {
+		if _, err := c.Sweep(t.Context(), api.SweepRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		moving, err = c.Transition(t.Context(), moving.ID)

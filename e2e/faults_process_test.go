@@ -19,6 +19,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 )
@@ -301,13 +302,13 @@ func noise(seed uint64, length int) []byte {
 func atRest(t *testing.T, c *client.Client) {
 	t.Helper()
 	until(t, "attempts and dead blocks are gone", func() bool {
-		if _, err := c.Sweep(t.Context()); err != nil {
+		if _, err := c.Sweep(t.Context(), api.SweepRequest{}); err != nil {
 			return false
 		}
 		status, err := c.Status(t.Context())
 		return err == nil && status.Active == 0 && status.Graves == 0
 	})
-	result, err := c.Sweep(t.Context())
+	result, err := c.Sweep(t.Context(), api.SweepRequest{})
 	if err != nil || !leftNothing(result) {
 		t.Errorf("a sweep at rest: %+v, %v; want nothing left over", result, err)
 	}

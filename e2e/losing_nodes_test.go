@@ -204,7 +204,7 @@ func (l *losing) await(what string, holds func() bool) {
 func (l *losing) settle() {
 	ctx := l.t.Context()
 	l.await("every group is whole and dead blocks are gone", func() bool {
-		if _, err := l.client.Sweep(ctx); err != nil {
+		if _, err := l.client.Sweep(ctx, api.SweepRequest{}); err != nil {
 			return false
 		}
 		status, err := l.client.Status(ctx)
@@ -218,7 +218,7 @@ func (l *losing) settle() {
 		}
 	}
 	l.await("a sweep at rest finds nothing left over", func() bool {
-		swept, err := l.client.Sweep(ctx)
+		swept, err := l.client.Sweep(ctx, api.SweepRequest{})
 		return err == nil && leftNothing(swept)
 	})
 	if l.written() < *losingRounds || objects == 0 {

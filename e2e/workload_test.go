@@ -329,7 +329,7 @@ func (w *workload) settle() {
 	w.await("attempts and dead blocks are gone, and a sweep at rest finds nothing left over", func() bool {
 		var statusErr, sweepErr error
 		status, statusErr = c.Status(ctx)
-		swept, sweepErr = c.Sweep(ctx)
+		swept, sweepErr = c.Sweep(ctx, api.SweepRequest{})
 		return statusErr == nil && status.Active == 0 && status.Graves == 0 && status.NotWhole == 0 &&
 			sweepErr == nil && leftNothing(swept)
 	})

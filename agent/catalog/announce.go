@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ const batchLimit = 64
 type ledger struct {
 	*records
 	graves  *graveyard
-	owner   string
+	session *session
 	drawing drawing
 }
 
@@ -219,12 +220,18 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
 		d.writes = append(d.writes, Write{Key: intentKey(a.stamp), Value: encode(Intent{
-			Stamp: a.stamp, Kind: a.kind, Owner: l.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
+			Stamp: a.stamp, Kind: a.kind, Owner: l.session.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes, Write{Key: keyNext, Value: encodeNext(next)})
+	d.writes = append(d.writes, Write{Key: keyNext, Value: encodeNext(next)}, Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
 	return d, kept, nil
+}
+
+// salt draws the salt of a stamp: its upper half says which session drew it (rule 27).
+func (l *ledger) salt() (uint64, error) {
+	drawn, err := l.draw()
+	return uint64(l.session.mark())<<32 | drawn&math.MaxUint32, err
 }
 
 // insert carries out a draw. Where the engine's answer is unclear it is found out: the counter never returns to an

@@ -32,13 +32,28 @@
 //	c/<name>      Class, also of a class that was removed
 //	h/<part>/<gateway>  heat counters of a part of the groups, the gateway's own encoding
 //	s/<finding>   what a scrub found, newest first, the gateway's own encoding
+//	v/<gateway>/<start>         a start of a gateway, empty
+//	v/<gateway>/<start>/<lane>  how many updates it carried out in the lane; see Sessions
+//	w/<gateway>   the present start of the gateway, as <gateway>/<start>
+//	u/<gateway>/<start>         number of the last stamp that the start drew
 //	meta/schema, meta/cluster, meta/next
+//	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
+//	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts
 //	meta/classes  raised by every change of a class
 //	meta/heat     since when accesses are counted, Unix milliseconds
 //	meta/scrub    Job of the scrub, of which a cluster has one
-//	meta/rebuilt  in a catalog that was rebuilt: blocks of attempts below this number are kept, whoever names them or not
+//	meta/rebuilt  in a catalog that was rebuilt or claimed: blocks of attempts below this number are kept, dead or not
 //	meta/members  Membership
 //	meta/repair   RepairControl
+//
+// # Sessions
+//
+// Nothing inside a catalog can tell that it went back in time, as all its marks go back with it. So each start of a gateway is
+// a session, which remembers what it did: every update compares and raises the count of a lane of the session, and a count
+// that is less than remembered shows that the catalog lost updates (ErrBehind). Every update also compares which start its
+// gateway has at present, so that of two starts of one name only the later takes effect (ErrFenced). And the salt of a stamp
+// says which session drew it: a block whose stamp no session of this catalog has drawn is another timeline's, and is not
+// deleted (rule 27).
 //
 // # Clocks
 //

@@ -32,6 +32,11 @@ var (
 	ErrOlder = errors.New("catalog is older than this program")
 	// ErrInUse says that another process has the catalog open and the engine allows one only.
 	ErrInUse = errors.New("catalog is in use")
+	// ErrFenced says that the gateway has a later start than this one, which therefore changes nothing any more.
+	ErrFenced = errors.New("this gateway was started again elsewhere")
+	// ErrBehind says that the catalog has lost changes that it had acknowledged: it was put back, or failed over to a copy that
+	// lacks them. Nothing is changed by this start any more.
+	ErrBehind = errors.New("the catalog has lost acknowledged changes")
 	// ErrClosed says that the engine was closed.
 	ErrClosed = errors.New("catalog engine is closed")
 	// ErrCorrupt says that a record cannot be decoded, or that records contradict each other.

@@ -41,8 +41,13 @@ func (g *graveyard) bury(addresses []block.Address, cause string) []Write {
 }
 
 // Graves lists up to limit dead blocks whose grace is over at now, ordered by the text of their addresses. after is the
-// Address.String of the last one seen, or empty. Fewer than limit means that there are no more.
+// Address.String of the last one seen, or empty. Fewer than limit means that there are no more. What Kept says is kept is
+// left out.
 func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, limit int) ([]Grave, error) {
+	kept, err := g.kept(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var graves []Grave
 	cursor := prefixGrave + after
 	for len(graves) < limit {
@@ -60,7 +65,7 @@ func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, lim
 			if err != nil {
 				return nil, err
 			}
-			if fields.NotBefore <= now.UnixMilli() && len(graves) < limit {
+			if fields.NotBefore <= now.UnixMilli() && address.Stamp.Sequence >= kept && len(graves) < limit {
 				graves = append(graves, Grave{address, time.UnixMilli(fields.NotBefore), fields.Cause})
 			}
 		}

@@ -23,6 +23,9 @@ const (
 	prefixClass       = "c/"
 	prefixHeat        = "h/"
 	prefixFinding     = "s/"
+	prefixSession     = "v/"
+	prefixGateway     = "w/"
+	prefixUpto        = "u/"
 
 	keySchema  = "meta/schema"
 	keyCluster = "meta/cluster"
@@ -30,7 +33,9 @@ const (
 	keyClasses = "meta/classes"
 	keyHeat    = "meta/heat"
 	keyScrub   = "meta/scrub"
-	keyRebuilt = "meta/rebuilt"
+	keyKept    = "meta/rebuilt"
+	keyDrawn   = "meta/drawn"
+	keyAlarm   = "meta/alarm"
 	keyMembers = "meta/members"
 	keyRepair  = "meta/repair"
 )
@@ -46,6 +51,12 @@ func nodeKey(node block.NodeID) string        { return prefixNode + string(node)
 func incarnationKey(node block.NodeID) string { return prefixIncarnation + string(node) }
 func jobKey(id string) string                 { return prefixJob + id }
 func classKey(name string) string             { return prefixClass + name }
+func gatewayKey(gateway string) string        { return prefixGateway + gateway }
+func sessionKey(owner string) string          { return prefixSession + owner }
+func laneKey(owner string, lane int) string {
+	return fmt.Sprintf("%s%s/%04x", prefixSession, owner, lane)
+}
+func uptoKey(owner string) string             { return prefixUpto + owner }
 func heatPrefix(part int) string              { return fmt.Sprintf("%s%02x/", prefixHeat, part) }
 func heatKey(part int, gateway string) string { return heatPrefix(part) + gateway }
 func addressOfGrave(key string) (block.Address, error) {

@@ -30,6 +30,7 @@ type Catalog struct {
 	*auditor
 
 	cluster Cluster
+	session *session
 }
 
 // Cluster is what all members of a cluster share, made when its catalog was first opened.
@@ -77,7 +78,10 @@ func Open(ctx context.Context, engine Engine, owner string, options ...Option) (
 	if owner == "" {
 		return nil, fmt.Errorf("opening the catalog: an owner must be named: %w", ErrBadChange)
 	}
-	err := c.retry(ctx, func(ctx context.Context) (bool, error) { return c.open(ctx) })
+	err := c.retry(ctx, c.open)
+	if err == nil {
+		err = c.retry(ctx, c.session.begin)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog: %w", err)
 	}
@@ -86,13 +90,14 @@ func Open(ctx context.Context, engine Engine, owner string, options ...Option) (
 
 // build puts the parts together, each over those before it, with the defaults of Open.
 func build(engine Engine, owner string) *Catalog {
+	begun := newSession(engine, owner)
 	kept := &records{
-		engine: engine, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: pauseDoubling,
+		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: pauseDoubling,
 	}
 	graves := &graveyard{records: kept, grace: time.Minute}
 	return &Catalog{
-		records: kept, graveyard: graves, ledger: &ledger{records: kept, graves: graves, owner: owner}, objects: &objects{kept},
-		members: &members{kept}, classes: &classes{kept}, jobs: &jobs{kept}, heat: &heat{kept}, auditor: &auditor{kept},
+		records: kept, graveyard: graves, ledger: &ledger{records: kept, graves: graves, session: begun}, objects: &objects{kept},
+		members: &members{kept}, classes: &classes{kept}, jobs: &jobs{kept}, heat: &heat{kept}, auditor: &auditor{kept}, session: begun,
 	}
 }
 
@@ -138,6 +143,16 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
 	return false, err
+}
+
+// Over is closed once this start of the gateway can change nothing any more; Err says why.
+func (c *Catalog) Over() <-chan struct{} { return c.session.over }
+
+// Err returns why nothing can be changed any more, ErrFenced or ErrBehind; nil while it can.
+func (c *Catalog) Err() error {
+	c.session.mutex.Lock()
+	defer c.session.mutex.Unlock()
+	return c.session.ended
 }
 
 // Cluster returns the identity of the cluster.

@@ -13,15 +13,19 @@ const orphanBatch = 128
 // Orphans judges addresses found in stores (rule 12). They must have been listed before the call, never after.
 //
 // orphans are named by no group record, announced by no active attempt and in no grave: late writes, which may be
-// deleted. quarantined are addresses that must not be touched and should alarm somebody: their stamps, or their
-// groups', were never drawn from this catalog, which therefore has been rolled back; see Raise. In a catalog that was
-// rebuilt, blocks from before are neither, until Accept.
+// deleted. quarantined are addresses that nobody names and that must not be touched, and should alarm somebody: no session of
+// this catalog has drawn their stamps, or their groups' (rule 27), so it was put back, or a copy of it is at work; see
+// RaiseAlarm. In a catalog that was rebuilt or claimed, blocks from before are not orphans until Accept.
 func (a *auditor) Orphans(ctx context.Context, listed []block.Address) (orphans, quarantined []block.Address, err error) {
+	drawn, err := a.drawn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	for len(listed) > 0 {
 		count := min(len(listed), orphanBatch)
 		batch := listed[:count]
 		listed = listed[count:]
-		keys := []string{keyNext, keyRebuilt}
+		keys := []string{keyKept}
 		for _, address := range batch {
 			keys = append(keys, groupKey(address.Group), intentKey(address.Stamp), graveKey(address))
 		}
@@ -29,33 +33,20 @@ func (a *auditor) Orphans(ctx context.Context, listed []block.Address) (orphans,
 		if err != nil {
 			return nil, nil, fmt.Errorf("judging listed blocks: %w", err)
 		}
-		next, err := decodeNext(values[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		kept, err := decodeCount(keyRebuilt, values[1])
+		kept, err := decodeCount(keyKept, values[0])
 		if err != nil {
 			return nil, nil, err
 		}
 		for i, address := range batch {
-			if address.Stamp.Sequence >= next || address.Group.Stamp.Sequence >= next {
-				quarantined = append(quarantined, address)
-				continue
-			}
-			accounted, err := isAccounted(address, values[2+3*i], values[3+3*i], values[4+3*i])
+			accounted, err := isAccounted(address, values[1+3*i], values[2+3*i], values[3+3*i])
 			if err != nil {
 				return nil, nil, err
 			}
-			if accounted || address.Stamp.Sequence < uint64(kept) {
-				continue
-			}
-			foreign, err := a.drawnTwice(ctx, address)
-			if err != nil {
-				return nil, nil, err
-			}
-			if foreign {
+			switch {
+			case accounted:
+			case !drawn.has(address.Stamp) || !drawn.has(address.Group.Stamp):
 				quarantined = append(quarantined, address)
-			} else {
+			case address.Stamp.Sequence >= uint64(kept):
 				orphans = append(orphans, address)
 			}
 		}
@@ -83,26 +74,6 @@ func isAccounted(address block.Address, groupRaw, intentRaw, graveRaw []byte) (b
 			return false, err
 		}
 		return intent.has(address), nil
-	}
-	return false, nil
-}
-
-// drawnTwice reports whether the catalog remembers a stamp with the number of the address's, or of its group's, and
-// another salt: the counter was rolled back and the number drawn anew.
-func (a *auditor) drawnTwice(ctx context.Context, address block.Address) (bool, error) {
-	for _, stamp := range []block.Stamp{address.Stamp, address.Group.Stamp} {
-		for _, prefix := range []string{prefixIntent, prefixEnded} {
-			number := fmt.Sprintf("%s%016x.", prefix, stamp.Sequence)
-			records, err := a.engine.Scan(ctx, number, number, 2)
-			if err != nil {
-				return false, fmt.Errorf("judging block %s: %w", address, err)
-			}
-			for _, record := range records {
-				if record.Key != prefix+stamp.String() {
-					return true, nil
-				}
-			}
-		}
 	}
 	return false, nil
 }

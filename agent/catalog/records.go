@@ -54,7 +54,7 @@ func (r *records) retry(ctx context.Context, turn func(context.Context) (done bo
 		if errors.As(err, &last) {
 			return last.error
 		}
-		if errors.Is(err, ErrClosed) || errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrCorrupt) || isOver(err) {
 			return err
 		}
 		failures++
@@ -119,10 +119,11 @@ func (r *records) each(ctx context.Context, prefix string, visit func(Record) er
 	}
 }
 
-func (r *records) salt() (uint64, error) {
+// draw returns 64 random bits.
+func (r *records) draw() (uint64, error) {
 	var bytes [8]byte
 	if _, err := io.ReadFull(r.random, bytes[:]); err != nil {
-		return 0, fmt.Errorf("drawing a salt: %w", err)
+		return 0, fmt.Errorf("drawing random bits: %w", err)
 	}
 	return binary.BigEndian.Uint64(bytes[:]), nil
 }
@@ -157,3 +158,13 @@ func decodeNext(raw []byte) (uint64, error) {
 }
 
 func encodeNext(next uint64) []byte { return strconv.AppendUint(nil, next, 10) }
+
+// kept returns the number below which the blocks of attempts are kept, dead or not; see Claim.
+func (r *records) kept(ctx context.Context) (uint64, error) {
+	values, err := r.engine.Read(ctx, keyKept)
+	if err != nil {
+		return 0, fmt.Errorf("asking what is kept: %w", err)
+	}
+	below, err := decodeCount(keyKept, values[0])
+	return uint64(below), err
+}

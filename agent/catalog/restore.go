@@ -61,7 +61,8 @@ func Restore(ctx context.Context, engine Engine, contents *Contents) error {
 	return update(mark, []Write{
 		{Key: keyCluster, Value: encode(contents.Cluster)},
 		{Key: keyNext, Value: encodeNext(contents.Next)},
-		{Key: keyRebuilt, Value: encodeNext(contents.Next)},
+		{Key: keyKept, Value: encodeNext(contents.Next)},
+		{Key: keyDrawn, Value: encodeNext(contents.Next)},
 		{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
 	})
 }
@@ -110,48 +111,4 @@ func (c *Contents) records() ([]Write, error) {
 		set(incarnationKey(id), []byte(incarnation))
 	}
 	return writes, nil
-}
-
-// Rebuilt returns the number below which the stamps of attempts are from before the catalog was rebuilt; 0 for one that
-// was not, or was accepted.
-func (a *auditor) Rebuilt(ctx context.Context) (uint64, error) {
-	values, err := a.engine.Read(ctx, keyRebuilt)
-	if err != nil {
-		return 0, fmt.Errorf("asking whether the catalog was rebuilt: %w", err)
-	}
-	below, err := decodeCount(keyRebuilt, values[0])
-	return uint64(below), err
-}
-
-// Accept says that a rebuilt catalog has all that is wanted. Blocks that nobody names are deleted from then on, as ever.
-func (a *auditor) Accept(ctx context.Context) error {
-	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyRebuilt)
-		if err != nil || values[0] == nil {
-			return err == nil, err
-		}
-		failed, err := a.engine.Update(ctx, []Check{{keyRebuilt, values[0]}}, []Write{{Key: keyRebuilt, Kind: Remove}})
-		return err == nil && len(failed) == 0, err
-	})
-	if err != nil {
-		return fmt.Errorf("accepting the rebuilt catalog: %w", err)
-	}
-	return nil
-}
-
-// Raise sets the counter so that every stamp drawn from now on is greater than stamp. It is for catalogs that were
-// restored from an old copy or lost acknowledged writes, when a node holds a stamp that was not drawn yet.
-func (a *auditor) Raise(ctx context.Context, stamp block.Stamp) error {
-	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, next, err := a.readNext(ctx)
-		if err != nil || next > stamp.Sequence {
-			return err == nil, err
-		}
-		_, err = a.engine.Update(ctx, []Check{{keyNext, raw}}, []Write{{Key: keyNext, Value: encodeNext(stamp.Sequence + 1)}})
-		return false, err
-	})
-	if err != nil {
-		return fmt.Errorf("raising the stamp counter above %s: %w", stamp, err)
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ func (j *jobs) SaveScrub(ctx context.Context, job *Job) error {
 // AddFinding notes what a scrub found, and forgets the oldest findings beyond the number to keep. Newer findings come
 // first; those of one instant in any order.
 func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
-	salt, err := j.salt()
+	salt, err := j.draw()
 	if err != nil {
 		return fmt.Errorf("noting a finding: %w", err)
 	}

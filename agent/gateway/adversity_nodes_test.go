@@ -213,7 +213,7 @@ func TestAddressTakenByAnotherAgent(t *testing.T) {
 	c.noticed(replaced.id, "suspect")
 	c.check("k", data) // and once it is known
 	for range 2 {
-		if _, err := c.gateway.Sweep(t.Context(), true); err != nil {
+		if _, err := c.gateway.Sweep(t.Context(), api.SweepRequest{}); err != nil {
 			t.Errorf("sweep: %v", err)
 		}
 	}

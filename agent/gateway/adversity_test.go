@@ -125,7 +125,7 @@ func TestSlowPutOutlivesItsDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.during(1200*time.Millisecond, func() {
-		if _, err := g.Sweep(t.Context(), false); err != nil {
+		if _, err := g.SweepRecords(t.Context()); err != nil {
 			t.Errorf("sweep: %v", err)
 		}
 	})

@@ -324,7 +324,7 @@ func (c *cluster) audit() {
 	if err := c.catalog.Audit(c.t.Context()); err != nil {
 		c.t.Fatalf("the records contradict each other: %v", err)
 	}
-	if _, err := c.gateway.Sweep(c.t.Context(), true); err != nil {
+	if _, err := c.gateway.Sweep(c.t.Context(), api.SweepRequest{}); err != nil {
 		c.t.Fatal(err)
 	}
 	named := map[string]bool{}

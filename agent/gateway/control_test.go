@@ -236,7 +236,7 @@ func TestHeatSurvivesRestartsAndForgetsDeadGroups(t *testing.T) {
 	if err := c.gateway.Delete(t.Context(), "k0", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.gateway.Sweep(t.Context(), false); err != nil {
+	if _, err := c.gateway.SweepRecords(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.walked(c.gateway, clock)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -48,6 +49,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		for _, warning := range hello.Store.Warnings {
 			note("warning", name, "", "%s: %s", hello.Store.Location, warning)
 		}
+		noteLeftovers(target.Leftovers(), string(target.Node.ID), note)
 		if hello.Store.CapacityBytes > 0 && hello.Store.UsedBytes > hello.Store.CapacityBytes*9/10 {
 			note("warning", name, "add nodes or take cold classes to a wider scheme", "the store is %d %% full (%d of %d bytes)",
 				hello.Store.UsedBytes*100/hello.Store.CapacityBytes, hello.Store.UsedBytes, hello.Store.CapacityBytes)
@@ -73,10 +75,13 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	} else if scrub.Findings > scrub.Repaired {
 		note("error", "scrub", "see `restripe scrub report -o wide`", "%d findings of cycle %d could not be repaired", scrub.Findings-scrub.Repaired, scrub.Cycle)
 	}
-	if below, err := g.catalog.Rebuilt(ctx); err != nil {
-		note("error", "catalog", "see to the catalog", "whether it was rebuilt and is not accepted yet cannot be told: %v", err)
+	if err := g.catalog.CheckAlarm(ctx); err != nil {
+		note("error", "catalog", "if this catalog counts, run `restripe catalog claim`; if not, start the gateways with the one that does", "%v", err)
+	}
+	if below, err := g.catalog.Kept(ctx); err != nil {
+		note("error", "catalog", "see to the catalog", "whether it was rebuilt or claimed and is not accepted yet cannot be told: %v", err)
 	} else if below > 0 {
-		note("warning", "catalog", "look at the objects, then run `restripe catalog accept`", "the catalog was rebuilt and is not accepted yet: blocks that nobody names are kept")
+		note("warning", "catalog", "look at the objects, then run `restripe catalog accept`", "the catalog was rebuilt or claimed and is not accepted yet: nothing from before is deleted")
 	}
 	if err := g.catalog.Audit(ctx); err != nil {
 		note("error", "catalog", "stop writing and report this with the catalog file", "the records contradict each other: %v", err)
@@ -92,4 +97,24 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("ok", "cluster", "", "%d nodes answer, every class fits, every group is whole", usable)
 	}
 	return findings, nil
+}
+
+// noteLeftovers says what the last search of a node's store found that should not be there.
+func noteLeftovers(found *api.Leftovers, id string, note func(severity, subject, cure, format string, args ...any)) {
+	if found == nil {
+		return
+	}
+	name, at := "node "+id, found.At.UTC().Format(time.DateTime)
+	if found.Withheld {
+		note("error", name, "see that the gateway has the right catalog; if the blocks may go, run `restripe sweep --node "+id+" --beyond-brake`",
+			"no record names %d of its %d blocks: they were too many to delete them by itself (%s)", found.Orphans, found.Blocks, at)
+	}
+	if found.Foreign > 0 {
+		note("error", name, "give every node a store of its own",
+			"%d blocks in its store say that they are another node's; they are left alone (%s)", found.Foreign, at)
+	}
+	if found.Quarantined > 0 {
+		note("error", name, "see that the gateway has the right catalog; do not sweep",
+			"%d of its blocks have stamps that this catalog never drew, so it may be an old copy; they are left alone (%s)", found.Quarantined, at)
+	}
 }

@@ -167,7 +167,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		ID: o.ID, Start: o.Start, Every: o.ScrubEvery, Metrics: g.metrics.registry,
 	})
 	g.Sweeper = sweep.New(g.catalog, g.agents, g.log, sweep.Options{
-		Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery,
+		ID: o.ID, Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery, Metrics: g.metrics.registry,
 	})
 	return nil
 }

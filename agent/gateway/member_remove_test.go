@@ -69,7 +69,7 @@ func (e *delayed) Update(ctx context.Context, checks []catalog.Check, writes []c
 func (c *cluster) over(engine catalog.Engine) func(*gateway.Options) {
 	return func(options *gateway.Options) {
 		c.t.Helper()
-		records, err := catalog.Open(c.t.Context(), engine, catalog.Owner(options.ID, options.Start), catalog.WithGrace(0))
+		records, err := catalog.Open(c.t.Context(), engine, catalog.Owner(options.ID+"-over", options.Start), catalog.WithGrace(0))
 		if err != nil {
 			c.t.Fatal(err)
 		}

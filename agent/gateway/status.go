@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -76,7 +77,17 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if status.Transitions, err = g.unended(ctx); err != nil {
 		return api.Status{}, err
 	}
-	return status, nil
+	status.CatalogBehind, err = g.behind(ctx)
+	return status, err
+}
+
+// behind says how the catalog was found to be behind its nodes; empty where it was not.
+func (g *Gateway) behind(ctx context.Context) (string, error) {
+	err := g.catalog.CheckAlarm(ctx)
+	if errors.Is(err, catalog.ErrAlarm) {
+		return err.Error(), nil
+	}
+	return "", err
 }
 
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
@@ -99,7 +110,10 @@ func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error
 		status.Objects += class.Objects
 		status.Classes = append(status.Classes, entry)
 	}
-	status.Transitions, err = g.unended(ctx)
+	if status.Transitions, err = g.unended(ctx); err != nil {
+		return status, err
+	}
+	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
 }
 

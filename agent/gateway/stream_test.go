@@ -136,7 +136,7 @@ func TestReadersSeeWholeVersionsInOrder(t *testing.T) {
 					return
 				}
 				c.ended(begun.ID)
-				if _, err := c.gateway.Sweep(t.Context(), true); err != nil {
+				if _, err := c.gateway.Sweep(t.Context(), api.SweepRequest{}); err != nil {
 					t.Errorf("sweep: %v", err)
 				}
 			}
@@ -279,8 +279,8 @@ func TestLeftoversOfACrashAreSettledAndSwept(t *testing.T) {
 	if err := c.agents[0].store.Create(t.Context(), stray.Key(), []byte("of another catalog")); err != nil {
 		t.Fatal(err)
 	}
-	result, err := c.gateway.Sweep(t.Context(), true)
-	if err != nil || result.Quarantined != 1 || result.OrphansDeleted != 0 {
+	result, err := c.gateway.Sweep(t.Context(), api.SweepRequest{})
+	if !errors.Is(err, catalog.ErrAlarm) || result.Quarantined != 1 || result.OrphansDeleted != 0 {
 		t.Errorf("a stamp that was never drawn: %s, %v", fmt.Sprintf("%+v", result), err)
 	}
 }

@@ -81,30 +81,40 @@ func (r *reader) readStored(ctx context.Context, address block.Address) (_ store
 			r.headers.drop(address)
 		}
 	}()
-	key := address.Key()
-	value := make([]byte, firstReadBytes)
-	length, err := r.store.ReadAt(ctx, key, value, 0)
+	header, headBytes, err := readHeader(ctx, r.store, address)
 	if err != nil {
-		return stored{}, fmt.Errorf("reading block %s: %w", address, err)
-	}
-	headBytes, err := block.HeadBytes(value[:length])
-	if err != nil {
-		return stored{}, unreadable(address, err)
-	}
-	if headBytes > length {
-		value = make([]byte, headBytes)
-		if length, err = r.store.ReadAt(ctx, key, value, 0); err != nil {
-			return stored{}, fmt.Errorf("reading block %s: %w", address, err)
-		}
-	}
-	header, err := block.DecodeHeader(value[:length])
-	if err != nil {
-		return stored{}, unreadable(address, err)
+		return stored{}, err
 	}
 	if header.Address() != address {
 		return stored{}, fmt.Errorf("block %s: %w: the header says it is block %s", address, store.ErrCorrupt, header.Address())
 	}
 	return newStored(header, headBytes), nil
+}
+
+// readHeader reads what a store holds as the header of a block, manifest included, and how long it is. It need not name the
+// block at address: who asks compares.
+func readHeader(ctx context.Context, from store.Store, address block.Address) (header *block.Header, headBytes int, err error) {
+	key := address.Key()
+	value := make([]byte, firstReadBytes)
+	length, err := from.ReadAt(ctx, key, value, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading block %s: %w", address, err)
+	}
+	headBytes, err = block.HeadBytes(value[:length])
+	if err != nil {
+		return nil, 0, unreadable(address, err)
+	}
+	if headBytes > length {
+		value = make([]byte, headBytes)
+		if length, err = from.ReadAt(ctx, key, value, 0); err != nil {
+			return nil, 0, fmt.Errorf("reading block %s: %w", address, err)
+		}
+	}
+	header, err = block.DecodeHeader(value[:length])
+	if err != nil {
+		return nil, 0, unreadable(address, err)
+	}
+	return header, headBytes, nil
 }
 
 // unreadable classes a failure to decode: a newer format is no damage, and must not be repaired away.

@@ -205,6 +205,9 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 		return nil, fmt.Errorf("attaching node %s: %w: its store belongs to cluster %s, not %s; give this node a store of its own, or delete the key %s if the other cluster is gone",
 			i.id, wire.ErrBadRequest, cluster, request.Cluster, clusterKey)
 	}
+	if err := i.bindOwner(ctx); err != nil {
+		return nil, err
+	}
 	now, err := i.confirm(ctx)
 	if err != nil {
 		return nil, err

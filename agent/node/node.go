@@ -172,6 +172,9 @@ func answer[Request, Reply any](ctx context.Context, header []byte, serve func(c
 }
 
 func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
+	if err := n.checkOwner(ctx); err != nil {
+		return nil, err
+	}
 	incarnation, err := n.confirm(ctx)
 	if err != nil {
 		return nil, err

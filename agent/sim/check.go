@@ -66,8 +66,11 @@ func (d disks) of(id block.NodeID) *disk {
 	return nil
 }
 
-// incarnationKey is where a store keeps the identity of its contents.
-const incarnationKey = "restripe/incarnation"
+// Where a store keeps the identity of its contents, and whose it is.
+const (
+	incarnationKey = "restripe/incarnation"
+	ownerKey       = "restripe/node"
+)
 
 // isStored reports whether a block of a group is at rest as it was written.
 func (d disks) isStored(group *catalog.Group, slot int, item catalog.Item) bool {

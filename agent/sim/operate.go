@@ -26,7 +26,7 @@ var deeds = []deed{
 		return err
 	}},
 	{"sweep", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
-		_, err := g.Sweep(ctx, true)
+		_, err := g.Sweep(ctx, api.SweepRequest{})
 		return err
 	}},
 	{"drain", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {

@@ -58,12 +58,37 @@ type agent struct {
 
 	mutex   sync.Mutex
 	process *process
+	mistook *disk // another node's, which somebody starts the agent on; nil: its own
+}
+
+// mistake has the agent start on another disk from now on, nil on its own.
+func (a *agent) mistake(other *disk) {
+	if a.isAlive() {
+		a.crash()
+	}
+	a.mutex.Lock()
+	a.mistook = other
+	a.mutex.Unlock()
+	a.start()
+}
+
+// isMistaken reports whether the agent is started on another node's disk.
+func (a *agent) isMistaken() bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.mistook != nil
 }
 
 func (a *agent) start() {
+	mounted := a.disk
+	a.mutex.Lock()
+	if a.mistook != nil {
+		mounted = a.mistook
+	}
+	a.mutex.Unlock()
 	p := newProcess(string(a.id), 0)
 	n, err := node.New(node.Options{
-		ID: a.id, Store: &mount{disk: a.disk, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
+		ID: a.id, Store: &mount{disk: mounted, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
 		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
 		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20,
 	})

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,6 +29,7 @@ var kinds = []kind{
 	{"bits flipped at rest", (*trouble).flipBits},
 	{"blocks vanished", (*trouble).vanishBlocks},
 	{"stores emptied", (*trouble).emptyStore},
+	{"stores mistaken", (*trouble).mistakeStores},
 }
 
 // trouble causes the faults that the plan has, and ends them.
@@ -84,7 +86,9 @@ func (t *trouble) calm() {
 		a.disk.mutex.Lock()
 		a.disk.full, a.disk.slow, a.disk.odds = false, 0, diskOdds{}
 		a.disk.mutex.Unlock()
-		if !a.isAlive() {
+		if a.isMistaken() {
+			a.mistake(nil)
+		} else if !a.isAlive() {
 			a.start()
 		}
 	}
@@ -255,8 +259,8 @@ func (t *trouble) vanishBlocks(d *dice) func() {
 
 func (t *trouble) emptyStore(d *dice) func() {
 	a := pick(d, t.cluster.agents)
-	if !t.losses.mayLose(a.id) {
-		return nil
+	if t.areMistaken() || !t.losses.mayLose(a.id) {
+		return nil // an empty store is whoever's comes first
 	}
 	t.losses.lose(a.id)
 	restart := d.chance(0.5) && a.isAlive()
@@ -273,4 +277,30 @@ func (t *trouble) emptyStore(d *dice) func() {
 			a.start()
 		}
 	}
+}
+
+// mistakeStores starts an agent on the disk of another node, or each of two on the other's, as people do who move disks or
+// copy a configuration.
+func (t *trouble) mistakeStores(d *dice) func() {
+	a, b := pick(d, t.cluster.agents), pick(d, t.cluster.agents)
+	if a == b || t.areMistaken() || a.disk.marker(ownerKey) == "" || b.disk.marker(ownerKey) == "" {
+		return nil
+	}
+	exchanged := d.chance(0.5)
+	t.fault("world", "%s is started on the disk of %s, exchanged %v", b.id, a.id, exchanged)
+	b.mistake(a.disk)
+	if exchanged {
+		a.mistake(b.disk)
+	}
+	return func() {
+		for _, x := range []*agent{a, b} {
+			if x.isMistaken() {
+				x.mistake(nil)
+			}
+		}
+	}
+}
+
+func (t *trouble) areMistaken() bool {
+	return slices.ContainsFunc(t.cluster.agents, (*agent).isMistaken)
 }

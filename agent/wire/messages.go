@@ -18,7 +18,7 @@ const (
 	OpInspect               // InspectRequest -> InspectReply
 	OpRun                   // RunRequest, payload -> RunReply
 	OpDeliver               // DeliverRequest, payload -> nothing
-	OpDelete                // DeleteRequest -> nothing
+	OpDelete                // DeleteRequest -> DeleteReply
 	OpList                  // ListRequest -> ListReply
 	OpHeader                // HeaderRequest -> HeaderReply
 )
@@ -55,7 +55,7 @@ func (c *Counters) Add(other Counters) {
 }
 
 // HelloRequest asks an agent who it is. It is answered whether or not the agent serves; ErrDown means that its store does
-// not answer, so that nobody can say what it holds.
+// not answer, so that nobody can say what it holds, ErrBadRequest that its store is another node's.
 type HelloRequest struct{}
 
 // HelloReply says who the agent is and what its store holds.
@@ -72,8 +72,8 @@ type HelloReply struct {
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if
-// the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster or
-// its blocks have fingerprints of another key.
+// the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster or node,
+// or its blocks have fingerprints of another key.
 type AttachRequest struct {
 	Cluster        string            `cbor:"1,keyasint"`
 	Incarnation    block.Incarnation `cbor:"2,keyasint"`
@@ -188,6 +188,14 @@ type DeliverRequest struct {
 // DeleteRequest removes blocks; absent ones count as removed.
 type DeleteRequest struct {
 	Addresses []block.Address `cbor:"1,keyasint"`
+	// Orphans says that the blocks were found by listing the store, by nothing but their keys: those whose headers say that
+	// they are another node's are left where they are.
+	Orphans bool `cbor:"2,keyasint,omitempty"`
+}
+
+// DeleteReply names the blocks of DeleteRequest.Orphans that were left, as they are not this node's.
+type DeleteReply struct {
+	Foreign []block.Address `cbor:"1,keyasint,omitempty"`
 }
 
 // ListRequest asks for blocks in key order. It is ErrUnsupported where the store cannot list.

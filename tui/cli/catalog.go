@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/open"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/rebuild"
@@ -21,8 +22,8 @@ import (
 
 func catalogCommand(s *session) *cobra.Command {
 	return family(&cobra.Command{
-		Use: "catalog", Short: "Rebuild a lost catalog from the stores",
-	}, catalogRebuild(s), catalogAccept(s))
+		Use: "catalog", Short: "See which timeline of the catalog counts, and rebuild a lost one from the stores",
+	}, catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogRebuild(s))
 }
 
 // rebuildFlags are the flags of `restripe catalog rebuild`.
@@ -164,8 +165,9 @@ func problemText(p rebuild.Problem) string {
 
 func catalogAccept(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "accept", Short: "Say that a rebuilt catalog has all that is wanted",
-		Long: "Say that a rebuilt catalog has all that is wanted: blocks that nobody names are deleted from then on, as ever.",
+		Use: "accept", Short: "Say that a rebuilt or claimed catalog has all that is wanted",
+		Long: "Say that a catalog that was rebuilt or claimed has all that is wanted: what other timelines wrote is given up, and blocks\n" +
+			"that nobody names are deleted from then on, as ever.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return s.withClient(func(c *client.Client) error {
@@ -176,4 +178,73 @@ func catalogAccept(s *session) *cobra.Command {
 			})
 		},
 	}
+}
+
+func catalogClaim(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "claim", Short: "Say that this catalog counts, after it was put back or copied",
+		Long: "Say that the catalog of this gateway counts, and no other timeline of it. The gateway works as ever from then on, but that\n" +
+			"nothing from before is deleted until `restripe catalog accept`: so another timeline can be claimed instead, and what this\n" +
+			"one lacks can be brought back.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return s.withClient(func(c *client.Client) error {
+				if err := c.ClaimCatalog(command.Context()); err != nil {
+					return err
+				}
+				return writeLines(s.out, []string{"the catalog is claimed; nothing from before is deleted until `restripe catalog accept`"})
+			})
+		},
+	}
+}
+
+func catalogLineage(s *session) *cobra.Command {
+	command := &cobra.Command{
+		Use: "lineage", Short: "Show which starts of gateways the catalog knows, and whether it is behind its nodes",
+		Args: cobra.NoArgs,
+	}
+	format := outputFlag(command, "table", "json", "yaml")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return s.withClient(func(c *client.Client) error {
+			lineage, err := c.Lineage(command.Context())
+			if err != nil {
+				return err
+			}
+			if err := s.show(format, lineageListing(lineage)); err != nil || format.chosen != "table" {
+				return err
+			}
+			return writeLines(s.out, lineageNotes(lineage))
+		})
+	}
+	return command
+}
+
+func lineageListing(lineage api.Lineage) listing {
+	l := listing{value: lineage, columns: []column{
+		{title: "GATEWAY"}, {title: "START"}, {title: "UPDATES", right: true}, {title: "LAST STAMP", right: true}, {title: "PRESENT"},
+	}}
+	for _, session := range lineage.Sessions {
+		present := "no"
+		if session.Present {
+			present = "yes"
+		}
+		l.names = append(l.names, session.Gateway)
+		l.rows = append(l.rows, []string{
+			session.Gateway, session.Start, words.Number(session.Updates), words.Number(int64(session.Upto)), present,
+		})
+	}
+	return l
+}
+
+// lineageNotes say what a person has to decide.
+func lineageNotes(lineage api.Lineage) (notes []string) {
+	if behind := lineage.Behind; behind != nil {
+		notes = append(notes, "", fmt.Sprintf("The catalog is behind its nodes: gateway %s found %s on node %s at %s that no session here has drawn.",
+			behind.Gateway, words.Count(int64(behind.Blocks), "block"), behind.Node, behind.At.Format(time.DateTime)),
+			"Nothing is deleted. If this catalog counts, say `restripe catalog claim`; if not, start the gateways with the one that does.")
+	}
+	if lineage.KeptBelow > 0 {
+		notes = append(notes, "", "Nothing from before the catalog was rebuilt or claimed is deleted until `restripe catalog accept`.")
+	}
+	return notes
 }

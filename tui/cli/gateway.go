@@ -85,7 +85,16 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 	if err := s.announce("gateway", f.id, listener.Addr().String()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return serve.Until(ctx, listener, serve.Server(g.Handler()), nil)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-options.Catalog.Over():
+			stop()
+		case <-serving.Done():
+		}
+	}()
+	return errors.Join(serve.Until(serving, listener, serve.Server(g.Handler()), nil), options.Catalog.Err())
 }
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
@@ -191,19 +192,27 @@ func sweepCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "sweep", Short: "Settle what was left undone and delete dead blocks now",
 		Long: "Settle attempts that are past their deadline, free groups without objects, and delete dead and orphaned blocks now\n" +
-			"rather than at the gateway's next round.",
+			"rather than at the gateway's next round.\n\n" +
+			"A store with more than 1000 orphans, or with more than 100 that are more than a twentieth of its blocks, is not swept:\n" +
+			"so many are a sign that the records are not those of this store. Once you know that they may go, sweep that node\n" +
+			"--beyond-brake.",
 		Args: cobra.NoArgs,
 	}
 	format := outputFlag(command, "table", "json", "yaml")
+	var request api.SweepRequest
+	node := command.Flags().String("node", "", "search the store of this node alone for orphans")
+	command.Flags().BoolVar(&request.BeyondBrake, "beyond-brake", false, "delete the orphans of --node however many they are")
 	command.RunE = func(command *cobra.Command, _ []string) error {
+		request.Node = block.NodeID(*node)
 		return s.withClient(func(c *client.Client) error {
-			r, err := c.Sweep(command.Context())
+			r, err := c.Sweep(command.Context(), request)
 			if err != nil {
 				return err
 			}
 			return s.show(format, counts(r, []any{
 				"attempts settled", r.IntentsSettled, "attempts forgotten", r.IntentsForgotten, "groups freed", r.GroupsFreed,
-				"dead blocks deleted", r.BlocksDeleted, "orphans deleted", r.OrphansDeleted, "blocks quarantined", r.Quarantined, "dead blocks left", r.GravesLeft,
+				"dead blocks deleted", r.BlocksDeleted, "orphans deleted", r.OrphansDeleted, "orphans withheld", r.OrphansWithheld,
+				"foreign blocks", r.Foreign, "blocks quarantined", r.Quarantined, "dead blocks left", r.GravesLeft,
 			}))
 		})
 	}

@@ -16,9 +16,9 @@
 //   - no append-only file: a restart loses everything since the last snapshot.
 //
 // What is lost is whole transactions from the end. Objects written since are gone or have their former content, blocks
-// deleted since may be named again, and the stamp counter goes back. Stamps carry random salts, so none is repeated
-// unnoticed, and Catalog.Orphans quarantines blocks whose stamps the catalog does not know to have drawn; after such a
-// loss stop the sweepers and raise the counter (Catalog.Raise) above every stamp found in the stores.
+// deleted since may be named again, and the stamp counter goes back. Gateways that live on notice it at
+// their next update (ErrBehind), and the next search of a store finds blocks whose stamps no session of the catalog has drawn:
+// nothing is deleted from then on before a person has said what counts (Catalog.Claim, Catalog.Accept).
 // A server that evicts keys would lose the catalog as a whole: Open refuses one.
 //
 // Warnings says which of these apply to the server as it is configured.

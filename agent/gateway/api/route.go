@@ -65,6 +65,13 @@ var (
 	RouteSweep  = Route{"POST", "/v1/sweep"}
 )
 
+// Which timeline of the catalog counts.
+var (
+	RouteGetLineage    = Route{"GET", "/v1/catalog/lineage"}
+	RouteClaimCatalog  = Route{"POST", "/v1/catalog/claim"}
+	RouteAcceptCatalog = Route{"POST", "/v1/catalog/accept"}
+)
+
 // The repair of what was lost.
 var (
 	RouteStartRepair    = Route{"POST", "/v1/repair"}
@@ -103,7 +110,6 @@ var (
 	RoutePauseScrub        = Route{"POST", "/v1/scrub/pause"}
 	RouteResumeScrub       = Route{"POST", "/v1/scrub/resume"}
 	RouteListScrubFindings = Route{"GET", "/v1/scrub/findings"}
-	RouteAcceptCatalog     = Route{"POST", "/v1/catalog/accept"}
 )
 
 // The process.
@@ -123,6 +129,7 @@ var Routes = []Route{
 	RouteListClasses, RoutePutClass, RouteDeleteClass,
 	RouteListNodes, RouteGetNode, RouteDrainNode, RouteUndrainNode, RouteDownNode, RouteUpNode, RouteRemoveNode,
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
-	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings, RouteAcceptCatalog,
+	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
+	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog,
 	RouteHealthy, RouteMetrics,
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/restripe/restripe/agent/block"
 )
 
@@ -17,6 +19,36 @@ type Status struct {
 	Active      int64         `json:"activeAttempts"`
 	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
 	Transitions []Transition  `json:"transitions"` // not yet ended
+
+	CatalogBehind string `json:"catalogBehind,omitempty"` // how the catalog was found to be behind its nodes, so that nothing is deleted
+}
+
+// Lineage is what a catalog knows of its own timeline.
+type Lineage struct {
+	Cluster  string         `json:"cluster"`
+	Sessions []Session      `json:"sessions"`         // starts of gateways, by gateway
+	Behind   *CatalogBehind `json:"behind,omitempty"` // nil: nothing was found that this catalog does not know
+	// KeptBelow is the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed
+	// and is not accepted yet; 0 where nothing is.
+	KeptBelow uint64 `json:"keptBelow,omitempty"`
+}
+
+// Session is one start of a gateway.
+type Session struct {
+	Gateway string `json:"gateway"`
+	Start   string `json:"start"`
+	Updates int64  `json:"updates"` // of the catalog that took effect
+	Upto    uint64 `json:"upto"`    // number of the last stamp that it drew; 0: none
+	Present bool   `json:"present"` // the gateway has no later start
+}
+
+// CatalogBehind says how a catalog was found to be behind its nodes.
+type CatalogBehind struct {
+	Gateway string       `json:"gateway"` // who found it
+	At      time.Time    `json:"at"`
+	Node    block.NodeID `json:"node"`   // where
+	Blocks  int          `json:"blocks"` // with stamps that this catalog never drew
+	Stamp   block.Stamp  `json:"stamp"`  // the greatest of theirs
 }
 
 // NodeStatus is one node.
@@ -35,6 +67,17 @@ type NodeStatus struct {
 	Volume        string       `json:"volume,omitempty"` // of whose capacity and use these are, where other nodes may have the same; Capacity sums up
 	Rates         NodeRates    `json:"rates"`            // zero of a node that does not answer
 	Warnings      []string     `json:"warnings,omitempty"`
+	Leftovers     *Leftovers   `json:"leftovers,omitempty"` // what the last search of its store found; nil: none by this gateway yet
+}
+
+// Leftovers are the blocks of a store that no record, attempt or grave names, as a search of it found them.
+type Leftovers struct {
+	At          time.Time `json:"at"`
+	Blocks      int       `json:"blocks"`      // that the store held
+	Orphans     int       `json:"orphans"`     // nobody names; deleted, unless withheld
+	Withheld    bool      `json:"withheld"`    // there were too many orphans to believe it: none was deleted
+	Foreign     int       `json:"foreign"`     // their headers name another node: left alone
+	Quarantined int       `json:"quarantined"` // this catalog never drew their stamps: left alone
 }
 
 // ClassStatus sums up one class.
@@ -47,6 +90,12 @@ type ClassStatus struct {
 	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
 }
 
+// SweepRequest says what to sweep.
+type SweepRequest struct {
+	Node        block.NodeID // whose store is searched for orphans; empty: every node's
+	BeyondBrake bool         // delete orphans however many they are; of one node alone
+}
+
 // SweepResult counts what one sweep did.
 type SweepResult struct {
 	IntentsSettled   int `json:"intentsSettled"`
@@ -54,8 +103,10 @@ type SweepResult struct {
 	GroupsFreed      int `json:"groupsFreed"`
 	BlocksDeleted    int `json:"blocksDeleted"`
 	OrphansDeleted   int `json:"orphansDeleted"`
-	Quarantined      int `json:"quarantined"` // blocks with stamps the catalog never drew: left alone
-	GravesLeft       int `json:"gravesLeft"`  // not yet due, or on nodes that do not answer
+	OrphansWithheld  int `json:"orphansWithheld"` // too many on one node to believe it: left alone
+	Foreign          int `json:"foreign"`         // orphans whose headers name another node: left alone
+	Quarantined      int `json:"quarantined"`     // blocks with stamps the catalog never drew: left alone
+	GravesLeft       int `json:"gravesLeft"`      // not yet due, or on nodes that do not answer
 }
 
 // Finding is one observation of the doctor.

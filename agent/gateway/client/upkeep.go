@@ -33,11 +33,29 @@ func (c *upkeep) Doctor(ctx context.Context) (findings []api.Finding, err error)
 }
 
 // Sweep settles expired attempts and deletes dead and orphaned blocks.
-func (c *upkeep) Sweep(ctx context.Context) (result api.SweepResult, err error) {
-	return result, c.call(ctx, api.RouteSweep, nil, nil, &result)
+func (c *upkeep) Sweep(ctx context.Context, request api.SweepRequest) (result api.SweepResult, err error) {
+	query := map[string][]string{}
+	if request.Node != "" {
+		query["node"] = []string{string(request.Node)}
+	}
+	if request.BeyondBrake {
+		query["beyondBrake"] = []string{"true"}
+	}
+	return result, c.call(ctx, api.RouteSweep, query, nil, &result)
 }
 
-// AcceptCatalog says that a rebuilt catalog has all that is wanted.
+// Lineage returns what the catalog knows of its own timeline.
+func (c *upkeep) Lineage(ctx context.Context) (lineage api.Lineage, err error) {
+	return lineage, c.call(ctx, api.RouteGetLineage, nil, nil, &lineage)
+}
+
+// ClaimCatalog says that the catalog of this gateway counts, and no other timeline of it. Nothing from before is deleted until
+// AcceptCatalog.
+func (c *upkeep) ClaimCatalog(ctx context.Context) error {
+	return c.call(ctx, api.RouteClaimCatalog, nil, nil, nil)
+}
+
+// AcceptCatalog says that a catalog that was rebuilt or claimed has all that is wanted.
 func (c *upkeep) AcceptCatalog(ctx context.Context) error {
 	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
 }

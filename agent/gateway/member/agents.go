@@ -54,6 +54,7 @@ type Agent struct {
 	Hello      wire.HelloReply
 	throughput throughput
 	Health     Health
+	leftovers  *api.Leftovers // as the last search of its store found them; nil before
 }
 
 // NewAgents returns the agents of no nodes yet, for the gateway of that name; a request to one of them may take timeout.
@@ -78,7 +79,7 @@ func (a *Agents) Enter(node catalog.Node) {
 	made := &Agent{Node: node}
 	if was != nil && was.Node.Address == node.Address {
 		was.mutex.Lock()
-		made.link, made.ours, made.Health = was.link, was.ours, was.Health
+		made.link, made.ours, made.Health, made.leftovers = was.link, was.ours, was.Health, was.leftovers
 		made.Reachable, made.problem, made.Hello, made.throughput = was.Reachable, was.problem, was.Hello, was.throughput
 		if was.Node.IsExcluded() && !node.IsExcluded() {
 			made.Reachable = false // until its contents are registered again
@@ -253,8 +254,26 @@ func (a *Agents) greet(ctx context.Context, target *Agent) (hello wire.HelloRepl
 		return hello, api.Refuse(api.ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",
 			hello.Node, target.Node.Address, hello.Cluster, a.cluster.ID)
 	}
+	if twin := a.twin(target, hello.Incarnation); twin != nil {
+		return hello, api.Refuse(api.ErrUnavailable, "the agents of nodes %s at %s and %s at %s have one and the same store (%s): give each node a store of its own; node %s is left alone until then",
+			twin.Node.ID, twin.Node.Address, hello.Node, target.Node.Address, hello.Store.Location, hello.Node)
+	}
 	target.greeted(hello)
 	return hello, nil
+}
+
+// twin returns a member that shows the contents that target shows now for the first time: two nodes with one store, or with
+// copies of one, fail together. Who was there first keeps its contents.
+func (a *Agents) twin(target *Agent, incarnation block.Incarnation) *Agent {
+	if target.shows(incarnation) {
+		return nil
+	}
+	for _, other := range a.All() {
+		if other.Node.ID != target.Node.ID && other.shows(incarnation) {
+			return other
+		}
+	}
+	return nil
 }
 
 // refresh takes over what the catalog says of the members: other gateways may have entered nodes or new addresses.
@@ -389,6 +408,13 @@ func (t *Agent) isOurs() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.ours
+}
+
+// shows reports whether the node was greeted and has these contents.
+func (t *Agent) shows(incarnation block.Incarnation) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.ours && t.Hello.Incarnation == incarnation
 }
 
 func (t *Agent) greeted(hello wire.HelloReply) {

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // Nodes describes the members: what is declared and found of them, and how much lies on them. That is counted in the records
@@ -313,6 +314,9 @@ func (m *Membership) enterReplacement(ctx context.Context, old *catalog.Node, re
 	}
 	if request.Domain != "" {
 		entered.Domain = request.Domain
+	}
+	if _, err := m.ask(ctx, entered.Address); errors.Is(err, wire.ErrBadRequest) {
+		return api.Refuse(api.ErrConflict, "the agent at %s cannot take the place of node %s: %w", entered.Address, old.ID, err)
 	}
 	if _, err := m.catalog.ChangeNode(ctx, was, entered); err != nil {
 		return err

@@ -3,6 +3,7 @@ package member
 import (
 	"slices"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
@@ -12,6 +13,24 @@ func (a *Agents) NodeStatus() (nodes []api.NodeStatus) {
 		nodes = append(nodes, target.status())
 	}
 	return nodes
+}
+
+// NoteLeftovers takes note of what a search of a node's store found.
+func (a *Agents) NoteLeftovers(id block.NodeID, found api.Leftovers) {
+	target, err := a.Get(id)
+	if err != nil {
+		return // it was removed meanwhile
+	}
+	target.mutex.Lock()
+	defer target.mutex.Unlock()
+	target.leftovers = &found
+}
+
+// Leftovers returns what the last search of the node's store found; nil before the first.
+func (t *Agent) Leftovers() *api.Leftovers {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.leftovers // never changed, but replaced
 }
 
 // status describes a node as it answered last.
@@ -25,6 +44,7 @@ func (t *Agent) status() api.NodeStatus {
 		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
 		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Volume: store.Volume, Warnings: slices.Clone(store.Warnings),
 	}
+	node.Leftovers = t.leftovers
 	if t.trusted() {
 		node.Rates = t.throughput.rates
 	}

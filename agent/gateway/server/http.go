@@ -74,7 +74,10 @@ func (s *Server) Handler() http.Handler {
 	route(api.RouteHeat, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.heat.Heat(), nil) })
 	route(api.RouteDoctor, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.overview.Doctor(r.Context())) })
 	route(api.RouteSweep, func(w http.ResponseWriter, r *http.Request) error {
-		return reply(w)(s.sweeper.Sweep(r.Context(), true))
+		query := r.URL.Query()
+		return reply(w)(s.sweeper.Sweep(r.Context(), api.SweepRequest{
+			Node: block.NodeID(query.Get("node")), BeyondBrake: query.Get("beyondBrake") == "true",
+		}))
 	})
 	s.routeRepair(route)
 	route(api.RouteListClasses, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.classes.Classes(), nil) })
@@ -82,6 +85,7 @@ func (s *Server) Handler() http.Handler {
 	route(api.RouteDeleteClass, s.serveDeleteClass)
 	s.routeNodes(route)
 	s.routeScrub(route)
+	s.routeLineage(route)
 	route(api.RouteHealthy, func(w http.ResponseWriter, r *http.Request) error {
 		_, err := io.WriteString(w, "ok\n")
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// routeScrub adds the requests of the scrub and of a rebuilt catalog.
+// routeScrub adds the requests of the scrub.
 func (s *Server) routeScrub(route func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error)) {
 	route(api.RouteGetScrub, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.scrubber.Scrub(r.Context())) })
 	route(api.RouteStartScrub, func(w http.ResponseWriter, r *http.Request) error {
@@ -25,5 +25,4 @@ func (s *Server) routeScrub(route func(route api.Route, serve func(w http.Respon
 	route(api.RouteListScrubFindings, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(s.scrubber.ScrubFindings(r.Context()))
 	})
-	route(api.RouteAcceptCatalog, s.serveAccept)
 }

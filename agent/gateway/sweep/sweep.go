@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -17,10 +19,12 @@ import (
 
 // Options configure a Sweeper.
 type Options struct {
+	ID          string           // of the gateway
 	Clock       func() time.Time // by which attempts expire and graves fall due
 	Retention   time.Duration    // how long settled attempts are remembered
 	SweepEvery  time.Duration
 	OrphanEvery time.Duration // how often stores are listed for leftovers; negative: only on request
+	Metrics     prometheus.Registerer
 }
 
 // Sweeper sweeps the stores and the records of a cluster.
@@ -29,35 +33,98 @@ type Sweeper struct {
 	agents  *member.Agents
 	log     *slog.Logger
 	options Options
+	metrics *prometheus.GaugeVec
+	behind  prometheus.Gauge
 }
 
 // New returns a sweeper that does nothing by itself before its loops run.
 func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Sweeper {
-	return &Sweeper{catalog: records, agents: agents, log: log, options: options}
-}
-
-// Loop empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed for leftovers at longer intervals.
-func (w *Sweeper) Loop(ctx context.Context) {
-	listed := time.Now()
-	job.Every(ctx, w.options.SweepEvery, func(ctx context.Context) {
-		orphans := w.options.OrphanEvery > 0 && time.Since(listed) > w.options.OrphanEvery
-		if orphans {
-			listed = time.Now()
-		}
-		if _, err := w.Sweep(ctx, orphans); err != nil && ctx.Err() == nil {
-			w.log.Warn("sweeping", "cause", err)
-		}
+	w := &Sweeper{catalog: records, agents: agents, log: log, options: options, metrics: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "restripe_leftover_blocks", Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined.",
+	}, []string{"node", "kind"})}
+	w.behind = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "restripe_catalog_behind", Help: "1 while the catalog is behind what its nodes hold, so that nothing is deleted before a person has decided.",
 	})
+	options.Metrics.MustRegister(w.metrics, w.behind)
+	return w
 }
 
-// sweepPage is how many records one step of a sweep looks at.
-const sweepPage = 1000
+// Loop empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed for
+// leftovers at longer intervals, and before anything is deleted: they show whether the catalog was put back since.
+func (w *Sweeper) Loop(ctx context.Context) {
+	var listed time.Time
+	job.Every(ctx, w.options.SweepEvery, w.saying("sweeping", func(ctx context.Context) error {
+		if w.options.OrphanEvery <= 0 || time.Since(listed) <= w.options.OrphanEvery {
+			_, err := w.SweepRecords(ctx)
+			return err
+		}
+		listed = time.Now()
+		_, err := w.Sweep(ctx, api.SweepRequest{})
+		return err
+	}))
+}
 
-// Sweep does one round: groups without live extents are freed, expired attempts settled, dead blocks deleted; with
-// orphans every store that can list is searched for blocks that nobody names.
-func (w *Sweeper) Sweep(ctx context.Context, orphans bool) (api.SweepResult, error) {
-	var result api.SweepResult
+// saying does something of which it is logged why it failed, once for as long as that stays the same.
+func (w *Sweeper) saying(doing string, do func(ctx context.Context) error) func(ctx context.Context) {
+	said := ""
+	return func(ctx context.Context) {
+		err := do(ctx)
+		switch {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && err.Error() != said:
+			said = err.Error()
+			w.log.Warn(doing, "cause", err)
+		}
+	}
+}
+
+// Sweep does one round: every store that can list, or that of the node named, is searched for blocks that nobody names; then
+// groups without live extents are freed, expired attempts settled and dead blocks deleted.
+func (w *Sweeper) Sweep(ctx context.Context, request api.SweepRequest) (result api.SweepResult, err error) {
+	if request.BeyondBrake && request.Node == "" {
+		return result, api.Refuse(api.ErrBadRequest, "which node is to be swept beyond the brake must be said: --node")
+	}
+	targets := w.agents.All()
+	if request.Node != "" {
+		target, err := w.agents.Get(request.Node)
+		if err != nil {
+			return result, err
+		}
+		if reachable, problem, _ := target.State(); !reachable {
+			return result, api.Refuse(api.ErrUnavailable, "node %s does not answer: %v", request.Node, problem)
+		}
+		targets = []*member.Agent{target}
+	}
+	if err := w.checkAlarm(ctx); err != nil {
+		return result, err
+	}
 	var errs []error // one step that fails does not keep the others from being done
+	for _, target := range targets {
+		if reachable, _, _ := target.State(); !reachable {
+			continue
+		}
+		err := w.sweepOrphans(ctx, target.Node.ID, request.BeyondBrake, &result)
+		if errors.Is(err, catalog.ErrAlarm) {
+			return result, err
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.sweepRecords(ctx, &result))
+	return result, errors.Join(errs...)
+}
+
+// SweepRecords is Sweep without a look into the stores.
+func (w *Sweeper) SweepRecords(ctx context.Context) (result api.SweepResult, err error) {
+	err = w.sweepRecords(ctx, &result)
+	return result, err
+}
+
+func (w *Sweeper) sweepRecords(ctx context.Context, result *api.SweepResult) error {
+	if err := w.checkAlarm(ctx); err != nil {
+		return err
+	}
+	var errs []error
 	note := func(doing string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", doing, err))
@@ -69,16 +136,20 @@ func (w *Sweeper) Sweep(ctx context.Context, orphans bool) (api.SweepResult, err
 	expired, err := w.catalog.Expire(ctx, w.options.Clock(), w.options.Retention)
 	note("settling expired attempts", err)
 	result.IntentsSettled, result.IntentsForgotten = expired.Expired, expired.Forgotten
-	note("emptying the graveyard", w.bury(ctx, &result))
-	if !orphans {
-		return result, errors.Join(errs...)
+	note("emptying the graveyard", w.bury(ctx, result))
+	return errors.Join(errs...)
+}
+
+// checkAlarm returns an ErrAlarm while the catalog is behind.
+func (w *Sweeper) checkAlarm(ctx context.Context) error {
+	err := w.catalog.CheckAlarm(ctx)
+	switch {
+	case err == nil:
+		w.behind.Set(0)
+	case errors.Is(err, catalog.ErrAlarm):
+		w.behind.Set(1)
 	}
-	for _, target := range w.agents.All() {
-		if reachable, _, _ := target.State(); reachable {
-			errs = append(errs, w.sweepOrphans(ctx, target.Node.ID, &result))
-		}
-	}
-	return result, errors.Join(errs...)
+	return err
 }
 
 // bury deletes the blocks of the graveyard that are due and takes their rows out once the delete was acknowledged
@@ -117,55 +188,9 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 	return nil
 }
 
-// sweepOrphans lists a store and only then asks the catalog which of the blocks anybody names (protocol, rule 12).
-func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, result *api.SweepResult) error {
-	after := ""
-	for {
-		var listed wire.ListReply
-		_, err := w.agents.Call(ctx, id, wire.OpList, wire.ListRequest{After: after, Limit: sweepPage}, nil, &listed)
-		if errors.Is(err, wire.ErrUnsupported) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing the store of node %s: %w", id, err)
-		}
-		if len(listed.Addresses) == 0 {
-			return nil
-		}
-		orphans, quarantined, err := w.catalog.Orphans(ctx, listed.Addresses)
-		if err != nil {
-			return fmt.Errorf("judging the blocks of node %s: %w", id, err)
-		}
-		for _, address := range quarantined {
-			w.log.Error("a block has a stamp this catalog never drew; the catalog may be an old copy: the block is left alone", "block", address)
-		}
-		result.Quarantined += len(quarantined)
-		if len(orphans) > 0 {
-			if _, err := w.agents.Call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: orphans}, nil, nil); err != nil {
-				return fmt.Errorf("deleting leftovers on node %s: %w", id, err)
-			}
-			result.OrphansDeleted += len(orphans)
-		}
-		if !listed.More {
-			return nil
-		}
-		after = listed.Addresses[len(listed.Addresses)-1].Key()
-	}
-}
-
 // MemberLoop takes nodes back that were given up, for as long as ctx lives.
 func (w *Sweeper) MemberLoop(ctx context.Context) {
-	said := "" // what stays the same is said once
-	job.Every(ctx, time.Second, func(ctx context.Context) {
-		err := w.TakeBack(ctx)
-		switch {
-		case err == nil:
-			said = ""
-		case ctx.Err() == nil && err.Error() != said:
-			said = err.Error()
-			w.log.Warn("taking a node back", "cause", err)
-		}
-	})
+	job.Every(ctx, time.Second, w.saying("taking a node back", w.TakeBack))
 }
 
 // TakeBack lets nodes take blocks again that answer and that nobody declares gone, once their stores hold nothing that
@@ -185,11 +210,14 @@ func (w *Sweeper) TakeBack(ctx context.Context) error {
 
 // unfence sweeps the store of a node and then opens it for new blocks, if nobody has changed its record since.
 func (w *Sweeper) unfence(ctx context.Context, node catalog.Node) error {
+	if err := w.checkAlarm(ctx); err != nil {
+		return err
+	}
 	if err := w.buryOn(ctx, node.ID); err != nil {
 		return err
 	}
 	var swept api.SweepResult
-	if err := w.sweepOrphans(ctx, node.ID, &swept); err != nil {
+	if err := w.sweepOrphans(ctx, node.ID, false, &swept); err != nil {
 		return err
 	}
 	open := node

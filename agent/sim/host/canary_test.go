@@ -20,7 +20,10 @@ type canary struct {
 const (
 	commitFile   = "agent/catalog/commit.go"
 	dataflowFile = "agent/node/dataflow.go"
-	sweepFile    = "agent/gateway/sweep/sweep.go"
+	orphansFile  = "agent/gateway/sweep/orphans.go"
+	ownerFile    = "agent/node/owner.go"
+	deleteFile   = "agent/node/delete.go"
+	agentsFile   = "agent/gateway/member/agents.go"
 )
 
 var canaries = []canary{
@@ -35,7 +38,7 @@ var canaries = []canary{
 	{
 		name: "the sweeper reads the groups before it lists the store",
 		edits: []edit{
-			{sweepFile, "		var listed wire.ListReply\n", `		early := map[block.Address]bool{}
+			{orphansFile, "		var page wire.ListReply\n", `		early := map[block.Address]bool{}
 		for view, err := range w.catalog.AllGroups(ctx, block.GroupID{}) {
 			if err != nil {
 				return err
@@ -46,16 +49,15 @@ var canaries = []canary{
 				}
 			}
 		}
-		var listed wire.ListReply
+		var page wire.ListReply
 `},
-			{sweepFile, "		result.Quarantined += len(quarantined)\n", `		result.Quarantined += len(quarantined)
-		orphans = nil
-		for _, address := range listed.Addresses {
+			{orphansFile, "		if err := visit(page.Addresses", `		unnamed = nil
+		for _, address := range page.Addresses {
 			if !early[address] {
-				orphans = append(orphans, address)
+				unnamed = append(unnamed, address)
 			}
 		}
-`},
+		if err := visit(page.Addresses`},
 		},
 		within: 200,
 	},
@@ -95,6 +97,20 @@ var canaries = []canary{
 			{dataflowFile, "if r.delivered != nil && r.delivered[input] {", "if false {"},
 		},
 		within: 1000,
+	},
+	{
+		name:   "an agent serves the store of another node",
+		edits:  []edit{{ownerFile, "owner == i.id {\n\t\treturn err", "true {\n\t\treturn err"}},
+		within: 300,
+	},
+	{
+		name: "two nodes with one store sweep each other",
+		edits: []edit{
+			{ownerFile, "owner == i.id {\n\t\treturn err", "true {\n\t\treturn err"},
+			{agentsFile, "if twin := a.twin(target, hello.Incarnation); twin != nil {", "if twin := target; false {"},
+			{deleteFile, "return header.Node != b.id, nil", "return header.Node == \"\", nil"},
+		},
+		within: 300,
 	},
 }
 

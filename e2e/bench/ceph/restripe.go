@@ -133,7 +133,7 @@ func buried(ctx context.Context, c *client.Client) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for deadline := time.Now().Add(buryPatience); ; {
-		if _, err := c.Sweep(ctx); err != nil {
+		if _, err := c.Sweep(ctx, api.SweepRequest{}); err != nil {
 			return err
 		}
 		status, err := c.Status(ctx)

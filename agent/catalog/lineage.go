@@ -1,0 +1,216 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// claimAhead is how far Claim raises the counter of stamps above what was drawn, here or in the other timeline.
+const claimAhead = 1 << 20
+
+// ErrAlarm says that the catalog was found to have gone back in time, or that a copy of it is at work: nothing is deleted
+// before a person has said what counts.
+var ErrAlarm = errors.New("the catalog is behind what its nodes hold")
+
+// Alarm says how a catalog was found to be behind.
+type Alarm struct {
+	Gateway string       `cbor:"1,keyasint" json:"gateway"` // who found it
+	At      int64        `cbor:"2,keyasint" json:"at"`      // Unix milliseconds
+	Node    block.NodeID `cbor:"3,keyasint" json:"node"`    // where
+	Blocks  int          `cbor:"4,keyasint" json:"blocks"`  // that no session of this catalog has drawn
+	Stamp   block.Stamp  `cbor:"5,keyasint" json:"stamp"`   // the greatest of theirs
+}
+
+// Session is what a catalog knows of one start of a gateway.
+type Session struct {
+	Gateway string `json:"gateway"`
+	Start   string `json:"start"`
+	Updates int64  `json:"updates"` // that took effect
+	Upto    uint64 `json:"upto"`    // number of the last stamp that it drew; 0: none
+	Present bool   `json:"present"` // the gateway has no later start
+}
+
+// Sessions returns the starts of gateways that the catalog knows.
+func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
+	var sessions []Session
+	err := a.each(ctx, prefixSession, func(record Record) error {
+		gateway, rest, _ := strings.Cut(record.Key[len(prefixSession):], "/")
+		start, _, isLane := strings.Cut(rest, "/")
+		if !isLane {
+			sessions = append(sessions, Session{Gateway: gateway, Start: start})
+			return nil
+		}
+		count, err := decodeCount(record.Key, record.Value)
+		if last := len(sessions) - 1; err == nil && last >= 0 && sessions[last].Gateway == gateway && sessions[last].Start == start {
+			sessions[last].Updates += count
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	drawn, err := a.drawn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sessions {
+		s := &sessions[i]
+		owner := Owner(s.Gateway, s.Start)
+		s.Upto = drawn.owners[owner]
+		values, err := a.engine.Read(ctx, gatewayKey(s.Gateway))
+		if err != nil {
+			return nil, fmt.Errorf("listing sessions: %w", err)
+		}
+		s.Present = string(values[0]) == owner
+	}
+	return sessions, nil
+}
+
+// drawn says which stamps the sessions of a catalog have drawn.
+type drawn struct {
+	below  uint64            // all below count as drawn
+	upto   map[uint32]uint64 // by the mark of the session
+	owners map[string]uint64 // by its name
+}
+
+func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
+	values, err := a.engine.Read(ctx, keyDrawn)
+	if err != nil {
+		return nil, fmt.Errorf("reading which stamps were drawn: %w", err)
+	}
+	below, err := decodeCount(keyDrawn, values[0])
+	if err != nil {
+		return nil, err
+	}
+	d := &drawn{below: uint64(below), upto: map[uint32]uint64{}, owners: map[string]uint64{}}
+	err = a.each(ctx, prefixUpto, func(record Record) error {
+		last, err := decodeCount(record.Key, record.Value)
+		owner := record.Key[len(prefixUpto):]
+		d.owners[owner] = uint64(last)
+		d.upto[sessionMark(owner)] = max(d.upto[sessionMark(owner)], uint64(last))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading which stamps were drawn: %w", err)
+	}
+	return d, nil
+}
+
+// has reports whether a session of this catalog has drawn a stamp.
+func (d *drawn) has(stamp block.Stamp) bool {
+	return stamp.Sequence < d.below || stamp.Sequence <= d.upto[uint32(stamp.Salt>>32)]
+}
+
+// RaiseAlarm takes note that the catalog is behind. Blocks below what Claim keeps were told of before: they raise none.
+func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
+	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.engine.Read(ctx, keyAlarm, keyKept)
+		if err != nil || values[0] != nil {
+			return err == nil, err
+		}
+		kept, err := decodeCount(keyKept, values[1])
+		if err != nil || alarm.Stamp.Sequence < uint64(kept) {
+			return err == nil, err
+		}
+		failed, err := a.engine.Update(ctx, []Check{{Key: keyAlarm}, {keyKept, values[1]}}, []Write{{Key: keyAlarm, Value: encode(alarm)}})
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("raising the alarm: %w", err)
+	}
+	return nil
+}
+
+// Alarm returns how the catalog was found to be behind, nil if it was not or if a person has settled it.
+func (a *auditor) Alarm(ctx context.Context) (*Alarm, error) {
+	values, err := a.engine.Read(ctx, keyAlarm)
+	if err != nil || values[0] == nil {
+		return nil, err
+	}
+	alarm, err := decode[Alarm](keyAlarm, values[0])
+	return &alarm, err
+}
+
+// CheckAlarm returns an ErrAlarm that says what was found and what to do, if the catalog is behind.
+func (a *auditor) CheckAlarm(ctx context.Context) error {
+	alarm, err := a.Alarm(ctx)
+	if err != nil || alarm == nil {
+		return err
+	}
+	return fmt.Errorf("%w: gateway %s found %d blocks on node %s at %s that it never drew: see `restripe catalog lineage`; nothing is deleted until then",
+		ErrAlarm, alarm.Gateway, alarm.Blocks, alarm.Node, time.UnixMilli(alarm.At).UTC().Format(time.DateTime))
+}
+
+// Kept returns the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed;
+// 0 for one that was neither, or was accepted.
+func (a *auditor) Kept(ctx context.Context) (uint64, error) { return a.kept(ctx) }
+
+// Claim says that this catalog counts, and no other timeline of it (rule 28). The alarm ends, and stamps go on far above all
+// that were drawn. What was drawn before, here or there, is kept, dead or not, until Accept: so another timeline can be
+// claimed instead, and what this one lacks can be brought back.
+func (a *auditor) Claim(ctx context.Context) error {
+	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.engine.Read(ctx, keyNext, keyAlarm, keyKept)
+		if err != nil {
+			return false, err
+		}
+		above, err := decodeNext(values[0])
+		if err != nil {
+			return false, err
+		}
+		if values[1] != nil {
+			alarm, err := decode[Alarm](keyAlarm, values[1])
+			if err != nil {
+				return false, err
+			}
+			above = max(above, alarm.Stamp.Sequence)
+		}
+		above += claimAhead
+		failed, err := a.engine.Update(ctx, []Check{{keyNext, values[0]}, {keyAlarm, values[1]}, {keyKept, values[2]}}, []Write{
+			{Key: keyNext, Value: encodeNext(above)}, {Key: keyKept, Value: encodeNext(above)}, {Key: keyAlarm, Kind: Remove},
+		})
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("claiming the catalog: %w", err)
+	}
+	return nil
+}
+
+// Accept says that a catalog that was rebuilt or claimed has all that is wanted. What other timelines drew is given up, and
+// blocks that nobody names are deleted from then on, as ever. It fails with ErrAlarm while the catalog is behind.
+func (a *auditor) Accept(ctx context.Context) error {
+	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := a.engine.Read(ctx, keyKept, keyDrawn, keyAlarm)
+		if err != nil {
+			return false, err
+		}
+		if values[2] != nil {
+			return false, final(a.CheckAlarm(ctx))
+		}
+		if values[0] == nil {
+			return true, nil
+		}
+		kept, err := decodeCount(keyKept, values[0])
+		if err != nil {
+			return false, err
+		}
+		below, err := decodeCount(keyDrawn, values[1])
+		if err != nil {
+			return false, err
+		}
+		failed, err := a.engine.Update(ctx, []Check{{keyKept, values[0]}, {keyDrawn, values[1]}, {Key: keyAlarm}}, []Write{
+			{Key: keyKept, Kind: Remove}, {Key: keyDrawn, Value: encodeCount(max(below, kept))},
+		})
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("accepting the catalog: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// concurrentUpdates bounds the updates of one session that are under way at a time.
+const concurrentUpdates = 64
+
+// session is an engine as one start of a gateway has it. Each of its updates takes effect only while the gateway has no later
+// start, and counts: it compares and raises the count of a lane, a record that one update at a time uses. So an update takes
+// effect once at most, one of a start that another has followed never, and a catalog that has lost what it acknowledged is
+// noticed by the next update, as its counts are less than those remembered here. Updates do not wait for each other.
+//
+// Until begin it passes everything through.
+type session struct {
+	Engine
+	owner string
+
+	slots *semaphore.Weighted
+	over  chan struct{} // closed when ended is set
+
+	mutex sync.Mutex
+	begun bool
+	asked bool    // begin was tried, with an outcome that is not known
+	free  []*lane // used last, first
+	lanes int     // made so far
+	ended error   // why no update takes effect any more
+}
+
+type lane struct {
+	key   string
+	count int64 // updates that are known to have taken effect
+	doubt bool  // one more may have
+}
+
+func newSession(engine Engine, owner string) *session {
+	return &session{Engine: engine, owner: owner, slots: semaphore.NewWeighted(concurrentUpdates), over: make(chan struct{})}
+}
+
+// gateway returns the gateway that the session is a start of.
+func (s *session) gateway() string {
+	gateway, _, _ := strings.Cut(s.owner, "/")
+	return gateway
+}
+
+// mark is the upper half of the salts of all stamps that the session draws.
+func (s *session) mark() uint32 { return sessionMark(s.owner) }
+
+func sessionMark(owner string) uint32 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(owner)) // a hash never fails
+	return hash.Sum32()
+}
+
+// begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
+// were sessions. It is a turn of retry.
+func (s *session) begin(ctx context.Context) (done bool, err error) {
+	gateway := gatewayKey(s.gateway())
+	values, err := s.Engine.Read(ctx, gateway, sessionKey(s.owner), keyDrawn, keyNext)
+	if err != nil {
+		return false, err
+	}
+	if values[1] != nil {
+		if !s.asked {
+			return false, final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", ErrInUse, s.owner))
+		}
+		s.mutex.Lock()
+		s.begun = true
+		s.mutex.Unlock()
+		return true, nil
+	}
+	writes := []Write{{Key: gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
+	checks := []Check{{gateway, values[0]}, {Key: sessionKey(s.owner)}}
+	if values[2] == nil {
+		checks = append(checks, Check{Key: keyDrawn}, Check{keyNext, values[3]})
+		writes = append(writes, Write{Key: keyDrawn, Value: values[3]})
+	}
+	s.asked = true
+	_, err = s.Engine.Update(ctx, checks, writes)
+	return false, err // the next turn sees
+}
+
+// Update is the engine's, under the conditions of the session. It fails with ErrFenced once the gateway has a later start, and
+// with ErrBehind once the catalog is seen to have lost updates.
+func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([]int, error) {
+	s.mutex.Lock()
+	begun := s.begun
+	s.mutex.Unlock()
+	if !begun {
+		return s.Engine.Update(ctx, checks, writes)
+	}
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.slots.Release(1)
+	used, err := s.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := []Check{{gatewayKey(s.gateway()), []byte(s.owner)}, used.check()}
+	failed, err := s.Engine.Update(ctx, append(checks[:len(checks):len(checks)], own...),
+		append(writes[:len(writes):len(writes)], Write{Key: used.key, Value: encodeCount(used.count + 1)}))
+	switch {
+	case err != nil:
+		used.doubt = true
+	case len(failed) == 0:
+		used.count++
+	case failed[len(failed)-1] > len(checks):
+		return nil, s.end(fmt.Errorf("%w: record %s is not %d, as it was left", ErrBehind, used.key, used.count))
+	case failed[len(failed)-1] == len(checks):
+		return nil, s.end(fmt.Errorf("%w: %s", ErrFenced, s.owner))
+	}
+	s.give(used)
+	return failed, err
+}
+
+func (l *lane) check() Check {
+	if l.count == 0 {
+		return Check{Key: l.key}
+	}
+	return Check{l.key, encodeCount(l.count)}
+}
+
+// take returns a lane that nobody else uses, whose count is known.
+func (s *session) take(ctx context.Context) (*lane, error) {
+	for {
+		used, err := s.next()
+		if err != nil || !used.doubt {
+			return used, err
+		}
+		values, err := s.Engine.Read(ctx, used.key)
+		if err != nil {
+			s.give(used)
+			return nil, err
+		}
+		switch {
+		case bytes.Equal(values[0], encodeCount(used.count+1)):
+			used.count, used.doubt = used.count+1, false
+			return used, nil
+		case bytes.Equal(values[0], used.check().Value):
+			// What was asked may take effect yet, so this lane is not used any more.
+		default:
+			return nil, s.end(fmt.Errorf("%w: record %s is %q, neither %d nor one more", ErrBehind, used.key, values[0], used.count))
+		}
+	}
+}
+
+func (s *session) next() (*lane, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended != nil {
+		return nil, s.ended
+	}
+	if last := len(s.free) - 1; last >= 0 {
+		used := s.free[last]
+		s.free = s.free[:last]
+		return used, nil
+	}
+	s.lanes++
+	return &lane{key: laneKey(s.owner, s.lanes)}, nil
+}
+
+func (s *session) give(used *lane) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.free = append(s.free, used)
+}
+
+// end has every update fail with cause, or with what ended the session before.
+func (s *session) end(cause error) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended == nil {
+		s.ended = cause
+		close(s.over)
+	}
+	return s.ended
+}
+
+// isOver reports whether err says that no update of this start takes effect any more.
+func isOver(err error) bool { return errors.Is(err, ErrFenced) || errors.Is(err, ErrBehind) }

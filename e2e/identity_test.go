@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/store/storetest/server"
+)
+
+// TestAgentsWithOneServer gives three of six agents the same Redis, as a configuration that was copied does. One of them may
+// have it; of the others every face says what to do, and nothing is swept.
+func TestAgentsWithOneServer(t *testing.T) {
+	t.Parallel()
+	shared := "redis://" + server.Redis(t).Addr
+	stores := append(directories(t, 6), shared, shared, shared)
+	g := gatewayOver(t, faultClasses, agentsOver(t, stores...)...)
+	c := clientOf(t, g.address)
+	for i := range 10 {
+		put(t, c, fmt.Sprintf("o%d", i), noise(uint64(i), 50_000), client.PutOptions{})
+	}
+	said := restripe(t, g.address, "doctor").out
+	if count := strings.Count(said, "a store of its own"); count != 2 {
+		t.Errorf("the doctor tells %d nodes to get a store of their own, want 2:\n%s", count, said)
+	}
+	if status := must(t, g.address, "status", "-o", "wide"); !strings.Contains(status, "a store of its own") {
+		t.Errorf("status does not say it:\n%s", status)
+	}
+	swept(t, g, 0)
+	for i := range 10 {
+		holds(t, c, fmt.Sprintf("o%d", i), noise(uint64(i), 50_000))
+	}
+	atRest(t, c)
+}
+
+// swept sweeps, and wants so many orphans to be deleted.
+func swept(t *testing.T, g *daemon, orphans int) {
+	t.Helper()
+	var result api.SweepResult
+	if err := json.Unmarshal([]byte(must(t, g.address, "sweep", "-o", "json")), &result); err != nil {
+		t.Fatal(err)
+	}
+	if result.OrphansDeleted != orphans {
+		t.Errorf("a sweep: %+v, want %d orphans deleted", result, orphans)
+	}
+}
+
+// TestADiskUnderAnotherName stops the agent of a node, starts one of another name on its disk, and replaces the node by it. That
+// is refused with the cure, and nothing on the disk is swept; under its own name it serves at once.
+func TestADiskUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	stores := directories(t, 7)
+	agents := agentsOver(t, stores...)
+	g := gatewayOver(t, faultClasses, agents...)
+	c := clientOf(t, g.address)
+	for i := range 10 {
+		put(t, c, fmt.Sprintf("o%d", i), noise(uint64(i), 50_000), client.PutOptions{})
+	}
+	agents[2].stop(t)
+	moved := serve(t, "agent", "--id", "n9", "--store", stores[2])
+	before := len(blocksIn(t, strings.TrimPrefix(stores[2], "file:")))
+	refused(t, restripe(t, g.address, "node", "replace", "n3", "--with", "n9", "--address", moved.address), "this store is node n3's", "start the agent with --id n3")
+	restripe(t, g.address, "sweep")
+	if after := len(blocksIn(t, strings.TrimPrefix(stores[2], "file:"))); after != before {
+		t.Errorf("the disk had %d blocks and has %d", before, after)
+	}
+	moved.stop(t)
+
+	back := serve(t, "agent", "--id", "n3", "--store", stores[2])
+	must(t, g.address, "node", "replace", "n3", "--address", back.address)
+	until(t, "n3 serves from its new place", func() bool {
+		return !strings.Contains(restripe(t, g.address, "doctor").out, "node n3")
+	})
+	for i := range 10 {
+		holds(t, c, fmt.Sprintf("o%d", i), noise(uint64(i), 50_000))
+	}
+	atRest(t, c)
+}
+
+// TestAnOldCatalogPutBack puts a copy of the catalog in its place that lacks the newest objects. Nothing is deleted before a
+// person has decided, and with the catalog itself back, all is there.
+func TestAnOldCatalogPutBack(t *testing.T) {
+	t.Parallel()
+	agents := agentsOver(t, directories(t, 6)...)
+	directory := t.TempDir()
+	gateway := func(catalog string) *daemon {
+		return serve(t, "gateway", "--catalog", "sqlite:"+catalog, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0",
+			"--grace", "0s", "--classes", write(t, "classes.yaml", faultClasses))
+	}
+	lived, old := filepath.Join(directory, "catalog.db"), filepath.Join(directory, "old.db")
+	g := gateway(lived)
+	put(t, clientOf(t, g.address), "early", noise(1, 50_000), client.PutOptions{})
+	g.stop(t)
+	data, err := os.ReadFile(lived)
+	if err == nil {
+		err = os.WriteFile(old, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = gateway(lived)
+	for i := range 5 {
+		put(t, clientOf(t, g.address), fmt.Sprintf("late%d", i), noise(uint64(10+i), 50_000), client.PutOptions{})
+	}
+	g.stop(t)
+
+	g = gateway(old)
+	for range 2 {
+		refused(t, restripe(t, g.address, "sweep"), "the catalog is behind what its nodes hold", "restripe catalog lineage")
+	}
+	refused(t, restripe(t, g.address, "catalog", "accept"), "the catalog is behind")
+	if said := restripe(t, g.address, "doctor").out; !strings.Contains(said, "restripe catalog claim") {
+		t.Errorf("the doctor says:\n%s", said)
+	}
+	if said := must(t, g.address, "catalog", "lineage"); !strings.Contains(said, "Nothing is deleted.") {
+		t.Errorf("the lineage is said to be:\n%s", said)
+	}
+	g.stop(t)
+
+	g = gateway(lived)
+	c := clientOf(t, g.address)
+	for i := range 5 {
+		holds(t, c, fmt.Sprintf("late%d", i), noise(uint64(10+i), 50_000))
+	}
+	atRest(t, c)
+	g.stop(t)
+
+	g = gateway(old)
+	must(t, g.address, "catalog", "claim")
+	swept(t, g, 0)
+	must(t, g.address, "catalog", "accept")
+	swept(t, g, 5*5) // five objects, each in a group of four columns and a parity
+	c = clientOf(t, g.address)
+	holds(t, c, "early", noise(1, 50_000))
+	atRest(t, c)
+}
+
+// TestTwoGatewaysUnderOneName starts a second gateway under the name of one that runs, on the same catalog: the first ends, saying
+// so, and the second serves.
+func TestTwoGatewaysUnderOneName(t *testing.T) {
+	t.Parallel()
+	agents := agentsOver(t, directories(t, 6)...)
+	records := server.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	gateway := func() *daemon {
+		return serve(t, "gateway", "--id", "gw1", "--catalog", "redis://"+records.Addr, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0",
+			"--grace", "0s", "--classes", write(t, "classes.yaml", faultClasses))
+	}
+	first := gateway()
+	put(t, clientOf(t, first.address), "k", noise(1, 5_000), client.PutOptions{})
+	second := gateway()
+	restripe(t, first.address, "sweep")
+	select {
+	case <-first.exited:
+	case <-t.Context().Done():
+		t.Fatal("the first gateway runs still")
+	}
+	if said := first.messages(); !strings.Contains(said, "this gateway was started again elsewhere") {
+		t.Errorf("the first gateway said:\n%s", said)
+	}
+	c := clientOf(t, second.address)
+	put(t, c, "k", noise(2, 5_000), client.PutOptions{})
+	holds(t, c, "k", noise(2, 5_000))
+}
