@@ -38,10 +38,11 @@ type batches struct {
 	objects *Objects
 	slots   chan struct{} // one token per flush that may run
 	mutex   sync.Mutex
-	open    map[batchKey]*batch
+	open    map[batchKey][]*batch // more than one only while a key is put again before its first put is flushed
 }
 
-// batch collects puts until it is flushed. A key put twice keeps the later bytes; both callers get the same answer.
+// batch collects puts of different keys until it is flushed: all get the one revision of its commit, and a revision names
+// one content of a key.
 type batch struct {
 	key     batchKey
 	entries map[string][]byte
@@ -55,27 +56,22 @@ type batch struct {
 }
 
 func newBatches(objects *Objects) *batches {
-	return &batches{objects: objects, open: map[batchKey]*batch{}, slots: make(chan struct{}, flushes)}
+	return &batches{objects: objects, open: map[batchKey][]*batch{}, slots: make(chan struct{}, flushes)}
 }
 
-// put adds an object to the open batch and waits for its flush. A caller that gives up does not take its object back.
+// put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives up does not take its object back.
 func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
-	open := b.open[key]
-	if open == nil {
-		open = &batch{key: key, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
-		b.open[key] = open
-		b.objects.background.Go(func(ctx context.Context) { b.flush(ctx, open) })
-	}
-	open.bytes += int64(len(data)) - int64(len(open.entries[name]))
+	open := b.without(key, name)
+	open.bytes += int64(len(data))
 	open.names += len(name)
 	open.entries[name] = data
 	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
-		delete(b.open, key)
+		b.close(open)
 		open.once.Do(func() { close(open.full) })
 	}
 	b.mutex.Unlock()
@@ -84,6 +80,29 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, data []byt
 		return open.result[name], open.err
 	case <-ctx.Done():
 		return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
+	}
+}
+
+// without returns an open batch that has no put of that name, a new one if there is none. The caller holds the mutex.
+func (b *batches) without(key batchKey, name string) *batch {
+	for _, open := range b.open[key] {
+		if _, taken := open.entries[name]; !taken {
+			return open
+		}
+	}
+	open := &batch{key: key, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
+	b.open[key] = append(b.open[key], open)
+	b.objects.background.Go(func(ctx context.Context) { b.flush(ctx, open) })
+	return open
+}
+
+// close lets nobody join a batch any more. The caller holds the mutex.
+func (b *batches) close(closed *batch) {
+	others := slices.DeleteFunc(b.open[closed.key], func(open *batch) bool { return open == closed })
+	if len(others) == 0 {
+		delete(b.open, closed.key)
+	} else {
+		b.open[closed.key] = others
 	}
 }
 
@@ -99,9 +118,7 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 	b.slots <- struct{}{}
 	defer func() { <-b.slots }()
 	b.mutex.Lock()
-	if b.open[open.key] == open {
-		delete(b.open, open.key)
-	}
+	b.close(open)
 	b.mutex.Unlock()
 	defer close(open.done)
 	if ctx.Err() != nil {
