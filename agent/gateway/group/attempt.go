@@ -19,12 +19,12 @@ func (g *Groups) Commit(ctx context.Context, attempt *catalog.Attempt, change ca
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, catalog.ErrUnknown): // for whatever cause: it could not be settled, so nothing else may be believed
+		return fmt.Errorf("%w: attempt %s: %v", api.ErrUnknownOutcome, attempt.Stamp(), err)
 	case errors.As(err, &stale) && stale.Has(catalog.ViolationWhole):
 		return api.Refuse(api.ErrUnavailable, "nothing was changed, try again: %w: %v", ErrNotWhole, err)
 	case errors.Is(err, catalog.ErrStale):
 		return fmt.Errorf("%w: %w", api.ErrConflict, err)
-	case errors.Is(err, catalog.ErrUnknown):
-		return fmt.Errorf("%w: attempt %s: %w", api.ErrUnknownOutcome, attempt.Stamp(), err)
 	case errors.Is(err, catalog.ErrNotActive):
 		return api.Refuse(api.ErrUnavailable, "attempt %s took longer than it had announced and was given up: try again: %w", attempt.Stamp(), err)
 	}
@@ -34,7 +34,7 @@ func (g *Groups) Commit(ctx context.Context, attempt *catalog.Attempt, change ca
 // Abandon settles an attempt that failed with cause before its commit and returns what the caller may be told.
 func (g *Groups) Abandon(ctx context.Context, attempt *catalog.Attempt, cause error) error {
 	if err := attempt.Abort(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%w: settling attempt %s: %w (it had failed: %w)", api.ErrUnknownOutcome, attempt.Stamp(), err, cause)
+		return fmt.Errorf("%w: settling attempt %s: %v (it had failed: %v)", api.ErrUnknownOutcome, attempt.Stamp(), err, cause)
 	}
 	return cause
 }

@@ -119,11 +119,11 @@ func (o *Objects) Delete(ctx context.Context, key string, ifRevision *block.Stam
 		return err
 	}
 	_, err := o.catalog.Delete(ctx, key, ifRevision)
-	if errors.Is(err, catalog.ErrStale) {
-		return fmt.Errorf("%w: %w", api.ErrConflict, err)
-	}
 	if errors.Is(err, catalog.ErrUnknown) {
 		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
+	}
+	if errors.Is(err, catalog.ErrStale) {
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
 	}
 	return err
 }

@@ -23,6 +23,8 @@ const statusCancelled = 499
 // statusOf maps an error to its HTTP status and the code clients can switch on.
 func statusOf(err error) (status int, code api.Code) {
 	switch {
+	case errors.Is(err, api.ErrUnknownOutcome), errors.Is(err, catalog.ErrUnknown):
+		return http.StatusInternalServerError, api.CodeUnknownOutcome
 	case errors.Is(err, errRange):
 		return http.StatusRequestedRangeNotSatisfiable, api.CodeBadRequest
 	case errors.Is(err, api.ErrBadRequest):
@@ -33,8 +35,6 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusPreconditionFailed, api.CodeConflict
 	case errors.Is(err, api.ErrDataLoss):
 		return http.StatusInternalServerError, api.CodeDataLoss
-	case errors.Is(err, api.ErrUnknownOutcome), errors.Is(err, catalog.ErrUnknown):
-		return http.StatusInternalServerError, api.CodeUnknownOutcome
 	case errors.Is(err, store.ErrFull):
 		return http.StatusInsufficientStorage, api.CodeFull
 	case errors.Is(err, api.ErrTooFewNodes):
