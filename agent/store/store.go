@@ -45,8 +45,10 @@ type Info struct {
 	UsedBytes     int64  `cbor:"5,keyasint" json:"usedBytes"`
 	ValueLimit    int64  `cbor:"6,keyasint" json:"valueLimit"` // largest value Create accepts
 	// Volume names what capacity and use are of where several stores may share it, such as a file system; empty: the store's own.
-	Volume   string   `cbor:"8,keyasint,omitempty" json:"volume,omitempty"`
-	Warnings []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
+	Volume string `cbor:"8,keyasint,omitempty" json:"volume,omitempty"`
+	// Leftovers counts pieces of values that were half made or half deleted, which listings found and deleted since it was opened.
+	Leftovers int64    `cbor:"9,keyasint,omitempty" json:"leftovers,omitempty"`
+	Warnings  []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
 }
 
 // Sentinels; use errors.Is.

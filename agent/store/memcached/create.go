@@ -36,11 +36,29 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 // create stores a value in one item, or in parts of partBytes.
 func (s *Store) create(ctx context.Context, key string, value []byte, partBytes int64) error {
 	return s.pool.use(ctx, func(c *connection) error {
+		var err error
 		if int64(len(value)) <= partBytes {
-			return add(c, key, value, 0)
+			err = add(c, key, value, 0)
+		} else {
+			err = createInParts(c, key, value, partBytes)
 		}
-		return createInParts(c, key, value, partBytes)
+		if errors.Is(err, store.ErrExists) {
+			return errors.Join(err, keepExisting(c, key))
+		}
+		return err
 	})
+}
+
+// keepExisting makes the value that is there stay: its writer may have died before it did.
+func keepExisting(c *connection, key string) error {
+	main, err := readMain(c, key, nil, 0)
+	if err == nil && main.parts != nil {
+		err = main.parts.keepParts(c, key)
+	}
+	if c.err == nil && (errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFull)) {
+		return nil // it is gone, or has lost a part: whoever reads it will see
+	}
+	return err
 }
 
 // add stores the main item of key.
@@ -62,7 +80,7 @@ func add(c *connection, key string, content []byte, flags uint32) error {
 	return refusal(r)
 }
 
-// createInParts stores parts, makes them stay, and adds the main item.
+// createInParts stores parts, adds the main item, and makes the parts stay. So no part stays that was never named.
 func createInParts(c *connection, key string, value []byte, partBytes int64) error {
 	if found, err := exists(c, key); err != nil {
 		return err
@@ -74,15 +92,19 @@ func createInParts(c *connection, key string, value []byte, partBytes int64) err
 	m := manifest{id: binary.BigEndian.Uint64(id[:]), length: int64(len(value)), partBytes: partBytes}
 	err := m.writeParts(c, key, value)
 	if err == nil {
-		err = m.keepParts(c, key)
-	}
-	if err == nil {
 		err = add(c, key, m.encode(), uint32(m.length))
 	}
-	if err != nil && c.err == nil { // else the parts expire
-		err = errors.Join(err, m.deleteParts(c, key))
+	if err != nil {
+		if c.err == nil { // else the parts expire
+			err = errors.Join(err, m.deleteParts(c, key))
+		}
+		return err
 	}
-	return err
+	err = m.keepParts(c, key)
+	if errors.Is(err, store.ErrFull) && c.err == nil {
+		err = errors.Join(err, m.discard(c, key))
+	}
+	return err // after another error the value may be whole, and somebody else may have acknowledged it
 }
 
 // exists looks for the main item.

@@ -21,9 +21,23 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// remove lets parts expire, deletes the main item, and then the parts.
+// remove deletes the value of key.
 func remove(c *connection, key string) error {
 	main, err := readMain(c, key, nil, 0)
+	return removeRead(c, key, main, err)
+}
+
+// discard deletes the value of key if it is this creation of it.
+func (m manifest) discard(c *connection, key string) error {
+	main, err := readMain(c, key, nil, 0)
+	if err == nil && (main.parts == nil || *main.parts != m) {
+		return nil
+	}
+	return removeRead(c, key, main, err)
+}
+
+// removeRead lets parts expire, deletes the main item that was read, and then the parts.
+func removeRead(c *connection, key string, main mainItem, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil

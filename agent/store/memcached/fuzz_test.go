@@ -69,7 +69,7 @@ func FuzzMetaParser(f *testing.F) {
 			func(c *connection) error { return remove(c, "key") },
 			func(c *connection) error { _, err := exists(c, "key"); return err },
 			func(c *connection) error { _, err := readStatistics(c, "stats"); return err },
-			func(c *connection) error { _, _, err := readDump(c, "hash", ""); return err },
+			func(c *connection) error { _, err := readDump(c, "hash", func(dumped) {}); return err },
 			func(c *connection) error { return readSizes(c, []string{"a", "b"}, make([]int64, 2)) },
 			func(c *connection) error { return createInParts(c, "key", []byte("0123456789"), 4) },
 		} {

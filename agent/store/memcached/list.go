@@ -3,11 +3,14 @@ package memcached
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/restripe/restripe/agent/store"
 )
 
 // List implements store.Lister. It first gathers the matching keys, about 150 bytes of memory for each, since the
@@ -44,58 +47,106 @@ const (
 	busyAttempts = 600
 )
 
-// keys returns the keys that begin with prefix.
+// keys returns the keys that begin with prefix, and deletes the parts of such keys that no value names.
 func (s *Store) keys(ctx context.Context, prefix string) ([]string, error) {
-	names, err := s.items(ctx, valuePrefix+prefix)
-	for i, name := range names {
-		names[i] = strings.TrimPrefix(name, valuePrefix)
+	var keys []string
+	parts := map[creation]int{}
+	err := s.items(ctx, func(item dumped) {
+		if key, is := strings.CutPrefix(item.name, valuePrefix); is && key != "" && strings.HasPrefix(key, prefix) { // no key is empty
+			keys = append(keys, key)
+			return
+		}
+		of, number, is := parsePartKey(item.name)
+		if is && item.stays && strings.HasPrefix(of.key, prefix) {
+			parts[of] = max(parts[of], number+1)
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	if len(names) > 0 && names[0] == "" { // an item that is none of ours: no key is empty
-		names = names[1:]
-	}
-	return names, err
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	return keys, s.deleteUnnamed(ctx, keys, parts)
 }
 
-// items returns the names of the server's items, main ones and parts, that begin with prefix, each once and in order.
-func (s *Store) items(ctx context.Context, prefix string) ([]string, error) {
-	// hash goes over the hash table and sees every item; all goes over the lists that items move between.
-	for _, scope := range []string{"hash", "all"} {
-		names, supported, err := s.dump(ctx, scope, prefix)
-		if err != nil || supported {
-			return names, err
+// creation is one making of a value in parts.
+type creation struct {
+	id  uint64
+	key string
+}
+
+// deleteUnnamed deletes parts that stay and belong to no value: its deletion, or a creation by an earlier release, was
+// broken off. Parts stay only once their main item was there, so where that is gone, or names others, they are dead.
+// parts has the number of each creation's parts, as far as they were seen; keys are in order.
+func (s *Store) deleteUnnamed(ctx context.Context, keys []string, parts map[creation]int) error {
+	creations := map[string]int{}
+	for of := range parts {
+		creations[of.key]++
+	}
+	for of, count := range parts {
+		if _, listed := slices.BinarySearch(keys, of.key); listed && creations[of.key] == 1 {
+			continue // the usual case: the value's own
+		}
+		err := s.pool.use(ctx, func(c *connection) error {
+			main, err := readMain(c, of.key, nil, 0)
+			named := err == nil && main.parts != nil && main.parts.id == of.id
+			if named || err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			dead := manifest{id: of.id, length: int64(count), partBytes: 1}
+			if err := dead.deleteParts(c, of.key); err != nil {
+				return err
+			}
+			s.unnamed.Add(int64(count))
+			return nil
+		})
+		if err != nil && !errors.Is(err, store.ErrCorrupt) { // of a main item that names no parts: nothing says which are its
+			return fmt.Errorf("deleting parts of %q that no value names: %w", of.key, err)
 		}
 	}
-	return nil, fmt.Errorf("memcached at %s cannot list its keys; start it with its LRU crawler and without -o no_lru_crawler, -X", s.address)
+	return nil
 }
 
-// dump lets the server write out the names of its items. supported is false if it refuses to.
-func (s *Store) dump(ctx context.Context, scope, prefix string) (names []string, supported bool, err error) {
+// items visits the server's items, main ones and parts, some perhaps twice.
+func (s *Store) items(ctx context.Context, visit func(dumped)) error {
+	// hash goes over the hash table and sees every item; all goes over the lists that items move between.
+	for _, scope := range []string{"hash", "all"} {
+		supported, err := s.dump(ctx, scope, visit)
+		if err != nil || supported {
+			return err
+		}
+	}
+	return fmt.Errorf("memcached at %s cannot list its keys; start it with its LRU crawler and without -o no_lru_crawler, -X", s.address)
+}
+
+// dump lets the server write out its items. supported is false if it refuses to.
+func (s *Store) dump(ctx context.Context, scope string, visit func(dumped)) (supported bool, err error) {
 	for range busyAttempts {
 		c, err := dial(ctx, s.address, s.pool.timeout)
 		if err != nil {
-			return nil, false, unreachable(ctx, s.address, err)
+			return false, unreachable(ctx, s.address, err)
 		}
 		release := c.guard(ctx)
-		names, answer, err := readDump(c, scope, prefix)
+		answer, err := readDump(c, scope, visit)
 		release()
 		c.abandon()
 		switch {
 		case err != nil:
-			return nil, false, unreachable(ctx, s.address, err)
+			return false, unreachable(ctx, s.address, err)
 		case answer == dumpRefused:
-			return nil, false, nil
+			return false, nil
 		case answer == dumpComplete:
-			return names, true, nil
+			return true, nil
 		}
 		timer := time.NewTimer(busyDelay)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, false, ctx.Err()
+			return false, ctx.Err()
 		}
 	}
-	return nil, false, fmt.Errorf("memcached at %s is busy with other listings; try again", s.address)
+	return false, fmt.Errorf("memcached at %s is busy with other listings; try again", s.address)
 }
 
 // dumpAnswer is how the server takes the wish for a dump.
@@ -107,47 +158,50 @@ const (
 	dumpRefused
 )
 
-// readDump asks for a dump and gathers the names of items that begin with prefix, each once and in order.
-func readDump(c *connection, scope, prefix string) ([]string, dumpAnswer, error) {
+// readDump asks for a dump and visits its items.
+func readDump(c *connection, scope string, visit func(dumped)) (dumpAnswer, error) {
 	c.request("lru_crawler", "metadump", scope)
 	if err := c.flush(); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	var names []string
 	for {
 		line, err := c.readLine()
 		switch {
 		case err != nil:
-			return nil, 0, err
+			return 0, err
 		case bytes.HasPrefix(line, []byte("key=")):
-			name, err := parseDumpLine(line)
+			item, err := parseDumpLine(line)
 			if err != nil {
-				return nil, 0, err
+				return 0, err
 			}
-			if strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
+			visit(item)
 		case string(line) == "END":
-			slices.Sort(names)
-			return slices.Compact(names), dumpComplete, nil
+			return dumpComplete, nil
 		case bytes.HasPrefix(line, []byte("BUSY")):
-			return nil, dumpBusy, nil
+			return dumpBusy, nil
 		case bytes.HasPrefix(line, []byte(statusError)), bytes.HasPrefix(line, []byte(statusClientError)):
-			return nil, dumpRefused, nil
+			return dumpRefused, nil
 		default:
-			return nil, 0, fmt.Errorf("line %.80q in a dump: %w", line, errProtocol)
+			return 0, fmt.Errorf("line %.80q in a dump: %w", line, errProtocol)
 		}
 	}
 }
 
-// parseDumpLine returns the name of the item that one line of a dump tells of.
-func parseDumpLine(line []byte) (string, error) {
-	word, _, _ := bytes.Cut(line, []byte{' '})
+// dumped is an item as a dump tells of it.
+type dumped struct {
+	name  string
+	stays bool // it does not expire
+}
+
+// parseDumpLine reads one line of a dump: key=NAME exp=SECONDS and more, where -1 seconds are for ever.
+func parseDumpLine(line []byte) (dumped, error) {
+	word, more, _ := bytes.Cut(line, []byte{' '})
 	name, err := url.PathUnescape(strings.TrimPrefix(string(word), "key="))
 	if err != nil {
-		return "", fmt.Errorf("line %.80q in a dump: %w: %w", line, errProtocol, err)
+		return dumped{}, fmt.Errorf("line %.80q in a dump: %w: %w", line, errProtocol, err)
 	}
-	return name, nil
+	expires, _, _ := bytes.Cut(more, []byte{' '})
+	return dumped{name, string(expires) == "exp=-1"}, nil
 }
 
 // readSizes sets sizes to those of the values of keys, -1 for a key that is absent.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/restripe/restripe/agent/store"
 )
@@ -62,6 +63,21 @@ func (m manifest) span(part int) (from, to int64) {
 // partKey returns the name of a part's item: at most 239 bytes, of memcached's 250.
 func (m manifest) partKey(key string, part int) string {
 	return fmt.Sprintf("%s%016x/%d/%s", partPrefix, m.id, part, key)
+}
+
+// parsePartKey reads the name of a part's item.
+func parsePartKey(name string) (of creation, part int, is bool) {
+	rest, is := strings.CutPrefix(name, partPrefix)
+	words := strings.SplitN(rest, "/", 3)
+	if !is || len(words) != 3 {
+		return creation{}, 0, false
+	}
+	id, err := strconv.ParseUint(words[0], 16, 64)
+	if err != nil {
+		return creation{}, 0, false
+	}
+	part, err = strconv.Atoi(words[1])
+	return creation{id, words[2]}, part, err == nil && part >= 0 && part < valueLimit
 }
 
 // decimal is the text of a number inside a request.

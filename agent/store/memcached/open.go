@@ -46,6 +46,7 @@ type Store struct {
 	address   string
 	partBytes int64        // wanted
 	itemBytes atomic.Int64 // the server's limit, as last seen
+	unnamed   atomic.Int64 // parts that no value named, deleted by listings
 	pool      *pool
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +18,17 @@ import (
 // items returns the names of all items of a server that begin with prefix.
 func items(t *testing.T, s *Store, prefix string) []string {
 	t.Helper()
-	names, err := s.items(t.Context(), prefix)
+	var names []string
+	err := s.items(t.Context(), func(item dumped) {
+		if strings.HasPrefix(item.name, prefix) {
+			names = append(names, item.name)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // ask sends one request and returns the line that answers it.
@@ -133,7 +141,7 @@ func TestListingWaitsForTheOneUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.abandon()
-		if _, answer, err = readDump(c, "hash", ""); err != nil {
+		if answer, err = readDump(c, "hash", func(dumped) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,6 +196,116 @@ func TestPartsExpireUntilTheValueIsComplete(t *testing.T) {
 	}
 	if parts != 3 {
 		t.Errorf("a value of 2500 bytes has %d parts of 1000, want 3", parts)
+	}
+}
+
+// A writer dies after every request of a creation in turn: in the end nothing stays that no value names.
+func TestABrokenCreationLeavesNothingThatStays(t *testing.T) {
+	process := server.Memcached(t)
+	s := open(t, process, Options{PartBytes: 1000})
+	defer s.Close()
+	value := make([]byte, 2500)
+	for cut := 0; ; cut++ {
+		c, err := dial(t.Context(), process.Addr, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.socket = &cutOff{Conn: c.socket, writes: cut}
+		c.writer.Reset(c.socket)
+		err = createInParts(c, "k", value, 1000)
+		c.abandon()
+		for _, item := range staying(t, s, partPrefix) {
+			if len(items(t, s, valuePrefix+"k")) == 0 {
+				t.Errorf("%s stays without its value after a creation of %d writes", item, cut)
+			}
+		}
+		if err == nil {
+			break
+		}
+		if len(items(t, s, valuePrefix+"k")) == 1 { // repeating it says that it is there, and from then on it stays
+			if err := s.Create(t.Context(), "k", value); !errors.Is(err, store.ErrExists) {
+				t.Errorf("creating it again: %v", err)
+			}
+			if parts := staying(t, s, partPrefix); len(parts) != 3 {
+				t.Errorf("a value that is said to be there has %d parts that stay, want 3", len(parts))
+			}
+			if err := s.Delete(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// cutOff is a connection that breaks after so many writes.
+type cutOff struct {
+	net.Conn
+	writes int
+}
+
+func (c *cutOff) Write(p []byte) (int, error) {
+	if c.writes--; c.writes < 0 {
+		return 0, errors.New("the writer has died")
+	}
+	return c.Conn.Write(p)
+}
+
+// staying returns the names of items that begin with prefix and do not expire.
+func staying(t *testing.T, s *Store, prefix string) (names []string) {
+	t.Helper()
+	for _, name := range items(t, s, prefix) {
+		if ask(t, s, "mg", name, "t") == "HD t-1" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Parts that stay and that no value names are deleted by a listing, and counted; those of values and of creations under
+// way are not.
+func TestAListingDeletesPartsThatNoValueNames(t *testing.T) {
+	s := open(t, server.Memcached(t), Options{PartBytes: 1000})
+	defer s.Close()
+	value := make([]byte, 2500)
+	left := func(key string, id uint64) {
+		t.Helper()
+		m := manifest{id: id, length: 2500, partBytes: 1000}
+		err := s.pool.use(t.Context(), func(c *connection) error {
+			if err := m.writeParts(c, key, value); err != nil {
+				return err
+			}
+			return m.keepParts(c, key)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Create(t.Context(), "a/whole", value); err != nil {
+		t.Fatal(err)
+	}
+	left("a/whole", 7) // of an earlier creation of the same key
+	left("a/gone", 8)
+	left("b/gone", 9)
+	err := s.pool.use(t.Context(), func(c *connection) error {
+		return manifest{id: 10, length: 2500, partBytes: 1000}.writeParts(c, "a/begun", value)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		prefix      string
+		parts, left int64
+	}{{"a/", 9, 6}, {"", 6, 9}, {"", 6, 9}} {
+		if err := s.List(t.Context(), step.prefix, func(string, int64) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		info, err := s.Info(t.Context())
+		if parts := len(items(t, s, partPrefix)); err != nil || parts != int(step.parts) || info.Leftovers != step.left {
+			t.Errorf("after listing %q there are %d parts, and %d were deleted, %v; want %d and %d", step.prefix, parts, info.Leftovers, err, step.parts, step.left)
+		}
+	}
+	got := make([]byte, 2500)
+	if count, err := s.ReadAt(t.Context(), "a/whole", got, 0); err != nil || !bytes.Equal(got[:count], value) {
+		t.Errorf("reading the value: %d, %v", count, err)
 	}
 }
 
