@@ -50,6 +50,9 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 			note("warning", name, "", "%s: %s", hello.Store.Location, warning)
 		}
 		noteLeftovers(target.Leftovers(), string(target.Node.ID), note)
+		if hello.Store.Discarded > 0 {
+			note("ok", name, "", "%d pieces of values that were half made or half deleted were found in its store and deleted, since the agent started", hello.Store.Discarded)
+		}
 		if hello.Store.CapacityBytes > 0 && hello.Store.UsedBytes > hello.Store.CapacityBytes*9/10 {
 			note("warning", name, "add nodes or take cold classes to a wider scheme", "the store is %d %% full (%d of %d bytes)",
 				hello.Store.UsedBytes*100/hello.Store.CapacityBytes, hello.Store.UsedBytes, hello.Store.CapacityBytes)

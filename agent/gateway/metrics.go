@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/gateway/object"
 )
 
@@ -45,6 +46,23 @@ func (m *metrics) read(counters *object.Counters) {
 	} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help},
 			func() float64 { return float64(counter.count.Load()) }))
+	}
+}
+
+// stores shows what nodes say of their stores.
+type stores struct{ agents *member.Agents }
+
+var discardedPieces = prometheus.NewDesc("restripe_store_discarded_pieces_total",
+	"Pieces of values that were half made or half deleted, found in a node's store and deleted since its agent started.", []string{"node"}, nil)
+
+// Describe implements prometheus.Collector.
+func (s stores) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- discardedPieces }
+
+// Collect implements prometheus.Collector.
+func (s stores) Collect(metrics chan<- prometheus.Metric) {
+	for _, target := range s.agents.All() {
+		_, _, hello := target.State()
+		metrics <- prometheus.MustNewConstMetric(discardedPieces, prometheus.CounterValue, float64(hello.Store.Discarded), string(target.Node.ID))
 	}
 }
 

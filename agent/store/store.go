@@ -46,8 +46,8 @@ type Info struct {
 	ValueLimit    int64  `cbor:"6,keyasint" json:"valueLimit"` // largest value Create accepts
 	// Volume names what capacity and use are of where several stores may share it, such as a file system; empty: the store's own.
 	Volume string `cbor:"8,keyasint,omitempty" json:"volume,omitempty"`
-	// Leftovers counts pieces of values that were half made or half deleted, which listings found and deleted since it was opened.
-	Leftovers int64    `cbor:"9,keyasint,omitempty" json:"leftovers,omitempty"`
+	// Discarded counts pieces of values that were half made or half deleted: listings found and deleted them since it was opened.
+	Discarded int64    `cbor:"9,keyasint,omitempty" json:"discarded,omitempty"`
 	Warnings  []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
 }
 

@@ -29,7 +29,7 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		CapacityBytes: statistics.number("limit_maxbytes"),
 		UsedBytes:     statistics.number("bytes"),
 		ValueLimit:    valueLimit,
-		Leftovers:     s.unnamed.Load(),
+		Discarded:     s.unnamed.Load(),
 	}
 	if settings["evictions"] != "off" {
 		info.Warnings = append(info.Warnings, fmt.Sprintf("memcached at %s drops values when its %d bytes are full, and every value dropped is a lost block; "+

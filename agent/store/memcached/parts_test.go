@@ -299,8 +299,8 @@ func TestAListingDeletesPartsThatNoValueNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := s.Info(t.Context())
-		if parts := len(items(t, s, partPrefix)); err != nil || parts != int(step.parts) || info.Leftovers != step.left {
-			t.Errorf("after listing %q there are %d parts, and %d were deleted, %v; want %d and %d", step.prefix, parts, info.Leftovers, err, step.parts, step.left)
+		if parts := len(items(t, s, partPrefix)); err != nil || parts != int(step.parts) || info.Discarded != step.left {
+			t.Errorf("after listing %q there are %d parts, and %d were deleted, %v; want %d and %d", step.prefix, parts, info.Discarded, err, step.parts, step.left)
 		}
 	}
 	got := make([]byte, 2500)
