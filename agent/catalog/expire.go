@@ -34,22 +34,20 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, retention time.Durat
 	if err != nil {
 		return result, fmt.Errorf("expiring attempts: %w", err)
 	}
-	cutoff := now.Add(-retention).UnixMilli()
-	forgotten, err := l.forget(ctx, prefixEnded, cutoff, func(record Record) (int64, error) {
+	f := forgetting{ledger: l, now: now.UnixMilli(), cutoff: now.Add(-retention).UnixMilli()}
+	err = f.pass(ctx, prefixEnded, func(record Record) (int64, func(int64) []byte, error) {
 		intent, err := decode[Intent](record.Key, record.Value)
-		return intent.Settled, err
+		return intent.Settled, func(at int64) []byte { intent.Settled = at; return encode(intent) }, err
 	})
-	result.Forgotten += forgotten
-	if err != nil {
-		return result, fmt.Errorf("forgetting attempts: %w", err)
+	if err == nil {
+		err = f.pass(ctx, prefixRequest, func(record Record) (int64, func(int64) []byte, error) {
+			row, err := decode[request](record.Key, record.Value)
+			return row.At, func(at int64) []byte { row.At = at; return encode(row) }, err
+		})
 	}
-	forgotten, err = l.forget(ctx, prefixRequest, cutoff, func(record Record) (int64, error) {
-		row, err := decode[request](record.Key, record.Value)
-		return row.At, err
-	})
-	result.Forgotten += forgotten
+	result.Forgotten = f.forgotten
 	if err != nil {
-		return result, fmt.Errorf("forgetting deletes: %w", err)
+		return result, fmt.Errorf("forgetting outcomes: %w", err)
 	}
 	return result, nil
 }
@@ -80,34 +78,65 @@ func (l *ledger) eachIntent(ctx context.Context, visit func(intent *Intent, raw 
 	})
 }
 
-// forget removes the records under prefix that are older than cutoff. Records come roughly in the order they were made,
-// so it stops at the first page that has nothing to forget.
-func (l *ledger) forget(ctx context.Context, prefix string, cutoff int64, at func(Record) (int64, error)) (int, error) {
-	total := 0
-	for after := prefix; ; {
-		records, err := l.engine.Scan(ctx, prefix, after, scanPage)
-		if err != nil {
-			return total, err
+// clockDrift is how far apart clocks may be before a time that lies ahead is not believed. No rule depends on it.
+const clockDrift = time.Hour
+
+// forgetting removes outcomes that are old, and gives those from a time far ahead, by a clock that was wrong, the present.
+type forgetting struct {
+	ledger      *ledger
+	now, cutoff int64 // Unix milliseconds
+	forgotten   int
+}
+
+// dated reads when an outcome was recorded, and how its record is with another time.
+type dated func(Record) (at int64, with func(at int64) []byte, err error)
+
+// pass looks at the records under prefix. They come roughly in the order in which they were made, so it stops at the first
+// page that has nothing to change.
+func (f *forgetting) pass(ctx context.Context, prefix string, read dated) error {
+	for after := prefix; after != ""; {
+		last, changed, err := f.page(ctx, prefix, after, read)
+		if err != nil || changed == 0 {
+			return err
 		}
-		var writes []Write
-		for _, record := range records {
-			after = record.Key
-			settled, err := at(record)
-			if err != nil {
-				return total, err
-			}
-			if settled < cutoff {
-				writes = append(writes, Write{Key: record.Key, Kind: Remove})
-			}
-		}
-		if len(writes) == 0 {
-			return total, nil
-		}
-		if err := l.apply(ctx, writes); err != nil {
-			return total, err
-		}
-		total += len(writes)
+		after = last
 	}
+	return nil
+}
+
+// page looks at one page of records and returns the last of them, empty at the end, and how many it changed.
+func (f *forgetting) page(ctx context.Context, prefix, after string, read dated) (last string, changed int, err error) {
+	records, err := f.ledger.engine.Scan(ctx, prefix, after, scanPage)
+	if err != nil {
+		return "", 0, err
+	}
+	var old []Write
+	for _, record := range records {
+		at, with, err := read(record)
+		if err != nil {
+			return "", changed, err
+		}
+		switch {
+		case at < f.cutoff:
+			old = append(old, Write{Key: record.Key, Kind: Remove})
+		case at > f.now+clockDrift.Milliseconds():
+			// Somebody else may remove it meanwhile: then it stays removed.
+			if _, err := f.ledger.engine.Update(ctx, []Check{{record.Key, record.Value}}, []Write{{Key: record.Key, Value: with(f.now)}}); err != nil {
+				return "", changed, err
+			}
+			changed++
+		}
+	}
+	if len(old) > 0 {
+		if err := f.ledger.apply(ctx, old); err != nil {
+			return "", changed, err
+		}
+		f.forgotten += len(old)
+	}
+	if len(records) == scanPage {
+		last = records[len(records)-1].Key
+	}
+	return last, changed + len(old), nil
 }
 
 // has reports whether the intent announces address.

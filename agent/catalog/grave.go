@@ -40,6 +40,13 @@ func (g *graveyard) bury(addresses []block.Address, cause string) []Write {
 	return writes
 }
 
+// isDue reports whether the grace of a grave is over. One that would end far later than any that begins now was given by a
+// clock that was wrong.
+func (g *graveyard) isDue(notBefore int64, now time.Time) bool {
+	left := notBefore - now.UnixMilli()
+	return left <= 0 || left > (g.grace+clockDrift).Milliseconds()
+}
+
 // Graves lists up to limit dead blocks whose grace is over at now, ordered by the text of their addresses. after is the
 // Address.String of the last one seen, or empty. Fewer than limit means that there are no more. What Kept says is kept is
 // left out.
@@ -65,7 +72,7 @@ func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, lim
 			if err != nil {
 				return nil, err
 			}
-			if fields.NotBefore <= now.UnixMilli() && address.Stamp.Sequence >= kept && len(graves) < limit {
+			if g.isDue(fields.NotBefore, now) && address.Stamp.Sequence >= kept && len(graves) < limit {
 				graves = append(graves, Grave{address, time.UnixMilli(fields.NotBefore), fields.Cause})
 			}
 		}
