@@ -55,4 +55,4 @@ if [ $code -ne 0 ]; then
   exit $code
 fi
 grep -E '^ok|^--- PASS' "$log"
-report_skips "$log"
+report_skips ceph "$log"

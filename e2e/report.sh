@@ -15,14 +15,37 @@ report_failures() {
     { said[test, lines[test]++ % 80] = $0 }' "$1"
 }
 
-# report_skips LOG, of `go test -v`: every test that was skipped, with its reason.
-report_skips() {
-  echo "Skipped here, and why:"
+# skips LOG, of `go test -v`: a line for each test that was skipped in it: its name and the reason.
+skips() {
   awk '
     $1 == "===" && ($2 == "RUN" || $2 == "NAME" || $2 == "CONT") { test = $3 }
-    /^ +[a-z_]+\.go:[0-9]+: / { said[test] = $0 }
-    $1 == "---" && $2 == "SKIP:" { print "  " $3 ":" said[$3]; any = 1 }
-    END { if (!any) print "  nothing" }' "$1"
+    /^ +[a-z0-9_]+\.go:[0-9]+: / { said[test] = $0; sub(/^ +[a-z0-9_]+\.go:[0-9]+: /, "", said[test]) }
+    $1 == "---" && $2 == "SKIP:" { print $3, said[$3] }' "$1"
+}
+
+# unexpected_skips CHECK LOG: those of its skips that e2e/skips.txt does not expect of the check.
+unexpected_skips() {
+  local test reason check pattern
+  while read -r test reason; do
+    while read -r check pattern; do
+      if [[ ($check == any || $check == "$1") && $reason =~ ^($pattern)$ ]]; then continue 2; fi
+    done < <(grep -vE '^(#|$)' e2e/skips.txt)
+    echo "$test ${reason:-for no reason}"
+  done < <(skips "$2")
+}
+
+# report_skips CHECK LOG: every test that was skipped, with its reason. It fails if one is not expected.
+report_skips() {
+  local skipped unexpected
+  skipped=$(skips "$2")
+  unexpected=$(unexpected_skips "$1" "$2")
+  echo "Skipped here, and why:"
+  sed 's/^/  /' <<<"${skipped:-nothing}"
+  if [ -n "$unexpected" ]; then
+    echo "Skipped, and not expected by e2e/skips.txt:"
+    sed -E 's/^/  UNEXPECTED SKIP /' <<<"$unexpected"
+    return 1
+  fi
 }
 
 # failing_tests LOG: a line for each test that failed in it: its name, and the seed that it printed last. Names are those

@@ -6,6 +6,8 @@
 #   e2e/run.sh vet unit       these
 #   e2e/run.sh --list         their names, a line each
 #
+# A test that is skipped and that skips.txt does not expect to be fails its check, and running it again would not help.
+#
 # A check that fails is run once more. If it passes then, the run goes on, and a line says so of each test that failed the
 # first time, there and once more at the end: FLAKY, the check, the test, and the seed that the test printed; "unknown"
 # where no test was named, "none" where no seed was.
@@ -55,13 +57,25 @@ for i in "${!checks[@]}"; do
   echo "=== $((i + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
   since=$SECONDS
   if attempt "$check"; then
-    echo "=== $check passed in $((SECONDS - since)) s"
+    unexpected=$(unexpected_skips "$check" "$log")
+    if [ -z "$unexpected" ]; then
+      echo "=== $check passed in $((SECONDS - since)) s"
+      continue
+    fi
+    echo "=== $check FAILED: these were skipped, and e2e/skips.txt does not expect it:"
+    echo "$unexpected"
+    failed+=("$check")
+    continue
+  fi
+  if grep -q '^  UNEXPECTED SKIP ' "$log"; then
+    echo "=== $check FAILED after $((SECONDS - since)) s, by what was skipped"
+    failed+=("$check")
     continue
   fi
   mapfile -t suspects < <(failing_tests "$log")
   echo "=== $check failed after $((SECONDS - since)) s: running it once more"
   since=$SECONDS
-  if attempt "$check"; then
+  if attempt "$check" && [ -z "$(unexpected_skips "$check" "$log")" ]; then
     echo "=== $check passed in $((SECONDS - since)) s, the second time"
     for suspect in "${suspects[@]}"; do
       flaky+=("FLAKY $check $suspect")

@@ -35,7 +35,7 @@ cat "$check.$number" || exit 3
 func fakeRun(t *testing.T, checks map[string][]attempt) *exec.Cmd {
 	t.Helper()
 	command := fakeRepository(t, "run.sh", map[string]string{
-		"e2e/run.sh": contents(t, "e2e/run.sh"), "e2e/report.sh": contents(t, "e2e/report.sh"),
+		"e2e/run.sh": contents(t, "e2e/run.sh"), "e2e/report.sh": contents(t, "e2e/report.sh"), "e2e/skips.txt": contents(t, "e2e/skips.txt"),
 		"e2e/setup.sh": "#!/usr/bin/env bash\n", "bin/make": standIn,
 	})
 	for check, attempts := range checks {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what packages.txt lists for the tests: the programs that they start, a C compiler for the race detector, the
 # compiler of the console's contract. With arguments, what those install, or everything: e2e/setup.sh ceph browser,
-# e2e/setup.sh all. What cannot be installed is named, and the tests that need it fail with the same words; nothing else
-# is touched.
+# e2e/setup.sh all. What cannot be installed is named, and the tests that need it fail with the same words, or are
+# skipped, which e2e/skips.txt does not expect and so fails their check; nothing else is touched.
 set -u
 cd "$(dirname "$0")/.." || exit
 source e2e/packages.sh
