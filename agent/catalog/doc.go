@@ -36,6 +36,7 @@
 //	v/<gateway>/<start>/<lane>  how many updates it carried out in the lane; see Sessions
 //	w/<gateway>   the present start of the gateway, as <gateway>/<start>
 //	u/<gateway>/<start>         number of the last stamp that the start drew
+//	view/<gateway>  View: which nodes the gateway hears, and its sign of life
 //	meta/schema, meta/cluster, meta/next
 //	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
 //	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts

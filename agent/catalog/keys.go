@@ -26,6 +26,7 @@ const (
 	prefixSession     = "v/"
 	prefixGateway     = "w/"
 	prefixUpto        = "u/"
+	prefixView        = "view/"
 
 	keySchema  = "meta/schema"
 	keyCluster = "meta/cluster"
@@ -50,6 +51,7 @@ func graveKey(address block.Address) string   { return prefixGrave + address.Str
 func nodeKey(node block.NodeID) string        { return prefixNode + string(node) }
 func incarnationKey(node block.NodeID) string { return prefixIncarnation + string(node) }
 func jobKey(id string) string                 { return prefixJob + id }
+func viewKey(gateway string) string           { return prefixView + gateway }
 func classKey(name string) string             { return prefixClass + name }
 func gatewayKey(gateway string) string        { return prefixGateway + gateway }
 func sessionKey(owner string) string          { return prefixSession + owner }

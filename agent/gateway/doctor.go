@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
@@ -11,6 +12,9 @@ import (
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
+
+// clocksApart is how far apart the clocks of gateways may be before the doctor says so.
+const clocksApart = time.Minute
 
 // Doctor looks for what will hurt: stores that evict or are not durable, nodes that do not answer, classes that do not
 // fit the nodes, groups that are not whole, records that contradict each other.
@@ -56,6 +60,14 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		if hello.Store.CapacityBytes > 0 && hello.Store.UsedBytes > hello.Store.CapacityBytes*9/10 {
 			note("warning", name, "add nodes or take cold classes to a wider scheme", "the store is %d %% full (%d of %d bytes)",
 				hello.Store.UsedBytes*100/hello.Store.CapacityBytes, hello.Store.UsedBytes, hello.Store.CapacityBytes)
+		}
+	}
+	for _, d := range g.agents.Disagreements() {
+		note("warning", "node "+string(d.Node), "see to the network between it and the first", "gateways disagree about it: %s cannot reach it, %s can", strings.Join(d.Unheard, ", "), strings.Join(d.Heard, ", "))
+	}
+	for id, ahead := range g.agents.ClocksAhead() {
+		if ahead.Abs() > clocksApart {
+			note("warning", "gateway "+id, "set the clocks of the machines by NTP", "its clock and that of gateway %s are %s apart: writes that take longer than clocks allow are given up", g.options.ID, ahead.Abs().Round(time.Minute))
 		}
 	}
 	for _, class := range g.Registry.All() {

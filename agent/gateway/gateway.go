@@ -136,6 +136,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		return fmt.Errorf("settling attempts of an earlier start: %w", err)
 	}
 	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.Dial, g.log)
+	g.agents.Clock = o.Clock
 	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{ID: o.ID, Nodes: o.Nodes, Dial: o.Dial})
 	if err != nil {
 		return err

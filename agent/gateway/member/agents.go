@@ -35,6 +35,9 @@ type Agents struct {
 	mutex    sync.RWMutex
 	Nodes    map[block.NodeID]*Agent
 	patience patience // as the catalog said last
+
+	Clock func() time.Time // that other gateways see
+	views views
 }
 
 // Agent is one node: what is declared of it, the connection to its agent, and what it answered last.
@@ -61,7 +64,7 @@ type Agent struct {
 func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial wire.Dial, log *slog.Logger) *Agents {
 	return &Agents{
 		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
-		patience: patienceOf(catalog.Membership{}),
+		patience: patienceOf(catalog.Membership{}), Clock: time.Now,
 	}
 }
 
@@ -75,6 +78,9 @@ func (a *Agents) Enter(node catalog.Node) {
 	}
 	if node.IsGone() && (was == nil || !was.Node.IsGone()) {
 		a.Lost.Store(true)
+	}
+	if was != nil && was.Node.Out != "" && node.Out == "" {
+		a.views.returned(node.ID, a.patience)
 	}
 	made := &Agent{Node: node}
 	if was != nil && was.Node.Address == node.Address {
@@ -306,7 +312,7 @@ func (a *Agents) Probe(ctx context.Context) {
 		probes.Go(func() { a.look(ctx, target, incarnations) })
 	}
 	probes.Wait()
-	a.giveUp(ctx)
+	a.confer(ctx)
 }
 
 // ProbeLoop is probe once a second for as long as ctx lives, but that no node's answer is waited for before others are
@@ -325,7 +331,7 @@ func (a *Agents) ProbeLoop(ctx context.Context) {
 				a.look(ctx, target, incarnations)
 			})
 		}
-		a.giveUp(ctx)
+		a.confer(ctx)
 	})
 }
 

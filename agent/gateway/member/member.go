@@ -128,12 +128,13 @@ func (a *Agents) Members() []Member {
 	return list
 }
 
-// giveUp declares members out that have been silent for too long. The record decides between gateways: whoever changes
-// it first has declared, and a node that was changed meanwhile is looked at again.
+// giveUp declares members out that have been silent for too long and that most gateways do not hear. The record decides
+// between gateways: whoever changes it first has declared, and a node that was changed meanwhile is looked at again.
 func (a *Agents) giveUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, greatestPatience) // a slow catalog must not keep probes waiting
-	defer cancel()
 	for _, node := range givenUp(a.Members(), a.patient().out) {
+		if a.views.stays(node.ID) || !a.IsUnheard(node.ID) {
+			continue
+		}
 		out := node
 		out.Out, out.Since = a.gateway, time.Now().UnixMilli()
 		changed, err := a.catalog.ChangeNode(ctx, node, out)

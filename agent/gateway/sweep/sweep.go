@@ -193,12 +193,12 @@ func (w *Sweeper) MemberLoop(ctx context.Context) {
 	job.Every(ctx, time.Second, w.saying("taking a node back", w.TakeBack))
 }
 
-// TakeBack lets nodes take blocks again that answer and that nobody declares gone, once their stores hold nothing that
-// died while they were away.
+// TakeBack lets nodes take blocks again that answer, most gateways too, and that nobody declares gone, once their stores hold
+// nothing that died while they were away.
 func (w *Sweeper) TakeBack(ctx context.Context) error {
 	var errs []error
 	for _, m := range w.agents.Members() {
-		if !m.Trusted || !m.Node.Fenced || m.Node.State == catalog.NodeDown || m.Node.IsExcluded() {
+		if !m.Trusted || !m.Node.Fenced || m.Node.State == catalog.NodeDown || m.Node.IsExcluded() || w.agents.IsUnheard(m.Node.ID) {
 			continue
 		}
 		if err := w.unfence(ctx, m.Node); err != nil {

@@ -1,0 +1,69 @@
+package member
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+)
+
+// says is the view of a gateway.
+func says(gateway string, count uint64, unheard ...block.NodeID) catalog.View {
+	return catalog.View{Gateway: gateway, Count: count, At: int64(count), Unheard: unheard}
+}
+
+// A node that comes back in dispute stays for a time that doubles, until it comes back undisputed.
+func TestADisputedNodeStaysForGrowingTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := patience{down: time.Second, out: time.Minute}
+		var v views
+		v.wrote(says("own", 1))
+		for turn, disputed := range []bool{true, true, true, false, true} {
+			var other []block.NodeID
+			if disputed {
+				other = []block.NodeID{"n1"}
+			}
+			v.take([]catalog.View{says("own", 1), says("other", uint64(turn)+2, other...)}, time.Now(), lifeAtLeast)
+			v.returned("n1", p)
+			began := time.Now()
+			for v.stays("n1") {
+				<-time.After(time.Second)
+			}
+			want := []time.Duration{1, 2, 4, 0, 1}[turn] * time.Minute
+			if stayed := time.Since(began); stayed != want {
+				t.Errorf("the %d. time it stays for %s, want %s", turn+1, stayed, want)
+			}
+		}
+	})
+}
+
+// Votes are those of gateways that run, whose views change; a view that is read again and again is no sign of life.
+func TestOnlyGatewaysThatRunAreAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Agents{}
+		a.views.wrote(says("own", 1, "n1"))
+		other := says("other", 1)
+		take := func() { a.views.take([]catalog.View{other}, time.Now(), lifeAtLeast) }
+		take()
+		if a.IsUnheard("n1") {
+			t.Error("one of two gateways that run decides")
+		}
+		<-time.After(lifeAtLeast + time.Second)
+		take()
+		if !a.IsUnheard("n1") {
+			t.Error("a gateway that ended still counts")
+		}
+		other = says("other", 2)
+		take()
+		if a.IsUnheard("n1") {
+			t.Error("a gateway that is back does not count")
+		}
+		other = says("other", 3, "n1")
+		take()
+		if !a.IsUnheard("n1") {
+			t.Error("both gateways do not hear it")
+		}
+	})
+}
