@@ -121,7 +121,8 @@ func (f *forgetting) page(ctx context.Context, prefix, after string, read dated)
 			old = append(old, Write{Key: record.Key, Kind: Remove})
 		case at > f.now+clockDrift.Milliseconds():
 			// Somebody else may remove it meanwhile: then it stays removed.
-			if _, err := f.ledger.engine.Update(ctx, []Check{{record.Key, record.Value}}, []Write{{Key: record.Key, Value: with(f.now)}}); err != nil {
+			checks, writes := []Check{{record.Key, record.Value}}, []Write{{Key: record.Key, Value: with(f.now)}}
+			if _, err := f.ledger.engine.Update(ctx, checks, writes); err != nil {
 				return "", changed, err
 			}
 			changed++

@@ -33,13 +33,15 @@ func TestPiecesThatAStoreDiscardedAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(findings, func(f api.Finding) bool { return f.Subject == "node n3" && strings.HasPrefix(f.Text, "13 pieces") }) {
+	if !slices.ContainsFunc(findings, func(f api.Finding) bool {
+		return f.Subject == "node n3" && strings.HasPrefix(f.Text, "13 pieces")
+	}) {
 		t.Errorf("the doctor says %+v", findings)
 	}
 	answer := httptest.NewRecorder()
 	c.gateway.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	for _, line := range []string{`restripe_store_discarded_pieces_total{node="n3"} 13`, `restripe_store_discarded_pieces_total{node="n4"} 0`} {
-		if !strings.Contains(answer.Body.String(), line+"\n") {
+	for _, labelled := range []string{`{node="n3"} 13`, `{node="n4"} 0`} {
+		if line := "restripe_store_discarded_pieces_total" + labelled; !strings.Contains(answer.Body.String(), line+"\n") {
 			t.Errorf("no metric %s", line)
 		}
 	}

@@ -55,7 +55,8 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		}
 		noteLeftovers(target.Leftovers(), string(target.Node.ID), note)
 		if hello.Store.Discarded > 0 {
-			note("ok", name, "", "%d pieces of values that were half made or half deleted were found in its store and deleted, since the agent started", hello.Store.Discarded)
+			note("ok", name, "", "%d pieces of values that were half made or half deleted were found in its store and deleted, "+
+				"since the agent started", hello.Store.Discarded)
 		}
 		if hello.Store.CapacityBytes > 0 && hello.Store.UsedBytes > hello.Store.CapacityBytes*9/10 {
 			note("warning", name, "add nodes or take cold classes to a wider scheme", "the store is %d %% full (%d of %d bytes)",
@@ -63,11 +64,14 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		}
 	}
 	for _, d := range g.agents.Disagreements() {
-		note("warning", "node "+string(d.Node), "see to the network between it and the first", "gateways disagree about it: %s cannot reach it, %s can", strings.Join(d.Unheard, ", "), strings.Join(d.Heard, ", "))
+		note("warning", "node "+string(d.Node), "see to the network between it and the first",
+			"gateways disagree about it: %s cannot reach it, %s can", strings.Join(d.Unheard, ", "), strings.Join(d.Heard, ", "))
 	}
 	for id, ahead := range g.agents.ClocksAhead() {
 		if ahead.Abs() > clocksApart {
-			note("warning", "gateway "+id, "set the clocks of the machines by NTP", "its clock and that of gateway %s are %s apart: writes that take longer than clocks allow are given up", g.options.ID, ahead.Abs().Round(time.Minute))
+			note("warning", "gateway "+id, "set the clocks of the machines by NTP",
+				"its clock and that of gateway %s are %s apart: slow writes of the one behind are given up by the other",
+				g.options.ID, ahead.Abs().Round(time.Minute))
 		}
 	}
 	for _, class := range g.Registry.All() {

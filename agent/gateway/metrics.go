@@ -53,7 +53,8 @@ func (m *metrics) read(counters *object.Counters) {
 type stores struct{ agents *member.Agents }
 
 var discardedPieces = prometheus.NewDesc("restripe_store_discarded_pieces_total",
-	"Pieces of values that were half made or half deleted, found in a node's store and deleted since its agent started.", []string{"node"}, nil)
+	"Pieces of values that were half made or half deleted, found in a node's store and deleted since its agent started.",
+	[]string{"node"}, nil)
 
 // Describe implements prometheus.Collector.
 func (s stores) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- discardedPieces }
@@ -62,7 +63,8 @@ func (s stores) Describe(descriptions chan<- *prometheus.Desc) { descriptions <-
 func (s stores) Collect(metrics chan<- prometheus.Metric) {
 	for _, target := range s.agents.All() {
 		_, _, hello := target.State()
-		metrics <- prometheus.MustNewConstMetric(discardedPieces, prometheus.CounterValue, float64(hello.Store.Discarded), string(target.Node.ID))
+		count := float64(hello.Store.Discarded)
+		metrics <- prometheus.MustNewConstMetric(discardedPieces, prometheus.CounterValue, count, string(target.Node.ID))
 	}
 }
 

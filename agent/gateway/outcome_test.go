@@ -70,7 +70,8 @@ func TestARevisionNamesOneContent(t *testing.T) {
 	}
 	for i := range others { // keys apart still share batches
 		clients.Go(func() {
-			if status, _, text := call(http.MethodPut, fmt.Sprint("/v1/objects/other", i), noise(50, uint64(i)), nil); status != http.StatusOK {
+			status, _, text := call(http.MethodPut, fmt.Sprint("/v1/objects/other", i), noise(50, uint64(i)), nil)
+			if status != http.StatusOK {
 				t.Errorf("other %d: %d %s", i, status, text)
 			}
 		})
@@ -79,20 +80,24 @@ func TestARevisionNamesOneContent(t *testing.T) {
 	status, header, stored := call(http.MethodGet, "/v1/objects/k", nil, nil)
 	now, err := strconv.Unquote(header.Get("ETag"))
 	if err != nil || status != http.StatusOK || !bytes.Equal(stored, acknowledged[now]) {
-		t.Fatalf("status %d, revision %q: %d bytes that differ from the %d acknowledged under it", status, header.Get("ETag"), len(stored), len(acknowledged[now]))
+		t.Fatalf("status %d, revision %q: %d bytes that differ from the %d acknowledged under it",
+			status, header.Get("ETag"), len(stored), len(acknowledged[now]))
 	}
 	for revision := range acknowledged {
 		if revision == now {
 			continue
 		}
-		if status, _, text := call(http.MethodPut, "/v1/objects/k", []byte("x"), http.Header{"If-Match": {strconv.Quote(revision)}}); status != http.StatusPreconditionFailed {
+		status, _, text := call(http.MethodPut, "/v1/objects/k", []byte("x"), http.Header{"If-Match": {strconv.Quote(revision)}})
+		if status != http.StatusPreconditionFailed {
 			t.Errorf("If-Match of a revision that was overwritten: %d %s", status, text)
 		}
 	}
-	if status, _, text := call(http.MethodPut, "/v1/objects/k", []byte("x"), http.Header{"If-None-Match": {"*"}}); status != http.StatusPreconditionFailed {
+	status, _, text := call(http.MethodPut, "/v1/objects/k", []byte("x"), http.Header{"If-None-Match": {"*"}})
+	if status != http.StatusPreconditionFailed {
 		t.Errorf("If-None-Match of a key that is there: %d %s", status, text)
 	}
-	if status, _, text := call(http.MethodPut, "/v1/objects/k", []byte("y"), http.Header{"If-Match": {strconv.Quote(now)}}); status != http.StatusOK {
+	status, _, text = call(http.MethodPut, "/v1/objects/k", []byte("y"), http.Header{"If-Match": {strconv.Quote(now)}})
+	if status != http.StatusOK {
 		t.Errorf("If-Match of the revision that is there: %d %s", status, text)
 	}
 	c.check("k", []byte("y"))

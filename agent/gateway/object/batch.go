@@ -59,7 +59,8 @@ func newBatches(objects *Objects) *batches {
 	return &batches{objects: objects, open: map[batchKey][]*batch{}, slots: make(chan struct{}, flushes)}
 }
 
-// put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives up does not take its object back.
+// put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
+// up does not take its object back.
 func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {

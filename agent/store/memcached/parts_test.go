@@ -300,7 +300,8 @@ func TestAListingDeletesPartsThatNoValueNames(t *testing.T) {
 		}
 		info, err := s.Info(t.Context())
 		if parts := len(items(t, s, partPrefix)); err != nil || parts != int(step.parts) || info.Discarded != step.left {
-			t.Errorf("after listing %q there are %d parts, and %d were deleted, %v; want %d and %d", step.prefix, parts, info.Discarded, err, step.parts, step.left)
+			t.Errorf("after listing %q there are %d parts, and %d were deleted, %v; want %d and %d",
+				step.prefix, parts, info.Discarded, err, step.parts, step.left)
 		}
 	}
 	got := make([]byte, 2500)
