@@ -26,7 +26,7 @@ func (l *ledger) attempts() (keys []string) {
 	for after := "i/"; ; {
 		page, err := l.engine.Scan(context.Background(), "i/", after, 1000)
 		if err != nil {
-			l.journal.violate("listing attempts: %v", err)
+			l.journal.violate(Setup, "listing attempts: %v", err)
 			return keys
 		}
 		for _, record := range page {
@@ -43,7 +43,7 @@ func (l *ledger) groups() (views []catalog.GroupView) {
 	for after := (block.GroupID{}); ; {
 		page, err := l.records.ListGroups(context.Background(), after, 1000)
 		if err != nil {
-			l.journal.violate("listing groups: %v", err)
+			l.journal.violate(Setup, "listing groups: %v", err)
 			return views
 		}
 		if len(page) == 0 {
@@ -107,7 +107,7 @@ func (c *checker) apply(checks []catalog.Check, writes []catalog.Write) ([]int, 
 		}
 		id, err := block.ParseGroupID(name)
 		if err != nil {
-			c.journal.violate("record %q: %v", write.Key, err)
+			c.journal.violate(Setup, "record %q: %v", write.Key, err)
 			continue
 		}
 		if write.Kind == catalog.Remove {
@@ -124,7 +124,7 @@ func (c *checker) apply(checks []catalog.Check, writes []catalog.Write) ([]int, 
 func (c *checker) checkCommit(id block.GroupID) {
 	view, err := c.ledger.records.Group(context.Background(), id)
 	if err != nil {
-		c.journal.violate("reading group %s after its commit: %v", id, err)
+		c.journal.violate(Setup, "reading group %s after its commit: %v", id, err)
 		return
 	}
 	c.mutex.Lock()
@@ -134,13 +134,16 @@ func (c *checker) checkCommit(id block.GroupID) {
 	c.mutex.Unlock()
 	c.journal.write(catalogName, "group %s is now %s of epoch %s, by %s", id, view.Scheme, view.Epoch, view.Generation)
 	if known && (view.Generation == was[0] || view.Epoch.Sequence < was[1].Sequence) {
-		c.journal.violate("group %s went from generation %s, epoch %s to generation %s, epoch %s", id, was[0], was[1], view.Generation, view.Epoch)
+		c.journal.violate(NoStaleEpoch, "group %s went from generation %s, epoch %s to generation %s, epoch %s",
+			id, was[0], was[1], view.Generation, view.Epoch)
 	}
-	if err := c.disks.checkGroup(&view.Group, c.losses.hasLost); err != nil {
-		c.journal.violate("a commit of group %s: %v", id, err)
+	if err := c.disks.checkGroup(&view.Group, c.losses.hasLost); errors.Is(err, errParity) {
+		c.journal.violate(Parity, "a commit of group %s: %v", id, err)
+	} else if err != nil {
+		c.journal.violate(Whole, "a commit of group %s: %v", id, err)
 	}
 	if err := c.ledger.checkContents(view); err != nil {
-		c.journal.violate("a commit of group %s: %v", id, err)
+		c.journal.violate(Contents, "a commit of group %s: %v", id, err)
 	}
 }
 
@@ -226,10 +229,12 @@ func checkParity(layout *stripe.Layout, cells []int32, units [][][]byte, p, s in
 		}
 	}
 	if !bytes.Equal(parity, want) {
-		return fmt.Errorf("parity row %d of stripe %d is not that of its data", p, s)
+		return fmt.Errorf("row %d of stripe %d: %w", p, s, errParity)
 	}
 	return nil
 }
+
+var errParity = errors.New("parity is not that of its data")
 
 // unitsOf returns the full units of one item of a slot as they are at rest.
 func (d disks) unitsOf(group *catalog.Group, slot int, item catalog.Item) ([][]byte, error) {
@@ -280,7 +285,7 @@ func (d disks) unitsOf(group *catalog.Group, slot int, item catalog.Item) ([][]b
 func (l *ledger) checkDelete(node block.NodeID, key string) {
 	address, err := block.ParseKey(node, key)
 	if err != nil {
-		l.journal.violate("%s deletes %q: %v", node, key, err)
+		l.journal.violate(NoLiveDelete, "%s deletes %q: %v", node, key, err)
 		return
 	}
 	view, err := l.records.Group(context.Background(), address.Group)
@@ -288,7 +293,7 @@ func (l *ledger) checkDelete(node block.NodeID, key string) {
 		return
 	}
 	if err != nil {
-		l.journal.violate("reading group %s: %v", address.Group, err)
+		l.journal.violate(Setup, "reading group %s: %v", address.Group, err)
 		return
 	}
 	if address.Slot >= len(view.Slots) {
@@ -296,7 +301,7 @@ func (l *ledger) checkDelete(node block.NodeID, key string) {
 	}
 	for _, item := range view.Slots[address.Slot] {
 		if view.Address(address.Slot, item) == address {
-			l.journal.violate("%s deletes the live block %s", node, address)
+			l.journal.violate(NoLiveDelete, "%s deletes the live block %s", node, address)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (c *clients) get(g *gateway.Gateway, p *process, o object) (register.Value,
 	}
 	value, err := register.Parse(o.key, segments, data.Bytes())
 	if err != nil {
-		c.journal.violate("a read through %s: %v", p.name, err)
+		c.journal.violate(NoMixture, "a read through %s: %v", p.name, err)
 	}
 	return value, revision, err
 }

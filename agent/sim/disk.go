@@ -158,7 +158,7 @@ func (d *disk) put(key string, value []byte) error {
 		return nil
 	}
 	if was, known := d.content[key]; known && was != sum {
-		d.journal.violate("block %s of %s was created with another content than before", key, d.name)
+		d.journal.violate(OneContent, "block %s of %s was created with another content than before", key, d.name)
 	}
 	d.content[key] = sum
 	d.recent = append(d.recent, key)

@@ -62,7 +62,7 @@ func (h *history) record(who string, in register.Call, out register.Answer, err 
 	case errors.Is(err, catalog.ErrNoObject):
 		out.Missing = true
 	case errors.Is(err, api.ErrDataLoss):
-		h.journal.violate("%s through %s: %v", in, who, err)
+		h.journal.violate(NoLoss, "%s through %s: %v", in, who, err)
 		return
 	case in.Action == register.Get || isRefusal(err):
 		h.journal.write(who, "%s: refused: %v", in, err)
@@ -102,6 +102,6 @@ func (h *history) check(keys []object) {
 		for _, operation := range history {
 			lines = append(lines, fmt.Sprintf("[%d %d] %v: %v", operation.Call, operation.Return, operation.Input, operation.Output))
 		}
-		h.journal.violate("the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
+		h.journal.violate(Linearizable, "the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
 	}
 }

@@ -16,7 +16,8 @@ type journal struct {
 	out   io.Writer
 	began time.Time
 	lines int
-	first string // the first violation
+	first string  // the first violation
+	broke Promise // what it broke
 }
 
 func (j *journal) write(who, format string, values ...any) {
@@ -29,13 +30,13 @@ func (j *journal) write(who, format string, values ...any) {
 }
 
 // violate notes that a promise was broken.
-func (j *journal) violate(format string, values ...any) {
+func (j *journal) violate(promise Promise, format string, values ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, values...), "\n", "; ")
-	j.write("CHECK", "VIOLATION %s", text)
+	j.write("CHECK", "VIOLATION of %q: %s", promise, text)
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.first == "" {
-		j.first = text
+		j.first, j.broke = text, promise
 	}
 }
 
@@ -49,7 +50,7 @@ func (j *journal) violation() string {
 func (j *journal) result(seed uint64) Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return Result{Seed: seed, Violation: j.first, Lines: j.lines, Simulated: time.Since(j.began)}
+	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Simulated: time.Since(j.began)}
 }
 
 // logger is a slog.Handler that writes into the journal for one process.

@@ -63,7 +63,7 @@ func (l *losses) forget() {
 	active := l.ledger.attempts()
 	incarnations, err := l.ledger.records.Incarnations(context.Background())
 	if err != nil {
-		l.ledger.journal.violate("reading incarnations: %v", err)
+		l.ledger.journal.violate(Setup, "reading incarnations: %v", err)
 		return
 	}
 	for id, its := range lost {

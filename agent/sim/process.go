@@ -93,7 +93,7 @@ func (a *agent) start() {
 		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20,
 	})
 	if err != nil {
-		a.journal.violate("agent %s does not start: %v", a.id, err)
+		a.journal.violate(Setup, "agent %s does not start: %v", a.id, err)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,11 +22,12 @@ func (w *world) settle(seed uint64) {
 	d := newDice(seed, 5)
 	began := time.Now()
 	var cause string
+	var lacks Promise
 	for time.Since(began) < settleTime {
 		if w.journal.violation() != "" {
 			return
 		}
-		if cause = w.unsettled(); cause == "" {
+		if lacks, cause = w.unsettled(); cause == "" {
 			break
 		}
 		w.operator.mend(d)
@@ -34,47 +35,47 @@ func (w *world) settle(seed uint64) {
 		_ = wait(context.Background(), settlePause)
 	}
 	if cause != "" {
-		w.journal.violate("%s after all trouble had ended the cluster is not at rest: %s", settleTime, cause)
+		w.journal.violate(lacks, "%s after all trouble had ended the cluster is not at rest: %s", settleTime, cause)
 		return
 	}
 	w.journal.write("world", "at rest after %s", time.Since(began).Round(time.Millisecond))
 	if err := w.ledger.records.Audit(context.Background()); err != nil {
-		w.journal.violate("at rest: %v", err)
+		w.journal.violate(Agreement, "at rest: %v", err)
 	}
 	w.readEverything()
 }
 
-// unsettled says what is not at rest yet, nothing where all is.
-func (w *world) unsettled() string {
+// unsettled says what is not at rest yet, nothing where all is, and which promise it breaks if that stays.
+func (w *world) unsettled() (Promise, string) {
 	ctx := context.Background()
 	for _, s := range w.cluster.servers {
 		if g, _ := s.serving(); g == nil {
-			return s.name + " does not serve"
+			return Liveness, s.name + " does not serve"
 		}
 	}
 	if attempts := w.ledger.attempts(); len(attempts) > 0 {
-		return fmt.Sprintf("%d attempts are under way, the first is %s", len(attempts), attempts[0])
+		return Liveness, fmt.Sprintf("%d attempts are under way, the first is %s", len(attempts), attempts[0])
 	}
 	graves, err := w.ledger.engine.Scan(ctx, "d/", "d/", 1000)
 	if err != nil || len(graves) > 0 {
-		return fmt.Sprintf("%d dead blocks wait for their delete (%v)", len(graves), err)
+		return Liveness, fmt.Sprintf("%d dead blocks wait for their delete (%v)", len(graves), err)
 	}
 	jobs, err := w.ledger.records.Jobs(ctx)
 	if err != nil {
-		return err.Error()
+		return Setup, err.Error()
 	}
 	for _, job := range jobs {
 		if bytes.Contains(job.Body, []byte(`"state":"running"`)) {
-			return "transition " + job.ID + " is running"
+			return Liveness, "transition " + job.ID + " is running"
 		}
 	}
 	named := map[string]bool{}
 	for _, view := range w.ledger.groups() {
 		if view.Live == 0 {
-			return fmt.Sprintf("group %s is empty and not freed", view.ID)
+			return NoLeak, fmt.Sprintf("group %s is empty and not freed", view.ID)
 		}
 		if err := w.disks.checkGroup(&view.Group, func(block.NodeID) bool { return false }); err != nil {
-			return fmt.Sprintf("group %s: %v", view.ID, err)
+			return Liveness, fmt.Sprintf("group %s: %v", view.ID, err)
 		}
 		for slot, items := range view.Slots {
 			for _, item := range items {
@@ -85,11 +86,11 @@ func (w *world) unsettled() string {
 	for _, a := range w.disks {
 		for _, key := range a.keys() {
 			if name := string(a.name) + ":" + key; !named[name] {
-				return "nobody names block " + name
+				return NoLeak, "nobody names block " + name
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // readEverything reads every key through every gateway. Connections made in bad times may still have to be given up, but
@@ -99,7 +100,7 @@ func (w *world) readEverything() {
 		for _, s := range w.cluster.servers {
 			g, p := s.serving()
 			if g == nil {
-				w.journal.violate("at rest %s does not serve", s.name)
+				w.journal.violate(Liveness, "at rest %s does not serve", s.name)
 				return
 			}
 			at := w.history.tick()
@@ -109,7 +110,7 @@ func (w *world) readEverything() {
 				_ = wait(context.Background(), settlePause) // its context never ends
 			}
 			if err != nil {
-				w.journal.violate("at rest, reading %s through %s: %v", o.key, s.name, err)
+				w.journal.violate(Readable, "at rest, reading %s through %s: %v", o.key, s.name, err)
 				continue
 			}
 			w.history.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, nil, at)

@@ -17,9 +17,10 @@ import (
 // Result is what a run came to.
 type Result struct {
 	Seed       uint64
-	Violation  string // the first promise that was broken; empty: none
-	Operations int    // of clients, of which the outcome is known
-	Commits    int    // of group records, each checked whole
+	Violation  string  // the first promise that was broken; empty: none
+	Promise    Promise // which it was
+	Operations int     // of clients, of which the outcome is known
+	Commits    int     // of group records, each checked whole
 	Faults     int
 	Lines      int           // of the journal
 	Simulated  time.Duration // how long the run took by its own clock
@@ -46,7 +47,7 @@ func Run(seed uint64, size Size, out io.Writer) Result {
 	j.write("plan", "seed %d %s: %s", seed, size, &p)
 	w, err := build(seed, &p, j)
 	if err != nil {
-		j.violate("opening the catalog: %v", err)
+		j.violate(Setup, "opening the catalog: %v", err)
 		return j.result(seed)
 	}
 	for _, a := range w.cluster.agents {

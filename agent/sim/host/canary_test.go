@@ -4,17 +4,19 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/restripe/restripe/agent/sim"
 )
 
-// canary is a mistake put into the program on purpose: if no seed fails with it, the simulation watches nothing.
+// canary is a mistake put into the program on purpose: if no seed breaks what it must break, the simulation watches nothing.
 type canary struct {
 	name   string
 	edits  []edit
-	within uint64 // seeds of which one must fail
+	breaks []sim.Promise // of which one must be seen to be broken first in some seed; a crash of the guest shows nothing
+	within uint64        // seeds of which one must break it
 }
 
 const (
@@ -33,6 +35,7 @@ var canaries = []canary{
 			{commitFile, "} else if !bytes.Equal(raw, was.raw) {", "} else if !bytes.Equal(raw, raw) {"},
 			{commitFile, "t.checks = append(t.checks, Check{key, was.raw})", "t.checks = append(t.checks, Check{key, t.values[key]})"},
 		},
+		breaks: []sim.Promise{sim.Linearizable},
 		within: 600,
 	},
 	{
@@ -59,6 +62,7 @@ var canaries = []canary{
 		}
 		if err := visit(page.Addresses`},
 		},
+		breaks: []sim.Promise{sim.Whole, sim.NoLiveDelete},
 		within: 200,
 	},
 	{
@@ -67,6 +71,7 @@ var canaries = []canary{
 			{commitFile, "if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {", "if false {"},
 			{commitFile, "t.checks = append(t.checks, Check{incarnationKey(node), []byte(t.whole[node])})", "_ = node"},
 		},
+		breaks: []sim.Promise{sim.Contents},
 		within: 1000,
 	},
 	{
@@ -74,6 +79,7 @@ var canaries = []canary{
 		edits: []edit{
 			{commitFile, "t.writes = append(t.writes, t.attempt.ledger.end(&t.intent, IntentCommitted)...)", ""},
 		},
+		breaks: []sim.Promise{sim.NoLiveDelete},
 		within: 100,
 	},
 	{
@@ -81,11 +87,13 @@ var canaries = []canary{
 		edits: []edit{
 			{commitFile, "t.checks = append(t.checks, Check{key, t.values[key]})\n\treturn err", "return err"},
 		},
+		breaks: []sim.Promise{sim.Linearizable},
 		within: 1000,
 	},
 	{
 		name:   "an update does not raise the revision",
 		edits:  []edit{{commitFile, "\tobject.Revision = t.attempt.stamp\n\tif change.Update.Modified", "\tif change.Update.Modified"}},
+		breaks: []sim.Promise{sim.Linearizable},
 		within: 300,
 	},
 	{
@@ -96,11 +104,13 @@ var canaries = []canary{
 			{dataflowFile, "for fresh < end && !came.have[fresh] {", "for fresh < end {"},
 			{dataflowFile, "if r.delivered != nil && r.delivered[input] {", "if false {"},
 		},
+		breaks: []sim.Promise{sim.Parity},
 		within: 1000,
 	},
 	{
 		name:   "an agent serves the store of another node",
 		edits:  []edit{{ownerFile, "owner == i.id {\n\t\treturn err", "true {\n\t\treturn err"}},
+		breaks: []sim.Promise{sim.Whole, sim.NoLeak},
 		within: 300,
 	},
 	{
@@ -110,6 +120,35 @@ var canaries = []canary{
 			{agentsFile, "if twin := a.twin(target, hello.Incarnation); twin != nil {", "if twin := target; false {"},
 			{deleteFile, "return header.Node != b.id, nil", "return header.Node == \"\", nil"},
 		},
+		breaks: []sim.Promise{sim.NoLiveDelete, sim.Whole},
+		within: 300,
+	},
+	{
+		name: "a commit buries the blocks that it keeps",
+		edits: []edit{
+			{commitFile, "if _, kept := after[address]; !kept {\n\t\t\tdead", "if _, kept := after[address]; !kept || true {\n\t\t\tdead"},
+		},
+		breaks: []sim.Promise{sim.NoLiveDelete, sim.Whole},
+		within: 100,
+	},
+	{
+		name:   "a group is freed though objects have extents in it",
+		edits:  []edit{{"agent/catalog/free.go", "if view.Live != 0 {", "if false {"}},
+		breaks: []sim.Promise{sim.Agreement, sim.Readable, sim.Linearizable},
+		within: 300,
+	},
+	{
+		name: "a read goes on under the next version",
+		edits: []edit{
+			{"agent/gateway/object/read.go", "err == nil && fresh.Object.Revision != seen.Object.Revision {", "false {"},
+		},
+		breaks: []sim.Promise{sim.NoMixture, sim.Linearizable},
+		within: 3000,
+	},
+	{
+		name:   "the catalog is not told that a store has lost its contents",
+		edits:  []edit{{"agent/gateway/member/agents.go", "if was == hello.Incarnation {", "if was != \"\" {"}},
+		breaks: []sim.Promise{sim.Whole, sim.Liveness, sim.NoLoss},
 		within: 300,
 	},
 }
@@ -129,12 +168,16 @@ func TestCanariesAreFound(t *testing.T) {
 			m := made(t, replaced)
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
+			found := false
 			tried := m.try(ctx, options{size: sim.Short, from: 1, count: c.within, workers: runtime.GOMAXPROCS(0)}, watch{failed: func(f failure) {
-				enough()
+				if f.err == nil && slices.Contains(c.breaks, f.Promise) {
+					found = true
+					enough()
+				}
 				t.Logf("found: %.300s", f)
 			}})
-			if len(tried.failures) == 0 {
-				t.Errorf("not found by %d seeds", tried.seeds)
+			if !found {
+				t.Errorf("%q is not seen to be broken by %d seeds, of which %d failed", c.breaks, tried.seeds, len(tried.failures))
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func (f failure) String() string {
 	if f.err != nil {
 		return f.err.Error()
 	}
-	return fmt.Sprintf("seed %d %s: %s", f.Seed, f.size, f.Violation)
+	return fmt.Sprintf("seed %d %s: %q is broken: %s", f.Seed, f.size, f.Promise, f.Violation)
 }
 
 // tally sums up many seeds.
