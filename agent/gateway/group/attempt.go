@@ -20,7 +20,7 @@ func (g *Groups) Commit(ctx context.Context, attempt *catalog.Attempt, change ca
 	case err == nil:
 		return nil
 	case errors.Is(err, catalog.ErrUnknown): // for whatever cause: it could not be settled, so nothing else may be believed
-		return fmt.Errorf("%w: attempt %s: %v", api.ErrUnknownOutcome, attempt.Stamp(), err)
+		return fmt.Errorf("%w: attempt %s: %v", api.ErrUnknownOutcome, attempt.Stamp(), err) //nolint:errorlint // callers must not match it
 	case errors.As(err, &stale) && stale.Has(catalog.ViolationWhole):
 		return api.Refuse(api.ErrUnavailable, "nothing was changed, try again: %w: %v", ErrNotWhole, err)
 	case errors.Is(err, catalog.ErrStale):
@@ -34,6 +34,7 @@ func (g *Groups) Commit(ctx context.Context, attempt *catalog.Attempt, change ca
 // Abandon settles an attempt that failed with cause before its commit and returns what the caller may be told.
 func (g *Groups) Abandon(ctx context.Context, attempt *catalog.Attempt, cause error) error {
 	if err := attempt.Abort(context.WithoutCancel(ctx)); err != nil {
+		//nolint:errorlint // callers must not match what it had failed by
 		return fmt.Errorf("%w: settling attempt %s: %v (it had failed: %v)", api.ErrUnknownOutcome, attempt.Stamp(), err, cause)
 	}
 	return cause
