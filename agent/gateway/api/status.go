@@ -107,6 +107,7 @@ type SweepResult struct {
 	Foreign          int `json:"foreign"`         // orphans whose headers name another node: left alone
 	Quarantined      int `json:"quarantined"`     // blocks with stamps the catalog never drew: left alone
 	GravesLeft       int `json:"gravesLeft"`      // not yet due, or on nodes that do not answer
+	NodesUnsearched  int `json:"nodesUnsearched"` // that did not answer, or whose stores cannot list
 }
 
 // Finding is one observation of the doctor.

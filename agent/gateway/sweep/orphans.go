@@ -49,6 +49,7 @@ func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake
 		return nil
 	})
 	if errors.Is(err, wire.ErrUnsupported) {
+		result.NodesUnsearched++
 		return nil
 	}
 	if err != nil {

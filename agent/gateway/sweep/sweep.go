@@ -102,6 +102,7 @@ func (w *Sweeper) Sweep(ctx context.Context, request api.SweepRequest) (result a
 	var errs []error // one step that fails does not keep the others from being done
 	for _, target := range targets {
 		if reachable, _, _ := target.State(); !reachable {
+			result.NodesUnsearched++
 			continue
 		}
 		err := w.sweepOrphans(ctx, target.Node.ID, request.BeyondBrake, &result)
