@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -205,4 +206,26 @@ func TestTheSecondOperatorWaits(t *testing.T) {
 	if calls := other.gateway("disks").Calls(); len(calls) > 0 {
 		t.Errorf("the second one acted: %v", calls)
 	}
+}
+
+// An object keeps its class: a policy that selects objects of another one says so, and a class that is left behind is named.
+func TestObjectsOfOtherClassesAreTold(t *testing.T) {
+	w := newWorld(t)
+	g := w.gateway("disks")
+	w.apply(backend("disks"), mediaPolicy(""))
+	g.Stray("media", "default", 40, 3<<20)
+	w.operator()
+	w.eventually("the policy says what it does not manage", func() bool {
+		p := w.policy("media")
+		converged := meta.FindStatusCondition(p.Status.Conditions, "Converged")
+		return converged != nil && converged.Reason == "ObjectsElsewhere" && strings.Contains(converged.Message, "class default (40 objects, 3.0 MiB)") &&
+			is(p, p.Status.Conditions, "Stalled")
+	})
+	w.fill(g, "media", "rs(12,2)", 0, 47)
+	w.patch(w.policy("media"), `{"spec":{"selector":{"class":"other"}}}`)
+	w.eventually("the backend names the class that was left behind", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		managed := meta.FindStatusCondition(b.Status.Conditions, "Managed")
+		return managed != nil && managed.Reason == "ClassesUnmanaged" && strings.Contains(managed.Message, "class media (47 objects")
+	})
 }

@@ -196,10 +196,12 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	k.refuses(exitFailed, "pause policy/nobody media-2", `there is no policy "nobody"`, "transition/media-2 paused")
 	k.refuses(exitFailed, "cancel media-1 nobody media-2", `there is no transition "nobody"`, "transition/media-2 cancelled")
 	k.prints("cancel media-1", "was cancelled already")
-	k.prints("rollback media-1 --reason 'a mistake'",
+	k.prints("rollback media-1", "^transition/media-1-back would take groups of class media", "what it costs cannot be told", "Nothing was changed")
+	k.refuses(exitFailed, "get transition media-1-back", "there is no transition")
+	k.prints("rollback media-1 --yes --reason 'a mistake'",
 		`^transition/media-1-back created: rs\(4,2\) to rep\(3\) of class media$`, "^policy/media is put on Hold")
 	k.prints("get transition media-1-back -o yaml", "^  reason: a mistake$", "^  rollbackOf: media-1$")
-	k.refuses(exitFailed, "rollback media-1", "was taken back already: see `restripe get transition media-1-back`")
+	k.refuses(exitFailed, "rollback media-1 --yes", "was taken back already: see `restripe get transition media-1-back`")
 	k.refuses(exitFailed, "rollback transition/media-1-back", "takes media-1 back itself")
 	k.prints("cancel media-1-back", "groups already moved stay where they are")
 
