@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,7 +68,15 @@ func TestABackendInUseDoesNotVanish(t *testing.T) {
 	w := newWorld(t)
 	g := w.media(slow)
 	w.one("Running")
+	w.eventually("the backend counts its groups", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		return b.Status.Groups > 0
+	})
 	b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+	if err := w.client.Delete(t.Context(), b); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restripe.io/confirm-delete=disks") {
+		t.Fatalf("deleting a backend that holds objects: %v", err)
+	}
+	w.patch(b, `{"metadata":{"annotations":{"restripe.io/confirm-delete":"disks"}}}`)
 	w.delete(b)
 	w.eventually("the backend says what keeps it", func() bool {
 		b, found := get(w, &v1alpha1.StorageBackend{}, "disks")

@@ -268,7 +268,7 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 		{apierrors.NewUnauthorized("no"), "the API server at http://here:6443 does not know the token of the kubeconfig"},
 		{&url.Error{Op: "Get", URL: "u", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, "no API server answers at http://here:6443"},
 		{&url.Error{Op: "Get", URL: "u", Err: errors.New("x509: unknown authority")}, "asking the API server at http://here:6443: x509"},
-		{nothing, "install them with `kubectl apply -k operator/config`"},
+		{nothing, "install them with `kubectl apply --server-side -k operator/config/crd`"},
 		{missing, missing.Error()},
 		{errors.New("something else"), "something else"},
 	} {
