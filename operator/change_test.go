@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -66,7 +68,15 @@ func TestABackendInUseDoesNotVanish(t *testing.T) {
 	w := newWorld(t)
 	g := w.media(slow)
 	w.one("Running")
+	w.eventually("the backend counts its groups", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		return b.Status.Groups > 0
+	})
 	b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+	if err := w.client.Delete(t.Context(), b); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restripe.io/confirm-delete=disks") {
+		t.Fatalf("deleting a backend that holds objects: %v", err)
+	}
+	w.patch(b, `{"metadata":{"annotations":{"restripe.io/confirm-delete":"disks"}}}`)
 	w.delete(b)
 	w.eventually("the backend says what keeps it", func() bool {
 		b, found := get(w, &v1alpha1.StorageBackend{}, "disks")
@@ -205,4 +215,26 @@ func TestTheSecondOperatorWaits(t *testing.T) {
 	if calls := other.gateway("disks").Calls(); len(calls) > 0 {
 		t.Errorf("the second one acted: %v", calls)
 	}
+}
+
+// An object keeps its class: a policy that selects objects of another one says so, and a class that is left behind is named.
+func TestObjectsOfOtherClassesAreTold(t *testing.T) {
+	w := newWorld(t)
+	g := w.gateway("disks")
+	w.apply(backend("disks"), mediaPolicy(""))
+	g.Stray("media", "default", 40, 3<<20)
+	w.operator()
+	w.eventually("the policy says what it does not manage", func() bool {
+		p := w.policy("media")
+		converged := meta.FindStatusCondition(p.Status.Conditions, "Converged")
+		return converged != nil && converged.Reason == "ObjectsElsewhere" && strings.Contains(converged.Message, "class default (40 objects, 3.0 MiB)") &&
+			is(p, p.Status.Conditions, "Stalled")
+	})
+	w.fill(g, "media", "rs(12,2)", 0, 47)
+	w.patch(w.policy("media"), `{"spec":{"selector":{"class":"other"}}}`)
+	w.eventually("the backend names the class that was left behind", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		managed := meta.FindStatusCondition(b.Status.Conditions, "Managed")
+		return managed != nil && managed.Reason == "ClassesUnmanaged" && strings.Contains(managed.Message, "class media (47 objects")
+	})
 }

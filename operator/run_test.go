@@ -307,9 +307,15 @@ func TestApproval(t *testing.T) {
 func TestApprovalAboveASize(t *testing.T) {
 	w := newWorld(t)
 	g := w.media("  approval: {mode: ManualAbove, aboveBytes: 1Mi}\n")
-	w.converged("media") // merging copies sends nothing
-	w.fill(g, "media", "rs(12,2)", 500, 100)
-	w.one("Unapproved")
+	waiting := w.one("Unapproved") // merging copies sends nothing, and reads and gives up many
+	w.fill(g, "media", "rep(3)", 0, 100)
+	w.eventually("it shows what has come since", func() bool { return w.one("Unapproved").Status.Cost.Groups == mediaGroups+100 })
+	w.patch(waiting, `{"spec":{"approved":true}}`)
+	w.converged("media")
+	done := w.one("Done")
+	if record := done.Status.Approval; record == nil || record.Groups != mediaGroups+100 || record.By != "person" || record.Withdrawn {
+		t.Errorf("what was approved is recorded as %+v", record)
+	}
 	unbroken(t, g)
 }
 
@@ -491,4 +497,50 @@ spec:
 	if now := fmt.Sprint(w.policy("safe").Status.Ladder); now != ladder {
 		t.Errorf("the ladder went from %s to %s with a node", ladder, now)
 	}
+}
+
+// A policy that is paused and resumed keeps the ladder that was chosen for it, though the nodes are others by now, until it is
+// asked to choose anew.
+func TestPausingChoosesNoOtherLadder(t *testing.T) {
+	w := newWorld(t)
+	w.gateway("disks")
+	racks := func(n int) {
+		var nodes []string
+		for i := range 16 {
+			nodes = append(nodes, fmt.Sprintf(`{"name":"n%d","failureDomain":"rack%d"}`, i+1, i%n))
+		}
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		w.patch(b, `{"spec":{"nodes":[`+strings.Join(nodes, ",")+`]}}`)
+	}
+	w.apply(backend("disks"))
+	racks(10)
+	w.apply(`apiVersion: restripe.io/v1alpha1
+kind: RedundancyPolicy
+metadata: {name: safe}
+spec:
+  backendRef: disks
+  selector: {prefixes: ['']}
+  reliability: {nines: 5}
+`)
+	w.operator()
+	w.converged("safe")
+	before := w.policy("safe").Status.Ladder
+	racks(12)
+	w.eventually("the racks are seen", func() bool {
+		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
+		return slices.ContainsFunc(b.Status.Nodes, func(n v1alpha1.NodeStatus) bool { return n.FailureDomain == "rack11" })
+	})
+	seen := func() bool {
+		p := w.policy("safe")
+		return p.Status.ObservedGeneration == p.Generation && is(p, p.Status.Conditions, "Converged")
+	}
+	for _, stop := range []string{"Hold", "None"} {
+		w.patch(w.policy("safe"), `{"spec":{"stopPolicy":"`+stop+`"}}`)
+		w.eventually("stopPolicy "+stop+" is seen", seen)
+	}
+	if now := w.policy("safe").Status.Ladder; !slices.Equal(now, before) {
+		t.Errorf("paused and resumed, the ladder went from %v to %v", before, now)
+	}
+	w.patch(w.policy("safe"), `{"metadata":{"annotations":{"restripe.io/choose-ladder":"12 racks"}}}`)
+	w.eventually("another ladder is chosen", func() bool { return !slices.Equal(w.policy("safe").Status.Ladder, before) })
 }

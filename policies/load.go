@@ -35,6 +35,43 @@ func (o Object) At(path string) Position {
 	return o.tree.at(path)
 }
 
+// Spec returns the spec as it was written, without the fields that are given nothing; nil for an object that does not come from
+// a file. Value reads it: there the quantity 100 is as good as "100", while to whoever sets fields on an API server they differ.
+func (o Object) Spec() map[string]any {
+	spec := o.tree.get("spec")
+	if spec == nil || spec.kind != mappingNode {
+		return nil
+	}
+	written, _ := spec.plain(nil)
+	text, err := json.Marshal(written)
+	var plain map[string]any
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(text, &plain)
+	}
+	if err != nil {
+		panic("a spec that was decoded cannot be encoded: " + err.Error()) // invariant: Value was made of it
+	}
+	withoutNulls(plain)
+	return plain
+}
+
+// withoutNulls takes the fields of mappings out that are null.
+func withoutNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			if field == nil {
+				delete(value, name)
+			}
+			withoutNulls(field)
+		}
+	case []any:
+		for i := range value {
+			withoutNulls(value[i])
+		}
+	}
+}
+
 // Options change what is checked.
 type Options struct {
 	// Known are objects that exist already, on the API server for instance: names may refer to them, and prefixes may

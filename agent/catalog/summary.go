@@ -22,6 +22,7 @@ type GroupSummary struct {
 
 // ObjectSummary is the same of an object.
 type ObjectSummary struct {
+	Key   string `cbor:"1,keyasint"`
 	Class string `cbor:"3,keyasint"`
 	Size  int64  `cbor:"5,keyasint"`
 }

@@ -83,6 +83,41 @@ func TestClassesAreDeclaredChangedAndRemoved(t *testing.T) {
 	})
 }
 
+// An object keeps the class it was put into: what a class has by its prefixes and what is of it are counted apart.
+func TestHeatReportTellsWhatIsOfAnotherClass(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	clock := c.withClock()
+	c.fill("media/", 3)
+	c.put("other", noise(100, 1), api.PutOptions{})
+	c.putClass(c.gateway, api.ClassSpec{Name: "media", Ladder: "rep(3)", Prefixes: []string{"media/"}})
+	c.put("media/new", noise(100, 1), api.PutOptions{})
+	c.putClass(c.gateway, api.ClassSpec{Name: "deep", Ladder: "rep(3)", Prefixes: []string{"media/2"}})
+	report := c.walked(c.gateway, clock)
+	for name, want := range map[string][]api.ClassCount{
+		"media":   {{Class: "default", Objects: 2, Bytes: 2 * objectBytes}},
+		"deep":    {{Class: "default", Objects: 1, Bytes: objectBytes}},
+		"default": nil,
+	} {
+		class := classOf(t, report, name)
+		if !slices.Equal(class.Elsewhere, want) {
+			t.Errorf("elsewhere than in class %s are %+v, want %+v", name, class.Elsewhere, want)
+		}
+	}
+	if class := classOf(t, report, "media"); class.Objects != 1 || !slices.Equal(class.CountedPrefixes, []string{"media/"}) {
+		t.Errorf("%+v", class)
+	}
+	findings, err := c.gateway.Doctor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(findings, func(f api.Finding) bool {
+		return f.Subject == "class media" && strings.Contains(f.Text, "2 objects (120000 bytes) whose keys belong to it are of class default")
+	}) {
+		t.Errorf("the doctor finds %+v", findings)
+	}
+}
+
 // The class file says what a cluster begins with, and what nobody has declared otherwise since.
 func TestClassFileComesBehindTheAPI(t *testing.T) {
 	t.Parallel()

@@ -63,6 +63,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 		}
 		if lost > 0 {
 			status.NotWhole++
+			class.NotWhole++
 		}
 		if spare := code.Scheme.M - lost; status.CanLose < 0 || spare < status.CanLose {
 			status.CanLose = max(spare, 0)

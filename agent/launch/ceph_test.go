@@ -25,7 +25,7 @@ func TestPoolsStayTheNodesTheyWereWhateverTheOrderTheyAreGivenIn(t *testing.T) {
 	if err := options.complete(); err != nil || options.Agents != 3 {
 		t.Fatalf("%d agents over three pools, %v", options.Agents, err)
 	}
-	first, err := loadShape(options)
+	first, _, err := loadShape(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestPoolsStayTheNodesTheyWereWhateverTheOrderTheyAreGivenIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.Ceph = pools("a", "c", "b")
-	if _, err := loadShape(options); err != nil || fmt.Sprint(options.Ceph.names()) != "[b a c]" || options.Ceph.Pools[0].Domain != "rack of b" {
+	if _, _, err := loadShape(options); err != nil || fmt.Sprint(options.Ceph.names()) != "[b a c]" || options.Ceph.Pools[0].Domain != "rack of b" {
 		t.Errorf("given in another order: %v, %v", options.Ceph.Pools, err)
 	}
 	options.Ceph = pools("a", "b", "d")
-	if _, err := loadShape(options); !errors.Is(err, ErrOtherShape) || !strings.Contains(err.Error(), "b, a, c") || !strings.Contains(err.Error(), "a, b, d") {
+	if _, _, err := loadShape(options); !errors.Is(err, ErrOtherShape) || !strings.Contains(err.Error(), "b, a, c") || !strings.Contains(err.Error(), "a, b, d") {
 		t.Errorf("given other pools: %v, want %v with both", err, ErrOtherShape)
 	}
 }

@@ -22,9 +22,10 @@ type Options struct {
 	Directory   string       // state directory; made if absent
 	Binary      string       // the restripe program; default this very one
 	Store       StoreKind    // default file
-	Agents      int          // default 14; over Ceph one for each pool
+	Agents      int          // default as many as the directory has, or DefaultAgents; over Ceph one for each pool
 	Ceph        *Ceph        // required over Ceph
-	ClassFile   string       // default: the gateway's built-in class
+	ClassFile   string       // default: one class for every key
+	Ladder      string       // of that class, in a directory that is new; default: the gateway's
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	AllowRemote bool         // lets Listen be an address that other machines can reach
 	Domains     int          // failure domains the agents are dealt to in turn; 0: each its own
@@ -33,8 +34,9 @@ type Options struct {
 	GatewayArguments []string // further flags of the gateway
 }
 
-// defaultAgents hosts the built-in ladder, whose widest step is rs(12,2).
-const defaultAgents = 14
+// DefaultAgents hosts the gateway's built-in ladder, whose widest step is rs(12,2), with a node to spare: while one is down
+// objects can still be stored, and its blocks are rebuilt on the spare one.
+const DefaultAgents = 15
 
 // Member is one node of the cluster.
 type Member struct {
@@ -79,9 +81,16 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	shape, err := loadShape(options)
+	shape, fresh, err := loadShape(options)
 	if err != nil {
 		return nil, err
+	}
+	c.options.Agents = shape.Agents
+	if fresh && options.Ladder != "" && options.ClassFile == "" {
+		text := fmt.Sprintf("classes:\n- {name: default, ladder: %q, prefixes: ['']}\n", options.Ladder)
+		if err := writeWhole(c.path("classes.yaml"), []byte(text)); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.startStores(ctx, shape); err != nil {
 		return nil, err
@@ -121,10 +130,7 @@ func (o *Options) complete() error {
 		}
 		o.Agents = len(o.Ceph.Pools)
 	}
-	if o.Agents == 0 {
-		o.Agents = defaultAgents
-	}
-	if o.Agents < 1 || o.Agents > 1000 {
+	if o.Agents < 0 || o.Agents > 1000 {
 		return fmt.Errorf("launching a cluster: %d agents; want 1 to 1000", o.Agents)
 	}
 	if o.Logger == nil {

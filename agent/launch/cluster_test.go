@@ -215,7 +215,7 @@ func TestSecondStartFindsTheSameAddresses(t *testing.T) {
 	if _, err := Start(t.Context(), Options{Directory: directory, Agents: 3}); !errors.Is(err, ErrOtherShape) {
 		t.Errorf("another shape: %v", err)
 	}
-	second := start(t, Options{Directory: directory, Agents: 2})
+	second := start(t, Options{Directory: directory}) // as many as there were
 	if second.Gateway() != gateway {
 		t.Errorf("gateway at %s, was %s", second.Gateway(), gateway)
 	}
@@ -223,6 +223,30 @@ func TestSecondStartFindsTheSameAddresses(t *testing.T) {
 		if member != members[i] {
 			t.Errorf("member %v, was %v", member, members[i])
 		}
+	}
+}
+
+// A class file is made for a ladder in a new directory, and never in place of what is there.
+func TestALadderIsForNewDirectories(t *testing.T) {
+	directory := t.TempDir()
+	classes := func() string {
+		text, err := os.ReadFile(filepath.Join(directory, "classes.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := start(t, Options{Directory: directory, Agents: 2, Ladder: "rep(2)"})
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	before := classes()
+	if !strings.Contains(before, `ladder: "rep(2)"`) {
+		t.Errorf("the classes are %s", before)
+	}
+	start(t, Options{Directory: directory, Agents: 2, Ladder: "rep(1)"})
+	if after := classes(); after != before {
+		t.Errorf("started again, the classes are %s", after)
 	}
 }
 

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,40 +27,40 @@ const (
 	shapeFile    = "cluster.json"
 )
 
-// loadShape reads what was launched in the directory before and refuses options that differ from it.
-func loadShape(options Options) (*shape, error) {
+// loadShape reads what was launched in the directory before and refuses options that differ from it. fresh says that nothing was.
+func loadShape(options Options) (s *shape, fresh bool, err error) {
 	path := filepath.Join(options.Directory, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		fresh := &shape{Version: shapeVersion, Store: options.Store, Agents: options.Agents, Addresses: map[string]string{}}
+		s = &shape{Version: shapeVersion, Store: options.Store, Agents: cmp.Or(options.Agents, DefaultAgents), Addresses: map[string]string{}}
 		if options.Store == StoreCeph {
-			fresh.Pools = options.Ceph.names()
+			s.Pools = options.Ceph.names()
 		}
-		return fresh, nil
+		return s, true, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the shape of the cluster: %w", err)
+		return nil, false, fmt.Errorf("reading the shape of the cluster: %w", err)
 	}
-	var s shape
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+	s = &shape{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, false, fmt.Errorf("reading %s: %w", path, err)
 	}
 	if s.Version != shapeVersion {
-		return nil, fmt.Errorf("%w: %s has version %d, this program knows %d: use the program that wrote it, or another directory", ErrOtherShape, path, s.Version, shapeVersion)
+		return nil, false, fmt.Errorf("%w: %s has version %d, this program knows %d: use the program that wrote it, or another directory", ErrOtherShape, path, s.Version, shapeVersion)
 	}
-	if s.Store != options.Store || s.Agents != options.Agents {
-		return nil, fmt.Errorf("%w: %s has %d agents over %s, asked for are %d over %s: ask for the same, or give another directory",
-			ErrOtherShape, options.Directory, s.Agents, s.Store, options.Agents, options.Store)
+	if s.Store != options.Store || options.Agents != 0 && s.Agents != options.Agents {
+		return nil, false, fmt.Errorf("%w: %s has %d agents over %s, asked for are %d over %s: ask for the same, or give another directory",
+			ErrOtherShape, options.Directory, s.Agents, s.Store, cmp.Or(options.Agents, s.Agents), options.Store)
 	}
 	if s.Store == StoreCeph {
 		if err := options.Ceph.order(options.Directory, s.Pools); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if s.Addresses == nil {
 		s.Addresses = map[string]string{}
 	}
-	return &s, nil
+	return s, false, nil
 }
 
 func (s *shape) save(directory string) error {

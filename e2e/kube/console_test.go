@@ -30,6 +30,7 @@ func TestConsoleWithItsRights(t *testing.T) {
 	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
 	server := startKubernetes(t)
 	k.kubeconfig = server.kubeconfig
+	k.run(t, "", "apply", "--server-side", "-k", "../../operator/config/crd")
 	k.run(t, "", "apply", "--server-side", "-k", "../../operator/config")
 	definitions, err := config.CRDs()
 	if err != nil {

@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -33,6 +34,7 @@ func TestOperatorWithItsRights(t *testing.T) {
 	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
 	server := startKubernetes(t)
 	k.kubeconfig = server.kubeconfig
+	k.run(t, "", "apply", "--server-side", "-k", "../../operator/config/crd")
 	k.run(t, "", "apply", "--server-side", "-k", "../../operator/config")
 	definitions, err := config.CRDs()
 	if err != nil {
@@ -96,6 +98,22 @@ spec:
 			t.Errorf("Events are of %q", told)
 		}
 	})
+	t.Run("guard", func(t *testing.T) {
+		eventually(t, "counting the groups", func(context.Context) error {
+			if groups := k.run(t, "", "get", "sb", "demo", "-o", "jsonpath={.status.groups}"); groups != "64" {
+				return fmt.Errorf("the backend says %q groups", groups)
+			}
+			return nil
+		})
+		eventually(t, "guarding the backend", func(context.Context) error { // a new policy is not in force at once
+			if said := k.refused(t, "", "delete", "sb", "demo", "--dry-run=server"); !strings.Contains(said, "restripe.io/confirm-delete=demo") {
+				return errors.New(said)
+			}
+			return nil
+		})
+		k.run(t, "", "annotate", "sb", "demo", "restripe.io/confirm-delete=demo")
+		k.run(t, "", "delete", "sb", "demo", "--dry-run=server")
+	})
 	t.Run("delete", func(t *testing.T) {
 		k.run(t, "", "delete", "transitions", "--all", "--timeout=60s")
 		k.run(t, "", "delete", "redundancypolicies,redundancyschemes", "--all", "--timeout=60s")
@@ -105,6 +123,10 @@ spec:
 		t.Error(err)
 	}
 	t.Run("little", func(t *testing.T) { mayLittle(t, account) })
+	t.Run("uninstall", func(t *testing.T) {
+		k.run(t, "", "delete", "-k", "../../operator/config", "--timeout=60s")
+		k.run(t, "", "get", "storagebackend", "demo") // what is declared stays
+	})
 }
 
 // rollBack takes a move back, for which the operator has to change the policy.

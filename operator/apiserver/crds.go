@@ -87,6 +87,7 @@ func newConfig(options *extensionoptions.CustomResourceDefinitionsServerOptions,
 	config.Authentication.Authenticator = bearertoken.New(holderOf(token))
 	// The server is a client of itself, with a token of its own.
 	generic.AuthorizeClientBearerToken(config.LoopbackClientConfig, &config.Authentication, &config.Authorization)
+	config.AdmissionControl = guard{}
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	definitions := openapifilter.GetOpenAPIDefinitionsWithoutDisabledFeatures(openapi.GetOpenAPIDefinitions)
 	config.OpenAPIConfig = generic.DefaultOpenAPIConfig(definitions, openapinamer.NewDefinitionNamer(extensions.Scheme))

@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/*.yaml
+//go:embed crd/restripe.io_*.yaml
 var files embed.FS
 
 // CRDs returns the CustomResourceDefinitions of all kinds, in the order of their names. The caller owns them.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	names, err := fs.Glob(files, "crd/*.yaml")
+	names, err := fs.Glob(files, "crd/restripe.io_*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,9 +38,9 @@ type kustomization struct {
 	Resources  []string         `json:"resources"`
 }
 
-func readKustomization(t *testing.T) *kustomization {
+func readKustomization(t *testing.T, folder string) *kustomization {
 	t.Helper()
-	text, err := os.ReadFile("kustomization.yaml")
+	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +55,14 @@ func readKustomization(t *testing.T) *kustomization {
 func manifests(t *testing.T) []client.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	var objects []client.Object
-	for _, path := range readKustomization(t).Resources {
+	for _, path := range readKustomization(t, ".").Resources {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -98,20 +99,23 @@ func find[T client.Object](t *testing.T, objects []client.Object, name string) T
 }
 
 func TestKustomizationHasEveryFile(t *testing.T) {
-	var there []string
-	for _, pattern := range []string{"*.yaml", "crd/*.yaml"} {
-		paths, err := filepath.Glob(pattern)
+	for _, folder := range []string{".", "crd"} {
+		paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		there = append(there, paths...)
-	}
-	there = slices.DeleteFunc(there, func(path string) bool { return path == "kustomization.yaml" })
-	listed := readKustomization(t).Resources
-	slices.Sort(there)
-	slices.Sort(listed)
-	if !slices.Equal(there, listed) {
-		t.Errorf("the kustomization has %v, there are %v", listed, there)
+		var there []string
+		for _, path := range paths {
+			if name := filepath.Base(path); name != "kustomization.yaml" {
+				there = append(there, name)
+			}
+		}
+		listed := readKustomization(t, folder).Resources
+		slices.Sort(there)
+		slices.Sort(listed)
+		if !slices.Equal(there, listed) {
+			t.Errorf("the kustomization of %s has %v, there are %v", folder, listed, there)
+		}
 	}
 }
 
@@ -147,7 +151,7 @@ func TestCRDsAreThoseOfTheTypes(t *testing.T) {
 
 func TestManifestsBelongTogether(t *testing.T) {
 	objects := manifests(t)
-	if namespace := readKustomization(t).Namespace; namespace != operatorNamespace {
+	if namespace := readKustomization(t, ".").Namespace; namespace != operatorNamespace {
 		t.Errorf("the kustomization is for namespace %s", namespace)
 	}
 	find[*corev1.Namespace](t, objects, operatorNamespace)

@@ -56,7 +56,8 @@ type applying struct {
 type outcome struct{ before, after *unstructured.Unstructured }
 
 // body is an object as it is sent: what was declared, without status.
-func body(object client.Object) (*unstructured.Unstructured, error) {
+func body(sent Declared) (*unstructured.Unstructured, error) {
+	object := sent.Object
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", nameOf(object), err)
@@ -68,6 +69,9 @@ func body(object client.Object) (*unstructured.Unstructured, error) {
 	declared.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindOf(object)))
 	unstructured.RemoveNestedField(declared.Object, "status")
 	unstructured.RemoveNestedField(declared.Object, "metadata", "creationTimestamp")
+	if sent.Spec != nil {
+		declared.Object["spec"] = sent.Spec
+	}
 	return declared, nil
 }
 
@@ -84,7 +88,7 @@ func (s *applying) current(ctx context.Context, object client.Object) (*unstruct
 
 // send applies an object, or has the API server work out what that would do.
 func (s *applying) send(ctx context.Context, declared Declared, force, dryRun bool) (*unstructured.Unstructured, error) {
-	object, err := body(declared.Object)
+	object, err := body(declared)
 	if err != nil {
 		return nil, err
 	}

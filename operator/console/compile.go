@@ -24,7 +24,8 @@ type Compiler interface {
 
 // Declared is an object that a text declares.
 type Declared struct {
-	Object client.Object // *v1alpha1.StorageBackend, *RedundancyScheme, *RedundancyPolicy or *Transition
+	Object client.Object  // *v1alpha1.StorageBackend, *RedundancyScheme, *RedundancyPolicy or *Transition
+	Spec   map[string]any // as it was written: what is sent
 	// Finding returns what is wrong with a field at the place where it was written; path is such as spec.ladder[1].
 	Finding func(path, message string) *consolev1.Finding
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -60,10 +61,12 @@ type mirror[P client.Object] struct {
 	list    func() client.ObjectList
 	now     func() time.Time
 	changed *signal
+	outside *outside
 
 	mutex   sync.Mutex // of what follows
 	objects map[string]P
 	fresh   gateways.Freshness
+	listed  bool // all objects were there once
 }
 
 func newMirror[P client.Object](
@@ -72,8 +75,9 @@ func newMirror[P client.Object](
 	list func() client.ObjectList,
 	now func() time.Time,
 	changed *signal,
+	outside *outside,
 ) *mirror[P] {
-	return &mirror[P]{client: c, kind: kind, list: list, now: now, changed: changed, objects: map[string]P{}}
+	return &mirror[P]{client: c, kind: kind, list: list, now: now, changed: changed, outside: outside, objects: map[string]P{}}
 }
 
 // run keeps the mirror until the context ends.
@@ -122,8 +126,12 @@ func (m *mirror[P]) Add(object any) error {
 		return fmt.Errorf("the watch brought a %T", object)
 	}
 	m.put(entered)
+	m.outside.saw(kindName(m.kind), entered)
 	return nil
 }
+
+// kindName is the name of an object's kind.
+func kindName(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
 
 // Update enters an object that the reflector brings.
 func (m *mirror[P]) Update(object any) error { return m.Add(object) }
@@ -137,6 +145,7 @@ func (m *mirror[P]) Delete(object any) error {
 	m.mutex.Lock()
 	delete(m.objects, gone.GetName())
 	m.mutex.Unlock()
+	m.outside.gone(gone)
 	m.changed.notify()
 	return nil
 }
@@ -156,8 +165,16 @@ func (m *mirror[P]) Replace(list []any, _ string) error {
 		}
 		objects[entered.GetName()] = entered
 	}
-	m.objects, m.fresh = objects, m.fresh.Success(m.now())
+	first := !m.listed
+	m.objects, m.fresh, m.listed = objects, m.fresh.Success(m.now()), true
 	m.mutex.Unlock()
+	for _, object := range objects {
+		if first {
+			m.outside.begin(object)
+		} else {
+			m.outside.saw(kindName(m.kind), object)
+		}
+	}
 	m.changed.notify()
 	return nil
 }
@@ -213,21 +230,23 @@ func (m *mirror[P]) freshness() gateways.Freshness {
 type world struct {
 	client      client.WithWatch
 	changed     *signal
+	outside     *outside
 	backends    *mirror[*v1alpha1.StorageBackend]
 	schemes     *mirror[*v1alpha1.RedundancyScheme]
 	policies    *mirror[*v1alpha1.RedundancyPolicy]
 	transitions *mirror[*v1alpha1.Transition]
 }
 
-func newWorld(c client.WithWatch, now func() time.Time, changed *signal) *world {
+func newWorld(c client.WithWatch, now func() time.Time, changed *signal, outside *outside) *world {
 	return &world{
-		client: c, changed: changed,
+		client: c, changed: changed, outside: outside,
 		backends: newMirror(
 			c,
 			&v1alpha1.StorageBackend{},
 			func() client.ObjectList { return &v1alpha1.StorageBackendList{} },
 			now,
 			changed,
+			outside,
 		),
 		schemes: newMirror(
 			c,
@@ -235,6 +254,7 @@ func newWorld(c client.WithWatch, now func() time.Time, changed *signal) *world 
 			func() client.ObjectList { return &v1alpha1.RedundancySchemeList{} },
 			now,
 			changed,
+			outside,
 		),
 		policies: newMirror(
 			c,
@@ -242,8 +262,9 @@ func newWorld(c client.WithWatch, now func() time.Time, changed *signal) *world 
 			func() client.ObjectList { return &v1alpha1.RedundancyPolicyList{} },
 			now,
 			changed,
+			outside,
 		),
-		transitions: newMirror(c, &v1alpha1.Transition{}, func() client.ObjectList { return &v1alpha1.TransitionList{} }, now, changed),
+		transitions: newMirror(c, &v1alpha1.Transition{}, func() client.ObjectList { return &v1alpha1.TransitionList{} }, now, changed, outside),
 	}
 }
 

@@ -142,7 +142,7 @@ func (s *plans) tellPlan(plan *consolev1.PolicyPlan, f *controller.Forecast) {
 		}
 		s.tellMoves(plan, f)
 	}
-	plan.Line = planLine(plan)
+	plan.Line = planLine(plan) + laterText(f)
 }
 
 func (s *plans) tellMoves(plan *consolev1.PolicyPlan, f *controller.Forecast) {
@@ -221,6 +221,19 @@ func explanation(layout *stripe.Layout, from, to stripe.Scheme) string {
 		return ""
 	}
 	return strings.TrimSpace(stripe.Explain(plan))
+}
+
+// laterText says how much would move besides when it has been under its scheme for the dwell; empty: nothing.
+func laterText(f *controller.Forecast) string {
+	var groups, bytes int64
+	for i := range f.Later {
+		groups, bytes = groups+f.Later[i].Groups, bytes+f.Later[i].Bytes
+	}
+	if groups == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Later, within %s, %s with %s, if they are used as often as now.",
+		words.Span(f.Declaration.Class.Dwell), words.Count(groups, "group"), words.Bytes(bytes))
 }
 
 // planLine says in a sentence what a plan comes to.

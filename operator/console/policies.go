@@ -122,6 +122,7 @@ func (s *policies) DeletePolicy(ctx context.Context, request *consolev1.DeletePo
 		return nil, err
 	}
 	err = s.act(ctx, subject{object: "RedundancyPolicy/" + policy.Name, before: policy.Spec}, func(ctx context.Context) (any, error) {
+		s.world.outside.deletes(policy)
 		return nil, s.world.client.Delete(ctx, policy, client.Preconditions{UID: &policy.UID})
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -133,7 +134,8 @@ func New(options Options) (*Server, error) {
 // assemble makes the parts, each of those before it. The audit log and the history are still to be opened.
 func (s *Server) assemble(c client.WithWatch) {
 	o := &s.options
-	world := newWorld(c, o.Now, s.declared)
+	s.auditing = &auditing{authority: o.Authority, metrics: newMetrics(), log: cmp.Or(o.Logger, slog.Default())}
+	world := newWorld(c, o.Now, s.declared, &outside{auditing: s.auditing, known: map[types.UID]declaredState{}, own: map[types.UID]bool{}})
 	s.watching = &watching{changed: &signal{}, pace: o.Intervals.Stream}
 	observers := o.Observers
 	if observers == nil {
@@ -143,7 +145,6 @@ func (s *Server) assemble(c client.WithWatch) {
 		declared: world.backends, redeclare: s.declared, changed: s.changed, observers: observers,
 		interval: o.Intervals.Look, patience: o.Intervals.Patience, now: o.Now,
 	}}
-	s.auditing = &auditing{authority: o.Authority, metrics: newMetrics(), log: cmp.Or(o.Logger, slog.Default())}
 	s.texts = &texts{s.sources, o.Compiler, make(chan struct{}, compilesAtOnce)}
 	s.applying = &applying{s.texts, s.auditing}
 	s.policies = &policies{s.sources, s.auditing, s.watching, o.Compiler}

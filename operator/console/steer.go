@@ -15,6 +15,7 @@ import (
 	gatewayclient "github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/words"
@@ -133,7 +134,7 @@ func (s *transitions) ApproveTransition(ctx context.Context, request *consolev1.
 		case t.Spec.Approved:
 			return "was approved already", nil
 		}
-		t.Spec.Approved = true
+		t.Spec.Approved, t.Spec.ApprovedBy = true, callerOf(ctx).user.Name
 		return "is approved", nil
 	}})
 }
@@ -217,6 +218,10 @@ func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1
 		reason = "takes back " + original.Name
 	}
 	back := decide.Reverse(original, reason)
+	why, err := s.askFirst(ctx, back)
+	if err != nil {
+		return nil, err
+	}
 	what := subject{object: "Transition/" + original.Name, before: original.Spec, planHash: original.Status.PlanHash}
 	err = s.act(ctx, what, func(ctx context.Context) (any, error) {
 		if original.Spec.RollbackOf != "" {
@@ -236,5 +241,22 @@ func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1
 	if back.Spec.PolicyRef != "" {
 		said += "; the policy " + back.Spec.PolicyRef + " is put on hold"
 	}
+	if back.Spec.NeedsApproval {
+		said += "; it waits for approval: " + why
+	}
 	return &consolev1.TransitionChange{Transition: transitionView(back, nil), Said: said}, nil
+}
+
+// askFirst has a transition that a person makes wait for approval where its policy leaves such to people, and says why.
+func (s *transitions) askFirst(ctx context.Context, t *v1alpha1.Transition) (why string, err error) {
+	within, stop := context.WithTimeout(ctx, actPatience)
+	defer stop()
+	scene := s.world.scene(nil)
+	policy, _ := s.world.policies.get(t.Spec.PolicyRef)
+	foreseen, err := controller.Foresee(within, gateways.Dial, t, policy, scene.backends[t.Spec.BackendRef], scene.codes)
+	if err != nil {
+		return "", refusalOf(err)
+	}
+	t.Spec.NeedsApproval = foreseen.NeedsApproval
+	return foreseen.Why, nil
 }

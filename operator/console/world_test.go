@@ -225,7 +225,7 @@ func (yamlCompiler) Compile(document *consolev1.Document, _ []client.Object) (de
 			findings = append(findings, finding("", err.Error()))
 			continue
 		}
-		declared = append(declared, Declared{object, finding})
+		declared = append(declared, Declared{Object: object, Finding: finding})
 	}
 	return declared, findings
 }

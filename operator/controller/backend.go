@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,9 +76,13 @@ func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		r.observers.Forget(backend.Name)
 		return reconcile.Result{}, letGo(ctx, r.client, backend)
 	}
+	unmanaged, err := r.unmanaged(ctx, backend, seen)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	view := decide.BackendView{
 		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Declined: declined, Untold: untold, Repair: repairs,
-		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, InUse: uses,
+		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, Unmanaged: unmanaged, InUse: uses,
 	}
 	status.Conditions = decide.BackendConditions(view)
 	if !r.worthWriting(&backend.Status, status) {
@@ -270,6 +275,31 @@ func (r *BackendReconciler) uses(ctx context.Context, backend *v1alpha1.StorageB
 	return strings.Join(uses, ", and of "), nil
 }
 
+// unmanaged counts the objects of classes that no policy manages; nil while they have not been counted. What a class file
+// declares is managed by that.
+func (r *BackendReconciler) unmanaged(
+	ctx context.Context, backend *v1alpha1.StorageBackend, seen *gateways.Snapshot,
+) ([]decide.ClassCount, error) {
+	if seen == nil || seen.Heat.ObjectsAt.IsZero() {
+		return nil, nil
+	}
+	policies, err := policiesOf(ctx, r.client, policiesByBackend, backend.Name)
+	if err != nil {
+		return nil, err
+	}
+	managed := map[string]bool{}
+	for i := range policies {
+		managed[decide.ClassName(&policies[i])] = managed[decide.ClassName(&policies[i])] || policies[i].DeletionTimestamp == nil
+	}
+	counts := []decide.ClassCount{}
+	for _, class := range seen.Heat.Classes {
+		if class.Objects > 0 && !managed[class.Class] && seen.Classes[class.Class].Origin != api.ClassFromFile {
+			counts = append(counts, decide.ClassCount{Class: class.Class, Objects: class.Objects, Bytes: class.Bytes})
+		}
+	}
+	return counts, nil
+}
+
 // worthWriting reports whether more than figures has changed, or the figures are old.
 func (r *BackendReconciler) worthWriting(was, is *v1alpha1.StorageBackendStatus) bool {
 	if was.LastSeen == nil || is.LastSeen == nil || is.LastSeen.Sub(was.LastSeen.Time).Abs() >= heartbeat {
@@ -279,6 +309,10 @@ func (r *BackendReconciler) worthWriting(was, is *v1alpha1.StorageBackendStatus)
 	plain.LastSeen, plain.UsedBytes, plain.Groups, plain.Objects, plain.Summary.Used = was.LastSeen, was.UsedBytes, was.Groups, was.Objects, was.Summary.Used
 	if len(plain.Nodes) != len(was.Nodes) || (is.Groups == 0) != (was.Groups == 0) {
 		return true
+	}
+	had := meta.FindStatusCondition(was.Conditions, v1alpha1.ConditionManaged)
+	if is := meta.FindStatusCondition(plain.Conditions, v1alpha1.ConditionManaged); is != nil && had != nil && is.Reason == had.Reason {
+		is.Message = had.Message // how many objects there are
 	}
 	for i := range plain.Nodes {
 		plain.Nodes[i].UsedBytes = was.Nodes[i].UsedBytes

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
@@ -89,17 +91,49 @@ func TestAPolicyThatMakesNoSenseIsToldSoEveryTime(t *testing.T) {
 	}
 }
 
-// What was chosen for a reliability target stays, whatever becomes of the nodes.
+// What was chosen for a reliability target stays, whatever becomes of the nodes and of the rest of the policy.
 func TestAChosenLadderStays(t *testing.T) {
-	policy := ladderPolicy(3, "rep(3)")
-	policy.Spec.Ladder, policy.Spec.Reliability = nil, &v1alpha1.Reliability{}
-	policy.Status.ObservedGeneration, policy.Status.Ladder = 3, []string{"rep(3)", "rs(4,2)"}
-	if ladder, wrong := targetLadder(policy, nil); wrong != nil || ladder.String() != "rep(3),rs(4,2)" {
-		t.Errorf("%s, %v", ladder, wrong)
+	nodes := func(n int) *v1alpha1.StorageBackend {
+		backend := &v1alpha1.StorageBackend{Status: v1alpha1.StorageBackendStatus{LastSeen: &metav1.Time{Time: start}}}
+		for i := range n {
+			backend.Status.Nodes = append(backend.Status.Nodes, v1alpha1.NodeStatus{Name: fmt.Sprint("n", i), State: "up"})
+		}
+		return backend
 	}
-	policy.Generation = 4
-	if ladder, wrong := targetLadder(policy, nil); wrong == nil {
-		t.Errorf("changed, and with no backend, it has the ladder %s", ladder)
+	policy := ladderPolicy(3, "rep(3)")
+	policy.Spec.Ladder, policy.Spec.Reliability = nil, &v1alpha1.Reliability{Nines: 5}
+	ten, first, wrong := targetLadder(policy, nodes(10))
+	if wrong != nil || first.Replaces {
+		t.Fatalf("%s, %+v, %v", ten, first, wrong)
+	}
+	keep := func(ladder stripe.Ladder, choice *v1alpha1.LadderChoice) {
+		policy.Status.Ladder, policy.Status.LadderChoice = nil, choice
+		for _, scheme := range ladder {
+			policy.Status.Ladder = append(policy.Status.Ladder, scheme.String())
+		}
+	}
+	keep(ten, first)
+	policy.Generation, policy.Spec.StopPolicy = 9, v1alpha1.StopHold
+	for _, backend := range []*v1alpha1.StorageBackend{nodes(12), nodes(10), nodes(4), nil} {
+		if ladder, choice, wrong := targetLadder(policy, backend); wrong != nil || ladder.String() != ten.String() || *choice != *first {
+			t.Errorf("put on Hold, over other nodes: %s, %+v, %v", ladder, choice, wrong)
+		}
+	}
+	policy.Annotations = map[string]string{v1alpha1.ChooseLadder: "for 12 nodes"}
+	if ladder, _, wrong := targetLadder(policy, nil); wrong != nil || ladder.String() != ten.String() {
+		t.Errorf("asked to choose before the nodes are known: %s, %v", ladder, wrong)
+	}
+	wide, asked, wrong := targetLadder(policy, nodes(12))
+	if wrong != nil || wide.String() == ten.String() || !asked.Replaces || asked.Request != "for 12 nodes" {
+		t.Fatalf("asked to choose: %s after %s, %+v, %v", wide, ten, asked, wrong)
+	}
+	keep(wide, asked)
+	if ladder, choice, wrong := targetLadder(policy, nodes(10)); wrong != nil || ladder.String() != wide.String() || *choice != *asked {
+		t.Errorf("asked once it was chosen again: %s, %+v, %v", ladder, choice, wrong)
+	}
+	policy.Spec.Reliability = &v1alpha1.Reliability{Nines: 8}
+	if ladder, choice, wrong := targetLadder(policy, nodes(10)); wrong != nil || ladder.String() == wide.String() || !choice.Replaces {
+		t.Errorf("for another target: %s, %+v, %v", ladder, choice, wrong)
 	}
 }
 

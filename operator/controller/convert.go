@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -35,6 +36,38 @@ func heatOf(seen *gateways.Snapshot, class string) (*decide.ClassHeat, error) {
 		heat.Rungs = append(heat.Rungs, rung)
 	}
 	return heat, nil
+}
+
+// elsewhereOf is what was counted beside the class of a policy; nil where the gateways have not reported the class.
+func elsewhereOf(report *api.HeatReport, class *decide.Class) *decide.Elsewhere {
+	var e *decide.Elsewhere
+	for i := range report.Classes {
+		if counted := &report.Classes[i]; counted.Class == class.Name {
+			e = &decide.Elsewhere{
+				At: report.ObjectsAt, Current: slices.Equal(counted.CountedPrefixes, slices.Sorted(slices.Values(class.Prefixes))),
+				Others: classCounts(counted.Elsewhere),
+			}
+		}
+	}
+	if e == nil {
+		return nil
+	}
+	for i := range report.Classes {
+		for _, count := range report.Classes[i].Elsewhere {
+			if count.Class == class.Name {
+				e.Kept = append(e.Kept, decide.ClassCount{Class: report.Classes[i].Class, Objects: count.Objects, Bytes: count.Bytes})
+			}
+		}
+	}
+	return e
+}
+
+func classCounts(counts []api.ClassCount) []decide.ClassCount {
+	list := make([]decide.ClassCount, len(counts))
+	for i, count := range counts {
+		list[i] = decide.ClassCount{Class: count.Class, Objects: count.Objects, Bytes: count.Bytes}
+	}
+	return list
 }
 
 // requestFor is what the gateways are asked to estimate for a move.

@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +24,8 @@ type declarationCache struct {
 type cachedDeclaration struct {
 	generation  int64
 	codes       decide.Schemes
-	ladder      string // chosen for a reliability target
+	ladder      string                 // chosen for a reliability target
+	choice      *v1alpha1.LadderChoice // of the ladder
 	declaration *decide.Declaration
 	wrong       *decide.Problem
 }
@@ -38,18 +41,22 @@ func (c *declarationCache) read(
 	if err != nil {
 		return nil, nil, err
 	}
-	ladder, wrong := targetLadder(policy, backend)
+	ladder, choice, wrong := targetLadder(policy, backend)
 	if wrong != nil {
 		return nil, wrong, nil
 	}
 	c.mutex.Lock()
 	known, found := c.all[policy.UID]
 	c.mutex.Unlock()
-	if found && known.generation == policy.Generation && known.ladder == ladder.String() && maps.Equal(known.codes, codes) {
+	if found && known.generation == policy.Generation && known.ladder == ladder.String() && equal(known.choice, choice) &&
+		maps.Equal(known.codes, codes) {
 		return known.declaration, known.wrong, nil
 	}
-	made := cachedDeclaration{generation: policy.Generation, codes: codes, ladder: ladder.String()}
+	made := cachedDeclaration{generation: policy.Generation, codes: codes, ladder: ladder.String(), choice: choice}
 	made.declaration, made.wrong = decide.Declare(policy, codes, func(v1alpha1.Reliability) (stripe.Ladder, error) { return ladder, nil })
+	if made.declaration != nil {
+		made.declaration.Choice = choice
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.all == nil {
@@ -79,17 +86,42 @@ func namesOn(policy *v1alpha1.RedundancyPolicy) []v1alpha1.SchemeName {
 	return names
 }
 
-// targetLadder works out the ladder of a policy with a reliability target; nil without one. What was chosen for this
-// generation stays chosen: a ladder that changed with every lost node would move everything.
-func targetLadder(policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend) (stripe.Ladder, *decide.Problem) {
+// targetLadder works out the ladder of a policy with a reliability target, and what it is chosen for; nil without one. What
+// was chosen for a target stays chosen until the target is another one or a person asks for another choice: a ladder that
+// changed with every lost node, or every edit of something else, would move everything.
+func targetLadder(
+	policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend,
+) (stripe.Ladder, *v1alpha1.LadderChoice, *decide.Problem) {
 	if policy.Spec.Reliability == nil || len(policy.Spec.Ladder) > 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	if policy.Status.ObservedGeneration == policy.Generation && len(policy.Status.Ladder) > 0 {
-		if ladder, err := parseLadder(policy.Status.Ladder); err == nil {
-			return ladder, nil
+	choice := &v1alpha1.LadderChoice{Target: targetText(*policy.Spec.Reliability), Request: policy.Annotations[v1alpha1.ChooseLadder]}
+	before, there := policy.Status.LadderChoice, parseLadder(policy.Status.Ladder)
+	if there != nil && before != nil && before.Target == choice.Target {
+		if choice.Request == "" || choice.Request == before.Request {
+			return there, before, nil
+		}
+		if backend == nil || backend.Status.LastSeen == nil {
+			return there, before, nil // a choice that cannot be made yet ends no other
 		}
 	}
+	ladder, wrong := chooseLadder(policy, backend)
+	if wrong != nil {
+		return nil, nil, wrong
+	}
+	choice.Replaces = there != nil && (!slices.Equal(there, ladder) || before != nil && before.Replaces)
+	return ladder, choice, nil
+}
+
+// targetText is a target with its defaults.
+func targetText(declared v1alpha1.Reliability) string {
+	t := reliability.TargetOf(declared, 0, 0)
+	return fmt.Sprintf("%g nines, at most %g bytes stored per byte, where %g %% of the nodes fail in a year and %g bytes a second rebuild one",
+		t.Nines, t.MaxOverhead, t.Environment.FailurePercent, t.Environment.RepairBandwidth)
+}
+
+// chooseLadder works a ladder out for the nodes there are.
+func chooseLadder(policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBackend) (stripe.Ladder, *decide.Problem) {
 	if backend == nil || backend.Status.LastSeen == nil {
 		return nil, &decide.Problem{
 			Reason:  decide.ReasonTargetOutOfReach,
@@ -114,14 +146,15 @@ func targetLadder(policy *v1alpha1.RedundancyPolicy, backend *v1alpha1.StorageBa
 	return choice.Ladder, nil
 }
 
-func parseLadder(codes []string) (stripe.Ladder, error) {
+// parseLadder reads the ladder of a status; nil where there is none.
+func parseLadder(codes []string) stripe.Ladder {
 	var ladder stripe.Ladder
 	for _, code := range codes {
 		scheme, err := stripe.ParseScheme(code)
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		ladder = append(ladder, scheme)
 	}
-	return ladder, nil
+	return ladder
 }

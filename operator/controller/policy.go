@@ -141,6 +141,7 @@ func (l *policyLook) look(ctx context.Context) error {
 		l.view.Degraded = l.view.Unknown
 		return nil
 	}
+	l.view.Degraded = decide.Impaired(&l.view.Declaration.Class, l.backend, l.notWhole())
 	if err := l.pushClass(ctx, l.policy, l.backend, &l.view.Declaration.Class, l.seen); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -154,6 +155,21 @@ func (l *policyLook) look(ctx context.Context) error {
 		}
 	}
 	return l.choose(ctx)
+}
+
+// notWhole is how many groups of the class missed blocks at the last count.
+func (l *policyLook) notWhole() int64 {
+	observer, err := l.observers.Of(l.backend)
+	if err != nil {
+		return 0 // which the look has told already
+	}
+	walk, _, _ := observer.Walked.Get()
+	for _, class := range walk.Status.Classes {
+		if class.Name == l.view.Declaration.Class.Name {
+			return class.NotWhole
+		}
+	}
+	return 0
 }
 
 // accept holds the policy against itself and against the others.
@@ -197,7 +213,7 @@ func (l *policyLook) choose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.view.Heat = heat
+	l.view.Heat, l.view.Elsewhere = heat, elsewhereOf(&l.seen.Heat, &declaration.Class)
 	place := decide.Place{
 		Backend: l.backend.Name, Class: &declaration.Class, Rules: declaration.Rules, Heat: heat, Asked: decide.Asked(l.policy),
 	}
@@ -224,7 +240,7 @@ func (l *policyLook) choose(ctx context.Context) error {
 		l.view.Declined = &decide.Problem{Reason: decide.ReasonInvalidBudget, Message: oneLine(err)}
 		return nil
 	}
-	l.view.Choice = decide.Select(candidates, judge, l.policy.Spec.Approval, declaration.Limits.Concurrency, l.busy())
+	l.view.Choice = decide.Select(candidates, judge, decide.ConsentOf(l.policy, declaration), declaration.Limits.Concurrency, l.busy())
 	var peak int64
 	for i := range l.view.Choice.Create {
 		peak += l.view.Choice.Create[i].Estimate.PeakBytes

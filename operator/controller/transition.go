@@ -196,6 +196,8 @@ func (l *transitionLook) budget(ctx context.Context, wants bool) error {
 // act carries a decision out, and reports whether there was anything to do.
 func (l *transitionLook) act(ctx context.Context, d *decide.TransitionDecision) (bool, error) {
 	switch {
+	case d.Unapprove:
+		return true, l.unapprove(ctx, d)
 	case d.HoldPolicy:
 		return true, l.holdPolicy(ctx)
 	case d.CancelOriginal:

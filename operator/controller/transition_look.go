@@ -36,7 +36,7 @@ type transitionLook struct {
 
 // gather finds out all that a decision depends on.
 func (l *transitionLook) gather(ctx context.Context) error {
-	l.view.Now = l.clock.Now()
+	l.view.Now, l.view.Approver = l.clock.Now(), decide.Approver(l.view.Transition)
 	for _, step := range []func(context.Context) error{l.findPolicy, l.findCodes, l.findSiblings, l.findBackend} {
 		if err := step(ctx); err != nil {
 			return err
@@ -286,6 +286,19 @@ func (l *transitionLook) notify() {
 			}
 		}
 	}
+}
+
+// unapprove asks a person again.
+func (l *transitionLook) unapprove(ctx context.Context, d *decide.TransitionDecision) error {
+	was := l.view.Transition
+	asked := was.DeepCopy()
+	asked.Spec.Approved, asked.Spec.ApprovedBy = false, ""
+	if err := l.client.Patch(ctx, asked, runtimeclient.MergeFrom(was), runtimeclient.FieldOwner(v1alpha1.FieldOwner)); err != nil {
+		return fmt.Errorf("asking again for approval of transition %s: %w", was.Name, err)
+	}
+	asked.Status.Approval = d.Status.Approval
+	l.view.Transition = asked
+	return nil
 }
 
 // holdPolicy stops the policy whose work is being taken back.

@@ -22,10 +22,11 @@ type BackendView struct {
 	Declined    *Problem              // what is declared cannot be
 	Untold      *Problem              // the gateways would not take what is declared of nodes or of repair
 	Repair      RepairSight
-	NotWhole    int64  // groups with blocks missing, at the last count
-	CanLose     *int32 // nil: nothing is stored, or not Counted
-	Counted     bool   // with the nodes in the states they are in
-	InUse       string // what keeps a deleted backend: policies, objects; empty: nothing
+	NotWhole    int64        // groups with blocks missing, at the last count
+	CanLose     *int32       // nil: nothing is stored, or not Counted
+	Counted     bool         // with the nodes in the states they are in
+	Unmanaged   []ClassCount // classes with objects that no policy manages; nil: not counted yet
+	InUse       string       // what keeps a deleted backend: policies, objects; empty: nothing
 }
 
 // nodeMissing is the state of a declared node that no gateway knows.
@@ -102,6 +103,7 @@ func BackendConditions(v BackendView) []metav1.Condition {
 	default:
 		c.when(v1alpha1.ConditionDegraded, degraded, ReasonWhole, v.whole())
 	}
+	v.managed(c)
 	switch {
 	case v.Backend.DeletionTimestamp != nil && v.InUse != "":
 		c.kstatus(nil, problem(ReasonInUse, "deleted, and kept because of %s", v.InUse), "")

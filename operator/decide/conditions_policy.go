@@ -28,14 +28,15 @@ type PolicyView struct {
 	Choice      Choice
 	Transitions []v1alpha1.Transition // of the policy, those just created included
 	Permission  Permission
-	Degraded    *Problem // of the backend
+	Degraded    *Problem   // of the backend, as far as it is about the class
+	Elsewhere   *Elsewhere // nil: unknown
 	Savings     *v1alpha1.Savings
 }
 
 // Asked reports whether something was declared since the policy last converged, for Place.Asked.
 func Asked(policy *v1alpha1.RedundancyPolicy) bool {
 	converged := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionConverged)
-	return converged == nil || converged.Status != metav1.ConditionTrue || converged.ObservedGeneration != policy.Generation
+	return converged == nil || !settled(converged) || converged.ObservedGeneration != policy.Generation
 }
 
 // crowd is the policy's transitions that have not ended, by what they do.
@@ -96,7 +97,21 @@ func PolicyStatus(v PolicyView) v1alpha1.RedundancyPolicyStatus {
 		status.NextWindow = &metav1.Time{Time: v.Permission.Next}
 	}
 	status.Conditions = v.conditions(&all)
+	status.LadderChoice = v.ladderChoice(status.Conditions)
 	return status
+}
+
+// ladderChoice is what the ladder was chosen for. When all is where the new ladder wants it, it replaces no other any more.
+func (v *PolicyView) ladderChoice(conditions []metav1.Condition) *v1alpha1.LadderChoice {
+	switch {
+	case v.Declaration == nil:
+		return v.Policy.Status.LadderChoice
+	case v.Declaration.Choice == nil:
+		return nil
+	}
+	choice := *v.Declaration.Choice
+	choice.Replaces = choice.Replaces && !settled(meta.FindStatusCondition(conditions, v1alpha1.ConditionConverged))
+	return &choice
 }
 
 func rungsOf(heat *ClassHeat) ([]v1alpha1.Rung, string) {
@@ -124,12 +139,19 @@ func (v *PolicyView) conditions(all *crowd) []metav1.Condition {
 	v.pinned(c)
 	missing := v.missing(all)
 	if missing == nil {
-		c.yes(v1alpha1.ConditionConverged, ReasonConverged, sentences("everything is where the policy wants it", v.notWorthwhile()))
+		c.yes(v1alpha1.ConditionConverged, ReasonConverged, v.convergedMessage())
 	} else {
 		c.no(v1alpha1.ConditionConverged, missing.Reason, missing.Message)
 	}
 	v.kstatus(c, missing)
 	return c.since(v.Policy.Status.Conditions, v.Now)
+}
+
+func (v *PolicyView) convergedMessage() string {
+	if v.Unknown != nil && v.Unknown.Reason == ReasonGatewayDown {
+		return "everything was where the policy wants it when a gateway last answered"
+	}
+	return sentences("everything is where the policy wants it", v.Elsewhere.kept(), v.notWorthwhile())
 }
 
 func (v *PolicyView) acceptedMessage() string {
@@ -256,7 +278,7 @@ func (v *PolicyView) missing(all *crowd) *Problem {
 	case all.active > 0:
 		return problem(ReasonNotConverged, "%s to go: %s", words.Count(int64(all.active), "transition"), strings.Join(append(append(slices.Clone(all.running), all.waiting...), all.unasked...), ", "))
 	case stays:
-		return nil
+		return v.Elsewhere.problem()
 	case v.Refusal != nil:
 		return v.Refusal
 	case v.NotPushed != nil:
@@ -270,7 +292,7 @@ func (v *PolicyView) missing(all *crowd) *Problem {
 	case stuck >= 0:
 		return problem(ReasonCannotMove, "%s", v.Choice.Refused[stuck].Verdict.Message)
 	}
-	return nil
+	return v.Elsewhere.problem()
 }
 
 func (v *PolicyView) kstatus(c *conditions, missing *Problem) {
@@ -281,8 +303,10 @@ func (v *PolicyView) kstatus(c *conditions, missing *Problem) {
 		c.kstatus(v.Declined, nil, "")
 	case v.Refusal != nil && v.Refusal.Reason != ReasonBackendUnknown:
 		c.kstatus(v.Refusal, nil, "")
-	case missing != nil && missing.Reason == ReasonCannotMove:
+	case missing != nil && (missing.Reason == ReasonCannotMove || missing.Reason == ReasonObjectsElsewhere):
 		c.kstatus(missing, nil, "")
+	case v.Degraded != nil:
+		c.kstatus(nil, v.Degraded, "")
 	default:
 		c.kstatus(nil, missing, "everything is where the policy wants it")
 	}

@@ -75,7 +75,19 @@ func TestPolicyConditions(t *testing.T) {
 		{"a closed window with nothing to move", func(v *PolicyView) {
 			v.Permission = Permission{Why: problem(ReasonWindowClosed, "night"), Next: now.Add(time.Hour)}
 		}, "TTTFFFFTTFF", "everything"},
-		{"nodes missing", func(v *PolicyView) { v.Degraded = problem(ReasonNodesMissing, "n3 down") }, "TTTFFFTTTFF", "everything"},
+		{"nodes missing", func(v *PolicyView) { v.Degraded = problem(ReasonNodesMissing, "n3 down") }, "TTTFFFTTFTF", "everything is where"},
+		{"no gateway answers any more", func(v *PolicyView) {
+			v.Policy.Status = PolicyStatus(*v)
+			v.Degraded = problem(ReasonGatewayDown, "refused")
+			v.Unknown = v.Degraded
+		}, "TTUFFFTTFTF", "everything was where the policy wants it when"},
+		{"objects of another class", func(v *PolicyView) {
+			v.Elsewhere = &Elsewhere{At: now, Current: true, Others: []ClassCount{{"default", 40, 1 << 20}, {"old", 2, 1 << 10}}}
+		}, "TTTFFFFFFFT", "objects under its prefixes are of class default (40 objects, 1.0 MiB), class old (2 objects, 1.0 KiB), as counted at"},
+		{"not counted for its prefixes yet", func(v *PolicyView) { v.Elsewhere = &Elsewhere{} }, "TTTFFFFFFTF", "being counted"},
+		{"objects that its prefixes do not select", func(v *PolicyView) {
+			v.Elsewhere = &Elsewhere{Current: true, Kept: []ClassCount{{"default", 1, 1 << 10}}}
+		}, "TTTFFFFTTFF", "everything is where the policy wants it; with 1 object (1.0 KiB) that its prefixes do not select"},
 		{"being deleted", func(v *PolicyView) { v.Policy.DeletionTimestamp = &metav1.Time{Time: now} }, "TTTFFFFTFTF", "everything"},
 	} {
 		v := PolicyView{Now: now, Policy: mediaPolicy("rep(3) rs(4,2) rs(12,2)", "rs(12,2)<0.5"), Permission: Permission{Start: true, Run: true}}
@@ -107,6 +119,13 @@ func TestConvergedWithoutTemperatureUntilAsked(t *testing.T) {
 	if Asked(v.Policy) {
 		t.Error("asks because the heat is unknown for a while")
 	}
+	v.Unknown, v.Elsewhere = nil, &Elsewhere{Current: true, Others: []ClassCount{{"default", 1, 1}}}
+	v.Policy.Status = PolicyStatus(v)
+	converged := meta.FindStatusCondition(v.Policy.Status.Conditions, v1alpha1.ConditionConverged)
+	if converged.Reason != ReasonObjectsElsewhere || Asked(v.Policy) {
+		t.Errorf("objects of another class: %+v, which must not bring back what a person moved", converged)
+	}
+	v.Unknown, v.Elsewhere = problem(ReasonHeatUnknown, "the gateways were restarted"), nil
 	v.Policy.Generation++
 	if !Asked(v.Policy) {
 		t.Error("an edited policy asks for nothing")
@@ -129,44 +148,46 @@ func TestPolicyStatusSummary(t *testing.T) {
 }
 
 func TestBackendConditions(t *testing.T) {
-	// Accepted Degraded Ready Reconciling Stalled
+	// Accepted Degraded Managed Ready Reconciling Stalled
 	for _, c := range []struct {
 		intent string
 		change func(v *BackendView)
 		want   string
 		says   string // by Degraded
 	}{
-		{"well", func(*BackendView) {}, "TFTFF", "3 of 3 nodes up; every object survives the loss of 2 more nodes"},
-		{"empty", func(v *BackendView) { v.CanLose = nil }, "TFTFF", "nothing is stored"},
-		{"a node is down", func(v *BackendView) { v.Nodes[0].State = "down" }, "TTTFF", "n1 down; every"},
+		{"well", func(*BackendView) {}, "TFTTFF", "3 of 3 nodes up; every object survives the loss of 2 more nodes"},
+		{"empty", func(v *BackendView) { v.CanLose = nil }, "TFTTFF", "nothing is stored"},
+		{"a node is down", func(v *BackendView) { v.Nodes[0].State = "down" }, "TTTTFF", "n1 down; every"},
 		{"a declared node is missing", func(v *BackendView) {
 			v.Nodes = WithMissing([]v1alpha1.BackendNode{{Name: "n2"}, {Name: "n9"}}, v.Nodes)
-		}, "TTTFF", "n9 missing"},
-		{"draining is meant", func(v *BackendView) { v.Nodes[0].State = nodeDraining }, "TFTFF", "2 of 3 nodes up, n1 draining; every"},
-		{"a suspect has missed little", func(v *BackendView) { v.Nodes[1].State = nodeSuspect }, "TFTFF", "2 of 3 nodes up, n2 suspect; every"},
-		{"a node was given up", func(v *BackendView) { v.Nodes[2].State = nodeOut }, "TTTFF", "n3 out; every"},
-		{"one down and one draining", func(v *BackendView) { v.Nodes[0].State, v.Nodes[1].State = "down", nodeDraining }, "TTTFF", "n1 down; every"},
-		{"blocks are missing", func(v *BackendView) { v.NotWhole, v.CanLose = 1, number[int32](1) }, "TTFTF", "1 group misses blocks; every object survives the loss of 1 more node"},
+		}, "TTTTFF", "n9 missing"},
+		{"draining is meant", func(v *BackendView) { v.Nodes[0].State = nodeDraining }, "TFTTFF", "2 of 3 nodes up, n1 draining; every"},
+		{"a suspect has missed little", func(v *BackendView) { v.Nodes[1].State = nodeSuspect }, "TFTTFF", "2 of 3 nodes up, n2 suspect; every"},
+		{"a node was given up", func(v *BackendView) { v.Nodes[2].State = nodeOut }, "TTTTFF", "n3 out; every"},
+		{"one down and one draining", func(v *BackendView) { v.Nodes[0].State, v.Nodes[1].State = "down", nodeDraining }, "TTTTFF", "n1 down; every"},
+		{"blocks are missing", func(v *BackendView) { v.NotWhole, v.CanLose = 1, number[int32](1) }, "TTTFTF", "1 group misses blocks; every object survives the loss of 1 more node"},
 		{"a node went down since the count", func(v *BackendView) {
 			v.Nodes[0].State, v.Counted, v.CanLose = "down", false, nil
-		}, "TTTFF", "n1 down; how many more nodes may be lost is being counted"},
-		{"not counted yet", func(v *BackendView) { v.Counted, v.CanLose = false, nil }, "TFTFF", "3 of 3 nodes up; how many more"},
+		}, "TTTTFF", "n1 down; how many more nodes may be lost is being counted"},
+		{"not counted yet", func(v *BackendView) { v.Counted, v.CanLose = false, nil }, "TFTTFF", "3 of 3 nodes up; how many more"},
 		{"not counted yet, and blocks were missing before", func(v *BackendView) {
 			v.Counted, v.CanLose = false, nil
 			v.Backend.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: ReasonRedundancyMissing, Message: "2 groups miss blocks", LastTransitionTime: metav1.Unix(1, 0)}}
-		}, "TTFTF", "2 groups miss blocks"},
-		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUFTF", "refused"},
-		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Untold = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTF", "3 of 3"},
-		{"what is declared of repair cannot be", func(v *BackendView) { v.Declined = problem(ReasonInvalidWindow, "repair.windows[0]") }, "FFFFT", "3 of 3"},
+		}, "TTTFTF", "2 groups miss blocks"},
+		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUUFTF", "refused"},
+		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Untold = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFTFTF", "3 of 3"},
+		{"what is declared of repair cannot be", func(v *BackendView) { v.Declined = problem(ReasonInvalidWindow, "repair.windows[0]") }, "FFTFFT", "3 of 3"},
 		{"repair waits", func(v *BackendView) {
 			v.NotWhole, v.CanLose = 4, number[int32](1)
 			v.Repair = RepairSight{DeferredUntil: time.Unix(3600, 0), DeferredBy: "somebody", Waiting: 3}
-		}, "TTFTF", "loss of 1 more node; 3 groups that can wait will be rebuilt after 1970-01-01 01:00 UTC, as somebody says"},
+		}, "TTTFTF", "loss of 1 more node; 3 groups that can wait will be rebuilt after 1970-01-01 01:00 UTC, as somebody says"},
+		{"a class without a policy", func(v *BackendView) { v.Unmanaged = []ClassCount{{"pics", 47, 1 << 20}} }, "TFFTFF", "3 of 3"},
+		{"objects not counted yet", func(v *BackendView) { v.Unmanaged = nil }, "TFUTFF", "3 of 3"},
 		{"deleted and in use", func(v *BackendView) {
 			v.Backend.DeletionTimestamp, v.InUse = &metav1.Time{}, "policy media"
-		}, "TFFTF", "3 of 3"},
+		}, "TFTFTF", "3 of 3"},
 	} {
-		v := BackendView{Now: time.Unix(1000, 0), Backend: backendOf(3, 0), CanLose: number[int32](2), Counted: true}
+		v := BackendView{Now: time.Unix(1000, 0), Backend: backendOf(3, 0), CanLose: number[int32](2), Counted: true, Unmanaged: []ClassCount{}}
 		v.Nodes = v.Backend.Status.Nodes
 		c.change(&v)
 		list := BackendConditions(v)

@@ -35,9 +35,10 @@ func (d *TransitionDecision) conclude(v *TransitionView, state transitionState, 
 	spec := &v.Transition.Spec
 	switch {
 	case spec.NeedsApproval && !spec.Approved && state < stateDone:
-		c.yes(v1alpha1.ConditionAwaitingApproval, ReasonApprovalNeeded, sentences("a person has to approve: restripe approve "+v.Transition.Name, d.planned()))
+		c.yes(v1alpha1.ConditionAwaitingApproval, ReasonApprovalNeeded,
+			sentences("a person has to approve: restripe approve "+v.Transition.Name, d.withdrawn(), d.planned()))
 	case spec.NeedsApproval && spec.Approved:
-		c.no(v1alpha1.ConditionAwaitingApproval, ReasonApproved, "approved")
+		c.no(v1alpha1.ConditionAwaitingApproval, ReasonApproved, d.approvedText())
 	default:
 		c.no(v1alpha1.ConditionAwaitingApproval, ReasonNoApprovalNeeded, "starts without approval")
 	}
@@ -70,6 +71,18 @@ func (d *TransitionDecision) planned() string {
 		text += fmt.Sprintf("; encoding anew would send %s", words.Bytes(cost.ReencodeBytesSent))
 	}
 	return text
+}
+
+// approvedText says who approved what.
+func (d *TransitionDecision) approvedText() string {
+	record := d.Status.Approval
+	switch {
+	case record == nil:
+		return "approved"
+	case record.By == "":
+		return fmt.Sprintf("approved: %s, %s", words.Count(record.Groups, "group"), words.Bytes(record.Bytes))
+	}
+	return fmt.Sprintf("approved by %s: %s, %s", record.By, words.Count(record.Groups, "group"), words.Bytes(record.Bytes))
 }
 
 func (d *TransitionDecision) moving(v *TransitionView, c *conditions, state transitionState, why *Problem) {

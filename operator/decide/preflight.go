@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"fmt"
+
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/words"
 )
@@ -181,6 +183,32 @@ func domainsSpread(p *Preflight) *Problem {
 	sizes := domains(p.Backend.Status.Nodes)
 	if need := p.Class.nodesNeeded(); len(sizes) < need && heaviestDomain(sizes, need) > 1 {
 		return problem(ReasonTooFewDomains, "some of the %d blocks of a group share one of %d failure domains; the loss of a domain takes up to %d blocks", need, len(sizes), heaviestDomain(sizes, need))
+	}
+	return nil
+}
+
+// Impaired is what is wrong now with what a class stores and with storing more, by the groups that miss blocks at the last count
+// and the nodes as they are; nil if nothing is.
+func Impaired(class *Class, backend *v1alpha1.StorageBackend, notWhole int64) *Problem {
+	var missing, refused string
+	if notWhole > 0 {
+		missing = "blocks are missing of " + words.Count(notWhole, "group") + " of the class"
+	}
+	takes := 0
+	for _, node := range backend.Status.Nodes {
+		if node.State == nodeUp {
+			takes++
+		}
+	}
+	if need := class.nodesNeeded(); takes < need {
+		refused = fmt.Sprintf("new objects are refused: ladder %s lays each group over %d nodes and %d of %d take blocks; bring nodes back, or add some",
+			class.Ladder, need, takes, len(backend.Status.Nodes))
+	}
+	switch {
+	case refused != "":
+		return problem(ReasonPutsRefused, "%s", sentences(refused, missing))
+	case missing != "":
+		return problem(ReasonRedundancyMissing, "%s", missing)
 	}
 	return nil
 }

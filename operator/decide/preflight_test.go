@@ -25,6 +25,33 @@ func backendOf(nodes, domains int) *v1alpha1.StorageBackend {
 	return backend
 }
 
+// A policy knows when its objects miss blocks, and when new ones are refused.
+func TestImpaired(t *testing.T) {
+	class := &mustDeclare(t, mediaPolicy("rep(3) rs(12,2)")).Class
+	for _, c := range []struct {
+		intent   string
+		nodes    int
+		down     int
+		notWhole int64
+		reason   string
+		says     string
+	}{
+		{"a spare node is down", 15, 1, 0, "", ""},
+		{"groups miss blocks", 15, 1, 3, ReasonRedundancyMissing, "blocks are missing of 3 groups of the class"},
+		{"too few nodes take blocks", 14, 1, 0, ReasonPutsRefused, "over 14 nodes and 13 of 14 take blocks"},
+		{"both", 14, 1, 1, ReasonPutsRefused, "; blocks are missing of 1 group of the class"},
+	} {
+		backend := backendOf(c.nodes, 0)
+		for i := range c.down {
+			backend.Status.Nodes[i].State = "down"
+		}
+		got := Impaired(class, backend, c.notWhole)
+		if (got == nil) != (c.reason == "") || got != nil && (got.Reason != c.reason || !strings.Contains(got.Message, c.says)) {
+			t.Errorf("%s: %+v", c.intent, got)
+		}
+	}
+}
+
 func TestFeasible(t *testing.T) {
 	for _, c := range []struct {
 		intent   string

@@ -54,7 +54,12 @@ const (
 	ReasonNodesNotPlaced    = "NodesNotPlaced"
 	ReasonRepairNotLimited  = "RepairNotLimited"
 	ReasonRedundancyMissing = "RedundancyMissing"
+	ReasonPutsRefused       = "PutsRefused"
 	ReasonWhole             = "Whole"
+	ReasonObjectsElsewhere  = "ObjectsElsewhere"
+	ReasonObjectsNotCounted = "ObjectsNotCounted"
+	ReasonClassesUnmanaged  = "ClassesUnmanaged"
+	ReasonManaged           = "Managed"
 
 	// Moving.
 	ReasonPlanned           = "Planned"

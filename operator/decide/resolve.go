@@ -76,6 +76,7 @@ type Declaration struct {
 	Pinned  bool   // the pin is in force, as At says
 	Windows Windows
 	Limits  Limits
+	Choice  *v1alpha1.LadderChoice // of the ladder; nil: the policy declares it
 }
 
 // ClassName is the class of a policy at the gateways.

@@ -69,7 +69,7 @@ type Choice struct {
 
 // Select judges moves, most urgent first. No more than concurrency transitions of the policy are to be active at once;
 // those that wait for approval do not count, nor do moves that need it.
-func Select(moves []Candidate, judge Judge, approval *v1alpha1.Approval, concurrency, active int) Choice {
+func Select(moves []Candidate, judge Judge, consent Consent, concurrency, active int) Choice {
 	var choice Choice
 	for _, move := range moves {
 		verdict := Verdict{}
@@ -85,7 +85,7 @@ func Select(moves []Candidate, judge Judge, approval *v1alpha1.Approval, concurr
 			continue
 		}
 		selected := Selected{Candidate: move, Verdict: verdict}
-		selected.NeedsApproval, selected.ApprovalWhy = needsApproval(approval, move.Estimate, verdict)
+		selected.NeedsApproval, selected.ApprovalWhy = consent.Needed(move.Estimate, verdict)
 		switch {
 		case selected.NeedsApproval:
 		case active >= max(1, concurrency):
@@ -107,16 +107,34 @@ func immovable(move *Candidate) Verdict {
 	return Verdict{Refused: true, Stuck: true, Message: fmt.Sprintf("%s were written for a ladder without %s and cannot take it; rewrite their objects", words.Count(move.Estimate.GroupsOffLadder, "group"), move.To)}
 }
 
-func needsApproval(approval *v1alpha1.Approval, estimate Estimate, verdict Verdict) (needed bool, why string) {
-	if approval == nil {
+// Consent is what a policy leaves to people.
+type Consent struct {
+	Approval *v1alpha1.Approval
+	Rechosen bool // its ladder was chosen in place of another one, and it has not converged since
+}
+
+// ConsentOf returns what a policy leaves to people. declaration is nil where it is not accepted.
+func ConsentOf(policy *v1alpha1.RedundancyPolicy, declaration *Declaration) Consent {
+	c := Consent{Approval: policy.Spec.Approval}
+	c.Rechosen = declaration != nil && declaration.Choice != nil && declaration.Choice.Replaces
+	return c
+}
+
+// Needed reports whether a person must approve a move, and why.
+func (c Consent) Needed(estimate Estimate, verdict Verdict) (needed bool, why string) {
+	approval := c.Approval
+	switch {
+	case c.Rechosen:
+		return true, "the ladder was chosen anew for the reliability target"
+	case approval == nil:
 		return false, ""
 	}
 	switch approval.Mode {
 	case v1alpha1.ApprovalManual:
 		return true, "every transition of the policy needs approval"
 	case v1alpha1.ApprovalManualAbove:
-		if limit := approval.AboveBytes; limit != nil && estimate.BytesSent > limit.Value() {
-			return true, fmt.Sprintf("it sends %s, more than %s", words.Bytes(estimate.BytesSent), words.Bytes(limit.Value()))
+		if limit, touched := approval.AboveBytes, estimate.Touched(); limit != nil && touched > limit.Value() {
+			return true, fmt.Sprintf("it touches %s, more than %s", words.Bytes(touched), words.Bytes(limit.Value()))
 		}
 		if limit := approval.AboveCost; limit != nil && verdict.Price > limit.AsApproximateFloat64() {
 			return true, fmt.Sprintf("it costs %s, more than %s", verdict.priceText(), limit)

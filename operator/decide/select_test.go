@@ -54,7 +54,7 @@ func TestSelect(t *testing.T) {
 		{"manual above bytes", nil, manual(v1alpha1.ApprovalManualAbove, "1Gi", ""), 4, 0, "1 2 3?"},
 		{"manual above cost", dear, manual(v1alpha1.ApprovalManualAbove, "", "500m"), 4, 0, "1 2? -3"},
 	} {
-		choice := Select(moves, c.judge, c.approval, c.concurrency, c.active)
+		choice := Select(moves, c.judge, Consent{Approval: c.approval}, c.concurrency, c.active)
 		var words []string
 		for _, s := range choice.Create {
 			word := fmt.Sprint(s.Groups)
@@ -81,7 +81,7 @@ func TestSelect(t *testing.T) {
 func TestWhatCannotMoveIsNotTriedAgainAndAgain(t *testing.T) {
 	gone, stuck := cold(1, 1, stripe.RS(4, 2)), cold(1, 1, stripe.RS(6, 2))
 	gone.Estimate.Groups, stuck.Estimate.Groups, stuck.Estimate.GroupsOffLadder = 0, 0, 7
-	choice := Select([]Candidate{gone, stuck}, nil, nil, 1, 0)
+	choice := Select([]Candidate{gone, stuck}, nil, Consent{}, 1, 0)
 	if len(choice.Create) != 0 || len(choice.Refused) != 2 || choice.Refused[0].Verdict.Stuck || !choice.Refused[1].Verdict.Stuck {
 		t.Errorf("%+v", choice)
 	}
@@ -177,5 +177,29 @@ func TestOverlapping(t *testing.T) {
 		if got := Overlapping(&self, []v1alpha1.Transition{of("z", 30, "rs(4,2)", ""), c.other}, Schemes{"warm": stripe.RS(4, 2)}); got != c.want {
 			t.Errorf("beside %s: %q, want %q", c.other.Name, got, c.want)
 		}
+	}
+}
+
+// What moves because another ladder was chosen is shown to a person first, whatever the policy leaves to itself.
+func TestAnotherLadderNeedsApproval(t *testing.T) {
+	policy := mediaPolicy("rep(3) rs(4,2)")
+	declaration := mustDeclare(t, policy)
+	for _, c := range []struct {
+		choice *v1alpha1.LadderChoice
+		needed bool
+	}{{nil, false}, {&v1alpha1.LadderChoice{}, false}, {&v1alpha1.LadderChoice{Replaces: true}, true}} {
+		declaration.Choice = c.choice
+		if needed, why := ConsentOf(policy, declaration).Needed(Estimate{Groups: 1}, Verdict{}); needed != c.needed {
+			t.Errorf("after the choice %+v approval is needed: %v, %s", c.choice, needed, why)
+		}
+	}
+	v := PolicyView{Now: time.Unix(1000, 0), Policy: policy, Declaration: declaration, Permission: Permission{Start: true, Run: true}}
+	v.Choice.Create = []Selected{{Candidate: cold(1, 1, stripe.RS(4, 2))}}
+	if status := PolicyStatus(v); !status.LadderChoice.Replaces {
+		t.Error("approval is no longer needed while something has to move")
+	}
+	v.Choice = Choice{}
+	if status := PolicyStatus(v); status.LadderChoice.Replaces {
+		t.Error("approval is needed after everything has moved")
 	}
 }

@@ -66,6 +66,42 @@ func Moves(p Place) []Move {
 	return moves
 }
 
+// Unsettled returns what would move besides if every group had been under its scheme for the dwell: what is left for later,
+// at the latest when that has passed, as long as the groups are used as often as now.
+func Unsettled(p Place) []Move {
+	if p.Heat == nil {
+		return nil
+	}
+	now := map[[2]stripe.Scheme]Move{}
+	for _, m := range Moves(p) {
+		sum := now[[2]stripe.Scheme{m.From, m.To}]
+		sum.Groups, sum.Bytes = sum.Groups+m.Groups, sum.Bytes+m.Bytes
+		now[[2]stripe.Scheme{m.From, m.To}] = sum
+	}
+	settled := *p.Heat
+	settled.Rungs = slices.Clone(settled.Rungs)
+	for i := range settled.Rungs {
+		rung := &settled.Rungs[i]
+		rung.Buckets = slices.Clone(rung.Buckets)
+		for j := range rung.Buckets {
+			rung.Buckets[j].SettledGroups, rung.Buckets[j].SettledBytes = rung.Buckets[j].Groups, rung.Buckets[j].Bytes
+		}
+	}
+	p.Heat = &settled
+	var later []Move
+	for _, m := range Moves(p) {
+		key := [2]stripe.Scheme{m.From, m.To}
+		sum := now[key]
+		groups, bytes := min(sum.Groups, m.Groups), min(sum.Bytes, m.Bytes)
+		sum.Groups, sum.Bytes = sum.Groups-groups, sum.Bytes-bytes
+		now[key] = sum
+		if m.Groups, m.Bytes = m.Groups-groups, m.Bytes-bytes; m.Groups > 0 {
+			later = append(later, m)
+		}
+	}
+	return later
+}
+
 // compareUrgency puts what clients wait for first, then what saves most.
 func compareUrgency(a, b Move) int {
 	return cmp.Or(compareTrue(a.Heating(), b.Heating()), cmp.Compare(b.SavedBytes(), a.SavedBytes()), cmp.Compare(b.Bytes, a.Bytes),

@@ -51,6 +51,7 @@ type TransitionView struct {
 	Declaration *Declaration
 	// Original is the transition that this one takes back, nil if it takes none back or there is none.
 	Original *v1alpha1.Transition
+	Approver string // which program set spec.approved, as Approver says
 
 	From, To   string   // canonical, empty if Unresolved
 	Unresolved *Problem // of From and To
@@ -87,6 +88,7 @@ type TransitionDecision struct {
 	Job    string // its ID at the gateways
 	Grant  Grant  // for create, resume and throttle
 
+	Unapprove      bool // spec.approved must become false: more would be moved than was approved
 	HoldPolicy     bool // the policy's stopPolicy must become Hold
 	CancelOriginal bool // the original must become cancelled
 	Release        bool // nothing of it runs any more: the finalizer may go
@@ -175,6 +177,11 @@ func DecideTransition(v TransitionView) TransitionDecision {
 		return d
 	}
 	d.observe(&v)
+	if d.approve(&v); d.Unapprove {
+		asked := *v.Transition
+		asked.Spec.Approved = false
+		v.Transition = &asked
+	}
 	v.rollBack(&d)
 	want, why := v.intent()
 	d.Wants = want == intentRun || why != nil && why.Reason == ReasonBudgetUsedUp
@@ -195,7 +202,7 @@ func (d *TransitionDecision) observe(v *TransitionView) {
 		e := v.Estimate
 		d.Status.PlanHash = e.PlanHash
 		d.Status.Cost = &v1alpha1.Cost{
-			Groups: e.Groups, BytesRead: e.BytesRead, BytesSent: e.BytesSent, BytesWritten: e.BytesWritten,
+			Groups: e.Groups, Bytes: e.Bytes, BytesRead: e.BytesRead, BytesSent: e.BytesSent, BytesWritten: e.BytesWritten,
 			PeakBytes: e.PeakBytes, ReencodeBytesSent: e.ReencodeBytesSent, Price: v.Verdict.PriceText, SavingPerMonth: v.Verdict.SavingMonthText,
 		}
 	}
@@ -264,7 +271,8 @@ func (v *TransitionView) started() bool { return v.Job != nil || v.Transition.St
 // there is; or running.
 func (v *TransitionView) intent() (intent, *Problem) {
 	for _, ask := range []func(*TransitionView) *Problem{
-		(*TransitionView).deleted, (*TransitionView).cancelled, (*TransitionView).policyGone, (*TransitionView).drained, (*TransitionView).superseded,
+		(*TransitionView).deleted, (*TransitionView).cancelled, (*TransitionView).policyGone, (*TransitionView).drained,
+		(*TransitionView).superseded, (*TransitionView).unasked,
 	} {
 		if why := ask(v); why != nil {
 			return intentCancel, why
@@ -414,7 +422,7 @@ func (d *TransitionDecision) steer(v *TransitionView, want intent, why *Problem)
 	case v.Job == nil && want == intentCancel:
 		d.end(v, stateCancelled, v.Now, why)
 		return
-	case v.Job == nil && d.Status.Cost == nil && v.Unresolved == nil && v.Infeasible == nil && !v.started():
+	case v.estimates(want):
 		d.Action, d.Again = ActionEstimate, v.Now.Add(lookRunning)
 	case v.Job == nil && want == intentRun:
 		d.Action, d.Job, d.Grant = ActionCreate, JobID(v.Transition, v.Transition.Status.Retries), v.Grant

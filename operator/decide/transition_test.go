@@ -22,8 +22,9 @@ type stage struct {
 	transition  *v1alpha1.Transition
 	original    *v1alpha1.Transition
 	job         *Job
-	jobs        int    // that were ever created
-	refusal     string // of a start; empty: it is accepted
+	jobs        int             // that were ever created
+	estimate    func(*Estimate) // what the gateways say otherwise; nil: nothing
+	refusal     string          // of a start; empty: it is accepted
 	grant       Grant
 	overlap     string
 	infeasible  *Problem
@@ -37,6 +38,9 @@ func (s *stage) visit() TransitionDecision {
 	d := DecideTransition(v)
 	if d.Action == ActionEstimate {
 		v.Estimate = &Estimate{Groups: 312, Bytes: 1 << 30, BytesSent: 0, BytesRead: 1 << 30, BytesWritten: 1 << 28, ReencodeBytesSent: 1 << 30, PlanHash: "h"}
+		if s.estimate != nil {
+			s.estimate(v.Estimate)
+		}
 		d = DecideTransition(v)
 	}
 	if d.Action == ActionCreate && s.refusal != "" {
@@ -45,6 +49,9 @@ func (s *stage) visit() TransitionDecision {
 	}
 	s.carryOut(d)
 	s.transition.Status = d.Status
+	if d.Unapprove {
+		s.transition.Spec.Approved = false
+	}
 	if d.HoldPolicy {
 		s.policy.Spec.StopPolicy = v1alpha1.StopHold
 	}

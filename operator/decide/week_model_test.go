@@ -260,7 +260,7 @@ func (w *world) plan(concurrency int) {
 			active++
 		}
 	}
-	choice := Select(w.candidates(), nil, w.policy.Spec.Approval, concurrency, active)
+	choice := Select(w.candidates(), nil, Consent{Approval: w.policy.Spec.Approval}, concurrency, active)
 	for i := range choice.Create {
 		made := NewTransition(w.policy, &choice.Create[i], w.names)
 		made.UID, made.CreationTimestamp = types.UID(made.Name), metav1.Time{Time: w.now}

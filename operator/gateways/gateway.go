@@ -2,6 +2,7 @@ package gateways
 
 import (
 	"context"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -53,6 +54,18 @@ type RepairKeeper interface {
 type Estimator interface {
 	// Estimate plans a transition and changes nothing.
 	Estimate(ctx context.Context, request api.TransitionRequest) (api.Estimate, error)
+}
+
+// ObjectLister lists objects. Not every Gateway can; ask by assertion.
+type ObjectLister interface {
+	// List returns a page of the objects whose keys have a prefix, after the place where the last page ended; "" is the start.
+	List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error)
+}
+
+// HeatForeteller tells what would be settled under another dwell. Not every Gateway can; ask by assertion.
+type HeatForeteller interface {
+	// HeatUnder is Heat of one class, as if it had the dwell. It walks over all groups.
+	HeatUnder(ctx context.Context, class string, dwell time.Duration) (api.HeatReport, error)
 }
 
 // TransitionReader finds transitions.

@@ -26,7 +26,11 @@ type Pool struct {
 	first    atomic.Int64
 }
 
-var _ Gateway = (*Pool)(nil)
+var (
+	_ Gateway        = (*Pool)(nil)
+	_ ObjectLister   = (*Pool)(nil)
+	_ HeatForeteller = (*Pool)(nil)
+)
 
 // NewPool returns the gateways at the addresses, of which there is at least one; each call to one of them takes no longer
 // than the patience. It does not connect yet. Close it in the end.
@@ -207,6 +211,20 @@ func (p *Pool) DeleteClass(ctx context.Context, name string) error {
 		return struct{}{}, c.DeleteClass(ctx, name)
 	})
 	return err
+}
+
+// List asks any gateway.
+func (p *Pool) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
+	return Ask(ctx, p, p.patience, func(ctx context.Context, c *client.Client) (api.ObjectList, error) {
+		return c.List(ctx, prefix, after, limit)
+	})
+}
+
+// HeatUnder asks any gateway, each for at most WalkPatience.
+func (p *Pool) HeatUnder(ctx context.Context, class string, dwell time.Duration) (api.HeatReport, error) {
+	return Ask(ctx, p, WalkPatience, func(ctx context.Context, c *client.Client) (api.HeatReport, error) {
+		return c.HeatUnder(ctx, class, dwell)
+	})
 }
 
 // PlaceNode asks any gateway.

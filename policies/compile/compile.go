@@ -49,7 +49,7 @@ func (c Compiler) Compile(document *consolev1.Document, known []client.Object) (
 		if !is {
 			continue
 		}
-		declared = append(declared, console.Declared{Object: value, Finding: func(path, message string) *consolev1.Finding {
+		declared = append(declared, console.Declared{Object: value, Spec: object.Spec(), Finding: func(path, message string) *consolev1.Finding {
 			return messageOf(policies.Finding{Position: object.At(path), Object: object.String(), Path: path, Message: message})
 		}})
 	}

@@ -57,7 +57,8 @@ func inApplyOrder(objects []policies.Object) []policies.Object {
 	})
 }
 
-// body is an object as it is sent: what was declared, without status.
+// body is an object as it is sent: what was declared, without status. The spec is as it was written, so that whoever applies the
+// same file with another program sets the same values.
 func body(object policies.Object) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(object.Value)
 	if err != nil {
@@ -68,6 +69,9 @@ func body(object policies.Object) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("encoding %s: %w", object, err)
 	}
 	unstructured.RemoveNestedField(declared.Object, "status")
+	if spec := object.Spec(); spec != nil {
+		declared.Object["spec"] = spec
+	}
 	return declared, nil
 }
 

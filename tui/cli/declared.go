@@ -188,7 +188,8 @@ func (a *apiServer) explain(err error) error {
 		}
 		return fmt.Errorf("asking the API server at %s: %w", a.config.Host, transport.Err)
 	case meta.IsNoMatchError(err), errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Name == "":
-		return fmt.Errorf("the API server at %s does not know the kinds of Restripe: install them with `kubectl apply -k operator/config`", a.config.Host)
+		return fmt.Errorf("the API server at %s does not know the kinds of Restripe: "+
+			"install them with `kubectl apply --server-side -k operator/config/crd`", a.config.Host)
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func demoCommand(s *session) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&kind, "store", string(launch.StoreFile), "what each node keeps its blocks in: file, memcached or redis")
-	flags.IntVar(&f.agents, "agents", 14, "number of nodes; the widest step needs 14")
+	flags.IntVar(&f.agents, "agents", launch.DefaultAgents, "number of nodes; the widest step needs 14, and one is killed")
 	flags.IntVar(&f.jobs, "jobs", 128, "objects stored at a time")
 	flags.BoolVar(&f.keep, "keep", false, "stay up at the end, until interrupted, and keep the state directory")
 	command.RunE = func(command *cobra.Command, arguments []string) error {

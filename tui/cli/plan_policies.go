@@ -31,6 +31,16 @@ type policyPlan struct {
 	Moving   []string      `json:"moving,omitempty"` // transitions that have not ended, whose groups are not in Moves
 	HeatAt   *time.Time    `json:"heatAt,omitempty"`
 	Moves    []plannedMove `json:"moves"`
+	Later    []laterMove   `json:"later,omitempty"` // what would move besides when it has been under its scheme for the dwell
+}
+
+// laterMove is what a policy would move later, if it is used as often as now then.
+type laterMove struct {
+	From          string  `json:"from"`
+	To            string  `json:"to"`
+	Groups        int64   `json:"groups"`
+	Bytes         int64   `json:"bytes"`
+	WithinSeconds float64 `json:"withinSeconds"` // at the latest
 }
 
 // plannedMove is one transition that a policy would make.
@@ -189,6 +199,9 @@ func (p *policyPlan) take(f *controller.Forecast) {
 	for _, scheme := range f.Declaration.Class.Ladder {
 		p.Ladder = append(p.Ladder, scheme.String())
 	}
+	for _, m := range f.Later {
+		p.Later = append(p.Later, laterMove{m.From.String(), m.To.String(), m.Groups, m.Bytes, f.Declaration.Class.Dwell.Seconds()})
+	}
 	for _, chosen := range f.Choice.Create {
 		fate, why := fateAutomatic, ""
 		if chosen.NeedsApproval {
@@ -233,11 +246,17 @@ func (p *policyPlan) lines(now time.Time) []string {
 	switch {
 	case p.Unknown != "":
 		return append(lines, "  cannot be told yet: "+p.Unknown)
+	case len(p.Moves) == 0 && p.Refused == "" && len(p.Later) > 0:
+		lines = append(lines, "  nothing would move now")
 	case len(p.Moves) == 0 && p.Refused == "":
 		return append(lines, "  nothing would move")
 	}
 	for i := range p.Moves {
 		lines = append(lines, p.Moves[i].lines()...)
+	}
+	for _, m := range p.Later {
+		lines = append(lines, fmt.Sprintf("  later, within %s: %s -> %s: %s, %s, if they are used as often as now", words.Left(m.WithinSeconds), m.From, m.To,
+			words.Count(m.Groups, "group"), words.Bytes(m.Bytes)))
 	}
 	if p.HeatAt != nil {
 		lines = append(lines, fmt.Sprintf("  by the heat of %s ago", words.About(now.Sub(*p.HeatAt))))

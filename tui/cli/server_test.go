@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
@@ -196,10 +198,12 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	k.refuses(exitFailed, "pause policy/nobody media-2", `there is no policy "nobody"`, "transition/media-2 paused")
 	k.refuses(exitFailed, "cancel media-1 nobody media-2", `there is no transition "nobody"`, "transition/media-2 cancelled")
 	k.prints("cancel media-1", "was cancelled already")
-	k.prints("rollback media-1 --reason 'a mistake'",
+	k.prints("rollback media-1", "^transition/media-1-back would take groups of class media", "what it costs cannot be told", "Nothing was changed")
+	k.refuses(exitFailed, "get transition media-1-back", "there is no transition")
+	k.prints("rollback media-1 --yes --reason 'a mistake'",
 		`^transition/media-1-back created: rs\(4,2\) to rep\(3\) of class media$`, "^policy/media is put on Hold")
 	k.prints("get transition media-1-back -o yaml", "^  reason: a mistake$", "^  rollbackOf: media-1$")
-	k.refuses(exitFailed, "rollback media-1", "was taken back already: see `restripe get transition media-1-back`")
+	k.refuses(exitFailed, "rollback media-1 --yes", "was taken back already: see `restripe get transition media-1-back`")
 	k.refuses(exitFailed, "rollback transition/media-1-back", "takes media-1 back itself")
 	k.prints("cancel media-1-back", "groups already moved stay where they are")
 
@@ -264,7 +268,7 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 		{apierrors.NewUnauthorized("no"), "the API server at http://here:6443 does not know the token of the kubeconfig"},
 		{&url.Error{Op: "Get", URL: "u", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, "no API server answers at http://here:6443"},
 		{&url.Error{Op: "Get", URL: "u", Err: errors.New("x509: unknown authority")}, "asking the API server at http://here:6443: x509"},
-		{nothing, "install them with `kubectl apply -k operator/config`"},
+		{nothing, "install them with `kubectl apply --server-side -k operator/config/crd`"},
 		{missing, missing.Error()},
 		{errors.New("something else"), "something else"},
 	} {
@@ -278,6 +282,83 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 	interrupted := &url.Error{Op: "Get", URL: "u", Err: context.Canceled}
 	if err := server.explain(interrupted); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// quantities is a policy as people write it: with numbers where the API's Go types write quantities.
+const quantities = `{"apiVersion": "restripe.io/v1alpha1", "kind": "RedundancyPolicy", "metadata": {"name": "photos"}, "spec": {
+  "backendRef": "local", "selector": {"prefixes": ["photos/"]}, "ladder": ["rep(3)", "rs(4,2)"],
+  "temperature": {"rules": [{"scheme": "rep(3)", "atLeast": 100}, {"scheme": "rs(4,2)", "below": "0.50"}]},
+  "budget": {"bytesPerSecond": 1048576}}}`
+
+// TestTheSameFileByAnotherProgram: the command line and kubectl apply the same file in any order, and neither changes anything, nor
+// takes anything from the other.
+func TestTheSameFileByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Directory: filepath.Join(t.TempDir(), "control")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	k := &keyboard{t, server.Kubeconfig()}
+	c, err := dynamic.NewForConfig(server.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := c.Resource(v1alpha1.GroupVersion.WithResource("redundancypolicies"))
+	byKubectl := func(manager string) {
+		t.Helper()
+		owner := metav1.PatchOptions{FieldManager: manager}
+		if _, err := policies.Patch(t.Context(), "photos", types.ApplyPatchType, []byte(quantities), owner); err != nil {
+			t.Errorf("applied by %s: %v", manager, err)
+		}
+	}
+	byCommand := func() {
+		t.Helper()
+		k.printsOf(quantities, "apply -f -", "policy/photos")
+		k.printsOf(quantities, "diff -f -")
+	}
+	generation := func() int64 {
+		policy, err := policies.Get(t.Context(), "photos", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy.GetGeneration()
+	}
+	byCommand()
+	byKubectl("kubectl")
+	byCommand()
+	if g := generation(); g != 1 {
+		t.Errorf("applied by the command line first, the generation is %d", g)
+	}
+	if err := policies.Delete(t.Context(), "photos", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	byKubectl("kubectl")
+	byCommand()
+	byKubectl("kubectl")
+	if g := generation(); g != 1 {
+		t.Errorf("applied by kubectl first, the generation is %d", g)
+	}
+	if err := policies.Delete(t.Context(), "photos", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Client-side apply creates and patches; what it set is its own all the same.
+	var object unstructured.Unstructured
+	if err := object.UnmarshalJSON([]byte(quantities)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policies.Create(t.Context(), &object, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}); err != nil {
+		t.Fatal(err)
+	}
+	byCommand()
+	k.printsOf(k.prints("get policies -o yaml"), "apply -f -", "policy/photos")
+	if g := generation(); g != 1 {
+		t.Errorf("created by kubectl, the generation is %d", g)
 	}
 }
 

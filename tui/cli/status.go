@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,10 +12,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/tui/progress"
 )
@@ -153,6 +157,7 @@ func doctorCommand(s *session) *cobra.Command {
 	}
 	format := outputFlag(command)
 	ceph := newCephDoctor(command)
+	kubeconfig := kubeconfigFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		return s.withClient(func(c *client.Client) error {
 			findings, err := c.Doctor(command.Context())
@@ -162,10 +167,41 @@ func doctorCommand(s *session) *cobra.Command {
 			if findings, err = ceph.add(command.Context(), c, findings); err != nil {
 				return err
 			}
-			return s.showDiagnosis(findings, format)
+			return s.showDiagnosis(append(findings, s.declaredFindings(command.Context(), *kubeconfig)...), format)
 		})
 	}
 	return command
+}
+
+// declaredFindings are what the gateways cannot know, where there is an API server that does: classes with objects that no
+// policy manages.
+func (s *session) declaredFindings(ctx context.Context, kubeconfig string) []api.Finding {
+	unread := func(err error) []api.Finding {
+		if errors.Is(err, errNoServer) {
+			return nil
+		}
+		return []api.Finding{{Severity: "warning", Subject: "api server", Text: fmt.Sprintf("the declared objects were not looked at: %v", err)}}
+	}
+	server, err := s.apiServer(kubeconfig)
+	if err != nil {
+		return unread(err)
+	}
+	objects, err := server.known(ctx)
+	if err != nil {
+		return unread(err)
+	}
+	var findings []api.Finding
+	for _, object := range objects {
+		backend, is := object.Value.(*v1alpha1.StorageBackend)
+		if !is {
+			continue
+		}
+		managed := meta.FindStatusCondition(backend.Status.Conditions, v1alpha1.ConditionManaged)
+		if managed != nil && managed.Status == metav1.ConditionFalse {
+			findings = append(findings, api.Finding{Severity: "warning", Subject: "backend " + backend.Name, Text: managed.Message})
+		}
+	}
+	return findings
 }
 
 // showDiagnosis shows what a doctor found, and fails if some of it is an error.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/user"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // errEnded refuses to steer a transition that has ended.
@@ -66,8 +72,23 @@ func approve(t *v1alpha1.Transition) (string, error) {
 	if err := ended(t); err != nil {
 		return "", err
 	}
-	t.Spec.Approved = true
+	t.Spec.Approved, t.Spec.ApprovedBy = true, personName()
+	if cost := t.Status.Cost; cost != nil {
+		return fmt.Sprintf("approved: %s, %s", words.Count(cost.Groups, "group"), words.Bytes(cost.Bytes)), nil
+	}
 	return "approved", nil
+}
+
+// personName is who runs the program, as the operating system has it.
+func personName() string {
+	name := "uid " + strconv.Itoa(os.Getuid())
+	if person, err := user.Current(); err == nil {
+		name = person.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
 }
 
 func pause(t *v1alpha1.Transition) (string, error) {
@@ -206,11 +227,15 @@ func rollbackCommand(s *session) *cobra.Command {
 		Use: "rollback TRANSITION", Short: "Take a transition back, and hold its policy",
 		Long: "Make the transition that takes another one back, from where that one went to where it came from. The other one is cancelled\n" +
 			"if it has not ended, and its policy is put on Hold so that it does not undo this at once; `restripe resume policy/NAME` lifts\n" +
-			"that. Everything under the other one's target that is used as often as what it moved is taken back, whoever brought it there;\n" +
-			"`restripe get transition NAME-back` shows how much that is." + besideGateway,
-		Args: cobra.ExactArgs(1),
+			"that. Everything under the other one's target that is used as often as what it moved is taken back, whoever brought it there.\n" +
+			"Without --yes it only shows how much that is and what it costs. What the policy leaves to a person waits for\n" +
+			"`restripe approve`." + besideGateway,
+		Example: "  restripe rollback media-rs12-2-7\n  restripe rollback media-rs12-2-7 --yes",
+		Args:    cobra.ExactArgs(1),
 	}
 	var reason string
+	var yes bool
+	command.Flags().BoolVar(&yes, "yes", false, "do it (default: only show what it costs)")
 	command.Flags().StringVar(&reason, "reason", "", "why, in words")
 	kubeconfig := kubeconfigFlag(command)
 	command.RunE = func(command *cobra.Command, names []string) error {
@@ -218,12 +243,12 @@ func rollbackCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.rollback(command.Context(), server, strings.TrimPrefix(names[0], "transition/"), reason)
+		return s.rollback(command.Context(), server, strings.TrimPrefix(names[0], "transition/"), reason, yes)
 	}
 	return command
 }
 
-func (s *session) rollback(ctx context.Context, server *apiServer, name, reason string) error {
+func (s *session) rollback(ctx context.Context, server *apiServer, name, reason string, yes bool) error {
 	original, err := server.transition(ctx, name)
 	if err != nil {
 		return err
@@ -235,6 +260,23 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 		reason = "takes back " + name
 	}
 	back := decide.Reverse(original, reason)
+	world, err := server.world(ctx, nil)
+	if err != nil {
+		return err
+	}
+	policy, backend := world.policies[back.Spec.PolicyRef], world.backends[back.Spec.BackendRef]
+	foreseen, err := controller.Foresee(ctx, gateways.Dial, back, policy, backend, world.codes)
+	if err != nil {
+		return fmt.Errorf("transition/%s: %w", name, err)
+	}
+	if !yes {
+		if err := writeLines(s.out, rollbackLines(back, foreseen)); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.messages, "Nothing was changed. Say the same with --yes to carry it out.")
+		return nil
+	}
+	back.Spec.NeedsApproval = foreseen.NeedsApproval
 	err = server.Create(ctx, back, client.FieldOwner(fieldOwner))
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("transition/%s was taken back already: see `restripe get transition %s`, and delete that to do it again", name, back.Name)
@@ -246,7 +288,35 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 	if policy := back.Spec.PolicyRef; policy != "" {
 		lines = append(lines, fmt.Sprintf("policy/%s is put on Hold; `restripe resume policy/%s` lifts it", policy, policy))
 	}
+	if foreseen.NeedsApproval {
+		lines = append(lines, fmt.Sprintf("it waits for `restripe approve %s`: %s", back.Name, foreseen.Why))
+	}
 	return writeLines(s.out, lines)
+}
+
+// rollbackLines say what taking a transition back would move and cost.
+func rollbackLines(back *v1alpha1.Transition, f *controller.Foreseen) []string {
+	e := &f.Estimate
+	if f.Unknown != nil {
+		return []string{
+			fmt.Sprintf("transition/%s would take groups of class %s from %s to %s", back.Name, back.Spec.Class, back.Spec.From, back.Spec.To),
+			"  what it costs cannot be told: " + f.Unknown.Error(),
+		}
+	}
+	lines := []string{
+		fmt.Sprintf("transition/%s would take %s (%s) of class %s from %s to %s", back.Name, words.Count(e.Groups, "group"), words.Bytes(e.Bytes),
+			back.Spec.Class, back.Spec.From, back.Spec.To),
+		fmt.Sprintf("  sends %s (re-encoding %s), reads %s, writes %s; at most %s more stored meanwhile", words.Bytes(e.BytesSent),
+			words.Bytes(e.ReencodeBytesSent), words.Bytes(e.BytesRead), words.Bytes(e.BytesWritten), words.Bytes(e.PeakBytes)),
+		fmt.Sprintf("  stored %s before, %s after", words.Bytes(e.StoredBefore), words.Bytes(e.StoredAfter)),
+	}
+	if e.GroupsOffLadder > 0 {
+		lines = append(lines, fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), back.Spec.To))
+	}
+	if f.NeedsApproval {
+		lines = append(lines, "  waits for `restripe approve`: "+f.Why)
+	}
+	return lines
 }
 
 func deleteCommand(s *session) *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/local"
@@ -26,17 +27,19 @@ func upCommand(s *session) *cobra.Command {
 			"everything, so that the next `restripe up` with the same directory goes on where this one ended; only memcached\n" +
 			"keeps its contents in memory and loses them with its process.\n" +
 			"With --store ceph the nodes are pools of a Ceph cluster that runs already, see `restripe ceph init`; Ceph is left as it is.",
-		Example: "  restripe up\n  restripe up --store redis --agents 15 --dir /var/lib/restripe --classes classes.yaml\n" +
+		Example: "  restripe up\n  restripe up --store redis --agents 20 --dir /var/lib/restripe --classes classes.yaml\n" +
 			"  restripe up --store ceph --ceph-conf /etc/ceph/ceph.conf --keyring /etc/ceph/ceph.client.restripe.keyring",
 		Args: cobra.NoArgs,
 	}
 	flags := command.Flags()
 	flags.StringVar(&kind, "store", string(launch.StoreFile), "what each node keeps its blocks in: file, memcached, redis or ceph")
-	flags.IntVar(&options.Agents, "agents", 14, "number of nodes (over Ceph: one for each pool)")
+	flags.IntVar(&options.Agents, "agents", launch.DefaultAgents,
+		"number of nodes (in a state directory that is there: as many as it has; over Ceph: one for each pool)")
 	ceph.flags(flags)
 	flags.IntVar(&options.Domains, "domains", 0, "failure domains the nodes are dealt to in turn (default: each node its own, over Ceph what its pool's tag says)")
 	flags.StringVar(&options.Directory, "dir", "", "state directory (default restripe in the user's cache directory)")
-	flags.StringVar(&options.ClassFile, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
+	flags.StringVar(&options.ClassFile, "classes", "",
+		"class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2), or a narrower one that fits fewer nodes)")
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
 	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
@@ -53,6 +56,10 @@ func upCommand(s *session) *cobra.Command {
 			return err
 		}
 		options.AllowRemote = *allowRemote
+		nodes := options.Agents
+		if !flags.Changed("agents") {
+			options.Agents = 0
+		}
 		if options.Directory == "" {
 			if options.Directory, err = stateDirectory(); err != nil {
 				return err
@@ -63,7 +70,9 @@ func upCommand(s *session) *cobra.Command {
 			if options.Ceph, err = ceph.find(command.Context()); err != nil {
 				return err
 			}
+			nodes = len(options.Ceph.Pools)
 		}
+		options.Ladder = fittingLadder(nodes)
 		var control *local.Options
 		if !withoutOperator {
 			if err := console.CheckListen(consoleListen, false, access.ByLocal); err != nil {
@@ -86,6 +95,22 @@ func upCommand(s *session) *cobra.Command {
 		return m.stop()
 	}
 	return command
+}
+
+// fittingLadder is the ladder of the class that a cluster of so many nodes begins with, where the gateway's own does not fit with
+// a node to spare; empty where it does.
+func fittingLadder(nodes int) string {
+	if nodes >= launch.DefaultAgents {
+		return ""
+	}
+	for survive := 2; survive >= 1; survive-- {
+		for _, overhead := range []float64{1.5, 2} {
+			if ladders, err := stripe.RecommendLadders(nodes, survive, overhead); err == nil {
+				return ladders[0].Ladder.String()
+			}
+		}
+	}
+	return stripe.Replicas(min(nodes, 2)).String()
 }
 
 // withoutControl says which flags help where the control plane does not start.

@@ -32,6 +32,18 @@ type ClassHeat struct {
 	Objects  int64      `json:"objects"`
 	Bytes    int64      `json:"bytes"` // of the objects, as their users see them
 	Rungs    []RungHeat `json:"rungs"` // the schemes of the ladder in its order, then others that groups are under
+
+	// Elsewhere are the objects whose keys belong to the class, by the prefixes it had when they were counted, but which are of
+	// other classes: an object keeps the class that it was put into.
+	Elsewhere       []ClassCount `json:"elsewhere,omitempty"`       // by class
+	CountedPrefixes []string     `json:"countedPrefixes,omitempty"` // in order; absent before the first whole count
+}
+
+// ClassCount counts objects of one class.
+type ClassCount struct {
+	Class   string `json:"class"`
+	Objects int64  `json:"objects"`
+	Bytes   int64  `json:"bytes"` // as their users see them
 }
 
 // RungHeat is what lies under one scheme of a class.

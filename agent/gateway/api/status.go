@@ -88,6 +88,7 @@ type ClassStatus struct {
 	Bytes    int64            `json:"bytes"`
 	Stored   int64            `json:"storedBytes"` // cells and parities at full size; trailing zeros of cells are not stored
 	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
+	NotWhole int64            `json:"notWhole"`    // groups with a slot on contents that are gone
 }
 
 // SweepRequest says what to sweep.

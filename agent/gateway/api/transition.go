@@ -109,7 +109,8 @@ type Transition struct {
 }
 
 // Estimate is what a transition would cost, by the last HeatReport and the plan that would be carried out. Heat bounds
-// between the edges of buckets count the whole bucket; settled is judged by the dwell of the class.
+// between the edges of buckets count the whole bucket. Where settledSeconds is not the dwell of the class, the groups are walked
+// over for the estimate.
 type Estimate struct {
 	At                time.Time `json:"at"` // of the report behind it
 	Groups            int64     `json:"groups"`

@@ -55,6 +55,7 @@ func (r *Registry) Begin(ctx context.Context) error {
 type classList struct {
 	version int64
 	entries []*Entry // by name
+	routes  *Routes
 }
 
 // Entry is a class and who declared it so.
@@ -90,20 +91,15 @@ func (r *Registry) For(key, name string) (*api.Class, error) {
 		}
 		return nil, api.Refuse(api.ErrBadRequest, "there is no class %q; %s", name, list.names())
 	}
-	var best *api.Class
-	longest := -1
-	for _, entry := range list.entries {
-		for _, prefix := range entry.Prefixes {
-			if len(prefix) > longest && strings.HasPrefix(key, prefix) {
-				best, longest = &entry.Class, len(prefix)
-			}
-		}
-	}
-	if best == nil {
+	matched, found := list.routes.Class(key)
+	if !found {
 		return nil, api.Refuse(api.ErrBadRequest, "no class has a prefix that matches key %.80q; %s", key, list.names())
 	}
-	return best, nil
+	return &list.named(matched).Class, nil
 }
+
+// Routes returns which keys belong to which class now.
+func (r *Registry) Routes() *Routes { return r.current.Load().routes }
 
 // names tells a person which classes there are.
 func (l *classList) names() string {
@@ -231,6 +227,7 @@ func (r *Registry) refresh(ctx context.Context) error {
 		fresh.entries = append(fresh.entries, entry)
 	}
 	slices.SortFunc(fresh.entries, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+	fresh.routes = newRoutes(fresh.entries)
 	r.current.Store(fresh)
 	r.changed(fresh.entries)
 	return nil

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"net/url"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -25,6 +27,12 @@ func (c *classes) PutClass(ctx context.Context, spec api.ClassSpec) (class Class
 // DeleteClass removes a class that has no objects; ErrConflict where it has some. One that is not there is removed already.
 func (c *classes) DeleteClass(ctx context.Context, name string) error {
 	return c.call(ctx, api.RouteDeleteClass.With(name), nil, nil, nil)
+}
+
+// HeatUnder returns how often the groups of one class are used, settled or not by a dwell that the class need not have. The
+// gateway walks over all groups for it.
+func (c *classes) HeatUnder(ctx context.Context, class string, dwell time.Duration) (report api.HeatReport, err error) {
+	return report, c.call(ctx, api.RouteHeat, url.Values{"class": {class}, "dwell": {dwell.String()}}, nil, &report)
 }
 
 // Heat returns how often the groups of every class are used.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -27,6 +28,19 @@ func (s *Server) serveDeleteClass(w http.ResponseWriter, r *http.Request) error 
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// serveHeat answers with the last heat report or, given a class and a dwell, with how the groups of that class are now.
+func (s *Server) serveHeat(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	if !query.Has("dwell") {
+		return reply(w)(s.heat.Heat(), nil)
+	}
+	dwell, err := time.ParseDuration(query.Get("dwell"))
+	if err != nil || dwell < 0 || query.Get("class") == "" {
+		return api.Refuse(api.ErrBadRequest, "heat under another dwell: want ?class=NAME&dwell=6h")
+	}
+	return reply(w)(s.heat.HeatUnder(r.Context(), query.Get("class"), dwell))
 }
 
 func (s *Server) serveThrottle(w http.ResponseWriter, r *http.Request) error {

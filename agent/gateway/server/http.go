@@ -71,7 +71,7 @@ func (s *Server) Handler() http.Handler {
 		return reply(w)(s.overview.Status(r.Context()))
 	})
 	route(api.RouteLoad, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.load.Sum(time.Now()), nil) })
-	route(api.RouteHeat, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.heat.Heat(), nil) })
+	route(api.RouteHeat, s.serveHeat)
 	route(api.RouteDoctor, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.overview.Doctor(r.Context())) })
 	route(api.RouteSweep, func(w http.ResponseWriter, r *http.Request) error {
 		query := r.URL.Query()

@@ -2,12 +2,14 @@ package temperature
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -34,12 +36,28 @@ type ShapeTally struct {
 
 // census is how many objects there are, by class.
 type census struct {
-	at      time.Time // when the count began; zero: there was none yet
-	busy    time.Duration
-	classes map[string]objectTally
+	at        time.Time // when the count began; zero: there was none yet
+	busy      time.Duration
+	routes    *class.Routes // when the count began
+	classes   map[string]objectTally
+	elsewhere map[stray]objectTally
+}
+
+// stray is what objects have in common whose key belongs to one class while they are of another.
+type stray struct{ belongs, is string }
+
+// add counts an object.
+func (c *census) add(object *catalog.ObjectSummary) {
+	c.classes[object.Class] = c.classes[object.Class].and(object.Size)
+	if belongs, found := c.routes.Class(object.Key); found && belongs != object.Class {
+		from := stray{belongs, object.Class}
+		c.elsewhere[from] = c.elsewhere[from].and(object.Size)
+	}
 }
 
 type objectTally struct{ objects, bytes int64 }
+
+func (t objectTally) and(size int64) objectTally { return objectTally{t.objects + 1, t.bytes + size} }
 
 func newTally(now time.Time) *tally {
 	return &tally{began: now, at: now, shapes: map[Shape]*ShapeTally{}}
@@ -82,8 +100,31 @@ func (s *Shape) sizes() sizes {
 func (h *Thermometer) Heat() api.HeatReport {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	t := cmp.Or(h.last, h.present)
-	report := api.HeatReport{At: t.at.UTC(), Began: t.began.UTC(), Since: h.since, Complete: h.last != nil, ObjectsAt: h.objects.at.UTC(), Classes: []api.ClassHeat{}}
+	return h.report(cmp.Or(h.last, h.present), h.last != nil)
+}
+
+// HeatUnder returns the heat report of one class by the groups as they are now, settled or not by a dwell that the class need
+// not have.
+func (h *Thermometer) HeatUnder(ctx context.Context, class string, dwell time.Duration) (api.HeatReport, error) {
+	t, err := h.tallyUnder(ctx, class, dwell)
+	if err != nil {
+		return api.HeatReport{}, err
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	report := h.report(t, true)
+	report.Classes = slices.DeleteFunc(report.Classes, func(c api.ClassHeat) bool { return c.Class != class })
+	for i := range report.Classes {
+		report.Classes[i].Dwell = dwell.String()
+	}
+	return report, nil
+}
+
+// report makes a report of what a walk has counted, which is complete or of a part.
+func (h *Thermometer) report(t *tally, complete bool) api.HeatReport {
+	report := api.HeatReport{
+		At: t.at.UTC(), Began: t.began.UTC(), Since: h.since, Complete: complete, ObjectsAt: h.objects.at.UTC(), Classes: []api.ClassHeat{},
+	}
 	report.BusySeconds = (t.busy + h.objects.busy).Seconds()
 	report.Tracked, report.TrackedBytes = h.tracker.Len()
 	classes := map[string]*api.ClassHeat{}
@@ -108,7 +149,15 @@ func (h *Thermometer) Heat() api.HeatReport {
 		entry := classOf(name)
 		entry.Objects, entry.Bytes = counts.objects, counts.bytes
 	}
+	for from, counts := range h.objects.elsewhere {
+		entry := classOf(from.belongs)
+		entry.Elsewhere = append(entry.Elsewhere, api.ClassCount{Class: from.is, Objects: counts.objects, Bytes: counts.bytes})
+	}
 	for _, entry := range classes {
+		if h.objects.routes != nil {
+			entry.CountedPrefixes = h.objects.routes.Prefixes(entry.Class)
+		}
+		slices.SortFunc(entry.Elsewhere, func(a, b api.ClassCount) int { return strings.Compare(a.Class, b.Class) })
 		if entry.Rungs == nil {
 			entry.Rungs = []api.RungHeat{}
 		}

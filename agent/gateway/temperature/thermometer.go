@@ -77,6 +77,33 @@ func (h *Thermometer) Shapes() (shapes map[Shape]*ShapeTally, at time.Time, know
 	return h.last.shapes, h.last.at, true
 }
 
+// ShapesUnder returns the groups of one class as they are now, settled or not by a dwell that the class need not have, and when
+// that was. It walks over all groups at once, which the walks for the heat report do not.
+func (h *Thermometer) ShapesUnder(ctx context.Context, class string, dwell time.Duration) (map[Shape]*ShapeTally, time.Time, error) {
+	t, err := h.tallyUnder(ctx, class, dwell)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return t.shapes, t.at, nil
+}
+
+func (h *Thermometer) tallyUnder(ctx context.Context, class string, dwell time.Duration) (*tally, error) {
+	t := newTally(h.options.Now())
+	for groups, err := range h.catalog.GroupSummaries(ctx, block.GroupID{}) {
+		if err != nil {
+			return nil, fmt.Errorf("walking over the groups: %w", err)
+		}
+		now := h.options.Now()
+		for i := range groups {
+			if groups[i].Class == class {
+				t.add(&groups[i], h.tracker.Rate(groups[i].ID, now), h.IsSettled(groups[i].Settled, dwell, now))
+			}
+		}
+	}
+	t.at = h.options.Now()
+	return t, nil
+}
+
 // Used counts an access by a client to a group.
 func (h *Thermometer) Used(group *catalog.Group) {
 	h.tracker.Touch(group.ID, h.tracker.Class(group.Class), h.options.Now(), 1)
@@ -322,17 +349,16 @@ func (h *Thermometer) CountLoop(ctx context.Context) {
 }
 
 func (h *Thermometer) count(ctx context.Context) error {
-	fresh := &census{at: h.options.Now(), classes: map[string]objectTally{}}
+	fresh := &census{
+		at: h.options.Now(), routes: h.classes.Routes(), classes: map[string]objectTally{}, elsewhere: map[stray]objectTally{},
+	}
 	pace := rhythm{share: countShare, began: time.Now()}
 	for objects, err := range h.catalog.ObjectSummaries(ctx) {
 		if err != nil {
 			return err
 		}
 		for i := range objects {
-			counts := fresh.classes[objects[i].Class]
-			counts.objects++
-			counts.bytes += objects[i].Size
-			fresh.classes[objects[i].Class] = counts
+			fresh.add(&objects[i])
 		}
 		worked := pace.worked()
 		fresh.busy += worked

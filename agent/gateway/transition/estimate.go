@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/temperature"
@@ -28,11 +29,11 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 	if err := j.checkTransition(ctx, &t, to); err != nil {
 		return api.Estimate{}, err
 	}
-	shapes, at, known := j.heat.Shapes()
-	if !known {
-		return api.Estimate{}, api.Refuse(api.ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
-	}
 	chosen := selectionOf(&t, to)
+	shapes, at, err := j.shapes(ctx, chosen)
+	if err != nil {
+		return api.Estimate{}, err
+	}
 	plans := map[string]*stripe.Plan{}
 	estimate := api.Estimate{At: at.UTC()}
 	for s, counts := range shapes {
@@ -65,6 +66,18 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 	}
 	estimate.PlanHash = hashAll(plans)
 	return estimate, nil
+}
+
+// shapes are the groups of the last walk, or, as that judged what is settled by the dwell of the class, of one made for another.
+func (j *Coordinator) shapes(ctx context.Context, chosen *selection) (map[temperature.Shape]*temperature.ShapeTally, time.Time, error) {
+	if class, err := j.classes.For("", chosen.class); err == nil && chosen.settled > 0 && chosen.settled != class.Dwell {
+		return j.heat.ShapesUnder(ctx, chosen.class, chosen.settled)
+	}
+	shapes, at, known := j.heat.Shapes()
+	if !known {
+		return nil, time.Time{}, api.Refuse(api.ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
+	}
+	return shapes, at, nil
 }
 
 // groupsChosen returns how many groups of a shape a selection takes by heat and dwell, and the sum of their cell sizes.

@@ -18,6 +18,8 @@ const (
 	ConditionPinned = "Pinned"
 	// ConditionDegraded: redundancy or nodes are missing, or something failed and is tried again.
 	ConditionDegraded = "Degraded"
+	// ConditionManaged: every class with objects has a policy, or is as a class file says.
+	ConditionManaged = "Managed"
 	// ConditionConverged: everything is where the declaration wants it.
 	ConditionConverged = "Converged"
 
@@ -29,6 +31,10 @@ const (
 
 // FieldOwner is the name under which the operator applies what it owns.
 const FieldOwner = "restripe-operator"
+
+// ChooseLadder is the annotation that asks for another choice of the ladder for a reliability target: whenever it has another
+// value than the last time, the ladder is chosen anew, for the nodes there are.
+const ChooseLadder = "restripe.io/choose-ladder"
 
 // Finalizer keeps what still holds data or runs from vanishing.
 const Finalizer = "restripe.io/in-use"

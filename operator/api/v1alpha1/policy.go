@@ -386,7 +386,8 @@ const (
 type Approval struct {
 	// +kubebuilder:default=Auto
 	Mode ApprovalMode `json:"mode"`
-	// AboveBytes: transitions that send more than this need approval.
+	// AboveBytes: transitions that touch more than this need approval: the data of their groups, what is read, sent and written,
+	// or what is given up of what is stored, whichever is most.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!quantity(string(self)).isLessThan(quantity('0'))",message="give a size, 0 or more, such as 10Gi"
@@ -455,6 +456,11 @@ type RedundancyPolicyStatus struct {
 	// +listType=atomic
 	Ladder []string `json:"ladder,omitempty"`
 
+	// LadderChoice says what the ladder was chosen for; absent for a ladder that the policy declares.
+	//
+	// +optional
+	LadderChoice *LadderChoice `json:"ladderChoice,omitempty"`
+
 	// Rungs are what lies on each step.
 	//
 	// +optional
@@ -475,6 +481,20 @@ type RedundancyPolicyStatus struct {
 	//
 	// +optional
 	NextWindow *metav1.Time `json:"nextWindow,omitempty"`
+}
+
+// LadderChoice is what a ladder was chosen for. It stays as long as that is wanted, whatever becomes of the nodes.
+type LadderChoice struct {
+	// Target is the reliability target, in words.
+	Target string `json:"target"`
+	// Request is the value of the annotation restripe.io/choose-ladder that asked for the choice.
+	//
+	// +optional
+	Request string `json:"request,omitempty"`
+	// Replaces says that another ladder was in force before: transitions need approval until the policy has converged.
+	//
+	// +optional
+	Replaces bool `json:"replaces,omitempty"`
 }
 
 // PolicySummary is for people and for the columns of kubectl.

@@ -35,11 +35,11 @@ type TransitionList struct {
 	Items           []Transition `json:"items"`
 }
 
-// TransitionSpec is what is to be moved. Only approved, paused, cancelled, bytesPerSecond and the words of reason can
-// change.
+// TransitionSpec is what is to be moved. Only approved, approvedBy, paused, cancelled, bytesPerSecond and the words of reason
+// can change.
 //
 // +kubebuilder:validation:XValidation:rule="self.backendRef == oldSelf.backendRef && self.class == oldSelf.class && self.from == oldSelf.from && self.to == oldSelf.to && has(self.heat) == has(oldSelf.heat)",message="what a transition moves cannot change; create another one"
-// +kubebuilder:validation:XValidation:rule="has(self.policyRef) == has(oldSelf.policyRef) && (!has(self.policyRef) || self.policyRef == oldSelf.policyRef) && has(self.rollbackOf) == has(oldSelf.rollbackOf) && (!has(self.rollbackOf) || self.rollbackOf == oldSelf.rollbackOf) && has(self.planner) == has(oldSelf.planner) && (!has(self.planner) || self.planner == oldSelf.planner) && has(self.pinned) == has(oldSelf.pinned) && (!has(self.pinned) || self.pinned == oldSelf.pinned) && self.needsApproval == oldSelf.needsApproval",message="of a transition only approved, paused, cancelled, bytesPerSecond and reason can change"
+// +kubebuilder:validation:XValidation:rule="has(self.policyRef) == has(oldSelf.policyRef) && (!has(self.policyRef) || self.policyRef == oldSelf.policyRef) && has(self.rollbackOf) == has(oldSelf.rollbackOf) && (!has(self.rollbackOf) || self.rollbackOf == oldSelf.rollbackOf) && has(self.planner) == has(oldSelf.planner) && (!has(self.planner) || self.planner == oldSelf.planner) && has(self.pinned) == has(oldSelf.pinned) && (!has(self.pinned) || self.pinned == oldSelf.pinned) && self.needsApproval == oldSelf.needsApproval",message="of a transition only approved, approvedBy, paused, cancelled, bytesPerSecond and reason can change"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancelled || self.cancelled",message="a cancelled transition cannot be taken up again; create another one"
 // +kubebuilder:validation:XValidation:rule="self.from != self.to",message="from and to are the same"
 type TransitionSpec struct {
@@ -90,6 +90,11 @@ type TransitionSpec struct {
 	// +optional
 	// +kubebuilder:default=false
 	Approved bool `json:"approved,omitempty"`
+	// ApprovedBy is who approved it, as whoever set approved says.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ApprovedBy string `json:"approvedBy,omitempty"`
 	// +optional
 	// +kubebuilder:default=false
 	Paused bool `json:"paused,omitempty"`
@@ -161,6 +166,11 @@ type TransitionStatus struct {
 	// +optional
 	Cost *Cost `json:"cost,omitempty"`
 
+	// Approval is what a person approved.
+	//
+	// +optional
+	Approval *TransitionApproval `json:"approval,omitempty"`
+
 	// Job is the transition's name at the gateways, by which it is found again.
 	//
 	// +optional
@@ -183,9 +193,30 @@ type TransitionStatus struct {
 	Retries int32 `json:"retries,omitempty"`
 }
 
+// TransitionApproval is what was shown when a person approved. It covers no other plan and little more than that.
+type TransitionApproval struct {
+	// By is who approved: spec.approvedBy, or the field manager that set spec.approved.
+	//
+	// +optional
+	By string      `json:"by,omitempty"`
+	At metav1.Time `json:"at"`
+	// +optional
+	PlanHash string `json:"planHash,omitempty"`
+	Groups   int64  `json:"groups"`
+	Bytes    int64  `json:"bytes"`
+	// Withdrawn says that the approval does not hold any more, as more would be moved or by another plan.
+	//
+	// +optional
+	Withdrawn bool `json:"withdrawn,omitempty"`
+}
+
 // Cost is what a plan costs, for all groups together.
 type Cost struct {
-	Groups       int64 `json:"groups"`
+	Groups int64 `json:"groups"`
+	// Bytes are of the groups, as their users see them.
+	//
+	// +optional
+	Bytes        int64 `json:"bytes,omitempty"`
 	BytesRead    int64 `json:"bytesRead"`
 	BytesSent    int64 `json:"bytesSent"`
 	BytesWritten int64 `json:"bytesWritten"`

@@ -130,9 +130,15 @@ func (c *Cluster) Heat(context.Context) (api.HeatReport, error) {
 		return api.HeatReport{}, err
 	}
 	now := c.clock.Now()
-	report := api.HeatReport{At: now, Began: now, Since: now.Add(-longSince), Complete: true}
+	report := api.HeatReport{At: now, Began: now, Since: now.Add(-longSince), Complete: true, ObjectsAt: now}
 	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
-		report.Classes = append(report.Classes, c.classes[name].heat(now))
+		class := c.classes[name].heat(now)
+		for _, s := range c.strays {
+			if s.belongs == name {
+				class.Elsewhere = append(class.Elsewhere, s.count)
+			}
+		}
+		report.Classes = append(report.Classes, class)
 	}
 	return report, nil
 }
@@ -152,7 +158,9 @@ func describe(spec api.ClassSpec) (api.ClassInfo, *stripe.Layout, error) {
 
 // heat sums up a class.
 func (k *class) heat(now time.Time) api.ClassHeat {
-	report := api.ClassHeat{Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell}
+	report := api.ClassHeat{
+		Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell, CountedPrefixes: slices.Sorted(slices.Values(k.info.Prefixes)),
+	}
 	dwell, _ := time.ParseDuration(k.info.Dwell) // one that does not parse settles everything
 	rungs := map[stripe.Scheme]*api.RungHeat{}
 	order := slices.Clone(k.layout.Ladder)

@@ -30,6 +30,7 @@ type Cluster struct {
 	down    error
 	nodes   []api.NodeStatus
 	classes map[string]*class
+	strays  []stray
 	jobs    map[string]*job
 	latency time.Duration
 	limit   int64            // that all transitions together must stay within; 0: none
@@ -77,6 +78,19 @@ func (c *Cluster) Add(name string, scheme string, groups, cellBytes int64, heat 
 	}
 	found.stock = append(found.stock, &batch{scheme: code, groups: groups, cellBytes: cellBytes, heat: heat, since: c.clock.Now().Add(-longSince)})
 	return nil
+}
+
+// stray is objects of one class whose keys belong to another.
+type stray struct {
+	belongs string
+	count   api.ClassCount
+}
+
+// Stray has objects of one class whose keys belong to another, as when they were put before that was declared.
+func (c *Cluster) Stray(belongs, is string, objects, bytes int64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.strays = append(c.strays, stray{belongs, api.ClassCount{Class: is, Objects: objects, Bytes: bytes}})
 }
 
 // Empty takes all groups out of a class, as when their objects are deleted.
