@@ -21,6 +21,5 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-// After the first view, when there is nothing better to do. Safari has no requestIdleCallback.
-const whenIdle = window.requestIdleCallback ?? ((callback: () => void) => window.setTimeout(callback, 2000));
-whenIdle(() => void loadViews(router));
+// After the first view is there, so that it need not share the line.
+window.setTimeout(() => void loadViews(router), 2000);

@@ -125,7 +125,7 @@ export function makeRouter(history?: RouterHistory) {
 /** loadViews loads the code of every view, so that a click needs no answer of the console for it. */
 export async function loadViews(router: ReturnType<typeof makeRouter>): Promise<void> {
   // One that cannot be loaded now is loaded when somebody goes there.
-  await Promise.allSettled(Object.values(router.routesById).map((route) => router.loadRouteChunk(route)));
+  await Promise.allSettled(Object.values(router.routesById).map(async (route) => router.loadRouteChunk(route)));
 }
 
 declare module "@tanstack/react-router" {

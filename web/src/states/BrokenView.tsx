@@ -1,6 +1,6 @@
 import type { ErrorComponentProps } from "@tanstack/react-router";
-import { useState } from "react";
 
+import { useOverview } from "../data/overview";
 import { ProblemNote } from "./States";
 
 /**
@@ -9,13 +9,8 @@ import { ProblemNote } from "./States";
  * would show a page of its own.
  */
 export function BrokenView({ error }: ErrorComponentProps) {
-  const [silent, setSilent] = useState(false);
+  const { phase, again } = useOverview();
   const text = error instanceof Error ? error.message : String(error);
-  const again = (): void => {
-    fetch("/", { cache: "no-store" }).then(
-      () => window.location.reload(),
-      () => setSilent(true),
-    );
-  };
-  return <ProblemNote what="this view" problem={silent ? { kind: "disconnected", text } : { kind: "failed", text }} again={again} />;
+  if (phase === "broken") return <ProblemNote what="this view" problem={{ kind: "disconnected", text }} again={again} />;
+  return <ProblemNote what="this view" problem={{ kind: "failed", text }} again={() => window.location.reload()} />;
 }
