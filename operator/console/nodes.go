@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/operator/words"
 )
 
 // nodes shows the nodes of backends and steers them.
@@ -68,7 +70,9 @@ func (s *nodes) nodeViews(seen *seenBackend) (views []*consolev1.Node) {
 		return nil
 	}
 	for i := range list.Nodes {
-		views = append(views, nodeView(seen.name, &list.Nodes[i]))
+		view := nodeView(seen.name, &list.Nodes[i])
+		view.GivenUpAt = givenUpAt(&list.Nodes[i], list.Patience)
+		views = append(views, view)
 	}
 	if backend, found := s.world.backends.get(seen.name); found {
 		for _, declared := range backend.Spec.Nodes {
@@ -87,13 +91,29 @@ func nodeView(backend string, n *api.NodeInfo) *consolev1.Node {
 		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
 		Rates: &consolev1.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
 	}
-	if n.Since != nil {
+	switch {
+	case bySilence(n):
+		view.Since = stamp(*n.Silent)
+	case n.Since != nil:
 		view.Since = stamp(*n.Since)
 	}
 	if d := n.Drain; d != nil {
 		view.Drain = &consolev1.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: knownSeconds(d.ETASeconds)}
 	}
 	return view
+}
+
+// bySilence reports whether a node is in its state because it does not answer, and not because somebody said so.
+func bySilence(n *api.NodeInfo) bool {
+	return n.Silent != nil && (n.State == "suspect" || n.State == "down" && n.Declared != "down")
+}
+
+// givenUpAt is when a node is given up if it stays silent; nil where it is not silent, or is waited for for ever.
+func givenUpAt(n *api.NodeInfo, patience api.Patience) *timestamppb.Timestamp {
+	if !bySilence(n) || patience.OutAfterSeconds < 0 {
+		return nil
+	}
+	return stamp(n.Silent.Add(words.Seconds(patience.OutAfterSeconds)))
 }
 
 // twoDigits rounds a rate, so that watches are not told of every byte.

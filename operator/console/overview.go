@@ -51,10 +51,12 @@ func sameOverview(a, b *consolev1.Overview) bool {
 	return proto.Equal(timeless(a), timeless(b))
 }
 
-// movingShown and classesShown are how many transitions and classes an overview has: it is sent again and again.
+// movingShown, classesShown and badShown are how many transitions, classes and bad nodes an overview has: it is sent again
+// and again.
 const (
 	movingShown  = 50
 	classesShown = 20
+	badShown     = 10
 )
 
 // largest returns the classes with the most stored bytes, in the order they came in.
@@ -87,6 +89,7 @@ func (s *overviews) overview() *consolev1.Overview {
 		for _, class := range overviewsOf(seen, policies) {
 			classes = append(classes, class.view)
 			o.ProtectedBytes += class.view.Bytes
+			o.PaddingBytes += class.view.PaddingBytes
 			o.StoredBytes += class.view.StoredBytes
 			o.SavedBytes += class.view.SavedBytes
 			o.SavedPerMonth += class.perMonth
@@ -101,11 +104,22 @@ func (s *overviews) overview() *consolev1.Overview {
 	return o
 }
 
+// badStates are those of nodes that do not serve, the worst first.
+var badStates = []string{"missing", "out", "down", "suspect"}
+
+// countNodes adds the nodes of a backend.
 func countNodes(counts *consolev1.NodeCounts, nodes []*consolev1.Node) {
 	for _, node := range nodes {
 		counts.Total++
 		counts.ByState[node.State]++
+		if slices.Contains(badStates, node.State) {
+			counts.Bad = append(counts.Bad, node)
+		}
 	}
+	slices.SortStableFunc(counts.Bad, func(a, b *consolev1.Node) int {
+		return cmp.Compare(slices.Index(badStates, a.State), slices.Index(badStates, b.State))
+	})
+	counts.Bad = counts.Bad[:min(len(counts.Bad), badShown)]
 }
 
 // safetyTally sums up over backends what may be lost.
@@ -117,6 +131,8 @@ type safetyTally struct {
 	repair                      float64 // seconds that repair takes still; 0: not known
 	repairing                   bool
 	at                          time.Time // of the oldest walk
+	silent                      []string  // backends that answered once and do not any more
+	silentSince                 time.Time // of the first of them
 }
 
 func (t *safetyTally) add(seen *seenBackend) {
@@ -129,6 +145,12 @@ func (t *safetyTally) add(seen *seenBackend) {
 	t.seen++
 	if t.at.IsZero() || walk.Began.Before(t.at) {
 		t.at = walk.Began
+	}
+	if since := seen.silentSince(); !since.IsZero() {
+		t.silent = append(t.silent, seen.name)
+		if t.silentSince.IsZero() || since.Before(t.silentSince) {
+			t.silentSince = since
+		}
 	}
 	t.objects += status.Objects
 	t.groups += status.Groups
@@ -146,16 +168,32 @@ func (t *safetyTally) add(seen *seenBackend) {
 
 func (t *safetyTally) tell(o *consolev1.Overview) {
 	o.Objects, o.Groups, o.GroupsNotWhole = t.objects, t.groups, t.incomplete
-	if t.canLose != math.MaxInt32 {
+	if t.canLose != math.MaxInt32 && len(t.silent) == 0 {
 		o.CanLose = proto.Int32(t.canLose)
 	}
 	o.Safety, o.SafetyLine = t.verdict()
+	if len(t.silent) > 0 {
+		o.SafetyLine = fmt.Sprintf(
+			"Unknown since %s: no gateway of %s answers; last: %s", t.silentSince.UTC().Format("15:04:05 UTC"), strings.Join(t.silent, ", "), lowered(o.SafetyLine),
+		)
+		o.Safety, o.LastSafety, o.UnknownSince = consolev1.Safety_SAFETY_UNSPECIFIED, o.Safety, stamp(t.silentSince)
+	}
 	o.SafetyAt = stamp(t.at)
 	if len(t.unseen) > 0 && t.seen > 0 {
 		o.SafetyLine += " Nothing is known of " + strings.Join(t.unseen, ", ") + "."
 	}
 }
 
+// lowered is a sentence as it goes on in another.
+func lowered(sentence string) string { return strings.ToLower(sentence[:1]) + sentence[1:] }
+
+// silentSince is since when no gateway has answered; the zero time while one does.
+func (b *seenBackend) silentSince() time.Time {
+	_, _, fresh := b.observer.Status.Get()
+	return fresh.Since
+}
+
+// verdict is what was known when every backend answered last.
 func (t *safetyTally) verdict() (consolev1.Safety, string) {
 	switch {
 	case t.seen == 0 && len(t.unseen) > 0:
@@ -218,7 +256,7 @@ func overviewsOf(seen *seenBackend, policies map[classKey]*v1alpha1.RedundancyPo
 }
 
 func overviewOf(seen *seenBackend, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy) classOverview {
-	o := classOverview{view: &consolev1.ClassOverview{Backend: seen.name, Class: class.Class, Objects: class.Objects}}
+	o := classOverview{view: &consolev1.ClassOverview{Backend: seen.name, Class: class.Class, Objects: class.Objects, Bytes: class.Bytes}}
 	table := price.Default()
 	if policy != nil {
 		o.view.Policy = policy.Name
@@ -227,9 +265,10 @@ func overviewOf(seen *seenBackend, class *api.ClassHeat, policy *v1alpha1.Redund
 		}
 	}
 	var rungs []price.Rung
+	var cells int64
 	for i := range class.Rungs {
 		rung := &class.Rungs[i]
-		o.view.Bytes += rung.Bytes
+		cells += rung.Bytes
 		o.view.StoredBytes += rung.StoredBytes
 		view := &consolev1.RungOverview{Scheme: rung.Scheme, Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes}
 		if rung.Groups > 0 {
@@ -240,6 +279,7 @@ func overviewOf(seen *seenBackend, class *api.ClassHeat, policy *v1alpha1.Redund
 			rungs = append(rungs, price.Rung{Scheme: scheme, StoredBytes: rung.StoredBytes})
 		}
 	}
+	o.view.PaddingBytes = max(0, cells-o.view.Bytes) // the walks that counted them are two
 	if o.view.Bytes > 0 {
 		o.view.Overhead = float64(o.view.StoredBytes) / float64(o.view.Bytes)
 	}
@@ -297,7 +337,8 @@ func meanHeat(rung *api.RungHeat) float64 {
 // health is what is right and wrong at a backend.
 func (b *seenBackend) health() *consolev1.BackendHealth {
 	h := &consolev1.BackendHealth{Backend: b.name}
-	if load, known, _ := b.observer.Load.Get(); known {
+	silent := b.silentSince()
+	if load, known, _ := b.observer.Load.Get(); known && silent.IsZero() {
 		h.Load = &consolev1.Load{
 			WindowSeconds: load.WindowSeconds, Requests: load.Requests, P50Seconds: load.P50Seconds, P99Seconds: load.P99Seconds,
 			TransitionBytesPerSecond: load.TransitionBytesPerSecond,
@@ -315,10 +356,12 @@ func (b *seenBackend) health() *consolev1.BackendHealth {
 		if fresh.Err != nil {
 			h.Line = oneLine(fresh.Err)
 		}
+	case !silent.IsZero():
+		h.State, h.Line = "unknown", "No gateway answers."
 	case status.NotWhole > 0 && repairKnown && repair.State == api.RepairRunning:
 		h.State, h.Line = "repairing", words.Count(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
 	case status.NotWhole > 0:
-		h.State, h.Line = "degraded", words.Count(status.NotWhole, "group")+" with blocks missing."
+		h.State, h.Line = "reduced", words.Count(status.NotWhole, "group")+" with blocks missing."
 	default:
 		h.State, h.Line = "whole", "Every block is there."
 	}

@@ -79,6 +79,34 @@ func TestSourcesThatGoAway(t *testing.T) {
 	}
 }
 
+// TestSafeIsNotClaimedUnseen: once the gateways answer nobody, the verdict is unknown, and says since when and what it was.
+func TestSafeIsNotClaimedUnseen(t *testing.T) {
+	s := newStage(t)
+	s.seen()
+	s.put("some/", 3, 5000)
+	overview := func() *consolev1.Overview {
+		t.Helper()
+		o, err := s.client.GetOverview(t.Context(), &consolev1.GetOverviewRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	s.eventually("the objects are safe", func() bool { o := overview(); return o.Safety == consolev1.Safety_SAFETY_SAFE && o.Objects == 3 })
+	s.front.CloseClientConnections()
+	s.front.Close()
+	var o *consolev1.Overview
+	s.eventually("the gateway is missed", func() bool { o = overview(); return stale(o.Sources, "backend real") != nil })
+	s.eventually("the verdict follows", func() bool { o = overview(); return o.UnknownSince != nil })
+	if o.Safety != consolev1.Safety_SAFETY_UNSPECIFIED || o.LastSafety != consolev1.Safety_SAFETY_SAFE || o.CanLose != nil ||
+		!strings.HasPrefix(o.SafetyLine, "Unknown since ") || !strings.Contains(o.SafetyLine, "last: all 3 objects can lose 2 nodes") {
+		t.Errorf("nothing answers, and the verdict is %v, last %v: %s", o.Safety, o.LastSafety, o.SafetyLine)
+	}
+	if health := o.Backends[0]; health.State != "unknown" || health.Load != nil {
+		t.Errorf("nothing answers, and its health is %v", health)
+	}
+}
+
 // TestOneDeadGateway: of two gateways one takes connections and never answers; nothing waits for it for long.
 func TestOneDeadGateway(t *testing.T) {
 	s := newStage(t, func(o *Options) { o.Intervals.Patience = 300 * time.Millisecond })

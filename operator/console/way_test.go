@@ -274,7 +274,7 @@ func (s *stage) checkViews() {
 		if overview, err = c.GetOverview(ctx, &consolev1.GetOverviewRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		return overview.Safety == consolev1.Safety_SAFETY_SAFE && overview.Objects == 20 && overview.ProtectedBytes > 20*100<<10
+		return overview.Safety == consolev1.Safety_SAFETY_SAFE && overview.Objects == 20 && overview.ProtectedBytes == 20*100<<10
 	})
 	if overview.SafetyLine != "All 20 objects can lose 2 nodes." || overview.GetCanLose() != 2 || overview.Overhead < 1.3 || overview.Nodes.ByState["up"] != stageNodes {
 		t.Errorf("the overview: %v", overview)

@@ -116,14 +116,14 @@ func (v *PolicyView) ladderChoice(conditions []metav1.Condition) *v1alpha1.Ladde
 
 func rungsOf(heat *ClassHeat) ([]v1alpha1.Rung, string) {
 	var rungs []v1alpha1.Rung
-	var bytes, stored int64
+	var stored int64
 	for _, rung := range heat.Rungs {
 		rungs = append(rungs, v1alpha1.Rung{Scheme: rung.Scheme.String(), Groups: rung.Groups, Bytes: rung.Bytes, StoredBytes: rung.StoredBytes})
-		bytes, stored = bytes+rung.Bytes, stored+rung.StoredBytes
+		stored += rung.StoredBytes
 	}
 	text := words.Bytes(stored)
-	if bytes > 0 {
-		text += fmt.Sprintf(", %.2fx", float64(stored)/float64(bytes))
+	if heat.Bytes > 0 {
+		text += fmt.Sprintf(", %.2fx", float64(stored)/float64(heat.Bytes))
 	}
 	return rungs, text
 }

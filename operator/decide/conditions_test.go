@@ -139,9 +139,11 @@ func TestConvergedWithoutTemperatureUntilAsked(t *testing.T) {
 func TestPolicyStatusSummary(t *testing.T) {
 	v := PolicyView{Now: time.Unix(1000, 0), Policy: mediaPolicy("rep(3) rs(12,2)"), Permission: Permission{Next: time.Unix(5000, 0), Why: problem(ReasonWindowClosed, "night")}}
 	v.Declaration = mustDeclare(t, v.Policy)
-	v.Heat = &ClassHeat{Complete: true, Rungs: []RungHeat{{Scheme: stripe.Replicas(3), Groups: 1, Bytes: 1 << 30, StoredBytes: 3 << 30}, {Scheme: stripe.RS(12, 2), Groups: 2, Bytes: 3 << 30, StoredBytes: 7 << 29}}}
+	v.Heat = &ClassHeat{Complete: true, Bytes: 13 << 28, Rungs: []RungHeat{ // and 3/4 GiB fill the last cells up
+		{Scheme: stripe.Replicas(3), Groups: 1, Bytes: 1 << 30, StoredBytes: 3 << 30}, {Scheme: stripe.RS(12, 2), Groups: 2, Bytes: 3 << 30, StoredBytes: 7 << 29},
+	}}
 	status := PolicyStatus(v)
-	if status.Class != "media" || status.Summary.Ladder != "rep(3) > rs(12,2)" || status.Summary.Stored != "6.5 GiB, 1.62x" || len(status.Rungs) != 2 ||
+	if status.Class != "media" || status.Summary.Ladder != "rep(3) > rs(12,2)" || status.Summary.Stored != "6.5 GiB, 2.00x" || len(status.Rungs) != 2 ||
 		!status.NextWindow.Time.Equal(time.Unix(5000, 0)) || strings.Join(status.Ladder, " ") != "rep(3) rs(12,2)" {
 		t.Errorf("%+v", status)
 	}

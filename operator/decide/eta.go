@@ -12,8 +12,17 @@ type ETA struct{ Middle, Low, High time.Duration }
 type Rates struct {
 	at     time.Time
 	done   int64
-	recent []float64 // bytes per second, oldest first
+	recent []advance // oldest first
 }
+
+// advance is what was moved between two visits.
+type advance struct {
+	bytes   int64
+	elapsed time.Duration
+}
+
+// rate is in bytes per second.
+func (a advance) rate() float64 { return float64(a.bytes) / a.elapsed.Seconds() }
 
 const (
 	mostRates     = 20
@@ -29,7 +38,7 @@ func (r Rates) Add(at time.Time, done int64) Rates {
 	case elapsed < shortestVisit:
 		return r
 	}
-	recent := append(slices.Clone(r.recent), float64(done-r.done)/elapsed.Seconds())
+	recent := append(slices.Clone(r.recent), advance{done - r.done, elapsed})
 	return Rates{at: at, done: done, recent: recent[max(0, len(recent)-mostRates):]}
 }
 
@@ -41,13 +50,16 @@ func (r Rates) Skip(at time.Time, done int64) Rates {
 // longestETA is from where on an estimate says nothing.
 const longestETA = 10 * 365 * 24 * time.Hour
 
-// Rate is the middle of the recent rates.
+// Rate is what was moved of late over the time it took: a budget is granted in lumps, so that most visits may find none.
 func (r Rates) Rate() (bytesPerSecond float64, known bool) {
 	if len(r.recent) == 0 {
 		return 0, false
 	}
-	sorted := slices.Sorted(slices.Values(r.recent))
-	return sorted[len(sorted)/2], true
+	var all advance
+	for _, one := range r.recent {
+		all.bytes, all.elapsed = all.bytes+one.bytes, all.elapsed+one.elapsed
+	}
+	return all.rate(), true
 }
 
 // ETA estimates how long left bytes take: at the median rate, with the range from the slowest to the fastest fifth. It
@@ -56,7 +68,11 @@ func (r Rates) ETA(left int64) (ETA, bool) {
 	if left <= 0 {
 		return ETA{}, true
 	}
-	sorted := slices.Sorted(slices.Values(r.recent))
+	sorted := make([]float64, len(r.recent))
+	for i, one := range r.recent {
+		sorted[i] = one.rate()
+	}
+	slices.Sort(sorted)
 	moving := sorted[min(len(sorted), countZeros(sorted)):]
 	if len(moving) < 3 {
 		return ETA{}, false

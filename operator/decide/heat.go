@@ -13,6 +13,7 @@ import (
 type ClassHeat struct {
 	Began    time.Time // when the walk behind the report began: what changed since may be missing
 	Complete bool      // the walk covered every group
+	Bytes    int64     // of the objects, as their users see them
 	Rungs    []RungHeat
 }
 
@@ -20,7 +21,7 @@ type ClassHeat struct {
 type RungHeat struct {
 	Scheme      stripe.Scheme
 	Groups      int64
-	Bytes       int64 // of users
+	Bytes       int64 // of the cells: the objects' and what fills the last cells up
 	StoredBytes int64
 	Buckets     []HeatBucket // ascending, each beginning where the one before ends
 }

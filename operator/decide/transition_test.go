@@ -281,6 +281,28 @@ func TestRetryDelaysGrowToALimit(t *testing.T) {
 	}
 }
 
+// TestARateIsBytesOverTime: what is moved in lumps has the rate of the whole, which no single visit saw.
+func TestARateIsBytesOverTime(t *testing.T) {
+	start := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	rates, done := Rates{}.Add(start, 0), int64(0)
+	if _, known := rates.Rate(); known {
+		t.Error("a rate without a visit")
+	}
+	for visit := 1; visit <= 10; visit++ {
+		if visit%5 == 0 {
+			done += 1000
+		}
+		rates = rates.Add(start.Add(time.Duration(visit)*2*time.Second), done)
+	}
+	if rate, known := rates.Rate(); !known || rate != 100 {
+		t.Errorf("2,000 bytes in 20 s are %v B/s, known %v", rate, known)
+	}
+	rates = rates.Add(start.Add(30*time.Second), done)
+	if rate, _ := rates.Rate(); rate < 66 || rate > 67 {
+		t.Errorf("a long visit counts as long as it was: %v B/s", rate)
+	}
+}
+
 func TestETA(t *testing.T) {
 	start := time.Unix(0, 0)
 	visit := func(rates Rates, perVisit ...int64) Rates {

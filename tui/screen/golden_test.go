@@ -44,7 +44,18 @@ var scenes = []struct {
 		o.Safety, o.SafetyLine, *o.CanLose = consolev1.Safety_SAFETY_UNPROTECTED, "312 groups miss blocks. Some objects cannot lose any node now, repair done in about 4 min.", 0
 		o.Backends[0].State, o.Backends[0].Line = "repairing", "312 groups with blocks missing; they are being rebuilt."
 		o.Backends[0].Repair = &consolev1.RepairProgress{State: "running", BytesTotal: 96 * mebibyte, BytesDone: 24 * mebibyte, EtaSeconds: ptr(240.0)}
+		o.Nodes = &consolev1.NodeCounts{Total: 15, ByState: map[string]int32{"up": 12, "down": 2, "suspect": 1}, Bad: []*consolev1.Node{
+			{Name: "n4", State: "down", Since: ago(5 * time.Minute), GivenUpAt: ago(-5 * time.Minute)}, {Name: "n11", State: "down", Since: ago(4 * time.Minute), GivenUpAt: ago(-6 * time.Minute)},
+			{Name: "n9", State: "suspect", Since: ago(3 * time.Second), GivenUpAt: ago(-10 * time.Minute)},
+		}}
 		o.Sources[1].StaleSince, o.Sources[1].Error = ago(20*time.Second), "gateway 127.0.0.1:7480: connection refused"
+		tellOverview(m, o)
+	}},
+	{"overview-unknown", func(m *Model) {
+		o := overview()
+		o.Safety, o.LastSafety, o.UnknownSince, o.CanLose = consolev1.Safety_SAFETY_UNSPECIFIED, consolev1.Safety_SAFETY_SAFE, ago(70*time.Second), nil
+		o.SafetyLine = "Unknown since 12:03:01 UTC: no gateway of demo answers; last: all 11,478 objects can lose 2 nodes."
+		o.Backends[0].State, o.Backends[0].Line, o.Backends[0].Load = "unknown", "No gateway answers.", nil
 		tellOverview(m, o)
 	}},
 	{"overview-disconnected", func(m *Model) {

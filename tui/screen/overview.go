@@ -306,21 +306,29 @@ func (p *overviewPage) below() []string {
 	counts := o.GetNodes().GetByState()
 	for _, state := range slices.Sorted(maps.Keys(counts)) {
 		if state != "up" {
-			states = append(states, l.paint(l.warn, fmt.Sprintf("%d %s", counts[state], plain(state))))
+			states = append(states, l.paint(l.warn, fmt.Sprintf("%d %s%s", counts[state], plain(state), p.named(state))))
 		}
 	}
 	states = slices.Insert(states, 0, fmt.Sprintf("%d of %d up", counts["up"], o.GetNodes().GetTotal()))
-	line := l.paint(l.title, "NODES ") + strings.Join(states, ", ")
+	lines := wrapped(l.paint(l.title, "NODES ")+strings.Join(states, ", "), p.width)
+	if o.GetUnknownSince() != nil {
+		lines[len(lines)-1] += l.paint(l.dim, " (as last heard)")
+	}
 	for _, backend := range o.GetBackends() {
 		if load := backend.Load; load != nil && load.WindowSeconds > 0 {
-			line += fmt.Sprintf("   %s: %.0f requests/s", plain(backend.Backend), float64(load.Requests)/load.WindowSeconds)
+			line := fmt.Sprintf("%s: %.0f requests/s", plain(backend.Backend), float64(load.Requests)/load.WindowSeconds)
 			if load.Requests > 0 {
 				line += fmt.Sprintf(", p50 %.1f ms, p99 %.1f ms", load.P50Seconds*1000, load.P99Seconds*1000)
+			}
+			if last := len(lines) - 1; textWidth(lines[last])+3+textWidth(line) <= p.width {
+				lines[last] += "   " + line
+			} else {
+				lines = append(lines, fit(line, p.width, false))
 			}
 			break
 		}
 	}
-	lines := []string{fit(line, p.width, false)}
+	lines = append(lines, p.next()...)
 	for _, backend := range o.GetBackends() {
 		if backend.State != "whole" {
 			text := backend.Backend + ": " + backend.Line
@@ -336,6 +344,46 @@ func (p *overviewPage) below() []string {
 		}
 	}
 	return lines
+}
+
+// named are the names of bad nodes of a state, with for how long they are so: " (n9 3 s)".
+func (p *overviewPage) named(state string) string {
+	var names []string
+	for _, node := range p.overview.GetNodes().GetBad() {
+		if node.State == state {
+			name := plain(node.Name)
+			if node.Since != nil {
+				name += " " + ageText(node.Since, p.session.now())
+			}
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := int(p.overview.Nodes.ByState[state]) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// next is what becomes of silent nodes by itself.
+func (p *overviewPage) next() []string {
+	var first *consolev1.Node
+	for _, node := range p.overview.GetNodes().GetBad() {
+		if node.GivenUpAt != nil && (first == nil || node.GivenUpAt.AsTime().Before(first.GivenUpAt.AsTime())) {
+			first = node
+		}
+	}
+	if first == nil || p.overview.GetUnknownSince() != nil {
+		return nil
+	}
+	text := plain(first.Name) + " is given up now"
+	if left := first.GivenUpAt.AsTime().Sub(p.session.now()); left > 0 {
+		text = plain(first.Name) + " is given up in " + words.Span(left)
+	}
+	text += " if it stays silent; then its blocks are rebuilt on other nodes."
+	return wrapped(p.session.look.paint(p.session.look.warn, text), p.width)
 }
 
 // group is the stripe picture of the chosen transition, in few lines, and why it is made.
@@ -369,10 +417,22 @@ func (m *Model) header() string {
 	return fit(left, m.width-textWidth(right)-1, false) + " " + right
 }
 
+// safetyWords are the verdicts that can have been the last ones.
+var safetyWords = map[consolev1.Safety]string{
+	consolev1.Safety_SAFETY_SAFE: "safe", consolev1.Safety_SAFETY_REDUCED: "reduced", consolev1.Safety_SAFETY_UNPROTECTED: "UNPROTECTED",
+}
+
 func (m *Model) safety(o *consolev1.Overview) string {
 	l := &m.look
 	if !m.overview.feed.since.IsZero() {
 		return l.paint(l.bad, l.glyphs.bad+" disconnected since "+m.overview.feed.since.In(m.now().Location()).Format("15:04:05"))
+	}
+	if o.GetUnknownSince() != nil {
+		text := " unknown since " + o.UnknownSince.AsTime().In(m.now().Location()).Format("15:04:05")
+		if last := safetyWords[o.LastSafety]; last != "" {
+			text += "; last: " + last
+		}
+		return l.paint(l.warn, l.glyphs.warning+text)
 	}
 	lose := "can lose " + words.Count(int64(o.GetCanLose()), "node")
 	switch o.GetSafety() {

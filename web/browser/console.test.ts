@@ -229,11 +229,34 @@ describe("the console in a browser", () => {
     await context.close();
   });
 
+  it("keeps the shell when a view cannot be loaded, and tries again", async () => {
+    const context = await stage.browser.newContext();
+    await context.route(/NodesView-.*\.js/, (route) => route.abort());
+    const looked = await context.newPage();
+    await looked.goto(stage.url);
+    await looked.getByRole("link", { name: "Nodes", exact: true }).click();
+    const again = looked.getByRole("button", { name: "Try again" });
+    await again.waitFor();
+    expect(await looked.getByRole("navigation", { name: "Views" }).isVisible()).toBe(true);
+    expect(await looked.getByRole("status", { name: "Is my data safe?" }).isVisible()).toBe(true);
+    await context.unroute(/NodesView-.*\.js/);
+    await again.click();
+    await looked.getByRole("heading", { level: 1, name: "Nodes" }).waitFor();
+    await context.close();
+  });
+
   it("keeps the last picture when the console is gone, and says so", async () => {
     await page.goto(stage.url);
     await page.getByRole("heading", { level: 1, name: /24 objects/ }).waitFor();
+    await page.waitForFunction(() => performance.getEntriesByType("resource").filter(({ name }) => /View-.*\.js/.test(name)).length >= 12);
     await stage.stop();
     await seen("Disconnected from the console");
     expect(await page.getByRole("heading", { level: 1, name: /24 objects/ }).isVisible()).toBe(true);
+    // The code of the other views was loaded while nobody did anything.
+    for (const place of ["Transitions", "Nodes", "Savings"]) {
+      await page.getByRole("link", { name: place, exact: true }).first().click();
+      await page.getByRole("heading", { level: 1, name: place }).waitFor();
+      expect(await page.getByRole("navigation", { name: "Views" }).isVisible()).toBe(true);
+    }
   });
 });

@@ -1,13 +1,14 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, type ErrorComponentProps, type RouterHistory } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, type RouterHistory } from "@tanstack/react-router";
 
 import { Shell } from "./shell/Shell";
-import { Empty, Loading, ProblemNote } from "./states/States";
+import { BrokenView } from "./states/BrokenView";
+import { Empty, Loading } from "./states/States";
 
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => <Empty title="There is no such page">Choose a view on the left.</Empty>,
-  errorComponent: ({ error }: ErrorComponentProps) => <ProblemNote what="this view" problem={{ kind: "failed", text: error instanceof Error ? error.message : String(error) }} />,
 });
+
 
 /** texts reads search parameters, which are plain texts so that links can be written by hand; an empty one is none. */
 function texts<Name extends string>(...names: Name[]) {
@@ -116,8 +117,15 @@ export function makeRouter(history?: RouterHistory) {
       return query === "" ? "" : `?${query}`;
     },
     defaultPreload: "intent",
+    defaultErrorComponent: BrokenView,
     defaultPendingComponent: () => <Loading label="the view" height={300} />,
   });
+}
+
+/** loadViews loads the code of every view, so that a click needs no answer of the console for it. */
+export async function loadViews(router: ReturnType<typeof makeRouter>): Promise<void> {
+  // One that cannot be loaded now is loaded when somebody goes there.
+  await Promise.allSettled(Object.values(router.routesById).map(async (route) => router.loadRouteChunk(route)));
 }
 
 declare module "@tanstack/react-router" {

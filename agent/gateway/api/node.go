@@ -28,6 +28,7 @@ type NodeInfo struct {
 	Fenced   bool         `json:"fenced,omitempty"`   // it takes no blocks until its store was swept
 	Replaces block.NodeID `json:"replaces,omitempty"` // the node whose blocks it takes over first
 	Since    *time.Time   `json:"since,omitempty"`    // when it was declared so, or given up
+	Silent   *time.Time   `json:"silent,omitempty"`   // of one that does not answer: from when its silence counts
 	Slots    int64        `json:"slots"`              // slots of groups that lie on it
 	Drain    *DrainInfo   `json:"drain,omitempty"`    // of a draining node
 }

@@ -60,6 +60,10 @@ func (t *Agent) info(slots slotCount, now time.Time) api.NodeInfo {
 		since := time.UnixMilli(node.Since).UTC()
 		info.Since = &since
 	}
+	if quiet := t.silent(); !quiet.IsZero() {
+		quiet = quiet.UTC()
+		info.Silent = &quiet
+	}
 	if node.State == catalog.NodeDraining {
 		info.Drain = drainInfo(node.Drain, slots.stored+slots.places, now)
 	}

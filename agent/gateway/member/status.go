@@ -2,6 +2,7 @@ package member
 
 import (
 	"slices"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -31,6 +32,16 @@ func (t *Agent) Leftovers() *api.Leftovers {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.leftovers // never changed, but replaced
+}
+
+// silent is from when the silence of a node counts that is not trusted to answer; the zero time of one that is.
+func (t *Agent) silent() time.Time {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.trusted() || t.Health.misses == 0 {
+		return time.Time{}
+	}
+	return t.Health.quiet
 }
 
 // status describes a node as it answered last.

@@ -514,7 +514,7 @@ type Rung struct {
 	Scheme string `json:"scheme"`
 	// +optional
 	Groups int64 `json:"groups,omitempty"`
-	// Bytes are user bytes, StoredBytes what they take.
+	// Bytes are those of the cells, user bytes and what fills the last cells up; StoredBytes are what they take.
 	//
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`

@@ -28,7 +28,6 @@ const looks: Readonly<Record<string, StateLook>> = {
   unreachable: { sign: "warning", tone: "bad" },
   whole: { sign: "check", tone: "good" },
   repairing: { sign: "moving", tone: "busy" },
-  degraded: { sign: "warning", tone: "bad" },
   unknown: { sign: "question", tone: "quiet" },
   safe: { sign: "check", tone: "good" },
   reduced: { sign: "warning", tone: "careful" },

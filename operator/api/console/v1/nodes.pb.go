@@ -256,11 +256,12 @@ type Node struct {
 	Fenced        bool                   `protobuf:"varint,14,opt,name=fenced,proto3" json:"fenced,omitempty"`
 	OutBy         string                 `protobuf:"bytes,15,opt,name=out_by,json=outBy,proto3" json:"out_by,omitempty"`
 	Replaces      string                 `protobuf:"bytes,16,opt,name=replaces,proto3" json:"replaces,omitempty"`
-	Since         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=since,proto3" json:"since,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=since,proto3" json:"since,omitempty"` // when it fell silent, was given up or was declared so
 	Drain         *Drain                 `protobuf:"bytes,18,opt,name=drain,proto3" json:"drain,omitempty"`
 	// Whose the bytes used and the capacity are, where other nodes may have the same, such as a file system; empty: the node's own.
-	Volume        string     `protobuf:"bytes,19,opt,name=volume,proto3" json:"volume,omitempty"`
-	Rates         *NodeRates `protobuf:"bytes,20,opt,name=rates,proto3" json:"rates,omitempty"`
+	Volume        string                 `protobuf:"bytes,19,opt,name=volume,proto3" json:"volume,omitempty"`
+	Rates         *NodeRates             `protobuf:"bytes,20,opt,name=rates,proto3" json:"rates,omitempty"`
+	GivenUpAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=given_up_at,json=givenUpAt,proto3" json:"given_up_at,omitempty"` // when a silent node is given up and its blocks are rebuilt; absent: not by itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -431,6 +432,13 @@ func (x *Node) GetVolume() string {
 func (x *Node) GetRates() *NodeRates {
 	if x != nil {
 		return x.Rates
+	}
+	return nil
+}
+
+func (x *Node) GetGivenUpAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.GivenUpAt
 	}
 	return nil
 }
@@ -1389,7 +1397,7 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\asources\x18\x05 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"8\n" +
 	"\bNodeName\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xeb\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xa7\x05\n" +
 	"\x04Node\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1413,7 +1421,8 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\x05since\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05drain\x18\x12 \x01(\v2\x1a.restripe.console.v1.DrainR\x05drain\x12\x16\n" +
 	"\x06volume\x18\x13 \x01(\tR\x06volume\x124\n" +
-	"\x05rates\x18\x14 \x01(\v2\x1e.restripe.console.v1.NodeRatesR\x05rates\"M\n" +
+	"\x05rates\x18\x14 \x01(\v2\x1e.restripe.console.v1.NodeRatesR\x05rates\x12:\n" +
+	"\vgiven_up_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\"M\n" +
 	"\tNodeRates\x12\x12\n" +
 	"\x04read\x18\x01 \x01(\x03R\x04read\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x03R\x04sent\x12\x18\n" +
@@ -1542,25 +1551,26 @@ var file_console_v1_nodes_proto_depIdxs = []int32{
 	20, // 3: restripe.console.v1.Node.since:type_name -> google.protobuf.Timestamp
 	6,  // 4: restripe.console.v1.Node.drain:type_name -> restripe.console.v1.Drain
 	5,  // 5: restripe.console.v1.Node.rates:type_name -> restripe.console.v1.NodeRates
-	3,  // 6: restripe.console.v1.DrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 7: restripe.console.v1.UndrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 8: restripe.console.v1.DownNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 9: restripe.console.v1.UpNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 10: restripe.console.v1.ReplaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 11: restripe.console.v1.RemoveNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	3,  // 12: restripe.console.v1.PlaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
-	4,  // 13: restripe.console.v1.NodeChange.node:type_name -> restripe.console.v1.Node
-	17, // 14: restripe.console.v1.ScrubReport.scrubs:type_name -> restripe.console.v1.Scrub
-	18, // 15: restripe.console.v1.ScrubReport.findings:type_name -> restripe.console.v1.ScrubFinding
-	19, // 16: restripe.console.v1.ScrubReport.sources:type_name -> restripe.console.v1.Source
-	20, // 17: restripe.console.v1.Scrub.started:type_name -> google.protobuf.Timestamp
-	20, // 18: restripe.console.v1.Scrub.finished:type_name -> google.protobuf.Timestamp
-	20, // 19: restripe.console.v1.ScrubFinding.found:type_name -> google.protobuf.Timestamp
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 6: restripe.console.v1.Node.given_up_at:type_name -> google.protobuf.Timestamp
+	3,  // 7: restripe.console.v1.DrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 8: restripe.console.v1.UndrainNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 9: restripe.console.v1.DownNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 10: restripe.console.v1.UpNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 11: restripe.console.v1.ReplaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 12: restripe.console.v1.RemoveNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	3,  // 13: restripe.console.v1.PlaceNodeRequest.node:type_name -> restripe.console.v1.NodeName
+	4,  // 14: restripe.console.v1.NodeChange.node:type_name -> restripe.console.v1.Node
+	17, // 15: restripe.console.v1.ScrubReport.scrubs:type_name -> restripe.console.v1.Scrub
+	18, // 16: restripe.console.v1.ScrubReport.findings:type_name -> restripe.console.v1.ScrubFinding
+	19, // 17: restripe.console.v1.ScrubReport.sources:type_name -> restripe.console.v1.Source
+	20, // 18: restripe.console.v1.Scrub.started:type_name -> google.protobuf.Timestamp
+	20, // 19: restripe.console.v1.Scrub.finished:type_name -> google.protobuf.Timestamp
+	20, // 20: restripe.console.v1.ScrubFinding.found:type_name -> google.protobuf.Timestamp
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_nodes_proto_init() }

@@ -24,7 +24,7 @@ const (
 type Safety int32
 
 const (
-	Safety_SAFETY_UNSPECIFIED Safety = 0 // not known: no backend has answered yet
+	Safety_SAFETY_UNSPECIFIED Safety = 0 // not known: a backend does not answer, or none has yet
 	Safety_SAFETY_EMPTY       Safety = 1 // nothing is stored
 	Safety_SAFETY_SAFE        Safety = 2 // every block is there
 	Safety_SAFETY_REDUCED     Safety = 3 // readable, but some groups can lose less than their scheme says
@@ -154,13 +154,13 @@ type Overview struct {
 	At                 *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
 	Safety             Safety                 `protobuf:"varint,2,opt,name=safety,proto3,enum=restripe.console.v1.Safety" json:"safety,omitempty"`
 	SafetyLine         string                 `protobuf:"bytes,3,opt,name=safety_line,json=safetyLine,proto3" json:"safety_line,omitempty"` // "All 1,200,000 objects can lose 2 nodes."
-	CanLose            *int32                 `protobuf:"varint,4,opt,name=can_lose,json=canLose,proto3,oneof" json:"can_lose,omitempty"`   // nodes that every object survives the loss of, now; absent with nothing stored
+	CanLose            *int32                 `protobuf:"varint,4,opt,name=can_lose,json=canLose,proto3,oneof" json:"can_lose,omitempty"`   // nodes that every object survives the loss of, now; absent with nothing stored, or where not known
 	Objects            int64                  `protobuf:"varint,5,opt,name=objects,proto3" json:"objects,omitempty"`
 	Groups             int64                  `protobuf:"varint,6,opt,name=groups,proto3" json:"groups,omitempty"`
 	GroupsNotWhole     int64                  `protobuf:"varint,7,opt,name=groups_not_whole,json=groupsNotWhole,proto3" json:"groups_not_whole,omitempty"`
-	ProtectedBytes     int64                  `protobuf:"varint,8,opt,name=protected_bytes,json=protectedBytes,proto3" json:"protected_bytes,omitempty"` // as users see them
+	ProtectedBytes     int64                  `protobuf:"varint,8,opt,name=protected_bytes,json=protectedBytes,proto3" json:"protected_bytes,omitempty"` // of the objects, as users see them
 	StoredBytes        int64                  `protobuf:"varint,9,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
-	Overhead           float64                `protobuf:"fixed64,10,opt,name=overhead,proto3" json:"overhead,omitempty"`                                  // stored per protected byte; 0 with nothing stored
+	Overhead           float64                `protobuf:"fixed64,10,opt,name=overhead,proto3" json:"overhead,omitempty"`                                  // stored per protected byte, padding included; 0 with nothing stored
 	SavedBytes         int64                  `protobuf:"varint,11,opt,name=saved_bytes,json=savedBytes,proto3" json:"saved_bytes,omitempty"`             // against keeping every class on its first rung
 	SavedPerMonth      float64                `protobuf:"fixed64,12,opt,name=saved_per_month,json=savedPerMonth,proto3" json:"saved_per_month,omitempty"` // the worth of that
 	Classes            []*ClassOverview       `protobuf:"bytes,13,rep,name=classes,proto3" json:"classes,omitempty"`
@@ -172,8 +172,12 @@ type Overview struct {
 	Backends           []*BackendHealth       `protobuf:"bytes,19,rep,name=backends,proto3" json:"backends,omitempty"`
 	Sources            []*Source              `protobuf:"bytes,20,rep,name=sources,proto3" json:"sources,omitempty"`
 	// When every object and group was last looked at for safety, at the backend where that is longest ago.
-	SafetyAt      *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=safety_at,json=safetyAt,proto3" json:"safety_at,omitempty"`
-	ClassesTotal  int64                  `protobuf:"varint,22,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"` // classes has those with the most stored bytes
+	SafetyAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=safety_at,json=safetyAt,proto3" json:"safety_at,omitempty"`
+	ClassesTotal int64                  `protobuf:"varint,22,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"` // classes has those with the most stored bytes
+	// Since when a backend does not answer, so that safety is not known, and what it was before; absent where it is known, or never was.
+	UnknownSince  *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=unknown_since,json=unknownSince,proto3" json:"unknown_since,omitempty"`
+	LastSafety    Safety                 `protobuf:"varint,24,opt,name=last_safety,json=lastSafety,proto3,enum=restripe.console.v1.Safety" json:"last_safety,omitempty"`
+	PaddingBytes  int64                  `protobuf:"varint,25,opt,name=padding_bytes,json=paddingBytes,proto3" json:"padding_bytes,omitempty"` // what fills up the last cells of the objects: neither protected nor redundancy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -362,17 +366,39 @@ func (x *Overview) GetClassesTotal() int64 {
 	return 0
 }
 
+func (x *Overview) GetUnknownSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UnknownSince
+	}
+	return nil
+}
+
+func (x *Overview) GetLastSafety() Safety {
+	if x != nil {
+		return x.LastSafety
+	}
+	return Safety_SAFETY_UNSPECIFIED
+}
+
+func (x *Overview) GetPaddingBytes() int64 {
+	if x != nil {
+		return x.PaddingBytes
+	}
+	return 0
+}
+
 type ClassOverview struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Backend       string                 `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
 	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
 	Policy        string                 `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"` // empty: the class was declared at the gateways
 	Objects       int64                  `protobuf:"varint,4,opt,name=objects,proto3" json:"objects,omitempty"`
-	Bytes         int64                  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Bytes         int64                  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"` // of the objects, as users see them
 	StoredBytes   int64                  `protobuf:"varint,6,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
-	Overhead      float64                `protobuf:"fixed64,7,opt,name=overhead,proto3" json:"overhead,omitempty"`
+	Overhead      float64                `protobuf:"fixed64,7,opt,name=overhead,proto3" json:"overhead,omitempty"` // stored per byte of the objects
 	SavedBytes    int64                  `protobuf:"varint,8,opt,name=saved_bytes,json=savedBytes,proto3" json:"saved_bytes,omitempty"`
-	Rungs         []*RungOverview        `protobuf:"bytes,9,rep,name=rungs,proto3" json:"rungs,omitempty"` // hottest first
+	Rungs         []*RungOverview        `protobuf:"bytes,9,rep,name=rungs,proto3" json:"rungs,omitempty"`                                     // hottest first
+	PaddingBytes  int64                  `protobuf:"varint,10,opt,name=padding_bytes,json=paddingBytes,proto3" json:"padding_bytes,omitempty"` // what fills up the last cells of the objects
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,11 +496,18 @@ func (x *ClassOverview) GetRungs() []*RungOverview {
 	return nil
 }
 
+func (x *ClassOverview) GetPaddingBytes() int64 {
+	if x != nil {
+		return x.PaddingBytes
+	}
+	return 0
+}
+
 type RungOverview struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scheme        string                 `protobuf:"bytes,1,opt,name=scheme,proto3" json:"scheme,omitempty"`
 	Groups        int64                  `protobuf:"varint,2,opt,name=groups,proto3" json:"groups,omitempty"`
-	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"` // of the cells: the objects' and their padding
 	StoredBytes   int64                  `protobuf:"varint,4,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
 	MeanHeat      *float64               `protobuf:"fixed64,5,opt,name=mean_heat,json=meanHeat,proto3,oneof" json:"mean_heat,omitempty"` // accesses a day of a group, by the middles of its buckets; absent without groups
 	unknownFields protoimpl.UnknownFields
@@ -550,6 +583,7 @@ type NodeCounts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Total         int32                  `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
 	ByState       map[string]int32       `protobuf:"bytes,2,rep,name=by_state,json=byState,proto3" json:"by_state,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Bad           []*Node                `protobuf:"bytes,3,rep,name=bad,proto3" json:"bad,omitempty"` // suspect, down, out or missing, the worst first; the first ten
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,14 +632,21 @@ func (x *NodeCounts) GetByState() map[string]int32 {
 	return nil
 }
 
+func (x *NodeCounts) GetBad() []*Node {
+	if x != nil {
+		return x.Bad
+	}
+	return nil
+}
+
 // BackendHealth is what is right and wrong at one backend.
 type BackendHealth struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Backend       string                 `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
-	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // whole, repairing, degraded or unknown
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // whole, repairing, reduced or unknown
 	Line          string                 `protobuf:"bytes,3,opt,name=line,proto3" json:"line,omitempty"`
 	Repair        *RepairProgress        `protobuf:"bytes,4,opt,name=repair,proto3" json:"repair,omitempty"`
-	Load          *Load                  `protobuf:"bytes,5,opt,name=load,proto3" json:"load,omitempty"`
+	Load          *Load                  `protobuf:"bytes,5,opt,name=load,proto3" json:"load,omitempty"` // absent while the backend does not answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,9 +889,9 @@ var File_console_v1_overview_proto protoreflect.FileDescriptor
 
 const file_console_v1_overview_proto_rawDesc = "" +
 	"\n" +
-	"\x19console/v1/overview.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cconsole/v1/transitions.proto\"\x14\n" +
+	"\x19console/v1/overview.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/nodes.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cconsole/v1/transitions.proto\"\x14\n" +
 	"\x12GetOverviewRequest\"\x16\n" +
-	"\x14WatchOverviewRequest\"\xbf\a\n" +
+	"\x14WatchOverviewRequest\"\xe3\b\n" +
 	"\bOverview\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
 	"\x06safety\x18\x02 \x01(\x0e2\x1b.restripe.console.v1.SafetyR\x06safety\x12\x1f\n" +
@@ -877,8 +918,12 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"\bbackends\x18\x13 \x03(\v2\".restripe.console.v1.BackendHealthR\bbackends\x125\n" +
 	"\asources\x18\x14 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\x127\n" +
 	"\tsafety_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\bsafetyAt\x12#\n" +
-	"\rclasses_total\x18\x16 \x01(\x03R\fclassesTotalB\v\n" +
-	"\t_can_lose\"\xa0\x02\n" +
+	"\rclasses_total\x18\x16 \x01(\x03R\fclassesTotal\x12?\n" +
+	"\runknown_since\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\funknownSince\x12<\n" +
+	"\vlast_safety\x18\x18 \x01(\x0e2\x1b.restripe.console.v1.SafetyR\n" +
+	"lastSafety\x12#\n" +
+	"\rpadding_bytes\x18\x19 \x01(\x03R\fpaddingBytesB\v\n" +
+	"\t_can_lose\"\xc5\x02\n" +
 	"\rClassOverview\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x16\n" +
@@ -889,7 +934,9 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"\boverhead\x18\a \x01(\x01R\boverhead\x12\x1f\n" +
 	"\vsaved_bytes\x18\b \x01(\x03R\n" +
 	"savedBytes\x127\n" +
-	"\x05rungs\x18\t \x03(\v2!.restripe.console.v1.RungOverviewR\x05rungs\"\xa7\x01\n" +
+	"\x05rungs\x18\t \x03(\v2!.restripe.console.v1.RungOverviewR\x05rungs\x12#\n" +
+	"\rpadding_bytes\x18\n" +
+	" \x01(\x03R\fpaddingBytes\"\xa7\x01\n" +
 	"\fRungOverview\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12\x16\n" +
 	"\x06groups\x18\x02 \x01(\x03R\x06groups\x12\x14\n" +
@@ -897,11 +944,12 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"\fstored_bytes\x18\x04 \x01(\x03R\vstoredBytes\x12 \n" +
 	"\tmean_heat\x18\x05 \x01(\x01H\x00R\bmeanHeat\x88\x01\x01B\f\n" +
 	"\n" +
-	"_mean_heat\"\xa7\x01\n" +
+	"_mean_heat\"\xd4\x01\n" +
 	"\n" +
 	"NodeCounts\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x05R\x05total\x12G\n" +
-	"\bby_state\x18\x02 \x03(\v2,.restripe.console.v1.NodeCounts.ByStateEntryR\abyState\x1a:\n" +
+	"\bby_state\x18\x02 \x03(\v2,.restripe.console.v1.NodeCounts.ByStateEntryR\abyState\x12+\n" +
+	"\x03bad\x18\x03 \x03(\v2\x19.restripe.console.v1.NodeR\x03bad\x1a:\n" +
 	"\fByStateEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xbf\x01\n" +
@@ -968,6 +1016,7 @@ var file_console_v1_overview_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 	(*Transition)(nil),            // 12: restripe.console.v1.Transition
 	(*Source)(nil),                // 13: restripe.console.v1.Source
+	(*Node)(nil),                  // 14: restripe.console.v1.Node
 }
 var file_console_v1_overview_proto_depIdxs = []int32{
 	11, // 0: restripe.console.v1.Overview.at:type_name -> google.protobuf.Timestamp
@@ -978,15 +1027,18 @@ var file_console_v1_overview_proto_depIdxs = []int32{
 	7,  // 5: restripe.console.v1.Overview.backends:type_name -> restripe.console.v1.BackendHealth
 	13, // 6: restripe.console.v1.Overview.sources:type_name -> restripe.console.v1.Source
 	11, // 7: restripe.console.v1.Overview.safety_at:type_name -> google.protobuf.Timestamp
-	5,  // 8: restripe.console.v1.ClassOverview.rungs:type_name -> restripe.console.v1.RungOverview
-	10, // 9: restripe.console.v1.NodeCounts.by_state:type_name -> restripe.console.v1.NodeCounts.ByStateEntry
-	8,  // 10: restripe.console.v1.BackendHealth.repair:type_name -> restripe.console.v1.RepairProgress
-	9,  // 11: restripe.console.v1.BackendHealth.load:type_name -> restripe.console.v1.Load
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 8: restripe.console.v1.Overview.unknown_since:type_name -> google.protobuf.Timestamp
+	0,  // 9: restripe.console.v1.Overview.last_safety:type_name -> restripe.console.v1.Safety
+	5,  // 10: restripe.console.v1.ClassOverview.rungs:type_name -> restripe.console.v1.RungOverview
+	10, // 11: restripe.console.v1.NodeCounts.by_state:type_name -> restripe.console.v1.NodeCounts.ByStateEntry
+	14, // 12: restripe.console.v1.NodeCounts.bad:type_name -> restripe.console.v1.Node
+	8,  // 13: restripe.console.v1.BackendHealth.repair:type_name -> restripe.console.v1.RepairProgress
+	9,  // 14: restripe.console.v1.BackendHealth.load:type_name -> restripe.console.v1.Load
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_overview_proto_init() }
@@ -995,6 +1047,7 @@ func file_console_v1_overview_proto_init() {
 		return
 	}
 	file_console_v1_about_proto_init()
+	file_console_v1_nodes_proto_init()
 	file_console_v1_transitions_proto_init()
 	file_console_v1_overview_proto_msgTypes[2].OneofWrappers = []any{}
 	file_console_v1_overview_proto_msgTypes[4].OneofWrappers = []any{}

@@ -10,6 +10,7 @@ import { StateMark } from "../../pictures/StateMark";
 import { Empty, Shown } from "../../states/States";
 import { Beside } from "../../table/Beside";
 import { DataTable, type Column } from "../../table/DataTable";
+import { badness } from "../../words/node-state";
 import { Health } from "../overview/Health";
 import { Capacity } from "./Capacity";
 import { Domains } from "./Domains";
@@ -40,7 +41,7 @@ export function NodesView() {
   const navigate = route.useNavigate();
   const nodes = useNodes();
   const overview = useOverview().state;
-  const rows = useMemo(() => [...(nodes.state?.items.values() ?? [])].sort((a, b) => nodeKey(a).localeCompare(nodeKey(b), "en", { numeric: true })), [nodes.state]);
+  const rows = useMemo(() => [...(nodes.state?.items.values() ?? [])].sort((a, b) => badness(a.state) - badness(b.state) || nodeKey(a).localeCompare(nodeKey(b), "en", { numeric: true })), [nodes.state]);
   const open = (key: string | undefined): void => void navigate({ search: key === undefined ? {} : { name: key } });
   const selected = name === undefined ? undefined : nodes.state?.items.get(name);
   return (

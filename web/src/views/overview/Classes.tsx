@@ -25,7 +25,7 @@ export function Classes({ classes, total }: { classes: ClassOverview[]; total: b
                 <th scope="col">Scheme</th>
                 <th scope="col">Use of a group</th>
                 <th scope="col" data-numeric="true">
-                  Protected
+                  In cells
                 </th>
                 <th scope="col" data-numeric="true">
                   Stored
@@ -71,7 +71,7 @@ function ClassRows({ of: one }: { of: ClassOverview }) {
             <SchemeShape scheme={rung.scheme} />
           </td>
           <td>{rung.meanHeat === undefined ? "no groups" : heated(rung.meanHeat)}</td>
-          <td data-numeric="true">{sizedOf(rung.bytes, one.bytes)}</td>
+          <td data-numeric="true">{sizedOf(rung.bytes, one.bytes + one.paddingBytes)}</td>
           <td data-numeric="true">{sized(rung.storedBytes)}</td>
           <td data-numeric="true">{rung.bytes === 0n ? "" : overhead(Number(rung.storedBytes) / Number(rung.bytes))}</td>
         </tr>
@@ -79,7 +79,9 @@ function ClassRows({ of: one }: { of: ClassOverview }) {
       <tr className={styles.sum}>
         {rungs === 0 && <th scope="rowgroup">{one.class}</th>}
         <td colSpan={2}>{one.savedBytes > 0n ? `saves ${sized(one.savedBytes)} against keeping all of it on its first rung` : "saves nothing yet"}</td>
-        <td data-numeric="true">{sized(one.bytes)}</td>
+        <td data-numeric="true">
+          {sized(one.bytes)} of users{one.paddingBytes > 0n && <> + {sized(one.paddingBytes)} of padding</>}
+        </td>
         <td data-numeric="true">{sized(one.storedBytes)}</td>
         <td data-numeric="true">{one.bytes === 0n ? "" : overhead(one.overhead)}</td>
       </tr>

@@ -18,6 +18,7 @@ export function Health({ overview }: { overview: Overview }) {
             {counted(overview.nodes.total, "node")}
           </RouteLink>
           {statesOf(overview.nodes)}
+          {overview.unknownSince !== undefined && " (as last heard)"}
         </Text>
       )}
       <Stack gap="sm" mt="xs">

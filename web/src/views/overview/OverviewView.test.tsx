@@ -32,6 +32,45 @@ describe("the overview", () => {
     await expectAccessible();
   });
 
+  it("tells what users stored from what pads it", async () => {
+    const padded = { ...overview, protectedBytes: 80n << 20n, paddingBytes: 20n << 20n };
+    renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, padded) });
+    expect(await screen.findByText("what users stored; 20 MiB more of padding fill up the last cells of objects")).toBeDefined();
+  });
+
+  it("claims nothing while a backend does not answer", async () => {
+    const line = "Unknown since 08:00:00 UTC: no gateway of local answers; last: all 1,200 objects can lose 2 nodes.";
+    const unknown = {
+      ...overview,
+      safety: Safety.UNSPECIFIED,
+      lastSafety: Safety.SAFE,
+      unknownSince: morning,
+      safetyLine: line,
+      backends: [{ backend: "local", state: "unknown", line: "No gateway answers." }],
+    };
+    const { container } = renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, unknown) });
+    expect(await screen.findByRole("heading", { level: 1, name: line })).toBeDefined();
+    expect(container.querySelector('[data-safety="unknown"]')).not.toBeNull();
+    expect(screen.getByText(/None of this is known to hold since/)).toBeDefined();
+    expect(screen.getByText(/\(as last heard\)/)).toBeDefined();
+    expect(screen.queryByText(/In the last/)).toBeNull();
+    await expectAccessible();
+  });
+
+  it("names the nodes that do not serve, and what becomes of them", async () => {
+    const harmed = {
+      ...overview,
+      safety: Safety.UNPROTECTED,
+      safetyLine: "3 groups miss blocks. The loss of one more node may lose data now.",
+      nodes: { total: 14, byState: { up: 12, down: 1, out: 1 }, bad: [{ backend: "local", name: "n7", state: "out", since: morning }, { backend: "local", name: "n9", state: "down", since: morning, givenUpAt: morning }] },
+    };
+    const { container } = renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, harmed) });
+    const list = await screen.findByRole("list", { name: "Nodes that do not serve" });
+    expect(list.textContent).toMatch(/n7 since .*n9 since .*; if it stays silent it is given up at .*, and its blocks are rebuilt on other nodes/);
+    expect(container.querySelector('[data-safety="unprotected"]')).not.toBeNull();
+    await expectAccessible();
+  });
+
   it("keeps its layout while it loads", async () => {
     renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal) });
     expect(await screen.findByRole("status", { name: "Loading the overview" })).toBeDefined();

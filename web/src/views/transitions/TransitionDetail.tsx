@@ -33,7 +33,8 @@ function Known({ detail, transition }: { detail: Detail; transition: Transition 
   const steering = useSteering();
   // While it moves, the operator's words for that are what the bar says, only older.
   const progressing = detail.conditions.find(({ type }) => type === "Progressing")?.message;
-  const barSays = transition.progress !== undefined && transition.stateWhy === progressing;
+  // Before there is progress, what stands in its place says why.
+  const barSays = transition.progress === undefined || transition.stateWhy === progressing;
   return (
     <Stack gap="md">
       <div>

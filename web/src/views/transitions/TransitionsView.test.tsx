@@ -63,6 +63,13 @@ describe("transitions", () => {
     localStorage.clear();
   });
 
+  it("say once why one has not begun", async () => {
+    const waiting = { ...transition, name: "media-1", state: "Waiting", stateWhy: "waits for the window at 22:00", progress: undefined };
+    renderPage("/transitions?name=media-1", { ...list(), getTransition: () => ({ transition: waiting }) });
+    await screen.findByRole("heading", { level: 2, name: "media-1" });
+    expect(screen.getAllByText(/waits for the window at 22:00/i).length).toBe(1);
+  });
+
   it("say what to do when there is none", async () => {
     renderPage("/transitions", list());
     expect(await screen.findByText("Nothing is moving")).toBeDefined();

@@ -21,7 +21,7 @@ const columns: Column<Transition>[] = [
   { id: "state", header: "State", width: 150, value: ({ state }) => state, cell: ({ state, stateWhy }) => <StateMark state={state} why={stateWhy} /> },
   { id: "progress", header: "Progress", width: 250, value: shareDone, cell: (transition) => <TransitionProgress transition={transition} /> },
   { id: "class", header: "Class", width: 100, value: (transition) => transition.class },
-  { id: "step", header: "From, to", width: 230, value: ({ from, to }) => `${from} ${to}`, cell: ({ from, to }) => <SchemeStep from={from} to={to} /> },
+  { id: "step", header: "From, to", width: 300, value: ({ from, to }) => `${from} ${to}`, cell: ({ from, to }) => <SchemeStep from={from} to={to} /> },
   {
     id: "sent",
     header: "Sent",

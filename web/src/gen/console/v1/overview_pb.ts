@@ -6,6 +6,8 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Source } from "./about_pb";
 import { file_console_v1_about } from "./about_pb";
+import type { Node } from "./nodes_pb";
+import { file_console_v1_nodes } from "./nodes_pb";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Transition } from "./transitions_pb";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file console/v1/overview.proto.
  */
 export const file_console_v1_overview: GenFile = /*@__PURE__*/
-  fileDesc("Chljb25zb2xlL3YxL292ZXJ2aWV3LnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIhQKEkdldE92ZXJ2aWV3UmVxdWVzdCIWChRXYXRjaE92ZXJ2aWV3UmVxdWVzdCLLBQoIT3ZlcnZpZXcSJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKBnNhZmV0eRgCIAEoDjIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU2FmZXR5EhMKC3NhZmV0eV9saW5lGAMgASgJEhUKCGNhbl9sb3NlGAQgASgFSACIAQESDwoHb2JqZWN0cxgFIAEoAxIOCgZncm91cHMYBiABKAMSGAoQZ3JvdXBzX25vdF93aG9sZRgHIAEoAxIXCg9wcm90ZWN0ZWRfYnl0ZXMYCCABKAMSFAoMc3RvcmVkX2J5dGVzGAkgASgDEhAKCG92ZXJoZWFkGAogASgBEhMKC3NhdmVkX2J5dGVzGAsgASgDEhcKD3NhdmVkX3Blcl9tb250aBgMIAEoARIzCgdjbGFzc2VzGA0gAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc092ZXJ2aWV3Ei8KBm1vdmluZxgOIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuVHJhbnNpdGlvbhIUCgxtb3ZpbmdfdG90YWwYDyABKAMSHAoUd2FpdGluZ19mb3JfYXBwcm92YWwYECABKAMSEwoLbW92aW5nX2xpbmUYESABKAkSLgoFbm9kZXMYEiABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVDb3VudHMSNAoIYmFja2VuZHMYEyADKAsyIi5yZXN0cmlwZS5jb25zb2xlLnYxLkJhY2tlbmRIZWFsdGgSLAoHc291cmNlcxgUIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlEi0KCXNhZmV0eV9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNY2xhc3Nlc190b3RhbBgWIAEoA0ILCglfY2FuX2xvc2UizgEKDUNsYXNzT3ZlcnZpZXcSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIOCgZwb2xpY3kYAyABKAkSDwoHb2JqZWN0cxgEIAEoAxINCgVieXRlcxgFIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBiABKAMSEAoIb3ZlcmhlYWQYByABKAESEwoLc2F2ZWRfYnl0ZXMYCCABKAMSMAoFcnVuZ3MYCSADKAsyIS5yZXN0cmlwZS5jb25zb2xlLnYxLlJ1bmdPdmVydmlldyJ5CgxSdW5nT3ZlcnZpZXcSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMSFgoJbWVhbl9oZWF0GAUgASgBSACIAQFCDAoKX21lYW5faGVhdCKLAQoKTm9kZUNvdW50cxINCgV0b3RhbBgBIAEoBRI+CghieV9zdGF0ZRgCIAMoCzIsLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZUNvdW50cy5CeVN0YXRlRW50cnkaLgoMQnlTdGF0ZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEimwEKDUJhY2tlbmRIZWFsdGgSDwoHYmFja2VuZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIMCgRsaW5lGAMgASgJEjMKBnJlcGFpchgEIAEoCzIjLnJlc3RyaXBlLmNvbnNvbGUudjEuUmVwYWlyUHJvZ3Jlc3MSJwoEbG9hZBgFIAEoCzIZLnJlc3RyaXBlLmNvbnNvbGUudjEuTG9hZCKuAQoOUmVwYWlyUHJvZ3Jlc3MSDQoFc3RhdGUYASABKAkSEwoLYnl0ZXNfdG90YWwYAiABKAMSEgoKYnl0ZXNfZG9uZRgDIAEoAxIUCgxncm91cHNfdG90YWwYBCABKAMSEwoLZ3JvdXBzX2RvbmUYBSABKAMSGAoLZXRhX3NlY29uZHMYBiABKAFIAIgBARIPCgdwcm9ibGVtGAcgASgJQg4KDF9ldGFfc2Vjb25kcyJ/CgRMb2FkEhYKDndpbmRvd19zZWNvbmRzGAEgASgBEhAKCHJlcXVlc3RzGAIgASgDEhMKC3A1MF9zZWNvbmRzGAMgASgBEhMKC3A5OV9zZWNvbmRzGAQgASgBEiMKG3RyYW5zaXRpb25fYnl0ZXNfcGVyX3NlY29uZBgFIAEoASpvCgZTYWZldHkSFgoSU0FGRVRZX1VOU1BFQ0lGSUVEEAASEAoMU0FGRVRZX0VNUFRZEAESDwoLU0FGRVRZX1NBRkUQAhISCg5TQUZFVFlfUkVEVUNFRBADEhYKElNBRkVUWV9VTlBST1RFQ1RFRBAEQkBaPmdpdGh1Yi5jb20vcmVzdHJpcGUvcmVzdHJpcGUvb3BlcmF0b3IvYXBpL2NvbnNvbGUvdjE7Y29uc29sZXYxYgZwcm90bzM", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_transitions]);
+  fileDesc("Chljb25zb2xlL3YxL292ZXJ2aWV3LnByb3RvEhNyZXN0cmlwZS5jb25zb2xlLnYxIhQKEkdldE92ZXJ2aWV3UmVxdWVzdCIWChRXYXRjaE92ZXJ2aWV3UmVxdWVzdCLHBgoIT3ZlcnZpZXcSJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKBnNhZmV0eRgCIAEoDjIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU2FmZXR5EhMKC3NhZmV0eV9saW5lGAMgASgJEhUKCGNhbl9sb3NlGAQgASgFSACIAQESDwoHb2JqZWN0cxgFIAEoAxIOCgZncm91cHMYBiABKAMSGAoQZ3JvdXBzX25vdF93aG9sZRgHIAEoAxIXCg9wcm90ZWN0ZWRfYnl0ZXMYCCABKAMSFAoMc3RvcmVkX2J5dGVzGAkgASgDEhAKCG92ZXJoZWFkGAogASgBEhMKC3NhdmVkX2J5dGVzGAsgASgDEhcKD3NhdmVkX3Blcl9tb250aBgMIAEoARIzCgdjbGFzc2VzGA0gAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc092ZXJ2aWV3Ei8KBm1vdmluZxgOIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuVHJhbnNpdGlvbhIUCgxtb3ZpbmdfdG90YWwYDyABKAMSHAoUd2FpdGluZ19mb3JfYXBwcm92YWwYECABKAMSEwoLbW92aW5nX2xpbmUYESABKAkSLgoFbm9kZXMYEiABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLk5vZGVDb3VudHMSNAoIYmFja2VuZHMYEyADKAsyIi5yZXN0cmlwZS5jb25zb2xlLnYxLkJhY2tlbmRIZWFsdGgSLAoHc291cmNlcxgUIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlEi0KCXNhZmV0eV9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNY2xhc3Nlc190b3RhbBgWIAEoAxIxCg11bmtub3duX3NpbmNlGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgtsYXN0X3NhZmV0eRgYIAEoDjIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU2FmZXR5EhUKDXBhZGRpbmdfYnl0ZXMYGSABKANCCwoJX2Nhbl9sb3NlIuUBCg1DbGFzc092ZXJ2aWV3Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkSDgoGcG9saWN5GAMgASgJEg8KB29iamVjdHMYBCABKAMSDQoFYnl0ZXMYBSABKAMSFAoMc3RvcmVkX2J5dGVzGAYgASgDEhAKCG92ZXJoZWFkGAcgASgBEhMKC3NhdmVkX2J5dGVzGAggASgDEjAKBXJ1bmdzGAkgAygLMiEucmVzdHJpcGUuY29uc29sZS52MS5SdW5nT3ZlcnZpZXcSFQoNcGFkZGluZ19ieXRlcxgKIAEoAyJ5CgxSdW5nT3ZlcnZpZXcSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMSFgoJbWVhbl9oZWF0GAUgASgBSACIAQFCDAoKX21lYW5faGVhdCKzAQoKTm9kZUNvdW50cxINCgV0b3RhbBgBIAEoBRI+CghieV9zdGF0ZRgCIAMoCzIsLnJlc3RyaXBlLmNvbnNvbGUudjEuTm9kZUNvdW50cy5CeVN0YXRlRW50cnkSJgoDYmFkGAMgAygLMhkucmVzdHJpcGUuY29uc29sZS52MS5Ob2RlGi4KDEJ5U3RhdGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIpsBCg1CYWNrZW5kSGVhbHRoEg8KB2JhY2tlbmQYASABKAkSDQoFc3RhdGUYAiABKAkSDAoEbGluZRgDIAEoCRIzCgZyZXBhaXIYBCABKAsyIy5yZXN0cmlwZS5jb25zb2xlLnYxLlJlcGFpclByb2dyZXNzEicKBGxvYWQYBSABKAsyGS5yZXN0cmlwZS5jb25zb2xlLnYxLkxvYWQirgEKDlJlcGFpclByb2dyZXNzEg0KBXN0YXRlGAEgASgJEhMKC2J5dGVzX3RvdGFsGAIgASgDEhIKCmJ5dGVzX2RvbmUYAyABKAMSFAoMZ3JvdXBzX3RvdGFsGAQgASgDEhMKC2dyb3Vwc19kb25lGAUgASgDEhgKC2V0YV9zZWNvbmRzGAYgASgBSACIAQESDwoHcHJvYmxlbRgHIAEoCUIOCgxfZXRhX3NlY29uZHMifwoETG9hZBIWCg53aW5kb3dfc2Vjb25kcxgBIAEoARIQCghyZXF1ZXN0cxgCIAEoAxITCgtwNTBfc2Vjb25kcxgDIAEoARITCgtwOTlfc2Vjb25kcxgEIAEoARIjCht0cmFuc2l0aW9uX2J5dGVzX3Blcl9zZWNvbmQYBSABKAEqbwoGU2FmZXR5EhYKElNBRkVUWV9VTlNQRUNJRklFRBAAEhAKDFNBRkVUWV9FTVBUWRABEg8KC1NBRkVUWV9TQUZFEAISEgoOU0FGRVRZX1JFRFVDRUQQAxIWChJTQUZFVFlfVU5QUk9URUNURUQQBEJAWj5naXRodWIuY29tL3Jlc3RyaXBlL3Jlc3RyaXBlL29wZXJhdG9yL2FwaS9jb25zb2xlL3YxO2NvbnNvbGV2MWIGcHJvdG8z", [file_console_v1_about, file_console_v1_nodes, file_google_protobuf_timestamp, file_console_v1_transitions]);
 
 /**
  * @generated from message restripe.console.v1.GetOverviewRequest
@@ -68,7 +70,7 @@ export type Overview = Message<"restripe.console.v1.Overview"> & {
   safetyLine: string;
 
   /**
-   * nodes that every object survives the loss of, now; absent with nothing stored
+   * nodes that every object survives the loss of, now; absent with nothing stored, or where not known
    *
    * @generated from field: optional int32 can_lose = 4;
    */
@@ -90,7 +92,7 @@ export type Overview = Message<"restripe.console.v1.Overview"> & {
   groupsNotWhole: bigint;
 
   /**
-   * as users see them
+   * of the objects, as users see them
    *
    * @generated from field: int64 protected_bytes = 8;
    */
@@ -102,7 +104,7 @@ export type Overview = Message<"restripe.console.v1.Overview"> & {
   storedBytes: bigint;
 
   /**
-   * stored per protected byte; 0 with nothing stored
+   * stored per protected byte, padding included; 0 with nothing stored
    *
    * @generated from field: double overhead = 10;
    */
@@ -179,6 +181,25 @@ export type Overview = Message<"restripe.console.v1.Overview"> & {
    * @generated from field: int64 classes_total = 22;
    */
   classesTotal: bigint;
+
+  /**
+   * Since when a backend does not answer, so that safety is not known, and what it was before; absent where it is known, or never was.
+   *
+   * @generated from field: google.protobuf.Timestamp unknown_since = 23;
+   */
+  unknownSince?: Timestamp | undefined;
+
+  /**
+   * @generated from field: restripe.console.v1.Safety last_safety = 24;
+   */
+  lastSafety: Safety;
+
+  /**
+   * what fills up the last cells of the objects: neither protected nor redundancy
+   *
+   * @generated from field: int64 padding_bytes = 25;
+   */
+  paddingBytes: bigint;
 };
 
 /**
@@ -215,6 +236,8 @@ export type ClassOverview = Message<"restripe.console.v1.ClassOverview"> & {
   objects: bigint;
 
   /**
+   * of the objects, as users see them
+   *
    * @generated from field: int64 bytes = 5;
    */
   bytes: bigint;
@@ -225,6 +248,8 @@ export type ClassOverview = Message<"restripe.console.v1.ClassOverview"> & {
   storedBytes: bigint;
 
   /**
+   * stored per byte of the objects
+   *
    * @generated from field: double overhead = 7;
    */
   overhead: number;
@@ -240,6 +265,13 @@ export type ClassOverview = Message<"restripe.console.v1.ClassOverview"> & {
    * @generated from field: repeated restripe.console.v1.RungOverview rungs = 9;
    */
   rungs: RungOverview[];
+
+  /**
+   * what fills up the last cells of the objects
+   *
+   * @generated from field: int64 padding_bytes = 10;
+   */
+  paddingBytes: bigint;
 };
 
 /**
@@ -264,6 +296,8 @@ export type RungOverview = Message<"restripe.console.v1.RungOverview"> & {
   groups: bigint;
 
   /**
+   * of the cells: the objects' and their padding
+   *
    * @generated from field: int64 bytes = 3;
    */
   bytes: bigint;
@@ -301,6 +335,13 @@ export type NodeCounts = Message<"restripe.console.v1.NodeCounts"> & {
    * @generated from field: map<string, int32> by_state = 2;
    */
   byState: { [key: string]: number };
+
+  /**
+   * suspect, down, out or missing, the worst first; the first ten
+   *
+   * @generated from field: repeated restripe.console.v1.Node bad = 3;
+   */
+  bad: Node[];
 };
 
 /**
@@ -322,7 +363,7 @@ export type BackendHealth = Message<"restripe.console.v1.BackendHealth"> & {
   backend: string;
 
   /**
-   * whole, repairing, degraded or unknown
+   * whole, repairing, reduced or unknown
    *
    * @generated from field: string state = 2;
    */
@@ -339,6 +380,8 @@ export type BackendHealth = Message<"restripe.console.v1.BackendHealth"> & {
   repair?: RepairProgress | undefined;
 
   /**
+   * absent while the backend does not answer
+   *
    * @generated from field: restripe.console.v1.Load load = 5;
    */
   load?: Load | undefined;
@@ -442,7 +485,7 @@ export const LoadSchema: GenMessage<Load> = /*@__PURE__*/
  */
 export enum Safety {
   /**
-   * not known: no backend has answered yet
+   * not known: a backend does not answer, or none has yet
    *
    * @generated from enum value: SAFETY_UNSPECIFIED = 0;
    */
