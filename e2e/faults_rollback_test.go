@@ -75,7 +75,7 @@ func TestServersThatGoBack(t *testing.T) {
 			for _, group := range stat.Groups {
 				for _, slot := range group.Slots {
 					if slot.State != "ok" {
-						t.Errorf("server %d of 3 went back: by the status all is whole, and slot %d of %s on %s is %s", i+1, slot.Slot, key, slot.Node, slot.State)
+						t.Errorf("server %d of 3 went back: all is whole, says the status, and slot %d of %s is %s", i+1, slot.Slot, key, slot.State)
 					}
 				}
 			}

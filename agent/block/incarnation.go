@@ -1,7 +1,6 @@
 package block
 
 import (
-	"crypto/rand"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,9 +12,9 @@ import (
 // is random as a whole: its number is 1.
 type Incarnation string
 
-// NewIncarnation names contents that nobody has seen before.
-func NewIncarnation(number uint64, run string) Incarnation {
-	return Incarnation(fmt.Sprintf("%d.%s.%s", number, rand.Text(), run))
+// NewIncarnation names contents that nobody has seen before. random must be drawn for them.
+func NewIncarnation(number uint64, random, run string) Incarnation {
+	return Incarnation(fmt.Sprintf("%d.%s.%s", number, random, run))
 }
 
 // Number is 0 for contents that have no name yet.

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func (i *identity) renew(ctx context.Context, found block.Incarnation, run strin
 			return err
 		}
 	}
-	err := i.store.Create(ctx, incarnationKey, []byte(block.NewIncarnation(number, run)))
+	err := i.store.Create(ctx, incarnationKey, []byte(block.NewIncarnation(number, rand.Text(), run)))
 	if errors.Is(err, store.ErrExists) {
 		return nil // by another agent
 	}

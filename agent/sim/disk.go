@@ -29,7 +29,8 @@ type disk struct {
 	content map[string]uint32 // checksum of what was ever created under a key
 	torn    map[string]bool   // keys whose value was cut off by a crash
 	recent  []string          // keys of blocks created last
-	run     int               // of the server that keeps the values: raised when it starts again
+	durable bool              // a restart loses nothing
+	run     int               // of the server that keeps the values, raised when it starts again
 	backs   int               // times the disk has lost contents and goes on as if nothing had happened
 	gone    map[string]bool   // keys of the blocks that it lost by that
 }
@@ -41,7 +42,10 @@ type diskOdds struct {
 }
 
 func newDisk(l *ledger, name block.NodeID, d *dice) *disk {
-	return &disk{name: name, ledger: l, journal: l.journal, dice: d, values: mem.New(0), content: map[string]uint32{}, torn: map[string]bool{}, gone: map[string]bool{}}
+	return &disk{
+		name: name, ledger: l, journal: l.journal, dice: d, durable: d.chance(0.5), values: mem.New(0),
+		content: map[string]uint32{}, torn: map[string]bool{}, gone: map[string]bool{},
+	}
 }
 
 // with changes a disk until what it returns is called.
@@ -236,6 +240,9 @@ func (m *mount) Run(context.Context) (string, error) { return m.runName(), nil }
 func (d *disk) runName() string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if d.durable {
+		return ""
+	}
 	return fmt.Sprint("run", d.run)
 }
 
@@ -293,6 +300,8 @@ type snapshot struct {
 	torn   map[string]bool
 }
 
+func (s *snapshot) marker() string { return string(s.values[incarnationKey]) }
+
 func (d *disk) snapshot() *snapshot {
 	s := &snapshot{values: map[string][]byte{}}
 	// A store in memory lists without fail.
@@ -309,7 +318,8 @@ func (d *disk) snapshot() *snapshot {
 	return s
 }
 
-// goBack makes the disk what it was at the time of a snapshot, as a server does that crashes and reads its last dump.
+// goBack makes the disk what it was at the time of a snapshot, as a server does that crashes and reads its last dump, or
+// somebody who puts the files of earlier back.
 func (d *disk) goBack(s *snapshot) {
 	d.replace(s)
 	d.mutex.Lock()

@@ -69,7 +69,8 @@ func (l *losses) forget() {
 	for id, its := range lost {
 		d := l.disks.of(id)
 		present := d.marker(incarnationKey)
-		if present == "" || block.Incarnation(present).Run() != d.runName() || string(incarnations[id]) != present || slices.ContainsFunc(its.attempts, func(key string) bool { return slices.Contains(active, key) }) {
+		noticed := present != "" && block.Incarnation(present).Run() == d.runName() && string(incarnations[id]) == present
+		if !noticed || slices.ContainsFunc(its.attempts, func(key string) bool { return slices.Contains(active, key) }) {
 			delete(lost, id)
 		}
 	}

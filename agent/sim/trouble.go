@@ -307,12 +307,13 @@ func (t *trouble) areMistaken() bool {
 }
 
 // goBack has a store become what it was a while ago, its markers too: blocks that were acknowledged since are gone, and
-// blocks that were deleted are there again. Its agent may go on meanwhile.
+// blocks that were deleted are there again. Its agent may go on meanwhile. Of a store that loses nothing by itself nobody can
+// know, unless its marker went back too: then it is the files of before a loss that somebody puts back.
 func (t *trouble) goBack(d *dice) func() {
 	a, crash := pick(d, t.cluster.agents), d.chance(0.5)
 	saved := a.disk.snapshot()
 	return func() {
-		if t.areMistaken() || !t.losses.mayLose(a.id) {
+		if t.areMistaken() || a.disk.durable && saved.marker() == a.disk.marker(incarnationKey) || !t.losses.mayLose(a.id) {
 			return
 		}
 		t.losses.lose(a.id)

@@ -28,7 +28,8 @@ func (rs *Repairs) vouch(ctx context.Context, view *catalog.GroupView, options R
 	if len(found) == 0 || ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	attempt, err := rs.catalog.Begin(ctx, catalog.KindRepair, rs.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil }, view)
+	nothing := func(block.Stamp) []catalog.BlockSet { return nil } // is written
+	attempt, err := rs.catalog.Begin(ctx, catalog.KindRepair, rs.groups.Deadline(), nothing, view)
 	if err != nil {
 		return 0, fmt.Errorf("announcing what was found of group %s: %w", view.ID, err)
 	}

@@ -66,7 +66,7 @@ func describe(facts map[string]string, location string) store.Info {
 		warn("%s has dropped %d keys since it started; give it more memory or move data to other nodes, and run a repair.", location, evicted)
 	}
 	if !info.Durable && facts["run_id"] == "" {
-		warn("%s does not say its run_id, without which nobody notices that it was started again with fewer values; use a server that says it, or repair the node after each restart.", location)
+		warn("%s does not say its run_id, without which nobody notices that it was started again with fewer values; use a server that does.", location)
 	}
 	switch {
 	case facts["role"] == "slave":
