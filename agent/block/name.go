@@ -85,9 +85,6 @@ func (id *GroupID) UnmarshalText(text []byte) (err error) {
 // NodeID names a node for as long as it is a member: 1 to 63 characters of [a-z0-9-].
 type NodeID string
 
-// Incarnation identifies the contents of a node's store: a random marker kept in the store itself.
-type Incarnation string
-
 // Address is where one block lies. Slots 0..w-1 are the data columns of the group, w..w+m-1 its parity rows.
 type Address struct {
 	Node  NodeID  `cbor:"1,keyasint" json:"node"`

@@ -33,7 +33,8 @@ type Change struct {
 	Groups []GroupChange
 
 	// RepairedSlots is for repairs and relocations alone: for the groups named, only these slots may differ from the
-	// record, and only these are required to be on stores that have not lost their contents (rule 6b).
+	// record, and only these are required to be on stores that have not lost their contents (rule 6b). Blocks of theirs
+	// that stay may be of another incarnation than the record says: the one in which they were found (rule 30).
 	RepairedSlots map[block.GroupID][]int
 }
 

@@ -159,7 +159,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		group.Generation, group.Epoch, group.Settled = stamp, stamp, now.UnixMilli()
 		t.checks = append(t.checks, Check{Key: groupKey(group.ID)})
 		t.created[group.ID], t.open[group.ID] = true, true
-		if err := t.result(&group, nil, own, used); err != nil {
+		if err := t.result(&group, nil, own, used, false); err != nil {
 			return err
 		}
 		t.require(&group, nil)
@@ -181,7 +181,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		if err := t.checkFields(&was.Group, &group, repaired, isRepair); err != nil {
 			return err
 		}
-		if err := t.result(&group, &was.Group, own, used); err != nil {
+		if err := t.result(&group, &was.Group, own, used, isRepair); err != nil {
 			return err
 		}
 		if isRepair {
@@ -222,8 +222,9 @@ func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bo
 	return nil
 }
 
-// result takes a group as it will be: checks it, writes it, and buries what it does not name any more.
-func (t *transaction) result(group, was *Group, own, used map[block.Address]bool) error {
+// result takes a group as it will be: checks it, writes it, and buries what it does not name any more. A repair may say of
+// a block that it was found in other contents than it was stored in; require holds them to be those of now.
+func (t *transaction) result(group, was *Group, own, used map[block.Address]bool, isRepair bool) error {
 	if err := checkShape(group); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrBadChange)
 	}
@@ -235,7 +236,7 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 	for address, incarnation := range after {
 		old, kept := before[address]
 		switch {
-		case kept && old != incarnation:
+		case kept && old != incarnation && !isRepair:
 			return fmt.Errorf("block %s was stored in incarnation %q and is now said to be of %q: %w", address, old, incarnation, ErrBadChange)
 		case kept:
 		case !own[address]:

@@ -65,9 +65,9 @@ func TestOneFault(t *testing.T) {
 				next = fault
 				registered, err := w.b.Incarnations(w.ctx)
 				must(t, err)
-				must(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "older"))
-				must(t, w.b.RegisterIncarnation(w.ctx, "n2", "older", "newer"))
-				is(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "late"), catalog.ErrStale)
+				must(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "2.older."))
+				must(t, w.b.RegisterIncarnation(w.ctx, "n2", "2.older.", "3.newer."))
+				is(t, w.a.RegisterIncarnation(w.ctx, "n2", registered["n2"], "4.late."), catalog.ErrStale)
 
 				next = fault
 				must(t, w.a.Buried(w.ctx, []block.Address{graves[0].Address}))
@@ -95,7 +95,7 @@ func TestOneFault(t *testing.T) {
 					t.Errorf("nodes: %+v, %v", nodes, err)
 				}
 				incarnations, err := w.b.Incarnations(w.ctx)
-				if err != nil || incarnations["n2"] != "newer" {
+				if err != nil || incarnations["n2"] != "3.newer." {
 					t.Errorf("incarnations: %+v, %v", incarnations, err)
 				}
 			})

@@ -101,7 +101,8 @@ func (m *members) PutMembership(ctx context.Context, membership Membership) erro
 // anything (rule 17); was is empty for a node that is new. From then on slots stored under another incarnation are
 // suspect. was must be what the catalog said before the agent was asked: if something else was registered since, nothing
 // changes and the error is an ErrStale, or a late registration would bring back contents that are no more. It is an
-// ErrStale, too, where the node is excluded.
+// ErrStale, too, where the node is excluded, and where the number of now is not the greater one: the store went back, and
+// what was registered may not be there.
 func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
 	if node == "" || now == "" {
 		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
@@ -114,6 +115,9 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 		}
 		if string(values[0]) != string(was) {
 			return false, final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
+		}
+		if was.Outdates(now) {
+			return false, final(fmt.Errorf("its contents are older than those that the catalog knows, %q: %w", was, ErrStale))
 		}
 		if err := checkMember(member, values[1]); err != nil {
 			return false, final(err)

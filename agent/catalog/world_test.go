@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -122,7 +123,7 @@ func (w *world) lose(t failer, node block.NodeID, contents string) {
 	t.Helper()
 	registered, err := w.b.Incarnations(w.ctx)
 	must(t, err)
-	w.incarnations[node] = block.Incarnation(contents + " contents of " + string(node))
+	w.incarnations[node] = block.Incarnation(fmt.Sprintf("%d.%s contents of %s.", registered[node].Number()+1, contents, node))
 	must(t, w.b.RegisterIncarnation(w.ctx, node, registered[node], w.incarnations[node]))
 }
 

@@ -61,6 +61,9 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 				}
 			}
 		}
+		if lost == 0 && g.groups.Reported.Has(view.ID) {
+			lost = 1 // a read, a scrub or a repair that failed found what no record shows
+		}
 		if lost > 0 {
 			status.NotWhole++
 			class.NotWhole++

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
@@ -33,8 +35,11 @@ type identity struct {
 	log   *slog.Logger
 	lost  func(cause error) // forgets what was known of other contents; called with the mutex held
 
+	renewing *semaphore.Weighted // held by whoever replaces the marker
+
 	mutex       sync.Mutex
 	incarnation block.Incarnation // as last read from the store; empty: not read yet
+	known       block.Incarnation // the newest that a catalog of this cluster was heard to know
 	readings    uint64            // raised by every change of incarnation
 	doubtful    bool              // the store did not answer since; look before believing
 	serving     *serving          // nil: unregistered
@@ -72,20 +77,18 @@ func (i *identity) attached(ctx context.Context) (*serving, error) {
 	return i.serving, nil
 }
 
-// confirm reads the marker and returns the incarnation of what the store holds now. An absent marker is replaced by a
-// new random one. If it is not the incarnation known so far, the node is unregistered and all runs are void.
+// confirm reads the marker and returns the incarnation of what the store holds now. A marker that is absent, or says
+// nothing of what is in the store now, is replaced by a new one. If it is not the incarnation known so far, the node is
+// unregistered and all runs are void.
 func (i *identity) confirm(ctx context.Context) (block.Incarnation, error) {
 	for range confirmTries {
 		i.mutex.Lock()
 		readings := i.readings
 		i.mutex.Unlock()
-		found, err := i.readMarker(ctx, incarnationKey)
-		if errors.Is(err, store.ErrNotFound) {
-			created := rand.Text()
-			if err = i.store.Create(ctx, incarnationKey, []byte(created)); err == nil {
-				found = created
-			} else if errors.Is(err, store.ErrExists) {
-				continue // another reader made one at the same moment
+		found, run, err := i.look(ctx)
+		if err == nil && i.isDoubtful(found, run) {
+			if err = i.renew(ctx, found, run); err == nil {
+				continue
 			}
 		}
 		if err != nil {
@@ -94,14 +97,81 @@ func (i *identity) confirm(ctx context.Context) (block.Incarnation, error) {
 			}
 			return "", down(fmt.Errorf("node %s: reading the incarnation of the store: %w", i.id, err))
 		}
-		if i.settle(block.Incarnation(found), readings) {
-			return block.Incarnation(found), nil
+		if i.settle(found, readings) {
+			return found, nil
 		}
 		// Somebody saw another marker while this one was read: which is the newer is for the store to say.
 	}
 	i.doubt()
 	return "", fmt.Errorf("node %s: %w: its contents do not hold still: the key %s changed %d times in a row; does another server or agent use this store?",
 		i.id, store.ErrDown, incarnationKey, confirmTries)
+}
+
+// look returns the marker, empty if there is none, and which run of its server the store is in.
+func (i *identity) look(ctx context.Context) (found block.Incarnation, run string, err error) {
+	text, err := i.readMarker(ctx, incarnationKey)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", "", err
+	}
+	if volatile, is := i.store.(store.Volatile); is {
+		run, err = volatile.Run(ctx)
+	} else {
+		err = nil
+	}
+	return block.Incarnation(text), run, err
+}
+
+// isDoubtful reports whether the store may have lost contents under the marker that was found: it has none; the server
+// was started again, and is one that may lose what it acknowledged; or a newer one is known, so that it went back.
+func (i *identity) isDoubtful(found block.Incarnation, run string) bool {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return found == "" || found.Run() != run || i.known.Outdates(found)
+}
+
+// renew replaces the marker by one with a greater number, unless somebody else did. Whoever crashes in between leaves none,
+// which is doubt enough.
+func (i *identity) renew(ctx context.Context, found block.Incarnation, run string) error {
+	if err := i.renewing.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer i.renewing.Release(1)
+	if now, err := i.readMarker(ctx, incarnationKey); block.Incarnation(now) != found {
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	i.mutex.Lock()
+	number := max(found.Number(), i.known.Number(), i.incarnation.Number()) + 1
+	i.mutex.Unlock()
+	if found != "" {
+		if err := i.store.Delete(ctx, incarnationKey); err != nil {
+			return err
+		}
+	}
+	err := i.store.Create(ctx, incarnationKey, []byte(block.NewIncarnation(number, rand.Text(), run)))
+	if errors.Is(err, store.ErrExists) {
+		return nil // by another agent
+	}
+	return err
+}
+
+// told takes note of what the catalog of a cluster knows of the contents, if the store is of that cluster.
+func (i *identity) told(ctx context.Context, cluster string, known block.Incarnation) error {
+	if known == "" {
+		return nil
+	}
+	bound, err := i.boundCluster(ctx)
+	if err != nil || bound != "" && bound != cluster {
+		return err
+	}
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if known.Number() > i.known.Number() {
+		i.known = known
+	}
+	return nil
 }
 
 // settle takes over a reading of the marker, unless the known incarnation changed since the reading began.

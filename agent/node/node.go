@@ -89,10 +89,13 @@ func build(o *Options) *Node {
 	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
-	n.identity = &identity{id: o.ID, store: o.Store, log: o.Logger.With("node", string(o.ID)), lost: func(cause error) {
-		headers.clear()
-		runs.void(cause)
-	}}
+	n.identity = &identity{
+		id: o.ID, store: o.Store, log: o.Logger.With("node", string(o.ID)), renewing: semaphore.NewWeighted(1),
+		lost: func(cause error) {
+			headers.clear()
+			runs.void(cause)
+		},
+	}
 	reading := &reader{background: n.background, store: o.Store, headers: headers, pool: pool, counters: n.counters}
 	n.blocks = &blocks{
 		id: o.ID, store: o.Store, identity: n.identity, reader: reading, pool: pool, counters: n.counters,
@@ -171,8 +174,11 @@ func answer[Request, Reply any](ctx context.Context, header []byte, serve func(c
 	return reply, nil, nil, err
 }
 
-func (n *Node) hello(ctx context.Context, _ wire.HelloRequest) (any, error) {
+func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error) {
 	if err := n.checkOwner(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.told(ctx, request.Cluster, request.Known); err != nil {
 		return nil, err
 	}
 	incarnation, err := n.confirm(ctx)

@@ -164,6 +164,28 @@ func (l *ledger) checkContents(view *catalog.GroupView) error {
 	return nil
 }
 
+// checkBelieved checks, after an agent has answered, that no block counts as whole which its store has lost by going back:
+// blocks of the contents that are registered are believed without a look.
+func (l *ledger) checkBelieved(d *disk) {
+	incarnations, err := l.records.Incarnations(context.Background())
+	if err != nil {
+		l.journal.violate(Setup, "reading incarnations: %v", err)
+		return
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, view := range l.groups() {
+		for slot, items := range view.Slots {
+			for _, item := range items {
+				address := view.Address(slot, item)
+				if item.Node == d.name && item.Incarnation == incarnations[d.name] && d.gone[address.Key()] {
+					l.journal.violate(NoFalseWhole, "block %s counts as whole, and its store lost it when it went back", address)
+				}
+			}
+		}
+	}
+}
+
 // checkGroup checks that every block of a group is at rest, except on nodes that are excused, and every parity equation
 // of which all terms are there.
 func (d disks) checkGroup(group *catalog.Group, excused func(block.NodeID) bool) error {

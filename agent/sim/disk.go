@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,10 @@ type disk struct {
 	content map[string]uint32 // checksum of what was ever created under a key
 	torn    map[string]bool   // keys whose value was cut off by a crash
 	recent  []string          // keys of blocks created last
+	durable bool              // a restart loses nothing
+	run     int               // of the server that keeps the values, raised when it starts again
+	backs   int               // times the disk has lost contents and goes on as if nothing had happened
+	gone    map[string]bool   // keys of the blocks that it lost by that
 }
 
 // diskOdds are probabilities per operation.
@@ -37,7 +42,10 @@ type diskOdds struct {
 }
 
 func newDisk(l *ledger, name block.NodeID, d *dice) *disk {
-	return &disk{name: name, ledger: l, journal: l.journal, dice: d, values: mem.New(0), content: map[string]uint32{}, torn: map[string]bool{}}
+	return &disk{
+		name: name, ledger: l, journal: l.journal, dice: d, durable: d.chance(0.5), values: mem.New(0),
+		content: map[string]uint32{}, torn: map[string]bool{}, gone: map[string]bool{},
+	}
 }
 
 // with changes a disk until what it returns is called.
@@ -59,8 +67,9 @@ type mount struct {
 }
 
 var (
-	_ store.Store  = (*mount)(nil)
-	_ store.Lister = (*mount)(nil)
+	_ store.Store    = (*mount)(nil)
+	_ store.Lister   = (*mount)(nil)
+	_ store.Volatile = (*mount)(nil)
 )
 
 func isBlock(key string) bool { return strings.HasPrefix(key, block.KeyPrefix) }
@@ -161,6 +170,7 @@ func (d *disk) put(key string, value []byte) error {
 		d.journal.violate(OneContent, "block %s of %s was created with another content than before", key, d.name)
 	}
 	d.content[key] = sum
+	delete(d.gone, key)
 	d.recent = append(d.recent, key)
 	return nil
 }
@@ -224,6 +234,18 @@ func (m *mount) Info(ctx context.Context) (store.Info, error) {
 	return info, m.end(mute, err)
 }
 
+// Run implements store.Volatile.
+func (m *mount) Run(context.Context) (string, error) { return m.runName(), nil }
+
+func (d *disk) runName() string {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.durable {
+		return ""
+	}
+	return fmt.Sprint("run", d.run)
+}
+
 // Close implements store.Store.
 func (m *mount) Close() error { return nil }
 
@@ -270,10 +292,67 @@ func (d *disk) keys() (keys []string) {
 }
 
 // erase loses everything, as a disk does that was replaced.
-func (d *disk) erase() {
-	d.values.Erase()
+func (d *disk) erase() { d.replace(&snapshot{}) }
+
+// snapshot is what a disk held at some moment, markers and all.
+type snapshot struct {
+	values map[string][]byte
+	torn   map[string]bool
+}
+
+func (s *snapshot) marker() string { return string(s.values[incarnationKey]) }
+
+func (d *disk) snapshot() *snapshot {
+	s := &snapshot{values: map[string][]byte{}}
+	// A store in memory lists without fail.
+	_ = d.values.List(context.Background(), "", func(key string, _ int64) error {
+		s.values[key] = nil
+		return nil
+	})
+	for key := range s.values {
+		s.values[key] = d.whole(key)
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	s.torn = maps.Clone(d.torn)
+	return s
+}
+
+// goBack makes the disk what it was at the time of a snapshot, as a server does that crashes and reads its last dump, or
+// somebody who puts the files of earlier back.
+func (d *disk) goBack(s *snapshot) {
+	d.replace(s)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.run++
+}
+
+func (d *disk) replace(s *snapshot) {
+	was := d.keys()
+	d.values.Erase()
+	for key, value := range s.values {
+		// A store in memory takes whatever it is given, and has nothing.
+		_ = d.values.Create(context.Background(), key, value)
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.backs++
+	for _, key := range was {
+		if _, kept := s.values[key]; !kept {
+			d.gone[key] = true
+		}
+	}
+	for key := range s.values {
+		delete(d.gone, key)
+	}
 	clear(d.torn)
+	maps.Copy(d.torn, s.torn)
 	d.recent = nil
+}
+
+// losses returns how often the disk has lost contents.
+func (d *disk) losses() int {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.backs
 }

@@ -51,8 +51,8 @@ func (l *losses) hasLost(id block.NodeID) bool {
 	return l.lost[id] != nil
 }
 
-// forget strikes out nodes that have all their blocks again: every block that records name on them is sound, the
-// catalog knows their present contents, and no attempt is left that began before the loss.
+// forget strikes out nodes that have all their blocks again: every block that records name on them is sound, their agents
+// have noticed that they went back, the catalog knows their present contents, and no attempt is left that began before the loss.
 func (l *losses) forget() {
 	l.mutex.Lock()
 	lost := maps.Clone(l.lost)
@@ -67,8 +67,10 @@ func (l *losses) forget() {
 		return
 	}
 	for id, its := range lost {
-		present := l.disks.of(id).marker(incarnationKey)
-		if present == "" || string(incarnations[id]) != present || slices.ContainsFunc(its.attempts, func(key string) bool { return slices.Contains(active, key) }) {
+		d := l.disks.of(id)
+		present := d.marker(incarnationKey)
+		noticed := present != "" && block.Incarnation(present).Run() == d.runName() && string(incarnations[id]) == present
+		if !noticed || slices.ContainsFunc(its.attempts, func(key string) bool { return slices.Contains(active, key) }) {
 			delete(lost, id)
 		}
 	}

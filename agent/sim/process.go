@@ -103,7 +103,7 @@ func (a *agent) start() {
 	go func() {
 		defer close(ended)
 		// Why serving ends does not matter: the process has died.
-		_ = server.Serve(ctx, listener, n.Handle)
+		_ = server.Serve(ctx, listener, watched(n, mounted))
 	}()
 	p.close = func() {
 		cancel()
@@ -115,6 +115,20 @@ func (a *agent) start() {
 	a.process = p
 	a.mutex.Unlock()
 	a.journal.write(string(a.id), "started")
+}
+
+// watched is what a node over a disk answers, and looks at what it makes others believe: an agent that attaches, writes or
+// vouches for blocks has seen what its store holds now.
+func watched(n *node.Node, d *disk) wire.Handler {
+	return func(ctx context.Context, op wire.Op, header []byte, payload *wire.Payload) (any, []byte, func(), error) {
+		losses := d.losses()
+		reply, data, release, err := n.Handle(ctx, op, header, payload)
+		vouches := op == wire.OpAttach || op == wire.OpWrite || op == wire.OpInspect
+		if err == nil && vouches && losses > 0 && d.losses() == losses {
+			d.ledger.checkBelieved(d)
+		}
+		return reply, data, release, err
+	}
 }
 
 func (a *agent) isAlive() bool {

@@ -13,6 +13,7 @@ const (
 	OneContent   Promise = "one content"
 	NoMixture    Promise = "no mixture"
 	NoLoss       Promise = "no loss"
+	NoFalseWhole Promise = "no false whole"
 	Liveness     Promise = "liveness"
 	NoLeak       Promise = "no leak"
 	Agreement    Promise = "the records agree"

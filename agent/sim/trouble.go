@@ -30,6 +30,7 @@ var kinds = []kind{
 	{"blocks vanished", (*trouble).vanishBlocks},
 	{"stores emptied", (*trouble).emptyStore},
 	{"stores mistaken", (*trouble).mistakeStores},
+	{"stores that go back", (*trouble).goBack},
 }
 
 // trouble causes the faults that the plan has, and ends them.
@@ -303,4 +304,27 @@ func (t *trouble) mistakeStores(d *dice) func() {
 
 func (t *trouble) areMistaken() bool {
 	return slices.ContainsFunc(t.cluster.agents, (*agent).isMistaken)
+}
+
+// goBack has a store become what it was a while ago, its markers too: blocks that were acknowledged since are gone, and
+// blocks that were deleted are there again. Its agent may go on meanwhile. Of a store that loses nothing by itself nobody can
+// know, unless its marker went back too: then it is the files of before a loss that somebody puts back.
+func (t *trouble) goBack(d *dice) func() {
+	a, crash := pick(d, t.cluster.agents), d.chance(0.5)
+	saved := a.disk.snapshot()
+	return func() {
+		if t.areMistaken() || a.disk.durable && saved.marker() == a.disk.marker(incarnationKey) || !t.losses.mayLose(a.id) {
+			return
+		}
+		t.losses.lose(a.id)
+		restart := crash && a.isAlive()
+		t.fault(string(a.id), "the store goes back, with a crash %v", restart)
+		if restart {
+			a.crash()
+		}
+		a.disk.goBack(saved)
+		if restart {
+			a.start()
+		}
+	}
 }

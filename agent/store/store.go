@@ -36,6 +36,15 @@ type Lister interface {
 	List(ctx context.Context, prefix string, visit func(key string, size int64) error) error
 }
 
+// Volatile is the capability to say whether acknowledged values may have been lost unseen: a server that keeps its values
+// in memory, and writes them down now and then, comes back from a crash as it was a while ago.
+type Volatile interface {
+	// Run names the present run of the server, in up to 64 letters and digits; another name means that it was started
+	// again, and may have lost values. It is empty where the server loses none. What is asked of the store before
+	// and after a call that answers the same was asked of the same run.
+	Run(ctx context.Context) (string, error)
+}
+
 // Info is what a store says of itself. Zero means unknown or unlimited.
 type Info struct {
 	Kind          string `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, ceph, mem

@@ -55,8 +55,12 @@ func (c *Counters) Add(other Counters) {
 }
 
 // HelloRequest asks an agent who it is. It is answered whether or not the agent serves; ErrDown means that its store does
-// not answer, so that nobody can say what it holds, ErrBadRequest that its store is another node's.
-type HelloRequest struct{}
+// not answer, so that nobody can say what it holds, ErrBadRequest that its store is another node's. An agent whose contents
+// are older than Known gives them a new name before it answers: they went back.
+type HelloRequest struct {
+	Cluster string            `cbor:"1,keyasint,omitempty"` // of the catalog
+	Known   block.Incarnation `cbor:"2,keyasint,omitempty"` // what it knows of the node's contents; empty: nothing, or it is not said
+}
 
 // HelloReply says who the agent is and what its store holds.
 type HelloReply struct {

@@ -14,8 +14,8 @@ type Status struct {
 	Classes     []ClassStatus `json:"classes"`
 	Objects     int64         `json:"objects"`
 	Groups      int64         `json:"groups"`
-	NotWhole    int64         `json:"notWhole"` // groups with a slot on contents that are gone
-	CanLose     int           `json:"canLose"`  // nodes every object survives the loss of, now; -1 with nothing stored
+	NotWhole    int64         `json:"notWhole"` // groups with a slot on contents that are gone or in doubt or on a silent node, or reported
+	CanLose     int           `json:"canLose"`  // nodes every object survives the loss of, by all that is known; -1 with nothing stored
 	Active      int64         `json:"activeAttempts"`
 	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
 	Transitions []Transition  `json:"transitions"` // not yet ended

@@ -52,6 +52,14 @@ func (r *Reported) Take(all bool) map[block.GroupID]bool {
 	return taken
 }
 
+// Has reports whether a group is reported.
+func (r *Reported) Has(id block.GroupID) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	_, later := r.later[id]
+	return later || r.soon[id]
+}
+
 // Count is how many groups are reported.
 func (r *Reported) Count() int {
 	r.mutex.Lock()

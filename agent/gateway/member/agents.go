@@ -188,7 +188,7 @@ func (a *Agents) CallSuspect(ctx context.Context, id block.NodeID, op wire.Op, r
 // ask is one call of a node within ctx.
 func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
 	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
-		if _, err := a.greet(ctx, target); err != nil {
+		if _, err := a.greet(ctx, target, ""); err != nil {
 			if errors.Is(err, api.ErrUnavailable) {
 				target.set(false, err)
 			}
@@ -213,7 +213,7 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return fmt.Errorf("reading incarnations: %w", err)
 	}
-	hello, err := a.greet(ctx, target)
+	hello, err := a.greet(ctx, target, known[target.Node.ID])
 	if err != nil {
 		return err
 	}
@@ -248,9 +248,11 @@ func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire
 }
 
 // greet asks an agent who it is and takes note of the answer, unless it is of another node or of another cluster: a store
-// belongs to one catalog, and to any other all its blocks would look like orphans.
-func (a *Agents) greet(ctx context.Context, target *Agent) (hello wire.HelloReply, err error) {
-	if _, err := target.link.call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello); err != nil {
+// belongs to one catalog, and to any other all its blocks would look like orphans. The agent is told which contents the
+// catalog knows, empty where that was not looked up.
+func (a *Agents) greet(ctx context.Context, target *Agent, known block.Incarnation) (hello wire.HelloReply, err error) {
+	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known}
+	if _, err := target.link.call(ctx, wire.OpHello, request, nil, &hello); err != nil {
 		return hello, fmt.Errorf("greeting the agent: %w", err)
 	}
 	if hello.Node != target.Node.ID {
@@ -359,13 +361,13 @@ func (a *Agents) look(ctx context.Context, target *Agent, incarnations map[block
 	target.mutex.Unlock()
 	began := time.Now()
 	greeting, cancel := context.WithTimeout(ctx, timeout)
-	hello, err := a.greet(greeting, target)
+	hello, err := a.greet(greeting, target, incarnations[target.Node.ID])
 	cancel()
 	took := time.Since(began)
 	if err == nil && !hello.Registered {
 		err = a.attach(ctx, target)
 	} else if err == nil && incarnations != nil && !target.Node.IsExcluded() {
-		// Another gateway's registration of earlier contents came late, or the node was excluded for a while.
+		// The node was excluded for a while.
 		err = a.register(ctx, incarnations[hello.Node], hello)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -68,6 +68,18 @@ func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options R
 	if view.Generation != options.Judged {
 		options.Condemned = nil
 	}
+	vouched, err := rs.vouch(ctx, view, options)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if vouched > 0 {
+		if view, err = rs.catalog.Group(ctx, id); errors.Is(err, catalog.ErrNoGroup) {
+			return Outcome{}, nil
+		} else if err != nil {
+			return Outcome{}, err
+		}
+		options.Condemned = nil
+	}
 	found, err := rs.findLoss(ctx, &view.Group, options)
 	if err != nil || len(found.lost) == 0 {
 		return Outcome{}, err

@@ -26,6 +26,9 @@ const (
 	ownerFile    = "agent/node/owner.go"
 	deleteFile   = "agent/node/delete.go"
 	agentsFile   = "agent/gateway/member/agents.go"
+	contentsFile = "agent/node/incarnation.go"
+	memberFile   = "agent/catalog/member.go"
+	vouchFile    = "agent/gateway/repair/vouch.go"
 )
 
 var canaries = []canary{
@@ -149,6 +152,31 @@ var canaries = []canary{
 		name:   "the catalog is not told that a store has lost its contents",
 		edits:  []edit{{"agent/gateway/member/agents.go", "if was == hello.Incarnation {", "if was != \"\" {"}},
 		breaks: []sim.Promise{sim.Whole, sim.Liveness, sim.NoLoss},
+		within: 300,
+	},
+	{
+		name:   "nobody asks whether the server of a store was started again",
+		edits:  []edit{{contentsFile, `found == "" || found.Run() != run || i.known`, `found == "" || i.known`}},
+		breaks: []sim.Promise{sim.NoFalseWhole},
+		within: 300,
+	},
+	{
+		name: "contents that went back are registered again",
+		edits: []edit{
+			{contentsFile, `found.Run() != run || i.known.Outdates(found)`, `found.Run() != run`},
+			{memberFile, "if was.Outdates(now) {", "if false {"},
+		},
+		breaks: []sim.Promise{sim.NoFalseWhole},
+		within: 3000,
+	},
+	{
+		name: "blocks of a store in doubt are vouched for unseen",
+		edits: []edit{{
+			vouchFile,
+			"if receipt == nil || receipt.Checksum != item.Checksum || receipt.Fingerprint != item.Fingerprint {\n\t\t\treturn nil, false",
+			"if receipt == nil {\n\t\t\treceipt = &block.Receipt{Incarnation: incarnations[item.Node]}",
+		}},
+		breaks: []sim.Promise{sim.NoFalseWhole},
 		within: 300,
 	},
 }

@@ -6,30 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/restripe/restripe/agent/store"
 )
 
 // Info implements store.Store.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
-	answer, err := s.client.Do(ctx, s.client.B().Info().Build()).ToString()
+	facts, err := s.facts(ctx)
 	if err != nil {
-		return store.Info{}, fmt.Errorf("describing %s: %w", s.location, classify(ctx, err))
-	}
-	facts := parseInfo(answer)
-	// Hosted servers often refuse CONFIG; then INFO alone has to do, and says nothing of appendfsync.
-	for _, name := range []string{"maxmemory", "maxmemory-policy", "appendonly", "appendfsync"} {
-		settings, err := s.client.Do(ctx, s.client.B().ConfigGet().Parameter(name).Build()).AsStrMap()
-		if _, refused := rueidis.IsRedisErr(err); refused {
-			break
-		}
-		if err != nil {
-			return store.Info{}, fmt.Errorf("describing %s: %w", s.location, classify(ctx, err))
-		}
-		for name, value := range settings {
-			facts[name] = value
-		}
+		return store.Info{}, err
 	}
 	return describe(facts, s.location), nil
 }
@@ -63,7 +47,7 @@ func describe(facts map[string]string, location string) store.Info {
 	info := store.Info{
 		Kind:          "redis",
 		Location:      location,
-		Durable:       facts["appendonly"] == "yes" && facts["appendfsync"] == "always",
+		Durable:       isDurable(facts),
 		CapacityBytes: number("maxmemory"),
 		UsedBytes:     number("used_memory"),
 		ValueLimit:    valueLimit,
@@ -80,6 +64,9 @@ func describe(facts map[string]string, location string) store.Info {
 	}
 	if evicted := number("evicted_keys"); evicted > 0 {
 		warn("%s has dropped %d keys since it started; give it more memory or move data to other nodes, and run a repair.", location, evicted)
+	}
+	if !info.Durable && facts["run_id"] == "" {
+		warn("%s does not say its run_id, without which nobody notices that it was started again with fewer values; use a server that does.", location)
 	}
 	switch {
 	case facts["role"] == "slave":

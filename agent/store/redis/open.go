@@ -35,11 +35,13 @@ const (
 type Store struct {
 	client   rueidis.Client
 	location string
+	run      *run
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Lister = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Lister   = (*Store)(nil)
+	_ store.Volatile = (*Store)(nil)
 )
 
 // Open connects to a server, which must answer: errors wrap store.ErrDown if it does not, store.ErrAuth if it refuses
@@ -53,11 +55,12 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = defaultTimeout
 	}
-	client, err := connect(ctx, options)
+	r := &run{}
+	client, err := connect(ctx, options, r)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
 	}
-	s := &Store{client: client, location: location}
+	s := &Store{client: client, location: location, run: r}
 	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
@@ -66,7 +69,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 }
 
 // connect makes the client, which dials. It returns as soon as ctx ends; a client that is still made then is closed.
-func connect(ctx context.Context, options Options) (rueidis.Client, error) {
+func connect(ctx context.Context, options Options, r *run) (rueidis.Client, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -87,6 +90,7 @@ func connect(ctx context.Context, options Options) (rueidis.Client, error) {
 			ForceSingleClient: true,
 			DisableCache:      true,
 			DisableRetry:      true, // whoever calls decides; a read that repeats itself for ever would hide a server that is down
+			DialCtxFn:         r.dial,
 			ClientSetInfo:     rueidis.DisableClientSetInfo,
 			ClientName:        "restripe",
 		})
