@@ -117,7 +117,7 @@ func writerOf(before []metav1.ManagedFieldsEntry, object client.Object) string {
 		for _, was := range before {
 			same := was.Manager == entry.Manager && was.Operation == entry.Operation && was.Subresource == ""
 			if same && was.Time != nil && was.FieldsV1 != nil {
-				gained, changed = one(len(entry.FieldsV1.Raw) > len(was.FieldsV1.Raw)), one(!entry.Time.Equal(was.Time))
+				gained, changed = one(len(entry.FieldsV1.GetRawBytes()) > len(was.FieldsV1.GetRawBytes())), one(!entry.Time.Equal(was.Time))
 			}
 		}
 		rank := [3]int64{gained, changed, entry.Time.Unix()}

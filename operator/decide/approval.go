@@ -151,7 +151,7 @@ func Approver(t *v1alpha1.Transition) string {
 				Approved json.RawMessage `json:"f:approved"`
 			} `json:"f:spec"`
 		}
-		if entry.FieldsV1 != nil && json.Unmarshal(entry.FieldsV1.Raw, &fields) == nil && fields.Spec.Approved != nil {
+		if entry.FieldsV1 != nil && json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil && fields.Spec.Approved != nil {
 			return entry.Manager
 		}
 	}

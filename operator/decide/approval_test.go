@@ -139,7 +139,7 @@ func TestTheLimitCountsDataTouched(t *testing.T) {
 }
 
 func TestApproverIsWhoSetTheField(t *testing.T) {
-	fields := func(text string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(text)} }
+	fields := func(text string) *metav1.FieldsV1 { return metav1.NewFieldsV1(text) }
 	transition := &v1alpha1.Transition{}
 	transition.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "restripe-operator", FieldsV1: fields(`{"f:spec":{"f:class":{}}}`)},
