@@ -302,6 +302,16 @@ func (t *trouble) mistakeStores(d *dice) func() {
 	}
 }
 
+// isBelieved reports whether a marker is that which the disk of an agent has, or that which the catalog knows: then it says
+// nothing of what the disk lost under it.
+func (t *trouble) isBelieved(a *agent, marker string) bool {
+	incarnations, err := t.losses.ledger.records.Incarnations(context.Background())
+	if err != nil {
+		t.journal.violate(Setup, "reading incarnations: %v", err)
+	}
+	return marker == a.disk.marker(incarnationKey) || marker == string(incarnations[a.id])
+}
+
 func (t *trouble) areMistaken() bool {
 	return slices.ContainsFunc(t.cluster.agents, (*agent).isMistaken)
 }
@@ -313,7 +323,7 @@ func (t *trouble) goBack(d *dice) func() {
 	a, crash := pick(d, t.cluster.agents), d.chance(0.5)
 	saved := a.disk.snapshot()
 	return func() {
-		if t.areMistaken() || a.disk.durable && saved.marker() == a.disk.marker(incarnationKey) || !t.losses.mayLose(a.id) {
+		if t.areMistaken() || a.disk.durable && t.isBelieved(a, saved.marker()) || !t.losses.mayLose(a.id) {
 			return
 		}
 		t.losses.lose(a.id)
