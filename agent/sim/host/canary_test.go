@@ -27,7 +27,6 @@ const (
 	deleteFile   = "agent/node/delete.go"
 	agentsFile   = "agent/gateway/member/agents.go"
 	contentsFile = "agent/node/incarnation.go"
-	memberFile   = "agent/catalog/member.go"
 	vouchFile    = "agent/gateway/repair/vouch.go"
 )
 
@@ -159,15 +158,6 @@ var canaries = []canary{
 		edits:  []edit{{contentsFile, `found == "" || found.Run() != run || i.known`, `found == "" || i.known`}},
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		within: 300,
-	},
-	{
-		name: "contents that went back are registered again",
-		edits: []edit{
-			{contentsFile, `found.Run() != run || i.known.Outdates(found)`, `found.Run() != run`},
-			{memberFile, "if was.Outdates(now) {", "if false {"},
-		},
-		breaks: []sim.Promise{sim.NoFalseWhole},
-		within: 3000,
 	},
 	{
 		name: "blocks of a store in doubt are vouched for unseen",
