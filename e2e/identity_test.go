@@ -64,7 +64,8 @@ func TestADiskUnderAnotherName(t *testing.T) {
 	agents[2].stop(t)
 	moved := serve(t, "agent", "--id", "n9", "--store", stores[2])
 	before := len(blocksIn(t, strings.TrimPrefix(stores[2], "file:")))
-	refused(t, restripe(t, g.address, "node", "replace", "n3", "--with", "n9", "--address", moved.address), "this store is node n3's", "start the agent with --id n3")
+	refused(t, restripe(t, g.address, "node", "replace", "n3", "--with", "n9", "--address", moved.address),
+		"this store is node n3's", "start the agent with --id n3")
 	restripe(t, g.address, "sweep")
 	if after := len(blocksIn(t, strings.TrimPrefix(stores[2], "file:"))); after != before {
 		t.Errorf("the disk had %d blocks and has %d", before, after)

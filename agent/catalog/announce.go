@@ -224,7 +224,8 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes, Write{Key: keyNext, Value: encodeNext(next)}, Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
+	d.writes = append(d.writes,
+		Write{Key: keyNext, Value: encodeNext(next)}, Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
 	return d, kept, nil
 }
 

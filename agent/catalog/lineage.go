@@ -142,7 +142,8 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 	if err != nil || alarm == nil {
 		return err
 	}
-	return fmt.Errorf("%w: gateway %s found %d blocks on node %s at %s that it never drew: see `restripe catalog lineage`; nothing is deleted until then",
+	return fmt.Errorf("%w: gateway %s found %d blocks on node %s at %s that it never drew: "+
+		"see `restripe catalog lineage`; nothing is deleted until then",
 		ErrAlarm, alarm.Gateway, alarm.Blocks, alarm.Node, time.UnixMilli(alarm.At).UTC().Format(time.DateTime))
 }
 

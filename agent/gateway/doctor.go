@@ -103,12 +103,14 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("error", "scrub", "see `restripe scrub report -o wide`", "%d findings of cycle %d could not be repaired", scrub.Findings-scrub.Repaired, scrub.Cycle)
 	}
 	if err := g.catalog.CheckAlarm(ctx); err != nil {
-		note("error", "catalog", "if this catalog counts, run `restripe catalog claim`; if not, start the gateways with the one that does", "%v", err)
+		note("error", "catalog",
+			"if this catalog counts, run `restripe catalog claim`; if not, start the gateways with the one that does", "%v", err)
 	}
 	if below, err := g.catalog.Kept(ctx); err != nil {
 		note("error", "catalog", "see to the catalog", "whether it was rebuilt or claimed and is not accepted yet cannot be told: %v", err)
 	} else if below > 0 {
-		note("warning", "catalog", "look at the objects, then run `restripe catalog accept`", "the catalog was rebuilt or claimed and is not accepted yet: nothing from before is deleted")
+		note("warning", "catalog", "look at the objects, then run `restripe catalog accept`",
+			"the catalog was rebuilt or claimed and is not accepted yet: nothing from before is deleted")
 	}
 	if err := g.catalog.Audit(ctx); err != nil {
 		note("error", "catalog", "stop writing and report this with the catalog file", "the records contradict each other: %v", err)
@@ -133,7 +135,8 @@ func noteLeftovers(found *api.Leftovers, id string, note func(severity, subject,
 	}
 	name, at := "node "+id, found.At.UTC().Format(time.DateTime)
 	if found.Withheld {
-		note("error", name, "see that the gateway has the right catalog; if the blocks may go, run `restripe sweep --node "+id+" --beyond-brake`",
+		note("error", name, "see that the gateway has the right catalog; if the blocks may go, "+
+			"run `restripe sweep --node "+id+" --beyond-brake`",
 			"no record names %d of its %d blocks: they were too many to delete them by itself (%s)", found.Orphans, found.Blocks, at)
 	}
 	if found.Foreign > 0 {
@@ -142,6 +145,7 @@ func noteLeftovers(found *api.Leftovers, id string, note func(severity, subject,
 	}
 	if found.Quarantined > 0 {
 		note("error", name, "see that the gateway has the right catalog; do not sweep",
-			"%d of its blocks have stamps that this catalog never drew, so it may be an old copy; they are left alone (%s)", found.Quarantined, at)
+			"%d of its blocks have stamps that this catalog never drew, so it may be an old copy; they are left alone (%s)",
+			found.Quarantined, at)
 	}
 }

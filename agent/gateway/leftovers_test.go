@@ -128,7 +128,8 @@ func TestTooManyOrphans(t *testing.T) {
 	if left == nil || !left.Withheld || left.Orphans != 101 {
 		t.Errorf("of n1 it is said that it has %+v", left)
 	}
-	if said := c.finding("node n1"); !strings.Contains(said.Text, "no record names 101 of its") || !strings.Contains(said.Cure, "sweep --node n1 --beyond-brake") {
+	said := c.finding("node n1")
+	if !strings.Contains(said.Text, "no record names 101 of its") || !strings.Contains(said.Cure, "sweep --node n1 --beyond-brake") {
 		t.Errorf("the doctor says %+v", said)
 	}
 	if _, err := c.gateway.Sweep(t.Context(), api.SweepRequest{BeyondBrake: true}); !errors.Is(err, api.ErrBadRequest) {

@@ -38,7 +38,8 @@ func (i *identity) checkOwner(ctx context.Context) error {
 }
 
 func (i *identity) foreign(owner block.NodeID) error {
-	return fmt.Errorf("node %s: %w: this store is node %s's: start the agent with --id %s (a disk that moved keeps its id), or give %s a store of its own",
+	return fmt.Errorf("node %s: %w: this store is node %s's: start the agent with --id %s (a disk that moved keeps its id), "+
+		"or give %s a store of its own",
 		i.id, wire.ErrBadRequest, owner, owner, i.id)
 }
 

@@ -23,7 +23,8 @@ func TestAStoreIsItsNodes(t *testing.T) {
 	other := start(t, "n7", s, node.Options{})
 	err := other.call(wire.OpHello, wire.HelloRequest{}, nil, nil)
 	refused(t, "greeting", err)
-	err = other.call(wire.OpAttach, wire.AttachRequest{Cluster: cluster, Incarnation: a.hello().Incarnation, FingerprintKey: fingerprintKey}, nil, nil)
+	attach := wire.AttachRequest{Cluster: cluster, Incarnation: a.hello().Incarnation, FingerprintKey: fingerprintKey}
+	err = other.call(wire.OpAttach, attach, nil, nil)
 	refused(t, "attaching", err)
 	if err := other.call(wire.OpList, wire.ListRequest{}, nil, nil); !errors.Is(err, wire.ErrUnregistered) {
 		t.Errorf("listing: %v, want ErrUnregistered", err)
@@ -55,7 +56,8 @@ func TestAStoreThatDoesNotSayWhose(t *testing.T) {
 		}
 	}
 	unmark()
-	err := start(t, "n7", s, node.Options{}).call(wire.OpAttach, wire.AttachRequest{Cluster: cluster, Incarnation: a.hello().Incarnation, FingerprintKey: fingerprintKey}, nil, nil)
+	attach := wire.AttachRequest{Cluster: cluster, Incarnation: a.hello().Incarnation, FingerprintKey: fingerprintKey}
+	err := start(t, "n7", s, node.Options{}).call(wire.OpAttach, attach, nil, nil)
 	refused(t, "attaching", err)
 	start(t, "n1", s, node.Options{}).attach()
 	if whose, err := value(t, s, "restripe/node"); err != nil || whose != "n1" {

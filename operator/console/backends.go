@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/signal"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
@@ -18,8 +19,8 @@ type seenBackend struct {
 	name     string
 	pool     *gateways.Pool // for people's questions and changes
 	observer *gateways.Observer
-	wanted   wanted // to be asked now
-	walk     wanted // to be walked over now
+	wanted   signal.Wanted // to be asked now
+	walk     signal.Wanted // to be walked over now
 	stop     context.CancelFunc
 
 	nodes    gateways.Reading[api.NodeList]
@@ -37,8 +38,8 @@ const slowEvery = 5
 // seenBackends asks the gateways of every backend that is declared again and again.
 type seenBackends struct {
 	declared  *mirror[*v1alpha1.StorageBackend]
-	redeclare *signal // something declared changed
-	changed   *signal // something seen changed
+	redeclare *signal.Signal // something declared changed
+	changed   *signal.Signal // something seen changed
 	observers *gateways.Observers
 	interval  time.Duration
 	patience  time.Duration
@@ -54,7 +55,7 @@ func (s *seenBackends) run(ctx context.Context) {
 	defer running.Wait()
 	defer s.stopAll()
 	for {
-		declared := s.redeclare.wait()
+		declared := s.redeclare.Wait()
 		s.refresh(ctx, &running)
 		select {
 		case <-declared:
@@ -85,7 +86,7 @@ func (s *seenBackends) refresh(ctx context.Context, running *sync.WaitGroup) {
 			continue // as above
 		}
 		within, stop := context.WithCancel(ctx)
-		seen := &seenBackend{name: backend.Name, pool: pool, observer: observer, wanted: newWanted(), walk: newWanted(), stop: stop}
+		seen := &seenBackend{name: backend.Name, pool: pool, observer: observer, wanted: signal.NewWanted(), walk: signal.NewWanted(), stop: stop}
 		s.byName[backend.Name] = seen
 		running.Go(func() { s.watch(within, seen) })
 	}
@@ -120,9 +121,9 @@ func (s *seenBackends) watch(ctx context.Context, seen *seenBackend) {
 			return
 		}
 		if !maps.Equal(before, seen.nodeStates()) {
-			seen.walk.notify()
+			seen.walk.Notify()
 		}
-		s.changed.notify()
+		s.changed.Notify()
 		select {
 		case <-ticker.C:
 		case <-seen.wanted:
@@ -140,7 +141,7 @@ func (s *seenBackends) walkAgain(ctx context.Context, seen *seenBackend) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.changed.notify()
+		s.changed.Notify()
 		wait := seen.observer.Rest(slow)
 		if err != nil {
 			wait = max(slow, wait)

@@ -110,7 +110,7 @@ func (s *heats) sample(ctx context.Context) {
 	defer ticker.Stop()
 	taken := map[history.Class]bool{}
 	for due := true; ; {
-		changed := s.changed.wait()
+		changed := s.changed.Wait()
 		samples := map[history.Class]history.Sample{}
 		if due || s.isNew(taken) {
 			samples = s.samples()

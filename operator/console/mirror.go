@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/signal"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
@@ -60,7 +61,7 @@ type mirror[P client.Object] struct {
 	kind    P // an empty object
 	list    func() client.ObjectList
 	now     func() time.Time
-	changed *signal
+	changed *signal.Signal
 	outside *outside
 
 	mutex   sync.Mutex // of what follows
@@ -74,7 +75,7 @@ func newMirror[P client.Object](
 	kind P,
 	list func() client.ObjectList,
 	now func() time.Time,
-	changed *signal,
+	changed *signal.Signal,
 	outside *outside,
 ) *mirror[P] {
 	return &mirror[P]{client: c, kind: kind, list: list, now: now, changed: changed, outside: outside, objects: map[string]P{}}
@@ -115,7 +116,7 @@ func (m *mirror[P]) answered(ctx context.Context, err error, complete bool) {
 	}
 	m.mutex.Unlock()
 	if recovered || err != nil {
-		m.changed.notify()
+		m.changed.Notify()
 	}
 }
 
@@ -146,7 +147,7 @@ func (m *mirror[P]) Delete(object any) error {
 	delete(m.objects, gone.GetName())
 	m.mutex.Unlock()
 	m.outside.gone(gone)
-	m.changed.notify()
+	m.changed.Notify()
 	return nil
 }
 
@@ -175,7 +176,7 @@ func (m *mirror[P]) Replace(list []any, _ string) error {
 			m.outside.saw(kindName(m.kind), object)
 		}
 	}
-	m.changed.notify()
+	m.changed.Notify()
 	return nil
 }
 
@@ -189,7 +190,7 @@ func (m *mirror[P]) put(object P) {
 		m.objects[object.GetName()] = object
 	}
 	m.mutex.Unlock()
-	m.changed.notify()
+	m.changed.Notify()
 }
 
 // newer reports whether a is a later state than b. What numbers versions does so in order.
@@ -229,7 +230,7 @@ func (m *mirror[P]) freshness() gateways.Freshness {
 // world is the mirrors of all kinds.
 type world struct {
 	client      client.WithWatch
-	changed     *signal
+	changed     *signal.Signal
 	outside     *outside
 	backends    *mirror[*v1alpha1.StorageBackend]
 	schemes     *mirror[*v1alpha1.RedundancyScheme]
@@ -237,7 +238,7 @@ type world struct {
 	transitions *mirror[*v1alpha1.Transition]
 }
 
-func newWorld(c client.WithWatch, now func() time.Time, changed *signal, outside *outside) *world {
+func newWorld(c client.WithWatch, now func() time.Time, changed *signal.Signal, outside *outside) *world {
 	return &world{
 		client: c, changed: changed, outside: outside,
 		backends: newMirror(

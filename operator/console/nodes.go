@@ -148,7 +148,7 @@ func (s *nodes) changeNode(ctx context.Context, name *consolev1.NodeName, said s
 	if err != nil {
 		return nil, err
 	}
-	seen.wanted.notify()
+	seen.wanted.Notify()
 	change := &consolev1.NodeChange{Said: name.Name + " " + said}
 	if after.ID != "" {
 		change.Node = nodeView(seen.name, &after)

@@ -123,6 +123,6 @@ func (s *objects) MoveObject(ctx context.Context, request *consolev1.MoveObjectR
 	if err != nil {
 		return nil, err
 	}
-	seen.wanted.notify()
+	seen.wanted.Notify()
 	return &consolev1.MoveObjectResponse{Transition: handView(seen.name, &job), Said: stat.Key + " moves to " + request.To}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
+	"github.com/restripe/restripe/operator/console/signal"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
 )
@@ -76,7 +77,7 @@ type Server struct {
 
 	options  Options
 	began    time.Time
-	declared *signal // something declared changed
+	declared *signal.Signal // something declared changed
 	packed   packed
 
 	stopping  chan struct{} // closed when watches must end
@@ -112,7 +113,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, began: options.Now(), declared: &signal{}, stopping: make(chan struct{})}
+	s := &Server{options: options, began: options.Now(), declared: &signal.Signal{}, stopping: make(chan struct{})}
 	s.assemble(c)
 	if options.Pages != nil {
 		if s.packed, err = pack(options.Pages); err != nil {
@@ -136,7 +137,7 @@ func (s *Server) assemble(c client.WithWatch) {
 	o := &s.options
 	s.auditing = &auditing{authority: o.Authority, metrics: newMetrics(), log: cmp.Or(o.Logger, slog.Default())}
 	world := newWorld(c, o.Now, s.declared, &outside{auditing: s.auditing, known: map[types.UID]declaredState{}, own: map[types.UID]bool{}})
-	s.watching = &watching{changed: &signal{}, pace: o.Intervals.Stream}
+	s.watching = &watching{changed: &signal.Signal{}, pace: o.Intervals.Stream}
 	observers := o.Observers
 	if observers == nil {
 		observers = gateways.NewObservers(gateways.DialWithin(o.Intervals.Patience), o.Now)
@@ -173,8 +174,8 @@ func (s *Server) Run(ctx context.Context) {
 // pass tells views of what was declared.
 func (s *Server) pass(ctx context.Context) {
 	for {
-		declared := s.declared.wait()
-		s.changed.notify()
+		declared := s.declared.Wait()
+		s.changed.Notify()
 		select {
 		case <-declared:
 		case <-ctx.Done():

@@ -96,7 +96,7 @@ func (s *transitions) steerByHand(ctx context.Context, backend, id string, how s
 	if err != nil {
 		return nil, err
 	}
-	seen.wanted.notify()
+	seen.wanted.Notify()
 	return &consolev1.TransitionChange{Transition: handView(backend, &job), Said: handName(backend, id) + " " + how.handSaid}, nil
 }
 

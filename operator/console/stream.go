@@ -7,6 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+
+	"github.com/restripe/restripe/operator/console/signal"
 )
 
 // heartbeat is after how long without a change a watch says nevertheless that it is alive.
@@ -95,8 +97,8 @@ func watchOne[M proto.Message](ctx context.Context, s *watching, take func() M, 
 
 // watching paces those who watch.
 type watching struct {
-	changed *signal       // something that a view shows changed
-	pace    time.Duration // least time between two messages
+	changed *signal.Signal // something that a view shows changed
+	pace    time.Duration  // least time between two messages
 }
 
 // everyChange calls step at once, and then after changes, no oftener than the stream interval; with beat when nothing
@@ -105,11 +107,11 @@ func (s *watching) everyChange(ctx context.Context, step func(beat bool) error) 
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
 	for beat := false; ; {
-		changed := s.changed.wait()
+		changed := s.changed.Wait()
 		if err := step(beat); err != nil {
 			return err
 		}
-		pause(ctx, s.pace)
+		signal.Pause(ctx, s.pace)
 		select {
 		case <-changed:
 			beat = false

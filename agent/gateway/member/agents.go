@@ -263,7 +263,8 @@ func (a *Agents) greet(ctx context.Context, target *Agent, known block.Incarnati
 			hello.Node, target.Node.Address, hello.Cluster, a.cluster.ID)
 	}
 	if twin := a.twin(target, hello.Incarnation); twin != nil {
-		return hello, api.Refuse(api.ErrUnavailable, "the agents of nodes %s at %s and %s at %s have one and the same store (%s): give each node a store of its own; node %s is left alone until then",
+		return hello, api.Refuse(api.ErrUnavailable, "the agents of nodes %s at %s and %s at %s have one and the same store (%s): "+
+			"give each node a store of its own; node %s is left alone until then",
 			twin.Node.ID, twin.Node.Address, hello.Node, target.Node.Address, hello.Store.Location, hello.Node)
 	}
 	target.greeted(hello)

@@ -31,7 +31,8 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusBadRequest, api.CodeBadRequest
 	case errors.Is(err, api.ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
 		return http.StatusNotFound, api.CodeNotFound
-	case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, catalog.ErrAlarm), errors.Is(err, sweep.ErrBrake):
+	case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale),
+		errors.Is(err, catalog.ErrAlarm), errors.Is(err, sweep.ErrBrake):
 		return http.StatusPreconditionFailed, api.CodeConflict
 	case errors.Is(err, api.ErrDataLoss):
 		return http.StatusInternalServerError, api.CodeDataLoss
@@ -39,8 +40,10 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusInsufficientStorage, api.CodeFull
 	case errors.Is(err, api.ErrTooFewNodes):
 		return http.StatusServiceUnavailable, api.CodeTooFewNodes
-	case errors.Is(err, api.ErrUnavailable), errors.Is(err, object.ErrClosed), errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive),
-		errors.Is(err, catalog.ErrFenced), errors.Is(err, catalog.ErrBehind), errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
+	case errors.Is(err, api.ErrUnavailable), errors.Is(err, object.ErrClosed),
+		errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive),
+		errors.Is(err, catalog.ErrFenced), errors.Is(err, catalog.ErrBehind),
+		errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
 		return http.StatusServiceUnavailable, api.CodeUnavailable
 	case errors.Is(err, context.Canceled):

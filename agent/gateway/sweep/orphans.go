@@ -107,7 +107,9 @@ func (w *Sweeper) eachPage(ctx context.Context, id block.NodeID, visit func(list
 }
 
 // deleteOrphans has a node delete those of the blocks whose headers do not say that they are another node's.
-func (w *Sweeper) deleteOrphans(ctx context.Context, id block.NodeID, orphans []block.Address, found *api.Leftovers, result *api.SweepResult) error {
+func (w *Sweeper) deleteOrphans(
+	ctx context.Context, id block.NodeID, orphans []block.Address, found *api.Leftovers, result *api.SweepResult,
+) error {
 	for page := range slices.Chunk(orphans, sweepPage) {
 		var reply wire.DeleteReply
 		if _, err := w.agents.Call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: page, Orphans: true}, nil, &reply); err != nil {

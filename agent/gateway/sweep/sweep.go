@@ -40,10 +40,12 @@ type Sweeper struct {
 // New returns a sweeper that does nothing by itself before its loops run.
 func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Sweeper {
 	w := &Sweeper{catalog: records, agents: agents, log: log, options: options, metrics: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "restripe_leftover_blocks", Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined.",
+		Name: "restripe_leftover_blocks",
+		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined.",
 	}, []string{"node", "kind"})}
 	w.behind = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "restripe_catalog_behind", Help: "1 while the catalog is behind what its nodes hold, so that nothing is deleted before a person has decided.",
+		Name: "restripe_catalog_behind",
+		Help: "1 while the catalog is behind what its nodes hold, so that nothing is deleted before a person has decided.",
 	})
 	options.Metrics.MustRegister(w.metrics, w.behind)
 	return w
