@@ -26,7 +26,7 @@ import (
 
 // putWithin puts through a gateway and gives up after ten seconds. It may be called from any goroutine.
 func putWithin(t *testing.T, g *gateway.Gateway, key string, body io.Reader, size int64) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := g.Put(ctx, key, body, api.PutOptions{Size: size})
 	return err
