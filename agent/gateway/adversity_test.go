@@ -24,7 +24,7 @@ import (
 
 // Clients that are slow, keys and ranges at their limits, stores without room: each costs its own request at most.
 
-// putWithin puts through a gateway and gives up after ten seconds. It may be called from any goroutine.
+// putWithin puts through a gateway and gives up after a minute. It may be called from any goroutine.
 func putWithin(t *testing.T, g *gateway.Gateway, key string, body io.Reader, size int64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
