@@ -58,15 +58,18 @@ func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys := make([]string, len(sessions))
+	for i := range sessions {
+		keys[i] = gatewayKey(sessions[i].Gateway)
+	}
+	present, err := a.engine.Read(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
 	for i := range sessions {
 		s := &sessions[i]
 		owner := Owner(s.Gateway, s.Start)
-		s.Upto = drawn.owners[owner]
-		values, err := a.engine.Read(ctx, gatewayKey(s.Gateway))
-		if err != nil {
-			return nil, fmt.Errorf("listing sessions: %w", err)
-		}
-		s.Present = string(values[0]) == owner
+		s.Upto, s.Present = drawn.owners[owner], string(present[i]) == owner
 	}
 	return sessions, nil
 }

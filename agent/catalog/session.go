@@ -23,7 +23,8 @@ const concurrentUpdates = 64
 // Until begin it passes everything through.
 type session struct {
 	Engine
-	owner string
+	owner   string
+	gateway string // key of the record that says which start its gateway has at present
 
 	slots *semaphore.Weighted
 	over  chan struct{} // closed when ended is set
@@ -43,13 +44,11 @@ type lane struct {
 }
 
 func newSession(engine Engine, owner string) *session {
-	return &session{Engine: engine, owner: owner, slots: semaphore.NewWeighted(concurrentUpdates), over: make(chan struct{})}
-}
-
-// gateway returns the gateway that the session is a start of.
-func (s *session) gateway() string {
-	gateway, _, _ := strings.Cut(s.owner, "/")
-	return gateway
+	gateway, _, _ := strings.Cut(owner, "/")
+	return &session{
+		Engine: engine, owner: owner, gateway: gatewayKey(gateway),
+		slots: semaphore.NewWeighted(concurrentUpdates), over: make(chan struct{}),
+	}
 }
 
 // mark is the upper half of the salts of all stamps that the session draws.
@@ -57,15 +56,16 @@ func (s *session) mark() uint32 { return sessionMark(s.owner) }
 
 func sessionMark(owner string) uint32 {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(owner)) // a hash never fails
+	if _, err := hash.Write([]byte(owner)); err != nil {
+		panic(err) // invariant: a hash never fails
+	}
 	return hash.Sum32()
 }
 
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
-	gateway := gatewayKey(s.gateway())
-	values, err := s.Engine.Read(ctx, gateway, sessionKey(s.owner), keyDrawn, keyNext)
+	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext)
 	if err != nil {
 		return false, err
 	}
@@ -78,8 +78,8 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 		s.mutex.Unlock()
 		return true, nil
 	}
-	writes := []Write{{Key: gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
-	checks := []Check{{gateway, values[0]}, {Key: sessionKey(s.owner)}}
+	writes := []Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
+	checks := []Check{{s.gateway, values[0]}, {Key: sessionKey(s.owner)}}
 	if values[2] == nil {
 		checks = append(checks, Check{Key: keyDrawn}, Check{keyNext, values[3]})
 		writes = append(writes, Write{Key: keyDrawn, Value: values[3]})
@@ -106,7 +106,7 @@ func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([
 	if err != nil {
 		return nil, err
 	}
-	own := []Check{{gatewayKey(s.gateway()), []byte(s.owner)}, used.check()}
+	own := []Check{{s.gateway, []byte(s.owner)}, used.check()}
 	failed, err := s.Engine.Update(ctx, append(checks[:len(checks):len(checks)], own...),
 		append(writes[:len(writes):len(writes)], Write{Key: used.key, Value: encodeCount(used.count + 1)}))
 	switch {
