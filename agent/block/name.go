@@ -3,17 +3,29 @@ package block
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 )
 
 // Stamp numbers attempts, groups, epochs and revisions alike. Sequence is drawn from the catalog's counter and never
-// drawn twice; Salt is random, so that a catalog restored from an old copy cannot repeat a stamp unnoticed.
+// drawn twice. The upper half of Salt is the Mark of the start of the gateway that drew it, the lower half is random: so a
+// catalog restored from an old copy cannot repeat a stamp unnoticed, and whoever sees a stamp knows whose it is.
 // The zero Stamp means "none".
 type Stamp struct {
 	Sequence uint64 `cbor:"1,keyasint" json:"sequence"`
 	Salt     uint64 `cbor:"2,keyasint" json:"salt"`
 }
+
+// Mark returns the upper half of the salts of all stamps that a start of a gateway draws.
+func Mark(start string) uint32 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(start)) // a hash never fails
+	return hash.Sum32()
+}
+
+// Mark returns the mark of the start that drew s.
+func (s Stamp) Mark() uint32 { return uint32(s.Salt >> 32) }
 
 // IsZero reports whether s is the zero Stamp, which names no attempt.
 func (s Stamp) IsZero() bool { return s == Stamp{} }

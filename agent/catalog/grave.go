@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -81,6 +82,26 @@ func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, lim
 		}
 	}
 	return graves, nil
+}
+
+// InGraves returns those of addresses that are in the graveyard.
+func (g *graveyard) InGraves(ctx context.Context, addresses []block.Address) (dead []block.Address, err error) {
+	for batch := range slices.Chunk(addresses, transactionWrites) {
+		keys := make([]string, len(batch))
+		for i, address := range batch {
+			keys[i] = graveKey(address)
+		}
+		values, err := g.engine.Read(ctx, keys...)
+		if err != nil {
+			return nil, fmt.Errorf("reading the graveyard: %w", err)
+		}
+		for i, address := range batch {
+			if values[i] != nil {
+				dead = append(dead, address)
+			}
+		}
+	}
+	return dead, nil
 }
 
 // Buried removes graves once their nodes acknowledged the deletes. Removing an absent one is no error.

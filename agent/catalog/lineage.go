@@ -19,11 +19,12 @@ var ErrAlarm = errors.New("the catalog is behind what its nodes hold")
 
 // Alarm says how a catalog was found to be behind.
 type Alarm struct {
-	Gateway string       `cbor:"1,keyasint" json:"gateway"` // who found it
-	At      int64        `cbor:"2,keyasint" json:"at"`      // Unix milliseconds
-	Node    block.NodeID `cbor:"3,keyasint" json:"node"`    // where
-	Blocks  int          `cbor:"4,keyasint" json:"blocks"`  // that no session of this catalog has drawn
-	Stamp   block.Stamp  `cbor:"5,keyasint" json:"stamp"`   // the greatest of theirs
+	Gateway string       `cbor:"1,keyasint" json:"gateway"`           // who found it
+	At      int64        `cbor:"2,keyasint" json:"at"`                // Unix milliseconds
+	Node    block.NodeID `cbor:"3,keyasint" json:"node"`              // where
+	Blocks  int          `cbor:"4,keyasint" json:"blocks"`            // that no session of this catalog has drawn
+	Stamp   block.Stamp  `cbor:"5,keyasint" json:"stamp"`             // the greatest of theirs
+	Refused string       `cbor:"6,keyasint,omitempty" json:"refused"` // why the node obeys this catalog not, where that is how it was found
 }
 
 // Session is what a catalog knows of one start of a gateway.
@@ -95,7 +96,7 @@ func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
 		last, err := decodeCount(record.Key, record.Value)
 		owner := record.Key[len(prefixUpto):]
 		d.owners[owner] = uint64(last)
-		d.upto[sessionMark(owner)] = max(d.upto[sessionMark(owner)], uint64(last))
+		d.upto[block.Mark(owner)] = max(d.upto[block.Mark(owner)], uint64(last))
 		return err
 	})
 	if err != nil {
@@ -106,7 +107,7 @@ func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
 
 // has reports whether a session of this catalog has drawn a stamp.
 func (d *drawn) has(stamp block.Stamp) bool {
-	return stamp.Sequence < d.below || stamp.Sequence <= d.upto[uint32(stamp.Salt>>32)]
+	return stamp.Sequence < d.below || stamp.Sequence <= d.upto[stamp.Mark()]
 }
 
 // RaiseAlarm takes note that the catalog is behind. Blocks below what Claim keeps were told of before: they raise none.
@@ -117,7 +118,7 @@ func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 			return err == nil, err
 		}
 		kept, err := decodeCount(keyKept, values[1])
-		if err != nil || alarm.Stamp.Sequence < uint64(kept) {
+		if err != nil || alarm.Refused == "" && alarm.Stamp.Sequence < uint64(kept) {
 			return err == nil, err
 		}
 		failed, err := a.engine.Update(ctx, []Check{{Key: keyAlarm}, {keyKept, values[1]}}, []Write{{Key: keyAlarm, Value: encode(alarm)}})
@@ -145,9 +146,12 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 	if err != nil || alarm == nil {
 		return err
 	}
-	return fmt.Errorf("%w: gateway %s found %d blocks on node %s at %s that it never drew: "+
-		"see `restripe catalog lineage`; nothing is deleted until then",
-		ErrAlarm, alarm.Gateway, alarm.Blocks, alarm.Node, time.UnixMilli(alarm.At).UTC().Format(time.DateTime))
+	found := fmt.Sprintf("holds %d blocks that it never drew", alarm.Blocks)
+	if alarm.Refused != "" {
+		found = alarm.Refused
+	}
+	return fmt.Errorf("%w: gateway %s found at %s that node %s %s: see `restripe catalog lineage`; nothing is deleted until then",
+		ErrAlarm, alarm.Gateway, time.UnixMilli(alarm.At).UTC().Format(time.DateTime), alarm.Node, found)
 }
 
 // Kept returns the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed;
@@ -155,11 +159,12 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 func (a *auditor) Kept(ctx context.Context) (uint64, error) { return a.kept(ctx) }
 
 // Claim says that this catalog counts, and no other timeline of it (rule 28). The alarm ends, and stamps go on far above all
-// that were drawn. What was drawn before, here or there, is kept, dead or not, until Accept: so another timeline can be
+// that were drawn. The starts of gateways that it knows, or that are named as agents told of them, count no more: those that
+// are at work, the caller's too, end with ErrClaimed, and agents obey the ones after them. What was drawn before, here or there, is kept, dead or not, until Accept: so another timeline can be
 // claimed instead, and what this one lacks can be brought back.
-func (a *auditor) Claim(ctx context.Context) error {
+func (a *auditor) Claim(ctx context.Context, starts []string) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyNext, keyAlarm, keyKept)
+		values, err := a.engine.Read(ctx, keyNext, keyAlarm, keyKept, keyDisowned)
 		if err != nil {
 			return false, err
 		}
@@ -175,12 +180,28 @@ func (a *auditor) Claim(ctx context.Context) error {
 			above = max(above, alarm.Stamp.Sequence)
 		}
 		above += claimAhead
-		failed, err := a.engine.Update(ctx, []Check{{keyNext, values[0]}, {keyAlarm, values[1]}, {keyKept, values[2]}}, []Write{
+		checks := []Check{{keyNext, values[0]}, {keyAlarm, values[1]}, {keyKept, values[2]}, {keyDisowned, values[3]}}
+		writes := []Write{
 			{Key: keyNext, Value: encodeNext(above)}, {Key: keyKept, Value: encodeNext(above)}, {Key: keyAlarm, Kind: Remove},
+		}
+		var present []Record
+		err = a.each(ctx, prefixGateway, func(record Record) error {
+			present = append(present, record)
+			checks = append(checks, Check(record))
+			writes = append(writes, Write{Key: record.Key, Kind: Remove})
+			return nil
 		})
+		if err != nil {
+			return false, err
+		}
+		disowned, err := disown(values[3], present, starts)
+		if err != nil {
+			return false, err
+		}
+		failed, err := a.engine.Update(ctx, checks, append(writes, disowned))
 		return err == nil && len(failed) == 0, err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrClaimed) { // as asked, if by an update whose answer was lost
 		return fmt.Errorf("claiming the catalog: %w", err)
 	}
 	return nil

@@ -619,7 +619,9 @@ func TestMistake18RestoredFromAnOldCopy(t *testing.T) {
 	is(t, w.b.CheckAlarm(w.ctx), catalog.ErrAlarm)
 	is(t, w.b.Accept(w.ctx), catalog.ErrAlarm)
 
-	must(t, w.b.Claim(w.ctx))
+	must(t, w.b.Claim(w.ctx, []string{"a/3"}))
+	is(t, w.b.PutMembership(w.ctx, catalog.Membership{}), catalog.ErrClaimed)
+	w.b = w.open(t, w.engine, "b", "2")
 	must(t, w.b.CheckAlarm(w.ctx))
 	if next := w.put(t, w.b, "k"); next.Stamp().Sequence <= forgotten.Stamp().Sequence {
 		t.Errorf("stamp %s after claiming a catalog whose nodes have %s", next.Stamp(), forgotten.Stamp())

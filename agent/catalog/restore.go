@@ -16,6 +16,7 @@ type Contents struct {
 	Incarnations map[block.NodeID]block.Incarnation
 	Groups       []Group
 	Objects      []Object
+	Starts       []string // of gateways that agents have obeyed: they obey this catalog although it does not have them
 }
 
 // rebuilding stands in the place of the schema version while a catalog is being filled: nothing opens it.
@@ -63,6 +64,7 @@ func Restore(ctx context.Context, engine Engine, contents *Contents) error {
 		{Key: keyNext, Value: encodeNext(contents.Next)},
 		{Key: keyKept, Value: encodeNext(contents.Next)},
 		{Key: keyDrawn, Value: encodeNext(contents.Next)},
+		{Key: keyDisowned, Value: encode(contents.Starts)},
 		{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
 	})
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/restripe/restripe/agent/block"
 )
 
 // concurrentUpdates bounds the updates of one session that are under way at a time.
@@ -33,14 +35,15 @@ type session struct {
 	begun bool
 	asked bool    // begin was tried, with an outcome that is not known
 	free  []*lane // used last, first
-	lanes int     // made so far
+	lanes []*lane // all
 	ended error   // why no update takes effect any more
 }
 
+// lane belongs to one update at a time, but for count.
 type lane struct {
 	key   string
-	count int64 // updates that are known to have taken effect
-	doubt bool  // one more may have
+	count atomic.Int64 // updates that are known to have taken effect
+	doubt bool         // one more may have
 }
 
 func newSession(engine Engine, owner string) *session {
@@ -52,15 +55,7 @@ func newSession(engine Engine, owner string) *session {
 }
 
 // mark is the upper half of the salts of all stamps that the session draws.
-func (s *session) mark() uint32 { return sessionMark(s.owner) }
-
-func sessionMark(owner string) uint32 {
-	hash := fnv.New32a()
-	if _, err := hash.Write([]byte(owner)); err != nil {
-		panic(err) // invariant: a hash never fails
-	}
-	return hash.Sum32()
-}
+func (s *session) mark() uint32 { return block.Mark(s.owner) }
 
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. It is a turn of retry.
@@ -108,26 +103,30 @@ func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([
 	}
 	own := []Check{{s.gateway, []byte(s.owner)}, used.check()}
 	failed, err := s.Engine.Update(ctx, append(checks[:len(checks):len(checks)], own...),
-		append(writes[:len(writes):len(writes)], Write{Key: used.key, Value: encodeCount(used.count + 1)}))
+		append(writes[:len(writes):len(writes)], Write{Key: used.key, Value: encodeCount(used.count.Load() + 1)}))
 	switch {
 	case err != nil:
 		used.doubt = true
 	case len(failed) == 0:
-		used.count++
+		used.count.Add(1)
 	case failed[len(failed)-1] > len(checks):
-		return nil, s.end(fmt.Errorf("%w: record %s is not %d, as it was left", ErrBehind, used.key, used.count))
+		return nil, s.end(fmt.Errorf("%w: record %s is not %d, as it was left", ErrBehind, used.key, used.count.Load()))
 	case failed[len(failed)-1] == len(checks):
-		return nil, s.end(fmt.Errorf("%w: %s", ErrFenced, s.owner))
+		present, err := s.Engine.Read(ctx, s.gateway)
+		if err != nil {
+			return nil, s.endFenced([]byte{}) // by whom does not matter
+		}
+		return nil, s.endFenced(present[0])
 	}
 	s.give(used)
 	return failed, err
 }
 
 func (l *lane) check() Check {
-	if l.count == 0 {
-		return Check{Key: l.key}
+	if count := l.count.Load(); count != 0 {
+		return Check{l.key, encodeCount(count)}
 	}
-	return Check{l.key, encodeCount(l.count)}
+	return Check{Key: l.key}
 }
 
 // take returns a lane that nobody else uses, whose count is known.
@@ -143,13 +142,14 @@ func (s *session) take(ctx context.Context) (*lane, error) {
 			return nil, err
 		}
 		switch {
-		case bytes.Equal(values[0], encodeCount(used.count+1)):
-			used.count, used.doubt = used.count+1, false
+		case bytes.Equal(values[0], encodeCount(used.count.Load()+1)):
+			used.count.Add(1)
+			used.doubt = false
 			return used, nil
 		case bytes.Equal(values[0], used.check().Value):
 			// What was asked may take effect yet, so this lane is not used any more.
 		default:
-			return nil, s.end(fmt.Errorf("%w: record %s is %q, neither %d nor one more", ErrBehind, used.key, values[0], used.count))
+			return nil, s.end(fmt.Errorf("%w: record %s is %q, neither %d nor one more", ErrBehind, used.key, values[0], used.count.Load()))
 		}
 	}
 }
@@ -165,14 +165,50 @@ func (s *session) next() (*lane, error) {
 		s.free = s.free[:last]
 		return used, nil
 	}
-	s.lanes++
-	return &lane{key: laneKey(s.owner, s.lanes)}, nil
+	made := &lane{key: laneKey(s.owner, len(s.lanes)+1)}
+	s.lanes = append(s.lanes, made)
+	return made, nil
 }
 
 func (s *session) give(used *lane) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.free = append(s.free, used)
+}
+
+// counts returns how many updates are known to have taken effect, by lane.
+func (s *session) counts() []int64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	counts := make([]int64, len(s.lanes))
+	for i, one := range s.lanes {
+		counts[i] = one.count.Load()
+	}
+	return counts
+}
+
+// compare ends the session if the catalog, as it was read since known was, has lost updates of it, or has some that it never
+// made.
+func (s *session) compare(known, read []int64) error {
+	if !ContainsCounts(read, known) {
+		return s.end(fmt.Errorf("%w: start %s had made %d, and it has %d", ErrBehind, s.owner, known, read))
+	}
+	most := s.counts()
+	for i := range most {
+		most[i]++ // its outcome may not be known yet
+	}
+	if !ContainsCounts(most, read) {
+		return s.end(fmt.Errorf("%w: somebody else works under the name of this start, %s", ErrFenced, s.owner))
+	}
+	return nil
+}
+
+// endFenced ends the session as its gateway has another start, nil for none.
+func (s *session) endFenced(present []byte) error {
+	if present == nil {
+		return s.end(fmt.Errorf("%w: %s", ErrClaimed, s.owner))
+	}
+	return s.end(fmt.Errorf("%w: %s", ErrFenced, s.owner))
 }
 
 // end has every update fail with cause, or with what ended the session before.
@@ -187,4 +223,6 @@ func (s *session) end(cause error) error {
 }
 
 // isOver reports whether err says that no update of this start takes effect any more.
-func isOver(err error) bool { return errors.Is(err, ErrFenced) || errors.Is(err, ErrBehind) }
+func isOver(err error) bool {
+	return errors.Is(err, ErrFenced) || errors.Is(err, ErrBehind) || errors.Is(err, ErrClaimed)
+}

@@ -38,6 +38,7 @@ type testAgent struct {
 	store   *mem.Store
 	wrap    func(store.Store) store.Store // what lies between the agent and its store; nil: nothing
 	address string
+	silence time.Duration // 0: the default
 	stop    func()
 }
 
@@ -110,7 +111,7 @@ func (c *cluster) startAgent(agent *testAgent) {
 	if agent.wrap != nil {
 		behind = agent.wrap(behind)
 	}
-	n, err := node.New(node.Options{ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler)})
+	n, err := node.New(node.Options{ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence})
 	if err != nil {
 		c.t.Fatal(err)
 	}

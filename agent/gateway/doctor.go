@@ -67,6 +67,16 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("warning", "node "+string(d.Node), "see to the network between it and the first",
 			"gateways disagree about it: %s cannot reach it, %s can", strings.Join(d.Unheard, ", "), strings.Join(d.Heard, ", "))
 	}
+	for _, refusal := range g.Refusals() {
+		switch name := "node " + string(refusal.Node); {
+		case refusal.Refused:
+			note("error", name, "start the gateway with the catalog that the nodes obey; see `restripe catalog lineage`", "%s", refusal)
+		case refusal.Newcomer:
+			note("ok", name, "", "%s", refusal)
+		default:
+			note("error", name, "stop the gateways of the copy, or give it a cluster of its own", "%s", refusal)
+		}
+	}
 	for id, ahead := range g.agents.ClocksAhead() {
 		if ahead.Abs() > clocksApart {
 			note("warning", "gateway "+id, "set the clocks of the machines by NTP",
@@ -143,9 +153,13 @@ func noteLeftovers(found *api.Leftovers, id string, note func(severity, subject,
 		note("error", name, "give every node a store of its own",
 			"%d blocks in its store say that they are another node's; they are left alone (%s)", found.Foreign, at)
 	}
-	if found.Quarantined > 0 {
+	if found.Copied > 0 {
+		note("warning", name, "once nothing of the copy is wanted, claim and accept this catalog, and they are deleted",
+			"%d of its blocks were written by gateways of a copy of the catalog; they are left alone (%s)", found.Copied, at)
+	}
+	if unknown := found.Quarantined - found.Copied; unknown > 0 {
 		note("error", name, "see that the gateway has the right catalog; do not sweep",
 			"%d of its blocks have stamps that this catalog never drew, so it may be an old copy; they are left alone (%s)",
-			found.Quarantined, at)
+			unknown, at)
 	}
 }

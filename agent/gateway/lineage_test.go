@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // TestACatalogThatWasPutBack puts an old copy of the catalog in the place of the catalog, as after a failed disk. What came after
@@ -30,7 +33,10 @@ func TestACatalogThatWasPutBack(t *testing.T) {
 	expiring := func(o *gateway.Options) { o.Clock, o.Now = clock.Now, clock.Now }
 	c.engine = copied
 	c.catalog, c.gateway = c.makeGateway("gw", expiring)
-	c.put("other", noise(50_000, 2), api.PutOptions{}) // draws a number that the lost timeline drew as well
+	if _, err := c.gateway.Put(t.Context(), "other", bytes.NewReader(noise(50_000, 2)), api.PutOptions{Size: 50_000}); !errors.Is(err, wire.ErrNotObeyed) {
+		t.Errorf("a put into a catalog that was put back: %v, want ErrNotObeyed", err)
+	}
+	c.check("old", noise(50_000, 1))
 	for range 3 {
 		result, err := c.gateway.Sweep(t.Context(), api.SweepRequest{})
 		if !errors.Is(err, catalog.ErrAlarm) || result.OrphansDeleted > 0 || result.BlocksDeleted > 0 {
@@ -40,7 +46,7 @@ func TestACatalogThatWasPutBack(t *testing.T) {
 	}
 	c.still(before)
 	status, err := c.gateway.Status(t.Context())
-	if err != nil || !strings.Contains(status.CatalogBehind, "it never drew") {
+	if err != nil || !strings.Contains(status.CatalogBehind, "that this catalog lacks") {
 		t.Errorf("status says %q, %v", status.CatalogBehind, err)
 	}
 	if said := c.finding("catalog"); said.Severity != "error" || !strings.Contains(said.Cure, "restripe catalog claim") {
@@ -57,9 +63,16 @@ func TestACatalogThatWasPutBack(t *testing.T) {
 	c.stopGateway()
 	c.engine = copied
 	c.catalog, c.gateway = c.makeGateway("gw", expiring)
-	if err := c.catalog.Claim(t.Context()); err != nil {
+	starts, unheard := c.gateway.Starts()
+	if len(starts) == 0 || len(unheard) > 0 {
+		t.Errorf("the nodes know the starts %v, those of %v do not say", starts, unheard)
+	}
+	if err := c.catalog.Claim(t.Context(), starts); err != nil {
 		t.Fatal(err)
 	}
+	c.stopGateway()
+	c.catalog, c.gateway = c.makeGateway("gw", expiring)
+	c.put("other", noise(50_000, 2), api.PutOptions{})
 	if err := c.gateway.Delete(t.Context(), "old", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -103,5 +116,87 @@ func (c *cluster) still(before []string) {
 		if !now[key] {
 			c.t.Errorf("the block %s is gone", key)
 		}
+	}
+}
+
+// TestACopyBesideItsOriginal starts a gateway on a copy of the catalog while the original is at work. The nodes obey the
+// original, which goes on; what the copy wrote meanwhile is no sign that the original is behind.
+func TestACopyBesideItsOriginal(t *testing.T) {
+	c := newCluster(t, 8)
+	c.put("old", noise(50_000, 1), api.PutOptions{})
+	original, lived := c.gateway, c.engine
+	c.engine = c.engine.Clone()
+	records, copied := c.makeGateway("gw")
+	defer func() {
+		if err := copied.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	putInto := func(g *gateway.Gateway) error {
+		_, err := g.Put(t.Context(), "old", bytes.NewReader(noise(50_000, 3)), api.PutOptions{Size: 50_000})
+		return err
+	}
+	if err := putInto(copied); err != nil {
+		t.Fatalf("a put by a gateway that may as well be a new one of the original: %v", err)
+	}
+	before := c.blocksAtRest()
+	if result, err := copied.Sweep(t.Context(), api.SweepRequest{}); result.BlocksDeleted+result.OrphansDeleted > 0 {
+		t.Errorf("a sweep by it deleted blocks: %+v, %v", result, err)
+	}
+	if result, err := original.Sweep(t.Context(), api.SweepRequest{}); err != nil || result.Quarantined == 0 {
+		t.Errorf("a sweep of the original right after: %+v, %v; want what the copy wrote left, and no alarm", result, err)
+	}
+	c.await("the nodes expel the gateway of the copy", func() bool {
+		refusals := original.Refusals()
+		return len(refusals) == 8 && slices.Contains(refusals[7].Expelled, records.Start())
+	})
+	c.await("the copy is alarmed", func() bool {
+		return errors.Is(records.CheckAlarm(t.Context()), catalog.ErrAlarm)
+	})
+	if err := putInto(copied); !errors.Is(err, wire.ErrNotObeyed) {
+		t.Errorf("a put into the copy: %v, want ErrNotObeyed", err)
+	}
+	if status, err := copied.Status(t.Context()); err != nil || !strings.Contains(status.CatalogBehind, "a copy") {
+		t.Errorf("the copy says %q, %v", status.CatalogBehind, err)
+	}
+	c.still(before)
+
+	c.engine, c.gateway = lived, original
+	c.check("old", noise(50_000, 1))
+	c.put("old", noise(50_000, 4), api.PutOptions{})
+	result, err := original.Sweep(t.Context(), api.SweepRequest{})
+	if err != nil || result.BlocksDeleted == 0 || result.Quarantined == 0 {
+		t.Errorf("sweeping the original: %+v, %v; want dead blocks deleted, and those of the copy left", result, err)
+	}
+	if said := c.finding("node n1"); said.Severity != "error" || !strings.Contains(said.Text, records.Start()) {
+		t.Errorf("the doctor says %+v", said)
+	}
+	c.check("old", noise(50_000, 4))
+}
+
+// TestACrashedGatewayIsWaitedFor starts a gateway again that did not say that it stops: it writes at once, and deletes once the
+// nodes have not heard the earlier start for long enough.
+func TestACrashedGatewayIsWaitedFor(t *testing.T) {
+	for name, silence := range map[string]time.Duration{"soon": time.Hour, "late": time.Nanosecond} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 8, func(agent *testAgent) { agent.silence = silence })
+			c.put("k", noise(50_000, 1), api.PutOptions{})
+			crashed := c.gateway
+			c.startGateway()
+			defer func() {
+				if err := crashed.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			c.put("k", noise(50_000, 2), api.PutOptions{})
+			result, err := c.gateway.Sweep(t.Context(), api.SweepRequest{})
+			if silence == time.Hour && (err != nil || result.BlocksDeleted > 0 || result.GravesLeft == 0) {
+				t.Errorf("right after the crash: %+v, %v; want the graves left", result, err)
+			}
+			if silence == time.Nanosecond && (err != nil || result.BlocksDeleted == 0) {
+				t.Errorf("long after the crash: %+v, %v; want dead blocks deleted", result, err)
+			}
+			c.check("k", noise(50_000, 2))
+		})
 	}
 }

@@ -18,6 +18,11 @@ func (b *blocks) delete(ctx context.Context, request wire.DeleteRequest) (any, e
 	if err := b.checkAddresses(request.Addresses); err != nil {
 		return nil, err
 	}
+	done, err := b.identity.obeys.beginDelete(ctx, request.Timeline)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	var reply wire.DeleteReply
 	var failures []error
 	for _, address := range request.Addresses {

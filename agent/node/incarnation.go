@@ -33,6 +33,7 @@ type identity struct {
 	id    block.NodeID
 	store store.Store
 	log   *slog.Logger
+	obeys *allegiance
 	lost  func(cause error) // forgets what was known of other contents; called with the mutex held
 
 	renewing *semaphore.Weighted // held by whoever replaces the marker
@@ -277,6 +278,15 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 	}
 	if err := i.bindOwner(ctx); err != nil {
 		return nil, err
+	}
+	if request.Timeline != nil {
+		answer, err := i.obeys.show(ctx, request.Timeline)
+		if err == nil && answer.Refused() {
+			err = fmt.Errorf("attaching node %s: %w; see `restripe catalog lineage`", i.id, wire.ErrNotObeyed)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	now, err := i.confirm(ctx)
 	if err != nil {

@@ -40,6 +40,9 @@ type Options struct {
 	DeliverWait time.Duration
 	// RunTime bounds the life of a run. Default 10 min.
 	RunTime time.Duration
+	// Silence is how long a gateway that is obeyed must not be heard before another start may delete that no gateway named
+	// which is obeyed. Default 10 min.
+	Silence time.Duration
 	// Remembered is how many finished runs are remembered, to answer repeated requests. Default 1024.
 	Remembered int
 }
@@ -80,6 +83,7 @@ func New(options Options) (*Node, error) {
 	setDefault(&options.AdmitWait, 5*time.Second)
 	setDefault(&options.DeliverWait, 5*time.Second)
 	setDefault(&options.RunTime, 10*time.Minute)
+	setDefault(&options.Silence, 10*time.Minute)
 	setDefault(&options.Remembered, 1024)
 	return build(&options), nil
 }
@@ -89,8 +93,10 @@ func build(o *Options) *Node {
 	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
+	log := o.Logger.With("node", string(o.ID))
+	obeys := &allegiance{id: o.ID, store: o.Store, log: log, silence: o.Silence}
 	n.identity = &identity{
-		id: o.ID, store: o.Store, log: o.Logger.With("node", string(o.ID)), renewing: semaphore.NewWeighted(1),
+		id: o.ID, store: o.Store, log: log, obeys: obeys, renewing: semaphore.NewWeighted(1),
 		lost: func(cause error) {
 			headers.clear()
 			runs.void(cause)
@@ -197,8 +203,19 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	if err != nil {
 		return nil, err
 	}
+	var answer *wire.Allegiance
+	if request.Timeline != nil && cluster == request.Cluster {
+		if answer, err = n.obeys.show(ctx, request.Timeline); err != nil {
+			return nil, err
+		}
+	}
+	starts, err := n.obeys.list(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return wire.HelloReply{
 		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
+		Allegiance: answer, Starts: starts,
 	}, nil
 }

@@ -101,6 +101,9 @@ func (w *worker) run(ctx context.Context, request *wire.RunRequest, payload []by
 	if err != nil {
 		return nil, err
 	}
+	if err := w.identity.obeys.checkWrite(ctx, request.Stamp); err != nil {
+		return nil, err
+	}
 	p, err := compile(w.blocks, request, len(payload))
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", w.id, err)

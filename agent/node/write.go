@@ -21,6 +21,9 @@ func (b *blocks) write(ctx context.Context, request wire.WriteRequest, payload [
 	if err := b.checkNew(&header); err != nil {
 		return nil, err
 	}
+	if err := b.identity.obeys.checkWrite(ctx, header.Stamp); err != nil {
+		return nil, err
+	}
 	if int64(len(payload)) != header.PayloadBytes() {
 		return nil, fmt.Errorf("writing block %s: %w: %d bytes came, the header says %d for %d units of %d bytes",
 			header.Address(), wire.ErrBadRequest, len(payload), header.PayloadBytes(), header.Units, header.UnitBytes)

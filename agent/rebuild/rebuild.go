@@ -134,6 +134,9 @@ func (r *reader) surroundings() *Surroundings {
 // contents are the records of all groups that hold objects, and the report of all of it.
 func (r *reader) contents(groups []Group, blocks map[block.GroupID][]block.Address) *catalog.Contents {
 	c := &catalog.Contents{Cluster: r.cluster, Incarnations: map[block.NodeID]block.Incarnation{}}
+	for _, node := range r.nodes {
+		c.Starts = append(c.Starts, node.hello.Starts...)
+	}
 	report := r.report
 	var whole []Group
 	for i := range groups {

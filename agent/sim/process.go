@@ -90,7 +90,7 @@ func (a *agent) start() {
 	n, err := node.New(node.Options{
 		ID: a.id, Store: &mount{disk: mounted, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
 		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
-		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20,
+		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: 20 * time.Second,
 	})
 	if err != nil {
 		a.journal.violate(Setup, "agent %s does not start: %v", a.id, err)

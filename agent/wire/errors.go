@@ -22,6 +22,7 @@ var (
 	ErrUnsupported  = errors.New("not supported by this store")
 	ErrBusy         = errors.New("agent is busy; nothing was done, try again later")
 	ErrCancelled    = errors.New("request was cancelled")
+	ErrNotObeyed    = errors.New("the agent obeys another catalog")
 	ErrInternal     = errors.New("internal error of the agent")
 )
 
@@ -53,6 +54,7 @@ var codes = []struct {
 	{13, context.Canceled},
 	{13, context.DeadlineExceeded},
 	{14, ErrInternal},
+	{15, ErrNotObeyed},
 }
 
 // errorHeader is the header of an error frame.

@@ -60,7 +60,31 @@ func (c *Counters) Add(other Counters) {
 type HelloRequest struct {
 	Cluster string            `cbor:"1,keyasint,omitempty"` // of the catalog
 	Known   block.Incarnation `cbor:"2,keyasint,omitempty"` // what it knows of the node's contents; empty: nothing, or it is not said
+	// Timeline is shown to have the agent obey it, unless the store belongs to no cluster yet; nil: it is only asked.
+	Timeline *Timeline `cbor:"3,keyasint,omitempty"`
 }
+
+// Timeline is what a gateway shows of its catalog, by which agents tell it from a copy, and from what it was before it lost
+// something: what a catalog has obeyed of it, its later states have too.
+type Timeline struct {
+	Start    string             `cbor:"1,keyasint"`           // of the gateway that shows it
+	Sessions map[string][]int64 `cbor:"2,keyasint"`           // the last start of each gateway: how many updates took effect, by lane
+	Ended    map[string][]int64 `cbor:"3,keyasint,omitempty"` // the same of earlier starts that agents told of
+	Disowned []string           `cbor:"4,keyasint,omitempty"` // starts that do not count any more
+	Told     map[string][]int64 `cbor:"5,keyasint,omitempty"` // what agents had told of theirs before this was read
+	Closing  bool               `cbor:"6,keyasint,omitempty"` // the gateway stops and asks for nothing more
+}
+
+// Allegiance says whether an agent obeys a gateway.
+type Allegiance struct {
+	Obeyed   bool               `cbor:"1,keyasint"`           // also deletes are carried out
+	Newcomer bool               `cbor:"2,keyasint,omitempty"` // writes are; deletes are not before another gateway names it or all are silent
+	Lacks    map[string][]int64 `cbor:"3,keyasint,omitempty"` // refused: what was obeyed and the timeline has not, or less of
+	Expelled []string           `cbor:"4,keyasint,omitempty"` // starts that an obeyed timeline did not have: of a copy of the catalog
+}
+
+// Refused reports whether the timeline was not accepted.
+func (a *Allegiance) Refused() bool { return !a.Obeyed && !a.Newcomer }
 
 // HelloReply says who the agent is and what its store holds.
 type HelloReply struct {
@@ -73,21 +97,27 @@ type HelloReply struct {
 	Counters    Counters          `cbor:"7,keyasint"`
 	// FingerprintKey is that of the blocks in the store, for a rebuild of the catalog; nil where none was kept.
 	FingerprintKey []byte `cbor:"8,keyasint,omitempty"`
+	// Allegiance answers HelloRequest.Timeline; nil where none was shown, or the store belongs to no cluster yet.
+	Allegiance *Allegiance `cbor:"9,keyasint,omitempty"`
+	// Starts are those of gateways that the agent has obeyed, or expelled; a catalog that is claimed disowns them.
+	Starts []string `cbor:"10,keyasint,omitempty"`
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if
 // the store's contents are no longer that incarnation, and with ErrBadRequest if the store belongs to another cluster or node,
-// or its blocks have fingerprints of another key.
+// or its blocks have fingerprints of another key, and with ErrNotObeyed if Timeline is refused.
 type AttachRequest struct {
 	Cluster        string            `cbor:"1,keyasint"`
 	Incarnation    block.Incarnation `cbor:"2,keyasint"`
 	FingerprintKey [16]byte          `cbor:"3,keyasint"`
+	Timeline       *Timeline         `cbor:"4,keyasint,omitempty"`
 }
 
 // WriteRequest stores one block. The payload is Header.Units units of Header.UnitBytes bytes or, where Header.Lengths are
 // given, that much of each, the rest being zeros (block.Header.Pack makes both); in either case the agent stores no
 // trailing zeros. It fills in Checksums and Fingerprints, those of the full units, which must be empty. A block with
-// equal content that is there already, however it was sent, is answered with its receipt; another content is ErrConflict.
+// equal content that is there already, however it was sent, is answered with its receipt; another content is ErrConflict. It is
+// ErrNotObeyed if the gateway that drew the stamp is not obeyed.
 type WriteRequest struct {
 	Header block.Header `cbor:"1,keyasint"`
 }
@@ -149,6 +179,7 @@ type Patch struct {
 
 // RunRequest gives one position its part of a plan. The payload is the bytes of Patches, in order.
 //
+// It is ErrNotObeyed if the gateway that drew the stamp is not obeyed.
 // A run with the stamp, group and position of one the agent runs or still remembers is answered with that one's result.
 type RunRequest struct {
 	Stamp    block.Stamp                `cbor:"1,keyasint"`
@@ -189,12 +220,15 @@ type DeliverRequest struct {
 	Offset int `cbor:"5,keyasint,omitempty"`
 }
 
-// DeleteRequest removes blocks; absent ones count as removed.
+// DeleteRequest removes blocks; absent ones count as removed. It is ErrNotObeyed from a gateway that is not obeyed, or is a
+// newcomer, and with a timeline that lacks anything the agent has accepted.
 type DeleteRequest struct {
 	Addresses []block.Address `cbor:"1,keyasint"`
 	// Orphans says that the blocks were found by listing the store, by nothing but their keys: those whose headers say that
 	// they are another node's are left where they are.
 	Orphans bool `cbor:"2,keyasint,omitempty"`
+	// Timeline was read after the agent had accepted one in which the blocks were dead.
+	Timeline *Timeline `cbor:"3,keyasint,omitempty"`
 }
 
 // DeleteReply names the blocks of DeleteRequest.Orphans that were left, as they are not this node's.

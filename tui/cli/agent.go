@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ import (
 // agentFlags are the flags of `restripe agent`.
 type agentFlags struct {
 	id, store, listen, state string
+	silence                  time.Duration
 	allowRemote, lifeline    *bool
 }
 
@@ -36,6 +38,8 @@ func agentCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME (required)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
+	flags.DurationVar(&f.silence, "gateway-silence", 10*time.Minute,
+		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := api.CheckNodeID(f.id); err != nil {
@@ -61,7 +65,7 @@ func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
 		return fmt.Errorf("opening the store of %s: %w", f.id, err)
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	n, err := node.New(node.Options{ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog()})
+	n, err := node.New(node.Options{ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog(), Silence: f.silence})
 	if err != nil {
 		return err
 	}

@@ -183,16 +183,21 @@ func catalogAccept(s *session) *cobra.Command {
 func catalogClaim(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "claim", Short: "Say that this catalog counts, after it was put back or copied",
-		Long: "Say that the catalog of this gateway counts, and no other timeline of it. The gateway works as ever from then on, but that\n" +
-			"nothing from before is deleted until `restripe catalog accept`: so another timeline can be claimed instead, and what this\n" +
-			"one lacks can be brought back.",
+		Long: "Say that the catalog of this gateway counts, and no other timeline of it. Its gateways start anew and work as ever from\n" +
+			"then on, but that nothing from before is deleted until `restripe catalog accept`: so another timeline can be claimed\n" +
+			"instead, and what this one lacks can be brought back.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return s.withClient(func(c *client.Client) error {
-				if err := c.ClaimCatalog(command.Context()); err != nil {
+				claimed, err := c.ClaimCatalog(command.Context())
+				if err != nil {
 					return err
 				}
-				return writeLines(s.out, []string{"the catalog is claimed; nothing from before is deleted until `restripe catalog accept`"})
+				lines := []string{"the catalog is claimed; nothing from before is deleted until `restripe catalog accept`"}
+				for _, id := range claimed.Unheard {
+					lines = append(lines, fmt.Sprintf("node %s did not answer: if it refuses the catalog when it is back, claim it again", id))
+				}
+				return writeLines(s.out, lines)
 			})
 		},
 	}
@@ -239,9 +244,16 @@ func lineageListing(lineage api.Lineage) listing {
 // lineageNotes say what a person has to decide.
 func lineageNotes(lineage api.Lineage) (notes []string) {
 	if behind := lineage.Behind; behind != nil {
-		notes = append(notes, "", fmt.Sprintf("The catalog is behind its nodes: gateway %s found %s on node %s at %s that no session here has drawn.",
-			behind.Gateway, words.Count(int64(behind.Blocks), "block"), behind.Node, behind.At.Format(time.DateTime)),
+		found := fmt.Sprintf("holds %s that no session here has drawn", words.Count(int64(behind.Blocks), "block"))
+		if behind.Refused != "" {
+			found = behind.Refused
+		}
+		notes = append(notes, "", fmt.Sprintf("The catalog is behind its nodes: gateway %s found at %s that node %s %s.",
+			behind.Gateway, behind.At.Format(time.DateTime), behind.Node, found),
 			"Nothing is deleted. If this catalog counts, say `restripe catalog claim`; if not, start the gateways with the one that does.")
+	}
+	for _, refusal := range lineage.Refusals {
+		notes = append(notes, fmt.Sprintf("Node %s: %s.", refusal.Node, refusal.Text))
 	}
 	if lineage.KeptBelow > 0 {
 		notes = append(notes, "", "Nothing from before the catalog was rebuilt or claimed is deleted until `restripe catalog accept`.")

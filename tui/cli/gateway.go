@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/class"
@@ -55,10 +56,11 @@ func gatewayCommand(s *session) *cobra.Command {
 	return command
 }
 
-// serveGateway runs a gateway until ctx ends.
-func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) {
+// serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
+func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
 	limitMemory()
-	options := gateway.Options{ID: f.id, Start: rand.Text(), Logger: s.serverLog()}
+	options := gateway.Options{ID: f.id, Logger: s.serverLog()}
+	var err error
 	if f.classes != "" {
 		if options.Classes, err = class.LoadClasses(f.classes); err != nil {
 			return err
@@ -69,10 +71,26 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 			return err
 		}
 	}
-	listener, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
+	for first := true; ; first = false {
+		listener, err := net.Listen("tcp", f.listen)
+		if err != nil {
+			return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
+		}
+		f.listen = listener.Addr().String()
+		announce := func() error { return nil }
+		if first {
+			announce = func() error { return s.announce("gateway", f.id, f.listen) }
+		}
+		if err := serveStart(ctx, f, options, listener, announce); !errors.Is(err, catalog.ErrClaimed) {
+			return err
+		}
+		options.Logger.Warn("the catalog was claimed: the gateway starts anew")
 	}
+}
+
+// serveStart runs one start of a gateway until ctx ends or the catalog says that it is over. It closes the listener.
+func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, listener net.Listener, announce func() error) (err error) {
+	options.Start = rand.Text()
 	if options.Catalog, options.CatalogWarnings, err = open.Catalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -82,7 +100,7 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if err := s.announce("gateway", f.id, listener.Addr().String()); err != nil {
+	if err := announce(); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	serving, stop := context.WithCancel(ctx)

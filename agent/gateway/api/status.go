@@ -31,6 +31,19 @@ type Lineage struct {
 	// KeptBelow is the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed
 	// and is not accepted yet; 0 where nothing is.
 	KeptBelow uint64 `json:"keptBelow,omitempty"`
+	// Refusals are what nodes have against this gateway, or others.
+	Refusals []Refusal `json:"refusals,omitempty"`
+}
+
+// Refusal is what a node has against a gateway: that its catalog is not the one that the node obeys, or not yet.
+type Refusal struct {
+	Node block.NodeID `json:"node"`
+	Text string       `json:"text"`
+}
+
+// Claimed is what came of claiming a catalog.
+type Claimed struct {
+	Unheard []block.NodeID `json:"unheard"` // nodes that did not answer: if they refuse the catalog later, it has to be claimed again
 }
 
 // Session is one start of a gateway.
@@ -46,9 +59,10 @@ type Session struct {
 type CatalogBehind struct {
 	Gateway string       `json:"gateway"` // who found it
 	At      time.Time    `json:"at"`
-	Node    block.NodeID `json:"node"`   // where
-	Blocks  int          `json:"blocks"` // with stamps that this catalog never drew
-	Stamp   block.Stamp  `json:"stamp"`  // the greatest of theirs
+	Node    block.NodeID `json:"node"`              // where
+	Blocks  int          `json:"blocks"`            // with stamps that this catalog never drew
+	Stamp   block.Stamp  `json:"stamp"`             // the greatest of theirs
+	Refused string       `json:"refused,omitempty"` // what the node has against the catalog, where that is how it was found
 }
 
 // NodeStatus is one node.
@@ -78,6 +92,7 @@ type Leftovers struct {
 	Withheld    bool      `json:"withheld"`    // there were too many orphans to believe it: none was deleted
 	Foreign     int       `json:"foreign"`     // their headers name another node: left alone
 	Quarantined int       `json:"quarantined"` // this catalog never drew their stamps: left alone
+	Copied      int       `json:"copied"`      // of those, written by gateways of a copy of the catalog that the node has expelled
 }
 
 // ClassStatus sums up one class.

@@ -49,10 +49,10 @@ func (c *upkeep) Lineage(ctx context.Context) (lineage api.Lineage, err error) {
 	return lineage, c.call(ctx, api.RouteGetLineage, nil, nil, &lineage)
 }
 
-// ClaimCatalog says that the catalog of this gateway counts, and no other timeline of it. Nothing from before is deleted until
-// AcceptCatalog.
-func (c *upkeep) ClaimCatalog(ctx context.Context) error {
-	return c.call(ctx, api.RouteClaimCatalog, nil, nil, nil)
+// ClaimCatalog says that the catalog of this gateway counts, and no other timeline of it. Its gateways start anew, and nothing
+// from before is deleted until AcceptCatalog.
+func (c *upkeep) ClaimCatalog(ctx context.Context) (claimed api.Claimed, err error) {
+	return claimed, c.call(ctx, api.RouteClaimCatalog, nil, nil, &claimed)
 }
 
 // AcceptCatalog says that a catalog that was rebuilt or claimed has all that is wanted.

@@ -38,6 +38,7 @@ type Agents struct {
 
 	Clock func() time.Time // that other gateways see
 	views views
+	told  told
 }
 
 // Agent is one node: what is declared of it, the connection to its agent, and what it answered last.
@@ -55,6 +56,8 @@ type Agent struct {
 	Reachable  bool
 	problem    error // why not, where it is not
 	Hello      wire.HelloReply
+	obeys      *wire.Allegiance // what it answered last to the timeline it was shown; nil: it was shown none yet
+	obeysAt    time.Time
 	throughput throughput
 	Health     Health
 	leftovers  *api.Leftovers // as the last search of its store found them; nil before
@@ -86,6 +89,7 @@ func (a *Agents) Enter(node catalog.Node) {
 	if was != nil && was.Node.Address == node.Address {
 		was.mutex.Lock()
 		made.link, made.ours, made.Health, made.leftovers = was.link, was.ours, was.Health, was.leftovers
+		made.obeys, made.obeysAt = was.obeys, was.obeysAt
 		made.Reachable, made.problem, made.Hello, made.throughput = was.Reachable, was.problem, was.Hello, was.throughput
 		if was.Node.IsExcluded() && !node.IsExcluded() {
 			made.Reachable = false // until its contents are registered again
@@ -188,7 +192,7 @@ func (a *Agents) CallSuspect(ctx context.Context, id block.NodeID, op wire.Op, r
 // ask is one call of a node within ctx.
 func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
 	if !target.isOurs() { // nothing is asked of, let alone deleted on, a node that may be another cluster's
-		if _, err := a.greet(ctx, target, ""); err != nil {
+		if _, err := a.greet(ctx, target, "", nil); err != nil {
 			if errors.Is(err, api.ErrUnavailable) {
 				target.set(false, err)
 			}
@@ -201,7 +205,26 @@ func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any
 			answer, err = target.link.call(ctx, op, request, payload, reply)
 		}
 	}
+	if errors.Is(err, wire.ErrNotObeyed) && op != wire.OpDelete { // it may not have been shown the timeline yet
+		hello, failure := a.introduce(ctx, target)
+		if failure != nil {
+			return nil, failure
+		}
+		if answer := hello.Allegiance; answer == nil || answer.Refused() {
+			return nil, err
+		}
+		answer, err = target.link.call(ctx, op, request, payload, reply)
+	}
 	return answer, err
+}
+
+// introduce shows a node the timeline as it is now.
+func (a *Agents) introduce(ctx context.Context, target *Agent) (hello wire.HelloReply, err error) {
+	shown, err := a.timeline(ctx)
+	if err != nil {
+		return hello, err
+	}
+	return a.show(ctx, target, "", shown)
 }
 
 // attach registers what the store holds with the catalog and then lets the agent serve (rule 17 of the protocol: the
@@ -213,7 +236,11 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return fmt.Errorf("reading incarnations: %w", err)
 	}
-	hello, err := a.greet(ctx, target, known[target.Node.ID])
+	shown, err := a.timeline(ctx)
+	if err != nil {
+		return err
+	}
+	hello, err := a.show(ctx, target, known[target.Node.ID], shown)
 	if err != nil {
 		return err
 	}
@@ -223,7 +250,7 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err := a.register(ctx, known[hello.Node], hello); err != nil {
 		return err
 	}
-	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey}
+	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey, Timeline: shown}
 	if _, err := target.link.call(ctx, wire.OpAttach, request, nil, nil); err != nil {
 		return fmt.Errorf("attaching the agent: %w", err)
 	}
@@ -249,9 +276,11 @@ func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire
 
 // greet asks an agent who it is and takes note of the answer, unless it is of another node or of another cluster: a store
 // belongs to one catalog, and to any other all its blocks would look like orphans. The agent is told which contents the
-// catalog knows, empty where that was not looked up.
-func (a *Agents) greet(ctx context.Context, target *Agent, known block.Incarnation) (hello wire.HelloReply, err error) {
-	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known}
+// catalog knows, empty where that was not looked up, and shown how far it has come, nil where that was not.
+func (a *Agents) greet(
+	ctx context.Context, target *Agent, known block.Incarnation, shown *wire.Timeline,
+) (hello wire.HelloReply, err error) {
+	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known, Timeline: shown}
 	if _, err := target.link.call(ctx, wire.OpHello, request, nil, &hello); err != nil {
 		return hello, fmt.Errorf("greeting the agent: %w", err)
 	}
@@ -309,10 +338,10 @@ func (a *Agents) refresh(ctx context.Context) {
 
 // Probe greets every agent once, judges by that who is up, and gives up who has been silent for too long.
 func (a *Agents) Probe(ctx context.Context) {
-	incarnations := a.reread(ctx)
+	read := a.reread(ctx)
 	var probes sync.WaitGroup
 	for _, target := range a.All() {
-		probes.Go(func() { a.look(ctx, target, incarnations) })
+		probes.Go(func() { a.look(ctx, target, read) })
 	}
 	probes.Wait()
 	a.confer(ctx)
@@ -324,37 +353,43 @@ func (a *Agents) ProbeLoop(ctx context.Context) {
 	var probes sync.WaitGroup
 	defer probes.Wait()
 	job.Every(ctx, time.Second, func(ctx context.Context) {
-		incarnations := a.reread(ctx)
+		read := a.reread(ctx)
 		for _, target := range a.All() {
 			if target.probed.Swap(true) {
 				continue
 			}
 			probes.Go(func() {
 				defer target.probed.Store(false)
-				a.look(ctx, target, incarnations)
+				a.look(ctx, target, read)
 			})
 		}
 		a.confer(ctx)
 	})
 }
 
-// reread takes over what the catalog says of members and returns what it says of their contents; nil where it says nothing.
-func (a *Agents) reread(ctx context.Context) map[block.NodeID]block.Incarnation {
+// records are what the catalog says of the members' contents, and of itself; nil where it says nothing.
+type records struct {
+	incarnations map[block.NodeID]block.Incarnation
+	timeline     *wire.Timeline
+}
+
+// reread takes over what the catalog says of members and returns the rest.
+func (a *Agents) reread(ctx context.Context) (read records) {
 	ctx, cancel := context.WithTimeout(ctx, greatestPatience)
 	defer cancel()
 	a.refresh(ctx)
-	incarnations, err := a.catalog.Incarnations(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			a.log.Warn("reading incarnations", "cause", err)
-		}
-		return nil
+	var err error
+	if read.incarnations, err = a.catalog.Incarnations(ctx); err == nil {
+		read.timeline, err = a.timeline(ctx)
 	}
-	return incarnations
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("reading incarnations and how far the catalog has come", "cause", err)
+	}
+	return read
 }
 
 // look greets one agent, attaches it where it does not serve yet, and takes note of how that went.
-func (a *Agents) look(ctx context.Context, target *Agent, incarnations map[block.NodeID]block.Incarnation) {
+func (a *Agents) look(ctx context.Context, target *Agent, read records) {
 	ctx, stop := context.WithTimeout(ctx, greatestPatience)
 	defer stop()
 	target.mutex.Lock()
@@ -362,14 +397,14 @@ func (a *Agents) look(ctx context.Context, target *Agent, incarnations map[block
 	target.mutex.Unlock()
 	began := time.Now()
 	greeting, cancel := context.WithTimeout(ctx, timeout)
-	hello, err := a.greet(greeting, target, incarnations[target.Node.ID])
+	hello, err := a.show(greeting, target, read.incarnations[target.Node.ID], read.timeline)
 	cancel()
 	took := time.Since(began)
 	if err == nil && !hello.Registered {
 		err = a.attach(ctx, target)
-	} else if err == nil && incarnations != nil && !target.Node.IsExcluded() {
+	} else if err == nil && read.incarnations != nil && !target.Node.IsExcluded() {
 		// The node was excluded for a while.
-		err = a.register(ctx, incarnations[hello.Node], hello)
+		err = a.register(ctx, read.incarnations[hello.Node], hello)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return // the gateway is closing, which says nothing of the node
@@ -430,6 +465,9 @@ func (t *Agent) greeted(hello wire.HelloReply) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.Hello, t.ours = hello, true
+	if hello.Allegiance != nil {
+		t.obeys, t.obeysAt = hello.Allegiance, time.Now()
+	}
 	t.throughput.note(&hello, time.Now())
 }
 

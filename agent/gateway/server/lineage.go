@@ -11,17 +11,20 @@ import (
 // routeLineage adds the requests of which timeline of the catalog counts.
 func (s *Server) routeLineage(route func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error)) {
 	route(api.RouteGetLineage, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.lineage(r.Context())) })
-	decide := func(decision func(context.Context) error) func(http.ResponseWriter, *http.Request) error {
-		return func(w http.ResponseWriter, r *http.Request) error {
-			if err := decision(r.Context()); err != nil {
-				return err
-			}
-			w.WriteHeader(http.StatusNoContent)
-			return nil
+	route(api.RouteClaimCatalog, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.claim(r.Context())) })
+	route(api.RouteAcceptCatalog, func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.catalog.Accept(r.Context()); err != nil {
+			return err
 		}
-	}
-	route(api.RouteClaimCatalog, decide(s.catalog.Claim))
-	route(api.RouteAcceptCatalog, decide(s.catalog.Accept))
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+// claim says that this catalog counts. The gateway ends by it, as all do that are at work with the catalog.
+func (s *Server) claim(ctx context.Context) (api.Claimed, error) {
+	starts, unheard := s.members.Starts()
+	return api.Claimed{Unheard: unheard}, s.catalog.Claim(ctx, starts)
 }
 
 func (s *Server) lineage(ctx context.Context) (api.Lineage, error) {
@@ -40,7 +43,11 @@ func (s *Server) lineage(ctx context.Context) (api.Lineage, error) {
 	if alarm != nil {
 		lineage.Behind = &api.CatalogBehind{
 			Gateway: alarm.Gateway, At: time.UnixMilli(alarm.At).UTC(), Node: alarm.Node, Blocks: alarm.Blocks, Stamp: alarm.Stamp,
+			Refused: alarm.Refused,
 		}
+	}
+	for _, refusal := range s.members.Refusals() {
+		lineage.Refusals = append(lineage.Refusals, api.Refusal{Node: refusal.Node, Text: refusal.String()})
 	}
 	lineage.KeptBelow, err = s.catalog.Kept(ctx)
 	return lineage, err

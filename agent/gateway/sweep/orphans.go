@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,16 +30,14 @@ var ErrBrake = errors.New("too many orphans")
 // sweepOrphans deletes the blocks of a store that nobody names, if they are few enough to believe that, or beyondBrake.
 func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake bool, result *api.SweepResult) error {
 	found := api.Leftovers{At: w.options.Clock()}
-	var newest block.Stamp      // of those that this catalog never drew
+	var unknown []block.Stamp   // of blocks that this catalog never drew
 	var orphans []block.Address // no more than the brake lets pass, but for those of the last page
 	err := w.eachPage(ctx, id, func(listed, unnamed, quarantined []block.Address) error {
 		found.Blocks += len(listed)
 		found.Orphans += len(unnamed)
 		found.Quarantined += len(quarantined)
 		for _, address := range quarantined {
-			if address.Stamp.Sequence > newest.Sequence {
-				newest = address.Stamp
-			}
+			unknown = append(unknown, address.Stamp)
 		}
 		if beyondBrake {
 			return w.deleteOrphans(ctx, id, unnamed, &found, result)
@@ -56,9 +55,11 @@ func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake
 		return err
 	}
 	result.Quarantined += found.Quarantined
-	if found.Quarantined > 0 {
+	others := w.notOfCopies(ctx, unknown)
+	if found.Copied = len(unknown) - len(others); len(others) > 0 {
 		w.note(id, found)
-		if err := w.alarm(ctx, catalog.Alarm{At: found.At.UnixMilli(), Node: id, Blocks: found.Quarantined, Stamp: newest}); err != nil {
+		newest := slices.MaxFunc(others, func(one, other block.Stamp) int { return cmp.Compare(one.Sequence, other.Sequence) })
+		if err := w.alarm(ctx, catalog.Alarm{At: found.At.UnixMilli(), Node: id, Blocks: len(others), Stamp: newest}); err != nil {
 			return err
 		}
 	}
@@ -72,6 +73,18 @@ func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake
 	err = w.deleteOrphans(ctx, id, orphans, &found, result)
 	w.note(id, found)
 	return err
+}
+
+// notOfCopies returns those of the stamps that no gateway has drawn whom nodes have expelled.
+func (w *Sweeper) notOfCopies(ctx context.Context, unknown []block.Stamp) []block.Stamp {
+	expelled := w.agents.Expelled()
+	isOfCopy := func(stamp block.Stamp) bool { return expelled[stamp.Mark()] }
+	if !slices.ContainsFunc(unknown, func(stamp block.Stamp) bool { return !isOfCopy(stamp) }) {
+		return nil
+	}
+	w.agents.Probe(ctx) // it may have begun a moment ago
+	expelled = w.agents.Expelled()
+	return slices.DeleteFunc(unknown, isOfCopy)
 }
 
 // alarm takes note that the catalog is behind a node. It returns an ErrAlarm unless that was settled before.
@@ -111,13 +124,16 @@ func (w *Sweeper) deleteOrphans(
 	ctx context.Context, id block.NodeID, orphans []block.Address, found *api.Leftovers, result *api.SweepResult,
 ) error {
 	for page := range slices.Chunk(orphans, sweepPage) {
-		var reply wire.DeleteReply
-		if _, err := w.agents.Call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: page, Orphans: true}, nil, &reply); err != nil {
+		deleted, foreign, err := w.agents.Delete(ctx, id, true, func(ctx context.Context) ([]block.Address, error) {
+			unnamed, _, err := w.catalog.Orphans(ctx, page)
+			return unnamed, err
+		})
+		if err != nil {
 			return fmt.Errorf("deleting leftovers on node %s: %w", id, err)
 		}
-		found.Foreign += len(reply.Foreign)
-		result.Foreign += len(reply.Foreign)
-		result.OrphansDeleted += len(page) - len(reply.Foreign)
+		found.Foreign += len(foreign)
+		result.Foreign += len(foreign)
+		result.OrphansDeleted += deleted
 	}
 	if found.Foreign > 0 {
 		w.log.Error("blocks on this node say that they are another's: they are left alone", "node", id, "blocks", found.Foreign)
@@ -133,7 +149,7 @@ func (w *Sweeper) note(id block.NodeID, found api.Leftovers) {
 		withheld = found.Orphans
 	}
 	for kind, count := range map[string]int{
-		"orphan": found.Orphans, "withheld": withheld, "foreign": found.Foreign, "quarantined": found.Quarantined,
+		"orphan": found.Orphans, "withheld": withheld, "foreign": found.Foreign, "quarantined": found.Quarantined, "copied": found.Copied,
 	} {
 		w.metrics.WithLabelValues(string(id), kind).Set(float64(count))
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
-	"github.com/restripe/restripe/agent/wire"
 )
+
+// errRecord says that blocks were deleted and their graves were not.
+var errRecord = errors.New("emptying the graveyard")
 
 // Options configure a Sweeper.
 type Options struct {
@@ -41,7 +43,7 @@ type Sweeper struct {
 func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Sweeper {
 	w := &Sweeper{catalog: records, agents: agents, log: log, options: options, metrics: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "restripe_leftover_blocks",
-		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined.",
+		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined, copied.",
 	}, []string{"node", "kind"})}
 	w.behind = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "restripe_catalog_behind",
@@ -177,18 +179,35 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 				result.GravesLeft += len(addresses)
 				continue
 			}
-			if _, err := w.agents.Call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: addresses}, nil, nil); err != nil {
+			deleted, err := w.deleteDead(ctx, id, addresses)
+			if errors.Is(err, errRecord) {
+				return err
+			}
+			if err != nil {
 				w.log.Debug("deleting dead blocks", "node", id, "cause", err)
 				result.GravesLeft += len(addresses)
 				continue
 			}
-			if err := w.catalog.Buried(ctx, addresses); err != nil {
-				return fmt.Errorf("emptying the graveyard: %w", err)
-			}
-			result.BlocksDeleted += len(addresses)
+			result.BlocksDeleted += deleted
 		}
 	}
 	return nil
+}
+
+// deleteDead deletes blocks of the graveyard and takes their rows out. An error that is errRecord is of the latter.
+func (w *Sweeper) deleteDead(ctx context.Context, id block.NodeID, graves []block.Address) (int, error) {
+	deleted, _, err := w.agents.Delete(ctx, id, false, func(ctx context.Context) (dead []block.Address, err error) {
+		dead, err = w.catalog.InGraves(ctx, graves)
+		graves = dead
+		return dead, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := w.catalog.Buried(ctx, graves); err != nil {
+		return 0, fmt.Errorf("%w: %w", errRecord, err)
+	}
+	return deleted, nil
 }
 
 // MemberLoop takes nodes back that were given up, for as long as ctx lives.
@@ -253,11 +272,8 @@ func (w *Sweeper) buryOn(ctx context.Context, id block.NodeID) error {
 		if len(dead) == 0 {
 			return nil // the graves of the nodes after it in the order
 		}
-		if _, err := w.agents.Call(ctx, id, wire.OpDelete, wire.DeleteRequest{Addresses: dead}, nil, nil); err != nil {
+		if _, err := w.deleteDead(ctx, id, dead); err != nil {
 			return fmt.Errorf("deleting dead blocks: %w", err)
-		}
-		if err := w.catalog.Buried(ctx, dead); err != nil {
-			return err
 		}
 	}
 	return nil
