@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,6 +113,7 @@ func TestAnOldCatalogPutBack(t *testing.T) {
 	g.stop(t)
 
 	g = gateway(old)
+	refusesPuts(t, g, "that this catalog lacks")
 	for range 2 {
 		refused(t, restripe(t, g.address, "sweep"), "the catalog is behind what its nodes hold", "restripe catalog lineage")
 	}
@@ -166,4 +169,74 @@ func TestTwoGatewaysUnderOneName(t *testing.T) {
 	c := clientOf(t, second.address)
 	put(t, c, "k", noise(2, 5_000), client.PutOptions{})
 	holds(t, c, "k", noise(2, 5_000))
+}
+
+// refusesPuts waits until the nodes obey a gateway no more, if they did for a moment, and its status says why.
+func refusesPuts(t *testing.T, g *daemon, why string) {
+	t.Helper()
+	body := write(t, "body", string(noise(99, 50_000)))
+	until(t, "the nodes refuse the gateway", func() bool {
+		result := restripe(t, g.address, "put", body, "stray")
+		return result.code != 0 && strings.Contains(result.messages, "obeys another catalog")
+	})
+	until(t, "the gateway says why", func() bool {
+		return strings.Contains(restripe(t, g.address, "status").out, why)
+	})
+}
+
+// A gateway is started on a copy of the catalog while the original is at work, on one made before its present start and on one
+// that is equal in every bit: the nodes obey the original alone.
+func TestAGatewayOnACopy(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ running bool }{"an old copy": {}, "a copy of this moment": {running: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agents := agentsOver(t, directories(t, 6)...)
+			lived, copied := filepath.Join(t.TempDir(), "catalog.db"), filepath.Join(t.TempDir(), "catalog.db")
+			gateway := func(catalog string) *daemon {
+				return serve(t, "gateway", "--catalog", "sqlite:"+catalog, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0",
+					"--grace", "0s", "--classes", write(t, "classes.yaml", faultClasses))
+			}
+			original := gateway(lived)
+			put(t, clientOf(t, original.address), "early", noise(1, 50_000), client.PutOptions{})
+			if !test.running {
+				original.stop(t)
+			}
+			for _, part := range []string{"", "-wal"} {
+				data, err := os.ReadFile(lived + part)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if err == nil {
+					err = os.WriteFile(copied+part, data, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !test.running {
+				original = gateway(lived)
+			}
+			g := gateway(copied)
+			refusesPuts(t, g, "the catalog is behind")
+			refused(t, restripe(t, g.address, "sweep"), "the catalog is behind what its nodes hold", "restripe catalog lineage")
+			if said := must(t, g.address, "catalog", "lineage"); !strings.Contains(said, "it obeys another catalog") {
+				t.Errorf("the lineage of the copy is said to be:\n%s", said)
+			}
+			holds(t, clientOf(t, g.address), "early", noise(1, 50_000)) // it may be read
+
+			c := clientOf(t, original.address)
+			put(t, c, "early", noise(2, 50_000), client.PutOptions{})
+			until(t, "the blocks of what was replaced are deleted", func() bool {
+				status, err := c.Status(t.Context())
+				return err == nil && status.Graves == 0
+			})
+			holds(t, c, "early", noise(2, 50_000))
+			if said := restripe(t, original.address, "doctor").out; test.running && !strings.Contains(said, "worked on a copy of the catalog") {
+				t.Errorf("the doctor of the original says:\n%s", said)
+			}
+			must(t, original.address, "sweep") // what the copy wrote in its first moment alarms nobody
+			holds(t, c, "early", noise(2, 50_000))
+		})
+	}
 }

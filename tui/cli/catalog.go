@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -193,6 +194,9 @@ func catalogClaim(s *session) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if err := awaitStart(command.Context(), c); err != nil {
+					return err
+				}
 				lines := []string{"the catalog is claimed; nothing from before is deleted until `restripe catalog accept`"}
 				for _, id := range claimed.Unheard {
 					lines = append(lines, fmt.Sprintf("node %s did not answer: if it refuses the catalog when it is back, claim it again", id))
@@ -200,6 +204,26 @@ func catalogClaim(s *session) *cobra.Command {
 				return writeLines(s.out, lines)
 			})
 		},
+	}
+}
+
+// restartPatience is how long a gateway may take to start anew after a claim.
+const restartPatience = time.Minute
+
+// awaitStart waits until a gateway that was claimed answers as another start.
+func awaitStart(ctx context.Context, c *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, restartPatience)
+	defer cancel()
+	for {
+		lineage, err := c.Lineage(ctx)
+		if err == nil && slices.ContainsFunc(lineage.Sessions, func(session api.Session) bool { return session.Present }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the catalog is claimed, and the gateway has not started anew within %s: see its log: %w", restartPatience, err)
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 

@@ -68,6 +68,9 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 func statusLines(status api.Status, wide bool) []string {
 	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
 		status.Cluster, status.Gateway, words.Count(status.Objects, "object"), words.Count(status.Groups, "group"), words.Count(status.Active, "attempt"), words.Count(status.Graves, "dead block"))}
+	if status.CatalogBehind != "" {
+		lines = append([]string{"error: " + status.CatalogBehind}, lines...)
+	}
 	lines = append(lines, "")
 	lines = append(lines, tableLines(classColumns, classRows(status.Classes), wide)...)
 	if len(status.Transitions) > 0 {

@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -189,7 +188,7 @@ func (g *Groups) stageSlot(ctx context.Context, attempt *catalog.Attempt, homes 
 		if err == nil {
 			return &receipt, nil
 		}
-		if ctx.Err() != nil || !(member.Unanswered(err) || TakesNothing(err) || errors.Is(err, wire.ErrUnregistered)) {
+		if ctx.Err() != nil || !(member.Unanswered(err) || TakesNothing(err)) {
 			return nil, err
 		}
 		other, found := homes.replace(header.Slot, g.agents.Substitute)

@@ -20,6 +20,9 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
+// attachTries is how often a node is attached for one call: it may be started again in between.
+const attachTries = 3
+
 // Agents is the gateway's view of the nodes: one connection each, whether it answered last, and the handshake that
 // registers a store's contents with the catalog before the agent serves.
 type Agents struct {
@@ -200,10 +203,13 @@ func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any
 		}
 	}
 	answer, err := target.link.call(ctx, op, request, payload, reply)
-	if errors.Is(err, wire.ErrUnregistered) {
+	for tries := 0; errors.Is(err, wire.ErrUnregistered) && tries < attachTries; tries++ {
 		if err = a.attach(ctx, target); err == nil {
 			answer, err = target.link.call(ctx, op, request, payload, reply)
 		}
+	}
+	if errors.Is(err, wire.ErrUnregistered) { // it does not stay up, which says nothing of its blocks
+		return nil, fmt.Errorf("%w: it was attached %d times and does not serve: %v", wire.ErrUnreachable, attachTries, err)
 	}
 	if errors.Is(err, wire.ErrNotObeyed) && op != wire.OpDelete { // it may not have been shown the timeline yet
 		hello, failure := a.introduce(ctx, target)
@@ -504,9 +510,9 @@ func (a *Agents) Close() error {
 }
 
 // GoneBlock reports whether err means that the block itself is lost or wrong, in contrast to a node that does not
-// answer. A store that lost its contents in the middle of a request has lost the block too.
+// answer.
 func GoneBlock(err error) bool {
-	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt) || errors.Is(err, wire.ErrUnregistered)
+	return errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrCorrupt)
 }
 
 // Unanswered reports whether err means the node or its store did not answer.
