@@ -113,7 +113,7 @@ func TestAnOldCatalogPutBack(t *testing.T) {
 	g.stop(t)
 
 	g = gateway(old)
-	refusesPuts(t, g, "that this catalog lacks")
+	refusesPuts(t, g, "which this catalog does not know")
 	for range 2 {
 		refused(t, restripe(t, g.address, "sweep"), "the catalog is behind what its nodes hold", "restripe catalog lineage")
 	}
