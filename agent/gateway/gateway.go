@@ -221,6 +221,6 @@ func (g *Gateway) Relocate(ctx context.Context) (api.RelocationResult, error) {
 func (g *Gateway) Close() error {
 	g.background.Stop()
 	g.SaveLast()
-	g.agents.Leave()
+	g.Leave()
 	return g.agents.Close()
 }

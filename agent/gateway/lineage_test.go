@@ -33,7 +33,8 @@ func TestACatalogThatWasPutBack(t *testing.T) {
 	expiring := func(o *gateway.Options) { o.Clock, o.Now = clock.Now, clock.Now }
 	c.engine = copied
 	c.catalog, c.gateway = c.makeGateway("gw", expiring)
-	if _, err := c.gateway.Put(t.Context(), "other", bytes.NewReader(noise(50_000, 2)), api.PutOptions{Size: 50_000}); !errors.Is(err, wire.ErrNotObeyed) {
+	_, err := c.gateway.Put(t.Context(), "other", bytes.NewReader(noise(50_000, 2)), api.PutOptions{Size: 50_000})
+	if !errors.Is(err, wire.ErrNotObeyed) {
 		t.Errorf("a put into a catalog that was put back: %v, want ErrNotObeyed", err)
 	}
 	c.check("old", noise(50_000, 1))

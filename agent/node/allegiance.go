@@ -297,7 +297,8 @@ func (a *allegiance) checkWrite(ctx context.Context, stamp block.Stamp) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("node %s: %w than the one in which attempt %s was announced; see `restripe catalog lineage`", a.id, wire.ErrNotObeyed, stamp)
+	return fmt.Errorf("node %s: %w than the one in which attempt %s was announced; see `restripe catalog lineage`",
+		a.id, wire.ErrNotObeyed, stamp)
 }
 
 // beginDelete refuses deletes of a gateway that is not obeyed, or whose catalog the node knows to have gone on. Otherwise no

@@ -80,7 +80,8 @@ func TestLaterStatesAreObeyedEarlierOnesNot(t *testing.T) {
 func TestAStartThatStopsCleanlyNeedNotBeWaitedFor(t *testing.T) {
 	a := newAllegiance(mem.New(0))
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4}}}), obeyed)
-	if answer, err := a.show(t.Context(), &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {5}}, Closing: true}); err != nil || answer.Obeyed {
+	answer, err := a.show(t.Context(), &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {5}}, Closing: true})
+	if err != nil || answer.Obeyed {
 		t.Errorf("closing: %+v, %v", answer, err)
 	}
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": nil}, Ended: counts{"p/1": {4}}}), refused)

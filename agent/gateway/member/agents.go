@@ -41,7 +41,8 @@ type Agents struct {
 
 	Clock func() time.Time // that other gateways see
 	views views
-	told  told
+
+	timelines timelines
 }
 
 // Agent is one node: what is declared of it, the connection to its agent, and what it answered last.
@@ -70,7 +71,7 @@ type Agent struct {
 func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial wire.Dial, log *slog.Logger) *Agents {
 	return &Agents{
 		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
-		patience: patienceOf(catalog.Membership{}), Clock: time.Now,
+		patience: patienceOf(catalog.Membership{}), Clock: time.Now, timelines: timelines{catalog: c},
 	}
 }
 
@@ -212,7 +213,11 @@ func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any
 		return nil, fmt.Errorf("%w: it was attached %d times and does not serve: %v", wire.ErrUnreachable, attachTries, err)
 	}
 	if errors.Is(err, wire.ErrNotObeyed) && op != wire.OpDelete { // it may not have been shown the timeline yet
-		hello, failure := a.introduce(ctx, target)
+		shown, failure := a.timelines.read(ctx)
+		if failure != nil {
+			return nil, failure
+		}
+		hello, failure := show(ctx, a, target, "", shown)
 		if failure != nil {
 			return nil, failure
 		}
@@ -224,15 +229,6 @@ func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any
 	return answer, err
 }
 
-// introduce shows a node the timeline as it is now.
-func (a *Agents) introduce(ctx context.Context, target *Agent) (hello wire.HelloReply, err error) {
-	shown, err := a.timeline(ctx)
-	if err != nil {
-		return hello, err
-	}
-	return a.show(ctx, target, "", shown)
-}
-
 // attach registers what the store holds with the catalog and then lets the agent serve (rule 17 of the protocol: the
 // catalog knows an incarnation before anything under it is served or acknowledged).
 func (a *Agents) attach(ctx context.Context, target *Agent) error {
@@ -242,11 +238,11 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return fmt.Errorf("reading incarnations: %w", err)
 	}
-	shown, err := a.timeline(ctx)
+	shown, err := a.timelines.read(ctx)
 	if err != nil {
 		return err
 	}
-	hello, err := a.show(ctx, target, known[target.Node.ID], shown)
+	hello, err := show(ctx, a, target, known[target.Node.ID], shown)
 	if err != nil {
 		return err
 	}
@@ -256,7 +252,9 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err := a.register(ctx, known[hello.Node], hello); err != nil {
 		return err
 	}
-	request := wire.AttachRequest{Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey, Timeline: shown}
+	request := wire.AttachRequest{
+		Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey, Timeline: shown,
+	}
 	if _, err := target.link.call(ctx, wire.OpAttach, request, nil, nil); err != nil {
 		return fmt.Errorf("attaching the agent: %w", err)
 	}
@@ -386,7 +384,7 @@ func (a *Agents) reread(ctx context.Context) (read records) {
 	a.refresh(ctx)
 	var err error
 	if read.incarnations, err = a.catalog.Incarnations(ctx); err == nil {
-		read.timeline, err = a.timeline(ctx)
+		read.timeline, err = a.timelines.read(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn("reading incarnations and how far the catalog has come", "cause", err)
@@ -403,7 +401,7 @@ func (a *Agents) look(ctx context.Context, target *Agent, read records) {
 	target.mutex.Unlock()
 	began := time.Now()
 	greeting, cancel := context.WithTimeout(ctx, timeout)
-	hello, err := a.show(greeting, target, read.incarnations[target.Node.ID], read.timeline)
+	hello, err := show(greeting, a, target, read.incarnations[target.Node.ID], read.timeline)
 	cancel()
 	took := time.Since(began)
 	if err == nil && !hello.Registered {

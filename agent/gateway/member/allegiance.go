@@ -21,63 +21,66 @@ import (
 // farewell bounds how long the agents are told that the gateway stops.
 const farewell = 2 * time.Second
 
-// told is what agents told of timelines, by the start of a gateway: what one lacks is read of the catalog again, and shown.
-type told struct {
-	mutex  sync.Mutex
-	starts map[string][]int64
+// timelines is how far the catalog has come, as agents are shown it, and what they told of that: what one lacks is read of the
+// catalog again, and shown.
+type timelines struct {
+	catalog *catalog.Catalog
+
+	mutex sync.Mutex
+	told  map[string][]int64 // by the start of a gateway
 }
 
-func (t *told) hear(lacks map[string][]int64) {
+func (t *timelines) hear(lacks map[string][]int64) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if t.starts == nil {
-		t.starts = map[string][]int64{}
+	if t.told == nil {
+		t.told = map[string][]int64{}
 	}
 	for start, counts := range lacks {
-		most := make([]int64, max(len(counts), len(t.starts[start])))
-		copy(most, t.starts[start])
+		most := make([]int64, max(len(counts), len(t.told[start])))
+		copy(most, t.told[start])
 		for lane, count := range counts {
 			most[lane] = max(most[lane], count)
 		}
-		t.starts[start] = most
+		t.told[start] = most
 	}
 }
 
-func (t *told) all() map[string][]int64 {
+func (t *timelines) heard() map[string][]int64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return maps.Clone(t.starts)
+	return maps.Clone(t.told)
 }
 
-// timeline reads how far the catalog has come, as agents are shown it.
-func (a *Agents) timeline(ctx context.Context) (*wire.Timeline, error) {
-	heard := a.told.all() // before the catalog is read
-	read, err := a.catalog.Timeline(ctx, slices.Sorted(maps.Keys(heard)))
+// read reads how far the catalog has come.
+func (t *timelines) read(ctx context.Context) (*wire.Timeline, error) {
+	heard := t.heard() // before the catalog is read
+	read, err := t.catalog.Timeline(ctx, slices.Sorted(maps.Keys(heard)))
 	if err != nil {
 		return nil, err
 	}
 	return &wire.Timeline{
-		Start: a.catalog.Start(), Sessions: read.Sessions, Ended: read.Ended, Disowned: read.Disowned, Told: heard,
+		Start: t.catalog.Start(), Sessions: read.Sessions, Ended: read.Ended, Disowned: read.Disowned, Told: heard,
 	}, nil
 }
 
 // show greets a node with a timeline and, where it refuses that, once more with what was read after it had told what it
 // knows. A second refusal says that the catalog is behind what the node has obeyed, or is a copy, unless it has gone on
 // meanwhile.
-func (a *Agents) show(ctx context.Context, target *Agent, known block.Incarnation, shown *wire.Timeline) (hello wire.HelloReply, err error) {
+func show(ctx context.Context, a *Agents, target *Agent, known block.Incarnation, shown *wire.Timeline) (hello wire.HelloReply, err error) {
 	hello, err = a.greet(ctx, target, known, shown)
 	if err != nil || hello.Allegiance == nil || !hello.Allegiance.Refused() {
 		return hello, err
 	}
-	a.told.hear(hello.Allegiance.Lacks)
-	if shown, err = a.timeline(ctx); err != nil {
+	a.timelines.hear(hello.Allegiance.Lacks)
+	if shown, err = a.timelines.read(ctx); err != nil {
 		return hello, err
 	}
 	hello, err = a.greet(ctx, target, known, shown)
 	if err != nil || hello.Allegiance == nil || !hello.Allegiance.Refused() {
 		return hello, err
 	}
-	a.told.hear(hello.Allegiance.Lacks)
+	a.timelines.hear(hello.Allegiance.Lacks)
 	if why := refusal(shown, hello.Allegiance); why != "" {
 		alarm := catalog.Alarm{Gateway: a.gateway, At: a.Clock().UnixMilli(), Node: target.Node.ID, Refused: why}
 		return hello, a.catalog.RaiseAlarm(ctx, alarm)
@@ -107,29 +110,33 @@ func refusal(shown *wire.Timeline, answer *wire.Allegiance) string {
 	return ""
 }
 
+// Deleter has nodes delete blocks.
+type Deleter struct{ Agents *Agents }
+
 // Delete has a node delete blocks that were found to be dead: orphans are those that a search found. still returns those of
 // them that are dead yet. It returns how many were deleted, and those that the node has left as they are another's. It fails
 // with wire.ErrNotObeyed while the node, or most of them, do not obey this gateway, or the node knows that the catalog has
 // gone on.
-func (a *Agents) Delete(
+func (d Deleter) Delete(
 	ctx context.Context, id block.NodeID, orphans bool, still func(ctx context.Context) ([]block.Address, error),
 ) (deleted int, foreign []block.Address, err error) {
+	a := d.Agents
 	target, err := a.Get(id)
 	if err != nil {
 		return 0, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	if err := a.checkObeyed(); err != nil {
+	if err := d.checkObeyed(); err != nil {
 		return 0, nil, err
 	}
 	// First the node remembers a catalog in which they are dead: no earlier state of it is obeyed after that. Then the catalog
 	// is read again, as it may have lost that since.
-	before, err := a.timeline(ctx)
+	before, err := a.timelines.read(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	hello, err := a.show(ctx, target, "", before)
+	hello, err := show(ctx, a, target, "", before)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -140,7 +147,7 @@ func (a *Agents) Delete(
 	if err != nil || len(dead) == 0 {
 		return 0, nil, err
 	}
-	now, err := a.timeline(ctx)
+	now, err := a.timelines.read(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -168,9 +175,9 @@ func notObeyed(id block.NodeID, answer *wire.Allegiance) error {
 }
 
 // checkObeyed returns an error while this gateway is refused by a node, or not obeyed by most members.
-func (a *Agents) checkObeyed() error {
-	down, members, obey := a.patient().down, 0, 0
-	for _, target := range a.All() {
+func (d Deleter) checkObeyed() error {
+	down, members, obey := d.Agents.patient().down, 0, 0
+	for _, target := range d.Agents.All() {
 		members++
 		answer, at := target.allegiance()
 		switch {
@@ -229,22 +236,22 @@ func (m *Membership) Refusals() (list []Refusal) {
 }
 
 // Leave tells the agents that this gateway asks for nothing more, so that the next one need not wait until it is forgotten.
-func (a *Agents) Leave() {
+func (m *Membership) Leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	shown, err := a.timeline(ctx)
+	shown, err := m.agents.timelines.read(ctx)
 	if err != nil {
 		return // it is over already
 	}
 	shown.Closing = true
 	var tells sync.WaitGroup
-	for _, target := range a.All() {
+	for _, target := range m.agents.All() {
 		if trusted, _, _ := target.State(); !trusted {
 			continue
 		}
 		tells.Go(func() {
-			if _, err := a.greet(ctx, target, "", shown); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				a.log.Debug("telling a node that the gateway stops", "node", target.Node.ID, "cause", err)
+			if _, err := m.agents.greet(ctx, target, "", shown); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				m.log.Debug("telling a node that the gateway stops", "node", target.Node.ID, "cause", err)
 			}
 		})
 	}
@@ -252,9 +259,9 @@ func (a *Agents) Leave() {
 }
 
 // Expelled returns the marks of the starts that nodes have expelled: what they wrote is no sign that this catalog is behind.
-func (a *Agents) Expelled() map[uint32]bool {
+func (d Deleter) Expelled() map[uint32]bool {
 	marks := map[uint32]bool{}
-	for _, target := range a.All() {
+	for _, target := range d.Agents.All() {
 		answer, _ := target.allegiance()
 		if answer == nil {
 			continue

@@ -33,6 +33,7 @@ type Options struct {
 type Sweeper struct {
 	catalog *catalog.Catalog
 	agents  *member.Agents
+	deletes member.Deleter
 	log     *slog.Logger
 	options Options
 	metrics *prometheus.GaugeVec
@@ -41,10 +42,12 @@ type Sweeper struct {
 
 // New returns a sweeper that does nothing by itself before its loops run.
 func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Sweeper {
-	w := &Sweeper{catalog: records, agents: agents, log: log, options: options, metrics: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	w := &Sweeper{catalog: records, agents: agents, deletes: member.Deleter{Agents: agents}, log: log, options: options}
+	w.metrics = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "restripe_leftover_blocks",
-		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, quarantined, copied.",
-	}, []string{"node", "kind"})}
+		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, " +
+			"quarantined, copied.",
+	}, []string{"node", "kind"})
 	w.behind = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "restripe_catalog_behind",
 		Help: "1 while the catalog is behind what its nodes hold, so that nothing is deleted before a person has decided.",
@@ -196,7 +199,7 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 
 // deleteDead deletes blocks of the graveyard and takes their rows out. An error that is errRecord is of the latter.
 func (w *Sweeper) deleteDead(ctx context.Context, id block.NodeID, graves []block.Address) (int, error) {
-	deleted, _, err := w.agents.Delete(ctx, id, false, func(ctx context.Context) (dead []block.Address, err error) {
+	deleted, _, err := w.deletes.Delete(ctx, id, false, func(ctx context.Context) (dead []block.Address, err error) {
 		dead, err = w.catalog.InGraves(ctx, graves)
 		graves = dead
 		return dead, err
