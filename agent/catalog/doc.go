@@ -40,6 +40,7 @@
 //	meta/schema, meta/cluster, meta/next
 //	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
 //	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts
+//	meta/disowned starts of gateways that count no more, as the catalog was claimed after them
 //	meta/classes  raised by every change of a class
 //	meta/heat     since when accesses are counted, Unix milliseconds
 //	meta/scrub    Job of the scrub, of which a cluster has one
@@ -54,7 +55,7 @@
 // that is less than remembered shows that the catalog lost updates (ErrBehind). Every update also compares which start its
 // gateway has at present, so that of two starts of one name only the later takes effect (ErrFenced). And the salt of a stamp
 // says which session drew it: a block whose stamp no session of this catalog has drawn is another timeline's, and is not
-// deleted (rule 27).
+// deleted (rule 27). Agents remember how far the catalog had come (Timeline) and obey no other (rule 24).
 //
 // # Clocks
 //
