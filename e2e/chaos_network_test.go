@@ -141,7 +141,8 @@ func (c *networkChaos) startNode(base string, p *place) error {
 	if err != nil {
 		return err
 	}
-	return p.run(c.t, base, "agent", agentPort, "", filepath.Join(base, "restripe"), "agent", "--id", p.name, "--store", url, "--listen", p.address+agentPort, "--allow-remote")
+	return p.run(c.t, base, "agent", agentPort, "", filepath.Join(base, "restripe"), "agent", "--id", p.name, "--store", url, "--listen", p.address+agentPort,
+		"--allow-remote", "--gateway-silence", silence)
 }
 
 func (c *networkChaos) startRedis(base string, p *place, name, sync string) error {

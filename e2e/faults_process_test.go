@@ -27,6 +27,9 @@ import (
 // patience bounds every wait of the fault tests for another process.
 const patience = time.Minute
 
+// silence is what agents are given for the time after which a gateway that was killed is forgotten: well below patience.
+const silence = "10s"
+
 // answer is what one command printed and how it ended.
 type answer struct {
 	out, messages string
@@ -195,7 +198,7 @@ func agentsOver(t *testing.T, stores ...string) []*daemon {
 	t.Helper()
 	var agents []*daemon
 	for i, store := range stores {
-		agents = append(agents, serve(t, "agent", "--id", fmt.Sprintf("n%d", i+1), "--store", store))
+		agents = append(agents, serve(t, "agent", "--id", fmt.Sprintf("n%d", i+1), "--store", store, "--gateway-silence", silence))
 	}
 	return agents
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Logger      *slog.Logger // what happens to the processes; default discards
 
 	GatewayArguments []string // further flags of the gateway
+	AgentArguments   []string // further flags of each agent
 }
 
 // DefaultAgents hosts the gateway's built-in ladder, whose widest step is rs(12,2), with a node to spare: while one is down
@@ -229,7 +230,9 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 		}
 		agents = append(agents, c.add(spec{
 			name: member.ID, log: c.path("logs", member.ID+".log"), address: address, movable: true,
-			command: c.self("agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID)),
+			command: c.self(append([]string{
+				"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID),
+			}, c.options.AgentArguments...)...),
 		}))
 	}
 	if err := c.startAll(ctx, s, agents); err != nil {

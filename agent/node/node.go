@@ -41,7 +41,7 @@ type Options struct {
 	// RunTime bounds the life of a run. Default 10 min.
 	RunTime time.Duration
 	// Silence is how long a gateway that is obeyed must not be heard before another start may delete that no gateway named
-	// which is obeyed. Default 10 min.
+	// which is obeyed. Default 1 min.
 	Silence time.Duration
 	// Remembered is how many finished runs are remembered, to answer repeated requests. Default 1024.
 	Remembered int
@@ -83,7 +83,7 @@ func New(options Options) (*Node, error) {
 	setDefault(&options.AdmitWait, 5*time.Second)
 	setDefault(&options.DeliverWait, 5*time.Second)
 	setDefault(&options.RunTime, 10*time.Minute)
-	setDefault(&options.Silence, 10*time.Minute)
+	setDefault(&options.Silence, time.Minute)
 	setDefault(&options.Remembered, 1024)
 	return build(&options), nil
 }

@@ -38,7 +38,7 @@ func agentCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME (required)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
-	flags.DurationVar(&f.silence, "gateway-silence", 10*time.Minute,
+	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
 		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
 	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
