@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -19,6 +20,7 @@ type ledger struct {
 	journal *journal
 	engine  *catalogmem.Engine
 	records *catalog.Catalog // over engine
+	astray  atomic.Bool      // agents have been attached by gateways of other catalogs
 }
 
 // attempts are the records of the attempts under way.

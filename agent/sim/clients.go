@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -24,6 +25,7 @@ type clients struct {
 	journal *journal
 	cluster *cluster
 	history *history
+	trouble *trouble
 }
 
 // work is one client: it works on random keys through random gateways until ctx ends.
@@ -62,7 +64,7 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
 	} else {
 		in.Action = pick(d, []register.Action{register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update, register.Delete, register.Swap})
 	}
-	at := c.history.tick()
+	at, began := c.history.tick(), c.trouble.strayed()
 	var out register.Answer
 	var err error
 	switch in.Action {
@@ -74,10 +76,10 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
 		in.Value, err = c.put(g, p, o, &block.Stamp{})
 	case register.Swap:
 		value, revision, readErr := c.get(g, p, o)
-		c.history.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at)
+		c.note(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at, began)
 		// The wait lets others write meanwhile; that it was cut short does not matter.
 		_ = wait(context.Background(), d.between(0, c.plan.think))
-		if readErr != nil || value == register.Absent {
+		if readErr != nil || value == register.Absent || c.trouble.strayed() != began {
 			return
 		}
 		at, in.Over = c.history.tick(), value
@@ -97,7 +99,22 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
 	case register.Delete:
 		err = through(p, func(ctx context.Context) error { return g.Delete(ctx, o.key, nil) })
 	}
-	c.history.record(p.name, in, out, err, at)
+	c.note(p.name, in, out, err, at, began)
+}
+
+// errAstray is what is made of the answer of a gateway that may have worked with an old copy of the catalog.
+var errAstray = fmt.Errorf("%w: the catalog was another for a while", api.ErrUnknownOutcome)
+
+// note records an operation that began when the catalog had been put back or forth so many times. What came of it is not known
+// if that was so meanwhile: what a catalog that is given up later acknowledged is lost with it.
+func (c *clients) note(who string, in register.Call, out register.Answer, err error, at int64, began int) {
+	if c.trouble.strayed() != began || began%2 == 1 {
+		if in.Action == register.Get {
+			return
+		}
+		err = errAstray
+	}
+	c.history.record(who, in, out, err, at)
 }
 
 // put writes an object whole, with new numbers, where a revision is given only over that one.

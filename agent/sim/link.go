@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 )
 
 // errNoAnswer is all that a gateway learns of a request to the catalog that went wrong.
@@ -24,8 +25,34 @@ type links struct {
 	checker *checker
 	dice    *dice
 
-	mutex sync.Mutex
-	odds  linkOdds
+	mutex  sync.Mutex
+	odds   linkOdds
+	astray *catalogmem.Engine // an old copy of the catalog, in its place; nil: none
+}
+
+// records are what requests of now go to: the catalog that is checked, or a copy of it.
+type records struct {
+	engine *catalogmem.Engine
+	apply  func(checks []catalog.Check, writes []catalog.Write) ([]int, error)
+}
+
+func (l *links) records() records {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.astray == nil {
+		return records{l.checker.ledger.engine, l.checker.apply}
+	}
+	engine := l.astray
+	return records{engine, func(checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+		return engine.Update(context.Background(), checks, writes)
+	}}
+}
+
+// lead has requests go to another catalog from now on, nil for the one that is checked.
+func (l *links) lead(astray *catalogmem.Engine) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.astray = astray
 }
 
 func (l *links) oddsNow() linkOdds {
@@ -107,7 +134,7 @@ func (l *link) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	if err := l.ask(ctx); err != nil {
 		return nil, err
 	}
-	values, err := l.checker.ledger.engine.Read(ctx, keys...)
+	values, err := l.records().engine.Read(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +146,11 @@ func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]cat
 	if err := l.ask(ctx); err != nil {
 		return nil, err
 	}
-	records, err := l.checker.ledger.engine.Scan(ctx, prefix, after, limit)
+	found, err := l.records().engine.Scan(ctx, prefix, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	return records, l.hear(ctx)
+	return found, l.hear(ctx)
 }
 
 // Update implements catalog.Engine.
@@ -133,12 +160,13 @@ func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []cata
 		return nil, errors.Join(err, errNoAnswer)
 	}
 	checks, writes = retain(checks, writes)
+	to := l.records()
 	later := func(doing string) {
 		after := l.dice.late()
 		l.network.count(doing)
 		time.AfterFunc(after, func() {
 			// Whoever asked has given up on the answer.
-			failed, err := l.checker.apply(checks, writes)
+			failed, err := to.apply(checks, writes)
 			l.journal.write(catalogName, "an update of %s %s, after %s: failed %v, %v", l.process.name, doing, after.Round(time.Millisecond), failed, err)
 		})
 	}
@@ -158,7 +186,7 @@ func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []cata
 	if odds.twice > 0 && l.dice.chance(odds.twice) {
 		later("comes twice")
 	}
-	failed, err := l.checker.apply(checks, writes)
+	failed, err := to.apply(checks, writes)
 	if err != nil {
 		return nil, err
 	}

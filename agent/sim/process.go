@@ -124,7 +124,7 @@ func watched(n *node.Node, d *disk) wire.Handler {
 		losses := d.losses()
 		reply, data, release, err := n.Handle(ctx, op, header, payload)
 		vouches := op == wire.OpAttach || op == wire.OpWrite || op == wire.OpInspect
-		if err == nil && vouches && losses > 0 && d.losses() == losses {
+		if err == nil && vouches && losses > 0 && d.losses() == losses && !d.ledger.astray.Load() {
 			d.ledger.checkBelieved(d)
 		}
 		return reply, data, release, err
@@ -152,7 +152,8 @@ type server struct {
 	network *network
 	links   *links
 	agents  []*agent
-	name    string
+	name    string // in the network
+	id      string // of the gateway
 	skew    time.Duration
 
 	mutex   sync.Mutex
@@ -163,25 +164,31 @@ type server struct {
 
 // start begins a new process and returns at once; the gateway serves when it has opened the catalog.
 func (s *server) start() {
-	s.mutex.Lock()
-	s.starts++
-	start := fmt.Sprintf("start%d", s.starts)
 	p := newProcess(s.name, s.skew)
+	s.mutex.Lock()
 	s.process, s.gateway = p, nil
 	s.mutex.Unlock()
-	go s.run(p, start)
+	go s.run(p)
 }
 
-func (s *server) run(p *process, start string) {
+// next names a start of the gateway.
+func (s *server) next() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.starts++
+	return fmt.Sprintf("%s.%d", s.name, s.starts)
+}
+
+// run serves until the process dies, and anew whenever the catalog says that a start is over.
+func (s *server) run(p *process) {
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := make(chan struct{})
 	go func() {
 		<-p.died
 		cancel()
-		close(stop)
 	}()
 	for p.isAlive() {
-		made, err := s.open(ctx, p, start)
+		start := s.next()
+		made, records, err := s.open(ctx, p, start)
 		if err != nil {
 			s.journal.write(s.name, "does not start: %v", err)
 			if wait(ctx, time.Second) != nil {
@@ -191,32 +198,43 @@ func (s *server) run(p *process, start string) {
 		}
 		s.journal.write(s.name, "serves, %s", start)
 		s.mutex.Lock()
-		s.gateway = made
+		if s.process == p {
+			s.gateway = made
+		}
 		s.mutex.Unlock()
-		<-stop
-		// The process has died: nobody is left to tell.
+		select {
+		case <-p.died:
+		case <-records.Over():
+			s.journal.write(s.name, "start %s is over: %v", start, records.Err())
+			s.mutex.Lock()
+			if s.process == p {
+				s.gateway = nil
+			}
+			s.mutex.Unlock()
+		}
+		// If the process has died nobody is left to tell.
 		_ = made.Close()
-		return
 	}
 }
 
-func (s *server) open(ctx context.Context, p *process, start string) (*gateway.Gateway, error) {
-	records, err := catalog.Open(ctx, &link{links: s.links, process: p}, catalog.Owner(s.name, start),
+func (s *server) open(ctx context.Context, p *process, start string) (*gateway.Gateway, *catalog.Catalog, error) {
+	records, err := catalog.Open(ctx, &link{links: s.links, process: p}, catalog.Owner(s.id, start),
 		catalog.WithClock(p.now), catalog.WithGrace(s.plan.grace), catalog.WithPatience(s.plan.patience))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	nodes := make([]catalog.Node, len(s.agents))
 	for i, a := range s.agents {
 		nodes[i] = catalog.Node{ID: a.id, Address: string(a.id)}
 	}
-	return gateway.New(ctx, gateway.Options{
-		Catalog: records, ID: s.name, Start: start, Classes: s.plan.classes, Nodes: nodes,
+	made, err := gateway.New(ctx, gateway.Options{
+		Catalog: records, ID: s.id, Start: start, Classes: s.plan.classes, Nodes: nodes,
 		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 16 << 20,
 		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
 		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: -1, HeatGroups: 1024,
 		Now: p.now, Clock: p.now, Dial: s.network.dialer(p),
 	})
+	return made, records, err
 }
 
 // serving returns the gateway and its process; nil where there is none at work.

@@ -14,6 +14,7 @@ const (
 	NoMixture    Promise = "no mixture"
 	NoLoss       Promise = "no loss"
 	NoFalseWhole Promise = "no false whole"
+	NoFalseAlarm Promise = "no false alarm"
 	Liveness     Promise = "liveness"
 	NoLeak       Promise = "no leak"
 	Agreement    Promise = "the records agree"

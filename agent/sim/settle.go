@@ -48,6 +48,9 @@ func (w *world) settle(seed uint64) {
 // unsettled says what is not at rest yet, nothing where all is, and which promise it breaks if that stays.
 func (w *world) unsettled() (Promise, string) {
 	ctx := context.Background()
+	if !w.trouble.decide() {
+		return Liveness, "the catalog is not claimed"
+	}
 	for _, s := range w.cluster.servers {
 		if g, _ := s.serving(); g == nil {
 			return Liveness, s.name + " does not serve"

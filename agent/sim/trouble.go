@@ -31,6 +31,8 @@ var kinds = []kind{
 	{"stores emptied", (*trouble).emptyStore},
 	{"stores mistaken", (*trouble).mistakeStores},
 	{"stores that go back", (*trouble).goBack},
+	{"old catalogs", (*trouble).putBack},
+	{"copies of the catalog", (*trouble).copyCatalog},
 }
 
 // trouble causes the faults that the plan has, and ends them.
@@ -44,6 +46,7 @@ type trouble struct {
 
 	mutex  sync.Mutex
 	faults int
+	stray  stray
 }
 
 // cause lets happen what the plan has until ctx ends, and then puts everything right that is still wrong.
@@ -75,6 +78,7 @@ func (t *trouble) fault(who, format string, values ...any) {
 
 // calm ends every trouble there is.
 func (t *trouble) calm() {
+	t.endStray()
 	t.network.mutex.Lock()
 	t.network.odds = networkOdds{}
 	clear(t.network.slow)

@@ -87,13 +87,14 @@ func build(seed uint64, p *plan, j *journal) (*world, error) {
 	for i := range p.gateways {
 		w.cluster.servers = append(w.cluster.servers, &server{
 			plan: p, journal: j, network: net, links: ways, agents: w.cluster.agents,
-			name: fmt.Sprintf("gw%d", i+1), skew: p.skews[i],
+			name: fmt.Sprintf("gw%d", i+1), id: fmt.Sprintf("gw%d", i+1), skew: p.skews[i],
 		})
 	}
 	w.history = &history{journal: j, calls: map[string][]porcupine.Operation{}, unknowns: map[string]int{}}
 	w.clients = &clients{plan: p, journal: j, cluster: w.cluster, history: w.history}
 	w.operator = &operator{plan: p, journal: j, ledger: w.ledger, cluster: w.cluster}
 	w.trouble = &trouble{plan: p, journal: j, network: net, links: ways, cluster: w.cluster, losses: lost}
+	w.clients.trouble = w.trouble
 	return w, nil
 }
 

@@ -60,6 +60,7 @@ type Agent struct {
 	Reachable  bool
 	problem    error // why not, where it is not
 	Hello      wire.HelloReply
+	greetedAt  time.Time        // when that came
 	obeys      *wire.Allegiance // what it answered last to the timeline it was shown; nil: it was shown none yet
 	obeysAt    time.Time
 	throughput throughput
@@ -93,7 +94,7 @@ func (a *Agents) Enter(node catalog.Node) {
 	if was != nil && was.Node.Address == node.Address {
 		was.mutex.Lock()
 		made.link, made.ours, made.Health, made.leftovers = was.link, was.ours, was.Health, was.leftovers
-		made.obeys, made.obeysAt = was.obeys, was.obeysAt
+		made.obeys, made.obeysAt, made.greetedAt = was.obeys, was.obeysAt, was.greetedAt
 		made.Reachable, made.problem, made.Hello, made.throughput = was.Reachable, was.problem, was.Hello, was.throughput
 		if was.Node.IsExcluded() && !node.IsExcluded() {
 			made.Reachable = false // until its contents are registered again
@@ -468,7 +469,7 @@ func (t *Agent) shows(incarnation block.Incarnation) bool {
 func (t *Agent) greeted(hello wire.HelloReply) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.Hello, t.ours = hello, true
+	t.Hello, t.ours, t.greetedAt = hello, true, time.Now()
 	if hello.Allegiance != nil {
 		t.obeys, t.obeysAt = hello.Allegiance, time.Now()
 	}

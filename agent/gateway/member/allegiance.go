@@ -204,12 +204,14 @@ func (t *Agent) allegiance() (answer *wire.Allegiance, at time.Time) {
 
 // Starts returns the starts of gateways that the nodes know, and the members that did not say.
 func (m *Membership) Starts() (starts []string, unheard []block.NodeID) {
+	down := m.agents.patient().down
 	for _, target := range m.agents.All() {
-		trusted, _, hello := target.State()
-		if !trusted {
+		target.mutex.Lock()
+		starts = append(starts, target.Hello.Starts...)
+		if time.Since(target.greetedAt) > down {
 			unheard = append(unheard, target.Node.ID)
 		}
-		starts = append(starts, hello.Starts...)
+		target.mutex.Unlock()
 	}
 	slices.Sort(starts)
 	return slices.Compact(starts), unheard
