@@ -28,6 +28,7 @@ const (
 	agentsFile   = "agent/gateway/member/agents.go"
 	contentsFile = "agent/node/incarnation.go"
 	vouchFile    = "agent/gateway/repair/vouch.go"
+	obeysFile    = "agent/node/allegiance.go"
 )
 
 var canaries = []canary{
@@ -63,6 +64,7 @@ var canaries = []canary{
 			}
 		}
 		if err := visit(page.Addresses`},
+			{orphansFile, "			unnamed, _, err := w.catalog.Orphans(ctx, page)\n			return unnamed, err", "			return page, nil"},
 		},
 		breaks: []sim.Promise{sim.Whole, sim.NoLiveDelete},
 		within: 200,
@@ -169,7 +171,26 @@ var canaries = []canary{
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		within: 300,
 	},
+	{
+		name:   "agents delete at once for a gateway that nobody named",
+		edits:  []edit{obeyed},
+		breaks: []sim.Promise{sim.NoLiveDelete},
+		within: 300,
+	},
+	{
+		name: "agents obey every catalog",
+		edits: []edit{
+			obeyed,
+			{obeysFile, "if len(foreign) > 0 || len(lacks) > 0 && !copied || slices.Contains(shown.Disowned, shown.Start) {", "if false {"},
+			{obeysFile, "	if len(lacks) > 0 || len(foreign) > 0 {\n		return fmt", "	if (len(lacks) > 0 || len(foreign) > 0) && false {\n		return fmt"},
+		},
+		breaks: []sim.Promise{sim.NoLiveDelete},
+		within: 300,
+	},
 }
+
+// obeyed is the condition by which a start may have blocks deleted at once, made true.
+var obeyed = edit{obeysFile, "firmly := isKnown && was.Standing != newcomer || !obeys", "firmly := isKnown || was.Standing == newcomer || !obeys || true"}
 
 // A simulation that cannot fail proves nothing: every canary must be found within its number of seeds.
 func TestCanariesAreFound(t *testing.T) {
