@@ -137,38 +137,31 @@ func TestAnOldCatalogPutBack(t *testing.T) {
 	g = gateway(old)
 	must(t, g.address, "catalog", "claim")
 	swept(t, g, 0)
+	g.stop(t)
+	rebuild := func(arguments ...string) string {
+		return must(t, "", append([]string{
+			"catalog", "rebuild", "--into", "--catalog", "sqlite:" + old, "--nodes", nodeFile(t, agents...),
+		}, arguments...)...)
+	}
+	if said := rebuild("--dry-run"); !strings.Contains(said, "5 objects") || !strings.Contains(said, "Nothing was written.") {
+		t.Errorf("what would be brought back is said to be:\n%s", said)
+	}
+	rebuild()
+	if said := rebuild(); !strings.Contains(said, "0 objects") {
+		t.Errorf("what would be brought back again is said to be:\n%s", said)
+	}
+	g = gateway(old)
 	must(t, g.address, "catalog", "accept")
-	swept(t, g, 5*5) // five objects, each in a group of four columns and a parity
+	swept(t, g, 0)
 	c = clientOf(t, g.address)
 	holds(t, c, "early", noise(1, 50_000))
+	for i := range 5 {
+		holds(t, c, fmt.Sprintf("late%d", i), noise(uint64(10+i), 50_000))
+	}
 	atRest(t, c)
-}
-
-// TestTwoGatewaysUnderOneName starts a second gateway under the name of one that runs, on the same catalog: the first ends, saying
-// so, and the second serves.
-func TestTwoGatewaysUnderOneName(t *testing.T) {
-	t.Parallel()
-	agents := agentsOver(t, directories(t, 6)...)
-	records := server.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-	gateway := func() *daemon {
-		return serve(t, "gateway", "--id", "gw1", "--catalog", "redis://"+records.Addr, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0",
-			"--grace", "0s", "--classes", write(t, "classes.yaml", faultClasses))
+	if said := restripe(t, g.address, "doctor").out; strings.Contains(said, "error     catalog") || strings.Contains(said, "error     node") {
+		t.Errorf("the doctor says:\n%s", said)
 	}
-	first := gateway()
-	put(t, clientOf(t, first.address), "k", noise(1, 5_000), client.PutOptions{})
-	second := gateway()
-	restripe(t, first.address, "sweep")
-	select {
-	case <-first.exited:
-	case <-t.Context().Done():
-		t.Fatal("the first gateway runs still")
-	}
-	if said := first.messages(); !strings.Contains(said, "this gateway was started again elsewhere") {
-		t.Errorf("the first gateway said:\n%s", said)
-	}
-	c := clientOf(t, second.address)
-	put(t, c, "k", noise(2, 5_000), client.PutOptions{})
-	holds(t, c, "k", noise(2, 5_000))
 }
 
 // refusesPuts waits until the nodes obey a gateway no more, if they did for a moment, and its status says why.

@@ -109,6 +109,10 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	if string(values[0]) == rebuilding {
 		return false, final(fmt.Errorf("%w: a rebuild into it did not end: remove it and rebuild again", ErrCorrupt))
 	}
+	if string(values[0]) == merging {
+		return false, final(fmt.Errorf("%w: what it lacks is being brought back into it, or that did not end: "+
+			"say `restripe catalog rebuild --into` again", ErrCorrupt))
+	}
 	if values[0] != nil {
 		version, err := strconv.Atoi(string(values[0]))
 		if err != nil {

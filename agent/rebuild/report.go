@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
 )
 
 // Report says what was found, and what is doubtful.
@@ -17,6 +18,8 @@ type Report struct {
 	Classes    []string     `json:"classes"` // that groups are of; what they declare is in no block
 	Problems   []Problem    `json:"problems"`
 	Unknowable []string     `json:"unknowable"` // what no block tells, whatever was found
+
+	Merged *catalog.Merged `json:"merged,omitempty"` // what an existing catalog lacked of it; nil: a new one is made
 }
 
 // NodeReport is what was found at one node.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func catalogCommand(s *session) *cobra.Command {
 // rebuildFlags are the flags of `restripe catalog rebuild`.
 type rebuildFlags struct {
 	catalog, nodes, report string
-	dryRun, missing        bool
+	dryRun, missing, into  bool
 }
 
 func catalogRebuild(s *session) *cobra.Command {
@@ -40,9 +41,13 @@ func catalogRebuild(s *session) *cobra.Command {
 		Long: "Make a new catalog from what the stores hold: names, sizes and places of objects are in the blocks themselves. The agents\n" +
 			"must run, and no gateway may. A catalog that exists is never written to, and no block is deleted. What blocks cannot tell,\n" +
 			"such as deletes of the last minutes, is in the report. Start a gateway with the new catalog and its class file afterwards,\n" +
-			"look at the objects, and then run `restripe catalog accept`: until then blocks that nobody names are kept.",
-		Example: "  restripe catalog rebuild --catalog sqlite:/var/lib/restripe/new.db --nodes nodes.yaml --dry-run",
-		Args:    cobra.NoArgs,
+			"look at the objects, and then run `restripe catalog accept`: until then blocks that nobody names are kept.\n\n" +
+			"With --into a catalog that was put back takes up what the stores have and it lacks: objects, versions and places that\n" +
+			"none of its gateways ever wrote. Nothing is removed from it, the later version of an object stays, and what it has seen\n" +
+			"to be deleted does not come back. It is claimed by that, as `restripe catalog claim` does.",
+		Example: "  restripe catalog rebuild --catalog sqlite:/var/lib/restripe/new.db --nodes nodes.yaml --dry-run\n" +
+			"  restripe catalog rebuild --catalog sqlite:/var/lib/restripe/catalog.db --nodes nodes.yaml --into",
+		Args: cobra.NoArgs,
 	}
 	format := outputFlag(command, "table", "json", "yaml")
 	flags := command.Flags()
@@ -50,10 +55,14 @@ func catalogRebuild(s *session) *cobra.Command {
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents, as the gateway has it (required)")
 	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only report")
+	flags.BoolVar(&f.into, "into", false, "bring what it lacks into a catalog that exists, instead of making one")
 	flags.BoolVar(&f.missing, "missing", false, "go on without nodes that do not answer: their blocks count as lost")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if f.nodes == "" {
 			return misuse(command, "say which agents to ask: --nodes FILE")
+		}
+		if f.into && f.catalog == "" {
+			return misuse(command, "say which catalog lacks something: --catalog sqlite:FILE")
 		}
 		if f.catalog == "" && !f.dryRun {
 			return misuse(command, "say which catalog to make: --catalog sqlite:FILE, or --dry-run to make none")
@@ -76,14 +85,11 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 		return nil, err
 	}
 	var engine catalog.Engine
-	if !f.dryRun {
-		if engine, err = open.Engine(ctx, f.catalog); err != nil {
-			return nil, fmt.Errorf("opening the catalog: %w", err)
-		}
-		defer func() { err = errors.Join(err, engine.Close()) }()
-		if err := catalog.CheckEmpty(ctx, engine); err != nil {
+	if !f.dryRun || f.into {
+		if engine, err = openToFill(ctx, f); err != nil {
 			return nil, err
 		}
+		defer func() { err = errors.Join(err, engine.Close()) }()
 	}
 	m := progress.New(s.messages)
 	contents, report, err := rebuild.Run(ctx, rebuild.Options{
@@ -98,6 +104,11 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 	if err != nil {
 		return nil, err
 	}
+	if f.into {
+		if report.Merged, err = catalog.Merge(ctx, engine, contents, f.dryRun); err != nil {
+			return nil, err
+		}
+	}
 	if f.report != "" {
 		text, err := json.MarshalIndent(report, "", "  ")
 		if err != nil {
@@ -107,10 +118,30 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 			return nil, fmt.Errorf("writing the report: %w", err)
 		}
 	}
-	if f.dryRun {
+	if f.dryRun || f.into {
 		return report, nil
 	}
 	return report, catalog.Restore(ctx, engine, contents)
+}
+
+// openToFill opens the catalog that a rebuild makes, which must be empty, or brings what it lacks into.
+func openToFill(ctx context.Context, f rebuildFlags) (catalog.Engine, error) {
+	if path, isFile := strings.CutPrefix(f.catalog, "sqlite:"); isFile && f.into {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("opening the catalog: %w; without --into a new one is made", err)
+		}
+	}
+	engine, err := open.Engine(ctx, f.catalog)
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalog: %w", err)
+	}
+	if f.into {
+		return engine, nil
+	}
+	if err := catalog.CheckEmpty(ctx, engine); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return engine, nil
 }
 
 // shownProblems is how many problems the summary lists; the report has all.
@@ -143,11 +174,36 @@ func rebuildLines(report *rebuild.Report, f rebuildFlags) []string {
 	for _, text := range report.Unknowable {
 		lines = append(lines, "  "+text)
 	}
+	if report.Merged != nil {
+		lines = append(lines, "")
+		lines = append(lines, mergedLines(report.Merged)...)
+	}
 	if f.dryRun {
 		return append(lines, "", "Nothing was written.")
 	}
+	if f.into {
+		return append(lines, "", "The catalog is claimed. Start a gateway with it, look at the objects, and run `restripe catalog accept`.")
+	}
 	return append(lines, "",
 		"The catalog is at "+f.catalog+". Start a gateway with it and with the class file, look at the objects, and run `restripe catalog accept`.")
+}
+
+func mergedLines(merged *catalog.Merged) []string {
+	lines := []string{
+		fmt.Sprintf("lacking   %s, newer versions of %s, in %s", words.Count(int64(merged.Objects), "object"),
+			words.Number(int64(merged.Newer)), words.Count(int64(merged.Groups), "group")),
+	}
+	list := func(what string, keys []string) {
+		for _, key := range keys[:min(shownProblems, len(keys))] {
+			lines = append(lines, fmt.Sprintf("  %s: %q", what, key))
+		}
+		if more := len(keys) - shownProblems; more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more", more))
+		}
+	}
+	list("its version in the catalog is later and stays", merged.Kept)
+	list("in the catalog and in no store, as it was deleted or replaced since, or is lost", merged.Missing)
+	return lines
 }
 
 func problemText(p rebuild.Problem) string {

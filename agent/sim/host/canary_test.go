@@ -38,7 +38,7 @@ var canaries = []canary{
 			{commitFile, "} else if !bytes.Equal(raw, was.raw) {", "} else if !bytes.Equal(raw, raw) {"},
 			{commitFile, "t.checks = append(t.checks, Check{key, was.raw})", "t.checks = append(t.checks, Check{key, t.values[key]})"},
 		},
-		breaks: []sim.Promise{sim.Linearizable},
+		breaks: []sim.Promise{sim.Linearizable, sim.NoLiveDelete, sim.NoStaleEpoch},
 		within: 600,
 	},
 	{
@@ -139,7 +139,7 @@ var canaries = []canary{
 		name:   "a group is freed though objects have extents in it",
 		edits:  []edit{{"agent/catalog/free.go", "if view.Live != 0 {", "if false {"}},
 		breaks: []sim.Promise{sim.Agreement, sim.Readable, sim.Linearizable},
-		within: 300,
+		within: 2000,
 	},
 	{
 		name: "a read goes on under the next version",

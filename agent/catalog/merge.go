@@ -1,0 +1,297 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/restripe/restripe/agent/block"
+)
+
+// merging stands in the place of the schema version while a catalog takes up what it lacks: nothing opens it.
+const merging = "merging"
+
+// Merged says what Merge brought into a catalog, or would.
+type Merged struct {
+	Objects  int      `json:"objects"`  // that were not there
+	Newer    int      `json:"newer"`    // versions of objects that were there, or places they were moved to
+	Groups   int      `json:"groups"`   // new, or under a later state
+	Kept     []string `json:"kept"`     // keys of objects whose version in the catalog is the later one
+	Missing  []string `json:"missing"`  // keys of objects that the catalog has and the stores have not: deleted since, or lost
+	Attempts int      `json:"attempts"` // that had been under way and turned out to be committed
+}
+
+// Merge brings into the catalog in engine what contents, all that is in the stores, have and it lacks, as it was put back: what
+// no session of it has drawn. Of two versions of an object the one with the greater revision stays; what the catalog itself has
+// seen to be deleted or replaced is not brought back. Nothing in it is removed. It claims the catalog (see Claim): blocks from
+// before are kept until Accept. With dryRun it only says what it would do.
+//
+// One that does not end leaves a catalog that Open refuses, and that is merged again. It fails with ErrBadChange for a catalog
+// of another cluster, or none.
+func Merge(ctx context.Context, engine Engine, contents *Contents, dryRun bool) (*Merged, error) {
+	m := &merger{Catalog: build(engine, "rebuild/into"), contents: contents, result: &Merged{Kept: []string{}, Missing: []string{}}}
+	if err := m.merge(ctx, dryRun); err != nil {
+		return nil, fmt.Errorf("merging into the catalog: %w", err)
+	}
+	return m.result, nil
+}
+
+// merger is one merge.
+type merger struct {
+	*Catalog
+	contents *Contents
+	result   *Merged
+
+	drawn    *drawn
+	was      *picture
+	groups   map[block.GroupID]*Group // that are brought in, or replaced
+	brought  []*Object
+	attempts map[block.Stamp]bool // of the groups that are brought in
+}
+
+func (m *merger) merge(ctx context.Context, dryRun bool) error {
+	schema, err := m.check(ctx)
+	if err != nil {
+		return err
+	}
+	if m.drawn, err = m.auditor.drawn(ctx); err != nil {
+		return err
+	}
+	if m.was, _, err = m.auditor.picture(ctx); err != nil {
+		return err
+	}
+	if len(m.was.malformed) > 0 {
+		return fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.malformed...))
+	}
+	m.chooseGroups()
+	m.chooseObjects()
+	writes, err := m.writes()
+	if err != nil || dryRun {
+		return err
+	}
+	return m.write(ctx, schema, writes)
+}
+
+// check returns the schema version as it is read, unless the catalog is none that can be merged into.
+func (m *merger) check(ctx context.Context) ([]byte, error) {
+	values, err := m.engine.Read(ctx, keySchema, keyCluster)
+	if err != nil {
+		return nil, err
+	}
+	switch version := string(values[0]); {
+	case values[0] == nil:
+		return nil, fmt.Errorf("%w: there is none: rebuild a new one, without --into", ErrBadChange)
+	case version != merging && version != strconv.Itoa(SchemaVersion):
+		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, SchemaVersion)
+	}
+	cluster, err := decode[Cluster](keyCluster, values[1])
+	if err == nil && cluster != m.contents.Cluster {
+		err = fmt.Errorf("%w: it is of cluster %s, and the stores of %s", ErrBadChange, cluster.ID, m.contents.Cluster.ID)
+	}
+	return values[0], err
+}
+
+// chooseGroups takes the groups whose blocks in the stores are of attempts that the catalog never knew.
+func (m *merger) chooseGroups() {
+	m.groups, m.attempts = map[block.GroupID]*Group{}, map[block.Stamp]bool{}
+	for i := range m.contents.Groups {
+		found := &m.contents.Groups[i]
+		newest := uint64(0)
+		for _, items := range found.Slots {
+			for _, item := range items {
+				isThere := item.Incarnation == m.contents.Incarnations[item.Node]
+				if isThere && !m.drawn.has(item.Stamp) {
+					newest = max(newest, item.Stamp.Sequence)
+				}
+			}
+		}
+		have := m.was.groups[found.ID]
+		if newest == 0 || have != nil && have.Generation.Sequence > newest {
+			continue
+		}
+		m.result.Groups++
+		m.groups[found.ID] = found
+		for _, items := range found.Slots {
+			for _, item := range items {
+				m.attempts[item.Stamp] = true
+			}
+		}
+	}
+}
+
+// chooseObjects takes the objects, and the versions of objects, that the catalog never knew.
+func (m *merger) chooseObjects() {
+	had := map[string]*Object{}
+	for i := range m.was.objects {
+		had[m.was.objects[i].Key] = &m.was.objects[i]
+	}
+	sound := map[string]bool{}
+	for i := range m.contents.Objects {
+		found := &m.contents.Objects[i]
+		have := had[found.Key]
+		sound[found.Key] = have != nil && found.Revision == have.Revision
+		isMoved := sound[found.Key] && !slices.Equal(found.Extents, have.Extents)
+		switch {
+		case isMoved && slices.ContainsFunc(found.Extents, func(e Extent) bool { return !m.drawn.has(e.Group.Stamp) }):
+			m.result.Newer++
+		case sound[found.Key] || m.drawn.has(found.Revision):
+			continue
+		case have == nil:
+			m.result.Objects++
+		case have.Revision.Sequence > found.Revision.Sequence:
+			m.result.Kept = append(m.result.Kept, found.Key)
+			continue
+		default:
+			m.result.Newer++
+		}
+		sound[found.Key] = true
+		m.brought = append(m.brought, found)
+	}
+	for key, object := range had {
+		if !sound[key] && len(object.Extents) > 0 && !slices.Contains(m.result.Kept, key) {
+			m.result.Missing = append(m.result.Missing, key)
+		}
+	}
+	slices.Sort(m.result.Missing)
+}
+
+// writes are the records that are changed. They are checked to hold together with those that stay.
+func (m *merger) writes() ([]Write, error) {
+	after := &picture{next: max(m.was.next, m.contents.Next), groups: maps.Clone(m.was.groups), lives: map[block.GroupID]int64{},
+		freeable: map[block.GroupID]bool{}}
+	maps.Copy(after.groups, m.groups)
+	objects := map[string]*Object{}
+	for i := range m.was.objects {
+		objects[m.was.objects[i].Key] = &m.was.objects[i]
+	}
+	for _, object := range m.brought {
+		objects[object.Key] = object
+	}
+	for id := range after.groups {
+		after.lives[id] = 0
+	}
+	for _, object := range objects {
+		after.objects = append(after.objects, *object)
+		for _, extent := range object.Extents {
+			after.lives[extent.Group]++
+		}
+	}
+	var writes []Write
+	set := func(key string, value []byte) { writes = append(writes, Write{Key: key, Value: value}) }
+	for id, group := range m.groups {
+		set(groupKey(id), encode(*group))
+	}
+	for id, live := range after.lives {
+		after.freeable[id] = live == 0
+		if was, counted := m.was.lives[id]; counted && was == live && m.was.freeable[id] == (live == 0) {
+			continue
+		}
+		set(liveKey(id), encodeCount(live))
+		if live == 0 {
+			set(freeableKey(id), []byte{})
+		} else {
+			writes = append(writes, Write{Key: freeableKey(id), Kind: Remove})
+		}
+	}
+	for _, object := range m.brought {
+		set(objectKey(object.Key), encode(*object))
+	}
+	named := map[block.Address]bool{}
+	for _, group := range m.groups {
+		for address := range addresses(group) {
+			named[address] = true
+		}
+	}
+	for _, intent := range m.was.intents { // an attempt that was under way, and committed since
+		if !m.attempts[intent.Stamp] {
+			after.intents = append(after.intents, intent)
+			continue
+		}
+		m.result.Attempts++
+		writes = append(writes, Write{Key: intentKey(intent.Stamp), Kind: Remove})
+	}
+	for _, grave := range m.was.graves {
+		if !named[grave] {
+			after.graves = append(after.graves, grave)
+			continue
+		}
+		writes = append(writes, Write{Key: graveKey(grave), Kind: Remove})
+	}
+	if violations := after.violations(); len(violations) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
+	}
+	return writes, nil
+}
+
+// write carries out the merge. Nobody has the catalog open meanwhile: sessions end with the first update, and none begins.
+func (m *merger) write(ctx context.Context, schema []byte, writes []Write) error {
+	update := func(checks []Check, writes []Write) error {
+		failed, err := m.engine.Update(ctx, checks, writes)
+		if err == nil && len(failed) > 0 {
+			err = fmt.Errorf("%w: somebody else writes to it", ErrInUse)
+		}
+		if err != nil {
+			return fmt.Errorf("%w; say it again", err)
+		}
+		return nil
+	}
+	var present []Record
+	err := m.auditor.each(ctx, prefixGateway, func(record Record) error {
+		present = append(present, record)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	last, err := m.engine.Read(ctx, keyDisowned)
+	if err != nil {
+		return err
+	}
+	disowned, err := disown(last[0], present, m.contents.Starts)
+	if err != nil {
+		return err
+	}
+	first := []Write{{Key: keySchema, Value: []byte(merging)}, disowned}
+	for _, record := range present {
+		first = append(first, Write{Key: record.Key, Kind: Remove})
+	}
+	mark := []Check{{Key: keySchema, Value: []byte(merging)}}
+	if err := update([]Check{{keySchema, schema}}, first); err != nil {
+		return err
+	}
+	if writes, err = m.members(ctx, writes); err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(writes, restoreBatch) {
+		if err := update(mark, batch); err != nil {
+			return err
+		}
+	}
+	above := encodeNext(max(m.was.next, m.contents.Next) + claimAhead)
+	return update(mark, []Write{
+		{Key: keyNext, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: Remove},
+		{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
+	})
+}
+
+// members adds the nodes that the catalog does not know, and the contents that stores have now.
+func (m *merger) members(ctx context.Context, writes []Write) ([]Write, error) {
+	for _, node := range m.contents.Nodes {
+		values, err := m.engine.Read(ctx, nodeKey(node.ID), incarnationKey(node.ID))
+		if err != nil {
+			return nil, err
+		}
+		if values[0] == nil {
+			writes = append(writes, Write{Key: nodeKey(node.ID), Value: encode(node)})
+		}
+		now := []byte(m.contents.Incarnations[node.ID])
+		if len(now) > 0 && !bytes.Equal(values[1], now) {
+			writes = append(writes, Write{Key: incarnationKey(node.ID), Value: now})
+		}
+	}
+	return writes, nil
+}
