@@ -177,10 +177,10 @@ func (s *session) give(used *lane) {
 }
 
 // counts returns how many updates are known to have taken effect, by lane.
-func (s *session) counts() []int64 {
+func (s *session) counts() block.Counts {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	counts := make([]int64, len(s.lanes))
+	counts := make(block.Counts, len(s.lanes))
 	for i, one := range s.lanes {
 		counts[i] = one.count.Load()
 	}
@@ -189,15 +189,15 @@ func (s *session) counts() []int64 {
 
 // compare ends the session if the catalog, as it was read since known was, has lost updates of it, or has some that it never
 // made.
-func (s *session) compare(known, read []int64) error {
-	if !ContainsCounts(read, known) {
+func (s *session) compare(known, read block.Counts) error {
+	if !read.Contains(known) {
 		return s.end(fmt.Errorf("%w: start %s had made %d, and it has %d", ErrBehind, s.owner, known, read))
 	}
 	most := s.counts()
 	for i := range most {
 		most[i]++ // its outcome may not be known yet
 	}
-	if !ContainsCounts(most, read) {
+	if !most.Contains(read) {
 		return s.end(fmt.Errorf("%w: somebody else works under the name of this start, %s", ErrFenced, s.owner))
 	}
 	return nil

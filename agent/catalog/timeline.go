@@ -7,46 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/restripe/restripe/agent/block"
 )
-
-// Timeline says how far a catalog has come: how many updates of each start of a gateway took effect, by lane. A later state of
-// a catalog contains each earlier one, and neither of two that are copies of one and went on contains the other.
-type Timeline struct {
-	Sessions map[string][]int64 // the last start of each gateway
-	Ended    map[string][]int64 // those earlier ones that were asked for
-	Disowned []string           // starts that do not count, as of before a claim
-}
-
-// Counts returns those of a start, if t has it.
-func (t *Timeline) Counts(start string) (counts []int64, has bool) {
-	if counts, has = t.Sessions[start]; !has {
-		counts, has = t.Ended[start]
-	}
-	return counts, has
-}
-
-// Contains reports whether t has all that an earlier reading had.
-func (t *Timeline) Contains(earlier *Timeline) bool {
-	for _, part := range []map[string][]int64{earlier.Sessions, earlier.Ended} {
-		for start, counts := range part {
-			now, has := t.Counts(start)
-			if !slices.Contains(t.Disowned, start) && (!has || !ContainsCounts(now, counts)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// ContainsCounts reports whether no lane of other is ahead of the same of counts.
-func ContainsCounts(counts, other []int64) bool {
-	for lane, count := range other {
-		if count > 0 && (lane >= len(counts) || counts[lane] < count) {
-			return false
-		}
-	}
-	return true
-}
 
 // Start returns the name of the start of a gateway that has the catalog open, as Owner made it.
 func (c *Catalog) Start() string { return c.session.owner }
@@ -54,7 +17,7 @@ func (c *Catalog) Start() string { return c.session.owner }
 // Timeline reads how far the catalog has come, also by the starts named, as far as it has them. All that had taken effect
 // before the call is in it. It fails, and the session ends, if the gateway has a later start (ErrFenced), if the catalog was
 // claimed (ErrClaimed), and if it has less than this start remembers (ErrBehind).
-func (c *Catalog) Timeline(ctx context.Context, starts []string) (*Timeline, error) {
+func (c *Catalog) Timeline(ctx context.Context, starts []string) (*block.Timeline, error) {
 	t, err := c.timeline(ctx, starts)
 	if err != nil {
 		return nil, fmt.Errorf("reading how far the catalog has come: %w", err)
@@ -62,7 +25,7 @@ func (c *Catalog) Timeline(ctx context.Context, starts []string) (*Timeline, err
 	return t, nil
 }
 
-func (c *Catalog) timeline(ctx context.Context, starts []string) (*Timeline, error) {
+func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timeline, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -75,7 +38,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*Timeline, err
 	if string(values[1]) != s.owner {
 		return nil, s.endFenced(values[1])
 	}
-	t := &Timeline{Sessions: map[string][]int64{}, Ended: map[string][]int64{}}
+	t := &block.Timeline{Sessions: map[string]block.Counts{}, Ended: map[string]block.Counts{}}
 	if values[0] != nil {
 		if t.Disowned, err = decode[[]string](keyDisowned, values[0]); err != nil {
 			return nil, err
@@ -91,7 +54,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*Timeline, err
 	if err := c.findEnded(ctx, t, starts); err != nil {
 		return nil, err
 	}
-	for _, part := range []map[string][]int64{t.Sessions, t.Ended} {
+	for _, part := range []map[string]block.Counts{t.Sessions, t.Ended} {
 		for start := range part {
 			if part[start], err = c.lanes(ctx, start); err != nil {
 				return nil, err
@@ -102,7 +65,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*Timeline, err
 }
 
 // findEnded adds those of the starts that the catalog has, and whose gateways have later ones.
-func (c *Catalog) findEnded(ctx context.Context, t *Timeline, starts []string) error {
+func (c *Catalog) findEnded(ctx context.Context, t *block.Timeline, starts []string) error {
 	var keys []string
 	for _, start := range starts {
 		keys = append(keys, sessionKey(start))
@@ -123,7 +86,7 @@ func (c *Catalog) findEnded(ctx context.Context, t *Timeline, starts []string) e
 }
 
 // lanes reads the counts of a start. A lane that was never used has none.
-func (c *Catalog) lanes(ctx context.Context, start string) (counts []int64, err error) {
+func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts, err error) {
 	prefix := sessionKey(start) + "/"
 	err = c.auditor.each(ctx, prefix, func(record Record) error {
 		lane, err := strconv.ParseUint(strings.TrimPrefix(record.Key, prefix), 16, 16)

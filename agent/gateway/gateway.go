@@ -168,7 +168,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.Scrubber = scrub.New(g.catalog, g.agents, g.groups, g.Repairs, g.log, scrub.Options{
 		ID: o.ID, Start: o.Start, Every: o.ScrubEvery, Metrics: g.metrics.registry,
 	})
-	g.Sweeper = sweep.New(g.catalog, g.agents, g.log, sweep.Options{
+	g.Sweeper = sweep.New(g.catalog, g.agents, g.Membership, g.log, sweep.Options{
 		ID: o.ID, Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery, Metrics: g.metrics.registry,
 	})
 	return nil

@@ -64,7 +64,7 @@ func TestACatalogThatWasPutBack(t *testing.T) {
 	c.stopGateway()
 	c.engine = copied
 	c.catalog, c.gateway = c.makeGateway("gw", expiring)
-	starts, unheard := c.gateway.Starts()
+	starts, unheard := c.gateway.Starts(time.Time{})
 	if len(starts) == 0 || len(unheard) > 0 {
 		t.Errorf("the nodes know the starts %v, those of %v do not say", starts, unheard)
 	}

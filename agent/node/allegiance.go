@@ -38,8 +38,8 @@ const (
 
 // known is what the node has accepted of one start of a gateway.
 type known struct {
-	Lanes    []int64  `json:"lanes,omitempty"`
-	Standing standing `json:"standing,omitempty"`
+	Lanes    block.Counts `json:"lanes,omitempty"`
+	Standing standing     `json:"standing,omitempty"`
 
 	heard time.Time // when it showed its timeline last, or when this agent began to listen
 }
@@ -172,16 +172,16 @@ func judge(starts map[string]known, shown *wire.Timeline, now time.Time, silence
 	lacks, foreign := lacking(next, shown)
 	copied := len(foreign) == 0 && next[shown.Start].Standing == obeyed // those that are lacking are of a copy
 	for start := range lacks {
-		_, has := countsOf(shown, start)
+		_, has := shown.Read.Counts(start)
 		copied = copied && !has && next[start].Standing == newcomer && shown.Told[start] != nil
 	}
-	if len(foreign) > 0 || len(lacks) > 0 && !copied || slices.Contains(shown.Disowned, shown.Start) {
+	if len(foreign) > 0 || len(lacks) > 0 && !copied || slices.Contains(shown.Read.Disowned, shown.Start) {
 		return next, &wire.Allegiance{Lacks: lacks, Expelled: expelledOf(next)}
 	}
 	for start := range lacks {
 		next[start] = known{Standing: expelled}
 	}
-	for _, start := range shown.Disowned {
+	for _, start := range shown.Read.Disowned {
 		delete(next, start)
 	}
 	for _, one := range next {
@@ -189,8 +189,8 @@ func judge(starts map[string]known, shown *wire.Timeline, now time.Time, silence
 	}
 	was, isKnown := next[shown.Start]
 	firmly := isKnown && was.Standing != newcomer || !obeys
-	for start, counts := range shown.Sessions {
-		if slices.Contains(shown.Disowned, start) {
+	for start, counts := range shown.Read.Sessions {
+		if slices.Contains(shown.Read.Disowned, start) {
 			continue
 		}
 		one, isKnown := next[start]
@@ -200,7 +200,7 @@ func judge(starts map[string]known, shown *wire.Timeline, now time.Time, silence
 		case !firmly && !isKnown:
 			one.Standing = newcomer
 		}
-		one.Lanes = greater(one.Lanes, counts)
+		one.Lanes = one.Lanes.Max(counts)
 		next[start] = one
 	}
 	if own := next[shown.Start]; firmly {
@@ -210,7 +210,7 @@ func judge(starts map[string]known, shown *wire.Timeline, now time.Time, silence
 		}
 		next[shown.Start] = own
 	}
-	for start := range shown.Ended { // what it did is in every catalog that has the start after it
+	for start := range shown.Read.Ended { // what it did is in every catalog that has the start after it
 		if firmly && next[start].Standing == named {
 			delete(next, start)
 		}
@@ -220,49 +220,23 @@ func judge(starts map[string]known, shown *wire.Timeline, now time.Time, silence
 }
 
 // lacking returns what was accepted and a timeline has not, or has less of, and which expelled starts it has.
-func lacking(starts map[string]known, shown *wire.Timeline) (lacks map[string][]int64, foreign []string) {
+func lacking(starts map[string]known, shown *wire.Timeline) (lacks map[string]block.Counts, foreign []string) {
 	for start, one := range starts {
-		if slices.Contains(shown.Disowned, start) {
+		if slices.Contains(shown.Read.Disowned, start) {
 			continue
 		}
-		counts, has := countsOf(shown, start)
+		counts, has := shown.Read.Counts(start)
 		switch {
 		case one.Standing == expelled && has:
 			foreign = append(foreign, start)
-		case one.Standing != expelled && (!has || !contains(counts, one.Lanes)):
+		case one.Standing != expelled && (!has || !counts.Contains(one.Lanes)):
 			if lacks == nil {
-				lacks = map[string][]int64{}
+				lacks = map[string]block.Counts{}
 			}
-			lacks[start] = slices.Concat([]int64{}, one.Lanes)
+			lacks[start] = one.Lanes.Max(nil)
 		}
 	}
 	return lacks, foreign
-}
-
-func countsOf(shown *wire.Timeline, start string) (counts []int64, has bool) {
-	if counts, has = shown.Sessions[start]; !has {
-		counts, has = shown.Ended[start]
-	}
-	return counts, has
-}
-
-// contains reports whether no lane of other is ahead of the same of counts.
-func contains(counts, other []int64) bool {
-	for lane, count := range other {
-		if count > 0 && (lane >= len(counts) || counts[lane] < count) {
-			return false
-		}
-	}
-	return true
-}
-
-func greater(one, other []int64) []int64 {
-	most := make([]int64, max(len(one), len(other)))
-	copy(most, one)
-	for lane, count := range other {
-		most[lane] = max(most[lane], count)
-	}
-	return most
 }
 
 func expelledOf(starts map[string]known) (list []string) {

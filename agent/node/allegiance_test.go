@@ -12,7 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-type counts = map[string][]int64
+type counts = map[string]block.Counts
 
 func newAllegiance(store *mem.Store) *allegiance {
 	return &allegiance{id: "n1", store: store, log: slog.New(slog.DiscardHandler), silence: time.Hour}
@@ -57,17 +57,17 @@ const refused standing = "refused"
 
 func TestLaterStatesAreObeyedEarlierOnesNot(t *testing.T) {
 	a := newAllegiance(mem.New(0))
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4, 2}}}), obeyed)
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4, 3, 1}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4, 2}}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4, 3, 1}}}}), obeyed)
 	// A sum that is greater does not make up for a lane that is behind.
-	behind := shown(t, a, &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {9, 2, 1}}})
+	behind := shown(t, a, &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {9, 2, 1}}}})
 	wants(t, behind, refused)
-	if !slices.Equal(behind.Lacks["p/1"], []int64{4, 3, 1}) {
+	if !slices.Equal(behind.Lacks["p/1"], block.Counts{4, 3, 1}) {
 		t.Errorf("%+v does not tell what is lacking", behind)
 	}
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": {1}}}), refused)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": {1}}}}), refused)
 	// It is not behind, and nobody that is obeyed has named it.
-	later := &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {4, 3, 1}}}
+	later := &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {4, 3, 1}}}}
 	wants(t, shown(t, a, later), newcomer)
 	a.silence = 0
 	wants(t, shown(t, a, later), obeyed)
@@ -79,24 +79,24 @@ func TestLaterStatesAreObeyedEarlierOnesNot(t *testing.T) {
 
 func TestAStartThatStopsCleanlyNeedNotBeWaitedFor(t *testing.T) {
 	a := newAllegiance(mem.New(0))
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4}}}), obeyed)
-	answer, err := a.show(t.Context(), &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {5}}, Closing: true})
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4}}}}), obeyed)
+	answer, err := a.show(t.Context(), &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {5}}}, Closing: true})
 	if err != nil || answer.Obeyed {
 		t.Errorf("closing: %+v, %v", answer, err)
 	}
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": nil}, Ended: counts{"p/1": {4}}}), refused)
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": nil}, Ended: counts{"p/1": {5}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": nil}, Ended: counts{"p/1": {4}}}}), refused)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": nil}, Ended: counts{"p/1": {5}}}}), obeyed)
 }
 
 func TestAStartThatAnObeyedOneNamesIsObeyed(t *testing.T) {
 	a := newAllegiance(mem.New(0))
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {1}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
 	both := counts{"p/1": {1}, "q/1": {1}}
-	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Sessions: both}), newcomer)
-	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Sessions: both}), newcomer)
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: both}), obeyed)
-	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Sessions: both}), obeyed)
-	wants(t, shown(t, a, &wire.Timeline{Start: "r/1", Sessions: counts{"p/1": {1}, "q/1": {1}, "r/1": nil}}), newcomer)
+	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: both}}), newcomer)
+	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: both}}), newcomer)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: both}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: both}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "r/1", Read: block.Timeline{Sessions: counts{"p/1": {1}, "q/1": {1}, "r/1": nil}}}), newcomer)
 }
 
 // A copy of the catalog has all that the agent obeyed. So its gateway writes, as a new one of the original would, until the
@@ -104,11 +104,11 @@ func TestAStartThatAnObeyedOneNamesIsObeyed(t *testing.T) {
 func TestACopyIsExpelled(t *testing.T) {
 	store := mem.New(0)
 	a := newAllegiance(store)
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {1}}}), obeyed)
-	copied := &wire.Timeline{Start: "p/2", Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {1}}}
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
+	copied := &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {1}}}}
 	wants(t, shown(t, a, copied), newcomer)
 	// What was read before it was told says nothing: the start may have come since.
-	original := &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {2}}}
+	original := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}}}}
 	answer, err := a.show(t.Context(), original)
 	if err != nil || !answer.Refused() || answer.Lacks["p/2"] == nil {
 		t.Fatalf("%+v, %v, want to be told of p/2", answer, err)
@@ -121,11 +121,11 @@ func TestACopyIsExpelled(t *testing.T) {
 	if answer := shown(t, a, copied); !answer.Refused() || !slices.Equal(answer.Expelled, []string{"p/2"}) {
 		t.Errorf("%+v, want to be told that it is expelled", answer)
 	}
-	another := &wire.Timeline{Start: "p/3", Sessions: counts{"p/3": {1}}, Ended: counts{"p/2": {5}, "p/1": {2}}}
+	another := &wire.Timeline{Start: "p/3", Read: block.Timeline{Sessions: counts{"p/3": {1}}, Ended: counts{"p/2": {5}, "p/1": {2}}}}
 	wants(t, shown(t, a, another), refused)
 	wants(t, shown(t, a, original), obeyed)
 	// A person claims the copy.
-	another.Disowned = []string{"p/1", "p/2"}
+	another.Read.Disowned = []string{"p/1", "p/2"}
 	wants(t, shown(t, a, another), obeyed)
 	wants(t, shown(t, a, original), refused)
 }
@@ -133,9 +133,9 @@ func TestACopyIsExpelled(t *testing.T) {
 // A row with less than was witnessed is a loss, and no copy: nobody is expelled for it.
 func TestALossIsNoCopy(t *testing.T) {
 	a := newAllegiance(mem.New(0))
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {1}}}), obeyed)
-	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Sessions: counts{"p/1": {1}, "q/1": {3}}}), newcomer)
-	less := &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {2}, "q/1": {2}}, Told: counts{"q/1": {3}}}
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: counts{"p/1": {1}, "q/1": {3}}}}), newcomer)
+	less := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}, "q/1": {2}}}, Told: counts{"q/1": {3}}}
 	if answer, err := a.show(t.Context(), less); err != nil || !answer.Refused() || len(answer.Expelled) > 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -144,9 +144,9 @@ func TestALossIsNoCopy(t *testing.T) {
 // A delete of a gateway that is obeyed comes late, when the agent knows that the catalog has gone on, or back.
 func TestALateDeleteIsRefused(t *testing.T) {
 	a := newAllegiance(mem.New(0))
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4}}}), obeyed)
-	late := &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {5}}}
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Sessions: counts{"p/1": {4}, "q/1": {1}}}), obeyed)
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4}}}}), obeyed)
+	late := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {5}}}}
+	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4}, "q/1": {1}}}}), obeyed)
 	for _, timeline := range []*wire.Timeline{late, nil} {
 		if _, err := a.beginDelete(t.Context(), timeline); !errors.Is(err, wire.ErrNotObeyed) {
 			t.Errorf("a delete with %+v: %v, want ErrNotObeyed", timeline, err)
@@ -163,11 +163,11 @@ func TestAllegianceIsKept(t *testing.T) {
 		start := string(rune('a'+i)) + "/1"
 		sessions := counts{}
 		for j := range i + 1 {
-			sessions[string(rune('a'+j))+"/1"] = []int64{j}
+			sessions[string(rune('a'+j))+"/1"] = block.Counts{j}
 		}
-		wants(t, shown(t, a, &wire.Timeline{Start: start, Sessions: sessions}), obeyed)
+		wants(t, shown(t, a, &wire.Timeline{Start: start, Read: block.Timeline{Sessions: sessions}}), obeyed)
 		delete(sessions, start)
 		again := newAllegiance(store)
-		wants(t, shown(t, again, &wire.Timeline{Start: "z/1", Sessions: sessions}), refused)
+		wants(t, shown(t, again, &wire.Timeline{Start: "z/1", Read: block.Timeline{Sessions: sessions}}), refused)
 	}
 }

@@ -145,7 +145,7 @@ func TestWhatAClaimedCatalogWroteStays(t *testing.T) {
 	want := c.fill()
 	copied := c.engine.(*mem.Engine).Clone()
 	c.goesOn(want)
-	starts, _ := c.gateway.Starts()
+	starts, _ := c.gateway.Starts(time.Time{})
 	c.stopGateway()
 	c.engine = copied
 	c.startGateway()

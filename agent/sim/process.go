@@ -49,6 +49,10 @@ func (p *process) kill(n *network) {
 	})
 }
 
+// silence is after which agents forget a gateway: longer than any trouble keeps one away from them, as a copy of the catalog
+// counts for the right one after that.
+const silence = 2 * time.Minute
+
 // agent is a node with its disk, and the process that serves it, if any.
 type agent struct {
 	journal *journal
@@ -90,7 +94,7 @@ func (a *agent) start() {
 	n, err := node.New(node.Options{
 		ID: a.id, Store: &mount{disk: mounted, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
 		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
-		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: 20 * time.Second,
+		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: silence,
 	})
 	if err != nil {
 		a.journal.violate(Setup, "agent %s does not start: %v", a.id, err)

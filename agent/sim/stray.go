@@ -41,22 +41,46 @@ func (t *trouble) turn(engine *catalogmem.Engine) {
 	t.links.lead(engine)
 }
 
-// putBack has the gateways work with the catalog as it was a while ago, and nobody is told; then with the right one again.
+// putBack has the gateways work with the catalog as it was a while ago, and nobody is told; then with the right one again. Most
+// agents have seen that it went on since: what nobody has seen may be lost unnoticed.
 func (t *trouble) putBack(d *dice) func() {
 	t.mutex.Lock()
 	saved, away := t.stray.saved, t.stray.turns%2 == 1
-	if saved == nil || away {
+	t.stray.saved = nil
+	if saved == nil && !away {
 		t.stray.saved = t.losses.ledger.engine.Clone()
-	} else {
-		t.stray.saved = nil
 	}
 	t.mutex.Unlock()
-	if saved == nil || away {
+	g, p := pick(d, t.cluster.servers).serving()
+	if saved == nil || away || g == nil || !t.isAhead(saved) {
+		return nil
+	}
+	since := time.Now()
+	if err := through(p, func(ctx context.Context) error { _, err := g.Doctor(ctx); return err }); err != nil {
+		return nil
+	}
+	if _, unheard := g.Starts(since); 2*len(unheard) >= len(t.cluster.agents) || t.strayed()%2 == 1 {
 		return nil
 	}
 	t.fault(catalogName, "is as it was a while ago")
 	t.turn(saved)
 	return t.putForth
+}
+
+// isAhead reports whether a gateway has changed the catalog since it was saved.
+func (t *trouble) isAhead(saved *catalogmem.Engine) bool {
+	ctx := context.Background()
+	rows, err := t.losses.ledger.engine.Scan(ctx, "v/gw", "v/gw", 1000)
+	if err != nil {
+		t.journal.violate(Setup, "listing sessions: %v", err)
+	}
+	for _, row := range rows {
+		was, err := saved.Read(ctx, row.Key)
+		if err != nil || !bytes.Equal(was[0], row.Value) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // putForth has the gateways work with the catalog that is checked again.
@@ -155,7 +179,7 @@ func (t *trouble) decide() bool {
 	if g == nil {
 		return false
 	}
-	starts, unheard := g.Starts()
+	starts, unheard := g.Starts(time.Now().Add(-3 * time.Second))
 	if len(unheard) > 0 {
 		return false
 	}

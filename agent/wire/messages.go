@@ -67,20 +67,19 @@ type HelloRequest struct {
 // Timeline is what a gateway shows of its catalog, by which agents tell it from a copy, and from what it was before it lost
 // something: what a catalog has obeyed of it, its later states have too.
 type Timeline struct {
-	Start    string             `cbor:"1,keyasint"`           // of the gateway that shows it
-	Sessions map[string][]int64 `cbor:"2,keyasint"`           // the last start of each gateway: how many updates took effect, by lane
-	Ended    map[string][]int64 `cbor:"3,keyasint,omitempty"` // the same of earlier starts that agents told of
-	Disowned []string           `cbor:"4,keyasint,omitempty"` // starts that do not count any more
-	Told     map[string][]int64 `cbor:"5,keyasint,omitempty"` // what agents had told of theirs before this was read
-	Closing  bool               `cbor:"6,keyasint,omitempty"` // the gateway stops and asks for nothing more
+	Start string         `cbor:"1,keyasint"` // of the gateway that shows it
+	Read  block.Timeline `cbor:"2,keyasint"` // of the catalog, with the starts that agents told of
+	// Told is what agents had told of theirs before that was read.
+	Told    map[string]block.Counts `cbor:"3,keyasint,omitempty"`
+	Closing bool                    `cbor:"4,keyasint,omitempty"` // the gateway stops and asks for nothing more
 }
 
 // Allegiance says whether an agent obeys a gateway.
 type Allegiance struct {
-	Obeyed   bool               `cbor:"1,keyasint"`           // also deletes are carried out
-	Newcomer bool               `cbor:"2,keyasint,omitempty"` // writes are; deletes are not before another gateway names it or all are silent
-	Lacks    map[string][]int64 `cbor:"3,keyasint,omitempty"` // refused: what was obeyed and the timeline has not, or less of
-	Expelled []string           `cbor:"4,keyasint,omitempty"` // starts that an obeyed timeline did not have: of a copy of the catalog
+	Obeyed   bool                    `cbor:"1,keyasint"`           // also deletes are carried out
+	Newcomer bool                    `cbor:"2,keyasint,omitempty"` // writes are; deletes are not before another gateway names it or all are silent
+	Lacks    map[string]block.Counts `cbor:"3,keyasint,omitempty"` // refused: what was obeyed and the timeline has not, or less of
+	Expelled []string                `cbor:"4,keyasint,omitempty"` // starts that an obeyed timeline did not have: of a copy of the catalog
 }
 
 // Refused reports whether the timeline was not accepted.

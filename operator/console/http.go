@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/console/packed"
 )
 
 // requestLimit bounds the messages of callers: texts with policies.
@@ -55,8 +56,8 @@ func (s *Server) pages() http.Handler {
 	}
 	files := http.FileServerFS(s.options.Pages)
 	send := func(w http.ResponseWriter, r *http.Request, name string) {
-		w.Header().Set("Cache-Control", remembered(name))
-		if s.packed.serve(w, r, name) {
+		w.Header().Set("Cache-Control", packed.Remembered(name))
+		if s.packed.Serve(w, r, name) {
 			return
 		}
 		if name == "index.html" {

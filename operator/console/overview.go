@@ -133,6 +133,7 @@ type safetyTally struct {
 	at                          time.Time // of the oldest walk
 	silent                      []string  // backends that answered once and do not any more
 	silentSince                 time.Time // of the first of them
+	behind                      []string  // backends whose catalogs are behind what their nodes hold
 }
 
 func (t *safetyTally) add(seen *seenBackend) {
@@ -151,6 +152,9 @@ func (t *safetyTally) add(seen *seenBackend) {
 		if t.silentSince.IsZero() || since.Before(t.silentSince) {
 			t.silentSince = since
 		}
+	}
+	if seen.behind() != "" {
+		t.behind = append(t.behind, seen.name)
 	}
 	t.objects += status.Objects
 	t.groups += status.Groups
@@ -193,6 +197,12 @@ func (b *seenBackend) silentSince() time.Time {
 	return fresh.Since
 }
 
+// behind is how the catalog was found to be behind its nodes, when a gateway answered last; empty if it was not.
+func (b *seenBackend) behind() string {
+	status, _, _ := b.observer.Status.Get()
+	return status.CatalogBehind
+}
+
 // verdict is what was known when every backend answered last.
 func (t *safetyTally) verdict() (consolev1.Safety, string) {
 	switch {
@@ -200,6 +210,9 @@ func (t *safetyTally) verdict() (consolev1.Safety, string) {
 		return consolev1.Safety_SAFETY_UNSPECIFIED, "Not known: no gateway of " + strings.Join(t.unseen, ", ") + " has answered yet."
 	case t.seen == 0:
 		return consolev1.Safety_SAFETY_UNSPECIFIED, "Not known: no backend is declared. Declare a StorageBackend, or start one with `restripe up`."
+	case len(t.behind) > 0:
+		return consolev1.Safety_SAFETY_BEHIND, "The catalog of " + strings.Join(t.behind, ", ") + " is behind what its nodes hold: " +
+			"nothing is deleted until somebody decides. See `restripe catalog lineage`."
 	case t.canLose == math.MaxInt32:
 		return consolev1.Safety_SAFETY_EMPTY, "Nothing is stored yet. Store something with `restripe put`."
 	}
@@ -358,6 +371,8 @@ func (b *seenBackend) health() *consolev1.BackendHealth {
 		}
 	case !silent.IsZero():
 		h.State, h.Line = "unknown", "No gateway answers."
+	case b.behind() != "":
+		h.State, h.Line = "behind", b.behind()
 	case status.NotWhole > 0 && repairKnown && repair.State == api.RepairRunning:
 		h.State, h.Line = "repairing", words.Count(status.NotWhole, "group")+" with blocks missing; they are being rebuilt."
 	case status.NotWhole > 0:

@@ -126,6 +126,8 @@ func TestSafetyInWords(t *testing.T) {
 		{safetyTally{seen: 1, objects: 9, canLose: 1, incomplete: 312, repair: 240}, consolev1.Safety_SAFETY_REDUCED, "312 groups miss blocks. All 9 objects can lose 1 node now, repair done in about 4 min."},
 		{safetyTally{seen: 1, objects: 9, canLose: 1, incomplete: 1, repairing: true}, consolev1.Safety_SAFETY_REDUCED, "1 group misses blocks. All 9 objects can lose 1 node now, repair is under way."},
 		{safetyTally{seen: 1, objects: 9, canLose: 0, incomplete: 3}, consolev1.Safety_SAFETY_UNPROTECTED, "3 groups miss blocks. The loss of one more node may lose data now."},
+		{safetyTally{seen: 1, objects: 9, canLose: 2, behind: []string{"a"}}, consolev1.Safety_SAFETY_BEHIND, "The catalog of a is behind what " +
+			"its nodes hold: nothing is deleted until somebody decides. See `restripe catalog lineage`."},
 		{safetyTally{unseen: []string{"a"}, canLose: 1<<31 - 1}, consolev1.Safety_SAFETY_UNSPECIFIED, "Not known: no gateway of a has answered yet."},
 		{safetyTally{seen: 1, canLose: 1<<31 - 1}, consolev1.Safety_SAFETY_EMPTY, "Nothing is stored yet. Store something with `restripe put`."},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
+	"github.com/restripe/restripe/operator/console/packed"
 	"github.com/restripe/restripe/operator/console/signal"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
@@ -78,7 +79,7 @@ type Server struct {
 	options  Options
 	began    time.Time
 	declared *signal.Signal // something declared changed
-	packed   packed
+	packed   packed.Files
 
 	stopping  chan struct{} // closed when watches must end
 	stopOnce  sync.Once
@@ -116,7 +117,7 @@ func New(options Options) (*Server, error) {
 	s := &Server{options: options, began: options.Now(), declared: &signal.Signal{}, stopping: make(chan struct{})}
 	s.assemble(c)
 	if options.Pages != nil {
-		if s.packed, err = pack(options.Pages); err != nil {
+		if s.packed, err = packed.Pack(options.Pages); err != nil {
 			return nil, fmt.Errorf("starting the console: %w", err)
 		}
 	}

@@ -81,8 +81,12 @@ func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	view := decide.BackendView{
-		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure), Declined: declined, Untold: untold, Repair: repairs,
+		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure),
+		Declined: declined, Untold: untold, Repair: repairs,
 		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, Unmanaged: unmanaged, InUse: uses,
+	}
+	if seen != nil {
+		view.Behind = seen.Status.CatalogBehind
 	}
 	status.Conditions = decide.BackendConditions(view)
 	if !r.worthWriting(&backend.Status, status) {

@@ -19,7 +19,7 @@ type announcer struct {
 }
 
 // troubles are the conditions that are bad news when true; the others are when false.
-var troubles = map[string]bool{v1alpha1.ConditionDegraded: true, v1alpha1.ConditionStalled: true}
+var troubles = map[string]bool{v1alpha1.ConditionCatalogBehind: true, v1alpha1.ConditionDegraded: true, v1alpha1.ConditionStalled: true}
 
 // told are the conditions whose changes are announced. The others follow from them.
 var told = []string{

@@ -19,6 +19,7 @@ type BackendView struct {
 	Backend     *v1alpha1.StorageBackend
 	Nodes       []v1alpha1.NodeStatus // as WithMissing has them
 	Unreachable *Problem              // no gateway answers
+	Behind      string                // how the catalog was found to be behind its nodes, empty if it was not
 	Declined    *Problem              // what is declared cannot be
 	Untold      *Problem              // the gateways would not take what is declared of nodes or of repair
 	Repair      RepairSight
@@ -104,6 +105,7 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.when(v1alpha1.ConditionDegraded, degraded, ReasonWhole, v.whole())
 	}
 	v.managed(c)
+	behind := v.behind(c)
 	switch {
 	case v.Backend.DeletionTimestamp != nil && v.InUse != "":
 		c.kstatus(nil, problem(ReasonInUse, "deleted, and kept because of %s", v.InUse), "")
@@ -111,6 +113,8 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.kstatus(v.Declined, nil, "")
 	case v.Unreachable != nil:
 		c.kstatus(nil, v.Unreachable, "")
+	case behind != nil: // a person has to decide
+		c.kstatus(behind, nil, "")
 	case v.Untold != nil:
 		c.kstatus(nil, v.Untold, "")
 	case degraded != nil && degraded.Reason == ReasonRedundancyMissing:
@@ -119,6 +123,20 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.kstatus(nil, nil, v.whole())
 	}
 	return c.since(v.Backend.Status.Conditions, v.Now)
+}
+
+// behind sets the condition CatalogBehind and returns why it is true.
+func (v *BackendView) behind(c *conditions) *Problem {
+	if v.Unreachable != nil {
+		c.unknown(v1alpha1.ConditionCatalogBehind, v.Unreachable.Reason, v.Unreachable.Message)
+		return nil
+	}
+	var behind *Problem
+	if v.Behind != "" {
+		behind = problem(ReasonCatalogBehind, "%s; if this catalog counts, say `restripe catalog claim`", v.Behind)
+	}
+	c.when(v1alpha1.ConditionCatalogBehind, behind, ReasonCatalogUpToDate, "no node knows more than the catalog")
+	return behind
 }
 
 // degraded is what is missing: redundancy first, then nodes. A suspect node has missed a few probes, which says little.

@@ -56,6 +56,8 @@ const (
 	ReasonRedundancyMissing = "RedundancyMissing"
 	ReasonPutsRefused       = "PutsRefused"
 	ReasonWhole             = "Whole"
+	ReasonCatalogBehind     = "CatalogBehind"
+	ReasonCatalogUpToDate   = "CatalogUpToDate"
 	ReasonObjectsElsewhere  = "ObjectsElsewhere"
 	ReasonObjectsNotCounted = "ObjectsNotCounted"
 	ReasonClassesUnmanaged  = "ClassesUnmanaged"

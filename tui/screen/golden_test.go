@@ -58,6 +58,14 @@ var scenes = []struct {
 		o.Backends[0].State, o.Backends[0].Line, o.Backends[0].Load = "unknown", "No gateway answers.", nil
 		tellOverview(m, o)
 	}},
+	{"overview-catalog-behind", func(m *Model) {
+		o := overview()
+		o.Safety = consolev1.Safety_SAFETY_BEHIND
+		o.SafetyLine = "The catalog of demo is behind what its nodes hold: nothing is deleted until somebody decides. See `restripe catalog lineage`."
+		o.Backends[0].State = "behind"
+		o.Backends[0].Line = "the catalog is behind what its nodes hold: gateway gw1 found that node n3 has obeyed start gw1/7Q, which this catalog does not know"
+		tellOverview(m, o)
+	}},
 	{"overview-disconnected", func(m *Model) {
 		tellOverview(m, overview())
 		lost(m)

@@ -420,6 +420,7 @@ func (m *Model) header() string {
 // safetyWords are the verdicts that can have been the last ones.
 var safetyWords = map[consolev1.Safety]string{
 	consolev1.Safety_SAFETY_SAFE: "safe", consolev1.Safety_SAFETY_REDUCED: "reduced", consolev1.Safety_SAFETY_UNPROTECTED: "UNPROTECTED",
+	consolev1.Safety_SAFETY_BEHIND: "CATALOG BEHIND",
 }
 
 func (m *Model) safety(o *consolev1.Overview) string {
@@ -436,6 +437,8 @@ func (m *Model) safety(o *consolev1.Overview) string {
 	}
 	lose := "can lose " + words.Count(int64(o.GetCanLose()), "node")
 	switch o.GetSafety() {
+	case consolev1.Safety_SAFETY_BEHIND:
+		return l.paint(l.bad, l.glyphs.bad+" CATALOG BEHIND: nothing is deleted")
 	case consolev1.Safety_SAFETY_EMPTY:
 		return "nothing is stored"
 	case consolev1.Safety_SAFETY_SAFE:

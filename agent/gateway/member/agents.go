@@ -62,7 +62,6 @@ type Agent struct {
 	Hello      wire.HelloReply
 	greetedAt  time.Time        // when that came
 	obeys      *wire.Allegiance // what it answered last to the timeline it was shown; nil: it was shown none yet
-	obeysAt    time.Time
 	throughput throughput
 	Health     Health
 	leftovers  *api.Leftovers // as the last search of its store found them; nil before
@@ -94,7 +93,7 @@ func (a *Agents) Enter(node catalog.Node) {
 	if was != nil && was.Node.Address == node.Address {
 		was.mutex.Lock()
 		made.link, made.ours, made.Health, made.leftovers = was.link, was.ours, was.Health, was.leftovers
-		made.obeys, made.obeysAt, made.greetedAt = was.obeys, was.obeysAt, was.greetedAt
+		made.obeys, made.greetedAt = was.obeys, was.greetedAt
 		made.Reachable, made.problem, made.Hello, made.throughput = was.Reachable, was.problem, was.Hello, was.throughput
 		if was.Node.IsExcluded() && !node.IsExcluded() {
 			made.Reachable = false // until its contents are registered again
@@ -471,7 +470,7 @@ func (t *Agent) greeted(hello wire.HelloReply) {
 	defer t.mutex.Unlock()
 	t.Hello, t.ours, t.greetedAt = hello, true, time.Now()
 	if hello.Allegiance != nil {
-		t.obeys, t.obeysAt = hello.Allegiance, time.Now()
+		t.obeys = hello.Allegiance
 	}
 	t.throughput.note(&hello, time.Now())
 }

@@ -27,26 +27,21 @@ type timelines struct {
 	catalog *catalog.Catalog
 
 	mutex sync.Mutex
-	told  map[string][]int64 // by the start of a gateway
+	told  map[string]block.Counts // by the start of a gateway
 }
 
-func (t *timelines) hear(lacks map[string][]int64) {
+func (t *timelines) hear(lacks map[string]block.Counts) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.told == nil {
-		t.told = map[string][]int64{}
+		t.told = map[string]block.Counts{}
 	}
 	for start, counts := range lacks {
-		most := make([]int64, max(len(counts), len(t.told[start])))
-		copy(most, t.told[start])
-		for lane, count := range counts {
-			most[lane] = max(most[lane], count)
-		}
-		t.told[start] = most
+		t.told[start] = t.told[start].Max(counts)
 	}
 }
 
-func (t *timelines) heard() map[string][]int64 {
+func (t *timelines) heard() map[string]block.Counts {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return maps.Clone(t.told)
@@ -59,9 +54,7 @@ func (t *timelines) read(ctx context.Context) (*wire.Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Timeline{
-		Start: t.catalog.Start(), Sessions: read.Sessions, Ended: read.Ended, Disowned: read.Disowned, Told: heard,
-	}, nil
+	return &wire.Timeline{Start: t.catalog.Start(), Read: *read, Told: heard}, nil
 }
 
 // show greets a node with a timeline and, where it refuses that, once more with what was read after it had told what it
@@ -91,9 +84,9 @@ func show(ctx context.Context, a *Agents, target *Agent, known block.Incarnation
 // refusal says in words what a node has against a timeline that was read after it had told what it knows; empty if that may
 // have changed meanwhile.
 func refusal(shown *wire.Timeline, answer *wire.Allegiance) string {
-	read := asRead(shown)
+	read := &shown.Read
 	for _, start := range answer.Expelled {
-		if _, has := read.Counts(start); has && !slices.Contains(shown.Disowned, start) {
+		if _, has := read.Counts(start); has && !slices.Contains(read.Disowned, start) {
 			return fmt.Sprintf("obeys another catalog, which does not know start %s: this one is a copy of it", start)
 		}
 	}
@@ -103,112 +96,107 @@ func refusal(shown *wire.Timeline, answer *wire.Allegiance) string {
 		switch {
 		case wasTold && !has:
 			return fmt.Sprintf("has obeyed start %s, which this catalog does not know", start)
-		case wasTold && !catalog.ContainsCounts(counts, before):
+		case wasTold && !counts.Contains(before):
 			return fmt.Sprintf("has seen updates of start %s that this catalog lacks", start)
 		}
 	}
 	return ""
 }
 
-// Deleter has nodes delete blocks.
-type Deleter struct{ Agents *Agents }
+// Deletion has nodes delete blocks that were found to be dead before it began.
+type Deletion struct {
+	agents *Agents
+	before *wire.Timeline
+	obey   map[block.NodeID]bool
+}
 
-// Delete has a node delete blocks that were found to be dead: orphans are those that a search found. still returns those of
-// them that are dead yet. It returns how many were deleted, and those that the node has left as they are another's. It fails
-// with wire.ErrNotObeyed while the node, or most of them, do not obey this gateway, or the node knows that the catalog has
-// gone on.
-func (d Deleter) Delete(
-	ctx context.Context, id block.NodeID, orphans bool, still func(ctx context.Context) ([]block.Address, error),
-) (deleted int, foreign []block.Address, err error) {
-	a := d.Agents
-	target, err := a.Get(id)
-	if err != nil {
-		return 0, nil, err
-	}
+// BeginDeletion shows all nodes how far the catalog has come: no earlier state of it is obeyed after that, none in which what
+// was found dead is not. It fails with wire.ErrNotObeyed if one of them refuses, or not most of them obey.
+func (m *Membership) BeginDeletion(ctx context.Context) (*Deletion, error) {
+	a := m.agents
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	if err := d.checkObeyed(); err != nil {
-		return 0, nil, err
-	}
-	// First the node remembers a catalog in which they are dead: no earlier state of it is obeyed after that. Then the catalog
-	// is read again, as it may have lost that since.
 	before, err := a.timelines.read(ctx)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	hello, err := show(ctx, a, target, "", before)
-	if err != nil {
-		return 0, nil, err
+	members := a.All()
+	answers := make([]*wire.Allegiance, len(members))
+	var shows sync.WaitGroup
+	for i, target := range members {
+		if trusted, _, _ := target.State(); !trusted {
+			continue
+		}
+		shows.Go(func() {
+			hello, err := show(ctx, a, target, "", before)
+			if err != nil {
+				a.log.Debug("showing a node how far the catalog has come", "node", target.Node.ID, "cause", err)
+			}
+			answers[i] = hello.Allegiance
+		})
 	}
-	if answer := hello.Allegiance; answer == nil || !answer.Obeyed {
-		return 0, nil, notObeyed(id, answer)
+	shows.Wait()
+	d := &Deletion{agents: a, before: before, obey: map[block.NodeID]bool{}}
+	for i, target := range members {
+		switch answer := answers[i]; {
+		case answer == nil:
+		case answer.Refused():
+			return nil, fmt.Errorf("node %s: %w", target.Node.ID, wire.ErrNotObeyed)
+		case answer.Obeyed:
+			d.obey[target.Node.ID] = true
+		}
 	}
+	if 2*len(d.obey) <= len(members) {
+		return nil, fmt.Errorf("%w, or has not heard yet that the gateways before this one are gone: so say all but %d of %d nodes",
+			wire.ErrNotObeyed, len(d.obey), len(members))
+	}
+	return d, nil
+}
+
+// Delete has a node delete blocks: orphans are those that a search found. still returns those of them that are dead yet. It
+// returns how many were deleted, and those that the node has left as they are another's. It fails with wire.ErrNotObeyed where
+// the node does not obey, or knows that the catalog has gone on.
+func (d *Deletion) Delete(
+	ctx context.Context, id block.NodeID, orphans bool, still func(ctx context.Context) ([]block.Address, error),
+) (deleted int, foreign []block.Address, err error) {
+	if !d.obey[id] {
+		return 0, nil, fmt.Errorf("node %s: %w, or not yet this gateway", id, wire.ErrNotObeyed)
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.agents.timeout)
+	defer cancel()
+	// The catalog is read again: it may have lost that they are dead since.
 	dead, err := still(ctx)
 	if err != nil || len(dead) == 0 {
 		return 0, nil, err
 	}
-	now, err := a.timelines.read(ctx)
+	now, err := d.agents.timelines.read(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	if !asRead(now).Contains(asRead(before)) {
+	if !now.Read.Contains(&d.before.Read) {
 		return 0, nil, fmt.Errorf("node %s: %w: some that were there a moment ago", id, catalog.ErrBehind)
 	}
 	var reply wire.DeleteReply
 	request := wire.DeleteRequest{Addresses: dead, Orphans: orphans, Timeline: now}
-	if _, err := a.Call(ctx, id, wire.OpDelete, request, nil, &reply); err != nil {
+	if _, err := d.agents.Call(ctx, id, wire.OpDelete, request, nil, &reply); err != nil {
 		return 0, nil, err
 	}
 	return len(dead) - len(reply.Foreign), reply.Foreign, nil
 }
 
-// asRead is what was read of the catalog to show it.
-func asRead(shown *wire.Timeline) *catalog.Timeline {
-	return &catalog.Timeline{Sessions: shown.Sessions, Ended: shown.Ended, Disowned: shown.Disowned}
-}
-
-func notObeyed(id block.NodeID, answer *wire.Allegiance) error {
-	if answer != nil && answer.Newcomer {
-		return fmt.Errorf("node %s: %w, or has not heard yet that the gateways before this one are gone", id, wire.ErrNotObeyed)
-	}
-	return fmt.Errorf("node %s: %w", id, wire.ErrNotObeyed)
-}
-
-// checkObeyed returns an error while this gateway is refused by a node, or not obeyed by most members.
-func (d Deleter) checkObeyed() error {
-	down, members, obey := d.Agents.patient().down, 0, 0
-	for _, target := range d.Agents.All() {
-		members++
-		answer, at := target.allegiance()
-		switch {
-		case answer == nil:
-		case answer.Refused():
-			return notObeyed(target.Node.ID, answer)
-		case answer.Obeyed && time.Since(at) <= down:
-			obey++
-		}
-	}
-	if 2*obey <= members {
-		return fmt.Errorf("%w, or has not heard yet that the gateways before this one are gone: so say all but %d of %d nodes",
-			wire.ErrNotObeyed, obey, members)
-	}
-	return nil
-}
-
-// allegiance returns what the node answered last to the timeline that it was shown, and when.
-func (t *Agent) allegiance() (answer *wire.Allegiance, at time.Time) {
+// allegiance returns what the node answered last to the timeline that it was shown.
+func (t *Agent) allegiance() *wire.Allegiance {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return t.obeys, t.obeysAt
+	return t.obeys
 }
 
-// Starts returns the starts of gateways that the nodes know, and the members that did not say.
-func (m *Membership) Starts() (starts []string, unheard []block.NodeID) {
-	down := m.agents.patient().down
+// Starts returns the starts of gateways that the nodes know, and the members that were not heard since that time.
+func (m *Membership) Starts(since time.Time) (starts []string, unheard []block.NodeID) {
 	for _, target := range m.agents.All() {
 		target.mutex.Lock()
 		starts = append(starts, target.Hello.Starts...)
-		if time.Since(target.greetedAt) > down {
+		if target.greetedAt.Before(since) {
 			unheard = append(unheard, target.Node.ID)
 		}
 		target.mutex.Unlock()
@@ -228,7 +216,7 @@ type Refusal struct {
 // Refusals returns the nodes that do not obey this gateway, or have expelled others.
 func (m *Membership) Refusals() (list []Refusal) {
 	for _, target := range m.agents.All() {
-		answer, _ := target.allegiance()
+		answer := target.allegiance()
 		if answer == nil || answer.Obeyed && len(answer.Expelled) == 0 {
 			continue
 		}
@@ -261,10 +249,10 @@ func (m *Membership) Leave() {
 }
 
 // Expelled returns the marks of the starts that nodes have expelled: what they wrote is no sign that this catalog is behind.
-func (d Deleter) Expelled() map[uint32]bool {
+func (m *Membership) Expelled() map[uint32]bool {
 	marks := map[uint32]bool{}
-	for _, target := range d.Agents.All() {
-		answer, _ := target.allegiance()
+	for _, target := range m.agents.All() {
+		answer := target.allegiance()
 		if answer == nil {
 			continue
 		}

@@ -21,9 +21,12 @@ func (s *Server) routeLineage(route func(route api.Route, serve func(w http.Resp
 	})
 }
 
+// heardLately is how long ago a node may have said what it knows.
+const heardLately = 5 * time.Second
+
 // claim says that this catalog counts. The gateway ends by it, as all do that are at work with the catalog.
 func (s *Server) claim(ctx context.Context) (api.Claimed, error) {
-	starts, unheard := s.members.Starts()
+	starts, unheard := s.members.Starts(time.Now().Add(-heardLately))
 	return api.Claimed{Unheard: unheard}, s.catalog.Claim(ctx, starts)
 }
 

@@ -77,13 +77,13 @@ func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake
 
 // notOfCopies returns those of the stamps that no gateway has drawn whom nodes have expelled.
 func (w *Sweeper) notOfCopies(ctx context.Context, unknown []block.Stamp) []block.Stamp {
-	expelled := w.deletes.Expelled()
+	expelled := w.members.Expelled()
 	isOfCopy := func(stamp block.Stamp) bool { return expelled[stamp.Mark()] }
 	if !slices.ContainsFunc(unknown, func(stamp block.Stamp) bool { return !isOfCopy(stamp) }) {
 		return nil
 	}
 	w.agents.Probe(ctx) // it may have begun a moment ago
-	expelled = w.deletes.Expelled()
+	expelled = w.members.Expelled()
 	return slices.DeleteFunc(unknown, isOfCopy)
 }
 
@@ -124,7 +124,11 @@ func (w *Sweeper) deleteOrphans(
 	ctx context.Context, id block.NodeID, orphans []block.Address, found *api.Leftovers, result *api.SweepResult,
 ) error {
 	for page := range slices.Chunk(orphans, sweepPage) {
-		deleted, foreign, err := w.deletes.Delete(ctx, id, true, func(ctx context.Context) ([]block.Address, error) {
+		deletion, err := w.members.BeginDeletion(ctx)
+		if err != nil {
+			return fmt.Errorf("deleting leftovers on node %s: %w", id, err)
+		}
+		deleted, foreign, err := deletion.Delete(ctx, id, true, func(ctx context.Context) ([]block.Address, error) {
 			unnamed, _, err := w.catalog.Orphans(ctx, page)
 			return unnamed, err
 		})

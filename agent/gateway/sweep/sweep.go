@@ -33,7 +33,7 @@ type Options struct {
 type Sweeper struct {
 	catalog *catalog.Catalog
 	agents  *member.Agents
-	deletes member.Deleter
+	members *member.Membership
 	log     *slog.Logger
 	options Options
 	metrics *prometheus.GaugeVec
@@ -41,8 +41,8 @@ type Sweeper struct {
 }
 
 // New returns a sweeper that does nothing by itself before its loops run.
-func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, options Options) *Sweeper {
-	w := &Sweeper{catalog: records, agents: agents, deletes: member.Deleter{Agents: agents}, log: log, options: options}
+func New(records *catalog.Catalog, agents *member.Agents, members *member.Membership, log *slog.Logger, options Options) *Sweeper {
+	w := &Sweeper{catalog: records, agents: agents, members: members, log: log, options: options}
 	w.metrics = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "restripe_leftover_blocks",
 		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, " +
@@ -171,6 +171,15 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 		for _, grave := range graves {
 			due[grave.Address.Node] = append(due[grave.Address.Node], grave.Address)
 		}
+		if len(due) == 0 {
+			continue
+		}
+		deletion, err := w.members.BeginDeletion(ctx)
+		if err != nil {
+			w.log.Debug("deleting dead blocks", "cause", err)
+			result.GravesLeft += len(graves)
+			continue
+		}
 		for id, addresses := range due {
 			if w.agents.IsRemoved(id) { // should it become a member again, its store is swept before it takes blocks
 				if err := w.catalog.Buried(ctx, addresses); err != nil {
@@ -182,7 +191,7 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 				result.GravesLeft += len(addresses)
 				continue
 			}
-			deleted, err := w.deleteDead(ctx, id, addresses)
+			deleted, err := w.deleteDead(ctx, deletion, id, addresses)
 			if errors.Is(err, errRecord) {
 				return err
 			}
@@ -198,8 +207,8 @@ func (w *Sweeper) bury(ctx context.Context, result *api.SweepResult) error {
 }
 
 // deleteDead deletes blocks of the graveyard and takes their rows out. An error that is errRecord is of the latter.
-func (w *Sweeper) deleteDead(ctx context.Context, id block.NodeID, graves []block.Address) (int, error) {
-	deleted, _, err := w.deletes.Delete(ctx, id, false, func(ctx context.Context) (dead []block.Address, err error) {
+func (w *Sweeper) deleteDead(ctx context.Context, deletion *member.Deletion, id block.NodeID, graves []block.Address) (int, error) {
+	deleted, _, err := deletion.Delete(ctx, id, false, func(ctx context.Context) (dead []block.Address, err error) {
 		dead, err = w.catalog.InGraves(ctx, graves)
 		graves = dead
 		return dead, err
@@ -275,7 +284,11 @@ func (w *Sweeper) buryOn(ctx context.Context, id block.NodeID) error {
 		if len(dead) == 0 {
 			return nil // the graves of the nodes after it in the order
 		}
-		if _, err := w.deleteDead(ctx, id, dead); err != nil {
+		deletion, err := w.members.BeginDeletion(ctx)
+		if err != nil {
+			return fmt.Errorf("deleting dead blocks: %w", err)
+		}
+		if _, err := w.deleteDead(ctx, deletion, id, dead); err != nil {
 			return fmt.Errorf("deleting dead blocks: %w", err)
 		}
 	}

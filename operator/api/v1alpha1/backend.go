@@ -123,7 +123,7 @@ type StorageBackendStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Accepted, Degraded, Managed, Ready, Reconciling and Stalled.
+	// Conditions are Accepted, CatalogBehind, Degraded, Managed, Ready, Reconciling and Stalled.
 	//
 	// +optional
 	// +listType=map

@@ -18,6 +18,9 @@ const (
 	ConditionPinned = "Pinned"
 	// ConditionDegraded: redundancy or nodes are missing, or something failed and is tried again.
 	ConditionDegraded = "Degraded"
+	// ConditionCatalogBehind: the catalog of a backend is behind what its nodes hold, so nothing is deleted before a person has
+	// said which catalog counts.
+	ConditionCatalogBehind = "CatalogBehind"
 	// ConditionManaged: every class with objects has a policy, or is as a class file says.
 	ConditionManaged = "Managed"
 	// ConditionConverged: everything is where the declaration wants it.

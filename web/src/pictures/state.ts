@@ -32,6 +32,8 @@ const looks: Readonly<Record<string, StateLook>> = {
   safe: { sign: "check", tone: "good" },
   reduced: { sign: "warning", tone: "careful" },
   unprotected: { sign: "cross", tone: "bad" },
+  behind: { sign: "cross", tone: "bad" },
+  "catalog behind": { sign: "cross", tone: "bad" },
   empty: { sign: "dot", tone: "quiet" },
 };
 

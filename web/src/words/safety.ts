@@ -11,6 +11,8 @@ export function safetyWord(safety: Safety): string {
       return "Reduced";
     case Safety.UNPROTECTED:
       return "Unprotected";
+    case Safety.BEHIND:
+      return "Catalog behind";
     case Safety.UNSPECIFIED:
       return "Unknown";
   }

@@ -29,6 +29,7 @@ const (
 	Safety_SAFETY_SAFE        Safety = 2 // every block is there
 	Safety_SAFETY_REDUCED     Safety = 3 // readable, but some groups can lose less than their scheme says
 	Safety_SAFETY_UNPROTECTED Safety = 4 // the loss of one more node may lose data
+	Safety_SAFETY_BEHIND      Safety = 5 // a catalog is behind what its nodes hold: a person has to decide which one counts
 )
 
 // Enum value maps for Safety.
@@ -39,6 +40,7 @@ var (
 		2: "SAFETY_SAFE",
 		3: "SAFETY_REDUCED",
 		4: "SAFETY_UNPROTECTED",
+		5: "SAFETY_BEHIND",
 	}
 	Safety_value = map[string]int32{
 		"SAFETY_UNSPECIFIED": 0,
@@ -46,6 +48,7 @@ var (
 		"SAFETY_SAFE":        2,
 		"SAFETY_REDUCED":     3,
 		"SAFETY_UNPROTECTED": 4,
+		"SAFETY_BEHIND":      5,
 	}
 )
 
@@ -643,7 +646,7 @@ func (x *NodeCounts) GetBad() []*Node {
 type BackendHealth struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Backend       string                 `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
-	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // whole, repairing, reduced or unknown
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // whole, repairing, reduced, behind or unknown
 	Line          string                 `protobuf:"bytes,3,opt,name=line,proto3" json:"line,omitempty"`
 	Repair        *RepairProgress        `protobuf:"bytes,4,opt,name=repair,proto3" json:"repair,omitempty"`
 	Load          *Load                  `protobuf:"bytes,5,opt,name=load,proto3" json:"load,omitempty"` // absent while the backend does not answer
@@ -979,13 +982,14 @@ const file_console_v1_overview_proto_rawDesc = "" +
 	"p50Seconds\x12\x1f\n" +
 	"\vp99_seconds\x18\x04 \x01(\x01R\n" +
 	"p99Seconds\x12=\n" +
-	"\x1btransition_bytes_per_second\x18\x05 \x01(\x01R\x18transitionBytesPerSecond*o\n" +
+	"\x1btransition_bytes_per_second\x18\x05 \x01(\x01R\x18transitionBytesPerSecond*\x82\x01\n" +
 	"\x06Safety\x12\x16\n" +
 	"\x12SAFETY_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSAFETY_EMPTY\x10\x01\x12\x0f\n" +
 	"\vSAFETY_SAFE\x10\x02\x12\x12\n" +
 	"\x0eSAFETY_REDUCED\x10\x03\x12\x16\n" +
-	"\x12SAFETY_UNPROTECTED\x10\x04B@Z>github.com/restripe/restripe/operator/api/console/v1;consolev1b\x06proto3"
+	"\x12SAFETY_UNPROTECTED\x10\x04\x12\x11\n" +
+	"\rSAFETY_BEHIND\x10\x05B@Z>github.com/restripe/restripe/operator/api/console/v1;consolev1b\x06proto3"
 
 var (
 	file_console_v1_overview_proto_rawDescOnce sync.Once

@@ -71,6 +71,15 @@ describe("the overview", () => {
     await expectAccessible();
   });
 
+  it("shows a catalog that is behind its nodes as the worst, and says what settles it", async () => {
+    const line = "The catalog of local is behind what its nodes hold: nothing is deleted until somebody decides. See `restripe catalog lineage`.";
+    const behind = { ...overview, safety: Safety.BEHIND, safetyLine: line };
+    const { container } = renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal, behind) });
+    expect(await screen.findByRole("heading", { name: line })).toBeDefined();
+    expect(container.querySelector('[data-safety="catalog behind"]')).not.toBeNull();
+    await expectAccessible();
+  });
+
   it("keeps its layout while it loads", async () => {
     renderPage("/", { getHistory: history, watchOverview: (_, context) => said(context.signal) });
     expect(await screen.findByRole("status", { name: "Loading the overview" })).toBeDefined();

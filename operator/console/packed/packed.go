@@ -1,4 +1,5 @@
-package console
+// Package packed serves the files of web pages compressed, to browsers that take them so.
+package packed
 
 import (
 	"bytes"
@@ -11,12 +12,12 @@ import (
 	"strings"
 )
 
-// packed are the files of the pages as they are sent to browsers that take them compressed.
-type packed map[string][]byte
+// Files are those of the pages that are smaller compressed, by name, compressed.
+type Files map[string][]byte
 
-// pack compresses what is text. It is done once, as the files of a program never change.
-func pack(pages fs.FS) (packed, error) {
-	files := packed{}
+// Pack compresses what is text. It is done once, as the files of a program never change.
+func Pack(pages fs.FS) (Files, error) {
+	files := Files{}
 	err := fs.WalkDir(pages, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !compressible[path.Ext(name)] {
 			return err
@@ -46,9 +47,9 @@ func pack(pages fs.FS) (packed, error) {
 
 var compressible = map[string]bool{".css": true, ".html": true, ".js": true, ".json": true, ".svg": true}
 
-// serve sends a file compressed where that is wanted and there is such a file; else it reports false.
-func (p packed) serve(w http.ResponseWriter, r *http.Request, name string) bool {
-	text, found := p[name]
+// Serve sends a file compressed where that is wanted and there is such a file; else it reports false.
+func (f Files) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
+	text, found := f[name]
 	if found || compressible[path.Ext(name)] {
 		w.Header().Add("Vary", "Accept-Encoding")
 	}
@@ -76,9 +77,9 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// remembered says how long browsers may keep a file: one whose name has the hash of what is in it for good, the others
+// Remembered says how long browsers may keep a file: one whose name has the hash of what is in it for good, the others
 // until they have asked whether it is the same.
-func remembered(name string) string {
+func Remembered(name string) string {
 	if strings.HasPrefix(name, "assets/") {
 		return "public, max-age=31536000, immutable"
 	}
