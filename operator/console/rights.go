@@ -36,11 +36,12 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleExportAuditProcedure:      see(access.Policies),
 	consolev1connect.ConsoleVerifyAuditProcedure:      see(access.Policies),
 
-	consolev1connect.ConsoleLintPolicyProcedure: work(access.Policies),
-	consolev1connect.ConsolePlanPolicyProcedure: work(access.Policies),
-	consolev1connect.ConsoleDiffPolicyProcedure: work(access.Policies),
-	consolev1connect.ConsoleGetPictureProcedure: work(access.Policies),
-	consolev1connect.ConsoleWhatIfProcedure:     work(access.Policies),
+	consolev1connect.ConsoleLintPolicyProcedure:   work(access.Policies),
+	consolev1connect.ConsolePlanPolicyProcedure:   work(access.Policies),
+	consolev1connect.ConsoleDiffPolicyProcedure:   work(access.Policies),
+	consolev1connect.ConsoleGetPictureProcedure:   work(access.Policies),
+	consolev1connect.ConsolePlanRollbackProcedure: work(access.Policies),
+	consolev1connect.ConsoleWhatIfProcedure:       work(access.Policies),
 
 	consolev1connect.ConsoleApplyPolicyProcedure:  change(access.Apply, access.Policies),
 	consolev1connect.ConsoleDeletePolicyProcedure: change(access.Apply, access.Policies),

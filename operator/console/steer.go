@@ -204,6 +204,20 @@ func (s *transitions) ThrottleTransition(ctx context.Context, request *consolev1
 	}})
 }
 
+// PlanRollback says what taking a transition back would move and cost.
+func (s *transitions) PlanRollback(ctx context.Context, request *consolev1.PlanRollbackRequest) (*consolev1.PlanRollbackResponse, error) {
+	original, err := s.liveTransition(ctx, request.Name)
+	if err != nil {
+		return nil, err
+	}
+	back := decide.Reverse(original, "")
+	foreseen, err := s.foresee(ctx, back)
+	if err != nil {
+		return nil, err
+	}
+	return &consolev1.PlanRollbackResponse{Lines: foreseen.Lines(back)}, nil
+}
+
 // RollbackTransition makes the transition that takes another one back.
 func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1.RollbackTransitionRequest) (*consolev1.TransitionChange, error) {
 	if strings.Contains(request.Name, "/") {
@@ -218,7 +232,7 @@ func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1
 		reason = "takes back " + original.Name
 	}
 	back := decide.Reverse(original, reason)
-	why, err := s.askFirst(ctx, back)
+	foreseen, err := s.foresee(ctx, back)
 	if err != nil {
 		return nil, err
 	}
@@ -242,21 +256,21 @@ func (s *transitions) RollbackTransition(ctx context.Context, request *consolev1
 		said += "; the policy " + back.Spec.PolicyRef + " is put on hold"
 	}
 	if back.Spec.NeedsApproval {
-		said += "; it waits for approval: " + why
+		said += "; it waits for approval: " + foreseen.Why
 	}
 	return &consolev1.TransitionChange{Transition: transitionView(back, nil), Said: said}, nil
 }
 
-// askFirst has a transition that a person makes wait for approval where its policy leaves such to people, and says why.
-func (s *transitions) askFirst(ctx context.Context, t *v1alpha1.Transition) (why string, err error) {
+// foresee says what a transition that a person makes costs, and has it wait for approval where its policy leaves such to people.
+func (s *transitions) foresee(ctx context.Context, t *v1alpha1.Transition) (*controller.Foreseen, error) {
 	within, stop := context.WithTimeout(ctx, actPatience)
 	defer stop()
 	scene := s.world.scene(nil)
 	policy, _ := s.world.policies.get(t.Spec.PolicyRef)
 	foreseen, err := controller.Foresee(within, gateways.Dial, t, policy, scene.backends[t.Spec.BackendRef], scene.codes)
 	if err != nil {
-		return "", refusalOf(err)
+		return nil, refusalOf(err)
 	}
 	t.Spec.NeedsApproval = foreseen.NeedsApproval
-	return foreseen.Why, nil
+	return foreseen, nil
 }

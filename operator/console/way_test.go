@@ -185,6 +185,10 @@ func (s *stage) watchItMove(waiting *consolev1.Transition) {
 // takeItBack rolls a transition back, and cancels that.
 func (s *stage) takeItBack(name string) {
 	t, ctx, c := s.t, s.t.Context(), s.client
+	would, err := c.PlanRollback(ctx, &consolev1.PlanRollbackRequest{Name: name})
+	if err != nil || len(would.Lines) < 3 || !strings.Contains(would.Lines[0], "would take") {
+		t.Errorf("what taking %s back would cost: %v, %v", name, would, err)
+	}
 	back, err := c.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: name, Reason: "for the test"})
 	if err != nil || back.Transition.RollbackOf != name || back.Transition.From != "rs(6,2)" || back.Transition.To != "rep(3)" {
 		t.Fatal(back, err)

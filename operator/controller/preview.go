@@ -104,6 +104,31 @@ type Foreseen struct {
 	Unknown       error // why nothing is known of the cost: the gateways do not say
 }
 
+// Lines say what the transition would move and cost.
+func (f *Foreseen) Lines(t *v1alpha1.Transition) []string {
+	e := &f.Estimate
+	if f.Unknown != nil {
+		return []string{
+			fmt.Sprintf("transition/%s would take groups of class %s from %s to %s", t.Name, t.Spec.Class, t.Spec.From, t.Spec.To),
+			"  what it costs cannot be told: " + f.Unknown.Error(),
+		}
+	}
+	lines := []string{
+		fmt.Sprintf("transition/%s would take %s (%s) of class %s from %s to %s", t.Name, words.Count(e.Groups, "group"), words.Bytes(e.Bytes),
+			t.Spec.Class, t.Spec.From, t.Spec.To),
+		fmt.Sprintf("  sends %s (re-encoding %s), reads %s, writes %s; at most %s more stored meanwhile", words.Bytes(e.BytesSent),
+			words.Bytes(e.ReencodeBytesSent), words.Bytes(e.BytesRead), words.Bytes(e.BytesWritten), words.Bytes(e.PeakBytes)),
+		fmt.Sprintf("  stored %s before, %s after", words.Bytes(e.StoredBefore), words.Bytes(e.StoredAfter)),
+	}
+	if e.GroupsOffLadder > 0 {
+		lines = append(lines, fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), t.Spec.To))
+	}
+	if f.NeedsApproval {
+		lines = append(lines, "  waits for `restripe approve`: "+f.Why)
+	}
+	return lines
+}
+
 // Foresee asks the gateways of a backend what a transition would cost, as the controllers do, and changes nothing. policy is
 // the one it names, nil for none.
 func Foresee(

@@ -270,7 +270,7 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 		return fmt.Errorf("transition/%s: %w", name, err)
 	}
 	if !yes {
-		if err := writeLines(s.out, rollbackLines(back, foreseen)); err != nil {
+		if err := writeLines(s.out, foreseen.Lines(back)); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.messages, "Nothing was changed. Say the same with --yes to carry it out.")
@@ -292,31 +292,6 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 		lines = append(lines, fmt.Sprintf("it waits for `restripe approve %s`: %s", back.Name, foreseen.Why))
 	}
 	return writeLines(s.out, lines)
-}
-
-// rollbackLines say what taking a transition back would move and cost.
-func rollbackLines(back *v1alpha1.Transition, f *controller.Foreseen) []string {
-	e := &f.Estimate
-	if f.Unknown != nil {
-		return []string{
-			fmt.Sprintf("transition/%s would take groups of class %s from %s to %s", back.Name, back.Spec.Class, back.Spec.From, back.Spec.To),
-			"  what it costs cannot be told: " + f.Unknown.Error(),
-		}
-	}
-	lines := []string{
-		fmt.Sprintf("transition/%s would take %s (%s) of class %s from %s to %s", back.Name, words.Count(e.Groups, "group"), words.Bytes(e.Bytes),
-			back.Spec.Class, back.Spec.From, back.Spec.To),
-		fmt.Sprintf("  sends %s (re-encoding %s), reads %s, writes %s; at most %s more stored meanwhile", words.Bytes(e.BytesSent),
-			words.Bytes(e.ReencodeBytesSent), words.Bytes(e.BytesRead), words.Bytes(e.BytesWritten), words.Bytes(e.PeakBytes)),
-		fmt.Sprintf("  stored %s before, %s after", words.Bytes(e.StoredBefore), words.Bytes(e.StoredAfter)),
-	}
-	if e.GroupsOffLadder > 0 {
-		lines = append(lines, fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), back.Spec.To))
-	}
-	if f.NeedsApproval {
-		lines = append(lines, "  waits for `restripe approve`: "+f.Why)
-	}
-	return lines
 }
 
 func deleteCommand(s *session) *cobra.Command {

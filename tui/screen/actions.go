@@ -257,13 +257,32 @@ func (m *Model) rollbackChosen(chosen any) (tea.Cmd, bool) {
 	if !is {
 		return nil, false
 	}
-	m.askName(fmt.Sprintf("Roll back %s? Another transition takes its groups from %s to %s, and the policy is held until P lets it go on.", nameOf(one),
-		schemeText(one.To), schemeText(one.From)), one.Name,
-		func(ctx context.Context) (string, error) {
-			change, err := m.options.Client.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{Name: one.Name, Reason: "asked for at the terminal"})
-			return change.GetSaid(), err
-		})
-	return nil, true
+	cost := func(ctx context.Context) (*consolev1.PlanRollbackResponse, error) {
+		return m.options.Client.PlanRollback(ctx, &consolev1.PlanRollbackRequest{Name: one.Name})
+	}
+	return ask(m.session, cost, func(plan *consolev1.PlanRollbackResponse, err error) tea.Cmd {
+		if err != nil {
+			m.fail(err)
+			return nil
+		}
+		m.askName(fmt.Sprintf("Roll back %s? %s. The policy is held until P lets it go on.", nameOf(one), plain(inOneLine(plan.Lines))), one.Name,
+			func(ctx context.Context) (string, error) {
+				change, err := m.options.Client.RollbackTransition(ctx, &consolev1.RollbackTransitionRequest{
+					Name: one.Name, Reason: "asked for at the terminal",
+				})
+				return change.GetSaid(), err
+			})
+		return nil
+	}), true
+}
+
+// inOneLine makes sentences of lines.
+func inOneLine(lines []string) string {
+	parts := make([]string, len(lines))
+	for i := range parts {
+		parts[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(parts, "; ")
 }
 
 func (m *Model) throttleChosen(chosen any) (tea.Cmd, bool) {

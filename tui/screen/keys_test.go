@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"errors"
 	"math"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -49,7 +51,6 @@ func TestKeysLead(t *testing.T) {
 		{"cancel", "transitions", "c", "type media-rs-12-2-7 to go on:"},
 		{"cancel with another name", "transitions", "c media enter", `nothing was done: "media" is not "media-rs-12-2-7"`},
 		{"cancel given up", "transitions", "c esc", "TRANSITIONS (5)"},
-		{"roll back", "transitions", "R", "Roll back transition media-rs-12-2-7?"},
 		{"throttle", "transitions", "t", "Most bytes a second for transition media-rs-12-2-7"},
 		{"throttle from what is set", "transitions", "down down t", "limit: 20MiB/s"},
 		{"throttle wrongly", "transitions", "tfast enter", `limit "fast": want bytes a second`},
@@ -93,6 +94,44 @@ func furnished(t testing.TB, readOnly bool) *Model {
 	tellNodes(m, nodes()...)
 	tellHeat(m, heats()...)
 	return m
+}
+
+// rolling is a console that takes transitions back, and counts.
+type rolling struct {
+	consolev1connect.ConsoleClient
+	asked, made int
+}
+
+func (r *rolling) PlanRollback(context.Context, *consolev1.PlanRollbackRequest) (*consolev1.PlanRollbackResponse, error) {
+	r.asked++
+	return &consolev1.PlanRollbackResponse{Lines: []string{"transition/back would take 7 groups", "  sends 3.0 MiB, reads 4.0 MiB"}}, nil
+}
+
+func (r *rolling) RollbackTransition(context.Context, *consolev1.RollbackTransitionRequest) (*consolev1.TransitionChange, error) {
+	r.made++
+	return &consolev1.TransitionChange{Said: "back is made"}, nil
+}
+
+// TestRollingBackShowsItsCostFirst asks what it would cost before it asks for the name, and makes nothing without.
+func TestRollingBackShowsItsCostFirst(t *testing.T) {
+	console := &rolling{}
+	m := still(t, 100, 30, func(o *Options) { o.Client = console })
+	press(m, ":tr", "enter")
+	tellTransitions(m, transitions()...)
+	m.Update(press(m, "R")())
+	shown := m.View().Content
+	for _, words := range []string{"Roll back transition media-rs-12-2-7?", "7 groups; sends 3.0 MiB", "type media-rs-12-2-7 to go on:"} {
+		if !strings.Contains(shown, words) {
+			t.Errorf("the screen does not say %q:\n%s", words, shown)
+		}
+	}
+	if console.asked != 1 || console.made != 0 {
+		t.Fatalf("asked %d times and made %d times before the name was typed", console.asked, console.made)
+	}
+	m.Update(press(m, "media-rs-12-2-7", "enter")())
+	if console.made != 1 {
+		t.Errorf("made %d times", console.made)
+	}
 }
 
 // TestReadOnlyRefuses: every action that changes something is refused before anything is asked of the console.

@@ -210,7 +210,7 @@ func (a *Agents) ask(ctx context.Context, target *Agent, op wire.Op, request any
 		}
 	}
 	if errors.Is(err, wire.ErrUnregistered) { // it does not stay up, which says nothing of its blocks
-		return nil, fmt.Errorf("%w: it was attached %d times and does not serve: %v", wire.ErrUnreachable, attachTries, err)
+		return nil, fmt.Errorf("%w: it was attached %d times and does not serve: %w", wire.ErrUnreachable, attachTries, err)
 	}
 	if errors.Is(err, wire.ErrNotObeyed) && op != wire.OpDelete { // it may not have been shown the timeline yet
 		shown, failure := a.timelines.read(ctx)

@@ -1,4 +1,4 @@
-import type { Transition, TransitionChange, TransitionDetail, TransitionList } from "../gen/console/v1/transitions_pb";
+import type { PlanRollbackResponse, Transition, TransitionChange, TransitionDetail, TransitionList } from "../gen/console/v1/transitions_pb";
 
 import { useAction, useQuestion, type Action } from "./asking";
 import { useWatch, type Following } from "./console";
@@ -18,6 +18,15 @@ export function useTransition(name: string): Following<TransitionDetail> {
     key: ["transition", name],
     ask: (client, signal) => client.getTransition({ name }, { signal }),
     refetchMilliseconds: 2_000,
+  });
+}
+
+/** useRollbackCost asks what taking a transition back would move and cost, while that is wanted. */
+export function useRollbackCost(name: string, wanted: boolean): Following<PlanRollbackResponse> {
+  return useQuestion({
+    key: ["rollback", name],
+    ask: (client, signal) => client.planRollback({ name }, { signal }),
+    enabled: wanted,
   });
 }
 

@@ -23,7 +23,7 @@ var File_console_v1_console_proto protoreflect.FileDescriptor
 
 const file_console_v1_console_proto_rawDesc = "" +
 	"\n" +
-	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\xdb \n" +
+	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\xc0!\n" +
 	"\aConsole\x12Q\n" +
 	"\x06WhoAmI\x12\".restripe.console.v1.WhoAmIRequest\x1a#.restripe.console.v1.WhoAmIResponse\x12L\n" +
 	"\bGetAbout\x12$.restripe.console.v1.GetAboutRequest\x1a\x1a.restripe.console.v1.About\x12U\n" +
@@ -50,7 +50,8 @@ const file_console_v1_console_proto_rawDesc = "" +
 	"\x11ApproveTransition\x12-.restripe.console.v1.ApproveTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12e\n" +
 	"\x0fPauseTransition\x12+.restripe.console.v1.PauseTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12g\n" +
 	"\x10ResumeTransition\x12,.restripe.console.v1.ResumeTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12g\n" +
-	"\x10CancelTransition\x12,.restripe.console.v1.CancelTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12k\n" +
+	"\x10CancelTransition\x12,.restripe.console.v1.CancelTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12c\n" +
+	"\fPlanRollback\x12(.restripe.console.v1.PlanRollbackRequest\x1a).restripe.console.v1.PlanRollbackResponse\x12k\n" +
 	"\x12RollbackTransition\x12..restripe.console.v1.RollbackTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12k\n" +
 	"\x12ThrottleTransition\x12..restripe.console.v1.ThrottleTransitionRequest\x1a%.restripe.console.v1.TransitionChange\x12R\n" +
 	"\n" +
@@ -103,58 +104,60 @@ var file_console_v1_console_proto_goTypes = []any{
 	(*PauseTransitionRequest)(nil),    // 19: restripe.console.v1.PauseTransitionRequest
 	(*ResumeTransitionRequest)(nil),   // 20: restripe.console.v1.ResumeTransitionRequest
 	(*CancelTransitionRequest)(nil),   // 21: restripe.console.v1.CancelTransitionRequest
-	(*RollbackTransitionRequest)(nil), // 22: restripe.console.v1.RollbackTransitionRequest
-	(*ThrottleTransitionRequest)(nil), // 23: restripe.console.v1.ThrottleTransitionRequest
-	(*GetPictureRequest)(nil),         // 24: restripe.console.v1.GetPictureRequest
-	(*GetHeatRequest)(nil),            // 25: restripe.console.v1.GetHeatRequest
-	(*WatchHeatRequest)(nil),          // 26: restripe.console.v1.WatchHeatRequest
-	(*GetHistoryRequest)(nil),         // 27: restripe.console.v1.GetHistoryRequest
-	(*WhatIfRequest)(nil),             // 28: restripe.console.v1.WhatIfRequest
-	(*ListNodesRequest)(nil),          // 29: restripe.console.v1.ListNodesRequest
-	(*WatchNodesRequest)(nil),         // 30: restripe.console.v1.WatchNodesRequest
-	(*DrainNodeRequest)(nil),          // 31: restripe.console.v1.DrainNodeRequest
-	(*UndrainNodeRequest)(nil),        // 32: restripe.console.v1.UndrainNodeRequest
-	(*DownNodeRequest)(nil),           // 33: restripe.console.v1.DownNodeRequest
-	(*UpNodeRequest)(nil),             // 34: restripe.console.v1.UpNodeRequest
-	(*ReplaceNodeRequest)(nil),        // 35: restripe.console.v1.ReplaceNodeRequest
-	(*RemoveNodeRequest)(nil),         // 36: restripe.console.v1.RemoveNodeRequest
-	(*PlaceNodeRequest)(nil),          // 37: restripe.console.v1.PlaceNodeRequest
-	(*GetScrubsRequest)(nil),          // 38: restripe.console.v1.GetScrubsRequest
-	(*SearchObjectsRequest)(nil),      // 39: restripe.console.v1.SearchObjectsRequest
-	(*GetObjectLayoutRequest)(nil),    // 40: restripe.console.v1.GetObjectLayoutRequest
-	(*MoveObjectRequest)(nil),         // 41: restripe.console.v1.MoveObjectRequest
-	(*ListAuditRequest)(nil),          // 42: restripe.console.v1.ListAuditRequest
-	(*ExportAuditRequest)(nil),        // 43: restripe.console.v1.ExportAuditRequest
-	(*VerifyAuditRequest)(nil),        // 44: restripe.console.v1.VerifyAuditRequest
-	(*WhoAmIResponse)(nil),            // 45: restripe.console.v1.WhoAmIResponse
-	(*About)(nil),                     // 46: restripe.console.v1.About
-	(*Overview)(nil),                  // 47: restripe.console.v1.Overview
-	(*PolicyList)(nil),                // 48: restripe.console.v1.PolicyList
-	(*PolicyDetail)(nil),              // 49: restripe.console.v1.PolicyDetail
-	(*LintPolicyResponse)(nil),        // 50: restripe.console.v1.LintPolicyResponse
-	(*PlanPolicyResponse)(nil),        // 51: restripe.console.v1.PlanPolicyResponse
-	(*DiffPolicyResponse)(nil),        // 52: restripe.console.v1.DiffPolicyResponse
-	(*ApplyPolicyResponse)(nil),       // 53: restripe.console.v1.ApplyPolicyResponse
-	(*DeletePolicyResponse)(nil),      // 54: restripe.console.v1.DeletePolicyResponse
-	(*HoldPolicyResponse)(nil),        // 55: restripe.console.v1.HoldPolicyResponse
-	(*PinPolicyResponse)(nil),         // 56: restripe.console.v1.PinPolicyResponse
-	(*UnpinPolicyResponse)(nil),       // 57: restripe.console.v1.UnpinPolicyResponse
-	(*TransitionList)(nil),            // 58: restripe.console.v1.TransitionList
-	(*TransitionDetail)(nil),          // 59: restripe.console.v1.TransitionDetail
-	(*TransitionChange)(nil),          // 60: restripe.console.v1.TransitionChange
-	(*Picture)(nil),                   // 61: restripe.console.v1.Picture
-	(*HeatReport)(nil),                // 62: restripe.console.v1.HeatReport
-	(*History)(nil),                   // 63: restripe.console.v1.History
-	(*WhatIfResponse)(nil),            // 64: restripe.console.v1.WhatIfResponse
-	(*NodeList)(nil),                  // 65: restripe.console.v1.NodeList
-	(*NodeChange)(nil),                // 66: restripe.console.v1.NodeChange
-	(*ScrubReport)(nil),               // 67: restripe.console.v1.ScrubReport
-	(*SearchObjectsResponse)(nil),     // 68: restripe.console.v1.SearchObjectsResponse
-	(*ObjectLayout)(nil),              // 69: restripe.console.v1.ObjectLayout
-	(*MoveObjectResponse)(nil),        // 70: restripe.console.v1.MoveObjectResponse
-	(*AuditList)(nil),                 // 71: restripe.console.v1.AuditList
-	(*ExportAuditResponse)(nil),       // 72: restripe.console.v1.ExportAuditResponse
-	(*VerifyAuditResponse)(nil),       // 73: restripe.console.v1.VerifyAuditResponse
+	(*PlanRollbackRequest)(nil),       // 22: restripe.console.v1.PlanRollbackRequest
+	(*RollbackTransitionRequest)(nil), // 23: restripe.console.v1.RollbackTransitionRequest
+	(*ThrottleTransitionRequest)(nil), // 24: restripe.console.v1.ThrottleTransitionRequest
+	(*GetPictureRequest)(nil),         // 25: restripe.console.v1.GetPictureRequest
+	(*GetHeatRequest)(nil),            // 26: restripe.console.v1.GetHeatRequest
+	(*WatchHeatRequest)(nil),          // 27: restripe.console.v1.WatchHeatRequest
+	(*GetHistoryRequest)(nil),         // 28: restripe.console.v1.GetHistoryRequest
+	(*WhatIfRequest)(nil),             // 29: restripe.console.v1.WhatIfRequest
+	(*ListNodesRequest)(nil),          // 30: restripe.console.v1.ListNodesRequest
+	(*WatchNodesRequest)(nil),         // 31: restripe.console.v1.WatchNodesRequest
+	(*DrainNodeRequest)(nil),          // 32: restripe.console.v1.DrainNodeRequest
+	(*UndrainNodeRequest)(nil),        // 33: restripe.console.v1.UndrainNodeRequest
+	(*DownNodeRequest)(nil),           // 34: restripe.console.v1.DownNodeRequest
+	(*UpNodeRequest)(nil),             // 35: restripe.console.v1.UpNodeRequest
+	(*ReplaceNodeRequest)(nil),        // 36: restripe.console.v1.ReplaceNodeRequest
+	(*RemoveNodeRequest)(nil),         // 37: restripe.console.v1.RemoveNodeRequest
+	(*PlaceNodeRequest)(nil),          // 38: restripe.console.v1.PlaceNodeRequest
+	(*GetScrubsRequest)(nil),          // 39: restripe.console.v1.GetScrubsRequest
+	(*SearchObjectsRequest)(nil),      // 40: restripe.console.v1.SearchObjectsRequest
+	(*GetObjectLayoutRequest)(nil),    // 41: restripe.console.v1.GetObjectLayoutRequest
+	(*MoveObjectRequest)(nil),         // 42: restripe.console.v1.MoveObjectRequest
+	(*ListAuditRequest)(nil),          // 43: restripe.console.v1.ListAuditRequest
+	(*ExportAuditRequest)(nil),        // 44: restripe.console.v1.ExportAuditRequest
+	(*VerifyAuditRequest)(nil),        // 45: restripe.console.v1.VerifyAuditRequest
+	(*WhoAmIResponse)(nil),            // 46: restripe.console.v1.WhoAmIResponse
+	(*About)(nil),                     // 47: restripe.console.v1.About
+	(*Overview)(nil),                  // 48: restripe.console.v1.Overview
+	(*PolicyList)(nil),                // 49: restripe.console.v1.PolicyList
+	(*PolicyDetail)(nil),              // 50: restripe.console.v1.PolicyDetail
+	(*LintPolicyResponse)(nil),        // 51: restripe.console.v1.LintPolicyResponse
+	(*PlanPolicyResponse)(nil),        // 52: restripe.console.v1.PlanPolicyResponse
+	(*DiffPolicyResponse)(nil),        // 53: restripe.console.v1.DiffPolicyResponse
+	(*ApplyPolicyResponse)(nil),       // 54: restripe.console.v1.ApplyPolicyResponse
+	(*DeletePolicyResponse)(nil),      // 55: restripe.console.v1.DeletePolicyResponse
+	(*HoldPolicyResponse)(nil),        // 56: restripe.console.v1.HoldPolicyResponse
+	(*PinPolicyResponse)(nil),         // 57: restripe.console.v1.PinPolicyResponse
+	(*UnpinPolicyResponse)(nil),       // 58: restripe.console.v1.UnpinPolicyResponse
+	(*TransitionList)(nil),            // 59: restripe.console.v1.TransitionList
+	(*TransitionDetail)(nil),          // 60: restripe.console.v1.TransitionDetail
+	(*TransitionChange)(nil),          // 61: restripe.console.v1.TransitionChange
+	(*PlanRollbackResponse)(nil),      // 62: restripe.console.v1.PlanRollbackResponse
+	(*Picture)(nil),                   // 63: restripe.console.v1.Picture
+	(*HeatReport)(nil),                // 64: restripe.console.v1.HeatReport
+	(*History)(nil),                   // 65: restripe.console.v1.History
+	(*WhatIfResponse)(nil),            // 66: restripe.console.v1.WhatIfResponse
+	(*NodeList)(nil),                  // 67: restripe.console.v1.NodeList
+	(*NodeChange)(nil),                // 68: restripe.console.v1.NodeChange
+	(*ScrubReport)(nil),               // 69: restripe.console.v1.ScrubReport
+	(*SearchObjectsResponse)(nil),     // 70: restripe.console.v1.SearchObjectsResponse
+	(*ObjectLayout)(nil),              // 71: restripe.console.v1.ObjectLayout
+	(*MoveObjectResponse)(nil),        // 72: restripe.console.v1.MoveObjectResponse
+	(*AuditList)(nil),                 // 73: restripe.console.v1.AuditList
+	(*ExportAuditResponse)(nil),       // 74: restripe.console.v1.ExportAuditResponse
+	(*VerifyAuditResponse)(nil),       // 75: restripe.console.v1.VerifyAuditResponse
 }
 var file_console_v1_console_proto_depIdxs = []int32{
 	0,  // 0: restripe.console.v1.Console.WhoAmI:input_type -> restripe.console.v1.WhoAmIRequest
@@ -179,76 +182,78 @@ var file_console_v1_console_proto_depIdxs = []int32{
 	19, // 19: restripe.console.v1.Console.PauseTransition:input_type -> restripe.console.v1.PauseTransitionRequest
 	20, // 20: restripe.console.v1.Console.ResumeTransition:input_type -> restripe.console.v1.ResumeTransitionRequest
 	21, // 21: restripe.console.v1.Console.CancelTransition:input_type -> restripe.console.v1.CancelTransitionRequest
-	22, // 22: restripe.console.v1.Console.RollbackTransition:input_type -> restripe.console.v1.RollbackTransitionRequest
-	23, // 23: restripe.console.v1.Console.ThrottleTransition:input_type -> restripe.console.v1.ThrottleTransitionRequest
-	24, // 24: restripe.console.v1.Console.GetPicture:input_type -> restripe.console.v1.GetPictureRequest
-	25, // 25: restripe.console.v1.Console.GetHeat:input_type -> restripe.console.v1.GetHeatRequest
-	26, // 26: restripe.console.v1.Console.WatchHeat:input_type -> restripe.console.v1.WatchHeatRequest
-	27, // 27: restripe.console.v1.Console.GetHistory:input_type -> restripe.console.v1.GetHistoryRequest
-	28, // 28: restripe.console.v1.Console.WhatIf:input_type -> restripe.console.v1.WhatIfRequest
-	29, // 29: restripe.console.v1.Console.ListNodes:input_type -> restripe.console.v1.ListNodesRequest
-	30, // 30: restripe.console.v1.Console.WatchNodes:input_type -> restripe.console.v1.WatchNodesRequest
-	31, // 31: restripe.console.v1.Console.DrainNode:input_type -> restripe.console.v1.DrainNodeRequest
-	32, // 32: restripe.console.v1.Console.UndrainNode:input_type -> restripe.console.v1.UndrainNodeRequest
-	33, // 33: restripe.console.v1.Console.DownNode:input_type -> restripe.console.v1.DownNodeRequest
-	34, // 34: restripe.console.v1.Console.UpNode:input_type -> restripe.console.v1.UpNodeRequest
-	35, // 35: restripe.console.v1.Console.ReplaceNode:input_type -> restripe.console.v1.ReplaceNodeRequest
-	36, // 36: restripe.console.v1.Console.RemoveNode:input_type -> restripe.console.v1.RemoveNodeRequest
-	37, // 37: restripe.console.v1.Console.PlaceNode:input_type -> restripe.console.v1.PlaceNodeRequest
-	38, // 38: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
-	39, // 39: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
-	40, // 40: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
-	41, // 41: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
-	42, // 42: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
-	43, // 43: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
-	44, // 44: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
-	45, // 45: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
-	46, // 46: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
-	47, // 47: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
-	47, // 48: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
-	48, // 49: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
-	48, // 50: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
-	49, // 51: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
-	50, // 52: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
-	51, // 53: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
-	52, // 54: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
-	53, // 55: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
-	54, // 56: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
-	55, // 57: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
-	56, // 58: restripe.console.v1.Console.PinPolicy:output_type -> restripe.console.v1.PinPolicyResponse
-	57, // 59: restripe.console.v1.Console.UnpinPolicy:output_type -> restripe.console.v1.UnpinPolicyResponse
-	58, // 60: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
-	58, // 61: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
-	59, // 62: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
-	60, // 63: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
-	60, // 64: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
-	60, // 65: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
-	60, // 66: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
-	60, // 67: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
-	60, // 68: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
-	61, // 69: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
-	62, // 70: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
-	62, // 71: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
-	63, // 72: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
-	64, // 73: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
-	65, // 74: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
-	65, // 75: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
-	66, // 76: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
-	66, // 77: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
-	66, // 78: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
-	66, // 79: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
-	66, // 80: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
-	66, // 81: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
-	66, // 82: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
-	67, // 83: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
-	68, // 84: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
-	69, // 85: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
-	70, // 86: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
-	71, // 87: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
-	72, // 88: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
-	73, // 89: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
-	45, // [45:90] is the sub-list for method output_type
-	0,  // [0:45] is the sub-list for method input_type
+	22, // 22: restripe.console.v1.Console.PlanRollback:input_type -> restripe.console.v1.PlanRollbackRequest
+	23, // 23: restripe.console.v1.Console.RollbackTransition:input_type -> restripe.console.v1.RollbackTransitionRequest
+	24, // 24: restripe.console.v1.Console.ThrottleTransition:input_type -> restripe.console.v1.ThrottleTransitionRequest
+	25, // 25: restripe.console.v1.Console.GetPicture:input_type -> restripe.console.v1.GetPictureRequest
+	26, // 26: restripe.console.v1.Console.GetHeat:input_type -> restripe.console.v1.GetHeatRequest
+	27, // 27: restripe.console.v1.Console.WatchHeat:input_type -> restripe.console.v1.WatchHeatRequest
+	28, // 28: restripe.console.v1.Console.GetHistory:input_type -> restripe.console.v1.GetHistoryRequest
+	29, // 29: restripe.console.v1.Console.WhatIf:input_type -> restripe.console.v1.WhatIfRequest
+	30, // 30: restripe.console.v1.Console.ListNodes:input_type -> restripe.console.v1.ListNodesRequest
+	31, // 31: restripe.console.v1.Console.WatchNodes:input_type -> restripe.console.v1.WatchNodesRequest
+	32, // 32: restripe.console.v1.Console.DrainNode:input_type -> restripe.console.v1.DrainNodeRequest
+	33, // 33: restripe.console.v1.Console.UndrainNode:input_type -> restripe.console.v1.UndrainNodeRequest
+	34, // 34: restripe.console.v1.Console.DownNode:input_type -> restripe.console.v1.DownNodeRequest
+	35, // 35: restripe.console.v1.Console.UpNode:input_type -> restripe.console.v1.UpNodeRequest
+	36, // 36: restripe.console.v1.Console.ReplaceNode:input_type -> restripe.console.v1.ReplaceNodeRequest
+	37, // 37: restripe.console.v1.Console.RemoveNode:input_type -> restripe.console.v1.RemoveNodeRequest
+	38, // 38: restripe.console.v1.Console.PlaceNode:input_type -> restripe.console.v1.PlaceNodeRequest
+	39, // 39: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
+	40, // 40: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
+	41, // 41: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
+	42, // 42: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
+	43, // 43: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
+	44, // 44: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
+	45, // 45: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
+	46, // 46: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
+	47, // 47: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
+	48, // 48: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
+	48, // 49: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
+	49, // 50: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
+	49, // 51: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
+	50, // 52: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
+	51, // 53: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
+	52, // 54: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
+	53, // 55: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
+	54, // 56: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
+	55, // 57: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
+	56, // 58: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
+	57, // 59: restripe.console.v1.Console.PinPolicy:output_type -> restripe.console.v1.PinPolicyResponse
+	58, // 60: restripe.console.v1.Console.UnpinPolicy:output_type -> restripe.console.v1.UnpinPolicyResponse
+	59, // 61: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
+	59, // 62: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
+	60, // 63: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
+	61, // 64: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
+	61, // 65: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
+	61, // 66: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
+	61, // 67: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
+	62, // 68: restripe.console.v1.Console.PlanRollback:output_type -> restripe.console.v1.PlanRollbackResponse
+	61, // 69: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
+	61, // 70: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
+	63, // 71: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
+	64, // 72: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
+	64, // 73: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
+	65, // 74: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
+	66, // 75: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
+	67, // 76: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
+	67, // 77: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
+	68, // 78: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
+	68, // 79: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
+	68, // 80: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
+	68, // 81: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
+	68, // 82: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
+	68, // 83: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
+	68, // 84: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
+	69, // 85: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
+	70, // 86: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
+	71, // 87: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
+	72, // 88: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
+	73, // 89: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
+	74, // 90: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
+	75, // 91: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
+	46, // [46:92] is the sub-list for method output_type
+	0,  // [0:46] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

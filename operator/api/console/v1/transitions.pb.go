@@ -1112,6 +1112,94 @@ func (x *RollbackTransitionRequest) GetReason() string {
 	return ""
 }
 
+type PlanRollbackRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRollbackRequest) Reset() {
+	*x = PlanRollbackRequest{}
+	mi := &file_console_v1_transitions_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRollbackRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRollbackRequest) ProtoMessage() {}
+
+func (x *PlanRollbackRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_transitions_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRollbackRequest.ProtoReflect.Descriptor instead.
+func (*PlanRollbackRequest) Descriptor() ([]byte, []int) {
+	return file_console_v1_transitions_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PlanRollbackRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type PlanRollbackResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []string               `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"` // what taking the transition back would move and cost
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRollbackResponse) Reset() {
+	*x = PlanRollbackResponse{}
+	mi := &file_console_v1_transitions_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRollbackResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRollbackResponse) ProtoMessage() {}
+
+func (x *PlanRollbackResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_transitions_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRollbackResponse.ProtoReflect.Descriptor instead.
+func (*PlanRollbackResponse) Descriptor() ([]byte, []int) {
+	return file_console_v1_transitions_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PlanRollbackResponse) GetLines() []string {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 type ThrottleTransitionRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1122,7 +1210,7 @@ type ThrottleTransitionRequest struct {
 
 func (x *ThrottleTransitionRequest) Reset() {
 	*x = ThrottleTransitionRequest{}
-	mi := &file_console_v1_transitions_proto_msgTypes[14]
+	mi := &file_console_v1_transitions_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1222,7 @@ func (x *ThrottleTransitionRequest) String() string {
 func (*ThrottleTransitionRequest) ProtoMessage() {}
 
 func (x *ThrottleTransitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_transitions_proto_msgTypes[14]
+	mi := &file_console_v1_transitions_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1235,7 @@ func (x *ThrottleTransitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThrottleTransitionRequest.ProtoReflect.Descriptor instead.
 func (*ThrottleTransitionRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_transitions_proto_rawDescGZIP(), []int{14}
+	return file_console_v1_transitions_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ThrottleTransitionRequest) GetName() string {
@@ -1174,7 +1262,7 @@ type TransitionChange struct {
 
 func (x *TransitionChange) Reset() {
 	*x = TransitionChange{}
-	mi := &file_console_v1_transitions_proto_msgTypes[15]
+	mi := &file_console_v1_transitions_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1274,7 @@ func (x *TransitionChange) String() string {
 func (*TransitionChange) ProtoMessage() {}
 
 func (x *TransitionChange) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_transitions_proto_msgTypes[15]
+	mi := &file_console_v1_transitions_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1287,7 @@ func (x *TransitionChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionChange.ProtoReflect.Descriptor instead.
 func (*TransitionChange) Descriptor() ([]byte, []int) {
-	return file_console_v1_transitions_proto_rawDescGZIP(), []int{15}
+	return file_console_v1_transitions_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TransitionChange) GetTransition() *Transition {
@@ -1326,7 +1414,11 @@ const file_console_v1_transitions_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"G\n" +
 	"\x19RollbackTransitionRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"Y\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\")\n" +
+	"\x13PlanRollbackRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\",\n" +
+	"\x14PlanRollbackResponse\x12\x14\n" +
+	"\x05lines\x18\x01 \x03(\tR\x05lines\"Y\n" +
 	"\x19ThrottleTransitionRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x10bytes_per_second\x18\x02 \x01(\x03R\x0ebytesPerSecond\"g\n" +
@@ -1348,7 +1440,7 @@ func file_console_v1_transitions_proto_rawDescGZIP() []byte {
 	return file_console_v1_transitions_proto_rawDescData
 }
 
-var file_console_v1_transitions_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_console_v1_transitions_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_console_v1_transitions_proto_goTypes = []any{
 	(*TransitionFilter)(nil),          // 0: restripe.console.v1.TransitionFilter
 	(*ListTransitionsRequest)(nil),    // 1: restripe.console.v1.ListTransitionsRequest
@@ -1364,33 +1456,35 @@ var file_console_v1_transitions_proto_goTypes = []any{
 	(*ResumeTransitionRequest)(nil),   // 11: restripe.console.v1.ResumeTransitionRequest
 	(*CancelTransitionRequest)(nil),   // 12: restripe.console.v1.CancelTransitionRequest
 	(*RollbackTransitionRequest)(nil), // 13: restripe.console.v1.RollbackTransitionRequest
-	(*ThrottleTransitionRequest)(nil), // 14: restripe.console.v1.ThrottleTransitionRequest
-	(*TransitionChange)(nil),          // 15: restripe.console.v1.TransitionChange
-	nil,                               // 16: restripe.console.v1.Progress.OtherWaysBytesSentEntry
-	(*Source)(nil),                    // 17: restripe.console.v1.Source
-	(*timestamppb.Timestamp)(nil),     // 18: google.protobuf.Timestamp
-	(*Traffic)(nil),                   // 19: restripe.console.v1.Traffic
-	(*Condition)(nil),                 // 20: restripe.console.v1.Condition
-	(*Comparison)(nil),                // 21: restripe.console.v1.Comparison
+	(*PlanRollbackRequest)(nil),       // 14: restripe.console.v1.PlanRollbackRequest
+	(*PlanRollbackResponse)(nil),      // 15: restripe.console.v1.PlanRollbackResponse
+	(*ThrottleTransitionRequest)(nil), // 16: restripe.console.v1.ThrottleTransitionRequest
+	(*TransitionChange)(nil),          // 17: restripe.console.v1.TransitionChange
+	nil,                               // 18: restripe.console.v1.Progress.OtherWaysBytesSentEntry
+	(*Source)(nil),                    // 19: restripe.console.v1.Source
+	(*timestamppb.Timestamp)(nil),     // 20: google.protobuf.Timestamp
+	(*Traffic)(nil),                   // 21: restripe.console.v1.Traffic
+	(*Condition)(nil),                 // 22: restripe.console.v1.Condition
+	(*Comparison)(nil),                // 23: restripe.console.v1.Comparison
 }
 var file_console_v1_transitions_proto_depIdxs = []int32{
 	0,  // 0: restripe.console.v1.ListTransitionsRequest.filter:type_name -> restripe.console.v1.TransitionFilter
 	0,  // 1: restripe.console.v1.WatchTransitionsRequest.filter:type_name -> restripe.console.v1.TransitionFilter
 	4,  // 2: restripe.console.v1.TransitionList.transitions:type_name -> restripe.console.v1.Transition
-	17, // 3: restripe.console.v1.TransitionList.sources:type_name -> restripe.console.v1.Source
+	19, // 3: restripe.console.v1.TransitionList.sources:type_name -> restripe.console.v1.Source
 	5,  // 4: restripe.console.v1.Transition.cost:type_name -> restripe.console.v1.Cost
 	6,  // 5: restripe.console.v1.Transition.progress:type_name -> restripe.console.v1.Progress
-	18, // 6: restripe.console.v1.Transition.created:type_name -> google.protobuf.Timestamp
-	18, // 7: restripe.console.v1.Transition.started:type_name -> google.protobuf.Timestamp
-	18, // 8: restripe.console.v1.Transition.ended:type_name -> google.protobuf.Timestamp
-	19, // 9: restripe.console.v1.Cost.traffic:type_name -> restripe.console.v1.Traffic
-	19, // 10: restripe.console.v1.Progress.predicted:type_name -> restripe.console.v1.Traffic
-	19, // 11: restripe.console.v1.Progress.measured:type_name -> restripe.console.v1.Traffic
-	16, // 12: restripe.console.v1.Progress.other_ways_bytes_sent:type_name -> restripe.console.v1.Progress.OtherWaysBytesSentEntry
+	20, // 6: restripe.console.v1.Transition.created:type_name -> google.protobuf.Timestamp
+	20, // 7: restripe.console.v1.Transition.started:type_name -> google.protobuf.Timestamp
+	20, // 8: restripe.console.v1.Transition.ended:type_name -> google.protobuf.Timestamp
+	21, // 9: restripe.console.v1.Cost.traffic:type_name -> restripe.console.v1.Traffic
+	21, // 10: restripe.console.v1.Progress.predicted:type_name -> restripe.console.v1.Traffic
+	21, // 11: restripe.console.v1.Progress.measured:type_name -> restripe.console.v1.Traffic
+	18, // 12: restripe.console.v1.Progress.other_ways_bytes_sent:type_name -> restripe.console.v1.Progress.OtherWaysBytesSentEntry
 	4,  // 13: restripe.console.v1.TransitionDetail.transition:type_name -> restripe.console.v1.Transition
-	20, // 14: restripe.console.v1.TransitionDetail.conditions:type_name -> restripe.console.v1.Condition
-	21, // 15: restripe.console.v1.TransitionDetail.comparisons:type_name -> restripe.console.v1.Comparison
-	17, // 16: restripe.console.v1.TransitionDetail.sources:type_name -> restripe.console.v1.Source
+	22, // 14: restripe.console.v1.TransitionDetail.conditions:type_name -> restripe.console.v1.Condition
+	23, // 15: restripe.console.v1.TransitionDetail.comparisons:type_name -> restripe.console.v1.Comparison
+	19, // 16: restripe.console.v1.TransitionDetail.sources:type_name -> restripe.console.v1.Source
 	4,  // 17: restripe.console.v1.TransitionChange.transition:type_name -> restripe.console.v1.Transition
 	18, // [18:18] is the sub-list for method output_type
 	18, // [18:18] is the sub-list for method input_type
@@ -1413,7 +1507,7 @@ func file_console_v1_transitions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_transitions_proto_rawDesc), len(file_console_v1_transitions_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

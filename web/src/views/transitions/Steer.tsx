@@ -1,11 +1,13 @@
-import { Group, TextInput } from "@mantine/core";
+import { Group, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { ActionButton } from "../../actions/ActionButton";
 import { ConfirmByName } from "../../actions/ConfirmByName";
-import type { Steering } from "../../data/transitions";
+import { useRollbackCost, type Steering } from "../../data/transitions";
 import type { Transition } from "../../gen/console/v1/transitions_pb";
-import { counted, sized } from "../../pictures/amount";
+import { counted } from "../../pictures/amount";
+import { Shown } from "../../states/States";
+import styles from "./Transitions.module.css";
 
 /** Steer is what can be done to a transition now. */
 export function Steer({ transition, steering }: { transition: Transition; steering: Steering }) {
@@ -13,6 +15,7 @@ export function Steer({ transition, steering }: { transition: Transition; steeri
   const [reason, setReason] = useState("");
   const { name, state, planHash } = transition;
   const ended = transition.ended !== undefined;
+  const cost = useRollbackCost(name, asking === "rollback");
   const done = transition.progress?.groupsDone ?? 0n;
   return (
     <Group gap="xs">
@@ -62,9 +65,16 @@ export function Steer({ transition, steering }: { transition: Transition; steeri
         action="Roll back transition"
         name={name}
         ready={reason.trim() !== ""}
-        consequence={`Another transition takes the groups from ${transition.to} back to ${transition.from}, which moves up to ${sized(transition.progress?.bytesDone ?? 0n)} again, and the policy ${transition.policy} is held until somebody lets it go on.`}
+        consequence={`Another transition takes the groups from ${transition.to} back to ${transition.from}, and the policy ${transition.policy} is held until somebody lets it go on.`}
         onConfirm={() => steering.rollback.run({ name, reason })}
       >
+        <Shown what="the cost of taking it back" following={cost} height={80}>
+          {({ lines }) => (
+            <Text size="sm" className={styles.lines}>
+              {lines.join("\n")}
+            </Text>
+          )}
+        </Shown>
         <TextInput label="Why it is taken back" description="It is kept in the audit log" value={reason} onChange={(event) => setReason(event.currentTarget.value)} />
       </ConfirmByName>
     </Group>

@@ -51,6 +51,25 @@ describe("transitions", () => {
     await expectAccessible();
   });
 
+  it("say what taking one back would cost before it is asked for", async () => {
+    const ended = { ...transition, name: "media-1", state: "Done", ended: transition.created };
+    const rollback = vi.fn(() => ({ said: "media-1-back is made" }));
+    renderPage("/transitions?name=media-1", {
+      ...list(ended),
+      getTransition: () => ({ transition: ended }),
+      planRollback: () => ({ lines: ["would take 7 groups", "  sends 3.0 MiB"] }),
+      rollbackTransition: rollback,
+    });
+    await userEvent.click(await screen.findByRole("button", { name: "Roll back…" }));
+    const dialog = await screen.findByRole("dialog");
+    expect(await within(dialog).findByText(/would take 7 groups\s+sends 3.0 MiB/)).toBeDefined();
+    expect(rollback).not.toHaveBeenCalled();
+    await userEvent.type(within(dialog).getByRole("textbox", { name: "Why it is taken back" }), "too slow");
+    await userEvent.type(within(dialog).getByRole("textbox", { name: "Type media-1 to confirm" }), "media-1");
+    await userEvent.click(within(dialog).getByRole("button", { name: "Roll back transition" }));
+    await waitFor(() => expect(rollback).toHaveBeenCalledOnce());
+  });
+
   it("are sorted by the column that is chosen, which is remembered like those that are shown", async () => {
     renderPage("/transitions", list({ ...transition, name: "b" }, { ...transition, name: "a" }));
     const grid = await screen.findByRole("grid", { name: "transitions" });

@@ -81,6 +81,8 @@ const (
 	// ConsoleCancelTransitionProcedure is the fully-qualified name of the Console's CancelTransition
 	// RPC.
 	ConsoleCancelTransitionProcedure = "/restripe.console.v1.Console/CancelTransition"
+	// ConsolePlanRollbackProcedure is the fully-qualified name of the Console's PlanRollback RPC.
+	ConsolePlanRollbackProcedure = "/restripe.console.v1.Console/PlanRollback"
 	// ConsoleRollbackTransitionProcedure is the fully-qualified name of the Console's
 	// RollbackTransition RPC.
 	ConsoleRollbackTransitionProcedure = "/restripe.console.v1.Console/RollbackTransition"
@@ -164,6 +166,7 @@ type ConsoleClient interface {
 	ResumeTransition(context.Context, *v1.ResumeTransitionRequest) (*v1.TransitionChange, error)
 	CancelTransition(context.Context, *v1.CancelTransitionRequest) (*v1.TransitionChange, error)
 	// Takes a transition back: another one is made that goes the other way, and the policy is held.
+	PlanRollback(context.Context, *v1.PlanRollbackRequest) (*v1.PlanRollbackResponse, error)
 	RollbackTransition(context.Context, *v1.RollbackTransitionRequest) (*v1.TransitionChange, error)
 	ThrottleTransition(context.Context, *v1.ThrottleTransitionRequest) (*v1.TransitionChange, error)
 	// The stripe picture: one group as an array of cells, and step by step what a plan does to it.
@@ -341,6 +344,12 @@ func NewConsoleClient(httpClient connect.HTTPClient, baseURL string, opts ...con
 			connect.WithSchema(consoleMethods.ByName("CancelTransition")),
 			connect.WithClientOptions(opts...),
 		),
+		planRollback: connect.NewClient[v1.PlanRollbackRequest, v1.PlanRollbackResponse](
+			httpClient,
+			baseURL+ConsolePlanRollbackProcedure,
+			connect.WithSchema(consoleMethods.ByName("PlanRollback")),
+			connect.WithClientOptions(opts...),
+		),
 		rollbackTransition: connect.NewClient[v1.RollbackTransitionRequest, v1.TransitionChange](
 			httpClient,
 			baseURL+ConsoleRollbackTransitionProcedure,
@@ -506,6 +515,7 @@ type consoleClient struct {
 	pauseTransition    *connect.Client[v1.PauseTransitionRequest, v1.TransitionChange]
 	resumeTransition   *connect.Client[v1.ResumeTransitionRequest, v1.TransitionChange]
 	cancelTransition   *connect.Client[v1.CancelTransitionRequest, v1.TransitionChange]
+	planRollback       *connect.Client[v1.PlanRollbackRequest, v1.PlanRollbackResponse]
 	rollbackTransition *connect.Client[v1.RollbackTransitionRequest, v1.TransitionChange]
 	throttleTransition *connect.Client[v1.ThrottleTransitionRequest, v1.TransitionChange]
 	getPicture         *connect.Client[v1.GetPictureRequest, v1.Picture]
@@ -711,6 +721,15 @@ func (c *consoleClient) ResumeTransition(ctx context.Context, req *v1.ResumeTran
 // CancelTransition calls restripe.console.v1.Console.CancelTransition.
 func (c *consoleClient) CancelTransition(ctx context.Context, req *v1.CancelTransitionRequest) (*v1.TransitionChange, error) {
 	response, err := c.cancelTransition.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PlanRollback calls restripe.console.v1.Console.PlanRollback.
+func (c *consoleClient) PlanRollback(ctx context.Context, req *v1.PlanRollbackRequest) (*v1.PlanRollbackResponse, error) {
+	response, err := c.planRollback.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -945,6 +964,7 @@ type ConsoleHandler interface {
 	ResumeTransition(context.Context, *v1.ResumeTransitionRequest) (*v1.TransitionChange, error)
 	CancelTransition(context.Context, *v1.CancelTransitionRequest) (*v1.TransitionChange, error)
 	// Takes a transition back: another one is made that goes the other way, and the policy is held.
+	PlanRollback(context.Context, *v1.PlanRollbackRequest) (*v1.PlanRollbackResponse, error)
 	RollbackTransition(context.Context, *v1.RollbackTransitionRequest) (*v1.TransitionChange, error)
 	ThrottleTransition(context.Context, *v1.ThrottleTransitionRequest) (*v1.TransitionChange, error)
 	// The stripe picture: one group as an array of cells, and step by step what a plan does to it.
@@ -1116,6 +1136,12 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 		ConsoleCancelTransitionProcedure,
 		svc.CancelTransition,
 		connect.WithSchema(consoleMethods.ByName("CancelTransition")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consolePlanRollbackHandler := connect.NewUnaryHandlerSimple(
+		ConsolePlanRollbackProcedure,
+		svc.PlanRollback,
+		connect.WithSchema(consoleMethods.ByName("PlanRollback")),
 		connect.WithHandlerOptions(opts...),
 	)
 	consoleRollbackTransitionHandler := connect.NewUnaryHandlerSimple(
@@ -1302,6 +1328,8 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 			consoleResumeTransitionHandler.ServeHTTP(w, r)
 		case ConsoleCancelTransitionProcedure:
 			consoleCancelTransitionHandler.ServeHTTP(w, r)
+		case ConsolePlanRollbackProcedure:
+			consolePlanRollbackHandler.ServeHTTP(w, r)
 		case ConsoleRollbackTransitionProcedure:
 			consoleRollbackTransitionHandler.ServeHTTP(w, r)
 		case ConsoleThrottleTransitionProcedure:
@@ -1443,6 +1471,10 @@ func (UnimplementedConsoleHandler) ResumeTransition(context.Context, *v1.ResumeT
 
 func (UnimplementedConsoleHandler) CancelTransition(context.Context, *v1.CancelTransitionRequest) (*v1.TransitionChange, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.CancelTransition is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PlanRollback(context.Context, *v1.PlanRollbackRequest) (*v1.PlanRollbackResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PlanRollback is not implemented"))
 }
 
 func (UnimplementedConsoleHandler) RollbackTransition(context.Context, *v1.RollbackTransitionRequest) (*v1.TransitionChange, error) {
