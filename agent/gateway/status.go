@@ -81,6 +81,11 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if status.Transitions, err = g.unended(ctx); err != nil {
 		return api.Status{}, err
 	}
+	scrub, err := g.Scrub(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	status.BlocksSeen = scrub.Seen
 	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
 }

@@ -56,8 +56,10 @@ type Info struct {
 	// Volume names what capacity and use are of where several stores may share it, such as a file system; empty: the store's own.
 	Volume string `cbor:"8,keyasint,omitempty" json:"volume,omitempty"`
 	// Discarded counts pieces of values that were half made or half deleted: listings found and deleted them since it was opened.
-	Discarded int64    `cbor:"9,keyasint,omitempty" json:"discarded,omitempty"`
-	Warnings  []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
+	Discarded int64 `cbor:"9,keyasint,omitempty" json:"discarded,omitempty"`
+	// Evicted counts values that the server dropped by itself since it was started.
+	Evicted  int64    `cbor:"10,keyasint,omitempty" json:"evicted,omitempty"`
+	Warnings []string `cbor:"7,keyasint" json:"warnings"` // whole sentences: what is wrong and the cure, e.g. that the store evicts
 }
 
 // Sentinels; use errors.Is.

@@ -68,6 +68,13 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 func statusLines(status api.Status, wide bool) []string {
 	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
 		status.Cluster, status.Gateway, words.Count(status.Objects, "object"), words.Count(status.Groups, "group"), words.Count(status.Active, "attempt"), words.Count(status.Graves, "dead block"))}
+	if status.Objects > 0 {
+		seen := "no scrub has looked at every block yet"
+		if status.BlocksSeen != nil {
+			seen = "a scrub has looked at every block since " + status.BlocksSeen.UTC().Format(time.DateTime) + " UTC"
+		}
+		lines = append(lines, "by the records, and what reads have found; "+seen)
+	}
 	if status.CatalogBehind != "" {
 		lines = append([]string{"error: " + status.CatalogBehind}, lines...)
 	}

@@ -52,7 +52,9 @@ type Scrub struct {
 	Started          time.Time  `json:"started,omitzero"`
 	Finished         *time.Time `json:"finished,omitempty"`
 	ElapsedSeconds   float64    `json:"elapsedSeconds"`
-	ETASeconds       float64    `json:"etaSeconds"` // -1 unknown
+	ETASeconds       float64    `json:"etaSeconds"`        // -1 unknown
+	Seen             *time.Time `json:"seen,omitempty"`    // every block there was then was looked at since, by a cycle that has ended
+	Audited          *time.Time `json:"audited,omitempty"` // and read, all of it
 }
 
 // The kinds of findings.

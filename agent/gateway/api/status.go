@@ -20,6 +20,9 @@ type Status struct {
 	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
 	Transitions []Transition  `json:"transitions"` // not yet ended
 
+	// BlocksSeen is since when every block was looked at; all of the above is by the records since then. nil: never.
+	BlocksSeen *time.Time `json:"blocksSeen,omitempty"`
+
 	CatalogBehind string `json:"catalogBehind,omitempty"` // how the catalog was found to be behind its nodes, so that nothing is deleted
 }
 

@@ -58,6 +58,13 @@ func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) 
 	if err == nil && !r.Halted() && ctx.Err() == nil {
 		now := time.Now().UTC()
 		scrub.State, scrub.Finished, scrub.ETASeconds = api.ScrubDone, &now, 0
+		began := scrub.Started
+		if scrub.GroupsIncomplete == 0 {
+			scrub.Seen = &began
+		}
+		if scrub.Depth == api.ScrubAudit {
+			scrub.Audited = &began
+		}
 		scrub.GroupsTotal, scrub.BytesTotal = scrub.GroupsDone, scrub.BytesDone // without groups that were freed meanwhile
 	} else if err != nil && ctx.Err() == nil {
 		scrub.Error = err.Error() // the next look at the record goes on

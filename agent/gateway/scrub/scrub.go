@@ -31,6 +31,7 @@ const (
 	scrubTick    = 5 * time.Second    // how often a gateway looks whether there is something to do
 	scrubSave    = 10 * time.Second   // how often progress is saved
 	scrubLease   = 2 * time.Minute    // without progress saved, another gateway takes a cycle over
+	scrubApart   = time.Minute        // from the beginning of one cycle to that of one that a store has brought about
 	scrubWorkers = 4                  // groups looked at side by side
 	keptFindings = 200
 )
@@ -52,6 +53,9 @@ type Scrubber struct {
 	running *scrubRun
 	version uint64    // of the record, as last seen
 	since   time.Time // when that was first seen
+
+	evicted map[block.NodeID]int64 // by the stores, as last seen
+	dropped bool                   // a store has dropped blocks since the last cycle began
 }
 
 // Options configure a Scrubber.
@@ -103,13 +107,18 @@ func (s *Scrubber) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.noteEvictions()
 	switch s.decide(job, &body.Scrub, time.Now()) {
 	case scrubBegin:
 		pace, err := s.pace(ctx)
 		if err != nil {
 			return err
 		}
-		body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, api.ScrubAudit, pace, time.Now())}
+		body = scrubBody{Scrub: newScrub(&body.Scrub, api.ScrubAudit, pace, time.Now())}
+		body.Scrub.Background = true
+	case scrubLook:
+		s.log.Warn("a store has dropped values by itself: all blocks are looked for")
+		body = scrubBody{Scrub: newScrub(&body.Scrub, api.ScrubShallow, 0, time.Now())}
 		body.Scrub.Background = true
 	case scrubTake:
 	default:
@@ -131,8 +140,27 @@ type scrubMove int
 const (
 	scrubRest  scrubMove = iota
 	scrubBegin           // a cycle by itself
+	scrubLook            // one that only looks for the blocks, as a store has dropped some
 	scrubTake            // go on with the one in the record
 )
+
+// noteEvictions remembers whether a store has dropped values since it was last asked.
+func (s *Scrubber) noteEvictions() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.evicted == nil {
+		s.evicted = map[block.NodeID]int64{}
+	}
+	for _, target := range s.agents.All() {
+		reachable, _, hello := target.State()
+		if !reachable {
+			continue
+		}
+		was, known := s.evicted[target.Node.ID]
+		s.dropped = s.dropped || known && hello.Store.Evicted > was
+		s.evicted[target.Node.ID] = hello.Store.Evicted
+	}
+}
 
 // decide is pure but for the memory of when the record was last seen to change.
 func (s *Scrubber) decide(job *catalog.Job, scrub *api.Scrub, now time.Time) scrubMove {
@@ -143,13 +171,15 @@ func (s *Scrubber) decide(job *catalog.Job, scrub *api.Scrub, now time.Time) scr
 	}
 	every := s.options.Every
 	switch scrub.State {
-	case api.ScrubNever:
-		if every > 0 && now.Sub(s.began) > min(scrubSettle, every) {
+	case api.ScrubNever, api.ScrubDone:
+		switch {
+		case every <= 0:
+		case scrub.Audited == nil && now.Sub(s.began) > min(scrubSettle, every), scrub.Audited != nil && now.Sub(*scrub.Audited) > every:
+			s.dropped = false
 			return scrubBegin
-		}
-	case api.ScrubDone:
-		if every > 0 && now.Sub(scrub.Started) > every {
-			return scrubBegin
+		case s.dropped && now.Sub(scrub.Started) > min(scrubApart, every):
+			s.dropped = false
+			return scrubLook
 		}
 	case api.ScrubRunning:
 		ours := scrub.Owner == s.owner()
@@ -195,8 +225,12 @@ func scrubBytes(group *catalog.GroupSummary) int64 {
 	return int64(layout.Blocks(scheme)) * int64(group.CellBytes)
 }
 
-func newScrub(cycle int64, depth api.ScrubDepth, bytesPerSecond int64, now time.Time) api.Scrub {
-	return api.Scrub{Cycle: cycle, State: api.ScrubRunning, Depth: depth, BytesPerSecond: bytesPerSecond, Started: now.UTC(), ETASeconds: -1}
+// newScrub is the cycle after the last one.
+func newScrub(last *api.Scrub, depth api.ScrubDepth, bytesPerSecond int64, now time.Time) api.Scrub {
+	return api.Scrub{
+		Cycle: last.Cycle + 1, State: api.ScrubRunning, Depth: depth, BytesPerSecond: bytesPerSecond, Started: now.UTC(), ETASeconds: -1,
+		Seen: last.Seen, Audited: last.Audited,
+	}
 }
 
 func (s *Scrubber) owner() string { return catalog.Owner(s.options.ID, s.options.Start) }
@@ -257,7 +291,7 @@ func (s *Scrubber) StartScrub(ctx context.Context, request api.ScrubRequest) (ap
 		return api.Scrub{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", request.BytesPerSecond)
 	}
 	return s.steerScrub(ctx, func(body *scrubBody) error {
-		*body = scrubBody{Scrub: newScrub(body.Scrub.Cycle+1, depth, request.BytesPerSecond, time.Now())}
+		*body = scrubBody{Scrub: newScrub(&body.Scrub, depth, request.BytesPerSecond, time.Now())}
 		body.Scrub.Owner = s.owner()
 		return nil
 	})

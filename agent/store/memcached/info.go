@@ -30,12 +30,13 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		UsedBytes:     statistics.number("bytes"),
 		ValueLimit:    valueLimit,
 		Discarded:     s.unnamed.Load(),
+		Evicted:       statistics.number("evictions"),
 	}
 	if settings["evictions"] != "off" {
 		info.Warnings = append(info.Warnings, fmt.Sprintf("memcached at %s drops values when its %d bytes are full, and every value dropped is a lost block; "+
 			"restart it with -M, so that it refuses new values instead, and with enough memory (-m).", s.address, info.CapacityBytes))
 	}
-	if evicted := statistics.number("evictions"); evicted > 0 {
+	if evicted := info.Evicted; evicted > 0 {
 		info.Warnings = append(info.Warnings, fmt.Sprintf("memcached at %s has dropped %d values since it started; "+
 			"give it more memory (-m) or move data to other nodes, and run a repair.", s.address, evicted))
 	}

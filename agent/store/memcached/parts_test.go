@@ -435,6 +435,9 @@ func TestEvictionIsReportedAndNeverYieldsWrongBytes(t *testing.T) {
 	if !strings.Contains(warnings(), "has dropped") {
 		t.Errorf("a server that has evicted is not warned of: %q", warnings())
 	}
+	if info, err := s.Info(t.Context()); err != nil || info.Evicted == 0 {
+		t.Errorf("values dropped: %d, %v; some were", info.Evicted, err)
+	}
 }
 
 func TestASilentServerIsDown(t *testing.T) {

@@ -51,6 +51,7 @@ func describe(facts map[string]string, location string) store.Info {
 		CapacityBytes: number("maxmemory"),
 		UsedBytes:     number("used_memory"),
 		ValueLimit:    valueLimit,
+		Evicted:       number("evicted_keys"),
 	}
 	warn := func(format string, values ...any) {
 		info.Warnings = append(info.Warnings, fmt.Sprintf(format, values...))
@@ -62,7 +63,7 @@ func describe(facts map[string]string, location string) store.Info {
 		}
 		warn("%s drops values %s (maxmemory-policy %s), and every value dropped is a lost block; set maxmemory-policy to noeviction.", location, when, policy)
 	}
-	if evicted := number("evicted_keys"); evicted > 0 {
+	if evicted := info.Evicted; evicted > 0 {
 		warn("%s has dropped %d keys since it started; give it more memory or move data to other nodes, and run a repair.", location, evicted)
 	}
 	if !info.Durable && facts["run_id"] == "" {
