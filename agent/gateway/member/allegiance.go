@@ -114,7 +114,7 @@ type Deletion struct {
 // was found dead is not. It fails with wire.ErrNotObeyed if one of them refuses, or not most of them obey.
 func (m *Membership) BeginDeletion(ctx context.Context) (*Deletion, error) {
 	a := m.agents
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	ctx, cancel := context.WithTimeout(ctx, greatestPatience) // one slow node does not keep the others waiting for long
 	defer cancel()
 	before, err := a.timelines.read(ctx)
 	if err != nil {
