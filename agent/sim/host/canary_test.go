@@ -181,7 +181,7 @@ var canaries = []canary{
 		name: "agents obey every catalog",
 		edits: []edit{
 			obeyed,
-			{obeysFile, "if len(foreign) > 0 || len(lacks) > 0 && !copied || slices.Contains(shown.Disowned, shown.Start) {", "if false {"},
+			{obeysFile, "if len(foreign) > 0 || len(lacks) > 0 && !copied || slices.Contains(shown.Read.Disowned, shown.Start) {", "if false {"},
 			{obeysFile, "	if len(lacks) > 0 || len(foreign) > 0 {\n		return fmt", "	if (len(lacks) > 0 || len(foreign) > 0) && false {\n		return fmt"},
 		},
 		breaks: []sim.Promise{sim.NoLiveDelete},
