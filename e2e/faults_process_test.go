@@ -196,6 +196,12 @@ func nodeFile(t *testing.T, agents ...*daemon) string {
 // agentsOver starts agents n1, n2, ... over the stores.
 func agentsOver(t *testing.T, stores ...string) []*daemon {
 	t.Helper()
+	return agentsWith(t, silence, stores...)
+}
+
+// agentsWith is agentsOver with another time after which a gateway is forgotten.
+func agentsWith(t *testing.T, silence string, stores ...string) []*daemon {
+	t.Helper()
 	var agents []*daemon
 	for i, store := range stores {
 		agents = append(agents, serve(t, "agent", "--id", fmt.Sprintf("n%d", i+1), "--store", store, "--gateway-silence", silence))

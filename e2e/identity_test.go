@@ -184,7 +184,7 @@ func TestAGatewayOnACopy(t *testing.T) {
 	for name, test := range map[string]struct{ running bool }{"an old copy": {}, "a copy of this moment": {running: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			agents := agentsOver(t, directories(t, 6)...)
+			agents := agentsWith(t, "10m", directories(t, 6)...) // however slow the machine is, production is not forgotten
 			lived, copied := filepath.Join(t.TempDir(), "catalog.db"), filepath.Join(t.TempDir(), "catalog.db")
 			gateway := func(catalog string) *daemon {
 				return serve(t, "gateway", "--catalog", "sqlite:"+catalog, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0",
