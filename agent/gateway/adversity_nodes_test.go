@@ -56,7 +56,7 @@ func TestPausedTransitionKeepsItsWaitingGroups(t *testing.T) {
 	}
 	c.await("groups wait", func() bool {
 		now, err := c.gateway.Transition(t.Context(), begun.ID)
-		return err == nil && strings.HasPrefix(now.Error, "waiting") && now.Attempts > groups
+		return err == nil && strings.HasPrefix(now.Error, "waiting with ") && strings.Contains(now.Error, "n1") && now.Attempts > groups
 	})
 	paused, err := c.gateway.PauseTransition(t.Context(), begun.ID)
 	if err != nil || paused.State != api.TransitionPaused || paused.GroupsDone == groups {
@@ -66,7 +66,7 @@ func TestPausedTransitionKeepsItsWaitingGroups(t *testing.T) {
 	if _, err := c.gateway.ResumeTransition(t.Context(), begun.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if done := c.ended(begun.ID); done.State != api.TransitionDone || done.GroupsTotal != groups || done.GroupsDone+done.GroupsSkipped != groups {
+	if done := c.ended(begun.ID); done.State != api.TransitionDone || done.GroupsTotal != groups || done.GroupsDone+done.GroupsSkipped != groups || done.Error != "" {
 		t.Errorf("at the end: %+v", done)
 	}
 	for _, group := range c.stat("k").Groups {

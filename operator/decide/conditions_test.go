@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -250,5 +251,17 @@ func TestSchemeStatus(t *testing.T) {
 	scheme.Spec = v1alpha1.RedundancySchemeSpec{K: number[int32](4)}
 	if status = SchemeStatus(scheme, 0, time.Unix(1000, 0)); verdicts(status.Conditions, schemeTypes) != "FFFT" {
 		t.Errorf("bad: %+v", status)
+	}
+}
+
+// A transition that runs and cannot go on says what it waits for, as the gateways do.
+func TestARunningTransitionSaysWhatItWaitsFor(t *testing.T) {
+	for _, why := range []string{"", "waiting with 62 groups: node n9 does not answer"} {
+		d, c := &TransitionDecision{}, newConditions(movingTypes, 1)
+		d.moving(&TransitionView{Job: &Job{Error: why}}, c, stateRunning, nil)
+		said := meta.FindStatusCondition(c.list, v1alpha1.ConditionProgressing)
+		if said.Status != metav1.ConditionTrue || !strings.HasSuffix(said.Message, cmp.Or(why, "starting")) {
+			t.Errorf("%q: %+v", why, said)
+		}
 	}
 }

@@ -88,7 +88,11 @@ func (d *TransitionDecision) approvedText() string {
 func (d *TransitionDecision) moving(v *TransitionView, c *conditions, state transitionState, why *Problem) {
 	switch state {
 	case stateRunning:
-		c.yes(v1alpha1.ConditionProgressing, ReasonMoving, d.progress())
+		text := d.progress()
+		if v.Job != nil && v.Job.Error != "" { // why it does not go on, as the gateways say
+			text = sentences(text, v.Job.Error)
+		}
+		c.yes(v1alpha1.ConditionProgressing, ReasonMoving, text)
 	case stateDone:
 		c.no(v1alpha1.ConditionProgressing, ReasonDone, d.progress())
 	case stateUnreachable:

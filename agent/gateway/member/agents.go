@@ -516,7 +516,7 @@ func GoneBlock(err error) bool {
 // Unanswered reports whether err means the node or its store did not answer.
 func Unanswered(err error) bool {
 	return errors.Is(err, wire.ErrUnreachable) || errors.Is(err, store.ErrDown) || errors.Is(err, wire.ErrBusy) ||
-		errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, wire.ErrNotObeyed) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Load orders nodes by how much is asked of them now; one that does not answer comes last.

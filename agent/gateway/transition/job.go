@@ -67,7 +67,8 @@ type runner struct {
 	body   jobBody
 	saved  group.Rates // limits as of the last save
 	wanted api.TransitionState
-	taken  bool // another gateway goes on with it
+	taken  bool                   // another gateway goes on with it
+	stuck  map[block.GroupID]bool // groups that wait
 }
 
 // Parts are what a Coordinator works with. All are required.

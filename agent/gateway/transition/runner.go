@@ -332,6 +332,7 @@ const oddTries = 5
 // that are lost are rebuilt first, and slots on nodes that take nothing are moved first. It gives up on what no waiting
 // cures.
 func (r *runner) retry(ctx context.Context, work *item) error {
+	defer r.waits(work.group, nil)
 	odd := 0
 	var full *group.NoRoomError
 	for try := 0; ; try++ {
@@ -367,12 +368,29 @@ func (r *runner) retry(ctx context.Context, work *item) error {
 				return fmt.Errorf("group %s: %w", work.group, err)
 			}
 		}
-		r.mutex.Lock()
-		r.body.Transition.Error = "waiting: " + err.Error()
-		r.mutex.Unlock()
+		r.waits(work.group, err)
 		if err := r.wait(ctx, try); err != nil {
 			return group.ErrHalted
 		}
+	}
+}
+
+// waits takes note of why a group waits, nil once it does not any more. What is told of the transition is how many do, and why
+// the last of them does.
+func (r *runner) waits(id block.GroupID, cause error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	told := &r.body.Transition.Error
+	if cause != nil {
+		if r.stuck == nil {
+			r.stuck = map[block.GroupID]bool{}
+		}
+		r.stuck[id] = true
+		*told = fmt.Sprintf("waiting with %d groups: %v", len(r.stuck), cause)
+		return
+	}
+	if delete(r.stuck, id); len(r.stuck) == 0 {
+		*told = ""
 	}
 }
 
