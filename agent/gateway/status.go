@@ -81,11 +81,9 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if status.Transitions, err = g.unended(ctx); err != nil {
 		return api.Status{}, err
 	}
-	scrub, err := g.Scrub(ctx)
-	if err != nil {
-		return api.Status{}, err
+	if scrub, err := g.Scrub(ctx); err == nil { // else the doctor says why it cannot be told
+		status.BlocksSeen = scrub.Seen
 	}
-	status.BlocksSeen = scrub.Seen
 	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
 }
