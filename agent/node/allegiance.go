@@ -47,7 +47,8 @@ type known struct {
 // allegiance is which catalog the node obeys: what it has accepted of its timeline, so that neither a copy of it nor what it
 // was before it lost something is obeyed as well (rules 24 to 26 of the protocol). With nothing accepted yet it obeys anybody.
 //
-// That a start is there, and its standing, is in the store before anybody is answered; its counts follow within a minute.
+// That a start is there, and its standing, is in the store before anybody is answered, unless the store is full or cannot be
+// written; its counts follow within a minute.
 type allegiance struct {
 	id      block.NodeID
 	store   store.Store
@@ -112,6 +113,12 @@ func (a *allegiance) keep(ctx context.Context, next map[string]known) error {
 	key := allegianceKeys[number%2]
 	if err = a.store.Delete(ctx, key); err == nil {
 		err = a.store.Create(ctx, key, value)
+	}
+	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly) {
+		// Blocks must be deleted on a full store, and read on one that cannot be written. It is tried again.
+		a.log.Warn("which catalog this node obeys is kept in memory alone, as its store takes nothing", "cause", err)
+		a.keptAt, a.ahead, a.starts = time.Now(), true, next
+		return nil
 	}
 	if err != nil {
 		return down(fmt.Errorf("node %s: keeping which catalog it obeys: %w", a.id, err))

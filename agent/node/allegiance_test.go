@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -8,13 +9,14 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 type counts = map[string]block.Counts
 
-func newAllegiance(store *mem.Store) *allegiance {
+func newAllegiance(store store.Store) *allegiance {
 	return &allegiance{id: "n1", store: store, log: slog.New(slog.DiscardHandler), silence: time.Hour}
 }
 
@@ -169,5 +171,38 @@ func TestAllegianceIsKept(t *testing.T) {
 		delete(sessions, start)
 		again := newAllegiance(store)
 		wants(t, shown(t, again, &wire.Timeline{Start: "z/1", Read: block.Timeline{Sessions: sessions}}), refused)
+	}
+}
+
+// full is a store that takes nothing while it has a cause.
+type full struct {
+	store.Store
+	cause error
+}
+
+func (f *full) Create(ctx context.Context, key string, value []byte) error {
+	if f.cause != nil {
+		return f.cause
+	}
+	return f.Store.Create(ctx, key, value)
+}
+
+// A store that is full, or cannot be written, does not keep its agent from obeying a new start: blocks have to be deleted, and
+// read. What was accepted meanwhile is kept as soon as there is room.
+func TestAFullStoreObeys(t *testing.T) {
+	for _, cause := range []error{store.ErrFull, store.ErrReadOnly} {
+		s := &full{Store: mem.New(0)}
+		a := newAllegiance(s)
+		wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
+		s.cause = cause
+		a.silence = 0
+		later := &wire.Timeline{Start: "p/2", Read: block.Timeline{Sessions: counts{"p/2": {1}}, Ended: counts{"p/1": {1}}}}
+		wants(t, shown(t, a, later), obeyed)
+		s.cause, a.keptAt = nil, time.Now().Add(-keepEvery)
+		wants(t, shown(t, a, later), obeyed)
+		again := newAllegiance(s)
+		if starts, err := again.list(t.Context()); err != nil || !slices.Equal(starts, []string{"p/2"}) {
+			t.Errorf("kept are %v, %v, after there was room again", starts, err)
+		}
 	}
 }
