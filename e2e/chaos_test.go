@@ -80,7 +80,7 @@ func newChaos(t *testing.T, options launch.Options, seed uint64) *chaos {
 		t.Fatal(err)
 	}
 	options.Directory, options.Binary, options.Agents, options.ClassFile = filepath.Join(directory, "cluster"), program(t), chaosAgents, classes
-	options.GatewayArguments, options.AgentArguments = []string{"--grace", "0s"}, []string{"--gateway-silence", silence}
+	options.GatewayArguments, options.AgentArguments = []string{"--grace", "0s"}, []string{"--gateway-silence", "2s"}
 	cluster, err := launch.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
