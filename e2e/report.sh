@@ -13,6 +13,12 @@ report_failures() {
     }
     $1 == "---" { next }
     { said[test, lines[test]++ % 80] = $0 }' "$1"
+  # Last what the tests themselves say, in a line each: logs of servers may be long.
+  awk '
+    $1 == "===" && ($2 == "RUN" || $2 == "NAME" || $2 == "CONT") { test = $3; next }
+    $1 == "---" && $2 == "FAIL:" { print "--- " $3 " says:"; printf "%s", says[$3] }
+    $1 == "---" { next }
+    /^ +[a-z0-9_]+_test\.go:[0-9]+: / { says[test] = says[test] "  " substr($0, 1, 1500) "\n" }' "$1"
 }
 
 # skips LOG, of `go test -v`: a line for each test that was skipped in it: its name and the reason.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,12 +149,35 @@ func (w *workload) await(what string, holds func() bool) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-deadline:
-			w.t.Errorf("after two minutes it does not hold that %s", what)
+			w.t.Errorf("after two minutes it does not hold that %s: %s", what, w.situation())
 			return
 		case <-w.t.Context().Done():
 			return
 		}
 	}
+}
+
+// situation is what the gateways say that may keep anything from going on.
+func (w *workload) situation() string {
+	lines := []string{fmt.Sprintf("%d operations were acknowledged", w.acknowledged())}
+	for i, c := range w.clients {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+		status, err := c.Status(ctx)
+		cancel()
+		if err != nil {
+			lines = append(lines, fmt.Sprintf("gateway %d: %v", i, err))
+			continue
+		}
+		for _, node := range status.Nodes {
+			if node.State != "up" || len(node.Warnings) > 0 {
+				lines = append(lines, fmt.Sprintf("%s is %s %q", node.ID, node.State, node.Warnings))
+			}
+		}
+		for _, t := range status.Transitions {
+			lines = append(lines, fmt.Sprintf("to %s: %s %d of %d groups, %d attempts %s", t.To, t.State, t.GroupsDone, t.GroupsTotal, t.Attempts, t.Error))
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // transitions takes the class up and down its ladder, over and over.

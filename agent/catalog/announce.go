@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // batchLimit bounds how many announcements share one transaction.
@@ -193,8 +194,8 @@ func (a *announcement) fail(err error) {
 // draw is the transaction that announces a batch.
 type draw struct {
 	raw    []byte // counter as read
-	checks []Check
-	writes []Write
+	checks []kv.Check
+	writes []kv.Write
 	asker  []int // announcement of each check; -1 for the counter
 	basis  []Basis
 	failed []int
@@ -202,7 +203,7 @@ type draw struct {
 
 // prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
 func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
-	d := &draw{raw: raw, checks: []Check{{keyNext, raw}}, asker: []int{-1}, basis: []Basis{nil}}
+	d := &draw{raw: raw, checks: []kv.Check{{Key: keyNext, Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
 	var kept []*announcement
 	for _, a := range batch {
 		salt, err := l.salt()
@@ -219,13 +220,13 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 		for _, basis := range a.basis {
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
-		d.writes = append(d.writes, Write{Key: intentKey(a.stamp), Value: encode(Intent{
+		d.writes = append(d.writes, kv.Write{Key: intentKey(a.stamp), Value: encode(Intent{
 			Stamp: a.stamp, Kind: a.kind, Owner: l.session.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
 	d.writes = append(d.writes,
-		Write{Key: keyNext, Value: encodeNext(next)}, Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
+		kv.Write{Key: keyNext, Value: encodeNext(next)}, kv.Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
 	return d, kept, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Attempt is one announced operation. It takes effect at most once, by Commit, and only its owner commits it (rule 9).
@@ -47,7 +48,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		intent.Blocks = addBlocks(intent, blocks)
 		intent.Deadline = deadline.UnixMilli()
 		want = encode(intent)
-		failed, err := a.ledger.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		failed, err := a.ledger.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

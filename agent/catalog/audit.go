@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // auditor compares the records with each other and with what stores hold, which matters most after a catalog was lost and
@@ -68,13 +69,13 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	sum := fnv.New64a()
 	takers := []struct {
 		prefix string
-		take   func(Record) error
+		take   func(kv.Record) error
 	}{
 		{prefixObject, p.takeObject}, {prefixGroup, p.takeGroup}, {prefixLive, p.takeLive},
 		{prefixFreeable, p.takeFreeable}, {prefixIntent, p.takeIntent}, {prefixGrave, p.takeGrave},
 	}
 	for _, taker := range takers {
-		err := a.each(ctx, taker.prefix, func(record Record) error {
+		err := a.each(ctx, taker.prefix, func(record kv.Record) error {
 			fmt.Fprintf(sum, "%q=%q\n", record.Key, record.Value)
 			if err := taker.take(record); err != nil {
 				p.malformed = append(p.malformed, err)
@@ -88,7 +89,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	return p, sum.Sum64(), nil
 }
 
-func (p *picture) takeObject(record Record) error {
+func (p *picture) takeObject(record kv.Record) error {
 	object, err := decode[Object](record.Key, record.Value)
 	if err == nil && objectKey(object.Key) != record.Key {
 		err = fmt.Errorf("record %q holds object %q", record.Key, object.Key)
@@ -97,7 +98,7 @@ func (p *picture) takeObject(record Record) error {
 	return err
 }
 
-func (p *picture) takeGroup(record Record) error {
+func (p *picture) takeGroup(record kv.Record) error {
 	group, err := decode[Group](record.Key, record.Value)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (p *picture) takeGroup(record Record) error {
 	return nil
 }
 
-func (p *picture) takeLive(record Record) error {
+func (p *picture) takeLive(record kv.Record) error {
 	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixLive))
 	if err != nil {
 		return err
@@ -118,13 +119,13 @@ func (p *picture) takeLive(record Record) error {
 	return err
 }
 
-func (p *picture) takeFreeable(record Record) error {
+func (p *picture) takeFreeable(record kv.Record) error {
 	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixFreeable))
 	p.freeable[id] = true
 	return err
 }
 
-func (p *picture) takeIntent(record Record) error {
+func (p *picture) takeIntent(record kv.Record) error {
 	intent, err := decode[Intent](record.Key, record.Value)
 	if err == nil && (intentKey(intent.Stamp) != record.Key || intent.State != IntentActive) {
 		err = fmt.Errorf("record %q holds the intent of %s in state %s", record.Key, intent.Stamp, intent.State)
@@ -133,7 +134,7 @@ func (p *picture) takeIntent(record Record) error {
 	return err
 }
 
-func (p *picture) takeGrave(record Record) error {
+func (p *picture) takeGrave(record kv.Record) error {
 	address, err := addressOfGrave(record.Key)
 	p.graves = append(p.graves, address)
 	return err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Change is what an attempt asks the catalog to do, in one transaction. A key may be named once in all of Put, Update
@@ -66,7 +67,7 @@ type GroupChange struct {
 func (change *Change) check(stamp block.Stamp) error {
 	keys := map[string]bool{}
 	key := func(key string) error {
-		if key == "" || len(key) > KeyLimit-len(prefixObject) {
+		if key == "" || len(key) > kv.KeyLimit-len(prefixObject) {
 			return fmt.Errorf("object key of %d bytes: %w", len(key), ErrBadChange)
 		}
 		if keys[key] {

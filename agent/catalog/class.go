@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // classes keeps the classes, which change one after the other.
@@ -47,7 +49,7 @@ func (c *classes) readClasses(ctx context.Context) (version []byte, classes []Cl
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.each(ctx, prefixClass, func(record Record) error {
+	err = c.each(ctx, prefixClass, func(record kv.Record) error {
 		class, err := decode[Class](record.Key, record.Value)
 		classes = append(classes, class)
 		return err
@@ -72,15 +74,15 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		if err != nil {
 			return false, err
 		}
-		writes := []Write{{Key: keyClasses, Value: strconv.AppendInt(nil, version+1, 10)}}
+		writes := []kv.Write{{Key: keyClasses, Value: strconv.AppendInt(nil, version+1, 10)}}
 		for i := range changed {
-			if changed[i].Name == "" || len(changed[i].Name) > KeyLimit-len(prefixClass) {
+			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(prefixClass) {
 				return false, final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
 			}
-			writes = append(writes, Write{Key: classKey(changed[i].Name), Value: encode(changed[i])})
+			writes = append(writes, kv.Write{Key: classKey(changed[i].Name), Value: encode(changed[i])})
 		}
 		// decide saw the classes of this version, or the check fails: they do not change without it.
-		failed, err := c.engine.Update(ctx, []Check{{keyClasses, raw}}, writes)
+		failed, err := c.engine.Update(ctx, []kv.Check{{Key: keyClasses, Value: raw}}, writes)
 		if err != nil {
 			return false, fmt.Errorf("saving classes: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Commit makes change take effect, whole or not at all (rule 6). It computes by itself whether the result is whole, the
@@ -55,8 +56,8 @@ type transaction struct {
 	attempt  *Attempt
 	intent   Intent
 	values   map[string][]byte // records as read
-	checks   []Check
-	writes   []Write
+	checks   []kv.Check
+	writes   []kv.Write
 	lives    map[block.GroupID]int64 // change of the live counts
 	created  map[block.GroupID]bool
 	open     map[block.GroupID]bool   // groups that take extents in this commit
@@ -140,7 +141,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 func (t *transaction) useIntent() (err error) {
 	key := intentKey(t.attempt.stamp)
 	t.intent, err = decode[Intent](key, t.values[key])
-	t.checks = append(t.checks, Check{key, t.values[key]})
+	t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})
 	return err
 }
 
@@ -157,7 +158,7 @@ func (t *transaction) changeGroups(change *Change) error {
 	for i := range change.NewGroups {
 		group := change.NewGroups[i]
 		group.Generation, group.Epoch, group.Settled = stamp, stamp, now.UnixMilli()
-		t.checks = append(t.checks, Check{Key: groupKey(group.ID)})
+		t.checks = append(t.checks, kv.Check{Key: groupKey(group.ID)})
 		t.created[group.ID], t.open[group.ID] = true, true
 		if err := t.result(&group, nil, own, used, false); err != nil {
 			return err
@@ -174,7 +175,7 @@ func (t *transaction) changeGroups(change *Change) error {
 			t.violate(StaleDetail{Violation: ViolationGroup, Group: was.ID})
 			continue
 		}
-		t.checks = append(t.checks, Check{key, was.raw})
+		t.checks = append(t.checks, kv.Check{Key: key, Value: was.raw})
 		t.open[was.ID] = was.Open
 		group := edit.apply(stamp, now)
 		repaired, isRepair := change.RepairedSlots[was.ID]
@@ -253,7 +254,7 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 	}
 	sortAddresses(dead)
 	t.results[group.ID] = group
-	t.writes = append(t.writes, Write{Key: groupKey(group.ID), Value: encode(group)})
+	t.writes = append(t.writes, kv.Write{Key: groupKey(group.ID), Value: encode(group)})
 	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded)...)
 	return nil
 }
@@ -285,7 +286,7 @@ func (t *transaction) requireWhole() {
 	}
 	slices.Sort(nodes)
 	for _, node := range nodes {
-		t.checks = append(t.checks, Check{incarnationKey(node), []byte(t.whole[node])})
+		t.checks = append(t.checks, kv.Check{Key: incarnationKey(node), Value: []byte(t.whole[node])})
 	}
 }
 
@@ -396,22 +397,22 @@ func (t *transaction) place(key string, extents, kept []Extent) error {
 
 // replace writes an object over the record that was read.
 func (t *transaction) replace(key string, raw []byte, extents []Extent, object *Object) {
-	t.checks = append(t.checks, Check{key, raw})
+	t.checks = append(t.checks, kv.Check{Key: key, Value: raw})
 	for _, extent := range extents {
 		t.lives[extent.Group]--
 	}
 	for _, extent := range object.Extents {
 		t.lives[extent.Group]++
 	}
-	t.writes = append(t.writes, Write{Key: key, Value: encode(object)})
+	t.writes = append(t.writes, kv.Write{Key: key, Value: encode(object)})
 }
 
 // count writes the live counts.
 func (t *transaction) count() {
 	for id := range t.created {
-		t.writes = append(t.writes, Write{Key: liveKey(id), Value: encodeCount(t.lives[id])})
+		t.writes = append(t.writes, kv.Write{Key: liveKey(id), Value: encodeCount(t.lives[id])})
 		if t.lives[id] == 0 {
-			t.writes = append(t.writes, Write{Key: freeableKey(id), Value: []byte{}})
+			t.writes = append(t.writes, kv.Write{Key: freeableKey(id), Value: []byte{}})
 		}
 		delete(t.lives, id)
 	}
@@ -419,17 +420,17 @@ func (t *transaction) count() {
 }
 
 // countWrites changes live counts by deltas, and leaves a note for Free where one went down.
-func countWrites(deltas map[block.GroupID]int64) []Write {
-	var writes []Write
+func countWrites(deltas map[block.GroupID]int64) []kv.Write {
+	var writes []kv.Write
 	for id, delta := range deltas {
 		if delta != 0 {
-			writes = append(writes, Write{Key: liveKey(id), Kind: Increment, Add: delta})
+			writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Increment, Add: delta})
 		}
 		if delta < 0 {
-			writes = append(writes, Write{Key: freeableKey(id), Value: []byte{}})
+			writes = append(writes, kv.Write{Key: freeableKey(id), Value: []byte{}})
 		}
 	}
-	slices.SortFunc(writes, func(a, b Write) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+	slices.SortFunc(writes, func(a, b kv.Write) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
 	return writes
 }
 

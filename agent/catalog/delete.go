@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // request is the outcome of a delete, kept under a name that is used once, so that it can be asked for later and a late
@@ -69,9 +70,9 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 		deltas[extent.Group]--
 	}
 	writes := append(countWrites(deltas),
-		Write{Key: objectKey(key), Kind: Remove},
-		Write{Key: name, Value: encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
-	failed, err := o.engine.Update(ctx, []Check{{objectKey(key), raw}, {Key: name}}, writes)
+		kv.Write{Key: objectKey(key), Kind: kv.Remove},
+		kv.Write{Key: name, Value: encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
+	failed, err := o.engine.Update(ctx, []kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}, writes)
 	switch {
 	case err != nil:
 		return o.settleRequest(context.WithoutCancel(ctx), name, err)
@@ -93,7 +94,7 @@ func (o *objects) settleRequest(ctx context.Context, name string, cause error) (
 		if outcome = values[0]; outcome != nil {
 			return true, nil
 		}
-		_, err = o.engine.Update(ctx, []Check{{Key: name}}, []Write{{Key: name, Value: row}})
+		_, err = o.engine.Update(ctx, []kv.Check{{Key: name}}, []kv.Write{{Key: name, Value: row}})
 		return false, err
 	})
 	if err != nil {

@@ -26,12 +26,8 @@ var (
 	ErrUnknown = errors.New("outcome is unknown")
 	// ErrBadChange says that a request contradicts itself or the protocol; it is a mistake of the caller.
 	ErrBadChange = errors.New("impossible change")
-	// ErrNewer says that the catalog was written by a newer release.
-	ErrNewer = errors.New("catalog is newer than this program")
 	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.
 	ErrOlder = errors.New("catalog is older than this program")
-	// ErrInUse says that another process has the catalog open and the engine allows one only.
-	ErrInUse = errors.New("catalog is in use")
 	// ErrFenced says that the gateway has a later start than this one, which therefore changes nothing any more.
 	ErrFenced = errors.New("this gateway was started again elsewhere")
 	// ErrClaimed says that a person has claimed the catalog: it is for starts from then on.
@@ -39,8 +35,6 @@ var (
 	// ErrBehind says that the catalog has lost changes that it had acknowledged: it was put back, or failed over to a copy that
 	// lacks them. Nothing is changed by this start any more.
 	ErrBehind = errors.New("the catalog has lost acknowledged changes")
-	// ErrClosed says that the engine was closed.
-	ErrClosed = errors.New("catalog engine is closed")
 	// ErrCorrupt says that a record cannot be decoded, or that records contradict each other.
 	ErrCorrupt = errors.New("catalog record is damaged")
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // ExpireResult says what Expire did.
@@ -35,12 +36,12 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, retention time.Durat
 		return result, fmt.Errorf("expiring attempts: %w", err)
 	}
 	f := forgetting{ledger: l, now: now.UnixMilli(), cutoff: now.Add(-retention).UnixMilli()}
-	err = f.pass(ctx, prefixEnded, func(record Record) (int64, func(int64) []byte, error) {
+	err = f.pass(ctx, prefixEnded, func(record kv.Record) (int64, func(int64) []byte, error) {
 		intent, err := decode[Intent](record.Key, record.Value)
 		return intent.Settled, func(at int64) []byte { intent.Settled = at; return encode(intent) }, err
 	})
 	if err == nil {
-		err = f.pass(ctx, prefixRequest, func(record Record) (int64, func(int64) []byte, error) {
+		err = f.pass(ctx, prefixRequest, func(record kv.Record) (int64, func(int64) []byte, error) {
 			row, err := decode[request](record.Key, record.Value)
 			return row.At, func(at int64) []byte { row.At = at; return encode(row) }, err
 		})
@@ -69,7 +70,7 @@ func (l *ledger) AbortOwn(ctx context.Context, ownerID, startID string) error {
 
 // eachIntent visits every active intent.
 func (l *ledger) eachIntent(ctx context.Context, visit func(intent *Intent, raw []byte) error) error {
-	return l.each(ctx, prefixIntent, func(record Record) error {
+	return l.each(ctx, prefixIntent, func(record kv.Record) error {
 		intent, err := decode[Intent](record.Key, record.Value)
 		if err != nil {
 			return err
@@ -89,7 +90,7 @@ type forgetting struct {
 }
 
 // dated reads when an outcome was recorded, and how its record is with another time.
-type dated func(Record) (at int64, with func(at int64) []byte, err error)
+type dated func(kv.Record) (at int64, with func(at int64) []byte, err error)
 
 // pass looks at the records under prefix. They come roughly in the order in which they were made, so it stops at the first
 // page that has nothing to change.
@@ -110,7 +111,7 @@ func (f *forgetting) page(ctx context.Context, prefix, after string, read dated)
 	if err != nil {
 		return "", 0, err
 	}
-	var old []Write
+	var old []kv.Write
 	for _, record := range records {
 		at, with, err := read(record)
 		if err != nil {
@@ -118,10 +119,10 @@ func (f *forgetting) page(ctx context.Context, prefix, after string, read dated)
 		}
 		switch {
 		case at < f.cutoff:
-			old = append(old, Write{Key: record.Key, Kind: Remove})
+			old = append(old, kv.Write{Key: record.Key, Kind: kv.Remove})
 		case at > f.now+clockDrift.Milliseconds():
 			// Somebody else may remove it meanwhile: then it stays removed.
-			checks, writes := []Check{{record.Key, record.Value}}, []Write{{Key: record.Key, Value: with(f.now)}}
+			checks, writes := []kv.Check{{Key: record.Key, Value: record.Value}}, []kv.Write{{Key: record.Key, Value: with(f.now)}}
 			if _, err := f.ledger.engine.Update(ctx, checks, writes); err != nil {
 				return "", changed, err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 var faults = []catalogtest.Fault{catalogtest.None, catalogtest.LoseRequest, catalogtest.LoseAnswer, catalogtest.Delay, catalogtest.Duplicate}
@@ -359,24 +360,24 @@ func TestSealAndPreconditions(t *testing.T) {
 
 // Audit finds what must not be.
 func TestAuditFinds(t *testing.T) {
-	for name, damage := range map[string]func(w *world, id block.GroupID) []catalog.Write{
-		"live count": func(_ *world, id block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "l/" + id.String(), Kind: catalog.Increment, Add: 1}}
+	for name, damage := range map[string]func(w *world, id block.GroupID) []kv.Write{
+		"live count": func(_ *world, id block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "l/" + id.String(), Kind: kv.Increment, Add: 1}}
 		},
-		"missing group": func(_ *world, id block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "g/" + id.String(), Kind: catalog.Remove}}
+		"missing group": func(_ *world, id block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "g/" + id.String(), Kind: kv.Remove}}
 		},
-		"grave of a live block": func(_ *world, id block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "d/" + block.Address{Node: "n0", Group: id, Stamp: id.Stamp}.String(), Value: []byte{0xa0}}}
+		"grave of a live block": func(_ *world, id block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "d/" + block.Address{Node: "n0", Group: id, Stamp: id.Stamp}.String(), Value: []byte{0xa0}}}
 		},
-		"damaged record": func(*world, block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "o/k", Value: []byte("\xff")}}
+		"damaged record": func(*world, block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "o/k", Value: []byte("\xff")}}
 		},
-		"rolled back counter": func(*world, block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "meta/next", Value: []byte("1")}}
+		"rolled back counter": func(*world, block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "meta/next", Value: []byte("1")}}
 		},
-		"missing object": func(*world, block.GroupID) []catalog.Write {
-			return []catalog.Write{{Key: "o/k", Kind: catalog.Remove}}
+		"missing object": func(*world, block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "o/k", Kind: kv.Remove}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // freeBatch bounds how many groups one transaction frees.
@@ -60,8 +61,8 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 		if err != nil {
 			return false, err
 		}
-		var checks []Check
-		var writes []Write
+		var checks []kv.Check
+		var writes []kv.Write
 		count := 0
 		for i, id := range ids {
 			group, live, note := values[3*i], values[3*i+1], values[3*i+2]
@@ -87,11 +88,11 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 }
 
 // freeOne decides what to do about one group, whose records are given as read.
-func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []Check, writes []Write, err error) {
-	forget := Write{Key: freeableKey(id), Kind: Remove}
+func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []kv.Check, writes []kv.Write, err error) {
+	forget := kv.Write{Key: freeableKey(id), Kind: kv.Remove}
 	if group == nil {
 		if note != nil {
-			writes = []Write{forget} // names are never used twice
+			writes = []kv.Write{forget} // names are never used twice
 		}
 		return true, nil, writes, nil
 	}
@@ -101,7 +102,7 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 	}
 	if view.Live != 0 {
 		if note != nil {
-			checks, writes = []Check{{liveKey(id), live}}, []Write{forget}
+			checks, writes = []kv.Check{{Key: liveKey(id), Value: live}}, []kv.Write{forget}
 		}
 		return false, checks, writes, nil
 	}
@@ -110,8 +111,8 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 		dead = append(dead, address)
 	}
 	sortAddresses(dead)
-	checks = []Check{{groupKey(id), group}, {liveKey(id), live}}
+	checks = []kv.Check{{Key: groupKey(id), Value: group}, {Key: liveKey(id), Value: live}}
 	writes = append(g.bury(dead, causeFreed), forget,
-		Write{Key: groupKey(id), Kind: Remove}, Write{Key: liveKey(id), Kind: Remove})
+		kv.Write{Key: groupKey(id), Kind: kv.Remove}, kv.Write{Key: liveKey(id), Kind: kv.Remove})
 	return true, checks, writes, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // graveyard keeps the dead until their nodes have deleted them, and frees the groups that no object needs any more.
@@ -29,14 +30,14 @@ type graveRecord struct {
 }
 
 // bury returns the writes that put addresses into the graveyard.
-func (g *graveyard) bury(addresses []block.Address, cause string) []Write {
+func (g *graveyard) bury(addresses []block.Address, cause string) []kv.Write {
 	if len(addresses) == 0 {
 		return nil
 	}
 	value := encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
-	writes := make([]Write, len(addresses))
+	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
-		writes[i] = Write{Key: graveKey(address), Value: value}
+		writes[i] = kv.Write{Key: graveKey(address), Value: value}
 	}
 	return writes
 }
@@ -106,9 +107,9 @@ func (g *graveyard) InGraves(ctx context.Context, addresses []block.Address) (de
 
 // Buried removes graves once their nodes acknowledged the deletes. Removing an absent one is no error.
 func (g *graveyard) Buried(ctx context.Context, addresses []block.Address) error {
-	writes := make([]Write, len(addresses))
+	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
-		writes[i] = Write{Key: graveKey(address), Kind: Remove}
+		writes[i] = kv.Write{Key: graveKey(address), Kind: kv.Remove}
 	}
 	for len(writes) > 0 {
 		count := min(len(writes), transactionWrites)

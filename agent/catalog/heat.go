@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // heat keeps what the gateways counted of accesses.
@@ -20,11 +22,11 @@ type HeatPart struct {
 // SaveHeat replaces parts, together. Each gateway saves its own; where an answer is lost an older state may come back,
 // which is as good as one saved earlier.
 func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
-	writes := make([]Write, 0, len(parts))
+	writes := make([]kv.Write, 0, len(parts))
 	for _, part := range parts {
-		write := Write{Key: heatKey(part.Part, part.Gateway), Value: part.Raw}
+		write := kv.Write{Key: heatKey(part.Part, part.Gateway), Value: part.Raw}
 		if part.Raw == nil {
-			write.Kind = Remove
+			write.Kind = kv.Remove
 		}
 		writes = append(writes, write)
 	}
@@ -41,7 +43,7 @@ func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 	var parts []HeatPart
 	prefix := heatPrefix(part)
-	err := h.each(ctx, prefix, func(record Record) error {
+	err := h.each(ctx, prefix, func(record kv.Record) error {
 		parts = append(parts, HeatPart{Part: part, Gateway: record.Key[len(prefix):], Raw: record.Value})
 		return nil
 	})
@@ -55,7 +57,7 @@ func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 	key := heatKey(part.Part, part.Gateway)
 	err := h.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := h.engine.Update(ctx, []Check{{key, part.Raw}}, []Write{{Key: key, Kind: Remove}})
+		_, err := h.engine.Update(ctx, []kv.Check{{Key: key, Value: part.Raw}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
 	})
 	if err != nil {
@@ -77,7 +79,7 @@ func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
 			return err == nil, err
 		}
 		first := strconv.AppendInt(nil, h.now().UnixMilli(), 10)
-		_, err = h.engine.Update(ctx, []Check{{Key: keyHeat}}, []Write{{Key: keyHeat, Value: first}})
+		_, err = h.engine.Update(ctx, []kv.Check{{Key: keyHeat}}, []kv.Write{{Key: keyHeat, Value: first}})
 		return false, err
 	})
 	if err != nil {

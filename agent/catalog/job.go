@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // jobs keeps how far work in the background has come: jobs, the scrub and what it found, and what is declared of repair.
@@ -12,7 +14,7 @@ type jobs struct{ *records }
 // Jobs returns all jobs, by id.
 func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 	var jobs []Job
-	err := j.each(ctx, prefixJob, func(record Record) error {
+	err := j.each(ctx, prefixJob, func(record kv.Record) error {
 		job, err := decode[Job](record.Key, record.Value)
 		jobs = append(jobs, job)
 		return err
@@ -78,7 +80,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 		if was.Version != job.Version {
 			return false, final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
 		}
-		failed, err := j.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: want}})
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -93,7 +95,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 func (j *jobs) DropJob(ctx context.Context, job Job) error {
 	key := jobKey(job.ID)
 	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := j.engine.Update(ctx, []Check{{key, encode(job)}}, []Write{{Key: key, Kind: Remove}})
+		_, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
 	})
 	if err != nil {

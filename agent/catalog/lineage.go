@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // claimAhead is how far Claim raises the counter of stamps above what was drawn, here or in the other timeline.
@@ -39,7 +40,7 @@ type Session struct {
 // Sessions returns the starts of gateways that the catalog knows.
 func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
 	var sessions []Session
-	err := a.each(ctx, prefixSession, func(record Record) error {
+	err := a.each(ctx, prefixSession, func(record kv.Record) error {
 		gateway, rest, _ := strings.Cut(record.Key[len(prefixSession):], "/")
 		start, _, isLane := strings.Cut(rest, "/")
 		if !isLane {
@@ -92,7 +93,7 @@ func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
 		return nil, err
 	}
 	d := &drawn{below: uint64(below), upto: map[uint32]uint64{}, owners: map[string]uint64{}}
-	err = a.each(ctx, prefixUpto, func(record Record) error {
+	err = a.each(ctx, prefixUpto, func(record kv.Record) error {
 		last, err := decodeCount(record.Key, record.Value)
 		owner := record.Key[len(prefixUpto):]
 		d.owners[owner] = uint64(last)
@@ -121,7 +122,8 @@ func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 		if err != nil || alarm.Refused == "" && alarm.Stamp.Sequence < uint64(kept) {
 			return err == nil, err
 		}
-		failed, err := a.engine.Update(ctx, []Check{{Key: keyAlarm}, {keyKept, values[1]}}, []Write{{Key: keyAlarm, Value: encode(alarm)}})
+		checks := []kv.Check{{Key: keyAlarm}, {Key: keyKept, Value: values[1]}}
+		failed, err := a.engine.Update(ctx, checks, []kv.Write{{Key: keyAlarm, Value: encode(alarm)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -180,15 +182,18 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 			above = max(above, alarm.Stamp.Sequence)
 		}
 		above += claimAhead
-		checks := []Check{{keyNext, values[0]}, {keyAlarm, values[1]}, {keyKept, values[2]}, {keyDisowned, values[3]}}
-		writes := []Write{
-			{Key: keyNext, Value: encodeNext(above)}, {Key: keyKept, Value: encodeNext(above)}, {Key: keyAlarm, Kind: Remove},
+		checks := []kv.Check{
+			{Key: keyNext, Value: values[0]}, {Key: keyAlarm, Value: values[1]},
+			{Key: keyKept, Value: values[2]}, {Key: keyDisowned, Value: values[3]},
 		}
-		var present []Record
-		err = a.each(ctx, prefixGateway, func(record Record) error {
+		writes := []kv.Write{
+			{Key: keyNext, Value: encodeNext(above)}, {Key: keyKept, Value: encodeNext(above)}, {Key: keyAlarm, Kind: kv.Remove},
+		}
+		var present []kv.Record
+		err = a.each(ctx, prefixGateway, func(record kv.Record) error {
 			present = append(present, record)
-			checks = append(checks, Check(record))
-			writes = append(writes, Write{Key: record.Key, Kind: Remove})
+			checks = append(checks, kv.Check(record))
+			writes = append(writes, kv.Write{Key: record.Key, Kind: kv.Remove})
 			return nil
 		})
 		if err != nil {
@@ -229,8 +234,9 @@ func (a *auditor) Accept(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		failed, err := a.engine.Update(ctx, []Check{{keyKept, values[0]}, {keyDrawn, values[1]}, {Key: keyAlarm}}, []Write{
-			{Key: keyKept, Kind: Remove}, {Key: keyDrawn, Value: encodeCount(max(below, kept))},
+		checks := []kv.Check{{Key: keyKept, Value: values[0]}, {Key: keyDrawn, Value: values[1]}, {Key: keyAlarm}}
+		failed, err := a.engine.Update(ctx, checks, []kv.Write{
+			{Key: keyKept, Kind: kv.Remove}, {Key: keyDrawn, Value: encodeCount(max(below, kept))},
 		})
 		return err == nil && len(failed) == 0, err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // members keeps which nodes belong to the cluster, which contents their stores have, and how patient it is with them.
@@ -13,7 +14,7 @@ type members struct{ *records }
 // Nodes returns the members of the cluster, by id.
 func (m *members) Nodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
-	err := m.each(ctx, prefixNode, func(record Record) error {
+	err := m.each(ctx, prefixNode, func(record kv.Record) error {
 		node, err := decode[Node](record.Key, record.Value)
 		nodes = append(nodes, node)
 		return err
@@ -47,7 +48,7 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 		case now != was:
 			return false, final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
 		}
-		failed, err := m.engine.Update(ctx, []Check{{key, raw}}, nodeWrites(&is))
+		failed, err := m.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, nodeWrites(&is))
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -59,10 +60,10 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 
 // nodeWrites stores the record of a member. Where it is excluded the registration of its contents goes in the same
 // transaction, so that no commit onto it can come later.
-func nodeWrites(node *Node) []Write {
-	writes := []Write{{Key: nodeKey(node.ID), Value: encode(node)}}
+func nodeWrites(node *Node) []kv.Write {
+	writes := []kv.Write{{Key: nodeKey(node.ID), Value: encode(node)}}
 	if node.IsExcluded() {
-		writes = append(writes, Write{Key: incarnationKey(node.ID), Kind: Remove})
+		writes = append(writes, kv.Write{Key: incarnationKey(node.ID), Kind: kv.Remove})
 	}
 	return writes
 }
@@ -122,7 +123,8 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 		if err := checkMember(member, values[1]); err != nil {
 			return false, final(err)
 		}
-		failed, err := m.engine.Update(ctx, []Check{{key, values[0]}, {member, values[1]}}, []Write{{Key: key, Value: []byte(now)}})
+		checks := []kv.Check{{Key: key, Value: values[0]}, {Key: member, Value: values[1]}}
+		failed, err := m.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -146,7 +148,7 @@ func checkMember(key string, raw []byte) error {
 // Incarnations returns what is registered of each node's store.
 func (m *members) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
 	incarnations := map[block.NodeID]block.Incarnation{}
-	err := m.each(ctx, prefixIncarnation, func(record Record) error {
+	err := m.each(ctx, prefixIncarnation, func(record kv.Record) error {
 		incarnations[block.NodeID(record.Key[len(prefixIncarnation):])] = block.Incarnation(record.Value)
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // merging stands in the place of the schema version while a catalog takes up what it lacks: nothing opens it.
@@ -28,13 +29,14 @@ type Merged struct {
 // Merge brings into the catalog in engine what contents, all that is in the stores, have and it lacks, as it was put back: what
 // no session of it has drawn. Of two versions of an object the one with the greater revision stays; what the catalog itself has
 // seen to be deleted or replaced is not brought back. Nothing in it is removed. It claims the catalog (see Claim): blocks from
-// before are kept until Accept. With dryRun it only says what it would do.
+// before are kept until Accept. With dryRun it only says what it would do; otherwise it tells progress, if that is not nil, of
+// the records it has written.
 //
 // One that does not end leaves a catalog that Open refuses, and that is merged again. It fails with ErrBadChange for a catalog
 // of another cluster, or none.
-func Merge(ctx context.Context, engine Engine, contents *Contents, dryRun bool) (*Merged, error) {
-	m := &merger{Catalog: build(engine, "rebuild/into"), contents: contents, result: &Merged{Kept: []string{}, Missing: []string{}}}
-	if err := m.merge(ctx, dryRun); err != nil {
+func Merge(ctx context.Context, engine kv.Engine, contents *Contents, dryRun bool, progress func(written, of int)) (*Merged, error) {
+	m := &merger{Catalog: build(engine, "rebuild/into"), contents: contents, fill: filler{engine, merging, "say it again"}}
+	if err := m.merge(ctx, dryRun, progress); err != nil {
 		return nil, fmt.Errorf("merging into the catalog: %w", err)
 	}
 	return m.result, nil
@@ -45,6 +47,7 @@ type merger struct {
 	*Catalog
 	contents *Contents
 	result   *Merged
+	fill     filler
 
 	drawn    *drawn
 	was      *picture
@@ -53,27 +56,45 @@ type merger struct {
 	attempts map[block.Stamp]bool // of the groups that are brought in
 }
 
-func (m *merger) merge(ctx context.Context, dryRun bool) error {
+func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, of int)) error {
 	schema, err := m.check(ctx)
 	if err != nil {
 		return err
 	}
-	if m.drawn, err = m.auditor.drawn(ctx); err != nil {
+	// What cannot be merged is refused before anybody's session ends.
+	if _, err = m.choose(ctx); err != nil || dryRun {
 		return err
+	}
+	if err := m.fence(ctx, schema); err != nil {
+		return err
+	}
+	writes, err := m.choose(ctx) // anew: sessions have gone on until now
+	if err != nil {
+		return err
+	}
+	above := encodeNext(max(m.was.next, m.contents.Next) + claimAhead)
+	last := []kv.Write{{Key: keyNext, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
+	return m.fill.end(ctx, writes, last, progress)
+}
+
+// choose reads the catalog and returns the writes that bring in what it lacks.
+func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
+	m.result, m.brought = &Merged{Kept: []string{}, Missing: []string{}}, nil
+	if m.drawn, err = m.auditor.drawn(ctx); err != nil {
+		return nil, err
 	}
 	if m.was, _, err = m.auditor.picture(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if len(m.was.malformed) > 0 {
-		return fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.malformed...))
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.malformed...))
 	}
 	m.chooseGroups()
 	m.chooseObjects()
-	writes, err := m.writes()
-	if err != nil || dryRun {
-		return err
+	if writes, err = m.writes(); err != nil {
+		return nil, err
 	}
-	return m.write(ctx, schema, writes)
+	return m.members(ctx, writes)
 }
 
 // check returns the schema version as it is read, unless the catalog is none that can be merged into.
@@ -160,7 +181,7 @@ func (m *merger) chooseObjects() {
 }
 
 // writes are the records that are changed. They are checked to hold together with those that stay.
-func (m *merger) writes() ([]Write, error) {
+func (m *merger) writes() ([]kv.Write, error) {
 	after := &picture{next: max(m.was.next, m.contents.Next), groups: maps.Clone(m.was.groups), lives: map[block.GroupID]int64{},
 		freeable: map[block.GroupID]bool{}}
 	maps.Copy(after.groups, m.groups)
@@ -180,8 +201,8 @@ func (m *merger) writes() ([]Write, error) {
 			after.lives[extent.Group]++
 		}
 	}
-	var writes []Write
-	set := func(key string, value []byte) { writes = append(writes, Write{Key: key, Value: value}) }
+	var writes []kv.Write
+	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
 		set(groupKey(id), encode(*group))
 	}
@@ -194,7 +215,7 @@ func (m *merger) writes() ([]Write, error) {
 		if live == 0 {
 			set(freeableKey(id), []byte{})
 		} else {
-			writes = append(writes, Write{Key: freeableKey(id), Kind: Remove})
+			writes = append(writes, kv.Write{Key: freeableKey(id), Kind: kv.Remove})
 		}
 	}
 	for _, object := range m.brought {
@@ -212,14 +233,14 @@ func (m *merger) writes() ([]Write, error) {
 			continue
 		}
 		m.result.Attempts++
-		writes = append(writes, Write{Key: intentKey(intent.Stamp), Kind: Remove})
+		writes = append(writes, kv.Write{Key: intentKey(intent.Stamp), Kind: kv.Remove})
 	}
 	for _, grave := range m.was.graves {
 		if !named[grave] {
 			after.graves = append(after.graves, grave)
 			continue
 		}
-		writes = append(writes, Write{Key: graveKey(grave), Kind: Remove})
+		writes = append(writes, kv.Write{Key: graveKey(grave), Kind: kv.Remove})
 	}
 	if violations := after.violations(); len(violations) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
@@ -227,20 +248,13 @@ func (m *merger) writes() ([]Write, error) {
 	return writes, nil
 }
 
-// write carries out the merge. Nobody has the catalog open meanwhile: sessions end with the first update, and none begins.
-func (m *merger) write(ctx context.Context, schema []byte, writes []Write) error {
-	update := func(checks []Check, writes []Write) error {
-		failed, err := m.engine.Update(ctx, checks, writes)
-		if err == nil && len(failed) > 0 {
-			err = fmt.Errorf("%w: somebody else writes to it", ErrInUse)
-		}
-		if err != nil {
-			return fmt.Errorf("%w; say it again", err)
-		}
-		return nil
+// fence marks the catalog, so that no session begins, and then ends those that have.
+func (m *merger) fence(ctx context.Context, schema []byte) error {
+	if err := m.fill.begin(ctx, schema); err != nil {
+		return err
 	}
-	var present []Record
-	err := m.auditor.each(ctx, prefixGateway, func(record Record) error {
+	var present []kv.Record
+	err := m.auditor.each(ctx, prefixGateway, func(record kv.Record) error {
 		present = append(present, record)
 		return nil
 	})
@@ -255,42 +269,26 @@ func (m *merger) write(ctx context.Context, schema []byte, writes []Write) error
 	if err != nil {
 		return err
 	}
-	first := []Write{{Key: keySchema, Value: []byte(merging)}, disowned}
+	writes := []kv.Write{disowned}
 	for _, record := range present {
-		first = append(first, Write{Key: record.Key, Kind: Remove})
+		writes = append(writes, kv.Write{Key: record.Key, Kind: kv.Remove})
 	}
-	mark := []Check{{Key: keySchema, Value: []byte(merging)}}
-	if err := update([]Check{{keySchema, schema}}, first); err != nil {
-		return err
-	}
-	if writes, err = m.members(ctx, writes); err != nil {
-		return err
-	}
-	for batch := range slices.Chunk(writes, restoreBatch) {
-		if err := update(mark, batch); err != nil {
-			return err
-		}
-	}
-	above := encodeNext(max(m.was.next, m.contents.Next) + claimAhead)
-	return update(mark, []Write{
-		{Key: keyNext, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: Remove},
-		{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
-	})
+	return m.fill.write(ctx, writes)
 }
 
 // members adds the nodes that the catalog does not know, and the contents that stores have now.
-func (m *merger) members(ctx context.Context, writes []Write) ([]Write, error) {
+func (m *merger) members(ctx context.Context, writes []kv.Write) ([]kv.Write, error) {
 	for _, node := range m.contents.Nodes {
 		values, err := m.engine.Read(ctx, nodeKey(node.ID), incarnationKey(node.ID))
 		if err != nil {
 			return nil, err
 		}
 		if values[0] == nil {
-			writes = append(writes, Write{Key: nodeKey(node.ID), Value: encode(node)})
+			writes = append(writes, kv.Write{Key: nodeKey(node.ID), Value: encode(node)})
 		}
 		now := []byte(m.contents.Incarnations[node.ID])
 		if len(now) > 0 && !bytes.Equal(values[1], now) {
-			writes = append(writes, Write{Key: incarnationKey(node.ID), Value: now})
+			writes = append(writes, kv.Write{Key: incarnationKey(node.ID), Value: now})
 		}
 	}
 	return writes, nil

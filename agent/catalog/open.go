@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // SchemaVersion is the version of the records this release writes, and the only one it reads: the fingerprints of
@@ -69,8 +71,8 @@ func Owner(gateway, start string) string { return gateway + "/" + start }
 // Open makes a Catalog of the records in engine, and the records themselves if there are none. owner names this start
 // of this gateway, made by Owner. The Catalog owns engine from then on; if Open fails, the caller still does.
 //
-// It fails with ErrNewer if a newer release wrote the catalog, and with ErrOlder if an older one did.
-func Open(ctx context.Context, engine Engine, owner string, options ...Option) (*Catalog, error) {
+// It fails with kv.ErrNewer if a newer release wrote the catalog, and with ErrOlder if an older one did.
+func Open(ctx context.Context, engine kv.Engine, owner string, options ...Option) (*Catalog, error) {
 	c := build(engine, owner)
 	for _, option := range options {
 		option(c)
@@ -89,7 +91,7 @@ func Open(ctx context.Context, engine Engine, owner string, options ...Option) (
 }
 
 // build puts the parts together, each over those before it, with the defaults of Open.
-func build(engine Engine, owner string) *Catalog {
+func build(engine kv.Engine, owner string) *Catalog {
 	begun := newSession(engine, owner)
 	kept := &records{
 		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: pauseDoubling,
@@ -110,8 +112,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		return false, final(fmt.Errorf("%w: a rebuild into it did not end: remove it and rebuild again", ErrCorrupt))
 	}
 	if string(values[0]) == merging {
-		return false, final(fmt.Errorf("%w: what it lacks is being brought back into it, or that did not end: "+
-			"say `restripe catalog rebuild --into` again", ErrCorrupt))
+		return false, errMerging()
 	}
 	if values[0] != nil {
 		version, err := strconv.Atoi(string(values[0]))
@@ -120,7 +121,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		}
 		if version > SchemaVersion {
 			return false, final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
-				"use a newer release of restripe, or name another catalog", ErrNewer, version, SchemaVersion))
+				"use a newer release of restripe, or name another catalog", kv.ErrNewer, version, SchemaVersion))
 		}
 		if version < SchemaVersion {
 			return false, final(fmt.Errorf("%w: its records have version %d, this program knows version %d alone: "+
@@ -139,14 +140,19 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	}
 	cluster := Cluster{ID: hex.EncodeToString(identity[:16]), FingerprintKey: [16]byte(identity[16:])}
 	_, err = c.engine.Update(ctx,
-		[]Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyNext}},
-		[]Write{
+		[]kv.Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyNext}},
+		[]kv.Write{
 			{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
 			{Key: keyCluster, Value: encode(cluster)},
 			{Key: keyNext, Value: []byte("1")},
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
 	return false, err
+}
+
+func errMerging() error {
+	return final(fmt.Errorf("%w: what it lacks is being brought back into it, or that did not end: "+
+		"say `restripe catalog rebuild --into` again", ErrCorrupt))
 }
 
 // Over is closed once this start of the gateway can change nothing any more; Err says why.

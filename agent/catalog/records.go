@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // records is what every part of a catalog works on: the engine, and how it is asked until it gives a clear answer.
 type records struct {
-	engine   Engine
+	engine   kv.Engine
 	now      func() time.Time
 	random   *lockedReader
 	patience time.Duration
@@ -54,7 +56,7 @@ func (r *records) retry(ctx context.Context, turn func(context.Context) (done bo
 		if errors.As(err, &last) {
 			return last.error
 		}
-		if errors.Is(err, ErrClosed) || errors.Is(err, ErrCorrupt) || isOver(err) {
+		if errors.Is(err, kv.ErrClosed) || errors.Is(err, ErrCorrupt) || isOver(err) {
 			return err
 		}
 		failures++
@@ -77,7 +79,7 @@ func pauseDoubling(ctx context.Context, turn int) error {
 }
 
 // apply carries out writes that may be repeated at any time.
-func (r *records) apply(ctx context.Context, writes []Write) error {
+func (r *records) apply(ctx context.Context, writes []kv.Write) error {
 	return r.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := r.engine.Update(ctx, nil, writes)
 		return err == nil, err
@@ -92,7 +94,7 @@ func (r *records) assign(ctx context.Context, key string, value []byte) error {
 		if err != nil || bytes.Equal(values[0], value) {
 			return err == nil, err
 		}
-		failed, err := r.engine.Update(ctx, []Check{{key, values[0]}}, []Write{{Key: key, Value: value}})
+		failed, err := r.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: value}})
 		return err == nil && len(failed) == 0, err
 	})
 }
@@ -101,7 +103,7 @@ func (r *records) assign(ctx context.Context, key string, value []byte) error {
 const scanPage = 256
 
 // each visits every record with a prefix, page by page.
-func (r *records) each(ctx context.Context, prefix string, visit func(Record) error) error {
+func (r *records) each(ctx context.Context, prefix string, visit func(kv.Record) error) error {
 	for after := prefix; ; {
 		records, err := r.engine.Scan(ctx, prefix, after, scanPage)
 		if err != nil {

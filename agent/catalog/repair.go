@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // RepairControl is what a person declares of the repair of what was lost. The zero value is the default of the gateways.
@@ -48,7 +50,7 @@ func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairContro
 			}
 		}
 		changed = change(was)
-		failed, err := j.engine.Update(ctx, []Check{{keyRepair, values[0]}}, []Write{{Key: keyRepair, Value: encode(changed)}})
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: keyRepair, Value: values[0]}}, []kv.Write{{Key: keyRepair, Value: encode(changed)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

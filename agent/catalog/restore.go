@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Contents are the records of a catalog that is made anew from what stores hold.
@@ -25,12 +27,13 @@ const rebuilding = "rebuilding"
 // restoreBatch is how many records one transaction of Restore writes.
 const restoreBatch = 256
 
-// Restore fills an empty engine with contents, after which Open opens it. It fails with ErrInUse if the engine has any
-// record, and changes nothing then. One that does not end leaves a catalog that Open refuses.
+// Restore fills an empty engine with contents, after which Open opens it. It fails with kv.ErrInUse if the engine has any
+// record, and changes nothing then. One that does not end leaves a catalog that Open refuses. It tells progress, if that is not
+// nil, of the records it has written.
 //
 // The blocks of attempts below Next that no record names are kept from sweepers until Accept: they may be all that is
 // left of what the records do not know.
-func Restore(ctx context.Context, engine Engine, contents *Contents) error {
+func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress func(written, of int)) error {
 	records, err := contents.records()
 	if err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
@@ -38,54 +41,82 @@ func Restore(ctx context.Context, engine Engine, contents *Contents) error {
 	if err := CheckEmpty(ctx, engine); err != nil {
 		return err
 	}
-	update := func(checks []Check, writes []Write) error {
-		failed, err := engine.Update(ctx, checks, writes)
-		if err != nil {
-			return fmt.Errorf("restoring a catalog: %w; remove what there is of it and rebuild again", err)
-		}
-		if len(failed) > 0 {
-			return fmt.Errorf("restoring a catalog: %w: somebody else writes to it", ErrInUse)
-		}
-		return nil
+	fill := filler{engine, rebuilding, "remove what there is of it and rebuild again"}
+	if err := fill.begin(ctx, nil); err != nil {
+		return fmt.Errorf("restoring a catalog: %w", err)
 	}
-	mark := []Check{{Key: keySchema, Value: []byte(rebuilding)}}
-	if err := update([]Check{{Key: keySchema}}, []Write{{Key: keySchema, Value: mark[0].Value}}); err != nil {
-		return err
-	}
-	for len(records) > 0 {
-		count := min(len(records), restoreBatch)
-		if err := update(mark, records[:count]); err != nil {
-			return err
-		}
-		records = records[count:]
-	}
-	return update(mark, []Write{
+	err = fill.end(ctx, records, []kv.Write{
 		{Key: keyCluster, Value: encode(contents.Cluster)},
 		{Key: keyNext, Value: encodeNext(contents.Next)},
 		{Key: keyKept, Value: encodeNext(contents.Next)},
 		{Key: keyDrawn, Value: encodeNext(contents.Next)},
 		{Key: keyDisowned, Value: encode(contents.Starts)},
-		{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
-	})
+	}, progress)
+	if err != nil {
+		return fmt.Errorf("restoring a catalog: %w", err)
+	}
+	return nil
 }
 
-// CheckEmpty fails with ErrInUse if an engine has any record.
-func CheckEmpty(ctx context.Context, engine Engine) error {
+// filler writes many records into a catalog that nobody opens meanwhile, as a mark stands in the place of the schema version.
+type filler struct {
+	engine kv.Engine
+	mark   string
+	cure   string // what to do after an error
+}
+
+// begin sets the mark in the place of schema, nil for none.
+func (f filler) begin(ctx context.Context, schema []byte) error {
+	return f.update(ctx, kv.Check{Key: keySchema, Value: schema}, []kv.Write{{Key: keySchema, Value: []byte(f.mark)}})
+}
+
+// write makes one update of what is marked.
+func (f filler) write(ctx context.Context, writes []kv.Write) error {
+	return f.update(ctx, kv.Check{Key: keySchema, Value: []byte(f.mark)}, writes)
+}
+
+// end writes records, of whose number it tells progress if that is not nil, and with the last of them the schema version.
+func (f filler) end(ctx context.Context, records, last []kv.Write, progress func(written, of int)) error {
+	written := 0
+	for batch := range slices.Chunk(records, restoreBatch) {
+		if err := f.write(ctx, batch); err != nil {
+			return err
+		}
+		if written += len(batch); progress != nil {
+			progress(written, len(records))
+		}
+	}
+	return f.write(ctx, append(last, kv.Write{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))}))
+}
+
+func (f filler) update(ctx context.Context, check kv.Check, writes []kv.Write) error {
+	failed, err := f.engine.Update(ctx, []kv.Check{check}, writes)
+	if err == nil && len(failed) > 0 {
+		err = fmt.Errorf("%w: somebody else writes to it", kv.ErrInUse)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, f.cure)
+	}
+	return nil
+}
+
+// CheckEmpty fails with kv.ErrInUse if an engine has any record.
+func CheckEmpty(ctx context.Context, engine kv.Engine) error {
 	there, err := engine.Scan(ctx, "", "", 1)
 	if err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("restoring a catalog: %w: it holds records; name one that does not exist yet", ErrInUse)
+		return fmt.Errorf("restoring a catalog: %w: it holds records; name one that does not exist yet", kv.ErrInUse)
 	}
 	return nil
 }
 
 // records checks that the contents hold together and encodes them.
-func (c *Contents) records() ([]Write, error) {
+func (c *Contents) records() ([]kv.Write, error) {
 	p := &picture{next: c.Next, objects: c.Objects, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
-	var writes []Write
-	set := func(key string, value []byte) { writes = append(writes, Write{Key: key, Value: value}) }
+	var writes []kv.Write
+	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for i := range c.Objects {
 		for _, extent := range c.Objects[i].Extents {
 			p.lives[extent.Group]++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 )
 
@@ -34,13 +35,13 @@ func contents() *catalog.Contents {
 
 // stopping is an engine that fails after so many updates.
 type stopping struct {
-	catalog.Engine
+	kv.Engine
 	left int
 }
 
 var errStopped = errors.New("the machine has stopped")
 
-func (s *stopping) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (s *stopping) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	if s.left--; s.left < 0 {
 		return nil, errStopped
 	}
@@ -49,7 +50,7 @@ func (s *stopping) Update(ctx context.Context, checks []catalog.Check, writes []
 
 func TestRestore(t *testing.T) {
 	engine := mem.New()
-	if err := catalog.Restore(t.Context(), engine, contents()); err != nil {
+	if err := catalog.Restore(t.Context(), engine, contents(), nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := catalog.Open(t.Context(), engine, "g/1")
@@ -87,7 +88,7 @@ func TestRestore(t *testing.T) {
 func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 	for stopAfter := range 3 {
 		engine := mem.New()
-		if err := catalog.Restore(t.Context(), &stopping{engine, stopAfter}, contents()); !errors.Is(err, errStopped) {
+		if err := catalog.Restore(t.Context(), &stopping{engine, stopAfter}, contents(), nil); !errors.Is(err, errStopped) {
 			t.Fatalf("stopped after %d updates: %v", stopAfter, err)
 		}
 		if stopAfter == 0 {
@@ -96,8 +97,8 @@ func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 		if _, err := catalog.Open(t.Context(), engine, "g/1"); !errors.Is(err, catalog.ErrCorrupt) {
 			t.Errorf("opening what was stopped after %d updates: %v, want ErrCorrupt", stopAfter, err)
 		}
-		if err := catalog.Restore(t.Context(), engine, contents()); !errors.Is(err, catalog.ErrInUse) {
-			t.Errorf("restoring over what was stopped after %d updates: %v, want ErrInUse", stopAfter, err)
+		if err := catalog.Restore(t.Context(), engine, contents(), nil); !errors.Is(err, kv.ErrInUse) {
+			t.Errorf("restoring over what was stopped after %d updates: %v, want kv.ErrInUse", stopAfter, err)
 		}
 	}
 	for name, change := range map[string]func(*catalog.Contents){
@@ -109,7 +110,7 @@ func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 		wrong := contents()
 		change(wrong)
 		engine := mem.New()
-		if err := catalog.Restore(t.Context(), engine, wrong); !errors.Is(err, catalog.ErrBadChange) {
+		if err := catalog.Restore(t.Context(), engine, wrong, nil); !errors.Is(err, catalog.ErrBadChange) {
 			t.Errorf("%s: %v, want ErrBadChange", name, err)
 		}
 		if err := catalog.CheckEmpty(t.Context(), engine); err != nil {

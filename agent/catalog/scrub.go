@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // scrubID is the id of the one scrub of a cluster, as its job has it.
@@ -33,11 +35,11 @@ func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
 	if err := j.assign(ctx, prefixFinding+hex.EncodeToString(name[:]), body); err != nil {
 		return fmt.Errorf("noting a finding: %w", err)
 	}
-	var old []Write
+	var old []kv.Write
 	seen := 0
-	err = j.each(ctx, prefixFinding, func(record Record) error {
+	err = j.each(ctx, prefixFinding, func(record kv.Record) error {
 		if seen++; seen > keep {
-			old = append(old, Write{Key: record.Key, Kind: Remove})
+			old = append(old, kv.Write{Key: record.Key, Kind: kv.Remove})
 		}
 		return nil
 	})
@@ -50,7 +52,7 @@ func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
 // Findings returns what scrubs found, newest first.
 func (j *jobs) Findings(ctx context.Context) ([][]byte, error) {
 	var findings [][]byte
-	err := j.each(ctx, prefixFinding, func(record Record) error {
+	err := j.each(ctx, prefixFinding, func(record kv.Record) error {
 		findings = append(findings, record.Value)
 		return nil
 	})

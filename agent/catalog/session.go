@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // concurrentUpdates bounds the updates of one session that are under way at a time.
@@ -24,7 +25,7 @@ const concurrentUpdates = 64
 //
 // Until begin it passes everything through.
 type session struct {
-	Engine
+	kv.Engine
 	owner   string
 	gateway string // key of the record that says which start its gateway has at present
 
@@ -46,7 +47,7 @@ type lane struct {
 	doubt bool         // one more may have
 }
 
-func newSession(engine Engine, owner string) *session {
+func newSession(engine kv.Engine, owner string) *session {
 	gateway, _, _ := strings.Cut(owner, "/")
 	return &session{
 		Engine: engine, owner: owner, gateway: gatewayKey(gateway),
@@ -60,24 +61,27 @@ func (s *session) mark() uint32 { return block.Mark(s.owner) }
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
-	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext)
+	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
 	if err != nil {
 		return false, err
 	}
+	if string(values[4]) == merging {
+		return false, errMerging()
+	}
 	if values[1] != nil {
 		if !s.asked {
-			return false, final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", ErrInUse, s.owner))
+			return false, final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", kv.ErrInUse, s.owner))
 		}
 		s.mutex.Lock()
 		s.begun = true
 		s.mutex.Unlock()
 		return true, nil
 	}
-	writes := []Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
-	checks := []Check{{s.gateway, values[0]}, {Key: sessionKey(s.owner)}}
+	writes := []kv.Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
+	checks := []kv.Check{{Key: s.gateway, Value: values[0]}, {Key: sessionKey(s.owner)}, {Key: keySchema, Value: values[4]}}
 	if values[2] == nil {
-		checks = append(checks, Check{Key: keyDrawn}, Check{keyNext, values[3]})
-		writes = append(writes, Write{Key: keyDrawn, Value: values[3]})
+		checks = append(checks, kv.Check{Key: keyDrawn}, kv.Check{Key: keyNext, Value: values[3]})
+		writes = append(writes, kv.Write{Key: keyDrawn, Value: values[3]})
 	}
 	s.asked = true
 	_, err = s.Engine.Update(ctx, checks, writes)
@@ -86,7 +90,7 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 
 // Update is the engine's, under the conditions of the session. It fails with ErrFenced once the gateway has a later start, and
 // with ErrBehind once the catalog is seen to have lost updates.
-func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([]int, error) {
+func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	s.mutex.Lock()
 	begun := s.begun
 	s.mutex.Unlock()
@@ -101,9 +105,9 @@ func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([
 	if err != nil {
 		return nil, err
 	}
-	own := []Check{{s.gateway, []byte(s.owner)}, used.check()}
+	own := []kv.Check{{Key: s.gateway, Value: []byte(s.owner)}, used.check()}
 	failed, err := s.Engine.Update(ctx, append(checks[:len(checks):len(checks)], own...),
-		append(writes[:len(writes):len(writes)], Write{Key: used.key, Value: encodeCount(used.count.Load() + 1)}))
+		append(writes[:len(writes):len(writes)], kv.Write{Key: used.key, Value: encodeCount(used.count.Load() + 1)}))
 	switch {
 	case err != nil:
 		used.doubt = true
@@ -122,11 +126,11 @@ func (s *session) Update(ctx context.Context, checks []Check, writes []Write) ([
 	return failed, err
 }
 
-func (l *lane) check() Check {
+func (l *lane) check() kv.Check {
 	if count := l.count.Load(); count != 0 {
-		return Check{l.key, encodeCount(count)}
+		return kv.Check{Key: l.key, Value: encodeCount(count)}
 	}
-	return Check{Key: l.key}
+	return kv.Check{Key: l.key}
 }
 
 // take returns a lane that nobody else uses, whose count is known.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 )
 
@@ -29,8 +30,8 @@ func TestALaterStartFencesTheEarlier(t *testing.T) {
 		}
 		must(t, w.put(t, later, "k").commit(w))
 		must(t, later.Err())
-		if _, err := catalog.Open(w.ctx, w.engine, catalog.Owner("a", "2")); !errors.Is(err, catalog.ErrInUse) {
-			t.Errorf("opening under the name of a start that was: %v, want ErrInUse", err)
+		if _, err := catalog.Open(w.ctx, w.engine, catalog.Owner("a", "2")); !errors.Is(err, kv.ErrInUse) {
+			t.Errorf("opening under the name of a start that was: %v, want kv.ErrInUse", err)
 		}
 	})
 }
@@ -67,13 +68,13 @@ func TestALossIsNoticedByTheNextChange(t *testing.T) {
 
 // unclear is an engine that carries some updates out and says that it does not know, and does not carry others out.
 type unclear struct {
-	catalog.Engine
+	kv.Engine
 	mutex sync.Mutex
 	turn  int
 	late  []func() // what was not carried out, and may come yet
 }
 
-func (u *unclear) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (u *unclear) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	u.mutex.Lock()
 	u.turn++
 	turn := u.turn

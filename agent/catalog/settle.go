@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Outcome is what became of an attempt.
@@ -78,15 +79,15 @@ func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool
 		return false, err
 	}
 	writes := append(l.end(&intent, IntentAborted), l.graves.bury(announced(&intent), causeAborted)...)
-	failed, err := l.engine.Update(ctx, []Check{{intentKey(stamp), raw}}, writes)
+	failed, err := l.engine.Update(ctx, []kv.Check{{Key: intentKey(stamp), Value: raw}}, writes)
 	return err == nil && len(failed) == 0, err
 }
 
 // end returns the writes that move an intent out of the active ones.
-func (l *ledger) end(intent *Intent, state IntentState) []Write {
+func (l *ledger) end(intent *Intent, state IntentState) []kv.Write {
 	ended := *intent
 	ended.State, ended.Blocks, ended.Settled = state, nil, l.now().UnixMilli()
-	return []Write{{Key: intentKey(intent.Stamp), Kind: Remove}, {Key: endedKey(intent.Stamp), Value: encode(ended)}}
+	return []kv.Write{{Key: intentKey(intent.Stamp), Kind: kv.Remove}, {Key: endedKey(intent.Stamp), Value: encode(ended)}}
 }
 
 // Intents lists up to limit active attempts after the given one, oldest first.

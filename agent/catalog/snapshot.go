@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // objects reads objects and groups as they are, one or many, and deletes objects.
@@ -15,7 +16,7 @@ type objects struct{ *records }
 // Basis is a record, as it was read, that an attempt is built on: a *Snapshot stands for its object, a *GroupView for
 // its group.
 type Basis interface {
-	basis() Check
+	basis() kv.Check
 	stale() StaleDetail
 }
 
@@ -39,12 +40,12 @@ type GroupView struct {
 // View returns the group as the snapshot has it, to base a GroupChange on; nil if the object has no extent in it.
 func (s *Snapshot) View(id block.GroupID) *GroupView { return s.views[id] }
 
-func (s *Snapshot) basis() Check { return Check{objectKey(s.Object.Key), s.object} }
+func (s *Snapshot) basis() kv.Check { return kv.Check{Key: objectKey(s.Object.Key), Value: s.object} }
 func (s *Snapshot) stale() StaleDetail {
 	return StaleDetail{Violation: ViolationObject, Key: s.Object.Key}
 }
 
-func (v *GroupView) basis() Check       { return Check{groupKey(v.ID), v.raw} }
+func (v *GroupView) basis() kv.Check    { return kv.Check{Key: groupKey(v.ID), Value: v.raw} }
 func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: ViolationGroup, Group: v.ID} }
 
 // Snapshot reads an object and the records of all its groups as of one instant (rule 14). ErrNoObject if there is none.
@@ -157,7 +158,7 @@ func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int
 	}
 }
 
-func (o *objects) viewGroups(ctx context.Context, records []Record) ([]GroupView, error) {
+func (o *objects) viewGroups(ctx context.Context, records []kv.Record) ([]GroupView, error) {
 	keys := make([]string, 0, 2*len(records))
 	ids := make([]block.GroupID, 0, len(records))
 	for _, record := range records {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // GroupSummary is what a statistic needs of a group: a part of its record, which takes a fraction of the time to read.
@@ -50,7 +51,7 @@ func (o *objects) SummarizeObjects(ctx context.Context, place string, limit int)
 	return page, next, err
 }
 
-func decodeAll[T any](records []Record) ([]T, error) {
+func decodeAll[T any](records []kv.Record) ([]T, error) {
 	list := make([]T, len(records))
 	for i, record := range records {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Start returns the name of the start of a gateway that has the catalog open, as Owner made it.
@@ -44,7 +45,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 			return nil, err
 		}
 	}
-	err = c.auditor.each(ctx, prefixGateway, func(record Record) error {
+	err = c.auditor.each(ctx, prefixGateway, func(record kv.Record) error {
 		t.Sessions[string(record.Value)] = nil
 		return nil
 	})
@@ -88,7 +89,7 @@ func (c *Catalog) findEnded(ctx context.Context, t *block.Timeline, starts []str
 // lanes reads the counts of a start. A lane that was never used has none.
 func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts, err error) {
 	prefix := sessionKey(start) + "/"
-	err = c.auditor.each(ctx, prefix, func(record Record) error {
+	err = c.auditor.each(ctx, prefix, func(record kv.Record) error {
 		lane, err := strconv.ParseUint(strings.TrimPrefix(record.Key, prefix), 16, 16)
 		if err != nil || lane == 0 {
 			return fmt.Errorf("record %q: %w: it names no lane", record.Key, ErrCorrupt)
@@ -105,12 +106,12 @@ func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts,
 
 // disown returns the record of starts that do not count from a claim on: those of before, the last of each gateway, and
 // those that agents told of.
-func disown(was []byte, present []Record, told []string) (Write, error) {
+func disown(was []byte, present []kv.Record, told []string) (kv.Write, error) {
 	var disowned []string
 	if was != nil {
 		before, err := decode[[]string](keyDisowned, was)
 		if err != nil {
-			return Write{}, err
+			return kv.Write{}, err
 		}
 		disowned = before
 	}
@@ -121,5 +122,5 @@ func disown(was []byte, present []Record, told []string) (Write, error) {
 	for _, record := range present {
 		all[string(record.Value)] = true
 	}
-	return Write{Key: keyDisowned, Value: encode(slices.Sorted(maps.Keys(all)))}, nil
+	return kv.Write{Key: keyDisowned, Value: encode(slices.Sorted(maps.Keys(all)))}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // View is what a gateway says of the nodes, and its sign of life: it is written anew every few seconds. No safety rests on it.
@@ -26,7 +27,7 @@ func (m *members) PutView(ctx context.Context, view View) error {
 // Views returns the last views of all gateways there ever were, by gateway.
 func (m *members) Views(ctx context.Context) ([]View, error) {
 	var views []View
-	err := m.each(ctx, prefixView, func(record Record) error {
+	err := m.each(ctx, prefixView, func(record kv.Record) error {
 		view, err := decode[View](record.Key, record.Value)
 		views = append(views, view)
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
@@ -46,7 +47,7 @@ type world struct {
 
 // hooks runs functions just before reads and updates reach the engine.
 type hooks struct {
-	catalog.Engine
+	kv.Engine
 	beforeRead, beforeUpdate func()
 }
 
@@ -55,7 +56,7 @@ func (h *hooks) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return h.Engine.Read(ctx, keys...)
 }
 
-func (h *hooks) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (h *hooks) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	h.fire(&h.beforeUpdate)
 	return h.Engine.Update(ctx, checks, writes)
 }
@@ -85,7 +86,7 @@ func onEveryEngine(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-func newWorld(t failer, engine catalog.Engine) *world {
+func newWorld(t failer, engine kv.Engine) *world {
 	t.Helper()
 	w := &world{
 		ctx: context.Background(), engine: &hooks{Engine: engine}, now: time.Unix(1_000_000, 0),
@@ -100,7 +101,7 @@ func newWorld(t failer, engine catalog.Engine) *world {
 	return w
 }
 
-func (w *world) open(t failer, engine catalog.Engine, gateway, start string) *catalog.Catalog {
+func (w *world) open(t failer, engine kv.Engine, gateway, start string) *catalog.Catalog {
 	t.Helper()
 	// Salts repeat from run to run, so that a failure can be replayed, and differ between starts.
 	random := rand.NewChaCha8(sha256.Sum256([]byte(gateway + start)))

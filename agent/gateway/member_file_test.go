@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store/mem"
@@ -103,7 +104,7 @@ func TestANodeIsAddedOnce(t *testing.T) {
 		c.with(c.over(slow))
 		added := c.addAgent()
 		var once sync.Once
-		slow.hold(func(write catalog.Write) {
+		slow.hold(func(write kv.Write) {
 			if write.Key != "n/"+string(added.id) {
 				return
 			}

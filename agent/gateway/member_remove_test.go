@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -19,10 +20,10 @@ import (
 
 // delayed is an engine whose client learns no more of the members and whose updates wait where a test says.
 type delayed struct {
-	catalog.Engine
+	kv.Engine
 	mutex   sync.Mutex
-	members []catalog.Record // where given, what Scan says of the members
-	before  func(write catalog.Write)
+	members []kv.Record // where given, what Scan says of the members
+	before  func(write kv.Write)
 }
 
 func (e *delayed) freeze(ctx context.Context) error {
@@ -33,27 +34,27 @@ func (e *delayed) freeze(ctx context.Context) error {
 	return err
 }
 
-func (e *delayed) hold(before func(catalog.Write)) {
+func (e *delayed) hold(before func(kv.Write)) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.before = before
 }
 
-func (e *delayed) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+func (e *delayed) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	e.mutex.Lock()
 	members := e.members
 	e.mutex.Unlock()
 	if prefix != "n/" || members == nil {
 		return e.Engine.Scan(ctx, prefix, after, limit)
 	}
-	from := slices.IndexFunc(members, func(record catalog.Record) bool { return record.Key > after })
+	from := slices.IndexFunc(members, func(record kv.Record) bool { return record.Key > after })
 	if from < 0 {
 		return nil, nil
 	}
 	return members[from:min(len(members), from+limit)], nil
 }
 
-func (e *delayed) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (e *delayed) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	e.mutex.Lock()
 	before := e.before
 	e.mutex.Unlock()
@@ -66,7 +67,7 @@ func (e *delayed) Update(ctx context.Context, checks []catalog.Check, writes []c
 }
 
 // over has a gateway keep its records in an engine.
-func (c *cluster) over(engine catalog.Engine) func(*gateway.Options) {
+func (c *cluster) over(engine kv.Engine) func(*gateway.Options) {
 	return func(options *gateway.Options) {
 		c.t.Helper()
 		records, err := catalog.Open(c.t.Context(), engine, catalog.Owner(options.ID+"-over", options.Start), catalog.WithGrace(0))
@@ -107,7 +108,7 @@ func (r *removal) put(g *gateway.Gateway, data []byte) error {
 // onRemoval has work done between the gateway's look at what lies on n1 and the first change of its record.
 func (r *removal) onRemoval(work func()) {
 	var once sync.Once
-	r.own.hold(func(write catalog.Write) {
+	r.own.hold(func(write kv.Write) {
 		if write.Key == "n/n1" {
 			once.Do(work)
 		}
@@ -136,7 +137,7 @@ func TestNothingIsCommittedOntoARemovedNode(t *testing.T) {
 	r := newRemoval(t)
 	staged, removed, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var once sync.Once
-	r.others.hold(func(write catalog.Write) {
+	r.others.hold(func(write kv.Write) {
 		if strings.HasPrefix(write.Key, "g/") {
 			once.Do(func() { close(staged) })
 			<-removed

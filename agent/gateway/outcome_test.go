@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 )
@@ -131,7 +131,7 @@ func TestARefusedWriteThatCannotBeSettledIsUnknown(t *testing.T) {
 			refused = refused || key == "o/k"
 		}
 		if refused && strings.HasPrefix(keys[0], "i/") && len(keys) == 2 { // the state of the attempt alone: to settle it
-			return catalog.ErrClosed // which is not asked again
+			return kv.ErrClosed // which is not asked again
 		}
 		return nil
 	}, nil)

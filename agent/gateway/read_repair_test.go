@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/decorate"
@@ -40,7 +40,7 @@ func counted(t *testing.T, g *gateway.Gateway, name string) int {
 
 // hooked is an engine whose reads and scans are told to hooks first.
 type hooked struct {
-	catalog.Engine
+	kv.Engine
 	mutex sync.Mutex
 	read  func(keys []string) error // its error is that of the read
 	scan  func(prefix, after string)
@@ -63,7 +63,7 @@ func (e *hooked) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return e.Engine.Read(ctx, keys...)
 }
 
-func (e *hooked) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+func (e *hooked) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.scan != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
@@ -90,7 +90,7 @@ func (c *cluster) forge(key string, slot int) {
 		c.t.Fatal(err)
 	}
 	edited := bytes.Replace(raw[0], checksumBytes(item.Checksum), checksumBytes(forged.ContentChecksum()), 1)
-	if _, err := c.engine.Update(c.t.Context(), nil, []catalog.Write{{Key: name, Value: edited}}); err != nil {
+	if _, err := c.engine.Update(c.t.Context(), nil, []kv.Write{{Key: name, Value: edited}}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/rebuild"
 )
@@ -58,12 +59,12 @@ func (c *cluster) merge() *catalog.Merged {
 		c.t.Fatal(err)
 	}
 	before := c.engine.(*mem.Engine).Clone()
-	would, err := catalog.Merge(c.t.Context(), c.engine, contents, true)
+	would, err := catalog.Merge(c.t.Context(), c.engine, contents, true, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	for broken := 0; ; broken++ {
-		merged, err := catalog.Merge(c.t.Context(), &breaking{Engine: c.engine, left: broken}, contents, false)
+		merged, err := catalog.Merge(c.t.Context(), &breaking{Engine: c.engine, left: broken}, contents, false, nil)
 		if err == nil {
 			if broken == 0 {
 				c.t.Error("the merge takes no update")
@@ -78,10 +79,11 @@ func (c *cluster) merge() *catalog.Merged {
 			c.t.Fatalf("opening a catalog whose merge was broken off: %v, want ErrCorrupt", err)
 		}
 	}
-	if again, err := catalog.Merge(c.t.Context(), c.engine, contents, true); err != nil || again.Objects+again.Newer > 0 {
+	if again, err := catalog.Merge(c.t.Context(), c.engine, contents, true, nil); err != nil || again.Objects+again.Newer > 0 {
 		c.t.Errorf("what is lacking after the merge: %+v, %v", again, err)
 	}
-	if whole, err := catalog.Merge(c.t.Context(), before, contents, false); err != nil || whole.Objects != would.Objects || whole.Newer != would.Newer {
+	whole, err := catalog.Merge(c.t.Context(), before, contents, false, nil)
+	if err != nil || whole.Objects != would.Objects || whole.Newer != would.Newer {
 		c.t.Errorf("a merge without a break: %+v, %v, and it was to be %+v", whole, err, would)
 	}
 	c.startGateway()
@@ -92,11 +94,11 @@ var errBroken = errors.New("broken off")
 
 // breaking is an engine of which the process dies after so many updates.
 type breaking struct {
-	catalog.Engine
+	kv.Engine
 	left int
 }
 
-func (b *breaking) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (b *breaking) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	if b.left--; b.left < 0 {
 		return nil, errBroken
 	}
@@ -174,6 +176,65 @@ func TestWhatAClaimedCatalogWroteStays(t *testing.T) {
 	}
 }
 
+// between is an engine that has something happen before the first update that somebody else makes.
+type between struct {
+	kv.Engine
+	happens func()
+}
+
+func (b *between) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
+	if happens := b.happens; happens != nil {
+		b.happens = nil
+		happens()
+	}
+	return b.Engine.Update(ctx, checks, writes)
+}
+
+// What a gateway that was forgotten commits until the merge ends its session stays, and nothing more is committed afterwards.
+func TestAMergeReadsOnceNobodyElseWrites(t *testing.T) {
+	c := newCluster(t, stores(t, "mem", 9))
+	want := c.fill()
+	copied := c.engine.(*mem.Engine).Clone()
+	c.goesOn(want)
+	starts, _ := c.gateway.Starts(time.Time{})
+	c.stopGateway()
+	c.engine = copied
+	c.startGateway()
+	if err := c.catalog.Claim(t.Context(), starts); err != nil {
+		t.Fatal(err)
+	}
+	c.stopGateway()
+	contents, _, err := rebuild.Run(t.Context(), rebuild.Options{Nodes: c.nodes, Modified: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = catalog.Merge(t.Context(), &between{c.engine, func() {
+		c.startGateway()
+		c.put("large", noise(60_000, 90), "")
+		if err := c.gateway.Delete(t.Context(), "over", nil); err != nil {
+			t.Error(err)
+		}
+	}}, contents, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.gateway.Delete(t.Context(), "wide", nil); !errors.Is(err, catalog.ErrClaimed) {
+		t.Errorf("a gateway goes on after the merge: %v, want ErrClaimed", err)
+	}
+	c.stopGateway()
+	c.startGateway()
+	reader, err := c.gateway.Open(t.Context(), "large")
+	if err != nil || reader.Size() != 60_000 {
+		t.Errorf("large has %v bytes, %v; want those that were written last", reader, err)
+	}
+	if _, err := c.gateway.Open(t.Context(), "over"); !errors.Is(err, catalog.ErrNoObject) {
+		t.Errorf("what was deleted meanwhile: %v, want ErrNoObject", err)
+	}
+	if err := c.catalog.Audit(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMergesThatAreRefused(t *testing.T) {
 	c := newCluster(t, stores(t, "mem", 9))
 	c.fill()
@@ -182,14 +243,14 @@ func TestMergesThatAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.Merge(t.Context(), mem.New(), contents, false); !errors.Is(err, catalog.ErrBadChange) {
+	if _, err := catalog.Merge(t.Context(), mem.New(), contents, false, nil); !errors.Is(err, catalog.ErrBadChange) {
 		t.Errorf("merging into no catalog: %v, want ErrBadChange", err)
 	}
 	other := mem.New()
 	if _, err := catalog.Open(t.Context(), other, "gw/1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.Merge(t.Context(), other, contents, false); !errors.Is(err, catalog.ErrBadChange) {
+	if _, err := catalog.Merge(t.Context(), other, contents, false, nil); !errors.Is(err, catalog.ErrBadChange) {
 		t.Errorf("merging into the catalog of another cluster: %v, want ErrBadChange", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
@@ -44,7 +45,7 @@ type cluster struct {
 	stores  []store.Store
 	nodes   []catalog.Node
 	stops   []func()
-	engine  catalog.Engine
+	engine  kv.Engine
 	catalog *catalog.Catalog
 	gateway *gateway.Gateway
 	starts  int
@@ -138,10 +139,10 @@ func (c *cluster) lose(change func(*rebuild.Options)) *rebuild.Report {
 		c.t.Fatalf("rebuilding: %v", err)
 	}
 	c.engine = mem.New()
-	if err := catalog.Restore(c.t.Context(), c.engine, contents); err != nil {
+	if err := catalog.Restore(c.t.Context(), c.engine, contents, nil); err != nil {
 		c.t.Fatalf("writing the catalog: %v", err)
 	}
-	if err := catalog.Restore(c.t.Context(), c.engine, contents); !errors.Is(err, catalog.ErrInUse) {
+	if err := catalog.Restore(c.t.Context(), c.engine, contents, nil); !errors.Is(err, kv.ErrInUse) {
 		c.t.Fatalf("a catalog that exists is written over: %v", err)
 	}
 	c.startGateway()
@@ -361,21 +362,21 @@ func TestEnginesOfCatalogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, open := range map[string]func() (catalog.Engine, error){
-		"sqlite": func() (catalog.Engine, error) {
+	for name, open := range map[string]func() (kv.Engine, error){
+		"sqlite": func() (kv.Engine, error) {
 			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"))
 		},
-		"redis": func() (catalog.Engine, error) { return redis.Open(t.Context(), "redis://"+server.Redis(t).Addr) },
+		"redis": func() (kv.Engine, error) { return redis.Open(t.Context(), "redis://"+server.Redis(t).Addr) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine, err := open()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := catalog.Restore(t.Context(), engine, contents); err != nil {
+			if err := catalog.Restore(t.Context(), engine, contents, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := catalog.CheckEmpty(t.Context(), engine); !errors.Is(err, catalog.ErrInUse) {
+			if err := catalog.CheckEmpty(t.Context(), engine); !errors.Is(err, kv.ErrInUse) {
 				t.Errorf("what was filled is said to be empty: %v", err)
 			}
 			c.engine = engine

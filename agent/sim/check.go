@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -97,7 +98,7 @@ type checker struct {
 }
 
 // apply carries out an update of the catalog and looks at what it did before anybody else can.
-func (c *checker) apply(checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (c *checker) apply(checks []kv.Check, writes []kv.Write) ([]int, error) {
 	failed, err := c.ledger.engine.Update(context.Background(), checks, writes)
 	if err != nil || len(failed) > 0 {
 		return failed, err
@@ -112,7 +113,7 @@ func (c *checker) apply(checks []catalog.Check, writes []catalog.Write) ([]int, 
 			c.journal.violate(Setup, "record %q: %v", write.Key, err)
 			continue
 		}
-		if write.Kind == catalog.Remove {
+		if write.Kind == kv.Remove {
 			c.journal.write(catalogName, "group %s is freed", id)
 			continue
 		}

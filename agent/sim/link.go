@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 )
 
@@ -33,7 +33,7 @@ type links struct {
 // records are what requests of now go to: the catalog that is checked, or a copy of it.
 type records struct {
 	engine *catalogmem.Engine
-	apply  func(checks []catalog.Check, writes []catalog.Write) ([]int, error)
+	apply  func(checks []kv.Check, writes []kv.Write) ([]int, error)
 }
 
 func (l *links) records() records {
@@ -43,7 +43,7 @@ func (l *links) records() records {
 		return records{l.checker.ledger.engine, l.checker.apply}
 	}
 	engine := l.astray
-	return records{engine, func(checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+	return records{engine, func(checks []kv.Check, writes []kv.Write) ([]int, error) {
 		return engine.Update(context.Background(), checks, writes)
 	}}
 }
@@ -80,7 +80,7 @@ type link struct {
 	process *process
 }
 
-var _ catalog.Engine = (*link)(nil)
+var _ kv.Engine = (*link)(nil)
 
 // linkOdds are probabilities per update.
 type linkOdds struct {
@@ -142,7 +142,7 @@ func (l *link) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 }
 
 // Scan implements catalog.Engine.
-func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	if err := l.ask(ctx); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (l *link) Scan(ctx context.Context, prefix, after string, limit int) ([]cat
 }
 
 // Update implements catalog.Engine.
-func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (l *link) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	odds := l.oddsNow()
 	if err := wait(ctx, l.dice.between(50*time.Microsecond, 500*time.Microsecond)); err != nil || !l.process.isAlive() {
 		return nil, errors.Join(err, errNoAnswer)
@@ -200,7 +200,7 @@ func (l *link) Update(ctx context.Context, checks []catalog.Check, writes []cata
 func (l *link) Close() error { return nil }
 
 // retain copies what belongs to the caller.
-func retain(checks []catalog.Check, writes []catalog.Write) ([]catalog.Check, []catalog.Write) {
+func retain(checks []kv.Check, writes []kv.Write) ([]kv.Check, []kv.Write) {
 	checks, writes = slices.Clone(checks), slices.Clone(writes)
 	for i := range checks {
 		checks[i].Value = bytes.Clone(checks[i].Value)

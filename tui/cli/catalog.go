@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
@@ -84,7 +85,7 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 	if err != nil {
 		return nil, err
 	}
-	var engine catalog.Engine
+	var engine kv.Engine
 	if !f.dryRun || f.into {
 		if engine, err = openToFill(ctx, f); err != nil {
 			return nil, err
@@ -92,20 +93,19 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 		defer func() { err = errors.Join(err, engine.Close()) }()
 	}
 	m := progress.New(s.messages)
-	contents, report, err := rebuild.Run(ctx, rebuild.Options{
-		Nodes: nodes, Missing: f.missing, Modified: time.Now(),
-		Progress: func(what string, done, total int) {
-			m.Show(time.Now(), func() string {
-				return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
-			})
-		},
-	})
-	m.Clear()
+	defer m.Clear()
+	show := func(what string, done, total int) {
+		m.Show(time.Now(), func() string {
+			return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
+		})
+	}
+	contents, report, err := rebuild.Run(ctx, rebuild.Options{Nodes: nodes, Missing: f.missing, Modified: time.Now(), Progress: show})
 	if err != nil {
 		return nil, err
 	}
+	written := func(done, total int) { show("records written", done, total) }
 	if f.into {
-		if report.Merged, err = catalog.Merge(ctx, engine, contents, f.dryRun); err != nil {
+		if report.Merged, err = catalog.Merge(ctx, engine, contents, f.dryRun, written); err != nil {
 			return nil, err
 		}
 	}
@@ -121,11 +121,11 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 	if f.dryRun || f.into {
 		return report, nil
 	}
-	return report, catalog.Restore(ctx, engine, contents)
+	return report, catalog.Restore(ctx, engine, contents, written)
 }
 
 // openToFill opens the catalog that a rebuild makes, which must be empty, or brings what it lacks into.
-func openToFill(ctx context.Context, f rebuildFlags) (catalog.Engine, error) {
+func openToFill(ctx context.Context, f rebuildFlags) (kv.Engine, error) {
 	if path, isFile := strings.CutPrefix(f.catalog, "sqlite:"); isFile && f.into {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("opening the catalog: %w; without --into a new one is made", err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 const clients = 16
@@ -21,7 +21,7 @@ func snapshotReads(t *testing.T, instance Instance) {
 	engine, ctx := instance.Engine, deadline(t)
 	keys := []string{"s/a", "s/b", "s/c"}
 	write := func(value string) error {
-		_, err := engine.Update(ctx, nil, []catalog.Write{set(keys[0], value), set(keys[1], value), set(keys[2], value)})
+		_, err := engine.Update(ctx, nil, []kv.Write{set(keys[0], value), set(keys[1], value), set(keys[2], value)})
 		return err
 	}
 	if err := write("0"); err != nil {
@@ -50,7 +50,7 @@ func snapshotReads(t *testing.T, instance Instance) {
 				if r%2 == 0 {
 					got, err = engine.Read(ctx, keys...)
 				} else {
-					var records []catalog.Record
+					var records []kv.Record
 					records, err = engine.Scan(ctx, "s/", "", 10)
 					for _, record := range records {
 						got = append(got, record.Value)
@@ -77,7 +77,7 @@ func oneWinner(t *testing.T, instance Instance) {
 		for client := range clients {
 			all.Go(func() {
 				name := strconv.Itoa(client)
-				failed, err := engine.Update(ctx, []catalog.Check{{Key: key}}, []catalog.Write{set(key, name)})
+				failed, err := engine.Update(ctx, []kv.Check{{Key: key}}, []kv.Write{set(key, name)})
 				if err != nil {
 					t.Error(err)
 				} else if len(failed) == 0 {
@@ -106,8 +106,8 @@ func coalescing(t *testing.T, instance Instance) {
 			var value []byte
 			for i := range rounds {
 				next := []byte(strconv.Itoa(i))
-				failed, err := engine.Update(ctx, []catalog.Check{{Key: own, Value: value}},
-					[]catalog.Write{{Key: own, Value: next}, {Key: "sum", Kind: catalog.Increment, Add: 1}})
+				failed, err := engine.Update(ctx, []kv.Check{{Key: own, Value: value}},
+					[]kv.Write{{Key: own, Value: next}, {Key: "sum", Kind: kv.Increment, Add: 1}})
 				if err != nil || len(failed) > 0 {
 					t.Errorf("client %d, round %d: an update nobody disturbs: %v, %v", client, i, failed, err)
 					return
@@ -118,8 +118,8 @@ func coalescing(t *testing.T, instance Instance) {
 					t.Error(err)
 					return
 				}
-				failed, err = engine.Update(ctx, []catalog.Check{{Key: "shared", Value: shared[0]}},
-					[]catalog.Write{set("shared", fmt.Sprintf("%d-%d", client, i)), {Key: "shared sum", Kind: catalog.Increment, Add: 1}})
+				failed, err = engine.Update(ctx, []kv.Check{{Key: "shared", Value: shared[0]}},
+					[]kv.Write{set("shared", fmt.Sprintf("%d-%d", client, i)), {Key: "shared sum", Kind: kv.Increment, Add: 1}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -225,7 +225,7 @@ func linearizable(t *testing.T, instance Instance) {
 	}
 }
 
-func perform(ctx context.Context, engine catalog.Engine, keys []string, in call) (out reply, err error) {
+func perform(ctx context.Context, engine kv.Engine, keys []string, in call) (out reply, err error) {
 	switch in.kind {
 	case "read":
 		values, err := engine.Read(ctx, keys...)
@@ -237,11 +237,11 @@ func perform(ctx context.Context, engine catalog.Engine, keys []string, in call)
 		}
 		return out, nil
 	case "swap":
-		failed, err := engine.Update(ctx, []catalog.Check{{Key: keys[in.register], Value: []byte(in.check)}},
-			[]catalog.Write{set(keys[in.register], in.value)})
+		failed, err := engine.Update(ctx, []kv.Check{{Key: keys[in.register], Value: []byte(in.check)}},
+			[]kv.Write{set(keys[in.register], in.value)})
 		return reply{failed: len(failed) > 0}, err
 	default:
-		_, err := engine.Update(ctx, nil, []catalog.Write{{Key: keys[2], Kind: catalog.Increment, Add: 1}})
+		_, err := engine.Update(ctx, nil, []kv.Write{{Key: keys[2], Kind: kv.Increment, Add: 1}})
 		return out, err
 	}
 }
@@ -259,7 +259,7 @@ func crash(t *testing.T, instance Instance) {
 	for client := range clients {
 		all.Go(func() {
 			for i := 1; i <= 10000; i++ {
-				_, err := instance.Engine.Update(ctx, nil, []catalog.Write{set(fmt.Sprintf("crash/%d", client), strconv.Itoa(i))})
+				_, err := instance.Engine.Update(ctx, nil, []kv.Write{set(fmt.Sprintf("crash/%d", client), strconv.Itoa(i))})
 				if err != nil {
 					unclear[client] = i
 					return

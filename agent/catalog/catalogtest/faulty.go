@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Fault is what happens to one Update.
@@ -27,7 +27,7 @@ var ErrLost = errors.New("no answer from the catalog engine")
 
 // Faulty passes calls on to an engine and lets Updates fail as Decide says. It does not close the engine it wraps.
 type Faulty struct {
-	catalog.Engine
+	kv.Engine
 
 	// Decide is asked before every Update; nil decides None. It is called under a lock.
 	Decide func() Fault
@@ -37,12 +37,12 @@ type Faulty struct {
 }
 
 type pending struct {
-	checks []catalog.Check
-	writes []catalog.Write
+	checks []kv.Check
+	writes []kv.Write
 }
 
 // Update implements catalog.Engine.
-func (f *Faulty) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+func (f *Faulty) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	f.mu.Lock()
 	fault := None
 	if f.Decide != nil {
@@ -63,7 +63,7 @@ func (f *Faulty) Update(ctx context.Context, checks []catalog.Check, writes []ca
 }
 
 // retain copies what belongs to the caller.
-func retain(checks []catalog.Check, writes []catalog.Write) pending {
+func retain(checks []kv.Check, writes []kv.Write) pending {
 	p := pending{slices.Clone(checks), slices.Clone(writes)}
 	for i := range p.checks {
 		p.checks[i].Value = bytes.Clone(p.checks[i].Value)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"pgregory.net/rapid"
 )
 
@@ -22,13 +22,13 @@ func orderedScan(t *testing.T, instance Instance) {
 		round++
 		root := fmt.Sprintf("round%04d/", round)
 		keys := rapid.SliceOfNDistinct(key, 0, 20, rapid.ID[string]).Draw(rt, "keys")
-		var writes []catalog.Write
+		var writes []kv.Write
 		for _, k := range keys {
 			writes = append(writes, set(root+k, "v"+k))
 		}
 		removed := len(keys) / 4
 		for _, k := range keys[:removed] {
-			writes = append(writes, catalog.Write{Key: root + k, Kind: catalog.Remove})
+			writes = append(writes, kv.Write{Key: root + k, Kind: kv.Remove})
 		}
 		update(t, engine, nil, writes...)
 		kept := slices.Clone(keys[removed:])
@@ -90,7 +90,7 @@ func scanPrefixes(t *testing.T, instance Instance) {
 // scanPages walks records page by page and at the ends of the key space.
 func scanPages(t *testing.T, instance Instance) {
 	engine := instance.Engine
-	var writes []catalog.Write
+	var writes []kv.Write
 	for i := range 500 {
 		writes = append(writes, set(fmt.Sprintf("page/%03d", i), ""))
 	}

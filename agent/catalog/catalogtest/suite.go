@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Instance is one engine under test with records of its own.
 type Instance struct {
-	Engine catalog.Engine
+	Engine kv.Engine
 
 	// Second opens the same records once more, while Engine is open. Nil where the engine has no notion of it.
-	Second func() (catalog.Engine, error)
+	Second func() (kv.Engine, error)
 
-	// Exclusive says that Second must fail with catalog.ErrInUse.
+	// Exclusive says that Second must fail with kv.ErrInUse.
 	Exclusive bool
 
 	// Crash ends whatever serves the records as SIGKILL would, and opens them again. Nil for engines that do not last.
-	Crash func() catalog.Engine
+	Crash func() kv.Engine
 }
 
 // Run runs the suite. open returns an engine without records; the suite closes it.
@@ -68,7 +69,7 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-func update(t *testing.T, engine catalog.Engine, checks []catalog.Check, writes ...catalog.Write) []int {
+func update(t *testing.T, engine kv.Engine, checks []kv.Check, writes ...kv.Write) []int {
 	t.Helper()
 	failed, err := engine.Update(deadline(t), checks, writes)
 	if err != nil {
@@ -77,7 +78,7 @@ func update(t *testing.T, engine catalog.Engine, checks []catalog.Check, writes 
 	return failed
 }
 
-func read(t *testing.T, engine catalog.Engine, keys ...string) [][]byte {
+func read(t *testing.T, engine kv.Engine, keys ...string) [][]byte {
 	t.Helper()
 	values, err := engine.Read(deadline(t), keys...)
 	if err != nil {
@@ -89,14 +90,14 @@ func read(t *testing.T, engine catalog.Engine, keys ...string) [][]byte {
 	return values
 }
 
-func set(key, value string) catalog.Write {
-	return catalog.Write{Key: key, Value: []byte(value)}
+func set(key, value string) kv.Write {
+	return kv.Write{Key: key, Value: []byte(value)}
 }
 
 func cancelledContext(t *testing.T, instance Instance) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := instance.Engine.Update(ctx, nil, []catalog.Write{set("k", "v")}); !errors.Is(err, context.Canceled) {
+	if _, err := instance.Engine.Update(ctx, nil, []kv.Write{set("k", "v")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Update under a cancelled context: %v", err)
 	}
 	if _, err := instance.Engine.Read(ctx, "k"); !errors.Is(err, context.Canceled) {
@@ -118,13 +119,13 @@ func closed(t *testing.T, instance Instance) {
 			t.Fatalf("closing: %v", err)
 		}
 	}
-	if _, err := instance.Engine.Read(deadline(t), "k"); !errors.Is(err, catalog.ErrClosed) {
+	if _, err := instance.Engine.Read(deadline(t), "k"); !errors.Is(err, kv.ErrClosed) {
 		t.Errorf("Read after Close: %v", err)
 	}
-	if _, err := instance.Engine.Scan(deadline(t), "k", "", 1); !errors.Is(err, catalog.ErrClosed) {
+	if _, err := instance.Engine.Scan(deadline(t), "k", "", 1); !errors.Is(err, kv.ErrClosed) {
 		t.Errorf("Scan after Close: %v", err)
 	}
-	if _, err := instance.Engine.Update(deadline(t), nil, nil); !errors.Is(err, catalog.ErrClosed) {
+	if _, err := instance.Engine.Update(deadline(t), nil, nil); !errors.Is(err, kv.ErrClosed) {
 		t.Errorf("Update after Close: %v", err)
 	}
 }
@@ -136,7 +137,7 @@ func twoOpeners(t *testing.T, instance Instance) {
 	update(t, instance.Engine, nil, set("k", "first"))
 	second, err := instance.Second()
 	if instance.Exclusive {
-		if !errors.Is(err, catalog.ErrInUse) {
+		if !errors.Is(err, kv.ErrInUse) {
 			t.Fatalf("opening twice: %v", err)
 		}
 		t.Log(err)
@@ -154,10 +155,10 @@ func twoOpeners(t *testing.T, instance Instance) {
 		if err != nil {
 			t.Fatalf("opening twice: %v", err)
 		}
-		if failed := update(t, second, []catalog.Check{{Key: "k", Value: []byte("first")}}, set("k", "second")); failed != nil {
+		if failed := update(t, second, []kv.Check{{Key: "k", Value: []byte("first")}}, set("k", "second")); failed != nil {
 			t.Errorf("the second opener does not see what the first wrote")
 		}
-		if failed := update(t, instance.Engine, []catalog.Check{{Key: "k", Value: []byte("first")}}, set("k", "first again")); failed == nil {
+		if failed := update(t, instance.Engine, []kv.Check{{Key: "k", Value: []byte("first")}}, set("k", "first again")); failed == nil {
 			t.Errorf("the first opener does not see what the second wrote")
 		}
 	}
@@ -169,7 +170,7 @@ func twoOpeners(t *testing.T, instance Instance) {
 func otherReleases(t *testing.T, instance Instance) {
 	update(t, instance.Engine, nil, set("meta/schema", "99"))
 	_, err := catalog.Open(deadline(t), instance.Engine, catalog.Owner("gateway", "start"))
-	if !errors.Is(err, catalog.ErrNewer) {
+	if !errors.Is(err, kv.ErrNewer) {
 		t.Fatalf("opening a catalog from a newer release: %v", err)
 	}
 	t.Log(err)

@@ -6,36 +6,36 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // conditionalUpdate checks that all checks are evaluated, and all writes made or none.
 func conditionalUpdate(t *testing.T, instance Instance) {
 	engine := instance.Engine
 	update(t, engine, nil, set("a", "1"), set("empty", ""))
-	is := func(key, value string) catalog.Check { return catalog.Check{Key: key, Value: []byte(value)} }
-	absent := func(key string) catalog.Check { return catalog.Check{Key: key} }
+	is := func(key, value string) kv.Check { return kv.Check{Key: key, Value: []byte(value)} }
+	absent := func(key string) kv.Check { return kv.Check{Key: key} }
 	for _, test := range []struct {
 		name   string
-		checks []catalog.Check
+		checks []kv.Check
 		failed []int
 	}{
 		{"no check", nil, nil},
-		{"value as expected", []catalog.Check{is("a", "1")}, nil},
-		{"absent as expected", []catalog.Check{absent("b")}, nil},
-		{"empty as expected", []catalog.Check{is("empty", "")}, nil},
-		{"other value", []catalog.Check{is("a", "2")}, []int{0}},
-		{"longer value", []catalog.Check{is("a", "1\x00")}, []int{0}},
-		{"expected and absent", []catalog.Check{is("b", "1")}, []int{0}},
-		{"expected empty and absent", []catalog.Check{is("b", "")}, []int{0}},
-		{"expected absent and there", []catalog.Check{absent("a")}, []int{0}},
-		{"expected absent and empty", []catalog.Check{absent("empty")}, []int{0}},
-		{"some of many", []catalog.Check{is("a", "1"), is("a", "2"), absent("b"), absent("a")}, []int{1, 3}},
+		{"value as expected", []kv.Check{is("a", "1")}, nil},
+		{"absent as expected", []kv.Check{absent("b")}, nil},
+		{"empty as expected", []kv.Check{is("empty", "")}, nil},
+		{"other value", []kv.Check{is("a", "2")}, []int{0}},
+		{"longer value", []kv.Check{is("a", "1\x00")}, []int{0}},
+		{"expected and absent", []kv.Check{is("b", "1")}, []int{0}},
+		{"expected empty and absent", []kv.Check{is("b", "")}, []int{0}},
+		{"expected absent and there", []kv.Check{absent("a")}, []int{0}},
+		{"expected absent and empty", []kv.Check{absent("empty")}, []int{0}},
+		{"some of many", []kv.Check{is("a", "1"), is("a", "2"), absent("b"), absent("a")}, []int{1, 3}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			update(t, engine, nil, catalog.Write{Key: "x", Kind: catalog.Remove}, catalog.Write{Key: "n", Kind: catalog.Remove}, set("y", "kept"))
+			update(t, engine, nil, kv.Write{Key: "x", Kind: kv.Remove}, kv.Write{Key: "n", Kind: kv.Remove}, set("y", "kept"))
 			failed := update(t, engine, test.checks, set("x", "written"),
-				catalog.Write{Key: "y", Kind: catalog.Remove}, catalog.Write{Key: "n", Kind: catalog.Increment, Add: 1})
+				kv.Write{Key: "y", Kind: kv.Remove}, kv.Write{Key: "n", Kind: kv.Increment, Add: 1})
 			if !slices.Equal(failed, test.failed) {
 				t.Errorf("failed checks: got %v, want %v", failed, test.failed)
 			}
@@ -51,11 +51,11 @@ func conditionalUpdate(t *testing.T, instance Instance) {
 			}
 		})
 	}
-	update(t, engine, nil, set("order", "1"), catalog.Write{Key: "order", Kind: catalog.Remove}, set("order", "2"))
+	update(t, engine, nil, set("order", "1"), kv.Write{Key: "order", Kind: kv.Remove}, set("order", "2"))
 	if got := string(read(t, engine, "order")[0]); got != "2" {
 		t.Errorf("writes are not made in order: got %q", got)
 	}
-	if failed := update(t, engine, []catalog.Check{is("order", "2")}); failed != nil {
+	if failed := update(t, engine, []kv.Check{is("order", "2")}); failed != nil {
 		t.Errorf("an update without writes: checks %v failed", failed)
 	}
 }
@@ -68,10 +68,10 @@ func values(t *testing.T, instance Instance) {
 		every[i] = byte(i)
 	}
 	large := bytes.Repeat(every, 8192) // 2 MiB
-	longest := strings.Repeat("\xff\x00k", catalog.KeyLimit/3)
+	longest := strings.Repeat("\xff\x00k", kv.KeyLimit/3)
 	written := bytes.Clone(every)
-	update(t, engine, nil, catalog.Write{Key: string(every), Value: written}, catalog.Write{Key: "large", Value: large},
-		catalog.Write{Key: longest, Value: []byte{}}, catalog.Write{Key: "nil", Value: nil})
+	update(t, engine, nil, kv.Write{Key: string(every), Value: written}, kv.Write{Key: "large", Value: large},
+		kv.Write{Key: longest, Value: []byte{}}, kv.Write{Key: "nil", Value: nil})
 	written[0] = 77
 	first := read(t, engine, string(every), "large", longest, "absent", "nil", "large")
 	for i, want := range [][]byte{every, large, {}, nil, {}, large} {
@@ -88,7 +88,7 @@ func values(t *testing.T, instance Instance) {
 // increment checks the decimal counters.
 func increment(t *testing.T, instance Instance) {
 	engine := instance.Engine
-	add := func(delta int64) catalog.Write { return catalog.Write{Key: "n", Kind: catalog.Increment, Add: delta} }
+	add := func(delta int64) kv.Write { return kv.Write{Key: "n", Kind: kv.Increment, Add: delta} }
 	for _, step := range []struct {
 		add  int64
 		want string
@@ -98,11 +98,11 @@ func increment(t *testing.T, instance Instance) {
 			t.Errorf("after %+d: got %s, want %s", step.add, got, step.want)
 		}
 	}
-	if failed := update(t, engine, []catalog.Check{{Key: "n", Value: []byte("1")}}, add(-1)); failed != nil {
+	if failed := update(t, engine, []kv.Check{{Key: "n", Value: []byte("1")}}, add(-1)); failed != nil {
 		t.Errorf("a counter cannot be checked as a value")
 	}
 	update(t, engine, nil, set("word", "seven"))
-	_, err := engine.Update(deadline(t), nil, []catalog.Write{set("beside", "x"), {Key: "word", Kind: catalog.Increment, Add: 1}})
+	_, err := engine.Update(deadline(t), nil, []kv.Write{set("beside", "x"), {Key: "word", Kind: kv.Increment, Add: 1}})
 	if err == nil {
 		t.Errorf("incrementing a word is no error")
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// Engine is a catalog.Engine. The zero Engine is not usable; see New.
+// Engine is a kv.Engine. The zero Engine is not usable; see New.
 type Engine struct {
 	mu     sync.RWMutex
 	values map[string][]byte
@@ -22,7 +22,7 @@ type Engine struct {
 	closed bool
 }
 
-var _ catalog.Engine = (*Engine)(nil)
+var _ kv.Engine = (*Engine)(nil)
 
 // New returns an empty engine.
 func New() *Engine { return &Engine{values: map[string][]byte{}} }
@@ -34,7 +34,7 @@ func (e *Engine) Clone() *Engine {
 	return &Engine{values: maps.Clone(e.values), keys: slices.Clone(e.keys)} // values are never changed in place
 }
 
-// Read implements catalog.Engine.
+// Read implements kv.Engine.
 func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -48,26 +48,26 @@ func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return values, nil
 }
 
-// Scan implements catalog.Engine.
-func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+// Scan implements kv.Engine.
+func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	var records []catalog.Record
+	var records []kv.Record
 	start := sort.Search(len(e.keys), func(i int) bool { return e.keys[i] >= prefix && e.keys[i] > after })
 	for _, key := range e.keys[start:] {
 		if len(records) >= limit || !strings.HasPrefix(key, prefix) {
 			break
 		}
-		records = append(records, catalog.Record{Key: key, Value: bytes.Clone(e.values[key])})
+		records = append(records, kv.Record{Key: key, Value: bytes.Clone(e.values[key])})
 	}
 	return records, nil
 }
 
-// Update implements catalog.Engine.
-func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+// Update implements kv.Engine.
+func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(ctx); err != nil {
@@ -84,7 +84,7 @@ func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []ca
 		return failed, nil
 	}
 	for _, write := range writes {
-		if write.Kind == catalog.Increment {
+		if write.Kind == kv.Increment {
 			if value, present := e.values[write.Key]; present {
 				if _, err := strconv.ParseInt(string(value), 10, 64); err != nil {
 					return nil, fmt.Errorf("incrementing record %q: %w", write.Key, err)
@@ -98,17 +98,17 @@ func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []ca
 	return nil, nil
 }
 
-func (e *Engine) write(write catalog.Write) {
+func (e *Engine) write(write kv.Write) {
 	value, present := e.values[write.Key]
 	at, _ := slices.BinarySearch(e.keys, write.Key)
 	switch write.Kind {
-	case catalog.Remove:
+	case kv.Remove:
 		if present {
 			delete(e.values, write.Key)
 			e.keys = slices.Delete(e.keys, at, at+1)
 		}
 		return
-	case catalog.Increment:
+	case kv.Increment:
 		count, err := strconv.ParseInt(string(value), 10, 64)
 		if present && err != nil {
 			panic(err) // looked at before the first write
@@ -123,7 +123,7 @@ func (e *Engine) write(write catalog.Write) {
 	e.values[write.Key] = value
 }
 
-// Close implements catalog.Engine. The records are gone.
+// Close implements kv.Engine. The records are gone.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +133,7 @@ func (e *Engine) Close() error {
 
 func (e *Engine) usable(ctx context.Context) error {
 	if e.closed {
-		return catalog.ErrClosed
+		return kv.ErrClosed
 	}
 	return ctx.Err()
 }

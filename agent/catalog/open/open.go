@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
@@ -34,7 +35,7 @@ func Catalog(ctx context.Context, address, id, start string, grace time.Duration
 }
 
 // Engine opens the engine that the scheme of an address names. The caller closes it.
-func Engine(ctx context.Context, address string) (catalog.Engine, error) {
+func Engine(ctx context.Context, address string) (kv.Engine, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// Engine is a catalog.Engine over one Redis server or cluster.
+// Engine is a kv.Engine over one Redis server or cluster.
 type Engine struct {
 	client   rueidis.Client
 	location string
@@ -23,7 +23,7 @@ type Engine struct {
 	closed   atomic.Bool
 }
 
-var _ catalog.Engine = (*Engine)(nil)
+var _ kv.Engine = (*Engine)(nil)
 
 // Open connects to the server that address names: redis://user:password@host:port/database, or rediss:// for TLS.
 // The query parameter catalog names one of several catalogs on a server; default "restripe".
@@ -108,10 +108,10 @@ func (e *Engine) inspect(ctx context.Context) error {
 // Warnings returns whole sentences about what the server, as it was configured at Open, may lose, and the cure.
 func (e *Engine) Warnings() []string { return append([]string(nil), e.warnings...) }
 
-// Read implements catalog.Engine.
+// Read implements kv.Engine.
 func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	if e.closed.Load() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	if len(keys) == 0 {
 		return nil, nil
@@ -138,10 +138,10 @@ func value(message rueidis.RedisMessage) ([]byte, error) {
 	return append([]byte{}, text...), err
 }
 
-// Scan implements catalog.Engine.
-func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]catalog.Record, error) {
+// Scan implements kv.Engine.
+func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	if e.closed.Load() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	if limit <= 0 {
 		return nil, nil
@@ -157,7 +157,7 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]c
 	if err != nil {
 		return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
 	}
-	records := make([]catalog.Record, 0, len(answer)/2)
+	records := make([]kv.Record, 0, len(answer)/2)
 	for i := 0; i+1 < len(answer); i += 2 {
 		key, err := answer[i].ToString()
 		if err != nil {
@@ -167,7 +167,7 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]c
 		if err != nil {
 			return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
 		}
-		records = append(records, catalog.Record{Key: key, Value: content})
+		records = append(records, kv.Record{Key: key, Value: content})
 	}
 	return records, nil
 }
@@ -185,10 +185,10 @@ func successor(prefix string) string {
 	return string(end)
 }
 
-// Update implements catalog.Engine.
-func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+// Update implements kv.Engine.
+func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	if e.closed.Load() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	arguments := make([]string, 0, 2+3*len(checks)+3*len(writes))
 	arguments = append(arguments, strconv.Itoa(len(checks)))
@@ -202,9 +202,9 @@ func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []ca
 	arguments = append(arguments, strconv.Itoa(len(writes)))
 	for _, write := range writes {
 		switch write.Kind {
-		case catalog.Remove:
+		case kv.Remove:
 			arguments = append(arguments, "remove", write.Key, "")
-		case catalog.Increment:
+		case kv.Increment:
 			arguments = append(arguments, "increment", write.Key, strconv.FormatInt(write.Add, 10))
 		default:
 			arguments = append(arguments, "set", write.Key, string(write.Value))
@@ -221,7 +221,7 @@ func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []ca
 	return failed, nil
 }
 
-// Close implements catalog.Engine.
+// Close implements kv.Engine.
 func (e *Engine) Close() error {
 	if !e.closed.Swap(true) {
 		e.client.Close()

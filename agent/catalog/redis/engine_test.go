@@ -14,6 +14,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/redis"
 )
 
@@ -127,8 +128,8 @@ func TestEngine(t *testing.T) {
 		}
 		return catalogtest.Instance{
 			Engine: engine,
-			Second: func() (catalog.Engine, error) { return redis.Open(context.Background(), address) },
-			Crash: func() catalog.Engine {
+			Second: func() (kv.Engine, error) { return redis.Open(context.Background(), address) },
+			Crash: func() kv.Engine {
 				s.kill(t)
 				s.run(t)
 				return open(t, address)
@@ -192,7 +193,7 @@ func TestFullServer(t *testing.T) {
 	ctx := context.Background()
 	for i := range 200 {
 		name := fmt.Sprintf("%03d", i)
-		_, err := engine.Update(ctx, nil, []catalog.Write{{Key: "a" + name, Value: make([]byte, 30_000)}, {Key: "b" + name, Value: []byte("x")}})
+		_, err := engine.Update(ctx, nil, []kv.Write{{Key: "a" + name, Value: make([]byte, 30_000)}, {Key: "b" + name, Value: []byte("x")}})
 		if err == nil {
 			continue
 		}

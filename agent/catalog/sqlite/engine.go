@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/flock"
 	_ "modernc.org/sqlite" // registers the driver
 )
@@ -24,7 +24,7 @@ const (
 // readers is how many reads run at once.
 const readers = 4
 
-// Engine is a catalog.Engine over one database file.
+// Engine is a kv.Engine over one database file.
 type Engine struct {
 	path     string
 	lock     *os.File
@@ -38,10 +38,10 @@ type Engine struct {
 	closeErr error
 }
 
-var _ catalog.Engine = (*Engine)(nil)
+var _ kv.Engine = (*Engine)(nil)
 
-// Open opens the database at path, and creates it if there is none. It fails with catalog.ErrInUse if another Engine has
-// it open, and with catalog.ErrNewer if a newer release wrote it.
+// Open opens the database at path, and creates it if there is none. It fails with kv.ErrInUse if another Engine has
+// it open, and with kv.ErrNewer if a newer release wrote it.
 func Open(ctx context.Context, path string) (engine *Engine, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *Engine) prepareFile(ctx context.Context) error {
 	}
 	if version > formatVersion {
 		return fmt.Errorf("%w: its file format has version %d, this program knows versions up to %d: use a newer release of restripe",
-			catalog.ErrNewer, version, formatVersion)
+			kv.ErrNewer, version, formatVersion)
 	}
 	return nil
 }
@@ -136,10 +136,10 @@ func syncDirectory(path string) error {
 	return nil
 }
 
-// Read implements catalog.Engine.
+// Read implements kv.Engine.
 func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	if e.isClosed() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	values, err := e.read(ctx, keys)
 	if err != nil {
@@ -193,10 +193,10 @@ func present(value []byte) []byte {
 	return value
 }
 
-// Scan implements catalog.Engine.
-func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (records []catalog.Record, err error) {
+// Scan implements kv.Engine.
+func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (records []kv.Record, err error) {
 	if e.isClosed() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	defer func() {
 		if err != nil {
@@ -220,7 +220,7 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (rec
 		if err := rows.Scan(&key, &value); err != nil {
 			return nil, err
 		}
-		records = append(records, catalog.Record{Key: string(key), Value: present(value)})
+		records = append(records, kv.Record{Key: string(key), Value: present(value)})
 	}
 	return records, rows.Err()
 }
@@ -239,7 +239,7 @@ func successor(prefix string) []byte {
 	return end
 }
 
-// Close implements catalog.Engine. Updates that have not been taken up fail; the one being written is finished.
+// Close implements kv.Engine. Updates that have not been taken up fail; the one being written is finished.
 func (e *Engine) Close() error {
 	e.close.Do(func() {
 		close(e.quit)

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
@@ -47,9 +47,9 @@ func TestEngine(t *testing.T) {
 		engine := open(t, path)
 		return catalogtest.Instance{
 			Engine:    engine,
-			Second:    func() (catalog.Engine, error) { return sqlite.Open(context.Background(), path) },
+			Second:    func() (kv.Engine, error) { return sqlite.Open(context.Background(), path) },
 			Exclusive: true,
-			Crash: func() catalog.Engine {
+			Crash: func() kv.Engine {
 				if err := engine.Close(); err != nil {
 					t.Error(err)
 				}
@@ -71,8 +71,8 @@ func writeUntilKilled(path string) error {
 	for client := range childClients {
 		go func() {
 			for i := 1; ; i++ {
-				write := catalog.Write{Key: fmt.Sprintf("client/%d", client), Kind: catalog.Increment, Add: 1}
-				if _, err := engine.Update(ctx, nil, []catalog.Write{write}); err != nil {
+				write := kv.Write{Key: fmt.Sprintf("client/%d", client), Kind: kv.Increment, Add: 1}
+				if _, err := engine.Update(ctx, nil, []kv.Write{write}); err != nil {
 					failures <- err
 					return
 				}
@@ -116,7 +116,7 @@ func TestKilledOwner(t *testing.T) {
 			acknowledged[i] = before[i] + n
 			if count == 0 {
 				_, err := sqlite.Open(context.Background(), path)
-				if !errors.Is(err, catalog.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(child.Process.Pid)) {
+				if !errors.Is(err, kv.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(child.Process.Pid)) {
 					t.Errorf("opening what process %d has open: %v", child.Process.Pid, err)
 				}
 			}
@@ -172,7 +172,7 @@ func TestForeignFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, path, "PRAGMA user_version = 9")
-		}, catalog.ErrNewer, "version 9"},
+		}, kv.ErrNewer, "version 9"},
 		{"directory", func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
@@ -223,8 +223,8 @@ func BenchmarkUpdate(b *testing.B) {
 			for range parallel {
 				all.Go(func() {
 					for i := range work {
-						write := catalog.Write{Key: fmt.Sprintf("o/%d", i), Value: value}
-						if _, err := engine.Update(context.Background(), []catalog.Check{{Key: write.Key}}, []catalog.Write{write}); err != nil {
+						write := kv.Write{Key: fmt.Sprintf("o/%d", i), Value: value}
+						if _, err := engine.Update(context.Background(), []kv.Check{{Key: write.Key}}, []kv.Write{write}); err != nil {
 							b.Error(err)
 						}
 					}
@@ -246,11 +246,11 @@ func BenchmarkRead(b *testing.B) {
 			b.Error(err)
 		}
 	}()
-	var writes []catalog.Write
+	var writes []kv.Write
 	var keys []string
 	for i := range 32 {
 		keys = append(keys, fmt.Sprintf("g/%d", i))
-		writes = append(writes, catalog.Write{Key: keys[i], Value: make([]byte, 500)})
+		writes = append(writes, kv.Write{Key: keys[i], Value: make([]byte, 500)})
 	}
 	if _, err := engine.Update(context.Background(), nil, writes); err != nil {
 		b.Fatal(err)

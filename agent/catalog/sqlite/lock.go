@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/flock"
 )
 
@@ -22,7 +22,7 @@ func lockFile(path string) (*os.File, error) {
 	if errors.Is(err, flock.ErrHeld) {
 		owner := ownerOf(file)
 		return nil, errors.Join(fmt.Errorf("opening the catalog %s: %w by %s, which holds the lock %s: stop it, or use a catalog engine for several gateways (redis)",
-			path, catalog.ErrInUse, owner, name), file.Close())
+			path, kv.ErrInUse, owner, name), file.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the catalog %s: locking %s: %w: keep the catalog on a local file system", path, name, err), file.Close())

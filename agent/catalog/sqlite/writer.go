@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // batchRequests and batchBytes bound what shares one transaction.
@@ -20,26 +20,26 @@ const (
 // request is one Update on its way.
 type request struct {
 	ctx    context.Context
-	checks []catalog.Check
-	writes []catalog.Write
+	checks []kv.Check
+	writes []kv.Write
 	done   chan struct{} // closed once failed and err are set
 
 	failed []int
 	err    error
 }
 
-// Update implements catalog.Engine. An Update that was taken up is carried out even if ctx ends.
-func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []catalog.Write) ([]int, error) {
+// Update implements kv.Engine. An Update that was taken up is carried out even if ctx ends.
+func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
 	r := &request{ctx: ctx, checks: checks, writes: writes, done: make(chan struct{})}
 	if e.isClosed() {
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	select {
 	case e.requests <- r:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("updating the catalog %s: %w", e.path, ctx.Err())
 	case <-e.quit:
-		return nil, catalog.ErrClosed
+		return nil, kv.ErrClosed
 	}
 	// The slices belong to the caller, so it has to wait for a request that may be running.
 	select {
@@ -48,7 +48,7 @@ func (e *Engine) Update(ctx context.Context, checks []catalog.Check, writes []ca
 		select {
 		case <-r.done:
 		default:
-			return nil, catalog.ErrClosed
+			return nil, kv.ErrClosed
 		}
 	}
 	if r.err != nil {
@@ -186,7 +186,7 @@ func (w *writer) apply(ctx context.Context, r *request) error {
 	}
 	counts := make(map[int][]byte)
 	for i, write := range r.writes {
-		if write.Kind != catalog.Increment {
+		if write.Kind != kv.Increment {
 			continue
 		}
 		value, err := get(ctx, w.get, write.Key)
@@ -210,12 +210,12 @@ func (w *writer) apply(ctx context.Context, r *request) error {
 	return nil
 }
 
-func (w *writer) write(ctx context.Context, write catalog.Write, count []byte) error {
+func (w *writer) write(ctx context.Context, write kv.Write, count []byte) error {
 	var err error
 	switch write.Kind {
-	case catalog.Remove:
+	case kv.Remove:
 		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
-	case catalog.Increment:
+	case kv.Increment:
 		_, err = w.set.ExecContext(ctx, []byte(write.Key), count)
 	default:
 		_, err = w.set.ExecContext(ctx, []byte(write.Key), present(write.Value))

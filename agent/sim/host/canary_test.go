@@ -36,7 +36,7 @@ var canaries = []canary{
 		name: "a commit does not compare the group with what was read",
 		edits: []edit{
 			{commitFile, "} else if !bytes.Equal(raw, was.raw) {", "} else if !bytes.Equal(raw, raw) {"},
-			{commitFile, "t.checks = append(t.checks, Check{key, was.raw})", "t.checks = append(t.checks, Check{key, t.values[key]})"},
+			{commitFile, "t.checks = append(t.checks, kv.Check{Key: key, Value: was.raw})", "t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})"},
 		},
 		breaks: []sim.Promise{sim.Linearizable, sim.NoLiveDelete, sim.NoStaleEpoch},
 		within: 600,
@@ -73,7 +73,7 @@ var canaries = []canary{
 		name: "a commit does not compare incarnations",
 		edits: []edit{
 			{commitFile, "if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {", "if false {"},
-			{commitFile, "t.checks = append(t.checks, Check{incarnationKey(node), []byte(t.whole[node])})", "_ = node"},
+			{commitFile, "t.checks = append(t.checks, kv.Check{Key: incarnationKey(node), Value: []byte(t.whole[node])})", "_ = node"},
 		},
 		breaks: []sim.Promise{sim.Contents},
 		within: 1000,
@@ -89,7 +89,7 @@ var canaries = []canary{
 	{
 		name: "a commit does not look whether its attempt was settled",
 		edits: []edit{
-			{commitFile, "t.checks = append(t.checks, Check{key, t.values[key]})\n\treturn err", "return err"},
+			{commitFile, "t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})\n\treturn err", "return err"},
 		},
 		breaks: []sim.Promise{sim.Linearizable},
 		within: 1000,

@@ -297,3 +297,57 @@ func TestAPoolThatIsGoneIsDownAndNotEmpty(t *testing.T) {
 		t.Errorf("creating in a pool that is gone: %v, want %v", err, store.ErrDown)
 	}
 }
+
+// Callers that never wait until librados gives up, as probes do, reach an OSD that came back at another address.
+func TestShortOperationsReachAnOSDThatWasStartedAnew(t *testing.T) {
+	w := start(t, cephtest.Options{Hosts: 1, Bluestore: true})
+	s := w.open(t)
+	defer s.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+	answers := make(chan time.Time, 1) // when the last operation that was answered began
+	for worker := range 6 {
+		group.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				began := time.Now()
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				err := s.Create(short, fmt.Sprintf("k/%d/%d", worker, i), []byte("value"))
+				cancel()
+				if err == nil {
+					select {
+					case <-answers:
+					default:
+					}
+					select {
+					case answers <- began:
+					default:
+					}
+				}
+			}
+		})
+	}
+	awaitAnswer := func() {
+		t.Helper()
+		back, deadline := time.Now(), time.After(time.Minute)
+		for {
+			select {
+			case began := <-answers:
+				if began.After(back) {
+					return
+				}
+			case <-deadline:
+				t.Fatal("an OSD that is up again is not reached within a minute")
+			}
+		}
+	}
+	for range 3 {
+		awaitAnswer()
+		for range 2 { // the second time before the first is known
+			must(t, w.KillOSD(0))
+			must(t, w.StartOSD(0))
+		}
+	}
+	awaitAnswer()
+}

@@ -82,6 +82,7 @@ import (
 	"fmt"
 	"runtime/cgo"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/restripe/restripe/agent/store"
@@ -135,6 +136,7 @@ func (s *Store) operate(ctx context.Context, c call) error {
 		c.release()
 		s.leave(c.cost)
 	}
+	began := time.Now()
 	rc := C.restripe_completion(C.uintptr_t(op.handle), &op.completion)
 	if rc == 0 {
 		rc = c.submit(op.completion)
@@ -147,6 +149,9 @@ func (s *Store) operate(ctx context.Context, c call) error {
 	case <-op.done:
 	case <-ctx.Done():
 		C.rados_aio_cancel(s.pool, op.completion) // fails if the operation has ended
+		if time.Since(began) >= longUnanswered {
+			s.latest.fallBehind()
+		}
 		go func() {
 			<-op.done
 			end()

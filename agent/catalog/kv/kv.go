@@ -1,6 +1,20 @@
-package catalog
+// Package kv is the contract of the engines that keep a catalog: values under keys, changed conditionally.
+package kv
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// Sentinels of engines; use errors.Is.
+var (
+	// ErrInUse says that another process has the catalog open and the engine allows one only.
+	ErrInUse = errors.New("catalog is in use")
+	// ErrNewer says that the catalog was written by a newer release.
+	ErrNewer = errors.New("catalog is newer than this program")
+	// ErrClosed says that the engine was closed.
+	ErrClosed = errors.New("catalog engine is closed")
+)
 
 // KeyLimit is the longest key, in bytes, that an Engine must accept.
 const KeyLimit = 4200
