@@ -59,7 +59,7 @@ func newSession(engine kv.Engine, owner string) *session {
 func (s *session) mark() uint32 { return block.Mark(s.owner) }
 
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
-// were sessions. It is a turn of retry.
+// were sessions. None begins in a catalog that is being merged into. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
 	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
 	if err != nil {

@@ -141,8 +141,9 @@ func TestACatalogThatWasPutBackTakesUpWhatItLacks(t *testing.T) {
 	c.scrubClean()
 }
 
-// What the catalog itself went on to do, after a person had claimed it, is later than what it lacks.
-func TestWhatAClaimedCatalogWroteStays(t *testing.T) {
+// newClaimed is a cluster without a gateway whose catalog is a copy from before goesOn, which a person has claimed.
+func newClaimed(t *testing.T) *cluster {
+	t.Helper()
 	c := newCluster(t, stores(t, "mem", 9))
 	want := c.fill()
 	copied := c.engine.(*mem.Engine).Clone()
@@ -155,25 +156,43 @@ func TestWhatAClaimedCatalogWroteStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.stopGateway()
-	c.startGateway()
+	return c
+}
+
+// changes writes and deletes what the catalog lacks a later version of.
+func (c *cluster) changes() {
+	c.t.Helper()
 	c.put("large", noise(60_000, 90), "")
-	if err := c.gateway.Delete(t.Context(), "over", nil); err != nil {
-		t.Fatal(err)
+	if err := c.gateway.Delete(c.t.Context(), "over", nil); err != nil {
+		c.t.Fatal(err)
 	}
-	c.merge()
-	reader, err := c.gateway.Open(t.Context(), "large")
+}
+
+// keepsChanges looks whether what changes did has stayed, in a catalog whose records fit.
+func (c *cluster) keepsChanges() {
+	c.t.Helper()
+	reader, err := c.gateway.Open(c.t.Context(), "large")
 	if err != nil || reader.Size() != 60_000 {
-		t.Errorf("large has %v bytes, %v; want those that the claimed catalog wrote", reader, err)
+		c.t.Errorf("large has %v bytes, %v; want those that were written last", reader, err)
 	}
-	if _, err := c.gateway.Open(t.Context(), "over"); !errors.Is(err, catalog.ErrNoObject) {
-		t.Errorf("what the claimed catalog deleted: %v, want ErrNoObject", err)
+	if _, err := c.gateway.Open(c.t.Context(), "over"); !errors.Is(err, catalog.ErrNoObject) {
+		c.t.Errorf("what was deleted last: %v, want ErrNoObject", err)
 	}
+	if err := c.catalog.Audit(c.t.Context()); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// What the catalog itself went on to do, after a person had claimed it, is later than what it lacks.
+func TestWhatAClaimedCatalogWroteStays(t *testing.T) {
+	c := newClaimed(t)
+	c.startGateway()
+	c.changes()
+	c.merge()
 	if _, err := c.gateway.Open(t.Context(), "new"); err != nil {
 		t.Errorf("what it lacked: %v", err)
 	}
-	if err := c.catalog.Audit(t.Context()); err != nil {
-		t.Error(err)
-	}
+	c.keepsChanges()
 }
 
 // between is an engine that has something happen before the first update that somebody else makes.
@@ -192,28 +211,14 @@ func (b *between) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 
 // What a gateway that was forgotten commits until the merge ends its session stays, and nothing more is committed afterwards.
 func TestAMergeReadsOnceNobodyElseWrites(t *testing.T) {
-	c := newCluster(t, stores(t, "mem", 9))
-	want := c.fill()
-	copied := c.engine.(*mem.Engine).Clone()
-	c.goesOn(want)
-	starts, _ := c.gateway.Starts(time.Time{})
-	c.stopGateway()
-	c.engine = copied
-	c.startGateway()
-	if err := c.catalog.Claim(t.Context(), starts); err != nil {
-		t.Fatal(err)
-	}
-	c.stopGateway()
+	c := newClaimed(t)
 	contents, _, err := rebuild.Run(t.Context(), rebuild.Options{Nodes: c.nodes, Modified: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = catalog.Merge(t.Context(), &between{c.engine, func() {
 		c.startGateway()
-		c.put("large", noise(60_000, 90), "")
-		if err := c.gateway.Delete(t.Context(), "over", nil); err != nil {
-			t.Error(err)
-		}
+		c.changes()
 	}}, contents, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -223,16 +228,7 @@ func TestAMergeReadsOnceNobodyElseWrites(t *testing.T) {
 	}
 	c.stopGateway()
 	c.startGateway()
-	reader, err := c.gateway.Open(t.Context(), "large")
-	if err != nil || reader.Size() != 60_000 {
-		t.Errorf("large has %v bytes, %v; want those that were written last", reader, err)
-	}
-	if _, err := c.gateway.Open(t.Context(), "over"); !errors.Is(err, catalog.ErrNoObject) {
-		t.Errorf("what was deleted meanwhile: %v, want ErrNoObject", err)
-	}
-	if err := c.catalog.Audit(t.Context()); err != nil {
-		t.Error(err)
-	}
+	c.keepsChanges()
 }
 
 func TestMergesThatAreRefused(t *testing.T) {

@@ -11,20 +11,21 @@ import (
 	"github.com/restripe/restripe/agent/store"
 )
 
-// longUnanswered is how long an operation that its caller gives up was under way if the map may be to blame. Callers give up
-// others because they need no answer any more.
+// longUnanswered is how long the caller of an operation has waited before it gave it up, if the operation may have gone to an
+// address where no OSD is any more. One that is given up sooner says nothing: its answer was not needed any more. The latest map
+// is fetched then, but no other operation waits for it: without monitors OSDs still answer.
 const longUnanswered = 500 * time.Millisecond
 
 // latest is the wait for the latest map of the OSDs. librados asks for a map when it sees reason to, which may be never: it
 // goes on asking an OSD that has moved to another address.
 type latest struct {
 	mutex   sync.Mutex
-	behind  bool          // an operation timed out or was given up late, and none has succeeded since
+	behind  bool          // an operation timed out, and none has succeeded since
 	waiting chan struct{} // closed with the end of a wait under way; nil: none
 	err     error         // of the last wait
 }
 
-// fallBehind says that an operation has timed out, or its caller has waited for long and given it up.
+// fallBehind says that an operation has timed out.
 func (l *latest) fallBehind() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -38,7 +39,7 @@ func (l *latest) succeed() {
 	l.behind = false
 }
 
-// awaitLatest waits for the latest map if there is reason to.
+// awaitLatest waits for the latest map if an operation timed out and none has succeeded since.
 func (s *Store) awaitLatest(ctx context.Context) error {
 	s.latest.mutex.Lock()
 	behind := s.latest.behind

@@ -150,7 +150,7 @@ func (s *Store) operate(ctx context.Context, c call) error {
 	case <-ctx.Done():
 		C.rados_aio_cancel(s.pool, op.completion) // fails if the operation has ended
 		if time.Since(began) >= longUnanswered {
-			s.latest.fallBehind()
+			s.beginLatest()
 		}
 		go func() {
 			<-op.done
