@@ -303,6 +303,17 @@ func overviewOf(seen *seenBackend, class *api.ClassHeat, policy *v1alpha1.Redund
 	return o
 }
 
+// class is what the gateways said last of a class, nil if that is not known.
+func (b *seenBackend) class(name string) *api.ClassHeat {
+	report, _, _ := b.observer.Heat.Get()
+	for i := range report.Classes {
+		if report.Classes[i].Class == name {
+			return &report.Classes[i]
+		}
+	}
+	return nil
+}
+
 // ladder is that of a class at the gateways, nil if it is not known.
 func (b *seenBackend) ladder(class string) stripe.Ladder {
 	classes, _, _ := b.observer.Classes.Get()

@@ -58,7 +58,7 @@ func (s *policies) PinPolicy(ctx context.Context, request *consolev1.PinPolicyRe
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &consolev1.PinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is pinned to " + declared.String()}, nil
+	return &consolev1.PinPolicyResponse{Policy: s.view(policy), Said: policy.Name + " is pinned to " + declared.String()}, nil
 }
 
 // UnpinPolicy takes the pin of a policy out.
@@ -79,7 +79,7 @@ func (s *policies) UnpinPolicy(ctx context.Context, request *consolev1.UnpinPoli
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &consolev1.UnpinPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " is not pinned any more; its temperature decides again"}, nil
+	return &consolev1.UnpinPolicyResponse{Policy: s.view(policy), Said: policy.Name + " is not pinned any more; its temperature decides again"}, nil
 }
 
 // withPin sets the pin of a policy, as its ladder spells the scheme, and refuses one that would not be carried out.

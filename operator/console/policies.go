@@ -40,13 +40,35 @@ func (s *policies) WatchPolicies(ctx context.Context, request *consolev1.WatchPo
 }
 
 func (s *policies) policyPicture(backend string) (now picture[*consolev1.Policy]) {
-	now.sources = []*consolev1.Source{sourceView("API server", s.world.freshness())}
+	now.sources = s.freshness(backend)
 	for _, policy := range s.world.policies.all() {
 		if backend == "" || policy.Spec.BackendRef == backend {
-			now.items = append(now.items, item[*consolev1.Policy]{policy.Name, policyView(policy, s.now())})
+			now.items = append(now.items, item[*consolev1.Policy]{policy.Name, s.view(policy)})
 		}
 	}
 	return now
+}
+
+// view is policyView with what is on each rung, and what that saves, as the gateways said last: as heat and overview have it.
+// What the policy's status says of it may be a while older; it stands where no gateway has said anything yet.
+func (s *policies) view(p *v1alpha1.RedundancyPolicy) *consolev1.Policy {
+	view := policyView(p, s.now())
+	seen, err := s.backendNamed(p.Spec.BackendRef)
+	if err != nil {
+		return view
+	}
+	class := seen.class(view.Class)
+	if class == nil {
+		return view
+	}
+	now := overviewOf(seen, class, p)
+	view.Rungs = nil
+	for _, is := range now.view.Rungs {
+		rung := &consolev1.Rung{Scheme: is.Scheme, Groups: is.Groups, Bytes: is.Bytes, StoredBytes: is.StoredBytes}
+		view.Rungs = append(view.Rungs, rung)
+	}
+	view.SavedBytes, view.SavedPerMonth = now.view.SavedBytes, now.perMonth
+	return view
 }
 
 func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
@@ -95,7 +117,7 @@ func (s *policies) GetPolicy(_ context.Context, request *consolev1.GetPolicyRequ
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "writing the policy: %w", err)
 	}
-	return &consolev1.PolicyDetail{Policy: policyView(policy, s.now()), Yaml: text, Sources: s.freshness(policy.Spec.BackendRef)}, nil
+	return &consolev1.PolicyDetail{Policy: s.view(policy), Yaml: text, Sources: s.freshness(policy.Spec.BackendRef)}, nil
 }
 
 func noPolicy(name string) error {
@@ -169,5 +191,5 @@ func (s *policies) HoldPolicy(ctx context.Context, request *consolev1.HoldPolicy
 		return nil, err
 	}
 	s.world.policies.put(policy)
-	return &consolev1.HoldPolicyResponse{Policy: policyView(policy, s.now()), Said: policy.Name + " " + hold.said}, nil
+	return &consolev1.HoldPolicyResponse{Policy: s.view(policy), Said: policy.Name + " " + hold.said}, nil
 }

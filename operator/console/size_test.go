@@ -5,7 +5,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restripe/restripe/agent/gateway/api"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // TestAnOverviewHasTheLargestClasses: of many classes those with the most stored bytes, in their order.
@@ -60,5 +65,36 @@ func TestClassesAreAddedUp(t *testing.T) {
 	}
 	if none := addedUp(nil, 2); none != nil {
 		t.Errorf("of nothing: %v", none)
+	}
+}
+
+// What a policy says of its rungs is what heat and overview say at the same moment, though its status is of a while ago.
+func TestRungsOfAPolicyAreThoseOfItsHeat(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	seen := &seenBackend{name: "local", observer: &gateways.Observer{}}
+	s := &policies{sources: &sources{
+		now:      func() time.Time { return now },
+		backends: &seenBackends{byName: map[string]*seenBackend{"local": seen}},
+	}}
+	policy := &v1alpha1.RedundancyPolicy{ObjectMeta: metav1.ObjectMeta{Name: "photos"}}
+	policy.Spec.BackendRef = "local"
+	policy.Status.Rungs = []v1alpha1.Rung{{Scheme: "rep(3)", Groups: 9, Bytes: 900}}
+	if rungs := s.view(policy).Rungs; len(rungs) != 1 || rungs[0].Bytes != 900 {
+		t.Errorf("nothing is known of the heat, and the rungs are %v", rungs)
+	}
+	report := api.HeatReport{Classes: []api.ClassHeat{{Class: "photos", Bytes: 500, Rungs: []api.RungHeat{
+		{Scheme: "rep(3)", Groups: 1, Bytes: 100, StoredBytes: 300}, {Scheme: "rs(4,2)", Groups: 4, Bytes: 400, StoredBytes: 600},
+	}}}}
+	seen.observer.Heat.Set(now, report, nil)
+	overview := overviewOf(seen, &report.Classes[0], policy).view
+	rungs := s.view(policy).Rungs
+	if len(rungs) != len(overview.Rungs) {
+		t.Fatalf("%v, and the overview has %v", rungs, overview.Rungs)
+	}
+	for i, rung := range rungs {
+		also := overview.Rungs[i]
+		if rung.Scheme != also.Scheme || rung.Groups != also.Groups || rung.Bytes != also.Bytes || rung.StoredBytes != also.StoredBytes {
+			t.Errorf("%v, and the overview has %v", rung, also)
+		}
 	}
 }

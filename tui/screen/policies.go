@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -72,13 +73,30 @@ func policyState(l *look, one *consolev1.Policy) string {
 	case one.StopPolicy == "HoldAndDrain":
 		return l.glyphs.pause + " drained"
 	}
-	if wrong := unready(one); wrong != nil {
-		return l.glyphs.warning + " " + wrong.Reason
-	}
 	if len(one.Conditions) == 0 {
 		return l.glyphs.waiting + " new"
 	}
-	return l.glyphs.good + " ready"
+	wrong := unready(one)
+	switch {
+	case isTrue(one, "Stalled"):
+		return l.glyphs.warning + " stalled"
+	case wrong == nil:
+		return l.glyphs.good + " ready"
+	case isTrue(one, "Progressing"):
+		return l.glyphs.running + " moving"
+	case isTrue(one, "AwaitingApproval"):
+		return l.glyphs.waiting + " to approve"
+	case isTrue(one, "Paused"):
+		return l.glyphs.pause + " paused"
+	case wrong.Reason == "NotConverged":
+		return l.glyphs.waiting + " converging"
+	}
+	return l.glyphs.warning + " " + wrong.Reason
+}
+
+// isTrue reports whether a policy says that a condition holds.
+func isTrue(one *consolev1.Policy, condition string) bool {
+	return slices.ContainsFunc(one.Conditions, func(c *consolev1.Condition) bool { return c.Type == condition && c.Status == "True" })
 }
 
 // unready is the condition that says why a policy is not ready; nil: it is.

@@ -59,7 +59,7 @@ function restOf(props: ProgressBarProps, done: number, total: number): string {
     return /^paused\b/i.test(props.paused) ? props.paused : `paused: ${props.paused}`;
   }
   const parts: string[] = [];
-  if (props.bytesPerSecond !== undefined && Number(props.bytesPerSecond) > 0) {
+  if (props.bytesPerSecond !== undefined) {
     parts.push(`at ${rated(props.bytesPerSecond)}`);
   }
   parts.push(

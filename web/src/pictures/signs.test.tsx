@@ -94,6 +94,11 @@ describe("progress", () => {
     expect(bar().getAttribute("aria-valuetext")).toBe("977 KiB of 977 KiB (99 %), about 1 s left");
   });
 
+  it("says that nothing moves", () => {
+    render(<ProgressBar label="job" done={1n << 20n} total={2n << 20n} bytesPerSecond={0n} />);
+    expect(screen.getByText("at 0 B/s, estimating the time left")).toBeTruthy();
+  });
+
   it("says when the time left is not known", () => {
     render(<ProgressBar label="job" done={0} total={10} />);
     expect(screen.getByText("estimating the time left")).toBeTruthy();

@@ -9,6 +9,7 @@ import { expectAccessible } from "../../testing/axe";
 import { morning, policy } from "../../testing/fixtures";
 import { without } from "../../testing/refusals";
 import { renderPage, said, type Answers } from "../../testing/render";
+import { moment } from "../../words/time";
 import { costLine } from "./SavingsView";
 
 const prices = { storageGibMonth: 0.02, networkGib: 0.01, millionOperations: 0.4, paybackMonths: 6 };
@@ -44,9 +45,10 @@ const answers: Answers = {
 describe("savings", () => {
   it("are what a month costs against everything on its hottest scheme", async () => {
     renderPage("/savings", answers);
-    expect(await screen.findByText("A month of what is stored costs 3.00, 2.00 less than the 5.00 of keeping everything on its hottest scheme.")).toBeDefined();
-    expect(await screen.findByRole("row", { name: "media 2.00 1.00 rep(3): 3.00 0.02" })).toBeDefined();
-    expect(screen.getByRole("row", { name: "logs 1.00 1.00 rep(2): 2.00 0.10" })).toBeDefined();
+    const sentence = "a month of what is stored costs 3.00, 2.00 less than the 5.00 of keeping everything on its hottest scheme.";
+    expect(await screen.findByText(`As of ${moment(later)}: ${sentence}`)).toBeDefined();
+    expect(await screen.findByRole("row", { name: `media 2.00 1.00 rep(3): 3.00 0.02 ${moment(later)}` })).toBeDefined();
+    expect(screen.getByRole("row", { name: `logs 1.00 1.00 rep(2): 2.00 0.10 ${moment(morning)}` })).toBeDefined();
     expect(await screen.findByText(/Compared with everything on the hottest scheme/)).toBeDefined();
     await expectAccessible();
   });
@@ -108,7 +110,7 @@ describe("savings", () => {
   });
 
   it("are said in a sentence whichever way they go", () => {
-    expect(costLine(2, 2)).toBe("A month of what is stored costs 2.00, as it would with everything on its hottest scheme.");
-    expect(costLine(3, 2)).toBe("A month of what is stored costs 3.00, 1.00 more than the 2.00 of keeping everything on its hottest scheme.");
+    expect(costLine(2, 2)).toBe("a month of what is stored costs 2.00, as it would with everything on its hottest scheme.");
+    expect(costLine(3, 2)).toBe("a month of what is stored costs 3.00, 1.00 more than the 2.00 of keeping everything on its hottest scheme.");
   });
 });

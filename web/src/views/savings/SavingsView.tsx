@@ -8,7 +8,7 @@ import { RouteLink } from "../../links/RouteLink";
 import { TimeSeries } from "../../pictures/TimeSeries";
 import { Empty, Shown } from "../../states/States";
 import { money } from "../../words/money";
-import { order } from "../../words/time";
+import { moment, order } from "../../words/time";
 import { PriceEditor } from "./PriceEditor";
 import styles from "./Savings.module.css";
 
@@ -57,7 +57,9 @@ function OverTime({ history }: { history: History }) {
   }
   return (
     <Stack gap="sm">
-      <Text fw={600}>{costLine(last.cost, last.hottestCost)}</Text>
+      <Text fw={600}>
+        As of {moment(last.at)}: {costLine(last.cost, last.hottestCost)}
+      </Text>
       <Text size="sm">Compared with everything on the hottest scheme of its class, at the prices that are declared now. Moving costs once, and is not in it.</Text>
       <TimeSeries
         label="Cost of a month of storage, in the currency of the price tables"
@@ -101,11 +103,12 @@ function ClassTable({ classes }: { classes: ClassHistory[] }) {
               <th scope="col">Saves a month</th>
               <th scope="col">Compared with all of it on</th>
               <th scope="col">Price of a GiB a month</th>
+              <th scope="col">As of</th>
             </tr>
           </thead>
           <tbody>
             {classes.map((one) => {
-              const { cost, hottestCost } = one.samples.at(-1) ?? { cost: 0, hottestCost: 0 };
+              const { cost, hottestCost, at } = one.samples.at(-1) ?? { cost: 0, hottestCost: 0, at: undefined };
               return (
                 <tr key={`${one.backend}/${one.class}`}>
                   <th scope="row">
@@ -121,6 +124,7 @@ function ClassTable({ classes }: { classes: ClassHistory[] }) {
                   <td>{money(hottestCost - cost)}</td>
                   <td>{one.hottest === "" ? "not known" : `${one.hottest}: ${money(hottestCost)}`}</td>
                   <td>{money(one.prices?.storageGibMonth ?? 0)}</td>
+                  <td>{moment(at)}</td>
                 </tr>
               );
             })}
@@ -133,7 +137,7 @@ function ClassTable({ classes }: { classes: ClassHistory[] }) {
 
 /** costLine is what a month costs beside what it would. */
 export function costLine(now: number, hot: number): string {
-  const start = `A month of what is stored costs ${money(now)}`;
+  const start = `a month of what is stored costs ${money(now)}`;
   if (hot === now) return `${start}, as it would with everything on its hottest scheme.`;
   return `${start}, ${money(Math.abs(hot - now))} ${hot > now ? "less" : "more"} than the ${money(hot)} of keeping everything on its hottest scheme.`;
 }
