@@ -8,12 +8,15 @@ import (
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// View is what a gateway says of the nodes, and its sign of life: it is written anew every few seconds. No safety rests on it.
+// View is what a gateway says of the nodes, and its sign of life: it is written anew every few seconds.
 type View struct {
 	Gateway string         `cbor:"1,keyasint"`
 	Count   uint64         `cbor:"2,keyasint"` // of the views it wrote since it started
 	At      int64          `cbor:"3,keyasint"` // by its clock, Unix milliseconds
 	Unheard []block.NodeID `cbor:"4,keyasint"` // members that do not answer it, in order
+	// Water are the highest marks of stores that the gateway heard, itself or from another; one that is too low, or missing,
+	// leaves a store that went back in time unnoticed.
+	Water map[block.NodeID]int64 `cbor:"5,keyasint,omitempty"`
 }
 
 // PutView replaces the view of a gateway.

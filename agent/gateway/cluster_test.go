@@ -39,6 +39,7 @@ type testAgent struct {
 	wrap    func(store.Store) store.Store // what lies between the agent and its store; nil: nothing
 	address string
 	silence time.Duration // 0: the default
+	keep    time.Duration // how often its mark is written; 0: the default
 	stop    func()
 }
 
@@ -111,7 +112,9 @@ func (c *cluster) startAgent(agent *testAgent) {
 	if agent.wrap != nil {
 		behind = agent.wrap(behind)
 	}
-	n, err := node.New(node.Options{ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence})
+	n, err := node.New(node.Options{
+		ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence, KeepEvery: agent.keep,
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}

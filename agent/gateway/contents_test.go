@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -104,4 +105,60 @@ func (c *cluster) slotOf(key string, id block.NodeID) int {
 		}
 	}
 	return -1
+}
+
+// A disk is put back as it was a while ago, under the marker that the catalog knows. Other gateways than those that are there
+// now had heard how far it had come.
+func TestAStoreThatWasSetBackIsFoundByItsMark(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 8, func(agent *testAgent) { agent.keep = time.Millisecond })
+	c.put("before", noise(64<<10*6, 1), api.PutOptions{Scheme: "rs(6,2)"})
+	victim := c.agents[0]
+	saved := map[string][]byte{}
+	if err := victim.store.List(t.Context(), "", func(key string, size int64) error {
+		saved[key] = make([]byte, size)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range saved {
+		if _, err := victim.store.ReadAt(t.Context(), key, value, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	water := func() int64 {
+		views, err := c.catalog.Views(t.Context())
+		if err != nil || len(views) != 1 {
+			t.Fatalf("%d views, %v", len(views), err)
+		}
+		return views[0].Water[victim.id]
+	}
+	c.await("the catalog has the mark of the store", func() bool { return water() > 0 })
+	was := water()
+	c.put("since", noise(64<<10*6*8, 2), api.PutOptions{Scheme: "rs(6,2)"})
+	c.await("the catalog has a higher mark of the store", func() bool { return water() > was })
+	c.stopGateway()
+	victim.stop()
+	victim.store.Erase()
+	for key, value := range saved {
+		if err := victim.store.Create(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.startAgent(victim)
+	c.startGateway()
+	c.await("the store is in doubt", func() bool {
+		status, err := c.gateway.Status(t.Context())
+		return err == nil && status.NotWhole > 1
+	})
+	result, err := c.gateway.Repair(t.Context(), false, false)
+	if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt == 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	for _, key := range []string{"before", "since"} {
+		if !c.whole(key) {
+			t.Errorf("%+v", c.stat(key))
+		}
+	}
+	c.audit()
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -21,10 +22,7 @@ import (
 // and deleted: the one with the greater number is the newer.
 var allegianceKeys = [2]string{"restripe/obeys/0", "restripe/obeys/1"}
 
-const (
-	maxAllegianceBytes = 256 << 10
-	keepEvery          = time.Minute // counts that have changed
-)
+const maxAllegianceBytes = 256 << 10
 
 // standing is what a start of a gateway may have the node do.
 type standing string
@@ -48,18 +46,27 @@ type known struct {
 // was before it lost something is obeyed as well (rules 24 to 26 of the protocol). With nothing accepted yet it obeys anybody.
 //
 // That a start is there, and its standing, is in the store before anybody is answered, unless the store is full or cannot be
-// written; its counts follow within a minute.
+// written; its counts follow every keepEvery. So that is written wherever blocks are, and the high-water mark of the store
+// grows with it: one that is less than was seen shows that the store went back in time (rule 29). It grows only while the node
+// serves, which is after a gateway has told how far the store had come.
 type allegiance struct {
 	id      block.NodeID
 	store   store.Store
 	log     *slog.Logger
 	silence time.Duration // an obeyed start that was not heard for so long counts as ended
 
+	keepEvery time.Duration // counts that have changed
+
+	behind atomic.Bool // the store holds an earlier state than was seen of it, under the same marker
+
 	deciding sync.RWMutex // held by deletes while they are carried out, and, to write, by what changes a standing
 	mutex    sync.Mutex
 	loaded   bool
 	number   int64     // of what is in the store
-	keptAt   time.Time // when that was written
+	water    int64     // the high-water mark in it
+	told     int64     // the highest mark that gateways say the store had
+	seen     int64     // marks up to this one are accounted for
+	keptAt   time.Time // when number was written
 	ahead    bool      // counts are greater than in the store
 	starts   map[string]known
 }
@@ -67,14 +74,12 @@ type allegiance struct {
 // kept is what the store has of it.
 type kept struct {
 	Number int64            `json:"number"`
+	Water  int64            `json:"water"`
 	Starts map[string]known `json:"starts"`
 }
 
-// load reads what the store has, once. The caller holds the mutex.
-func (a *allegiance) load(ctx context.Context) error {
-	if a.loaded {
-		return nil
-	}
+// read reads what the store has; nothing is number 0.
+func (a *allegiance) read(ctx context.Context) (kept, error) {
 	found := kept{Starts: map[string]known{}}
 	for _, key := range allegianceKeys {
 		value := make([]byte, maxAllegianceBytes)
@@ -83,52 +88,128 @@ func (a *allegiance) load(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return down(fmt.Errorf("node %s: reading which catalog it obeys: %w", a.id, err))
+			return found, down(fmt.Errorf("node %s: reading which catalog it obeys: %w", a.id, err))
 		}
 		var one kept
 		if err := json.Unmarshal(value[:length], &one); err != nil {
-			return fmt.Errorf("node %s: %w: the key %s, which says which catalog it obeys: %w: delete it if only the right catalog is at work",
-				a.id, store.ErrCorrupt, key, err)
+			return found, fmt.Errorf("node %s: %w: the key %s, which says which catalog it obeys: %w: "+
+				"delete it if only the right catalog is at work", a.id, store.ErrCorrupt, key, err)
 		}
 		if one.Number > found.Number {
 			found = one
 		}
+	}
+	return found, nil
+}
+
+// load takes over what the store has, once. The caller holds the mutex.
+func (a *allegiance) load(ctx context.Context) error {
+	if a.loaded {
+		return nil
+	}
+	found, err := a.read(ctx)
+	if err != nil {
+		return err
 	}
 	now := time.Now()
 	for start, one := range found.Starts {
 		one.heard = now
 		found.Starts[start] = one
 	}
-	a.loaded, a.number, a.starts = true, found.Number, found.Starts
+	a.loaded, a.number, a.water, a.seen, a.starts = true, found.Number, found.Water, found.Water, found.Starts
 	return nil
 }
 
-// keep writes next to the store and takes it over. The caller holds the mutex.
-func (a *allegiance) keep(ctx context.Context, next map[string]known) error {
-	number := a.number + 1
-	value, err := json.Marshal(kept{Number: number, Starts: next})
+// keep writes next to the store, with a higher mark if the node serves, and takes it over. The caller holds the mutex.
+func (a *allegiance) keep(ctx context.Context, next map[string]known, serves bool) error {
+	found, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Number < a.number {
+		a.wentBack(&found)
+		return fmt.Errorf("node %s: %w: it is an earlier state of itself; its contents get a new name", a.id, store.ErrDown)
+	}
+	water := found.Water
+	if serves {
+		water++
+	}
+	return a.write(ctx, kept{Number: found.Number + 1, Water: water, Starts: next})
+}
+
+// write writes next to the store, in the place of what is older than the newest there, which has the number before.
+func (a *allegiance) write(ctx context.Context, next kept) error {
+	value, err := json.Marshal(next)
 	if err != nil {
 		panic(err) // invariant: maps of numbers and words can be encoded
 	}
-	key := allegianceKeys[number%2]
+	key := allegianceKeys[next.Number%2]
 	if err = a.store.Delete(ctx, key); err == nil {
 		err = a.store.Create(ctx, key, value)
 	}
 	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly) {
 		// Blocks must be deleted on a full store, and read on one that cannot be written. It is tried again.
 		a.log.Warn("which catalog this node obeys is kept in memory alone, as its store takes nothing", "cause", err)
-		a.keptAt, a.ahead, a.starts = time.Now(), true, next
+		a.number, a.keptAt, a.ahead, a.starts = next.Number-1, time.Now(), true, next.Starts
 		return nil
 	}
 	if err != nil {
 		return down(fmt.Errorf("node %s: keeping which catalog it obeys: %w", a.id, err))
 	}
-	a.number, a.keptAt, a.ahead, a.starts = number, time.Now(), false, next
+	a.number, a.water, a.seen = next.Number, next.Water, max(a.seen, next.Water)
+	a.keptAt, a.ahead, a.starts = time.Now(), false, next.Starts
+	return nil
+}
+
+func (a *allegiance) wentBack(found *kept) {
+	if !a.behind.Swap(true) {
+		a.log.Error("the store is as it was a while ago, under the marker it has now",
+			"number", found.Number, "known", a.number, "water", found.Water, "told", a.told)
+	}
+}
+
+// compare holds what the store has against the mark that gateways say it had and, unless the node serves, against what this
+// agent has seen of it.
+func (a *allegiance) compare(ctx context.Context, told int64, serves bool) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err := a.load(ctx); err != nil {
+		return err
+	}
+	a.told = max(a.told, told)
+	if serves && a.told <= a.seen {
+		return nil
+	}
+	found, err := a.read(ctx)
+	if err == nil && (found.Number < a.number || found.Water < a.told && a.told > a.seen) {
+		a.wentBack(&found)
+	}
+	return err
+}
+
+// raise brings the mark of the store up to all that was seen, once its contents have a new name.
+func (a *allegiance) raise(ctx context.Context) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err := a.load(ctx); err != nil {
+		return err
+	}
+	found, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	if water := max(a.water, a.told); found.Number < a.number || found.Water < water {
+		if err := a.write(ctx, kept{Number: found.Number + 1, Water: water, Starts: a.starts}); err != nil {
+			return err
+		}
+	}
+	a.seen = max(a.seen, a.told)
+	a.behind.Store(false)
 	return nil
 }
 
 // show has the node obey the gateway that shows a timeline of its catalog, if it contains all that was accepted before.
-func (a *allegiance) show(ctx context.Context, shown *wire.Timeline) (*wire.Allegiance, error) {
+func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, serves bool) (*wire.Allegiance, error) {
 	a.mutex.Lock()
 	if err := a.load(ctx); err != nil {
 		a.mutex.Unlock()
@@ -138,8 +219,8 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline) (*wire.Alle
 	if haveSameStandings(a.starts, next) {
 		defer a.mutex.Unlock()
 		a.ahead = a.ahead || !haveSameCounts(a.starts, next)
-		if a.ahead && time.Since(a.keptAt) >= keepEvery {
-			return answer, a.keep(ctx, next)
+		if a.ahead && time.Since(a.keptAt) >= a.keepEvery {
+			return answer, a.keep(ctx, next, serves)
 		}
 		a.starts = next
 		return answer, nil
@@ -156,7 +237,7 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline) (*wire.Alle
 				"start", start, "says", shown.Start)
 		}
 	}
-	return answer, a.keep(ctx, next)
+	return answer, a.keep(ctx, next, serves)
 }
 
 func haveSameStandings(one, other map[string]known) bool {
@@ -256,14 +337,14 @@ func expelledOf(starts map[string]known) (list []string) {
 	return list
 }
 
-// list returns the starts that the node knows.
-func (a *allegiance) list(ctx context.Context) ([]string, error) {
+// list returns the starts that the node knows, and the high-water mark of its store.
+func (a *allegiance) list(ctx context.Context) (starts []string, water int64, err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if err := a.load(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return slices.Sorted(maps.Keys(a.starts)), nil
+	return slices.Sorted(maps.Keys(a.starts)), a.water, nil
 }
 
 // checkWrite refuses what a start of a gateway announced that is not obeyed.

@@ -3,10 +3,14 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -85,5 +89,99 @@ func TestAMarkerThatWentBackIsReplaced(t *testing.T) {
 	}
 	if reply := hello(cluster); reply.Incarnation != third {
 		t.Errorf("a late greeting made %q of %q", reply.Incarnation, third)
+	}
+	// While the catalog was an earlier state of itself, other contents got the number that these have.
+	for _, known := range []block.Incarnation{third, block.NewIncarnation(third.Number(), "ANOTHER", "")} {
+		var reply wire.HelloReply
+		if err := a.call(wire.OpHello, wire.HelloRequest{Cluster: cluster, Known: known}, nil, &reply); err != nil {
+			t.Fatal(err)
+		}
+		if want := third.Number(); known == third && reply.Incarnation != third || known != third && reply.Incarnation.Number() != want+1 {
+			t.Errorf("the catalog knows %q, the store is %q and answers as %q", known, third, reply.Incarnation)
+		}
+	}
+}
+
+// copyOf returns what a store holds.
+func copyOf(t *testing.T, s *mem.Store) map[string][]byte {
+	t.Helper()
+	values := map[string][]byte{}
+	if err := s.List(t.Context(), "", func(key string, size int64) error {
+		values[key] = make([]byte, size)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range values {
+		if _, err := s.ReadAt(t.Context(), key, value, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return values
+}
+
+// setBack makes a store hold what it held.
+func setBack(t *testing.T, s *mem.Store, values map[string][]byte) {
+	t.Helper()
+	s.Erase()
+	for key, value := range values {
+		if err := s.Create(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The files of a disk are put back as they were a while ago, the marker of the contents with them, which is still the known one.
+// An agent that starts on them is told by the next greeting; one that goes on sees it when it writes its mark again.
+func TestAStoreThatIsSetBackUnderItsMarkerIsInDoubt(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		s := mem.New(0)
+		a := start(t, "n1", s, node.Options{KeepEvery: time.Nanosecond})
+		first := a.attach()
+		count := uint64(0)
+		greet := func(cluster string, water int64) (reply wire.HelloReply, err error) {
+			count++
+			timeline := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: map[string]block.Counts{"p/1": {int64(count)}}}}
+			err = a.call(wire.OpHello, wire.HelloRequest{Cluster: cluster, Known: first, Water: water, Timeline: timeline}, nil, &reply)
+			return reply, err
+		}
+		early, err := greet(cluster, 0)
+		if err != nil || early.Water == 0 || early.Incarnation != first {
+			t.Fatalf("%+v, %v", early, err)
+		}
+		saved := copyOf(t, s)
+		late, err := greet(cluster, early.Water)
+		if err != nil || late.Water <= early.Water {
+			t.Fatalf("the mark went from %d to %d, %v", early.Water, late.Water, err)
+		}
+		setBack(t, s, saved)
+		if crash {
+			a.restart()
+			if reply, err := greet("another", late.Water); err != nil || reply.Incarnation != first {
+				t.Errorf("contents %q are %q, %v, because another cluster knows a higher mark", first, reply.Incarnation, err)
+			}
+			// Starts of gateways that are new to it are kept before it is told: the mark does not grow by that.
+			for i := range int64(5) {
+				sessions := map[string]block.Counts{"p/1": {int64(count)}}
+				for j := range i + 1 {
+					sessions[fmt.Sprint("q/", j)] = block.Counts{}
+				}
+				timeline := &wire.Timeline{Start: fmt.Sprint("q/", i), Read: block.Timeline{Sessions: sessions}}
+				if err := a.call(wire.OpHello, wire.HelloRequest{Cluster: cluster, Known: first, Timeline: timeline}, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else if reply, err := greet(cluster, late.Water); !errors.Is(err, store.ErrDown) {
+			t.Errorf("a mark is written over an earlier one: %+v, %v", reply, err)
+		}
+		now, err := greet(cluster, late.Water)
+		if err != nil || now.Incarnation.Number() != first.Number()+1 || now.Registered || now.Water < late.Water {
+			t.Errorf("agent crashed %v: contents %q under mark %d are %+v after they were set back to mark %d, %v",
+				crash, first, late.Water, now, early.Water, err)
+		}
+		a.restart()
+		if again, err := greet(cluster, now.Water); err != nil || again.Incarnation != now.Incarnation {
+			t.Errorf("agent crashed %v: contents %q are %q, %v, and nothing happened", crash, now.Incarnation, again.Incarnation, err)
+		}
 	}
 }

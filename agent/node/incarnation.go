@@ -123,11 +123,12 @@ func (i *identity) look(ctx context.Context) (found block.Incarnation, run strin
 }
 
 // isDoubtful reports whether the store may have lost contents under the marker that was found: it has none; the server
-// was started again, and is one that may lose what it acknowledged; or a newer one is known, so that it went back.
+// was started again, and is one that may lose what it acknowledged; or a newer one is known, or more of what was kept under
+// it, so that it went back.
 func (i *identity) isDoubtful(found block.Incarnation, run string) bool {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	return found == "" || found.Run() != run || i.known.Outdates(found)
+	return found == "" || found.Run() != run || i.known.Outdates(found) || i.obeys.behind.Load()
 }
 
 // renew replaces the marker by one with a greater number, unless somebody else did. Whoever crashes in between leaves none,
@@ -143,6 +144,9 @@ func (i *identity) renew(ctx context.Context, found block.Incarnation, run strin
 		}
 		return err
 	}
+	if !i.isDoubtful(found, run) {
+		return nil // it is the marker that was made when the store was found to have gone back
+	}
 	i.mutex.Lock()
 	number := max(found.Number(), i.known.Number(), i.incarnation.Number()) + 1
 	i.mutex.Unlock()
@@ -155,24 +159,28 @@ func (i *identity) renew(ctx context.Context, found block.Incarnation, run strin
 	if errors.Is(err, store.ErrExists) {
 		return nil // by another agent
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return i.obeys.raise(ctx)
 }
 
 // told takes note of what the catalog of a cluster knows of the contents, if the store is of that cluster.
-func (i *identity) told(ctx context.Context, cluster string, known block.Incarnation) error {
-	if known == "" {
+func (i *identity) told(ctx context.Context, request wire.HelloRequest) error {
+	if request.Known == "" && request.Water == 0 {
 		return nil
 	}
 	bound, err := i.boundCluster(ctx)
-	if err != nil || bound != "" && bound != cluster {
+	if err != nil || bound != "" && bound != request.Cluster {
 		return err
 	}
 	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	if known.Number() > i.known.Number() {
-		i.known = known
+	if request.Known.Number() >= i.known.Number() { // another one of the same number is of a catalog that was put back
+		i.known = request.Known
 	}
-	return nil
+	serves := i.serving != nil
+	i.mutex.Unlock()
+	return i.obeys.compare(ctx, request.Water, serves)
 }
 
 // settle takes over a reading of the marker, unless the known incarnation changed since the reading began.
@@ -280,7 +288,7 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 		return nil, err
 	}
 	if request.Timeline != nil {
-		answer, err := i.obeys.show(ctx, request.Timeline)
+		answer, err := i.obeys.show(ctx, request.Timeline, false)
 		if err == nil && answer.Refused() {
 			err = fmt.Errorf("attaching node %s: %w; see `restripe catalog lineage`", i.id, wire.ErrNotObeyed)
 		}

@@ -43,6 +43,9 @@ type Options struct {
 	// Silence is how long a gateway that is obeyed must not be heard before another start may delete that no gateway named
 	// which is obeyed. Default 1 min.
 	Silence time.Duration
+	// KeepEvery is how often the high-water mark of the store is written while blocks are. A store that went back by less is
+	// not noticed. 0: a minute.
+	KeepEvery time.Duration
 	// Remembered is how many finished runs are remembered, to answer repeated requests. Default 1024.
 	Remembered int
 }
@@ -84,6 +87,7 @@ func New(options Options) (*Node, error) {
 	setDefault(&options.DeliverWait, 5*time.Second)
 	setDefault(&options.RunTime, 10*time.Minute)
 	setDefault(&options.Silence, time.Minute)
+	setDefault(&options.KeepEvery, time.Minute)
 	setDefault(&options.Remembered, 1024)
 	return build(&options), nil
 }
@@ -94,7 +98,7 @@ func build(o *Options) *Node {
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
 	log := o.Logger.With("node", string(o.ID))
-	obeys := &allegiance{id: o.ID, store: o.Store, log: log, silence: o.Silence}
+	obeys := &allegiance{id: o.ID, store: o.Store, log: log, silence: o.Silence, keepEvery: o.KeepEvery}
 	n.identity = &identity{
 		id: o.ID, store: o.Store, log: log, obeys: obeys, renewing: semaphore.NewWeighted(1),
 		lost: func(cause error) {
@@ -184,7 +188,7 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	if err := n.checkOwner(ctx); err != nil {
 		return nil, err
 	}
-	if err := n.told(ctx, request.Cluster, request.Known); err != nil {
+	if err := n.told(ctx, request); err != nil {
 		return nil, err
 	}
 	incarnation, err := n.confirm(ctx)
@@ -205,17 +209,17 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	}
 	var answer *wire.Allegiance
 	if request.Timeline != nil && cluster == request.Cluster {
-		if answer, err = n.obeys.show(ctx, request.Timeline); err != nil {
+		if answer, err = n.obeys.show(ctx, request.Timeline, n.identity.registeredAs(incarnation)); err != nil {
 			return nil, err
 		}
 	}
-	starts, err := n.obeys.list(ctx)
+	starts, water, err := n.obeys.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return wire.HelloReply{
 		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
-		Allegiance: answer, Starts: starts,
+		Allegiance: answer, Starts: starts, Water: water,
 	}, nil
 }

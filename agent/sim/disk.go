@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -301,6 +302,18 @@ type snapshot struct {
 }
 
 func (s *snapshot) marker() string { return string(s.values[incarnationKey]) }
+
+// water is the high-water mark of the disk, in what its agent kept last of the catalogs that it obeys.
+func (s *snapshot) water() int64 {
+	var newest struct{ Number, Water int64 }
+	for _, key := range []string{"restripe/obeys/0", "restripe/obeys/1"} {
+		one := newest
+		if json.Unmarshal(s.values[key], &one) == nil && one.Number > newest.Number { // else it is not there
+			newest = one
+		}
+	}
+	return newest.Water
+}
 
 func (d *disk) snapshot() *snapshot {
 	s := &snapshot{values: map[string][]byte{}}

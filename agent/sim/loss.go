@@ -22,6 +22,7 @@ type losses struct {
 // loss is a node that has lost blocks which are not all rebuilt yet.
 type loss struct {
 	attempts []string // that were active since: their groups may miss what was lost
+	under    string   // the marker that the store has to lose for it, empty where it need not
 }
 
 // mayLose reports whether a node may lose blocks without more of a group's nodes missing some than its code survives.
@@ -38,11 +39,15 @@ func (l *losses) mayLose(id block.NodeID) bool {
 	return others < l.losable
 }
 
-func (l *losses) lose(id block.NodeID) {
+// lose takes note of a node that loses blocks, and under which marker, empty where it shows by itself or by a look at them.
+func (l *losses) lose(id block.NodeID, under string) {
 	attempts := l.ledger.attempts()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.lost[id] = &loss{attempts: attempts}
+	if was := l.lost[id]; was != nil && under == "" {
+		under = was.under
+	}
+	l.lost[id] = &loss{attempts: attempts, under: under}
 }
 
 func (l *losses) hasLost(id block.NodeID) bool {
@@ -69,7 +74,8 @@ func (l *losses) forget() {
 	for id, its := range lost {
 		d := l.disks.of(id)
 		present := d.marker(incarnationKey)
-		noticed := present != "" && block.Incarnation(present).Run() == d.runName() && string(incarnations[id]) == present
+		registered := present != "" && present == string(incarnations[id])
+		noticed := registered && present != its.under && block.Incarnation(present).Run() == d.runName()
 		if !noticed || slices.ContainsFunc(its.attempts, func(key string) bool { return slices.Contains(active, key) }) {
 			delete(lost, id)
 		}

@@ -115,13 +115,15 @@ func (o *operator) welcome(p *process, g *gateway.Gateway) {
 	}
 }
 
-// mend looks at every block of every group, as a scrub does; everything else the gateways do by themselves.
+// mend looks at every block of every group, as a scrub does, and has blocks deleted of which a sweep found too many to do so
+// by itself; everything else the gateways do.
 func (o *operator) mend(d *dice) {
 	g, p := pick(d, o.cluster.servers).serving()
 	if g == nil {
 		return
 	}
 	o.welcome(p, g)
+	o.sweepBeyondBrake(p, g)
 	err := through(p, func(ctx context.Context) error {
 		result, err := g.Repair(ctx, true, true)
 		if len(result.Failed) > 0 {
@@ -131,6 +133,27 @@ func (o *operator) mend(d *dice) {
 	})
 	if err != nil {
 		o.journal.write(p.name, "repairing: %v", err)
+	}
+}
+
+func (o *operator) sweepBeyondBrake(p *process, g *gateway.Gateway) {
+	err := through(p, func(ctx context.Context) error {
+		list, err := g.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range list.Nodes {
+			node := &list.Nodes[i]
+			if node.Leftovers == nil || !node.Leftovers.Withheld {
+				continue
+			}
+			result, err := g.Sweep(ctx, api.SweepRequest{Node: node.ID, BeyondBrake: true})
+			o.journal.write(p.name, "sweeping %s beyond the brake: %+v, %v", node.ID, result, err)
+		}
+		return nil
+	})
+	if err != nil {
+		o.journal.write(p.name, "asking what is left over: %v", err)
 	}
 }
 

@@ -53,6 +53,9 @@ func (p *process) kill(n *network) {
 // counts for the right one after that.
 const silence = 2 * time.Minute
 
+// keepEvery is how often agents write the high-water marks of their stores: often enough that they rise while there is trouble.
+const keepEvery = 200 * time.Millisecond
+
 // agent is a node with its disk, and the process that serves it, if any.
 type agent struct {
 	journal *journal
@@ -94,7 +97,7 @@ func (a *agent) start() {
 	n, err := node.New(node.Options{
 		ID: a.id, Store: &mount{disk: mounted, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
 		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
-		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: silence,
+		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: silence, KeepEvery: keepEvery,
 	})
 	if err != nil {
 		a.journal.violate(Setup, "agent %s does not start: %v", a.id, err)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/restripe/restripe/agent/catalog"
 )
 
 // kind is one kind of trouble: begin causes it and returns how it is put right, nil where it needs nothing.
@@ -237,7 +239,7 @@ func (t *trouble) flipBits(d *dice) func() {
 		return nil
 	}
 	for _, key := range blocks(d, a, 1+d.below(3)) {
-		t.losses.lose(a.id)
+		t.losses.lose(a.id, "")
 		t.fault(string(a.id), "a bit of %s flips", key)
 		a.disk.values.Damage(key, func(value []byte) []byte {
 			if len(value) > 0 {
@@ -255,7 +257,7 @@ func (t *trouble) vanishBlocks(d *dice) func() {
 		return nil
 	}
 	for _, key := range blocks(d, a, 1+d.below(3)) {
-		t.losses.lose(a.id)
+		t.losses.lose(a.id, "")
 		t.fault(string(a.id), "%s vanishes", key)
 		a.disk.remove(key)
 	}
@@ -267,7 +269,7 @@ func (t *trouble) emptyStore(d *dice) func() {
 	if t.areMistaken() || !t.losses.mayLose(a.id) {
 		return nil // an empty store is whoever's comes first
 	}
-	t.losses.lose(a.id)
+	t.losses.lose(a.id, "")
 	restart := d.chance(0.5) && a.isAlive()
 	t.fault(string(a.id), "the store is emptied, with a crash %v", restart)
 	if restart {
@@ -321,18 +323,23 @@ func (t *trouble) areMistaken() bool {
 }
 
 // goBack has a store become what it was a while ago, its markers too: blocks that were acknowledged since are gone, and
-// blocks that were deleted are there again. Its agent may go on meanwhile. Of a store that loses nothing by itself nobody can
-// know, unless its marker went back too: then it is the files of before a loss that somebody puts back.
+// blocks that were deleted are there again. Its agent may go on meanwhile. Of a store that loses nothing by itself somebody
+// puts the files of earlier back. Then its marker tells, or its high-water mark does to an agent that starts on it: one that
+// goes on would see only with its next mark.
 func (t *trouble) goBack(d *dice) func() {
 	a, crash := pick(d, t.cluster.agents), d.chance(0.5)
 	saved := a.disk.snapshot()
 	return func() {
-		if t.areMistaken() || a.disk.durable && t.isBelieved(a, saved.marker()) || !t.losses.mayLose(a.id) {
+		believed, under := a.disk.durable && t.isBelieved(a, saved.marker()), ""
+		if t.areMistaken() || believed && !t.isAboveWater(a, saved) || !t.losses.mayLose(a.id) {
 			return
 		}
-		t.losses.lose(a.id)
-		restart := crash && a.isAlive()
-		t.fault(string(a.id), "the store goes back, with a crash %v", restart)
+		if believed {
+			under = saved.marker()
+		}
+		t.losses.lose(a.id, under)
+		restart := (crash || believed) && a.isAlive()
+		t.fault(string(a.id), "the store goes back, with a crash %v, under the same marker %v", restart, believed)
 		if restart {
 			a.crash()
 		}
@@ -341,4 +348,16 @@ func (t *trouble) goBack(d *dice) func() {
 			a.start()
 		}
 	}
+}
+
+// isAboveWater reports whether the catalog has a higher mark of an agent's store than it had when it was saved, and agents are
+// told of no other catalog.
+func (t *trouble) isAboveWater(a *agent, saved *snapshot) bool {
+	views, err := t.losses.ledger.records.Views(context.Background())
+	if err != nil {
+		t.journal.violate(Setup, "reading what gateways hear: %v", err)
+	}
+	return !t.losses.ledger.astray.Load() && slices.ContainsFunc(views, func(view catalog.View) bool {
+		return view.Water[a.id] > saved.water()
+	})
 }

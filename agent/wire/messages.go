@@ -62,6 +62,9 @@ type HelloRequest struct {
 	Known   block.Incarnation `cbor:"2,keyasint,omitempty"` // what it knows of the node's contents; empty: nothing, or it is not said
 	// Timeline is shown to have the agent obey it, unless the store belongs to no cluster yet; nil: it is only asked.
 	Timeline *Timeline `cbor:"3,keyasint,omitempty"`
+	// Water is the highest HelloReply.Water that gateways heard of the node; 0: none, or it is not said. A store that has
+	// less is an earlier state of itself.
+	Water int64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Timeline is what a gateway shows of its catalog, by which agents tell it from a copy, and from what it was before it lost
@@ -100,6 +103,8 @@ type HelloReply struct {
 	Allegiance *Allegiance `cbor:"9,keyasint,omitempty"`
 	// Starts are those of gateways that the agent has obeyed, or expelled; a catalog that is claimed disowns them.
 	Starts []string `cbor:"10,keyasint,omitempty"`
+	// Water is the high-water mark of the store: it grows once a minute while blocks are written.
+	Water int64 `cbor:"11,keyasint,omitempty"`
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if

@@ -72,6 +72,7 @@ func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial w
 	return &Agents{
 		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
 		patience: patienceOf(catalog.Membership{}), Clock: time.Now, timelines: timelines{catalog: c},
+		views: views{own: catalog.View{Gateway: gateway}},
 	}
 }
 
@@ -238,6 +239,9 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return fmt.Errorf("reading incarnations: %w", err)
 	}
+	if err := readViews(ctx, a); err != nil {
+		return err
+	}
 	shown, err := a.timelines.read(ctx)
 	if err != nil {
 		return err
@@ -284,7 +288,7 @@ func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire
 func (a *Agents) greet(
 	ctx context.Context, target *Agent, known block.Incarnation, shown *wire.Timeline,
 ) (hello wire.HelloReply, err error) {
-	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known, Timeline: shown}
+	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known, Timeline: shown, Water: a.views.waterOf(target.Node.ID)}
 	if _, err := target.link.call(ctx, wire.OpHello, request, nil, &hello); err != nil {
 		return hello, fmt.Errorf("greeting the agent: %w", err)
 	}
@@ -301,6 +305,7 @@ func (a *Agents) greet(
 			twin.Node.ID, twin.Node.Address, hello.Node, target.Node.Address, hello.Store.Location, hello.Node)
 	}
 	target.greeted(hello)
+	a.views.heard(hello.Node, hello.Water)
 	return hello, nil
 }
 

@@ -3,6 +3,7 @@ package member
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,8 @@ import (
 )
 
 // Gateways tell each other, by the catalog, which nodes do not answer them, so that one that alone does not hear a node,
-// for want of a route to it, does not give it up again and again while others take it back.
+// for want of a route to it, does not give it up again and again while others take it back; and how far the stores had come,
+// so that whichever attaches a node knows whether its store went back.
 
 const (
 	beatsAtMost   = 5 * time.Second // between two views of a gateway
@@ -28,6 +30,7 @@ type views struct {
 	seen    map[string]sighting
 	life    time.Duration // how long a sighting counts
 	stay    map[block.NodeID]stay
+	water   map[block.NodeID]int64 // the highest mark of each store that any gateway heard
 }
 
 // sighting is the view of another gateway.
@@ -58,20 +61,28 @@ func (a *Agents) confer(ctx context.Context) {
 }
 
 func (a *Agents) exchangeViews(ctx context.Context) error {
-	down := a.patient().down
-	view, changed := a.views.next(a.gateway, a.unheard(), min(beatsAtMost, down/4))
-	if changed {
-		view.At = a.Clock().UnixMilli()
-		if err := a.catalog.PutView(ctx, view); err != nil {
-			return err
-		}
-		a.views.wrote(view)
+	if err := readViews(ctx, a); err != nil {
+		return err
 	}
+	view, changed := a.views.next(a.unheard(), min(beatsAtMost, a.patient().down/4))
+	if !changed {
+		return nil
+	}
+	view.At = a.Clock().UnixMilli()
+	if err := a.catalog.PutView(ctx, view); err != nil {
+		return err
+	}
+	a.views.wrote(view)
+	return nil
+}
+
+// readViews takes note of what all gateways say, among them this one before it was started again.
+func readViews(ctx context.Context, a *Agents) error {
 	all, err := a.catalog.Views(ctx)
 	if err != nil {
 		return err
 	}
-	a.views.take(all, a.Clock(), max(lifeAtLeast, down))
+	a.views.take(all, a.Clock(), max(lifeAtLeast, a.patient().down))
 	return nil
 }
 
@@ -86,11 +97,11 @@ func (a *Agents) unheard() (ids []block.NodeID) {
 }
 
 // next is the view to write, if it is time to or the nodes that are not heard are others.
-func (v *views) next(gateway string, unheard []block.NodeID, every time.Duration) (view catalog.View, due bool) {
+func (v *views) next(unheard []block.NodeID, every time.Duration) (view catalog.View, due bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	due = v.written.IsZero() || time.Since(v.written) >= every || !slices.Equal(v.own.Unheard, unheard)
-	return catalog.View{Gateway: gateway, Count: v.own.Count + 1, Unheard: unheard}, due
+	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard, Water: maps.Clone(v.water)}, due
 }
 
 func (v *views) wrote(view catalog.View) {
@@ -105,6 +116,9 @@ func (v *views) take(all []catalog.View, clock time.Time, life time.Duration) {
 	defer v.mutex.Unlock()
 	now, seen := time.Now(), map[string]sighting{}
 	for _, view := range all {
+		for node, water := range view.Water {
+			v.noteWater(node, water)
+		}
 		if view.Gateway == v.own.Gateway {
 			continue
 		}
@@ -116,6 +130,28 @@ func (v *views) take(all []catalog.View, clock time.Time, life time.Duration) {
 		seen[view.Gateway] = sighting{view: view, at: now, watched: known, ahead: time.UnixMilli(view.At).Sub(clock)}
 	}
 	v.seen, v.life = seen, life
+}
+
+// heard takes note of the mark that the agent of a node says its store has.
+func (v *views) heard(node block.NodeID, water int64) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.noteWater(node, water)
+}
+
+// noteWater is heard for a caller that holds the mutex.
+func (v *views) noteWater(node block.NodeID, water int64) {
+	if v.water == nil {
+		v.water = map[block.NodeID]int64{}
+	}
+	v.water[node] = max(v.water[node], water)
+}
+
+// waterOf returns the highest mark of a node's store that is known, 0 for none.
+func (v *views) waterOf(node block.NodeID) int64 {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.water[node]
 }
 
 // live returns the views of the gateways that run, this one's first. The caller holds the mutex.

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,4 +67,21 @@ func TestOnlyGatewaysThatRunAreAsked(t *testing.T) {
 			t.Error("both gateways do not hear it")
 		}
 	})
+}
+
+// Whoever starts anew says no less than it said before, and what others have heard.
+func TestMarksOfStoresOnlyGrow(t *testing.T) {
+	v := views{own: catalog.View{Gateway: "own"}}
+	before, other := says("own", 7), says("other", 1)
+	before.Water, other.Water = map[block.NodeID]int64{"n1": 5, "n2": 3}, map[block.NodeID]int64{"n1": 4, "n2": 6}
+	v.heard("n1", 2)
+	v.take([]catalog.View{before, other}, time.Now(), lifeAtLeast)
+	v.heard("n3", 1)
+	view, due := v.next(nil, time.Minute)
+	if want := (map[block.NodeID]int64{"n1": 5, "n2": 6, "n3": 1}); !due || !maps.Equal(view.Water, want) {
+		t.Errorf("marks %v, want %v", view.Water, want)
+	}
+	if len(v.seen) != 1 {
+		t.Errorf("%d other gateways, want one", len(v.seen))
+	}
 }

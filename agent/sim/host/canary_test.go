@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"runtime"
@@ -17,6 +18,7 @@ type canary struct {
 	edits  []edit
 	breaks []sim.Promise // of which one must be seen to be broken first in some seed; a crash of the guest shows nothing
 	within uint64        // seeds of which one must break it
+	size   sim.Size      // of them; empty: short
 }
 
 const (
@@ -162,6 +164,13 @@ var canaries = []canary{
 		within: 300,
 	},
 	{
+		name:   "nobody compares the high-water marks of stores",
+		edits:  []edit{{contentsFile, "i.known.Outdates(found) || i.obeys.behind.Load()", "i.known.Outdates(found)"}},
+		breaks: []sim.Promise{sim.NoFalseWhole},
+		size:   sim.Long,
+		within: 300,
+	},
+	{
 		name: "blocks of a store in doubt are vouched for unseen",
 		edits: []edit{{
 			vouchFile,
@@ -208,7 +217,8 @@ func TestCanariesAreFound(t *testing.T) {
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
 			found := false
-			tried := m.try(ctx, options{size: sim.Short, from: 1, count: c.within, workers: runtime.GOMAXPROCS(0)}, watch{failed: func(f failure) {
+			seeds := options{size: cmp.Or(c.size, sim.Short), from: 1, count: c.within, workers: runtime.GOMAXPROCS(0)}
+			tried := m.try(ctx, seeds, watch{failed: func(f failure) {
 				if f.err == nil && slices.Contains(c.breaks, f.Promise) {
 					found = true
 					enough()
