@@ -95,6 +95,7 @@ type checker struct {
 	mutex     sync.Mutex
 	commits   int
 	generated map[block.GroupID][2]block.Stamp // generation and epoch of every group
+	parities  map[block.GroupID]int
 }
 
 // apply carries out an update of the catalog and looks at what it did before anybody else can.
@@ -134,6 +135,9 @@ func (c *checker) checkCommit(id block.GroupID) {
 	c.commits++
 	was, known := c.generated[id]
 	c.generated[id] = [2]block.Stamp{view.Generation, view.Epoch}
+	parities := len(view.Slots) - view.Columns
+	isLowered := known && parities < c.parities[id]
+	c.parities[id] = parities
 	c.mutex.Unlock()
 	c.journal.write(catalogName, "group %s is now %s of epoch %s, by %s", id, view.Scheme, view.Epoch, view.Generation)
 	if known && (view.Generation == was[0] || view.Epoch.Sequence < was[1].Sequence) {
@@ -145,21 +149,21 @@ func (c *checker) checkCommit(id block.GroupID) {
 	} else if err != nil {
 		c.journal.violate(Whole, "a commit of group %s: %v", id, err)
 	}
-	if err := c.ledger.checkContents(view); err != nil {
+	if err := c.ledger.checkContents(view, isLowered); err != nil {
 		c.journal.violate(Contents, "a commit of group %s: %v", id, err)
 	}
 }
 
-// checkContents checks that a commit names no block of its own that the catalog knows to be lost, or to be on a node that
-// nothing may be committed onto: it was stored in the contents that are registered.
-func (l *ledger) checkContents(view *catalog.GroupView) error {
+// checkContents checks that a commit names no block of its own, or none at all where it gives parities up, that the catalog knows
+// to be lost, or to be on a node that nothing may be committed onto: it was stored in the contents that are registered.
+func (l *ledger) checkContents(view *catalog.GroupView, all bool) error {
 	incarnations, err := l.records.Incarnations(context.Background())
 	if err != nil {
 		return err
 	}
 	for slot, items := range view.Slots {
 		for _, item := range items {
-			if known := incarnations[item.Node]; item.Stamp == view.Generation && item.Incarnation != known {
+			if known := incarnations[item.Node]; (all || item.Stamp == view.Generation) && item.Incarnation != known {
 				return fmt.Errorf("block %s was stored in contents %q, and %q is registered", view.Address(slot, item), item.Incarnation, known)
 			}
 		}

@@ -28,14 +28,19 @@ type clients struct {
 	trouble *trouble
 }
 
-// work is one client: it works on random keys through random gateways until ctx ends.
-func (c *clients) work(ctx context.Context, d *dice) {
+// work is one client, which sends and takes bodies slowly or at once: it works on random keys through random gateways until ctx
+// ends.
+func (c *clients) work(ctx context.Context, d *dice, isSlow bool) {
 	for wait(ctx, d.between(0, c.plan.think)) == nil {
 		g, p := pick(d, c.cluster.servers).serving()
 		if g == nil {
 			continue
 		}
-		c.act(g, p, d, pick(d, c.plan.keys))
+		pace := time.Duration(0)
+		if isSlow {
+			pace = d.between(0, pick(d, paces))
+		}
+		c.act(g, p, d, pick(d, c.plan.keys), pace)
 	}
 }
 
@@ -56,8 +61,39 @@ func through(p *process, work func(ctx context.Context) error) error {
 	}
 }
 
+// paces are the longest that slow clients take for each piece of a body, some of them longer than dead blocks are left alone.
+var paces = []time.Duration{20 * time.Millisecond, time.Second, 6 * time.Second}
+
+// slowly sends a body in pieces, or takes what comes, and pauses before each.
+type slowly struct {
+	ctx   context.Context
+	pace  time.Duration
+	piece int // bytes
+	body  *bytes.Reader
+	into  *bytes.Buffer
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.pace == 0 {
+		return s.body.Read(p)
+	}
+	if err := wait(s.ctx, s.pace); err != nil {
+		return 0, err
+	}
+	return s.body.Read(p[:min(s.piece, len(p))])
+}
+
+func (s *slowly) Write(p []byte) (int, error) {
+	if s.pace > 0 {
+		if err := wait(s.ctx, s.pace); err != nil {
+			return 0, err
+		}
+	}
+	return s.into.Write(p)
+}
+
 // act does one operation and records what came of it.
-func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
+func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace time.Duration) {
 	in := register.Call{Key: o.key}
 	if c.history.isWornOut(o.key) {
 		in.Action = register.Get
@@ -69,13 +105,13 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
 	var err error
 	switch in.Action {
 	case register.Get:
-		out.Value, _, err = c.get(g, p, o)
+		out.Value, _, err = c.get(g, p, o, pace)
 	case register.Put:
-		in.Value, err = c.put(g, p, o, nil)
+		in.Value, err = c.put(g, p, o, nil, pace)
 	case register.Create:
-		in.Value, err = c.put(g, p, o, &block.Stamp{})
+		in.Value, err = c.put(g, p, o, &block.Stamp{}, pace)
 	case register.Swap:
-		value, revision, readErr := c.get(g, p, o)
+		value, revision, readErr := c.get(g, p, o, 0)
 		c.note(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at, began)
 		// The wait lets others write meanwhile; that it was cut short does not matter.
 		_ = wait(context.Background(), d.between(0, c.plan.think))
@@ -83,7 +119,7 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object) {
 			return
 		}
 		at, in.Over = c.history.tick(), value
-		in.Value, err = c.put(g, p, o, &revision)
+		in.Value, err = c.put(g, p, o, &revision, pace)
 	case register.Update:
 		in.First = d.below(segments)
 		in.End = in.First + 1 + d.below(segments-in.First)
@@ -118,20 +154,21 @@ func (c *clients) note(who string, in register.Call, out register.Answer, err er
 }
 
 // put writes an object whole, with new numbers, where a revision is given only over that one.
-func (c *clients) put(g *gateway.Gateway, p *process, o object, over *block.Stamp) (register.Value, error) {
+func (c *clients) put(g *gateway.Gateway, p *process, o object, over *block.Stamp, pace time.Duration) (register.Value, error) {
 	numbers := make([]uint32, segments)
 	for i := range numbers {
 		numbers[i] = c.history.nextNumber()
 	}
 	options := api.PutOptions{Size: int64(o.each * segments), IfRevision: over}
 	return register.Of(numbers), through(p, func(ctx context.Context) error {
-		_, err := g.Put(ctx, o.key, bytes.NewReader(register.Content(o.key, o.each*segments, numbers)), options)
+		body := &slowly{ctx: ctx, pace: pace, piece: o.each, body: bytes.NewReader(register.Content(o.key, o.each*segments, numbers))}
+		_, err := g.Put(ctx, o.key, body, options)
 		return err
 	})
 }
 
 // get reads an object whole, and its revision. Bytes that are of no one version break a promise.
-func (c *clients) get(g *gateway.Gateway, p *process, o object) (register.Value, block.Stamp, error) {
+func (c *clients) get(g *gateway.Gateway, p *process, o object, pace time.Duration) (register.Value, block.Stamp, error) {
 	var data bytes.Buffer
 	var revision block.Stamp
 	err := through(p, func(ctx context.Context) error {
@@ -139,7 +176,10 @@ func (c *clients) get(g *gateway.Gateway, p *process, o object) (register.Value,
 		if err != nil {
 			return err
 		}
-		err = reader.WriteTo(ctx, &data, 0, reader.Size())
+		if err := wait(ctx, pace); err != nil {
+			return err
+		}
+		err = reader.WriteTo(ctx, &slowly{ctx: ctx, pace: pace, into: &data}, 0, reader.Size())
 		revision = reader.Object().Revision
 		return err
 	})

@@ -61,6 +61,9 @@ func (h *history) record(who string, in register.Call, out register.Answer, err 
 	case err == nil:
 	case errors.Is(err, catalog.ErrNoObject):
 		out.Missing = true
+	case errors.Is(err, catalog.ErrCorrupt):
+		h.journal.violate(Agreement, "%s through %s: %v", in, who, err)
+		return
 	case errors.Is(err, api.ErrDataLoss):
 		h.journal.violate(NoLoss, "%s through %s: %v", in, who, err)
 		return

@@ -82,10 +82,11 @@ type link struct {
 
 var _ kv.Engine = (*link)(nil)
 
-// linkOdds are probabilities per update.
+// linkOdds are probabilities per update, and per read.
 type linkOdds struct {
 	loseRequest, loseAnswer float64
 	late, twice             float64
+	crawl                   float64 // what was read is old when it comes
 }
 
 // travel is one way of a message between a process and the catalog.
@@ -137,6 +138,11 @@ func (l *link) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	values, err := l.records().engine.Read(ctx, keys...)
 	if err != nil {
 		return nil, err
+	}
+	if odds := l.oddsNow(); odds.crawl > 0 && l.dice.chance(odds.crawl) {
+		if err := wait(ctx, l.dice.between(0, 2*time.Second)); err != nil {
+			return nil, err
+		}
 	}
 	return values, l.hear(ctx)
 }

@@ -16,13 +16,24 @@ type deed struct {
 }
 
 var deeds = []deed{
-	{"transition of a class", transitClass}, {"transition of a class", transitClass}, {"move of an object", moveObject},
+	{"transition of a class", transitClass}, {"transition of a class", transitClass},
+	{"move of an object", moveObject}, {"move of an object", moveObject},
 	{"repair", func(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) error {
 		_, err := g.Repair(ctx, true, d.chance(0.7))
 		return err
 	}},
-	{"scrub", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
-		_, err := g.StartScrub(ctx, api.ScrubRequest{Depth: api.ScrubAudit})
+	{"scrub", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+		depth := pick(d, []api.ScrubDepth{api.ScrubAudit, api.ScrubShallow})
+		_, err := g.StartScrub(ctx, api.ScrubRequest{Depth: depth, BytesPerSecond: o.plan.rate})
+		return err
+	}},
+	{"pause, resume or cancel of a job", haltJob},
+	{"pause or resume of repair", func(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) error {
+		if d.chance(0.3) {
+			_, err := g.PauseRepair(ctx)
+			return err
+		}
+		_, err := g.ResumeRepair(ctx)
 		return err
 	}},
 	{"sweep", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
@@ -51,9 +62,35 @@ var deeds = []deed{
 }
 
 func transitClass(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
-	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String()}
+	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String(), BytesPerSecond: o.plan.rate}
 	request.Class = pick(d, o.plan.classes).Name
 	_, err := g.StartTransition(ctx, request)
+	return err
+}
+
+// haltJob stops a transition, or the scrub, for a while or for good, or has it go on.
+func haltJob(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) error {
+	var err error
+	if d.chance(0.3) {
+		if d.chance(0.5) {
+			_, err = g.PauseScrub(ctx)
+		} else {
+			_, err = g.ResumeScrub(ctx)
+		}
+		return err
+	}
+	all, err := g.Transitions(ctx)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	switch id := pick(d, all).ID; d.below(3) {
+	case 0:
+		_, err = g.PauseTransition(ctx, id)
+	case 1:
+		_, err = g.ResumeTransition(ctx, id, nil)
+	default:
+		_, err = g.CancelTransition(ctx, id)
+	}
 	return err
 }
 
@@ -115,8 +152,8 @@ func (o *operator) welcome(p *process, g *gateway.Gateway) {
 	}
 }
 
-// mend looks at every block of every group, as a scrub does, and has blocks deleted of which a sweep found too many to do so
-// by itself; everything else the gateways do.
+// mend has repair go on, looks at every block of every group, as a scrub does, and has blocks deleted of which a sweep found too
+// many to do so by itself; everything else the gateways do.
 func (o *operator) mend(d *dice) {
 	g, p := pick(d, o.cluster.servers).serving()
 	if g == nil {
@@ -125,6 +162,9 @@ func (o *operator) mend(d *dice) {
 	o.welcome(p, g)
 	o.sweepBeyondBrake(p, g)
 	err := through(p, func(ctx context.Context) error {
+		if _, err := g.ResumeRepair(ctx); err != nil {
+			return err
+		}
 		result, err := g.Repair(ctx, true, true)
 		if len(result.Failed) > 0 {
 			o.journal.write(p.name, "repairs that failed: %v", result.Failed)

@@ -16,6 +16,7 @@ type plan struct {
 	agents   int
 	gateways int
 	clients  int
+	slow     int // clients that are slow, besides those
 	keys     []object
 	length   time.Duration // of the troubled part
 	think    time.Duration // of a client between operations
@@ -25,9 +26,11 @@ type plan struct {
 	restart  time.Duration // the longest that a trouble lasts
 	skews    []time.Duration
 	classes  []api.Class
-	losable  int // nodes that may lose blocks at the same time: the fewest parities of the ladder
+	rate     int64 // of transitions and scrubs, bytes a second; 0: unlimited
+	memory   int64 // of each process, for buffers
+	losable  int   // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
-	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery time.Duration
+	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery, scrubEvery time.Duration
 
 	kinds []kind // of trouble
 }
@@ -70,6 +73,10 @@ func newPlan(seed uint64, size Size) plan {
 		callTimeout: pick(d, []time.Duration{time.Second, 5 * time.Second}), attemptTime: pick(d, []time.Duration{3 * time.Second, 20 * time.Second}),
 		sweepEvery: pick(d, []time.Duration{500 * time.Millisecond, 2 * time.Second}), orphanEvery: pick(d, []time.Duration{time.Second, 6 * time.Second}),
 	}
+	p.scrubEvery = pick(d, []time.Duration{-1, -1, 5 * time.Second})
+	p.rate = pick(d, []int64{0, 0, 32 << 10})
+	p.slow = d.below(2)
+	p.memory = pick(d, []int64{8 << 20, 8 << 20, 512 << 10})
 	many := 4 // keys of each class
 	if size == Short {
 		many = 2
@@ -116,6 +123,6 @@ func (p *plan) String() string {
 	for i, kind := range p.kinds {
 		names[i] = kind.name
 	}
-	return fmt.Sprintf("%s on %d agents, %d gateways (clocks off by %v), %d clients on %d keys, %s of trouble: %s",
-		p.ladder, p.agents, p.gateways, p.skews, p.clients, len(p.keys), p.length.Round(time.Millisecond), strings.Join(names, ", "))
+	return fmt.Sprintf("%s on %d agents, %d gateways (clocks off by %v), %d clients and %d slow ones on %d keys, %s of trouble: %s",
+		p.ladder, p.agents, p.gateways, p.skews, p.clients, p.slow, len(p.keys), p.length.Round(time.Millisecond), strings.Join(names, ", "))
 }

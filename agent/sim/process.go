@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -19,12 +20,14 @@ type process struct {
 	name  string
 	died  chan struct{}
 	once  sync.Once
-	skew  time.Duration // of its clock
-	close func()        // ends its goroutines, at leisure
+	skew  atomic.Int64 // of its clock, nanoseconds
+	close func()       // ends its goroutines, at leisure
 }
 
 func newProcess(name string, skew time.Duration) *process {
-	return &process{name: name, died: make(chan struct{}), skew: skew}
+	p := &process{name: name, died: make(chan struct{})}
+	p.skew.Store(int64(skew))
+	return p
 }
 
 func (p *process) isAlive() bool {
@@ -36,7 +39,7 @@ func (p *process) isAlive() bool {
 	}
 }
 
-func (p *process) now() time.Time { return time.Now().Add(p.skew) }
+func (p *process) now() time.Time { return time.Now().Add(time.Duration(p.skew.Load())) }
 
 // kill ends a process between two instructions.
 func (p *process) kill(n *network) {
@@ -62,6 +65,7 @@ type agent struct {
 	network *network
 	id      block.NodeID
 	disk    *disk
+	memory  int64 // for buffers
 
 	mutex   sync.Mutex
 	process *process
@@ -97,7 +101,8 @@ func (a *agent) start() {
 	n, err := node.New(node.Options{
 		ID: a.id, Store: &mount{disk: mounted, process: p}, Logger: slog.New(logger{journal: a.journal, who: string(a.id)}),
 		Dial: a.network.dialer(p), RunTime: time.Minute, DeliverWait: 2 * time.Second, AdmitWait: 2 * time.Second,
-		MemoryBytes: 8 << 20, RunBytes: 8 << 20, ParkedBytes: 2 << 20, HeaderBytes: 1 << 20, Silence: silence, KeepEvery: keepEvery,
+		MemoryBytes: a.memory, RunBytes: a.memory, ParkedBytes: a.memory / 4, HeaderBytes: a.memory / 8,
+		Silence: silence, KeepEvery: keepEvery,
 	})
 	if err != nil {
 		a.journal.violate(Setup, "agent %s does not start: %v", a.id, err)
@@ -161,9 +166,9 @@ type server struct {
 	agents  []*agent
 	name    string // in the network
 	id      string // of the gateway
-	skew    time.Duration
 
 	mutex   sync.Mutex
+	skew    time.Duration // of its clock
 	starts  int
 	process *process
 	gateway *gateway.Gateway // nil while it is not ready
@@ -171,8 +176,8 @@ type server struct {
 
 // start begins a new process and returns at once; the gateway serves when it has opened the catalog.
 func (s *server) start() {
-	p := newProcess(s.name, s.skew)
 	s.mutex.Lock()
+	p := newProcess(s.name, s.skew)
 	s.process, s.gateway = p, nil
 	s.mutex.Unlock()
 	go s.run(p)
@@ -236,12 +241,23 @@ func (s *server) open(ctx context.Context, p *process, start string) (*gateway.G
 	}
 	made, err := gateway.New(ctx, gateway.Options{
 		Catalog: records, ID: s.id, Start: start, Classes: s.plan.classes, Nodes: nodes,
-		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 16 << 20,
+		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 2 * s.plan.memory,
 		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
-		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: -1, HeatGroups: 1024,
+		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: s.plan.scrubEvery, HeatGroups: 1024,
 		Now: p.now, Clock: p.now, Dial: s.network.dialer(p),
 	})
 	return made, records, err
+}
+
+// jump sets the clock of the gateway, while it runs.
+func (s *server) jump(skew time.Duration) (was time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	was, s.skew = s.skew, skew
+	if s.process != nil {
+		s.process.skew.Store(int64(skew))
+	}
+	return was
 }
 
 // serving returns the gateway and its process; nil where there is none at work.

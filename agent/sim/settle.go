@@ -107,8 +107,8 @@ func (w *world) readEverything() {
 				return
 			}
 			at := w.history.tick()
-			value, _, err := w.clients.get(g, p, o)
-			for began := time.Now(); err != nil && time.Since(began) < settleTime; value, _, err = w.clients.get(g, p, o) {
+			value, _, err := w.clients.get(g, p, o, 0)
+			for began := time.Now(); err != nil && time.Since(began) < settleTime; value, _, err = w.clients.get(g, p, o, 0) {
 				w.journal.write(p.name, "get %s: %v", o.key, err)
 				_ = wait(context.Background(), settlePause) // its context never ends
 			}

@@ -23,6 +23,7 @@ var kinds = []kind{
 	{"messages repeated", (*trouble).repeatMessages},
 	{"messages late", (*trouble).delayMessages},
 	{"slow processes", (*trouble).slowProcess},
+	{"clocks that jump", (*trouble).jumpClock},
 	{"slow disks", (*trouble).slowDisk},
 	{"full disks", (*trouble).fullDisk},
 	{"disks that do not answer", (*trouble).muteDisk},
@@ -190,6 +191,14 @@ func (t *trouble) slowProcess(d *dice) func() {
 	}
 }
 
+// jumpClock sets the clock of a gateway forth or back, and right again later.
+func (t *trouble) jumpClock(d *dice) func() {
+	s, skew := pick(d, t.cluster.servers), d.between(-3*time.Minute, 3*time.Minute)
+	t.fault(s.name, "its clock jumps to %s off", skew)
+	was := s.jump(skew)
+	return func() { s.jump(was) }
+}
+
 func (t *trouble) slowDisk(d *dice) func() {
 	a, extra := pick(d, t.cluster.agents), pick(d, []time.Duration{10 * time.Millisecond, 500 * time.Millisecond})
 	t.fault(string(a.id), "disk slow by up to %s", extra)
@@ -217,7 +226,7 @@ func (t *trouble) loseUpdates(d *dice) func() {
 func (t *trouble) delayUpdates(d *dice) func() {
 	p := pick(d, []float64{0.02, 0.15})
 	t.fault(catalogName, "requests come late or twice with %v", p)
-	return t.links.with(linkOdds{late: p, twice: p})
+	return t.links.with(linkOdds{late: p, twice: p, crawl: p})
 }
 
 // blocks picks up to limit blocks at rest of an agent's disk.

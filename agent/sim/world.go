@@ -77,12 +77,13 @@ func build(seed uint64, p *plan, j *journal) (*world, error) {
 	}
 	lost := &losses{ledger: w.ledger, disks: w.disks, losable: p.losable, lost: map[block.NodeID]*loss{}}
 	w.checker = &checker{
-		journal: j, ledger: w.ledger, disks: w.disks, losses: lost, generated: map[block.GroupID][2]block.Stamp{},
+		journal: j, ledger: w.ledger, disks: w.disks, losses: lost,
+		generated: map[block.GroupID][2]block.Stamp{}, parities: map[block.GroupID]int{},
 	}
 	net := newNetwork(j, newDice(seed, 1))
 	ways := &links{journal: j, network: net, checker: w.checker, dice: newDice(seed, 2)}
 	for _, d := range w.disks {
-		w.cluster.agents = append(w.cluster.agents, &agent{journal: j, network: net, id: d.name, disk: d})
+		w.cluster.agents = append(w.cluster.agents, &agent{journal: j, network: net, id: d.name, disk: d, memory: p.memory})
 	}
 	for i := range p.gateways {
 		w.cluster.servers = append(w.cluster.servers, &server{
@@ -103,8 +104,8 @@ func (w *world) live(seed uint64) {
 	ctx, stop := context.WithTimeout(context.Background(), w.plan.length)
 	defer stop()
 	var all sync.WaitGroup
-	for i := range w.plan.clients {
-		all.Go(func() { w.clients.work(ctx, newDice(seed, 1000+uint64(i))) })
+	for i := range w.plan.clients + w.plan.slow {
+		all.Go(func() { w.clients.work(ctx, newDice(seed, 1000+uint64(i)), i >= w.plan.clients) })
 	}
 	all.Go(func() { w.operator.operate(ctx, newDice(seed, 3)) })
 	all.Go(func() { w.trouble.cause(ctx, newDice(seed, 4)) })

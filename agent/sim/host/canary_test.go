@@ -31,6 +31,8 @@ const (
 	contentsFile = "agent/node/incarnation.go"
 	vouchFile    = "agent/gateway/repair/vouch.go"
 	obeysFile    = "agent/node/allegiance.go"
+	decodeFile   = "agent/gateway/object/decode.go"
+	readFile     = "agent/gateway/object/read.go"
 )
 
 var canaries = []canary{
@@ -93,7 +95,7 @@ var canaries = []canary{
 		edits: []edit{
 			{commitFile, "t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})\n\treturn err", "return err"},
 		},
-		breaks: []sim.Promise{sim.Linearizable},
+		breaks: []sim.Promise{sim.Linearizable, sim.NoLiveDelete, sim.Whole},
 		within: 1000,
 	},
 	{
@@ -146,7 +148,7 @@ var canaries = []canary{
 	{
 		name: "a read goes on under the next version",
 		edits: []edit{
-			{"agent/gateway/object/read.go", "err == nil && fresh.Object.Revision != seen.Object.Revision {", "false {"},
+			{readFile, "err == nil && fresh.Object.Revision != seen.Object.Revision {", "false {"},
 		},
 		breaks: []sim.Promise{sim.NoMixture, sim.Linearizable},
 		within: 3000,
@@ -154,7 +156,7 @@ var canaries = []canary{
 	{
 		name:   "the catalog is not told that a store has lost its contents",
 		edits:  []edit{{"agent/gateway/member/agents.go", "if was == hello.Incarnation {", "if was != \"\" {"}},
-		breaks: []sim.Promise{sim.Whole, sim.Liveness, sim.NoLoss},
+		breaks: []sim.Promise{sim.Whole, sim.Liveness, sim.NoLoss, sim.NoFalseWhole},
 		within: 300,
 	},
 	{
@@ -179,6 +181,52 @@ var canaries = []canary{
 		}},
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		within: 300,
+	},
+	{
+		name: "a marker that went back is registered again",
+		edits: []edit{
+			{contentsFile, "found.Run() != run || i.known.Outdates(found) || i.obeys.behind.Load()", "found.Run() != run"},
+			{"agent/catalog/member.go", "if was.Outdates(now) {", "if false {"},
+		},
+		breaks: []sim.Promise{sim.NoFalseWhole},
+		size:   sim.Long,
+		within: 300,
+	},
+	{
+		name: "what is dead is not buried, and no store is searched",
+		edits: []edit{
+			{"agent/catalog/grave.go", "if len(addresses) == 0 {", "if true {"},
+			{orphansFile, `for after, more := "", true; more; {`, `for after, more := "", false; more; {`},
+		},
+		breaks: []sim.Promise{sim.NoLeak},
+		within: 20,
+	},
+	{
+		name:   "a read takes the groups of an object as of another moment",
+		edits:  []edit{{"agent/catalog/snapshot.go", "if !bytes.Equal(raw, values[0]) {", "if false {"}},
+		breaks: []sim.Promise{sim.Agreement},
+		size:   sim.Long,
+		within: 800,
+	},
+	{
+		name: "blocks of several records of a group are decoded together",
+		edits: []edit{{decodeFile, "data, err := r.readShared(ctx, group, candidate, f, call)", `fresh := group
+			if view, err := g.catalog.Group(ctx, group.ID); err == nil && view.Scheme == group.Scheme {
+				fresh = &view.Group
+			}
+			data, err := r.readShared(ctx, fresh, candidate, f, call)`}},
+		breaks: []sim.Promise{sim.NoMixture},
+		size:   sim.Long,
+		within: 1000,
+	},
+	{
+		name: "parities are given up though blocks are missing",
+		edits: []edit{{commitFile, "		} else {\n			t.require(&group, nil)\n		}", `		} else if t.attempt.kind != KindTransition {
+			t.require(&group, nil)
+		}`}},
+		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
+		size:   sim.Long,
+		within: 1000,
 	},
 	{
 		name:   "agents delete at once for a gateway that nobody named",
