@@ -53,7 +53,7 @@ func (g *graveyard) isDue(notBefore int64, now time.Time) bool {
 // Address.String of the last one seen, or empty. Fewer than limit means that there are no more. What Kept says is kept is
 // left out.
 func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, limit int) ([]Grave, error) {
-	kept, err := g.kept(ctx)
+	kept, err := g.Kept(ctx)
 	if err != nil {
 		return nil, err
 	}

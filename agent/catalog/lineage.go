@@ -156,10 +156,6 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 		ErrAlarm, alarm.Gateway, time.UnixMilli(alarm.At).UTC().Format(time.DateTime), alarm.Node, found)
 }
 
-// Kept returns the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed;
-// 0 for one that was neither, or was accepted.
-func (a *auditor) Kept(ctx context.Context) (uint64, error) { return a.kept(ctx) }
-
 // Claim says that this catalog counts, and no other timeline of it (rule 28). The alarm ends, and stamps go on far above all
 // that were drawn. The starts of gateways that it knows, or that are named as agents told of them, count no more: those that
 // are at work, the caller's too, end with ErrClaimed, and agents obey the ones after them. What was drawn before, here or there, is kept, dead or not, until Accept: so another timeline can be

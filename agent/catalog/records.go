@@ -161,8 +161,8 @@ func decodeNext(raw []byte) (uint64, error) {
 
 func encodeNext(next uint64) []byte { return strconv.AppendUint(nil, next, 10) }
 
-// kept returns the number below which the blocks of attempts are kept, dead or not; see Claim.
-func (r *records) kept(ctx context.Context) (uint64, error) {
+// Kept returns the number below which the blocks of attempts are kept, dead or not: see Claim. 0 where none are.
+func (r *records) Kept(ctx context.Context) (uint64, error) {
 	values, err := r.engine.Read(ctx, keyKept)
 	if err != nil {
 		return 0, fmt.Errorf("asking what is kept: %w", err)

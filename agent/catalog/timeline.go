@@ -15,6 +15,15 @@ import (
 // Start returns the name of the start of a gateway that has the catalog open, as Owner made it.
 func (c *Catalog) Start() string { return c.session.owner }
 
+// MayLose reports whether the engine may lose updates that it has acknowledged.
+func (c *Catalog) MayLose() bool {
+	engine, is := c.session.Engine.(kv.Forgetful)
+	return is && engine.MayLose()
+}
+
+// Counts returns how many updates of this start are known to have taken effect, by lane.
+func (c *Catalog) Counts() block.Counts { return c.session.counts() }
+
 // Timeline reads how far the catalog has come, also by the starts named, as far as it has them. All that had taken effect
 // before the call is in it. It fails, and the session ends, if the gateway has a later start (ErrFenced), if the catalog was
 // claimed (ErrClaimed), and if it has less than this start remembers (ErrBehind).

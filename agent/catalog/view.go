@@ -14,8 +14,7 @@ type View struct {
 	Count   uint64         `cbor:"2,keyasint"` // of the views it wrote since it started
 	At      int64          `cbor:"3,keyasint"` // by its clock, Unix milliseconds
 	Unheard []block.NodeID `cbor:"4,keyasint"` // members that do not answer it, in order
-	// Water are the highest marks of stores that the gateway heard, itself or from another; one that is too low, or missing,
-	// leaves a store that went back in time unnoticed.
+	// Water are the highest marks of stores that the gateway heard, itself or from another.
 	Water map[block.NodeID]int64 `cbor:"5,keyasint,omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
@@ -198,6 +199,76 @@ func TestACrashedGatewayIsWaitedFor(t *testing.T) {
 				t.Errorf("long after the crash: %+v, %v; want dead blocks deleted", result, err)
 			}
 			c.check("k", noise(50_000, 2))
+		})
+	}
+}
+
+// forgetful is an engine that may lose what it has acknowledged.
+type forgetful struct{ kv.Engine }
+
+func (forgetful) MayLose() bool { return true }
+
+// Where the engine may lose what it acknowledged, nodes know of what a client was told when it is told: a catalog that has lost it
+// is refused, although its gateway failed before the next probe.
+func TestWhatIsAcknowledgedIsWitnessed(t *testing.T) {
+	data := noise(50_000, 1)
+	for name, change := range map[string]struct {
+		do   func(c *cluster) error
+		most int // nodes that need not know
+	}{
+		"a put": {func(c *cluster) error {
+			_, err := c.gateway.Put(t.Context(), "k", bytes.NewReader(data), api.PutOptions{Size: 50_000})
+			return err
+		}, 7},
+		"a put of a small object": {func(c *cluster) error {
+			_, err := c.gateway.Put(t.Context(), "small", bytes.NewReader(data[:100]), api.PutOptions{Size: 100})
+			return err
+		}, 7},
+		"an update": {func(c *cluster) error {
+			_, err := c.gateway.Update(t.Context(), "old", 0, data[:1000], nil)
+			return err
+		}, 7},
+		"a delete": {func(c *cluster) error { return c.gateway.Delete(t.Context(), "old", nil) }, 3},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			c := newCluster(t, 8)
+			c.put("old", data, api.PutOptions{})
+			c.stopGateway()
+			var records *catalog.Catalog
+			_, c.gateway = c.makeGateway("gw", func(o *gateway.Options) {
+				var err error
+				if records, err = catalog.Open(t.Context(), forgetful{c.engine}, catalog.Owner(o.ID, "lossy"), catalog.WithGrace(0)); err != nil {
+					t.Fatal(err)
+				}
+				o.Catalog, o.Start = records, "lossy"
+			})
+			c.catalog = records
+			c.answering()
+			read, err := records.Timeline(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := &wire.Timeline{Start: records.Start(), Read: *read}
+			if err := change.do(c); err != nil {
+				t.Fatal(err)
+			}
+			ignorant := 0
+			for _, agent := range c.agents {
+				var hello wire.HelloReply
+				client := wire.NewClient(agent.address)
+				request := wire.HelloRequest{Cluster: records.Cluster().ID, Timeline: before}
+				if _, err := client.Call(t.Context(), wire.OpHello, request, nil, &hello); err != nil {
+					t.Error(err)
+				} else if hello.Allegiance == nil || hello.Allegiance.Lacks[records.Start()] == nil {
+					ignorant++
+				}
+				if err := client.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if ignorant > change.most {
+				t.Errorf("%d of %d nodes do not know of it", ignorant, len(c.agents))
+			}
 		})
 	}
 }

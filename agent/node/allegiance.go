@@ -363,6 +363,24 @@ func (a *allegiance) checkWrite(ctx context.Context, stamp block.Stamp) error {
 		a.id, wire.ErrNotObeyed, stamp)
 }
 
+// witness takes note of how far a start of a gateway has come that may write.
+func (a *allegiance) witness(ctx context.Context, request wire.WitnessRequest) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err := a.load(ctx); err != nil {
+		return err
+	}
+	one := a.starts[request.Start]
+	if one.Standing != obeyed && one.Standing != newcomer {
+		return fmt.Errorf("node %s: %w than that of %s", a.id, wire.ErrNotObeyed, request.Start)
+	}
+	if !one.Lanes.Contains(request.Counts) {
+		one.Lanes = one.Lanes.Max(request.Counts)
+		a.starts[request.Start], a.ahead = one, true
+	}
+	return nil
+}
+
 // beginDelete refuses deletes of a gateway that is not obeyed, or whose catalog the node knows to have gone on. Otherwise no
 // standing changes before done is called.
 func (a *allegiance) beginDelete(ctx context.Context, shown *wire.Timeline) (done func(), err error) {

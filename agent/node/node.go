@@ -167,6 +167,10 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload *w
 		})
 	case wire.OpDelete:
 		return answer(ctx, header, n.delete)
+	case wire.OpWitness:
+		return answer(ctx, header, func(ctx context.Context, request wire.WitnessRequest) (any, error) {
+			return nil, n.obeys.witness(ctx, request)
+		})
 	case wire.OpList:
 		return answer(ctx, header, n.list)
 	default:

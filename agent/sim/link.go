@@ -24,6 +24,7 @@ type links struct {
 	network *network
 	checker *checker
 	dice    *dice
+	mayLose bool // acknowledged updates
 
 	mutex  sync.Mutex
 	odds   linkOdds
@@ -80,7 +81,13 @@ type link struct {
 	process *process
 }
 
-var _ kv.Engine = (*link)(nil)
+var (
+	_ kv.Engine    = (*link)(nil)
+	_ kv.Forgetful = (*link)(nil)
+)
+
+// MayLose implements kv.Forgetful: in some runs nodes witness what clients are told.
+func (l *link) MayLose() bool { return l.mayLose }
 
 // linkOdds are probabilities per update, and per read.
 type linkOdds struct {

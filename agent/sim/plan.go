@@ -27,6 +27,7 @@ type plan struct {
 	skews    []time.Duration
 	classes  []api.Class
 	rate     int64 // of transitions and scrubs, bytes a second; 0: unlimited
+	forgets  bool  // the catalog may lose what it acknowledged
 	memory   int64 // of each process, for buffers
 	losable  int   // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
@@ -76,6 +77,7 @@ func newPlan(seed uint64, size Size) plan {
 	p.scrubEvery = pick(d, []time.Duration{-1, -1, 5 * time.Second})
 	p.rate = pick(d, []int64{0, 0, 32 << 10})
 	p.slow = d.below(2)
+	p.forgets = d.chance(0.5)
 	p.memory = pick(d, []int64{8 << 20, 8 << 20, 512 << 10})
 	many := 4 // keys of each class
 	if size == Short {

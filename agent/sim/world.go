@@ -81,7 +81,7 @@ func build(seed uint64, p *plan, j *journal) (*world, error) {
 		generated: map[block.GroupID][2]block.Stamp{}, parities: map[block.GroupID]int{},
 	}
 	net := newNetwork(j, newDice(seed, 1))
-	ways := &links{journal: j, network: net, checker: w.checker, dice: newDice(seed, 2)}
+	ways := &links{journal: j, network: net, checker: w.checker, dice: newDice(seed, 2), mayLose: p.forgets}
 	for _, d := range w.disks {
 		w.cluster.agents = append(w.cluster.agents, &agent{journal: j, network: net, id: d.name, disk: d, memory: p.memory})
 	}

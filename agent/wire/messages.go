@@ -21,9 +21,10 @@ const (
 	OpDelete                // DeleteRequest -> DeleteReply
 	OpList                  // ListRequest -> ListReply
 	OpHeader                // HeaderRequest -> HeaderReply
+	OpWitness               // WitnessRequest -> nothing
 )
 
-var opNames = [...]string{"", "Hello", "Attach", "Write", "Read", "Inspect", "Run", "Deliver", "Delete", "List", "Header"}
+var opNames = [...]string{"", "Hello", "Attach", "Write", "Read", "Inspect", "Run", "Deliver", "Delete", "List", "Header", "Witness"}
 
 // String returns the name of the operation.
 func (op Op) String() string {
@@ -87,6 +88,13 @@ type Allegiance struct {
 
 // Refused reports whether the timeline was not accepted.
 func (a *Allegiance) Refused() bool { return !a.Obeyed && !a.Newcomer }
+
+// WitnessRequest tells an agent how far a start of a gateway has come: a catalog that has less is not obeyed by it any more. It
+// is kept in memory, and in the store within a minute. ErrNotObeyed if the agent does not obey that start.
+type WitnessRequest struct {
+	Start  string       `cbor:"1,keyasint"`
+	Counts block.Counts `cbor:"2,keyasint"`
+}
 
 // HelloReply says who the agent is and what its store holds.
 type HelloReply struct {

@@ -41,6 +41,10 @@ type Engine interface {
 	Close() error
 }
 
+// Forgetful is an engine that says whether it may lose updates which it has acknowledged, as a server does that writes them to
+// its disk later.
+type Forgetful interface{ MayLose() bool }
+
 // Record is a key and its value.
 type Record struct {
 	Key   string

@@ -19,6 +19,7 @@ type Engine struct {
 	location string
 	records  string // the hash
 	index    string // the sorted set of its fields
+	mayLose  bool
 	warnings []string
 	closed   atomic.Bool
 }
@@ -96,6 +97,9 @@ func (e *Engine) inspect(ctx context.Context) error {
 		return fmt.Errorf("opening the catalog %s: the server evicts keys (maxmemory-policy %s) and would lose the catalog: "+
 			"set maxmemory-policy noeviction, or name another server", e.location, policy)
 	}
+	replication, err := e.client.Do(ctx, e.client.B().Info().Section("replication").Build()).ToString()
+	isAlone := err == nil && strings.Contains(replication, "role:master") && strings.Contains(replication, "connected_slaves:0\r")
+	e.mayLose = !isAlone || settings["appendonly"] != "yes" || settings["appendfsync"] != "always"
 	switch {
 	case settings["appendonly"] == "no":
 		warn("keeps no append-only file: a restart of the server loses acknowledged writes. Set appendonly yes and appendfsync always.")
@@ -104,6 +108,10 @@ func (e *Engine) inspect(ctx context.Context) error {
 	}
 	return nil
 }
+
+// MayLose implements kv.Forgetful: whether the server, as it was configured at Open, loses acknowledged updates in a crash, or
+// has a replica that may take its place without the newest, or does not say.
+func (e *Engine) MayLose() bool { return e.mayLose }
 
 // Warnings returns whole sentences about what the server, as it was configured at Open, may lose, and the cure.
 func (e *Engine) Warnings() []string { return append([]string(nil), e.warnings...) }

@@ -126,6 +126,9 @@ func TestEngine(t *testing.T) {
 		if warnings := engine.Warnings(); len(warnings) > 0 {
 			t.Errorf("a durable server is warned of: %q", warnings)
 		}
+		if engine.MayLose() {
+			t.Error("a durable server is said to lose acknowledged updates")
+		}
 		return catalogtest.Instance{
 			Engine: engine,
 			Second: func() (kv.Engine, error) { return redis.Open(context.Background(), address) },
@@ -159,6 +162,9 @@ func TestWarnings(t *testing.T) {
 		engine := open(t, "redis://"+s.host())
 		if warnings := strings.Join(engine.Warnings(), "\n"); !strings.Contains(warnings, test.want) {
 			t.Errorf("%q: warned of %q", test.configuration, warnings)
+		}
+		if !engine.MayLose() {
+			t.Errorf("%q: said to lose nothing", test.configuration)
 		}
 		if err := engine.Close(); err != nil {
 			t.Error(err)

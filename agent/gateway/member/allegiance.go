@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -101,6 +102,42 @@ func refusal(shown *wire.Timeline, answer *wire.Allegiance) string {
 		}
 	}
 	return ""
+}
+
+// Witness has all nodes but spare of those named take note of what this start of the gateway has done, where the engine of the
+// catalog may lose what it acknowledged (protocol, rule 26): from then on they refuse a catalog that has lost it. It fails with
+// ErrUnknownOutcome where too few answer.
+func Witness(ctx context.Context, a *Agents, ids []block.NodeID, spare int) error {
+	if !a.catalog.MayLose() {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // the last need not be waited for
+	request := wire.WitnessRequest{Start: a.catalog.Start(), Counts: a.catalog.Counts()}
+	answers := make(chan error, len(ids))
+	for _, id := range ids {
+		go func() {
+			_, err := a.Call(ctx, id, wire.OpWitness, request, nil, nil)
+			answers <- err
+		}()
+	}
+	missing := len(ids) - spare
+	var errs []error
+	for range ids {
+		if missing <= 0 {
+			return nil
+		}
+		if err := <-answers; err != nil {
+			errs = append(errs, err)
+		} else {
+			missing--
+		}
+	}
+	if missing <= 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: it took effect, but a crash of the catalog might lose it, and too few nodes took note to see that: %w",
+		api.ErrUnknownOutcome, errors.Join(errs...))
 }
 
 // Deletion has nodes delete blocks that were found to be dead before it began.

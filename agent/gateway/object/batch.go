@@ -156,7 +156,7 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 		change.Put = append(change.Put, record)
 		result[key] = publicObject(&record)
 	}
-	if err := o.groups.Commit(ctx, attempt, change); err != nil {
+	if err := o.commit(ctx, attempt, change); err != nil {
 		return nil, err
 	}
 	o.heat.Used(group)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/member"
 )
 
 func publicObject(object *catalog.Object) api.Object {
@@ -113,12 +115,53 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 	return list, nil
 }
 
+// commit commits what a client asked for, and sees to it that nodes of each of its groups notice if the catalog loses it.
+func (o *Objects) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
+	if err := o.groups.Commit(ctx, attempt, change); err != nil || !o.catalog.MayLose() {
+		return err
+	}
+	groups := make([]*catalog.Group, 0, len(change.NewGroups)+len(change.Groups))
+	for i := range change.NewGroups {
+		groups = append(groups, &change.NewGroups[i])
+	}
+	for i := range change.Groups {
+		groups = append(groups, &change.Groups[i].Was.Group)
+	}
+	for _, one := range groups {
+		var ids []block.NodeID
+		for _, items := range one.Slots {
+			for _, item := range items {
+				ids = append(ids, item.Node)
+			}
+		}
+		slices.Sort(ids)
+		if err := member.Witness(ctx, o.agents, slices.Compact(ids), len(one.Slots)-one.Columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// witnessDelete has most of the nodes that answer notice if the catalog loses a delete: it has no groups of its own.
+func (o *Objects) witnessDelete(ctx context.Context) error {
+	var ids []block.NodeID
+	for _, target := range o.agents.All() {
+		if trusted, _, _ := target.State(); trusted {
+			ids = append(ids, target.Node.ID)
+		}
+	}
+	return member.Witness(ctx, o.agents, ids, (len(ids)-1)/2)
+}
+
 // Delete removes an object. Its blocks are deleted in the background.
 func (o *Objects) Delete(ctx context.Context, key string, ifRevision *block.Stamp) error {
 	if err := api.CheckKey(key); err != nil {
 		return err
 	}
 	_, err := o.catalog.Delete(ctx, key, ifRevision)
+	if err == nil {
+		return o.witnessDelete(ctx)
+	}
 	if errors.Is(err, catalog.ErrUnknown) {
 		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
 	}

@@ -101,7 +101,7 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	if options.IfRevision != nil {
 		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
 	}
-	if err := o.groups.Commit(ctx, attempt, change); err != nil {
+	if err := o.commit(ctx, attempt, change); err != nil {
 		return api.Object{}, err
 	}
 	for i := range groups {

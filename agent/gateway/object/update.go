@@ -150,7 +150,7 @@ func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 			Was: snapshot.View(run.Group.ID), Slots: result.Slots, Scheme: run.Group.Scheme, NewEpoch: true,
 		})
 	}
-	if err := o.groups.Commit(ctx, attempt, change); err != nil {
+	if err := o.commit(ctx, attempt, change); err != nil {
 		return api.Object{}, err
 	}
 	for _, run := range runs {
