@@ -16,7 +16,8 @@ type deed struct {
 }
 
 var deeds = []deed{
-	{"transition of a class", transitClass}, {"transition of a class", transitClass},
+	{"transition of a class", transitClass}, {"transition of a class", transitClass}, {"transition of a class", transitClass},
+	{"transition of a class", transitClass}, {"transition of a class", transitClass}, {"transition of a class", transitClass},
 	{"move of an object", moveObject}, {"move of an object", moveObject},
 	{"repair", func(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) error {
 		_, err := g.Repair(ctx, true, d.chance(0.7))

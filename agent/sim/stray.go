@@ -102,7 +102,9 @@ func (t *trouble) copyCatalog(d *dice) func() {
 	}
 	t.stray.any, t.stray.claimed = true, false
 	t.losses.ledger.astray.Store(true)
-	ways := &links{journal: t.journal, network: t.network, checker: t.links.checker, dice: t.links.dice, mayLose: t.plan.forgets, astray: engine}
+	ways := &links{
+		journal: t.journal, network: t.network, checker: t.links.checker, dice: t.links.dice, mayLose: t.plan.forgets, astray: engine,
+	}
 	s := &server{
 		plan: t.plan, journal: t.journal, network: t.network, links: ways, agents: t.cluster.agents,
 		name: fmt.Sprintf("copy%d", len(t.stray.copies)+1), id: origin.id, skew: origin.skew,

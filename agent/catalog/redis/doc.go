@@ -17,7 +17,8 @@
 //
 // What is lost is whole transactions from the end. Objects written since are gone or have their former content, blocks
 // deleted since may be named again, and the stamp counter goes back. Gateways that live on notice it at
-// their next update (ErrBehind), nodes refuse a catalog that lost what they had witnessed, and the next search of a store finds blocks whose stamps no session of the catalog has drawn:
+// their next update (ErrBehind), nodes refuse a catalog that lost what they had witnessed, and the next search of a store finds
+// blocks whose stamps no session of the catalog has drawn:
 // nothing is deleted from then on before a person has said what counts (Catalog.Claim, Catalog.Accept).
 // A server that evicts keys would lose the catalog as a whole: Open refuses one.
 //

@@ -226,7 +226,7 @@ var canaries = []canary{
 		}`}},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		within: 1000,
+		within: 2000,
 	},
 	{
 		name:   "agents delete at once for a gateway that nobody named",
