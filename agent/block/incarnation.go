@@ -49,3 +49,21 @@ func (i Incarnation) parts() (number uint64, random, run string) {
 func (i Incarnation) Outdates(other Incarnation) bool {
 	return i != other && i.Number() >= other.Number()
 }
+
+// Watermark is how far the contents of a store had come, by their high-water mark; the zero value says nothing.
+type Watermark struct {
+	Contents Incarnation `cbor:"1,keyasint"`
+	Mark     int64       `cbor:"2,keyasint"`
+}
+
+// Max returns the one that is of newer contents, or the higher one of the same.
+func (w Watermark) Max(other Watermark) Watermark {
+	isLater := other.Contents.Number() >= w.Contents.Number()
+	if other.Contents == w.Contents {
+		isLater = other.Mark > w.Mark
+	}
+	if isLater {
+		return other
+	}
+	return w
+}

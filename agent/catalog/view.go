@@ -15,7 +15,7 @@ type View struct {
 	At      int64          `cbor:"3,keyasint"` // by its clock, Unix milliseconds
 	Unheard []block.NodeID `cbor:"4,keyasint"` // members that do not answer it, in order
 	// Water are the highest marks of stores that the gateway heard, itself or from another.
-	Water map[block.NodeID]int64 `cbor:"5,keyasint,omitempty"`
+	Water map[block.NodeID]block.Watermark `cbor:"5,keyasint,omitempty"`
 }
 
 // PutView replaces the view of a gateway.

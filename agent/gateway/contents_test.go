@@ -131,7 +131,7 @@ func TestAStoreThatWasSetBackIsFoundByItsMark(t *testing.T) {
 		if err != nil || len(views) != 1 {
 			t.Fatalf("%d views, %v", len(views), err)
 		}
-		return views[0].Water[victim.id]
+		return views[0].Water[victim.id].Mark
 	}
 	c.await("the catalog has the mark of the store", func() bool { return water() > 0 })
 	was := water()

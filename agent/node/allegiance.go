@@ -47,8 +47,8 @@ type known struct {
 //
 // That a start is there, and its standing, is in the store before anybody is answered, unless the store is full or cannot be
 // written; its counts follow every keepEvery. So that is written wherever blocks are, and the high-water mark of the store
-// grows with it: one that is less than was seen shows that the store went back in time (rule 29). It grows only while the node
-// serves, which is after a gateway has told how far the store had come.
+// grows with it: one that is less than was seen under the same contents shows that the store went back in time (rule 29). It grows
+// only while the node serves, which is after a gateway has told how far the store had come.
 type allegiance struct {
 	id      block.NodeID
 	store   store.Store
@@ -57,17 +57,16 @@ type allegiance struct {
 
 	keepEvery time.Duration // counts that have changed
 
-	behind atomic.Bool // the store holds an earlier state than was seen of it, under the same marker
+	behind atomic.Pointer[block.Incarnation] // of which contents the store holds an earlier state than was seen; nil: none
 
 	deciding sync.RWMutex // held by deletes while they are carried out, and, to write, by what changes a standing
 	mutex    sync.Mutex
 	loaded   bool
-	number   int64     // of what is in the store
-	water    int64     // the high-water mark in it
-	told     int64     // the highest mark that gateways say the store had
-	seen     int64     // marks up to this one are accounted for
-	keptAt   time.Time // when number was written
-	ahead    bool      // counts are greater than in the store
+	number   int64             // of what is in the store
+	water    int64             // the high-water mark in it
+	under    block.Incarnation // the contents that it was written under; empty: not by this agent
+	keptAt   time.Time         // when it was written
+	ahead    bool              // counts are greater than in the store
 	starts   map[string]known
 }
 
@@ -116,24 +115,26 @@ func (a *allegiance) load(ctx context.Context) error {
 		one.heard = now
 		found.Starts[start] = one
 	}
-	a.loaded, a.number, a.water, a.seen, a.starts = true, found.Number, found.Water, found.Water, found.Starts
+	a.loaded, a.number, a.water, a.starts = true, found.Number, found.Water, found.Starts
 	return nil
 }
 
-// keep writes next to the store, with a higher mark if the node serves, and takes it over. The caller holds the mutex.
-func (a *allegiance) keep(ctx context.Context, next map[string]known, serves bool) error {
+// keep writes next to the store, with a higher mark if the node serves, and takes it over. The contents are what the store was
+// found to hold. The caller holds the mutex.
+func (a *allegiance) keep(ctx context.Context, next map[string]known, contents block.Incarnation, serves bool) error {
 	found, err := a.read(ctx)
 	if err != nil {
 		return err
 	}
-	if found.Number < a.number {
-		a.wentBack(&found)
+	if a.under == contents && found.Number < a.number {
+		a.wentBack(contents, &found)
 		return fmt.Errorf("node %s: %w: it is an earlier state of itself; its contents get a new name", a.id, store.ErrDown)
 	}
 	water := found.Water
 	if serves {
 		water++
 	}
+	a.under = contents
 	return a.write(ctx, kept{Number: found.Number + 1, Water: water, Starts: next})
 }
 
@@ -156,60 +157,48 @@ func (a *allegiance) write(ctx context.Context, next kept) error {
 	if err != nil {
 		return down(fmt.Errorf("node %s: keeping which catalog it obeys: %w", a.id, err))
 	}
-	a.number, a.water, a.seen = next.Number, next.Water, max(a.seen, next.Water)
-	a.keptAt, a.ahead, a.starts = time.Now(), false, next.Starts
+	a.number, a.water, a.keptAt, a.ahead, a.starts = next.Number, next.Water, time.Now(), false, next.Starts
 	return nil
 }
 
-func (a *allegiance) wentBack(found *kept) {
-	if !a.behind.Swap(true) {
-		a.log.Error("the store is as it was a while ago, under the marker it has now",
-			"number", found.Number, "known", a.number, "water", found.Water, "told", a.told)
-	}
+func (a *allegiance) wentBack(contents block.Incarnation, found *kept) {
+	a.behind.Store(&contents)
+	a.log.Error("the store is as it was a while ago, under the marker it has now",
+		"contents", contents, "number", found.Number, "water", found.Water)
 }
 
-// compare holds what the store has against the mark that gateways say it had and, unless the node serves, against what this
-// agent has seen of it.
-func (a *allegiance) compare(ctx context.Context, told int64, serves bool) error {
+// isBehind reports whether the store was found to hold an earlier state of these contents.
+func (a *allegiance) isBehind(contents block.Incarnation) bool {
+	behind := a.behind.Load()
+	return behind != nil && *behind == contents
+}
+
+// compare reports whether the store went back: whether it has less than it had under the same contents, as a gateway says or,
+// unless the node serves, as this agent has seen.
+func (a *allegiance) compare(ctx context.Context, contents block.Incarnation, told block.Watermark, serves bool) (back bool, err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if err := a.load(ctx); err != nil {
-		return err
+		return false, err
 	}
-	a.told = max(a.told, told)
-	if serves && a.told <= a.seen {
-		return nil
+	if told.Contents != contents {
+		told.Mark = 0
 	}
-	found, err := a.read(ctx)
-	if err == nil && (found.Number < a.number || found.Water < a.told && a.told > a.seen) {
-		a.wentBack(&found)
-	}
-	return err
-}
-
-// raise brings the mark of the store up to all that was seen, once its contents have a new name.
-func (a *allegiance) raise(ctx context.Context) error {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if err := a.load(ctx); err != nil {
-		return err
+	if serves && told.Mark <= a.water {
+		return false, nil
 	}
 	found, err := a.read(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if water := max(a.water, a.told); found.Number < a.number || found.Water < water {
-		if err := a.write(ctx, kept{Number: found.Number + 1, Water: water, Starts: a.starts}); err != nil {
-			return err
-		}
+	if back = found.Water < told.Mark || a.under == contents && found.Number < a.number; back {
+		a.wentBack(contents, &found)
 	}
-	a.seen = max(a.seen, a.told)
-	a.behind.Store(false)
-	return nil
+	return back, nil
 }
 
 // show has the node obey the gateway that shows a timeline of its catalog, if it contains all that was accepted before.
-func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, serves bool) (*wire.Allegiance, error) {
+func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, contents block.Incarnation, serves bool) (*wire.Allegiance, error) {
 	a.mutex.Lock()
 	if err := a.load(ctx); err != nil {
 		a.mutex.Unlock()
@@ -219,8 +208,9 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, serves bool
 	if haveSameStandings(a.starts, next) {
 		defer a.mutex.Unlock()
 		a.ahead = a.ahead || !haveSameCounts(a.starts, next)
-		if a.ahead && time.Since(a.keptAt) >= a.keepEvery {
-			return answer, a.keep(ctx, next, serves)
+		isLost := a.under != "" && a.under != contents // with other contents
+		if isLost || a.ahead && time.Since(a.keptAt) >= a.keepEvery {
+			return answer, a.keep(ctx, next, contents, serves)
 		}
 		a.starts = next
 		return answer, nil
@@ -237,7 +227,7 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, serves bool
 				"start", start, "says", shown.Start)
 		}
 	}
-	return answer, a.keep(ctx, next, serves)
+	return answer, a.keep(ctx, next, contents, serves)
 }
 
 func haveSameStandings(one, other map[string]known) bool {

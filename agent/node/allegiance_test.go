@@ -23,7 +23,7 @@ func newAllegiance(store store.Store) *allegiance {
 // shown has a gateway show its timeline and returns what it may do: everything, write, or nothing.
 func shown(t *testing.T, a *allegiance, timeline *wire.Timeline) *wire.Allegiance {
 	t.Helper()
-	answer, err := a.show(t.Context(), timeline, true)
+	answer, err := a.show(t.Context(), timeline, "1.A.", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,8 @@ func TestLaterStatesAreObeyedEarlierOnesNot(t *testing.T) {
 func TestAStartThatStopsCleanlyNeedNotBeWaitedFor(t *testing.T) {
 	a := newAllegiance(mem.New(0))
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4}}}}), obeyed)
-	answer, err := a.show(t.Context(), &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {5}}}, Closing: true}, true)
+	closing := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {5}}}, Closing: true}
+	answer, err := a.show(t.Context(), closing, "1.A.", true)
 	if err != nil || answer.Obeyed {
 		t.Errorf("closing: %+v, %v", answer, err)
 	}
@@ -111,7 +112,7 @@ func TestACopyIsExpelled(t *testing.T) {
 	wants(t, shown(t, a, copied), newcomer)
 	// What was read before it was told says nothing: the start may have come since.
 	original := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}}}}
-	answer, err := a.show(t.Context(), original, true)
+	answer, err := a.show(t.Context(), original, "1.A.", true)
 	if err != nil || !answer.Refused() || answer.Lacks["p/2"] == nil {
 		t.Fatalf("%+v, %v, want to be told of p/2", answer, err)
 	}
@@ -138,7 +139,7 @@ func TestALossIsNoCopy(t *testing.T) {
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
 	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: counts{"p/1": {1}, "q/1": {3}}}}), newcomer)
 	less := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}, "q/1": {2}}}, Told: counts{"q/1": {3}}}
-	if answer, err := a.show(t.Context(), less, true); err != nil || !answer.Refused() || len(answer.Expelled) > 0 {
+	if answer, err := a.show(t.Context(), less, "1.A.", true); err != nil || !answer.Refused() || len(answer.Expelled) > 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }
@@ -203,25 +204,6 @@ func TestAFullStoreObeys(t *testing.T) {
 		again := newAllegiance(s)
 		if starts, _, err := again.list(t.Context()); err != nil || !slices.Equal(starts, []string{"p/2"}) {
 			t.Errorf("kept are %v, %v, after there was room again", starts, err)
-		}
-	}
-}
-
-// The mark of a store that is full cannot be raised, which does not put its contents in doubt again and again.
-func TestAFullStoreThatWentBackIsInDoubtOnce(t *testing.T) {
-	s := &full{Store: mem.New(0)}
-	a := newAllegiance(s)
-	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
-	s.cause = store.ErrFull
-	for turn, want := range []bool{true, false, false} {
-		if err := a.compare(t.Context(), 9, false); err != nil {
-			t.Fatal(err)
-		}
-		if is := a.behind.Load(); is != want {
-			t.Errorf("turn %d: the store went back %v, want %v", turn, is, want)
-		}
-		if err := a.raise(t.Context()); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

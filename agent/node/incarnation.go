@@ -128,7 +128,7 @@ func (i *identity) look(ctx context.Context) (found block.Incarnation, run strin
 func (i *identity) isDoubtful(found block.Incarnation, run string) bool {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	return found == "" || found.Run() != run || i.known.Outdates(found) || i.obeys.behind.Load()
+	return found == "" || found.Run() != run || i.known.Outdates(found) || i.obeys.isBehind(found)
 }
 
 // renew replaces the marker by one with a greater number, unless somebody else did. Whoever crashes in between leaves none,
@@ -144,9 +144,6 @@ func (i *identity) renew(ctx context.Context, found block.Incarnation, run strin
 		}
 		return err
 	}
-	if !i.isDoubtful(found, run) {
-		return nil // it is the marker that was made when the store was found to have gone back
-	}
 	i.mutex.Lock()
 	number := max(found.Number(), i.known.Number(), i.incarnation.Number()) + 1
 	i.mutex.Unlock()
@@ -159,28 +156,24 @@ func (i *identity) renew(ctx context.Context, found block.Incarnation, run strin
 	if errors.Is(err, store.ErrExists) {
 		return nil // by another agent
 	}
-	if err != nil {
-		return err
-	}
-	return i.obeys.raise(ctx)
+	return err
 }
 
 // told takes note of what the catalog of a cluster knows of the contents, if the store is of that cluster.
-func (i *identity) told(ctx context.Context, request wire.HelloRequest) error {
-	if request.Known == "" && request.Water == 0 {
+func (i *identity) told(ctx context.Context, cluster string, known block.Incarnation) error {
+	if known == "" {
 		return nil
 	}
 	bound, err := i.boundCluster(ctx)
-	if err != nil || bound != "" && bound != request.Cluster {
+	if err != nil || bound != "" && bound != cluster {
 		return err
 	}
 	i.mutex.Lock()
-	if request.Known.Number() >= i.known.Number() { // another one of the same number is of a catalog that was put back
-		i.known = request.Known
+	defer i.mutex.Unlock()
+	if known.Number() >= i.known.Number() { // another one of the same number is of a catalog that was put back
+		i.known = known
 	}
-	serves := i.serving != nil
-	i.mutex.Unlock()
-	return i.obeys.compare(ctx, request.Water, serves)
+	return nil
 }
 
 // settle takes over a reading of the marker, unless the known incarnation changed since the reading began.
@@ -287,18 +280,25 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 	if err := i.bindOwner(ctx); err != nil {
 		return nil, err
 	}
+	now, err := i.confirm(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if back, err := i.obeys.compare(ctx, now, request.Water, i.registeredAs(now)); err != nil {
+		return nil, err
+	} else if back {
+		if now, err = i.confirm(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if request.Timeline != nil {
-		answer, err := i.obeys.show(ctx, request.Timeline, false)
+		answer, err := i.obeys.show(ctx, request.Timeline, now, false)
 		if err == nil && answer.Refused() {
 			err = fmt.Errorf("attaching node %s: %w; see `restripe catalog lineage`", i.id, wire.ErrNotObeyed)
 		}
 		if err != nil {
 			return nil, err
 		}
-	}
-	now, err := i.confirm(ctx)
-	if err != nil {
-		return nil, err
 	}
 	if now == request.Incarnation {
 		if err := i.bindPrintKey(ctx, request.FingerprintKey); err != nil {

@@ -141,7 +141,12 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload *w
 	case wire.OpHello:
 		return answer(ctx, header, n.hello)
 	case wire.OpAttach:
-		return answer(ctx, header, n.attach)
+		return answer(ctx, header, func(ctx context.Context, request wire.AttachRequest) (any, error) {
+			if request.Start != "" && request.Start != n.start {
+				return nil, fmt.Errorf("attaching node %s: %w: it was started again since it was asked", n.id, wire.ErrUnregistered)
+			}
+			return n.attach(ctx, request)
+		})
 	case wire.OpRead:
 		var request wire.ReadRequest
 		if err := wire.Decode(header, &request); err != nil {
@@ -192,20 +197,29 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	if err := n.checkOwner(ctx); err != nil {
 		return nil, err
 	}
-	if err := n.told(ctx, request); err != nil {
+	if err := n.told(ctx, request.Cluster, request.Known); err != nil {
 		return nil, err
 	}
 	incarnation, err := n.confirm(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info, err := n.store.Info(ctx)
-	if err != nil {
-		return nil, down(fmt.Errorf("node %s: asking the store about itself: %w", n.id, err))
-	}
 	cluster, err := n.boundCluster(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if cluster == request.Cluster {
+		back, err := n.obeys.compare(ctx, incarnation, request.Water, n.identity.registeredAs(incarnation))
+		if err == nil && back {
+			incarnation, err = n.confirm(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	info, err := n.store.Info(ctx)
+	if err != nil {
+		return nil, down(fmt.Errorf("node %s: asking the store about itself: %w", n.id, err))
 	}
 	key, err := n.boundPrintKey(ctx)
 	if err != nil {
@@ -213,7 +227,7 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	}
 	var answer *wire.Allegiance
 	if request.Timeline != nil && cluster == request.Cluster {
-		if answer, err = n.obeys.show(ctx, request.Timeline, n.identity.registeredAs(incarnation)); err != nil {
+		if answer, err = n.obeys.show(ctx, request.Timeline, incarnation, n.identity.registeredAs(incarnation)); err != nil {
 			return nil, err
 		}
 	}

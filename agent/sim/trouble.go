@@ -367,6 +367,7 @@ func (t *trouble) isAboveWater(a *agent, saved *snapshot) bool {
 		t.journal.violate(Setup, "reading what gateways hear: %v", err)
 	}
 	return !t.losses.ledger.astray.Load() && slices.ContainsFunc(views, func(view catalog.View) bool {
-		return view.Water[a.id] > saved.water()
+		mark := view.Water[a.id]
+		return string(mark.Contents) == saved.marker() && mark.Mark > saved.water()
 	})
 }

@@ -63,9 +63,9 @@ type HelloRequest struct {
 	Known   block.Incarnation `cbor:"2,keyasint,omitempty"` // what it knows of the node's contents; empty: nothing, or it is not said
 	// Timeline is shown to have the agent obey it, unless the store belongs to no cluster yet; nil: it is only asked.
 	Timeline *Timeline `cbor:"3,keyasint,omitempty"`
-	// Water is the highest HelloReply.Water that gateways heard of the node; 0: none, or it is not said. A store that has
-	// less is an earlier state of itself.
-	Water int64 `cbor:"4,keyasint,omitempty"`
+	// Water is the highest mark that gateways heard of the node's store. One that has less under the same contents is an
+	// earlier state of itself.
+	Water block.Watermark `cbor:"4,keyasint"`
 }
 
 // Timeline is what a gateway shows of its catalog, by which agents tell it from a copy, and from what it was before it lost
@@ -111,7 +111,7 @@ type HelloReply struct {
 	Allegiance *Allegiance `cbor:"9,keyasint,omitempty"`
 	// Starts are those of gateways that the agent has obeyed, or expelled; a catalog that is claimed disowns them.
 	Starts []string `cbor:"10,keyasint,omitempty"`
-	// Water is the high-water mark of the store: it grows once a minute while blocks are written.
+	// Water is the high-water mark of the contents: it grows once a minute while blocks are written.
 	Water int64 `cbor:"11,keyasint,omitempty"`
 }
 
@@ -123,6 +123,10 @@ type AttachRequest struct {
 	Incarnation    block.Incarnation `cbor:"2,keyasint"`
 	FingerprintKey [16]byte          `cbor:"3,keyasint"`
 	Timeline       *Timeline         `cbor:"4,keyasint,omitempty"`
+	// Start is that of the agent as it answered before Water was read, so that a store that went back before that is seen; one
+	// that was started again since answers ErrUnregistered. Empty: whichever.
+	Start string          `cbor:"5,keyasint,omitempty"`
+	Water block.Watermark `cbor:"6,keyasint"` // as in HelloRequest
 }
 
 // WriteRequest stores one block. The payload is Header.Units units of Header.UnitBytes bytes or, where Header.Lengths are

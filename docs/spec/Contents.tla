@@ -20,13 +20,13 @@ Max(a, b) == IF a > b THEN a ELSE b
 
 VARIABLES
   known, slot, inc,                \* catalog: the contents; address -> none/live/dead, and of which contents
-  heard,                           \* the highest mark that a gateway heard
+  heard,                           \* the highest mark that a gateway heard, and of which contents
   blocks, marker, noted, run,      \* store; noted is the run that the marker names
   water,                           \* its high-water mark
   drawn,                           \* random parts that were drawn
   saved,                           \* a state that it may go back to
   serving,                         \* agent: contents that it serves
-  told, seen,                      \* agent: contents that it heard the catalog to know; the highest mark it heard or wrote, 0: none
+  told, seen,                      \* agent: contents that it heard the catalog to know; the highest mark it heard or wrote, and of which contents
   receipts,                        \* messages: <<address, contents>>
   announced, budget, answered      \* answered: the agent has answered since the store last lost something
 catalog == <<known, slot, inc, heard>>
@@ -34,17 +34,21 @@ store == <<blocks, marker, noted, run, water, saved, drawn>>
 vars == <<catalog, store, serving, told, seen, receipts, announced, budget, answered>>
 
 None == [number |-> 0, random |-> 0]
+Nothing == [of |-> None, mark |-> 0]
 First == [number |-> 1, random |-> 1]
 State == [blocks |-> blocks, marker |-> marker, noted |-> noted, water |-> water]
 Init ==
   /\ known = First /\ slot = [a \in Addresses |-> IF a = 1 THEN "live" ELSE "none"] /\ inc = [a \in Addresses |-> IF a = 1 THEN First ELSE None]
-  /\ blocks = {1} /\ marker = First /\ noted = 1 /\ run = 1 /\ water = 1 /\ heard = 1 /\ saved = State /\ drawn = 1
-  /\ serving = First /\ told = First /\ seen = 1 /\ receipts = {} /\ announced = {1}
+  /\ blocks = {1} /\ marker = First /\ noted = 1 /\ run = 1 /\ water = 1 /\ heard = [of |-> First, mark |-> 1] /\ saved = State /\ drawn = 1
+  /\ serving = First /\ told = First /\ seen = heard /\ receipts = {} /\ announced = {1}
   /\ budget = [restart |-> Restarts, snapshot |-> Snapshots, loss |-> Losses, mark |-> Marks] /\ answered = TRUE
+
+\* Whether a mark is of newer contents than another, or higher.
+Later(one, other) == one.of.number > other.of.number \/ (one.of = other.of /\ one.mark > other.mark)
 
 \* Contents of which nobody knows whether they are those that were there before.
 Outdated == told # marker /\ told.number >= marker.number
-Doubt == marker = None \/ (On("run") /\ Volatile /\ noted # run) \/ (On("monotone") /\ Outdated) \/ (On("water") /\ water < seen)
+Doubt == marker = None \/ (On("run") /\ Volatile /\ noted # run) \/ (On("monotone") /\ Outdated) \/ (On("water") /\ seen.of = marker /\ water < seen.mark)
 \* The agent looks at the marker and at the run of the server before it answers (guard).
 Serves == serving # None /\ (On("marker") => marker = serving) /\ ~(On("run") /\ Volatile /\ noted # run)
 
@@ -93,8 +97,8 @@ Swap ==
 \* It goes back over the marker that is known, while its agent is away: only the high-water mark tells, so that it is assumed to
 \* have been raised since, and heard. Below a running agent that is seen when the mark is raised next.
 Restore ==
-  /\ ~Volatile /\ budget.loss > 0 /\ saved.marker = known /\ saved.water < heard /\ budget' = [budget EXCEPT !.loss = @ - 1]
-  /\ Back /\ serving' = None /\ told' = None /\ seen' = 0
+  /\ ~Volatile /\ budget.loss > 0 /\ saved.marker = known /\ heard.of = known /\ saved.water < heard.mark /\ budget' = [budget EXCEPT !.loss = @ - 1]
+  /\ Back /\ serving' = None /\ told' = None /\ seen' = Nothing
   /\ UNCHANGED <<catalog, run, saved, drawn, receipts, announced>>
 Lose ==
   /\ budget.loss > 0 /\ marker # None /\ budget' = [budget EXCEPT !.loss = @ - 1]
@@ -104,11 +108,11 @@ Lose ==
 (* ------------------------------------------------------------------ the agent *)
 \* It raises the mark of the store, and a gateway hears of it.
 Mark ==
-  /\ Serves /\ budget.mark > 0 /\ water >= seen /\ budget' = [budget EXCEPT !.mark = @ - 1]
-  /\ water' = water + 1 /\ seen' = water'
+  /\ Serves /\ budget.mark > 0 /\ ~(seen.of = marker /\ water < seen.mark) /\ budget' = [budget EXCEPT !.mark = @ - 1]
+  /\ water' = water + 1 /\ seen' = [of |-> serving, mark |-> water']
   /\ UNCHANGED <<catalog, blocks, marker, noted, run, saved, drawn, serving, told, receipts, announced, answered>>
 Hear ==
-  /\ serving # None /\ seen > heard /\ heard' = seen
+  /\ serving # None /\ seen.of = serving /\ Later(seen, heard) /\ heard' = seen
   /\ UNCHANGED <<known, slot, inc, store, serving, told, seen, receipts, announced, budget, answered>>
 \* It finds another marker or another run, or starts again and knows nothing: it serves nothing any more.
 Notice ==
@@ -116,18 +120,17 @@ Notice ==
   /\ UNCHANGED <<catalog, store, told, seen, receipts, announced, budget, answered>>
 Crash ==
   /\ budget.restart > 0 /\ budget' = [budget EXCEPT !.restart = @ - 1] /\ (serving # None \/ told # None)
-  /\ serving' = None /\ told' = None /\ seen' = 0
+  /\ serving' = None /\ told' = None /\ seen' = Nothing
   /\ UNCHANGED <<catalog, store, receipts, announced, answered>>
 \* A gateway says what the catalog knows, and how far the store had come.
 Tell ==
-  /\ (told # known \/ seen < heard) /\ told' = (IF known.number >= told.number THEN known ELSE told) /\ seen' = Max(seen, heard)
+  /\ (told # known \/ Later(heard, seen)) /\ told' = (IF known.number >= told.number THEN known ELSE told) /\ seen' = (IF Later(heard, seen) THEN heard ELSE seen)
   /\ UNCHANGED <<catalog, store, serving, receipts, announced, budget, answered>>
-\* Contents in doubt get a name that nobody has seen; then the mark is raised, unless the agent fails in between.
+\* Contents in doubt get a name that nobody has seen; of these nobody has heard a mark.
 Renew ==
   /\ serving = None /\ Doubt /\ drawn < Highest /\ drawn' = drawn + 1
   /\ marker' = [number |-> Max(marker.number, told.number) + 1, random |-> drawn'] /\ noted' = run
-  /\ water' \in {water, Max(water, seen)}
-  /\ UNCHANGED <<catalog, blocks, run, saved, serving, told, seen, receipts, announced, budget, answered>>
+  /\ UNCHANGED <<catalog, blocks, run, water, saved, serving, told, seen, receipts, announced, budget, answered>>
 \* A gateway registers contents: only newer ones, and before the agent serves.
 Register ==
   /\ serving = None /\ ~Doubt /\ (IF On("monotone") THEN marker.number > known.number ELSE marker # known)
@@ -135,7 +138,7 @@ Register ==
   /\ UNCHANGED <<slot, inc, heard, store, serving, told, seen, receipts, announced, budget, answered>>
 \* The greeting that goes before says how far the store had come.
 Attach ==
-  /\ serving = None /\ ~Doubt /\ seen > 0 /\ (On("first") => marker = known)
+  /\ serving = None /\ ~Doubt /\ seen # Nothing /\ (On("first") => marker = known)
   /\ serving' = marker /\ answered' = TRUE
   /\ UNCHANGED <<catalog, store, told, seen, receipts, announced, budget>>
 

@@ -239,9 +239,6 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return fmt.Errorf("reading incarnations: %w", err)
 	}
-	if err := readViews(ctx, a); err != nil {
-		return err
-	}
 	shown, err := a.timelines.read(ctx)
 	if err != nil {
 		return err
@@ -256,8 +253,12 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err := a.register(ctx, known[hello.Node], hello); err != nil {
 		return err
 	}
+	if err := readViews(ctx, a); err != nil { // after the agent was asked
+		return err
+	}
 	request := wire.AttachRequest{
 		Cluster: a.cluster.ID, Incarnation: hello.Incarnation, FingerprintKey: a.cluster.FingerprintKey, Timeline: shown,
+		Start: hello.Start, Water: a.views.waterOf(target.Node.ID),
 	}
 	if _, err := target.link.call(ctx, wire.OpAttach, request, nil, nil); err != nil {
 		return fmt.Errorf("attaching the agent: %w", err)
@@ -305,7 +306,7 @@ func (a *Agents) greet(
 			twin.Node.ID, twin.Node.Address, hello.Node, target.Node.Address, hello.Store.Location, hello.Node)
 	}
 	target.greeted(hello)
-	a.views.heard(hello.Node, hello.Water)
+	a.views.heard(hello.Node, block.Watermark{Contents: hello.Incarnation, Mark: hello.Water})
 	return hello, nil
 }
 

@@ -30,7 +30,7 @@ type views struct {
 	seen    map[string]sighting
 	life    time.Duration // how long a sighting counts
 	stay    map[block.NodeID]stay
-	water   map[block.NodeID]int64 // the highest mark of each store that any gateway heard
+	water   map[block.NodeID]block.Watermark // the highest mark of each store that any gateway heard
 }
 
 // sighting is the view of another gateway.
@@ -116,8 +116,8 @@ func (v *views) take(all []catalog.View, clock time.Time, life time.Duration) {
 	defer v.mutex.Unlock()
 	now, seen := time.Now(), map[string]sighting{}
 	for _, view := range all {
-		for node, water := range view.Water {
-			v.noteWater(node, water)
+		for node, mark := range view.Water {
+			v.noteWater(node, mark)
 		}
 		if view.Gateway == v.own.Gateway {
 			continue
@@ -133,22 +133,22 @@ func (v *views) take(all []catalog.View, clock time.Time, life time.Duration) {
 }
 
 // heard takes note of the mark that the agent of a node says its store has.
-func (v *views) heard(node block.NodeID, water int64) {
+func (v *views) heard(node block.NodeID, mark block.Watermark) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	v.noteWater(node, water)
+	v.noteWater(node, mark)
 }
 
 // noteWater is heard for a caller that holds the mutex.
-func (v *views) noteWater(node block.NodeID, water int64) {
+func (v *views) noteWater(node block.NodeID, mark block.Watermark) {
 	if v.water == nil {
-		v.water = map[block.NodeID]int64{}
+		v.water = map[block.NodeID]block.Watermark{}
 	}
-	v.water[node] = max(v.water[node], water)
+	v.water[node] = v.water[node].Max(mark)
 }
 
-// waterOf returns the highest mark of a node's store that is known, 0 for none.
-func (v *views) waterOf(node block.NodeID) int64 {
+// waterOf returns the highest mark of a node's store that is known.
+func (v *views) waterOf(node block.NodeID) block.Watermark {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.water[node]

@@ -73,12 +73,17 @@ func TestOnlyGatewaysThatRunAreAsked(t *testing.T) {
 func TestMarksOfStoresOnlyGrow(t *testing.T) {
 	v := views{own: catalog.View{Gateway: "own"}}
 	before, other := says("own", 7), says("other", 1)
-	before.Water, other.Water = map[block.NodeID]int64{"n1": 5, "n2": 3}, map[block.NodeID]int64{"n1": 4, "n2": 6}
-	v.heard("n1", 2)
+	old, now := block.NewIncarnation(1, "A", ""), block.NewIncarnation(2, "B", "")
+	before.Water = map[block.NodeID]block.Watermark{"n1": {Contents: old, Mark: 5}, "n2": {Contents: old, Mark: 3}}
+	other.Water = map[block.NodeID]block.Watermark{"n1": {Contents: old, Mark: 4}, "n2": {Contents: now, Mark: 1}}
+	v.heard("n1", block.Watermark{Contents: old, Mark: 2})
 	v.take([]catalog.View{before, other}, time.Now(), lifeAtLeast)
-	v.heard("n3", 1)
+	v.heard("n2", block.Watermark{Contents: old, Mark: 9})
+	v.heard("n3", block.Watermark{Contents: old, Mark: 1})
 	view, due := v.next(nil, time.Minute)
-	if want := (map[block.NodeID]int64{"n1": 5, "n2": 6, "n3": 1}); !due || !maps.Equal(view.Water, want) {
+	if want := (map[block.NodeID]block.Watermark{
+		"n1": {Contents: old, Mark: 5}, "n2": {Contents: now, Mark: 1}, "n3": {Contents: old, Mark: 1},
+	}); !due || !maps.Equal(view.Water, want) {
 		t.Errorf("marks %v, want %v", view.Water, want)
 	}
 	if len(v.seen) != 1 {

@@ -167,7 +167,7 @@ var canaries = []canary{
 	},
 	{
 		name:   "nobody compares the high-water marks of stores",
-		edits:  []edit{{contentsFile, "i.known.Outdates(found) || i.obeys.behind.Load()", "i.known.Outdates(found)"}},
+		edits:  []edit{{contentsFile, "i.known.Outdates(found) || i.obeys.isBehind(found)", "i.known.Outdates(found)"}},
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		size:   sim.Long,
 		within: 300,
@@ -185,7 +185,7 @@ var canaries = []canary{
 	{
 		name: "a marker that went back is registered again",
 		edits: []edit{
-			{contentsFile, "found.Run() != run || i.known.Outdates(found) || i.obeys.behind.Load()", "found.Run() != run"},
+			{contentsFile, "found.Run() != run || i.known.Outdates(found) || i.obeys.isBehind(found)", "found.Run() != run"},
 			{"agent/catalog/member.go", "if was.Outdates(now) {", "if false {"},
 		},
 		breaks: []sim.Promise{sim.NoFalseWhole},
