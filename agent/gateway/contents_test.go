@@ -147,10 +147,17 @@ func TestAStoreThatWasSetBackIsFoundByItsMark(t *testing.T) {
 	}
 	c.startAgent(victim)
 	c.startGateway()
-	c.await("the store is in doubt", func() bool {
-		status, err := c.gateway.Status(t.Context())
-		return err == nil && status.NotWhole > 1
+	c.await("the store has a new name", func() bool {
+		known, err := c.catalog.Incarnations(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(known[victim.id]) != string(saved["restripe/incarnation"])
 	})
+	c.answering()
+	if status, err := c.gateway.Status(t.Context()); err != nil || status.NotWhole < 2 {
+		t.Errorf("%d groups are not whole, %v", status.NotWhole, err)
+	}
 	result, err := c.gateway.Repair(t.Context(), false, false)
 	if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt == 0 {
 		t.Errorf("%+v, %v", result, err)
