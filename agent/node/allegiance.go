@@ -62,12 +62,12 @@ type allegiance struct {
 	deciding sync.RWMutex // held by deletes while they are carried out, and, to write, by what changes a standing
 	mutex    sync.Mutex
 	loaded   bool
+	starts   map[string]known
+	under    block.Incarnation // the contents that the rest is of; empty: none yet
 	number   int64             // of what is in the store
 	water    int64             // the high-water mark in it
-	under    block.Incarnation // the contents that it was written under; empty: not by this agent
-	keptAt   time.Time         // when it was written
-	ahead    bool              // counts are greater than in the store
-	starts   map[string]known
+	keptAt   time.Time         // when it was written; zero: not by this agent under these contents
+	ahead    bool              // starts has more than the store
 }
 
 // kept is what the store has of it.
@@ -115,26 +115,24 @@ func (a *allegiance) load(ctx context.Context) error {
 		one.heard = now
 		found.Starts[start] = one
 	}
-	a.loaded, a.number, a.water, a.starts = true, found.Number, found.Water, found.Starts
+	a.loaded, a.starts = true, found.Starts
 	return nil
 }
 
-// keep writes next to the store, with a higher mark if the node serves, and takes it over. The contents are what the store was
-// found to hold. The caller holds the mutex.
-func (a *allegiance) keep(ctx context.Context, next map[string]known, contents block.Incarnation, serves bool) error {
+// keep writes next to the store, with a higher mark if the node serves, and takes it over. The caller holds the mutex.
+func (a *allegiance) keep(ctx context.Context, next map[string]known, serves bool) error {
 	found, err := a.read(ctx)
 	if err != nil {
 		return err
 	}
-	if a.under == contents && found.Number < a.number {
-		a.wentBack(contents, &found)
+	if found.Number < a.number {
+		a.wentBack(a.under, &found)
 		return fmt.Errorf("node %s: %w: it is an earlier state of itself; its contents get a new name", a.id, store.ErrDown)
 	}
 	water := found.Water
 	if serves {
 		water++
 	}
-	a.under = contents
 	return a.write(ctx, kept{Number: found.Number + 1, Water: water, Starts: next})
 }
 
@@ -174,7 +172,8 @@ func (a *allegiance) isBehind(contents block.Incarnation) bool {
 }
 
 // compare reports whether the store went back: whether it has less than it had under the same contents, as a gateway says or,
-// unless the node serves, as this agent has seen.
+// unless the node serves, as this agent has seen. Of other contents than before it takes over how far they have come, and what
+// the node has accepted is written to them next.
 func (a *allegiance) compare(ctx context.Context, contents block.Incarnation, told block.Watermark, serves bool) (back bool, err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -184,21 +183,25 @@ func (a *allegiance) compare(ctx context.Context, contents block.Incarnation, to
 	if told.Contents != contents {
 		told.Mark = 0
 	}
-	if serves && told.Mark <= a.water {
+	isSame := a.under == contents
+	if isSame && serves && told.Mark <= a.water {
 		return false, nil
 	}
 	found, err := a.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if back = found.Water < told.Mark || a.under == contents && found.Number < a.number; back {
+	if back = found.Water < told.Mark || isSame && found.Number < a.number; back {
 		a.wentBack(contents, &found)
+	}
+	if !isSame {
+		a.under, a.number, a.water, a.keptAt, a.ahead = contents, found.Number, found.Water, time.Time{}, true
 	}
 	return back, nil
 }
 
 // show has the node obey the gateway that shows a timeline of its catalog, if it contains all that was accepted before.
-func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, contents block.Incarnation, serves bool) (*wire.Allegiance, error) {
+func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, serves bool) (*wire.Allegiance, error) {
 	a.mutex.Lock()
 	if err := a.load(ctx); err != nil {
 		a.mutex.Unlock()
@@ -208,9 +211,8 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, contents bl
 	if haveSameStandings(a.starts, next) {
 		defer a.mutex.Unlock()
 		a.ahead = a.ahead || !haveSameCounts(a.starts, next)
-		isLost := a.under != "" && a.under != contents // with other contents
-		if isLost || a.ahead && time.Since(a.keptAt) >= a.keepEvery {
-			return answer, a.keep(ctx, next, contents, serves)
+		if a.ahead && time.Since(a.keptAt) >= a.keepEvery {
+			return answer, a.keep(ctx, next, serves)
 		}
 		a.starts = next
 		return answer, nil
@@ -227,7 +229,7 @@ func (a *allegiance) show(ctx context.Context, shown *wire.Timeline, contents bl
 				"start", start, "says", shown.Start)
 		}
 	}
-	return answer, a.keep(ctx, next, contents, serves)
+	return answer, a.keep(ctx, next, serves)
 }
 
 func haveSameStandings(one, other map[string]known) bool {
@@ -327,14 +329,17 @@ func expelledOf(starts map[string]known) (list []string) {
 	return list
 }
 
-// list returns the starts that the node knows, and the high-water mark of its store.
-func (a *allegiance) list(ctx context.Context) (starts []string, water int64, err error) {
+// list returns the starts that the node knows, and the high-water mark of contents, 0 if it is not known.
+func (a *allegiance) list(ctx context.Context, contents block.Incarnation) (starts []string, water int64, err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if err := a.load(ctx); err != nil {
 		return nil, 0, err
 	}
-	return slices.Sorted(maps.Keys(a.starts)), a.water, nil
+	if a.under == contents {
+		water = a.water
+	}
+	return slices.Sorted(maps.Keys(a.starts)), water, nil
 }
 
 // checkWrite refuses what a start of a gateway announced that is not obeyed.

@@ -23,7 +23,7 @@ func newAllegiance(store store.Store) *allegiance {
 // shown has a gateway show its timeline and returns what it may do: everything, write, or nothing.
 func shown(t *testing.T, a *allegiance, timeline *wire.Timeline) *wire.Allegiance {
 	t.Helper()
-	answer, err := a.show(t.Context(), timeline, "1.A.", true)
+	answer, err := a.show(t.Context(), timeline, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestLaterStatesAreObeyedEarlierOnesNot(t *testing.T) {
 	wants(t, shown(t, a, later), newcomer)
 	a.silence = 0
 	wants(t, shown(t, a, later), obeyed)
-	starts, _, err := a.list(t.Context())
+	starts, _, err := a.list(t.Context(), "")
 	if err != nil || !slices.Equal(starts, []string{"p/2"}) {
 		t.Errorf("starts %v, %v: what ended is in every later state of p/2, and need not be remembered", starts, err)
 	}
@@ -83,7 +83,7 @@ func TestAStartThatStopsCleanlyNeedNotBeWaitedFor(t *testing.T) {
 	a := newAllegiance(mem.New(0))
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {4}}}}), obeyed)
 	closing := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {5}}}, Closing: true}
-	answer, err := a.show(t.Context(), closing, "1.A.", true)
+	answer, err := a.show(t.Context(), closing, true)
 	if err != nil || answer.Obeyed {
 		t.Errorf("closing: %+v, %v", answer, err)
 	}
@@ -112,7 +112,7 @@ func TestACopyIsExpelled(t *testing.T) {
 	wants(t, shown(t, a, copied), newcomer)
 	// What was read before it was told says nothing: the start may have come since.
 	original := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}}}}
-	answer, err := a.show(t.Context(), original, "1.A.", true)
+	answer, err := a.show(t.Context(), original, true)
 	if err != nil || !answer.Refused() || answer.Lacks["p/2"] == nil {
 		t.Fatalf("%+v, %v, want to be told of p/2", answer, err)
 	}
@@ -139,7 +139,7 @@ func TestALossIsNoCopy(t *testing.T) {
 	wants(t, shown(t, a, &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {1}}}}), obeyed)
 	wants(t, shown(t, a, &wire.Timeline{Start: "q/1", Read: block.Timeline{Sessions: counts{"p/1": {1}, "q/1": {3}}}}), newcomer)
 	less := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: counts{"p/1": {2}, "q/1": {2}}}, Told: counts{"q/1": {3}}}
-	if answer, err := a.show(t.Context(), less, "1.A.", true); err != nil || !answer.Refused() || len(answer.Expelled) > 0 {
+	if answer, err := a.show(t.Context(), less, true); err != nil || !answer.Refused() || len(answer.Expelled) > 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }
@@ -202,7 +202,7 @@ func TestAFullStoreObeys(t *testing.T) {
 		s.cause, a.keptAt = nil, time.Now().Add(-a.keepEvery)
 		wants(t, shown(t, a, later), obeyed)
 		again := newAllegiance(s)
-		if starts, _, err := again.list(t.Context()); err != nil || !slices.Equal(starts, []string{"p/2"}) {
+		if starts, _, err := again.list(t.Context(), ""); err != nil || !slices.Equal(starts, []string{"p/2"}) {
 			t.Errorf("kept are %v, %v, after there was room again", starts, err)
 		}
 	}

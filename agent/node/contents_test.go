@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,5 +185,48 @@ func TestAStoreThatIsSetBackUnderItsMarkerIsInDoubt(t *testing.T) {
 		if again, err := greet(cluster, late.Water); err != nil || again.Incarnation != now.Incarnation {
 			t.Errorf("agent crashed %v: contents %q are %q, %v, and nothing happened", crash, now.Incarnation, again.Incarnation, err)
 		}
+	}
+}
+
+// A store loses everything while its agent runs. The new contents have a mark of their own: the one before would be more than
+// is in the store, which looked as if they had gone back as well.
+func TestAMarkIsNotOfTheContentsBefore(t *testing.T) {
+	s := mem.New(0)
+	a := start(t, "n1", s, node.Options{KeepEvery: time.Nanosecond})
+	known := block.Watermark{Contents: a.attach()}
+	count := int64(0)
+	greet := func() (reply wire.HelloReply) {
+		t.Helper()
+		count++
+		timeline := &wire.Timeline{Start: "p/1", Read: block.Timeline{Sessions: map[string]block.Counts{"p/1": {count}}}}
+		request := wire.HelloRequest{Cluster: cluster, Known: known.Contents, Water: known, Timeline: timeline}
+		if err := a.call(wire.OpHello, request, nil, &reply); err != nil {
+			t.Fatal(err)
+		}
+		known = block.Watermark{Contents: reply.Incarnation, Mark: reply.Water}
+		return reply
+	}
+	for range 3 {
+		greet()
+	}
+	before := known
+	s.Erase()
+	now := greet()
+	if now.Incarnation.Number() != before.Contents.Number()+1 || now.Water >= before.Mark {
+		t.Fatalf("contents %+v were lost, and are %q under mark %d now", before, now.Incarnation, now.Water)
+	}
+	request := wire.AttachRequest{Cluster: cluster, Incarnation: now.Incarnation, Water: known}
+	if err := a.call(wire.OpAttach, request, nil, nil); err != nil {
+		t.Error(err)
+	}
+	if again := greet(); again.Incarnation != now.Incarnation || !again.Registered || again.Water <= now.Water {
+		t.Errorf("contents %q under mark %d are %+v after nothing but an attach", now.Incarnation, now.Water, again)
+	}
+	// What was accepted is in the new contents too: it outlasts the agent.
+	a.restart()
+	var reply wire.HelloReply
+	err := a.call(wire.OpHello, wire.HelloRequest{Cluster: cluster}, nil, &reply)
+	if err != nil || !slices.Equal(reply.Starts, []string{"p/1"}) {
+		t.Errorf("an agent that is started again knows %v, %v", reply.Starts, err)
 	}
 }

@@ -284,15 +284,11 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 	if err != nil {
 		return nil, err
 	}
-	if back, err := i.obeys.compare(ctx, now, request.Water, i.registeredAs(now)); err != nil {
+	if now, err = i.compare(ctx, now, request.Water); err != nil {
 		return nil, err
-	} else if back {
-		if now, err = i.confirm(ctx); err != nil {
-			return nil, err
-		}
 	}
 	if request.Timeline != nil {
-		answer, err := i.obeys.show(ctx, request.Timeline, now, false)
+		answer, err := i.obeys.show(ctx, request.Timeline, false)
 		if err == nil && answer.Refused() {
 			err = fmt.Errorf("attaching node %s: %w; see `restripe catalog lineage`", i.id, wire.ErrNotObeyed)
 		}
@@ -321,6 +317,20 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 	}
 	i.serving = current
 	return nil, nil
+}
+
+// compare returns what the store holds: found, or a newer name if that is an earlier state of what a gateway or this agent has
+// seen under it.
+func (i *identity) compare(ctx context.Context, found block.Incarnation, told block.Watermark) (block.Incarnation, error) {
+	for {
+		back, err := i.obeys.compare(ctx, found, told, i.registeredAs(found))
+		if err != nil || !back {
+			return found, err
+		}
+		if found, err = i.confirm(ctx); err != nil {
+			return "", err
+		}
+	}
 }
 
 // boundCluster returns the cluster the store belongs to, empty for none.

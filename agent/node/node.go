@@ -209,11 +209,7 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 		return nil, err
 	}
 	if cluster == request.Cluster {
-		back, err := n.obeys.compare(ctx, incarnation, request.Water, n.identity.registeredAs(incarnation))
-		if err == nil && back {
-			incarnation, err = n.confirm(ctx)
-		}
-		if err != nil {
+		if incarnation, err = n.identity.compare(ctx, incarnation, request.Water); err != nil {
 			return nil, err
 		}
 	}
@@ -227,11 +223,11 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	}
 	var answer *wire.Allegiance
 	if request.Timeline != nil && cluster == request.Cluster {
-		if answer, err = n.obeys.show(ctx, request.Timeline, incarnation, n.identity.registeredAs(incarnation)); err != nil {
+		if answer, err = n.obeys.show(ctx, request.Timeline, n.identity.registeredAs(incarnation)); err != nil {
 			return nil, err
 		}
 	}
-	starts, water, err := n.obeys.list(ctx)
+	starts, water, err := n.obeys.list(ctx, incarnation)
 	if err != nil {
 		return nil, err
 	}

@@ -121,23 +121,16 @@ func Witness(ctx context.Context, a *Agents, ids []block.NodeID, spare int) erro
 			answers <- err
 		}()
 	}
-	missing := len(ids) - spare
 	var errs []error
-	for range ids {
-		if missing <= 0 {
-			return nil
-		}
-		if err := <-answers; err != nil {
-			errs = append(errs, err)
-		} else {
+	for missing := len(ids) - spare; missing > 0; {
+		if err := <-answers; err == nil {
 			missing--
+		} else if errs = append(errs, err); len(errs) > spare {
+			return fmt.Errorf("%w: it took effect, but a crash of the catalog might lose it, and too few nodes took note to see that: %w",
+				api.ErrUnknownOutcome, errors.Join(errs...))
 		}
 	}
-	if missing <= 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: it took effect, but a crash of the catalog might lose it, and too few nodes took note to see that: %w",
-		api.ErrUnknownOutcome, errors.Join(errs...))
+	return nil
 }
 
 // Deletion has nodes delete blocks that were found to be dead before it began.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -127,6 +129,7 @@ func (o *Objects) commit(ctx context.Context, attempt *catalog.Attempt, change c
 	for i := range change.Groups {
 		groups = append(groups, &change.Groups[i].Was.Group)
 	}
+	var witnesses errgroup.Group
 	for _, one := range groups {
 		var ids []block.NodeID
 		for _, items := range one.Slots {
@@ -135,11 +138,11 @@ func (o *Objects) commit(ctx context.Context, attempt *catalog.Attempt, change c
 			}
 		}
 		slices.Sort(ids)
-		if err := member.Witness(ctx, o.agents, slices.Compact(ids), len(one.Slots)-one.Columns); err != nil {
-			return err
-		}
+		witnesses.Go(func() error {
+			return member.Witness(ctx, o.agents, slices.Compact(ids), len(one.Slots)-one.Columns)
+		})
 	}
-	return nil
+	return witnesses.Wait()
 }
 
 // witnessDelete has most of the nodes that answer notice if the catalog loses a delete: it has no groups of its own.
@@ -149,6 +152,10 @@ func (o *Objects) witnessDelete(ctx context.Context) error {
 		if trusted, _, _ := target.State(); trusted {
 			ids = append(ids, target.Node.ID)
 		}
+	}
+	if len(ids) == 0 && o.catalog.MayLose() {
+		return fmt.Errorf("%w: the object is deleted, but a crash of the catalog might lose that, and no node answers to take note",
+			api.ErrUnknownOutcome)
 	}
 	return member.Witness(ctx, o.agents, ids, (len(ids)-1)/2)
 }
