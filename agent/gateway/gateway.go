@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/sweep"
 	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/gateway/transition"
+	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -199,13 +201,23 @@ func (g *Gateway) moved(cost api.Traffic) {
 	g.load.Move(time.Now(), cost.BytesRead+cost.BytesSent+cost.BytesWritten)
 }
 
-// Handler serves the gateway's HTTP interface.
-func (g *Gateway) Handler() http.Handler {
+// Handler serves the gateway's HTTP interface to whoever asks.
+func (g *Gateway) Handler() http.Handler { return g.server().Handler() }
+
+// Serve serves the gateway's HTTP interface until the context ends, but not to pages of other sites that a browser shows. It
+// closes the listener.
+func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
+	s := g.server()
+	onlyLoopback := serve.LoopbackHost(listener.Addr().String())
+	return serve.Until(ctx, listener, serve.Server(s.Guard(s.Handler(), onlyLoopback)), nil)
+}
+
+func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{
 		Catalog: g.catalog, Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
 		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
 		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Metrics: g.metrics.handler(),
-	}).Handler()
+	})
 }
 
 // Relocate takes nodes back that were given up and answer again, and then moves blocks to where they belong, once.

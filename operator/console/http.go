@@ -87,17 +87,11 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// guard keeps the pages of others out. A browser sends requests for whoever it shows, and a name of theirs may lead to
-// this machine; so a request must be for a name of this server where everybody who reaches it may do everything, and come
-// from its own pages where it says from where it comes.
+// guard keeps the pages of others out. With tokens, names that others give lead here too, as those of a proxy.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.authority.Method() == access.ByLocal && !loopbackHost(r.Host) {
-			writeText(w, http.StatusForbidden, "This console answers to localhost and addresses of this machine only, not to "+clean(r.Host)+".\n")
-			return
-		}
-		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
-			writeText(w, http.StatusForbidden, "Pages of "+clean(origin)+" may not call this console.\n")
+		if why := serve.Foreign(r, s.authority.Method() == access.ByLocal); why != "" {
+			writeText(w, http.StatusForbidden, why+"\n")
 			return
 		}
 		header := w.Header()
@@ -109,26 +103,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// clean takes out of what a caller sent all but printable characters.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r > 0x7e {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// loopbackHost reports whether a host, with or without a port, is this machine by a name that no one else can give.
-func loopbackHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
 // CheckListen refuses addresses that a console must not listen on: those that other machines can reach, unless that is
 // allowed and callers must say who they are.
 func CheckListen(address string, allowRemote bool, method access.Method) error {
@@ -137,7 +111,7 @@ func CheckListen(address string, allowRemote bool, method access.Method) error {
 		return fmt.Errorf("%q is no address to listen on: want host:port, such as 127.0.0.1:7482", address)
 	}
 	switch {
-	case loopbackHost(host):
+	case serve.LoopbackHost(host):
 		return nil
 	case method == access.ByLocal:
 		return fmt.Errorf("%q can be reached by other machines, and whoever reaches it could do everything: name who may with --tokens or --cluster-users, or listen on a loopback address such as 127.0.0.1:7482", address)

@@ -17,7 +17,6 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/member"
-	"github.com/restripe/restripe/agent/serve"
 )
 
 // gatewayFlags are the flags of `restripe gateway`.
@@ -112,7 +111,7 @@ func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, li
 		case <-serving.Done():
 		}
 	}()
-	return errors.Join(serve.Until(serving, listener, serve.Server(g.Handler()), nil), options.Catalog.Err())
+	return errors.Join(g.Serve(serving, listener), options.Catalog.Err())
 }
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would

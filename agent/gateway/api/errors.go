@@ -8,6 +8,7 @@ import (
 // Classes of refusals; use errors.Is. The text of a wrapped error says what, where and what to do.
 var (
 	ErrBadRequest     = errors.New("bad request")
+	ErrForbidden      = errors.New("forbidden")
 	ErrNotFound       = errors.New("not found")
 	ErrConflict       = errors.New("changed meanwhile")
 	ErrTooFewNodes    = errors.New("too few nodes")
@@ -28,6 +29,7 @@ type Code string
 // The codes of refusals.
 const (
 	CodeBadRequest     Code = "bad_request"
+	CodeForbidden      Code = "forbidden"
 	CodeNotFound       Code = "not_found"
 	CodeConflict       Code = "conflict"
 	CodeTooFewNodes    Code = "too_few_nodes"
@@ -41,8 +43,8 @@ const (
 )
 
 var classes = map[Code]error{
-	CodeBadRequest: ErrBadRequest, CodeNotFound: ErrNotFound, CodeConflict: ErrConflict, CodeTooFewNodes: ErrTooFewNodes,
-	CodeFull: ErrFull, CodeUnavailable: ErrUnavailable, CodeDataLoss: ErrDataLoss, CodeUnknownOutcome: ErrUnknownOutcome,
+	CodeBadRequest: ErrBadRequest, CodeForbidden: ErrForbidden, CodeNotFound: ErrNotFound, CodeConflict: ErrConflict,
+	CodeTooFewNodes: ErrTooFewNodes, CodeFull: ErrFull, CodeUnavailable: ErrUnavailable, CodeDataLoss: ErrDataLoss, CodeUnknownOutcome: ErrUnknownOutcome,
 }
 
 // Class returns the error that the code stands for, nil where it stands for none of them.

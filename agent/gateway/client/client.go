@@ -51,12 +51,17 @@ func New(address string) (*Client, error) {
 		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	t := &transport{base: base, http: &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		MaxIdleConnsPerHost: idlePerGateway,
-		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true, // object bytes must arrive as stored
-	}}}
+	t := &transport{base: base, http: &http.Client{
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			MaxIdleConnsPerHost: idlePerGateway,
+			IdleConnTimeout:     time.Minute,
+			DisableCompression:  true, // object bytes must arrive as stored
+		},
+		// No gateway sends anybody elsewhere: what answers so is none, and whoever names an address to a server of this
+		// cluster must not have it ask others.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	return &Client{
 		transport: t, objects: &objects{t}, classes: &classes{t}, nodes: &nodes{t}, repairs: &repairs{t}, scrubs: &scrubs{t},
 		transitions: &transitions{t}, upkeep: &upkeep{t},
@@ -126,7 +131,9 @@ func (c *transport) call(ctx context.Context, route api.Route, query url.Values,
 			return fmt.Errorf("encoding the request: %w", err)
 		}
 		r.body, r.length = bytes.NewReader(text), int64(len(text))
-		r.header = http.Header{"Content-Type": {"application/json"}}
+	}
+	if route.Method == http.MethodPost || input != nil {
+		r.header = http.Header{"Content-Type": {"application/json"}} // without a body too, or the gateway refuses it
 	}
 	reply, err := c.send(ctx, r)
 	if err != nil {
@@ -136,14 +143,23 @@ func (c *transport) call(ctx context.Context, route api.Route, query url.Values,
 	return decode(reply, output)
 }
 
+// replyLimit bounds what is read of a reply that is no object: a page of a listing, with the longest keys, has some 30 MiB.
+const replyLimit = 64 << 20
+
 func decode(reply *http.Response, output any) error {
+	body := &io.LimitedReader{R: reply.Body, N: replyLimit}
+	var err error
 	if output != nil {
-		if err := json.NewDecoder(reply.Body).Decode(output); err != nil {
-			return fmt.Errorf("decoding the gateway's reply to %s %s: %w", reply.Request.Method, reply.Request.URL.Path, err)
-		}
+		err = json.NewDecoder(body).Decode(output)
 	}
-	if _, err := io.Copy(io.Discard, reply.Body); err != nil { // read to the end, so that the connection is used again
-		return fmt.Errorf("reading the gateway's reply: %w", err)
+	if err == nil {
+		_, err = io.Copy(io.Discard, body) // read to the end, so that the connection is used again
+	}
+	if body.N == 0 {
+		err = fmt.Errorf("it has more than %d bytes, which no gateway sends; is %s one?", replyLimit, reply.Request.URL.Host)
+	}
+	if err != nil {
+		return fmt.Errorf("decoding the gateway's reply to %s %s: %w", reply.Request.Method, reply.Request.URL.Path, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -261,5 +262,26 @@ func TestWatchTellsAnEndFromABreak(t *testing.T) {
 	enough := errors.New("enough")
 	if _, err := c.Watch(t.Context(), "ends", func(api.Transition) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
+	}
+}
+
+// Whoever may name a gateway's address to a server of the cluster does not have it ask others, nor fill its memory.
+func TestWhatIsNoGatewayIsNotFollowed(t *testing.T) {
+	var asked atomic.Int64
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET /v1/status": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
+		"/elsewhere":     func(http.ResponseWriter, *http.Request) { asked.Add(1) },
+		"GET /v1/doctor": func(w http.ResponseWriter, _ *http.Request) {
+			part := strings.Repeat(`{"text":"`+strings.Repeat("x", 1<<20)+`"},`, 4)
+			for _, err := io.WriteString(w, "["); err == nil; _, err = io.WriteString(w, part) {
+				asked.Add(1)
+			}
+		},
+	})
+	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "307") || asked.Load() > 0 {
+		t.Errorf("%v, and %d requests went elsewhere", err, asked.Load())
+	}
+	if _, err := c.Doctor(t.Context()); err == nil || !strings.Contains(err.Error(), "is 127.0.0.1") || asked.Load() > 100 {
+		t.Errorf("an endless reply: %v, after %d parts", err, asked.Load())
 	}
 }

@@ -29,6 +29,8 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusRequestedRangeNotSatisfiable, api.CodeBadRequest
 	case errors.Is(err, api.ErrBadRequest):
 		return http.StatusBadRequest, api.CodeBadRequest
+	case errors.Is(err, api.ErrForbidden):
+		return http.StatusForbidden, api.CodeForbidden
 	case errors.Is(err, api.ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):
 		return http.StatusNotFound, api.CodeNotFound
 	case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // Handler serves the gateway's HTTP API. Object bytes travel raw; everything else is JSON. Keys are percent-encoded path
@@ -26,7 +28,11 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-			if err := serve(seen, r); err != nil {
+			err := checkPost(r)
+			if err == nil {
+				err = serve(seen, r)
+			}
+			if err != nil {
 				s.fail(seen, r, err)
 			}
 			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
@@ -92,6 +98,29 @@ func (s *Server) Handler() http.Handler {
 	})
 	mux.Handle(api.RouteMetrics.Pattern(), s.metrics)
 	return mux
+}
+
+// checkPost refuses what any page could have a browser send without asking first.
+func checkPost(r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return api.Refuse(api.ErrBadRequest, "a POST says Content-Type: application/json, with or without a body; this one says %q", r.Header.Get("Content-Type"))
+	}
+	return nil
+}
+
+// Guard returns a handler that passes on what no page of another site can have had a browser send: with onlyLoopback, for a
+// gateway that other machines cannot reach, nothing is for another name than this machine's own.
+func (s *Server) Guard(next http.Handler, onlyLoopback bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := serve.Foreign(r, onlyLoopback); why != "" {
+			s.fail(&statusWriter{ResponseWriter: w}, r, fmt.Errorf("%w: %s", api.ErrForbidden, why))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // statusWriter remembers the status and whether anything was sent.
