@@ -44,7 +44,8 @@ const (
 
 var classes = map[Code]error{
 	CodeBadRequest: ErrBadRequest, CodeForbidden: ErrForbidden, CodeNotFound: ErrNotFound, CodeConflict: ErrConflict,
-	CodeTooFewNodes: ErrTooFewNodes, CodeFull: ErrFull, CodeUnavailable: ErrUnavailable, CodeDataLoss: ErrDataLoss, CodeUnknownOutcome: ErrUnknownOutcome,
+	CodeTooFewNodes: ErrTooFewNodes, CodeFull: ErrFull, CodeUnavailable: ErrUnavailable,
+	CodeDataLoss: ErrDataLoss, CodeUnknownOutcome: ErrUnknownOutcome,
 }
 
 // Class returns the error that the code stands for, nil where it stands for none of them.

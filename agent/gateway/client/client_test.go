@@ -269,8 +269,10 @@ func TestWatchTellsAnEndFromABreak(t *testing.T) {
 func TestWhatIsNoGatewayIsNotFollowed(t *testing.T) {
 	var asked atomic.Int64
 	c := serve(t, map[string]http.HandlerFunc{
-		"GET /v1/status": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
-		"/elsewhere":     func(http.ResponseWriter, *http.Request) { asked.Add(1) },
+		"GET /v1/status": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		},
+		"/elsewhere": func(http.ResponseWriter, *http.Request) { asked.Add(1) },
 		"GET /v1/doctor": func(w http.ResponseWriter, _ *http.Request) {
 			part := strings.Repeat(`{"text":"`+strings.Repeat("x", 1<<20)+`"},`, 4)
 			for _, err := io.WriteString(w, "["); err == nil; _, err = io.WriteString(w, part) {

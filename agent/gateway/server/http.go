@@ -106,7 +106,8 @@ func checkPost(r *http.Request) error {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return api.Refuse(api.ErrBadRequest, "a POST says Content-Type: application/json, with or without a body; this one says %q", r.Header.Get("Content-Type"))
+		return api.Refuse(api.ErrBadRequest, "a POST says Content-Type: application/json, with or without a body; this one says %q",
+			r.Header.Get("Content-Type"))
 	}
 	return nil
 }
@@ -215,8 +216,12 @@ func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) er
 	if err != nil {
 		return err
 	}
+	body, err := withDigest(r, patient{http.NewResponseController(w), r.Body})
+	if err != nil {
+		return err
+	}
 	query := r.URL.Query()
-	return reply(w)(s.objects.Put(r.Context(), key, patient{http.NewResponseController(w), r.Body}, api.PutOptions{
+	return reply(w)(s.objects.Put(r.Context(), key, body, api.PutOptions{
 		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
 	}))
 }
@@ -260,8 +265,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 		header.Set("Content-Range", fmt.Sprintf("bytes */%d", object.Size))
 		return false, err
 	}
-	header.Set("Content-Length", strconv.FormatInt(length, 10))
 	if r.Method == http.MethodHead {
+		header.Set("Content-Length", strconv.FormatInt(length, 10))
 		return false, nil
 	}
 	answer := &lazyWriter{ResponseWriter: w, status: http.StatusOK}
@@ -269,16 +274,26 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, object.Size))
 		answer.status = http.StatusPartialContent
 	}
-	err = reader.WriteTo(r.Context(), answer, offset, length)
+	var into io.Writer = answer
+	if name := wantedDigest(r); name == "" {
+		header.Set("Content-Length", strconv.FormatInt(length, 10))
+	} else { // it follows the bytes, which only those can that end by themselves
+		header.Set("Trailer", "Content-Digest")
+		into = &digester{Writer: answer, name: name, sum: digests[name]()}
+	}
+	err = reader.WriteTo(r.Context(), into, offset, length)
 	if answer.begun { // the connection may be kept for later requests
 		err = errors.Join(err, http.NewResponseController(w).SetWriteDeadline(time.Time{}))
 	}
 	if err == nil {
 		answer.begin()
+		if sent, is := into.(*digester); is {
+			header.Set("Content-Digest", sent.field())
+		}
 		return true, nil
 	}
 	if !answer.begun {
-		for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Range", "Accept-Ranges"} {
+		for _, name := range []string{"ETag", "Last-Modified", "Content-Length", "Content-Range", "Accept-Ranges", "Trailer"} {
 			header.Del(name)
 		}
 	}
@@ -380,12 +395,16 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, key string) 
 	if r.ContentLength < 0 || r.ContentLength > object.MaxUpdate {
 		return api.Refuse(api.ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", object.MaxUpdate)
 	}
+	body, err := withDigest(r, patient{http.NewResponseController(w), r.Body})
+	if err != nil {
+		return err
+	}
 	release, err := s.objects.ReserveUpdate(r.Context(), r.ContentLength)
 	if err != nil {
 		return err
 	}
 	defer release()
-	data, err := io.ReadAll(io.LimitReader(patient{http.NewResponseController(w), r.Body}, object.MaxUpdate+1))
+	data, err := io.ReadAll(io.LimitReader(body, object.MaxUpdate+1))
 	if err != nil {
 		return fmt.Errorf("reading the new bytes: %w", err)
 	}
