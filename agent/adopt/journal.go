@@ -45,7 +45,7 @@ func OpenJournal(ctx context.Context, path, identity string) (_ *Journal, err er
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &Journal{path: path}
@@ -54,7 +54,7 @@ func OpenJournal(ctx context.Context, path, identity string) (_ *Journal, err er
 			err = errors.Join(fmt.Errorf("opening the journal %s: %w", path, err), j.Close())
 		}
 	}()
-	if j.lock, err = os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o644); err != nil {
+	if j.lock, err = os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
 	if err := flock.Take(j.lock); err != nil {

@@ -69,8 +69,11 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(options.Directory, "logs"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(options.Directory, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	if err := os.Chmod(options.Directory, 0o700); err != nil { // one of an earlier release could be looked into
+		return nil, fmt.Errorf("closing the state directory to others: %w", err)
 	}
 	lock, err := lockDirectory(options.Directory)
 	if err != nil {
@@ -190,7 +193,7 @@ func (c *Cluster) startStores(ctx context.Context, s *shape) error {
 			member.Domain = c.options.Ceph.Pools[i].Domain
 		}
 		directory := c.path("nodes", member.ID, "store")
-		if err := os.MkdirAll(directory, 0o755); err != nil {
+		if err := os.MkdirAll(directory, 0o700); err != nil {
 			return fmt.Errorf("making the directory of %s: %w", member.ID, err)
 		}
 		c.members = append(c.members, member)

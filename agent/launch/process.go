@@ -136,7 +136,7 @@ func (p *process) first(ctx context.Context) error {
 func (p *process) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.name, err)
 	}

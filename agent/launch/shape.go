@@ -74,7 +74,7 @@ func (s *shape) save(directory string) error {
 // writeWhole puts text at path, whole or not at all.
 func writeWhole(path string, text []byte) error {
 	staged := path + ".new"
-	if err := os.WriteFile(staged, text, 0o644); err != nil {
+	if err := os.WriteFile(staged, text, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := os.Rename(staged, path); err != nil {
@@ -85,7 +85,7 @@ func writeWhole(path string, text []byte) error {
 
 // lockDirectory takes the directory for this launcher; the lock ends with the process that holds it.
 func lockDirectory(directory string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(directory, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := os.OpenFile(filepath.Join(directory, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}

@@ -35,7 +35,7 @@ func agentCommand(s *session) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.id, "id", "", "name of the node: 1 to 63 of a-z, 0-9 and - (required)")
-	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME (required)")
+	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME, or @FILE with one of them; with a password it is in such a file, or in "+storeVariable+" (required)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
@@ -44,6 +44,10 @@ func agentCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := api.CheckNodeID(f.id); err != nil {
 			return misuse(command, "--%w", err)
+		}
+		var err error
+		if f.store, err = secretAddress(command, "store", f.store, storeVariable); err != nil {
+			return err
 		}
 		if f.store == "" {
 			return misuse(command, "say where the blocks go: --store file:DIRECTORY, memcached://host:port, redis://host:port or ceph:POOL")
@@ -91,12 +95,12 @@ func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
 
 // writeAddress leaves the address of an agent in its state directory, whole or not at all.
 func writeAddress(directory, address string) error {
-	if err := os.MkdirAll(directory, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return fmt.Errorf("making the state directory: %w", err)
 	}
 	path := filepath.Join(directory, agentAddressFile)
 	staged := path + ".new"
-	if err := os.WriteFile(staged, []byte(address+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(staged, []byte(address+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the address: %w", err)
 	}
 	if err := os.Rename(staged, path); err != nil {

@@ -52,7 +52,7 @@ func catalogRebuild(s *session) *cobra.Command {
 	}
 	format := outputFlag(command, "table", "json", "yaml")
 	flags := command.Flags()
-	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: sqlite:FILE or redis://host:port, without records (required but for --dry-run)")
+	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: sqlite:FILE or redis://host:port, without records, or @FILE with one of them, or what "+catalogVariable+" says (required but for --dry-run)")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents, as the gateway has it (required)")
 	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only report")
@@ -61,6 +61,10 @@ func catalogRebuild(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if f.nodes == "" {
 			return misuse(command, "say which agents to ask: --nodes FILE")
+		}
+		var err error
+		if f.catalog, err = secretAddress(command, "catalog", f.catalog, catalogVariable); err != nil {
+			return err
 		}
 		if f.into && f.catalog == "" {
 			return misuse(command, "say which catalog lacks something: --catalog sqlite:FILE")
@@ -185,7 +189,7 @@ func rebuildLines(report *rebuild.Report, f rebuildFlags) []string {
 		return append(lines, "", "The catalog is claimed. Start a gateway with it, look at the objects, and run `restripe catalog accept`.")
 	}
 	return append(lines, "",
-		"The catalog is at "+f.catalog+". Start a gateway with it and with the class file, look at the objects, and run `restripe catalog accept`.")
+		"The catalog is made. Start a gateway with it and with the class file, look at the objects, and run `restripe catalog accept`.")
 }
 
 func mergedLines(merged *catalog.Merged) []string {

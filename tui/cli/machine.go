@@ -45,7 +45,7 @@ func startMachine(ctx context.Context, options launch.Options, control *local.Op
 			err = errors.Join(err, m.stop())
 		}
 	}()
-	if err := os.MkdirAll(options.Directory, 0o755); err != nil {
+	if err := os.MkdirAll(options.Directory, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
 	}
 	controlled := make(chan error, 1)

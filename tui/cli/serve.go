@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +37,37 @@ func checkListen(command *cobra.Command, address string, allowRemote bool) error
 			"use a loopback address such as 127.0.0.1, or add --allow-remote on a network you trust", address)
 	}
 	return nil
+}
+
+// The environment that stores and catalogs are read from where the command line does not name them.
+const (
+	storeVariable   = "RESTRIPE_STORE"
+	catalogVariable = "RESTRIPE_CATALOG"
+)
+
+// secretAddress returns the address that a flag names: itself, what is in the file after an @, or what is in the environment. A
+// password is in one of the latter, as every user of a machine may see the command lines of all.
+func secretAddress(command *cobra.Command, flag, value, variable string) (string, error) {
+	if value == "" {
+		return os.Getenv(variable), nil
+	}
+	if name, isFile := strings.CutPrefix(value, "@"); isFile {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("reading the address that --%s names: %w", flag, err)
+		}
+		address := strings.TrimSpace(string(text))
+		if address == "" || strings.ContainsAny(address, "\r\n") {
+			return "", fmt.Errorf("the file %s, which --%s names, is not one line with an address", name, flag)
+		}
+		return address, nil
+	}
+	_, rest, _ := strings.Cut(value, "://")
+	if user := rest[:max(0, strings.LastIndexByte(rest, '@'))]; strings.Contains(user, ":") {
+		return "", misuse(command, "--%s has a password, which every user of this machine could see: write the address into a file that "+
+			"only you may read and give --%s @FILE, or set %s", flag, flag, variable)
+	}
+	return value, nil
 }
 
 // lifelineFlag adds the flag that ties a server to the process that holds its standard input open.

@@ -38,6 +38,34 @@ func TestListenAddresses(t *testing.T) {
 	}
 }
 
+// TestPasswordsAreNoArguments: an address with a password comes from a file or the environment.
+func TestPasswordsAreNoArguments(t *testing.T) {
+	t.Setenv(catalogVariable, "redis://:s3cr3t@host:6379")
+	directory := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	command := &cobra.Command{Use: "serve"}
+	for value, want := range map[string]string{
+		"": "redis://:s3cr3t@host:6379", "sqlite:/a/catalog.db": "sqlite:/a/catalog.db", "redis://host:6379": "redis://host:6379",
+		"redis://user@host:6379": "redis://user@host:6379", "@" + write("one", "rediss://u:p@host:1\n"): "rediss://u:p@host:1",
+		"redis://:s3cr3t@host:6379": "", "rediss://u:s3c@r3t@host:6379/1": "", "redis://u:%zz@host": "",
+		"@" + write("none", "\n"): "", "@" + write("two", "a\nb\n"): "", "@" + filepath.Join(directory, "absent"): "",
+	} {
+		got, err := secretAddress(command, "catalog", value, catalogVariable)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("--catalog %q is %q, %v, want %q", value, got, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "s3c") || !strings.Contains(err.Error(), "--catalog")) {
+			t.Errorf("--catalog %q: %v", value, err)
+		}
+	}
+}
+
 // TestLifelines: a server that was given one ends with who holds it, and no other does.
 func TestLifelines(t *testing.T) {
 	in, held := io.Pipe()

@@ -21,6 +21,9 @@ const (
 	formatVersion = 1
 )
 
+// busyMilliseconds is how long whoever finds the database locked waits.
+const busyMilliseconds = "10000"
+
 // readers is how many reads run at once.
 const readers = 4
 
@@ -58,12 +61,18 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 			err = errors.Join(err, e.release())
 		}
 	}()
+	if err := makeFile(path); err != nil {
+		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
 	if e.writing, err = sql.Open("sqlite", dataSource(path)); err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
 	}
 	e.writing.SetMaxOpenConns(1)
 	if err := e.prepareFile(ctx); err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
+	}
+	if err := closeToOthers(path); err != nil {
+		return nil, fmt.Errorf("closing the catalog %s to other users: %w", path, err)
 	}
 	if e.reading, err = sql.Open("sqlite", dataSource(path)); err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
@@ -73,7 +82,7 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 	if e.get, err = e.reading.PrepareContext(ctx, "SELECT value FROM records WHERE key = ?"); err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
 	}
-	w, err := newWriter(ctx, e.writing)
+	w, err := newWriter(ctx, e.writing, path+logSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
 	}
@@ -85,7 +94,7 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 }
 
 func dataSource(path string) string {
-	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)", "cache_size(-16384)"}}
+	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(" + busyMilliseconds + ")", "cache_size(-16384)"}}
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
 }
 

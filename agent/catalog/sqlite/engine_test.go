@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -177,7 +179,7 @@ func TestForeignFiles(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, nil, "unable to open"},
+		}, nil, "is a directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "catalog.db")
@@ -263,5 +265,122 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A disk that hangs does not hang whoever has a deadline: the outcome is unknown to it.
+func TestAnUpdateIsNotWaitedForBeyondItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	engine := open(t, path)
+	database, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang, err := database.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hang.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	value := []byte("value")
+	if _, err := engine.Update(ctx, nil, []kv.Write{{Key: "k", Value: value}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an update while the database is locked: %v", err)
+	}
+	copy(value, "other") // it is the caller's again
+	if _, err := hang.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "later", Value: []byte("value")}}); err != nil {
+		t.Error(err)
+	}
+	if values, err := engine.Read(t.Context(), "k"); err != nil || values[0] != nil && string(values[0]) != "value" {
+		t.Errorf("%q, %v", values, err)
+	}
+	if err := errors.Join(hang.Close(), database.Close(), engine.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever reads for long keeps SQLite from beginning its log anew. Afterwards it is as short as before.
+func TestTheLogIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	engine := open(t, path)
+	database, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := database.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.ExecContext(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	var records int
+	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM records").Scan(&records); err != nil {
+		t.Fatal(err)
+	}
+	version := byte(0)
+	size := func() int64 {
+		t.Helper()
+		version++
+		value := bytes.Repeat([]byte{version}, 1<<20) // what is as it was takes no place in the log
+		if _, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: value}}); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	const limit = 40 << 20
+	for i := 0; size() < limit; i++ {
+		if i > 100 {
+			t.Fatal("a reader does not keep the log from being begun anew: the test tests nothing")
+		}
+	}
+	if _, err := reader.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; size() >= limit; i++ {
+		if i > 100_000 {
+			t.Fatal("the log stays long")
+		}
+	}
+	if err := errors.Join(reader.Close(), database.Close(), engine.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A catalog has every key and a secret: its files are its user's alone, also where an earlier release made them.
+func TestFilesAreTheirUsersAlone(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "catalog.db")
+	for _, isOld := range []bool{false, true} {
+		if isOld {
+			if err := os.Chmod(path, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		engine := open(t, path)
+		if _, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: []byte("v")}}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(directory)
+		if err != nil || len(entries) < 3 {
+			t.Fatalf("%v, %v", entries, err)
+		}
+		for _, entry := range entries {
+			if info, err := entry.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v, %v", entry.Name(), info.Mode(), err)
+			}
+		}
+		if err := engine.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -38,6 +38,28 @@ func lockFile(path string) (*os.File, error) {
 	return file, nil
 }
 
+// logSuffix makes the name of the file that SQLite writes ahead to.
+const logSuffix = "-wal"
+
+// makeFile makes an empty file at path if there is none, for its user alone. The files that SQLite puts beside it get its permissions.
+func makeFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// closeToOthers leaves a catalog that an earlier release made to its user: it has every key, and the secret of the fingerprints.
+func closeToOthers(path string) error {
+	for _, name := range []string{path, path + logSuffix, path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 func ownerOf(file *os.File) string {
 	content := make([]byte, 64)
 	count, err := file.ReadAt(content, 0)

@@ -6,7 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
@@ -28,9 +31,16 @@ type request struct {
 	err    error
 }
 
-// Update implements kv.Engine. An Update that was taken up is carried out even if ctx ends.
+// Update implements kv.Engine. An Update that was taken up is carried out even if ctx ends, which is not waited for: a disk may
+// hang for long.
 func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
-	r := &request{ctx: ctx, checks: checks, writes: writes, done: make(chan struct{})}
+	r := &request{ctx: ctx, checks: slices.Clone(checks), writes: slices.Clone(writes), done: make(chan struct{})}
+	for i := range r.checks { // the slices belong to the caller, who may be gone before they are used
+		r.checks[i].Value = bytes.Clone(r.checks[i].Value)
+	}
+	for i := range r.writes {
+		r.writes[i].Value = bytes.Clone(r.writes[i].Value)
+	}
 	if e.isClosed() {
 		return nil, kv.ErrClosed
 	}
@@ -41,9 +51,10 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 	case <-e.quit:
 		return nil, kv.ErrClosed
 	}
-	// The slices belong to the caller, so it has to wait for a request that may be running.
 	select {
 	case <-r.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("updating the catalog %s, which may take effect yet: %w", e.path, ctx.Err())
 	case <-e.stopped:
 		select {
 		case <-r.done:
@@ -62,14 +73,17 @@ type writer struct {
 	connection              *sql.Conn
 	begin, commit, rollback *sql.Stmt
 	get, set, remove        *sql.Stmt
+
+	log      string // path of the file that is written ahead to
+	emptying time.Time
 }
 
-func newWriter(ctx context.Context, database *sql.DB) (*writer, error) {
+func newWriter(ctx context.Context, database *sql.DB, log string) (*writer, error) {
 	connection, err := database.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{connection: connection}
+	w := &writer{connection: connection, log: log}
 	for _, s := range []struct {
 		statement **sql.Stmt
 		text      string
@@ -97,8 +111,26 @@ func (w *writer) run(requests <-chan *request, quit <-chan struct{}) {
 			return
 		case first := <-requests:
 			w.answer(gather(first, requests))
+			w.boundLog()
 		}
 	}
+}
+
+// logBytes is how long the log may get. SQLite writes it back by itself every 4 MiB, but begins it anew only if nobody reads at
+// that moment, which may never be.
+const logBytes = 32 << 20
+
+// boundLog empties the log if it has become long, for which readers are waited for a little.
+func (w *writer) boundLog() {
+	info, err := os.Stat(w.log)
+	if err != nil || info.Size() < logBytes || time.Since(w.emptying) < time.Second {
+		return
+	}
+	// A failure has no one to go to: the log stays long, and the next commit tells what is wrong with the database.
+	for _, statement := range []string{"PRAGMA busy_timeout = 200", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = " + busyMilliseconds} {
+		_, _ = w.connection.ExecContext(context.Background(), statement)
+	}
+	w.emptying = time.Now()
 }
 
 // stop ends the connection. Its error has no one to go to: everything acknowledged was committed, and closing the

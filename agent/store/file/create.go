@@ -23,7 +23,13 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 	if err := store.CheckKey(key); err != nil {
 		return err
 	}
-	if err := s.written(s.create(ctx, leafOf(key), nameOf(key), value)); err != nil {
+	err := s.create(ctx, leafOf(key), nameOf(key), value)
+	if errors.Is(err, unix.ENOENT) { // somebody removed directories that were there
+		if err = s.makeAgain(); err == nil {
+			err = s.create(ctx, leafOf(key), nameOf(key), value)
+		}
+	}
+	if err := s.written(err); err != nil {
 		return fmt.Errorf("creating %q in %s: %w", key, s.path, err)
 	}
 	return nil
@@ -93,11 +99,11 @@ func (s *Store) exists(target string) (bool, error) {
 // temporary name.
 func (s *Store) openUnlinked(leaf string) (file *os.File, temporary string, err error) {
 	if s.namelessFiles {
-		file, err = openAt(s.root, leaf, unix.O_TMPFILE|unix.O_WRONLY, 0o644)
+		file, err = openAt(s.root, leaf, unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 		return file, "", err
 	}
 	temporary = temporaryName + "/" + rand.Text()
-	file, err = openAt(s.root, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o644)
+	file, err = openAt(s.root, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	return file, temporary, err
 }
 
@@ -153,7 +159,7 @@ func linkNameless(root, file *os.File, target string) error {
 
 // probeNamelessFiles finds out whether a file can be made first and named later.
 func (s *Store) probeNamelessFiles() bool {
-	file, err := openAt(s.root, temporaryName, unix.O_TMPFILE|unix.O_WRONLY, 0o644)
+	file, err := openAt(s.root, temporaryName, unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 	if err != nil {
 		return false
 	}
@@ -163,6 +169,14 @@ func (s *Store) probeNamelessFiles() bool {
 		err = unlinkAt(s.root, name)
 	}
 	return errors.Join(err, file.Close()) == nil
+}
+
+// makeAgain forgets which directories are there, and makes those that every write takes.
+func (s *Store) makeAgain() error {
+	s.mu.Lock()
+	clear(s.flushed)
+	s.mu.Unlock()
+	return errors.Join(s.ensureDirectory(temporaryName), s.ensureDirectory(valuesName))
 }
 
 // ensureDirectory makes the directory at a path relative to the store's, with its parents, and puts their names on the
@@ -181,7 +195,7 @@ func (s *Store) ensureDirectory(directory string) error {
 	if err := s.ensureDirectory(parent); err != nil {
 		return err
 	}
-	err := retryInterrupted(func() error { return unix.Mkdirat(int(s.root.Fd()), directory, 0o755) })
+	err := retryInterrupted(func() error { return unix.Mkdirat(int(s.root.Fd()), directory, 0o700) })
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return &os.PathError{Op: "mkdir", Path: directory, Err: err}
 	}

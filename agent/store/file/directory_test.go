@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -270,4 +271,61 @@ func FuzzFooter(f *testing.F) {
 			t.Errorf("footer %x of a file of %d bytes is parsed as %+v", encoded, fileBytes, parsed)
 		}
 	})
+}
+
+// Somebody empties the directory under a running agent: what is written next makes what it needs again.
+func TestDirectoriesThatGoAreMadeAgain(t *testing.T) {
+	for _, nameless := range []bool{true, false} {
+		path := t.TempDir()
+		s := open(t, path)
+		s.namelessFiles = s.namelessFiles && nameless
+		if err := s.Create(t.Context(), "key", []byte("before")); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{valuesName, temporaryName} {
+			if err := os.RemoveAll(filepath.Join(path, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.ReadAt(t.Context(), "key", make([]byte, 10), 0); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("reading what is gone: %v", err)
+		}
+		if err := s.Create(t.Context(), "key", []byte("after")); err != nil {
+			t.Errorf("writing again, with nameless files %v: %v", nameless, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Values are the user's alone to look at, also in a directory that an earlier release made.
+func TestValuesAreTheirUsersAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	for _, isOld := range []bool{false, true} {
+		if isOld {
+			if err := os.Chmod(filepath.Join(path, valuesName), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, path)
+		if err := s.Create(t.Context(), fmt.Sprint("key", isOld), []byte("value")); err != nil {
+			t.Fatal(err)
+		}
+		if err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v", name, info.Mode())
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

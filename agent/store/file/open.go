@@ -44,7 +44,7 @@ var (
 	_ store.Lister = (*Store)(nil)
 )
 
-// Open uses the directory at path as a store, and makes it one if it is absent or empty. What interrupted writes left
+// Open uses the directory at path as a store, and makes it one if it is absent or empty. Its user alone may look at the values. What interrupted writes left
 // behind is removed. The directory is locked against other agents until Close.
 //
 // Errors wrap ErrInUse, ErrForeign, store.ErrReadOnly or store.ErrFull where one applies.
@@ -70,12 +70,12 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // makeDirectory makes the directory at path and its parents where they are absent, and puts their names on the disk.
 func makeDirectory(path string) error {
 	parent := filepath.Dir(path)
-	err := os.Mkdir(path, 0o755)
+	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, os.ErrNotExist) && parent != path {
 		if err := makeDirectory(parent); err != nil {
 			return err
 		}
-		err = os.Mkdir(path, 0o755)
+		err = os.Mkdir(path, 0o700)
 	}
 	if errors.Is(err, os.ErrExist) {
 		return nil
@@ -103,6 +103,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		if err := s.ensureDirectory(name); err != nil {
 			return fmt.Errorf("preparing the directory %s: %w", s.path, classify(err))
 		}
+		// One that others could look into, as earlier releases made it, is closed. Whoever does not own it cannot do that, and
+		// must not be kept from the blocks in it.
+		_ = os.Chmod(filepath.Join(s.path, name), 0o700)
 	}
 	if fresh {
 		if err := s.writeMarker(); err != nil {
@@ -146,7 +149,7 @@ func (s *Store) checkMarker() (fresh bool, err error) {
 
 // takeLock locks the directory against other agents, in this process and in others.
 func (s *Store) takeLock() error {
-	lock, err := openAt(s.root, lockName, unix.O_RDWR|unix.O_CREAT, 0o644)
+	lock, err := openAt(s.root, lockName, unix.O_RDWR|unix.O_CREAT, 0o600)
 	if err != nil {
 		return fmt.Errorf("locking the directory %s: %w", s.path, classify(err))
 	}
@@ -177,7 +180,7 @@ func (s *Store) takeLock() error {
 
 // writeMarker makes the directory a store for good.
 func (s *Store) writeMarker() error {
-	marker, err := openAt(s.root, markerName, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o644)
+	marker, err := openAt(s.root, markerName, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
