@@ -12,6 +12,29 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
+// readyPatience is how long the catalog may take to answer for a gateway to be ready.
+const readyPatience = 2 * time.Second
+
+// Ready reports why requests for objects cannot be answered now: the catalog does not answer or is not this gateway's any more, or
+// no node answers. It is nil if they can.
+func (g *Gateway) Ready(ctx context.Context) error {
+	if err := g.catalog.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	if _, err := g.catalog.Alarm(ctx); err != nil {
+		return api.Refuse(api.ErrUnavailable, "the catalog does not answer: %w", err)
+	}
+	members := g.agents.All()
+	for _, target := range members {
+		if g.agents.Answers(target.Node.ID) {
+			return nil
+		}
+	}
+	return api.Refuse(api.ErrUnavailable, "none of %d nodes answers", len(members))
+}
+
 // Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
 // thousand objects.
 func (g *Gateway) Status(ctx context.Context) (api.Status, error) {

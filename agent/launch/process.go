@@ -229,6 +229,8 @@ func (p *process) awaitReady(ctx context.Context, r *run, announced <-chan struc
 func (p *process) supervise() {
 	defer close(p.ended)
 	backoff := firstBackoff
+	look := time.NewTicker(logEvery)
+	defer look.Stop()
 	for {
 		p.mutex.Lock()
 		r, wished, changed := p.now, p.wish, p.changed
@@ -243,6 +245,10 @@ func (p *process) supervise() {
 			case <-r.exited:
 				p.change(func() { p.serving = false })
 			case <-changed:
+			case <-look.C:
+				if err := boundLog(p.log, logBytes); err != nil {
+					p.logger.Warn("bounding the log of a process", "name", p.name, "error", err)
+				}
 			}
 			continue
 		}

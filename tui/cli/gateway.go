@@ -35,7 +35,8 @@ func gatewayCommand(s *session) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.id, "id", "gw1", "name of this gateway, the same at every start and no other's")
-	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several, or @FILE with one of them; with a password it is in such a file, or in "+catalogVariable+" (required)")
+	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several, "+
+		"or @FILE with one of them; with a password it is in such a file, or in "+catalogVariable+" (required)")
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")

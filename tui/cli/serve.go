@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // joined joins errors; a call that failed keeps its own error first.
@@ -97,5 +98,5 @@ func (s *session) announce(what, id, address string) error {
 
 // serverLog returns the log of a server: text on standard error.
 func (s *session) serverLog() *slog.Logger {
-	return slog.New(slog.NewTextHandler(s.messages, nil))
+	return slog.New(serve.LimitLog(slog.NewTextHandler(s.messages, nil)))
 }

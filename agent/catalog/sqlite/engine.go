@@ -94,7 +94,9 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 }
 
 func dataSource(path string) string {
-	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(" + busyMilliseconds + ")", "cache_size(-16384)"}}
+	pragmas := url.Values{
+		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(" + busyMilliseconds + ")", "cache_size(-16384)"},
+	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + pragmas.Encode()
 }
 

@@ -127,8 +127,8 @@ func (w *writer) boundLog() {
 		return
 	}
 	// A failure has no one to go to: the log stays long, and the next commit tells what is wrong with the database.
-	for _, statement := range []string{"PRAGMA busy_timeout = 200", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = " + busyMilliseconds} {
-		_, _ = w.connection.ExecContext(context.Background(), statement)
+	for _, pragma := range []string{"busy_timeout = 200", "wal_checkpoint(TRUNCATE)", "busy_timeout = " + busyMilliseconds} {
+		_, _ = w.connection.ExecContext(context.Background(), "PRAGMA "+pragma)
 	}
 	w.emptying = time.Now()
 }

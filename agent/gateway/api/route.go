@@ -114,7 +114,8 @@ var (
 
 // The process.
 var (
-	RouteHealthy = Route{"GET", "/healthz"}
+	RouteHealthy = Route{"GET", "/healthz"} // the process runs
+	RouteReady   = Route{"GET", "/readyz"}  // it can answer requests for objects
 	RouteMetrics = Route{"GET", "/metrics"}
 )
 
@@ -131,5 +132,5 @@ var Routes = []Route{
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
 	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog,
-	RouteHealthy, RouteMetrics,
+	RouteHealthy, RouteReady, RouteMetrics,
 }

@@ -92,9 +92,16 @@ func (s *Server) Handler() http.Handler {
 	s.routeNodes(route)
 	s.routeScrub(route)
 	s.routeLineage(route)
-	route(api.RouteHealthy, func(w http.ResponseWriter, r *http.Request) error {
+	sayOK := func(w io.Writer) error {
 		_, err := io.WriteString(w, "ok\n")
 		return err
+	}
+	route(api.RouteHealthy, func(w http.ResponseWriter, _ *http.Request) error { return sayOK(w) })
+	route(api.RouteReady, func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.overview.Ready(r.Context()); err != nil {
+			return err
+		}
+		return sayOK(w)
 	})
 	mux.Handle(api.RouteMetrics.Pattern(), s.metrics)
 	return mux

@@ -25,6 +25,8 @@ type Overview interface {
 	// Status reads every record; StatusBrief is of the last heat report.
 	Status(ctx context.Context) (api.Status, error)
 	StatusBrief(ctx context.Context) (api.Status, error)
+	// Ready reports why requests for objects cannot be answered now; nil if they can.
+	Ready(ctx context.Context) error
 	// Doctor looks for what will hurt.
 	Doctor(ctx context.Context) ([]api.Finding, error)
 }

@@ -44,8 +44,8 @@ var (
 	_ store.Lister = (*Store)(nil)
 )
 
-// Open uses the directory at path as a store, and makes it one if it is absent or empty. Its user alone may look at the values. What interrupted writes left
-// behind is removed. The directory is locked against other agents until Close.
+// Open uses the directory at path as a store, and makes it one if it is absent or empty. Its user alone may look at the values.
+// What interrupted writes left behind is removed. The directory is locked against other agents until Close.
 //
 // Errors wrap ErrInUse, ErrForeign, store.ErrReadOnly or store.ErrFull where one applies.
 func Open(ctx context.Context, path string) (*Store, error) {
