@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -41,6 +43,7 @@ type testAgent struct {
 	silence time.Duration // 0: the default
 	keep    time.Duration // how often its mark is written; 0: the default
 	stop    func()
+	own     *pki.Source // its certificate; nil: none
 }
 
 const testClasses = `classes:
@@ -70,6 +73,32 @@ func newCluster(t *testing.T, agents int, options ...func(*testAgent)) *cluster 
 		c.addAgent(options...)
 	}
 	c.startGateway()
+	c.answering()
+	return c
+}
+
+// newCertifiedCluster is newCluster where every part has a certificate of the authority.
+func newCertifiedCluster(t *testing.T, agents int, authority *pki.Authority, directory string) *cluster {
+	t.Helper()
+	own := func(role pki.Role, name string) *pki.Source {
+		t.Helper()
+		into := filepath.Join(directory, name)
+		if _, err := authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, into); err != nil {
+			t.Fatal(err)
+		}
+		source, err := pki.Load(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source
+	}
+	c := newCluster(t, 0)
+	c.stopGateway()
+	for range agents {
+		c.addAgent(func(a *testAgent) { a.own = own(pki.RoleAgent, string(a.id)) })
+	}
+	gateway := own(pki.RoleGateway, "gw")
+	c.catalog, c.gateway = c.makeGateway("gw", certified(gateway))
 	c.answering()
 	return c
 }
@@ -114,6 +143,7 @@ func (c *cluster) startAgent(agent *testAgent) {
 	}
 	n, err := node.New(node.Options{
 		ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence, KeepEvery: agent.keep,
+		Certificates: agent.own,
 	})
 	if err != nil {
 		c.t.Fatal(err)

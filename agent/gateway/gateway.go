@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
@@ -24,6 +25,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/sweep"
 	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/gateway/transition"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -36,6 +38,9 @@ type Options struct {
 	Classes []api.Class      // what the cluster begins with, and class files change; default DefaultClasses
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay
 	Logger  *slog.Logger     // default slog.Default
+
+	// Certificates say who the gateway is to agents, which have to be those of its nodes. nil: nobody says who they are.
+	Certificates *pki.Source
 
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
@@ -50,8 +55,16 @@ type Options struct {
 	HeatGroups int              // most groups whose accesses are counted, at up to 64 bytes each; default heat.DefaultGroups
 	Now        func() time.Time // the clock of temperature, and of nothing else; default time.Now
 
-	Dial  wire.Dial        // how agents are reached; default TCP
+	Dial  wire.Dial        // how agents are reached; default TCP, with certificates within TLS
 	Clock func() time.Time // by which attempts expire and graves fall due, which no rule depends on; default time.Now
+}
+
+// dialTo returns how the agent of a node is reached.
+func (o *Options) dialTo(id block.NodeID) wire.Dial {
+	if o.Dial != nil || o.Certificates == nil {
+		return o.Dial
+	}
+	return o.Certificates.DialAgent(string(id))
 }
 
 // Gateway serves objects. Create it with New; it works until Close. What it does is in its parts, whose methods are its own.
@@ -137,9 +150,9 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	if err := g.catalog.AbortOwn(ctx, o.ID, o.Start); err != nil {
 		return fmt.Errorf("settling attempts of an earlier start: %w", err)
 	}
-	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.Dial, g.log)
+	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.dialTo, g.log)
 	g.agents.Clock = o.Clock
-	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{ID: o.ID, Nodes: o.Nodes, Dial: o.Dial})
+	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{ID: o.ID, Nodes: o.Nodes})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -21,7 +22,11 @@ type Options struct {
 	ID     block.NodeID
 	Store  store.Store  // owned by the caller, who closes it after the Node
 	Logger *slog.Logger // default slog.Default
-	Dial   wire.Dial    // how other agents are reached; default TCP
+	Dial   wire.Dial    // how other agents are reached; default TCP, with certificates within TLS
+
+	// Certificates say who the node is to gateways and other agents, and who they have to be. nil: nobody says who they are,
+	// and nothing is encrypted.
+	Certificates *pki.Source
 
 	// MemoryBytes bounds the buffers of reads, writes and inspections together. Default 96 MiB.
 	MemoryBytes int64
@@ -62,6 +67,8 @@ type Node struct {
 	store    store.Store
 	start    string
 	counters *counters
+
+	certificates *pki.Source // nil: it lets everybody in
 }
 
 // background is what goes on beside requests: it ends with ctx, and work is what has not ended yet.
@@ -89,12 +96,21 @@ func New(options Options) (*Node, error) {
 	setDefault(&options.Silence, time.Minute)
 	setDefault(&options.KeepEvery, time.Minute)
 	setDefault(&options.Remembered, 1024)
+	if own := options.Certificates; own != nil {
+		if is := own.Identity(); is.Role != pki.RoleAgent || is.Name != string(options.ID) {
+			return nil, fmt.Errorf("starting node %s: its certificate is that of %s; issue it one with `restripe pki issue agent %s`",
+				options.ID, is, options.ID)
+		}
+		if options.Dial == nil {
+			options.Dial = own.DialAgent("")
+		}
+	}
 	return build(&options), nil
 }
 
 // build puts the parts together, each over those before it.
 func build(o *Options) *Node {
-	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}}
+	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}, certificates: o.Certificates}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
 	log := o.Logger.With("node", string(o.ID))

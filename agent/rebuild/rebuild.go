@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // Options of a rebuild. Nodes is required.
@@ -21,6 +22,8 @@ type Options struct {
 	Missing  bool           // go on without nodes that do not answer
 	Modified time.Time      // what objects are said to have been modified at, and groups to be settled at
 	Progress func(what string, done, total int)
+
+	Certificates *pki.Source // who reads them, to the agents; nil: nobody says who they are
 }
 
 // groupWorkers is how many groups are read side by side.

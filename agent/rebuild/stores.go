@@ -41,6 +41,15 @@ func (n *storeNode) report() NodeReport {
 	return report
 }
 
+// client returns a client of the agent of a node.
+func (o *Options) client(member catalog.Node) *wire.Client {
+	options := wire.ClientOptions{}
+	if o.Certificates != nil {
+		options.Dial = o.Certificates.DialAgent(string(member.ID))
+	}
+	return wire.NewClientWith(member.Address, options)
+}
+
 // callTimeout bounds one request to an agent. A listing passes over all keys of its store.
 const callTimeout = 2 * time.Minute
 
@@ -64,7 +73,7 @@ func (r *reader) greet(ctx context.Context) error {
 	r.byID = map[block.NodeID]*storeNode{}
 	var workers errgroup.Group
 	for _, member := range r.options.Nodes {
-		node := &storeNode{node: member, client: wire.NewClient(member.Address)}
+		node := &storeNode{node: member, client: r.options.client(member)}
 		r.nodes = append(r.nodes, node)
 		r.byID[member.ID] = node
 		workers.Go(func() error {

@@ -23,6 +23,7 @@ var (
 	ErrBusy         = errors.New("agent is busy; nothing was done, try again later")
 	ErrCancelled    = errors.New("request was cancelled")
 	ErrNotObeyed    = errors.New("the agent obeys another catalog")
+	ErrForbidden    = errors.New("forbidden")
 	ErrInternal     = errors.New("internal error of the agent")
 )
 
@@ -55,6 +56,7 @@ var codes = []struct {
 	{13, context.DeadlineExceeded},
 	{14, ErrInternal},
 	{15, ErrNotObeyed},
+	{16, ErrForbidden},
 }
 
 // errorHeader is the header of an error frame.

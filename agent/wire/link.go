@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -72,7 +73,9 @@ func (l *link) write(ctx context.Context, p prefix, header, payload []byte) (not
 	defer stop()
 	head := p.encode()
 	parts := net.Buffers{head[:]}
-	if len(header) > 0 {
+	if _, encrypts := l.conn.(*tls.Conn); encrypts && len(header) <= readBufferBytes { // which makes a record of each part
+		parts[0] = append(head[:], header...)
+	} else if len(header) > 0 {
 		parts = append(parts, header)
 	}
 	if len(payload) > 0 {

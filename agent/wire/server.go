@@ -34,7 +34,14 @@ type ServerOptions struct {
 	Concurrent int
 	// Connections is the largest number of connections; more are closed at once. Default 1024.
 	Connections int
+	// Admit finds out who has connected, before anything else is read, and returns what they may ask for. On an error of it
+	// the connection is closed. Default: everybody may ask for everything.
+	Admit func(ctx context.Context, conn net.Conn) (May, error)
 }
+
+// May says whether a caller may ask for an operation. A refusal wraps ErrForbidden and is answered; after any other error the
+// connection is closed, so that its caller connects anew.
+type May func(op Op) error
 
 // Server answers requests. Safe for concurrent use.
 type Server struct {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -16,6 +17,7 @@ type session struct {
 	link    *link
 	handler Handler
 	slots   chan struct{}
+	may     May // nil: everything
 
 	mutex   sync.Mutex
 	cancels map[uint64]context.CancelFunc // by stream, of the requests in flight
@@ -38,11 +40,21 @@ func (s *session) serve(ctx context.Context) {
 		_ = s.link.conn.Close() // the reader below reports the end; there is nobody to tell of a failed close
 	})
 	var handlers sync.WaitGroup
-	for s.next(ctx, &handlers) == nil {
+	if s.admit(ctx) == nil {
+		for s.next(ctx, &handlers) == nil {
+		}
 	}
 	cancel()
 	handlers.Wait()
 	<-closed
+}
+
+// admit finds out who is there.
+func (s *session) admit(ctx context.Context) (err error) {
+	if s.server.options.Admit != nil {
+		s.may, err = s.server.options.Admit(ctx, s.link.conn)
+	}
+	return err
 }
 
 // next takes one frame in. An error means that the connection is of no further use.
@@ -71,6 +83,16 @@ func (s *session) next(ctx context.Context, handlers *sync.WaitGroup) error {
 }
 
 func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitGroup) error {
+	if s.may != nil {
+		if refused := s.may(head.op); errors.Is(refused, ErrForbidden) {
+			if err := s.link.skipBody(head); err != nil {
+				return err
+			}
+			return s.reply(ctx, head.stream, nil, nil, refused)
+		} else if refused != nil {
+			return refused
+		}
+	}
 	budget := s.server.requests
 	if head.op == OpDeliver {
 		budget = s.server.messages

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/store/open"
 )
 
@@ -20,6 +21,7 @@ import (
 type agentFlags struct {
 	id, store, listen, state string
 	silence                  time.Duration
+	tls                      *string
 	allowRemote, lifeline    *bool
 }
 
@@ -41,7 +43,7 @@ func agentCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
 		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
-	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
+	f.tls, f.allowRemote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := api.CheckNodeID(f.id); err != nil {
 			return misuse(command, "--%w", err)
@@ -70,7 +72,13 @@ func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
 		return fmt.Errorf("opening the store of %s: %w", f.id, err)
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	n, err := node.New(node.Options{ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog(), Silence: f.silence})
+	own, err := certificates(*f.tls, pki.RoleAgent)
+	if err != nil {
+		return err
+	}
+	n, err := node.New(node.Options{
+		ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog(), Silence: f.silence, Certificates: own,
+	})
 	if err != nil {
 		return err
 	}

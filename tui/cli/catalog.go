@@ -18,6 +18,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/tui/progress"
@@ -33,6 +34,7 @@ func catalogCommand(s *session) *cobra.Command {
 type rebuildFlags struct {
 	catalog, nodes, report string
 	dryRun, missing, into  bool
+	tls                    *string
 }
 
 func catalogRebuild(s *session) *cobra.Command {
@@ -58,6 +60,7 @@ func catalogRebuild(s *session) *cobra.Command {
 	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only report")
 	flags.BoolVar(&f.into, "into", false, "bring what it lacks into a catalog that exists, instead of making one")
+	f.tls = tlsFlag(command)
 	flags.BoolVar(&f.missing, "missing", false, "go on without nodes that do not answer: their blocks count as lost")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if f.nodes == "" {
@@ -104,7 +107,13 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 			return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
 		})
 	}
-	contents, report, err := rebuild.Run(ctx, rebuild.Options{Nodes: nodes, Missing: f.missing, Modified: time.Now(), Progress: show})
+	own, err := certificates(*f.tls, pki.RoleAdmin, pki.RoleGateway)
+	if err != nil {
+		return nil, err
+	}
+	contents, report, err := rebuild.Run(ctx, rebuild.Options{
+		Nodes: nodes, Missing: f.missing, Modified: time.Now(), Progress: show, Certificates: own,
+	})
 	if err != nil {
 		return nil, err
 	}

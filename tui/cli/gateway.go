@@ -17,12 +17,14 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // gatewayFlags are the flags of `restripe gateway`.
 type gatewayFlags struct {
 	id, catalog, classes, nodes, listen string
 	grace                               time.Duration
+	tls                                 *string
 	allowRemote, lifeline               *bool
 }
 
@@ -41,7 +43,7 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
-	f.allowRemote, f.lifeline = remoteFlag(command), lifelineFlag(command)
+	f.tls, f.allowRemote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
 		if f.catalog, err = secretAddress(command, "catalog", f.catalog, catalogVariable); err != nil {
@@ -65,6 +67,9 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
 	limitMemory()
 	options := gateway.Options{ID: f.id, Logger: s.serverLog()}
 	var err error
+	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
+		return err
+	}
 	if f.classes != "" {
 		if options.Classes, err = class.LoadClasses(f.classes); err != nil {
 			return err

@@ -110,7 +110,10 @@ func newRoot(s *session) *cobra.Command {
 			approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
 		},
 		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s)},
-		"run":     {upCommand(s), agentCommand(s), gatewayCommand(s), operatorCommand(s), consoleCommand(s), evaluateCommand(s), tuiCommand(s), demoCommand(s), versionCommand(s)},
+		"run": {
+			upCommand(s), agentCommand(s), gatewayCommand(s), operatorCommand(s), consoleCommand(s), evaluateCommand(s),
+			pkiCommand(s), tuiCommand(s), demoCommand(s), versionCommand(s),
+		},
 	} {
 		for _, command := range commands {
 			command.GroupID = group

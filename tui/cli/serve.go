@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/serve"
 )
 
@@ -69,6 +71,27 @@ func secretAddress(command *cobra.Command, flag, value, variable string) (string
 			"only you may read and give --%s @FILE, or set %s", flag, flag, variable)
 	}
 	return value, nil
+}
+
+// tlsFlag adds the flag that names certificates.
+func tlsFlag(command *cobra.Command) *string {
+	return command.Flags().String("tls", "", "directory with a certificate, its key and whom to believe, as `restripe pki issue` "+
+		"makes it: gateways and agents have to be of the same cluster then (default: nobody says who they are, and nothing is encrypted)")
+}
+
+// certificates reads the certificates that --tls names; nil where it names none.
+func certificates(directory string, roles ...pki.Role) (*pki.Source, error) {
+	if directory == "" {
+		return nil, nil
+	}
+	source, err := pki.Load(directory)
+	if err != nil {
+		return nil, fmt.Errorf("--tls: %w", err)
+	}
+	if is := source.Identity(); !slices.Contains(roles, is.Role) {
+		return nil, fmt.Errorf("--tls: the certificate in %s is of %s, and this is done by the roles %v", directory, is, roles)
+	}
+	return source, nil
 }
 
 // lifelineFlag adds the flag that ties a server to the process that holds its standard input open.

@@ -29,7 +29,7 @@ type Agents struct {
 	catalog *catalog.Catalog
 	cluster catalog.Cluster
 	timeout time.Duration
-	dial    wire.Dial // nil: TCP
+	dial    DialTo
 	log     *slog.Logger
 
 	gateway string // who declares nodes out
@@ -67,8 +67,11 @@ type Agent struct {
 	leftovers  *api.Leftovers // as the last search of its store found them; nil before
 }
 
+// DialTo returns how the agent of a node is reached; nil: TCP.
+type DialTo func(id block.NodeID) wire.Dial
+
 // NewAgents returns the agents of no nodes yet, for the gateway of that name; a request to one of them may take timeout.
-func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial wire.Dial, log *slog.Logger) *Agents {
+func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial DialTo, log *slog.Logger) *Agents {
 	return &Agents{
 		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
 		patience: patienceOf(catalog.Membership{}), Clock: time.Now, timelines: timelines{catalog: c},
@@ -102,7 +105,7 @@ func (a *Agents) Enter(node catalog.Node) {
 		was.mutex.Unlock()
 		made.chosen.Store(was.chosen.Load())
 	} else {
-		made.link = newLink(node.Address, a.dial)
+		made.link = newLink(node.Address, a.dial(node.ID))
 		if was != nil {
 			if err := was.link.close(); err != nil {
 				a.log.Debug("closing the connection to an old address", "node", node.ID, "cause", err)

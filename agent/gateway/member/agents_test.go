@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // A node that swallows its probes is waited for; the others are asked every second all the same.
@@ -35,7 +36,7 @@ func TestABlackHoleHoldsUpNobody(t *testing.T) {
 			}
 			return nil, errors.New("nobody is there")
 		}
-		a := NewAgents(records, "gw", time.Second, dial, slog.New(slog.DiscardHandler))
+		a := NewAgents(records, "gw", time.Second, func(block.NodeID) wire.Dial { return dial }, slog.New(slog.DiscardHandler))
 		for _, id := range []string{"hole", "closed"} {
 			if _, err := records.ChangeNode(t.Context(), catalog.Node{}, catalog.Node{ID: block.NodeID(id), Address: id, State: catalog.NodeUp}); err != nil {
 				t.Fatal(err)

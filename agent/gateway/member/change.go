@@ -319,7 +319,7 @@ func (m *Membership) enterReplacement(ctx context.Context, old *catalog.Node, re
 	if request.Domain != "" {
 		entered.Domain = request.Domain
 	}
-	if _, err := m.ask(ctx, entered.Address); errors.Is(err, wire.ErrBadRequest) {
+	if _, err := m.ask(ctx, entered.ID, entered.Address); errors.Is(err, wire.ErrBadRequest) {
 		return api.Refuse(api.ErrConflict, "the agent at %s cannot take the place of node %s: %w", entered.Address, old.ID, err)
 	}
 	if _, err := m.catalog.ChangeNode(ctx, was, entered); err != nil {

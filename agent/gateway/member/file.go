@@ -177,15 +177,15 @@ func (m *Membership) followOne(ctx context.Context, id block.NodeID, address str
 
 // whoIs asks the agent at an address who it is, and reports whether it is a node's, of this cluster or of none.
 func (m *Membership) whoIs(ctx context.Context, id block.NodeID, address string) (hello wire.HelloReply, is bool) {
-	hello, err := m.ask(ctx, address)
+	hello, err := m.ask(ctx, id, address)
 	return hello, err == nil && hello.Node == id && (hello.Cluster == "" || hello.Cluster == m.catalog.Cluster().ID)
 }
 
-// ask asks the agent at an address who it is.
-func (m *Membership) ask(ctx context.Context, address string) (hello wire.HelloReply, err error) {
+// ask asks the agent at an address who it is, where it must be that of a node if nodes have certificates.
+func (m *Membership) ask(ctx context.Context, id block.NodeID, address string) (hello wire.HelloReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, leastPatience)
 	defer cancel()
-	asked := newLink(address, m.options.Dial)
+	asked := newLink(address, m.agents.dial(id))
 	_, err = asked.call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello)
 	if err := asked.close(); err != nil {
 		m.log.Debug("closing a connection", "address", address, "cause", err)

@@ -7,14 +7,12 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/wire"
 )
 
 // Options configure a Membership.
 type Options struct {
 	ID    string         // of the gateway
 	Nodes []catalog.Node // entered into the catalog at start; nodes already there stay
-	Dial  wire.Dial      // how agents are reached; nil: TCP
 }
 
 // Membership is who belongs to the cluster: what people declare of nodes, and what lies on them.

@@ -1,0 +1,157 @@
+package gateway_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/agent/wire"
+)
+
+// certified gives a gateway a certificate.
+func certified(own *pki.Source) func(*gateway.Options) {
+	return func(o *gateway.Options) { o.Certificates = own }
+}
+
+func newAuthority(t *testing.T, cluster string) *pki.Authority {
+	t.Helper()
+	authority, err := pki.Create(filepath.Join(t.TempDir(), "ca"), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+// A cluster whose parts have certificates does all it does without; nobody else gets anything out of an agent.
+func TestNobodyButTheClusterIsObeyed(t *testing.T) {
+	authority, directory := newAuthority(t, "blue"), t.TempDir()
+	c := newCertifiedCluster(t, 9, authority, directory)
+	data := noise(200_000, 1)
+	c.put("k", data, api.PutOptions{})
+	c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
+	victim := c.blocks("k", 0)[0]
+	c.lose("k", 0)
+	if !bytes.Equal(c.get("k"), data) {
+		t.Error("what is read is not what was put")
+	}
+	if result, err := c.gateway.RepairAs(t.Context(), api.RepairRequest{Deep: true}); err != nil || result.GroupsRepaired == 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	c.audit()
+	load := func(authority *pki.Authority, role pki.Role, name string) *pki.Source {
+		t.Helper()
+		into := filepath.Join(t.TempDir(), name)
+		if _, err := authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, into); err != nil {
+			t.Fatal(err)
+		}
+		source, err := pki.Load(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source
+	}
+	agent, foreign := c.agent(victim.Node), load(newAuthority(t, "green"), pki.RoleGateway, "gw")
+	for name, test := range map[string]struct {
+		dial wire.Dial // nil: TCP without encryption
+		op   wire.Op
+		want error
+	}{
+		"without a certificate":                  {nil, wire.OpDelete, wire.ErrUnreachable},
+		"with a node's, as if it were a gateway": {load(authority, pki.RoleAgent, "n1").DialAgent(""), wire.OpDelete, wire.ErrForbidden},
+		"with a node's, to learn the key":        {load(authority, pki.RoleAgent, "n1").DialAgent(""), wire.OpHello, wire.ErrForbidden},
+		"with a person's":                        {load(authority, pki.RoleAdmin, "eve").DialAgent(""), wire.OpDelete, wire.ErrForbidden},
+		"with a console's":                       {load(authority, pki.RoleConsole, "c").DialAgent(""), wire.OpHello, wire.ErrUnreachable},
+		"with another cluster's":                 {foreign.DialAgent(""), wire.OpHello, wire.ErrUnreachable},
+		"with a person's, to look":               {load(authority, pki.RoleAdmin, "eve").DialAgent(""), wire.OpHello, nil},
+	} {
+		client := wire.NewClientWith(agent.address, wire.ClientOptions{Dial: test.dial})
+		var request any = wire.DeleteRequest{Addresses: []block.Address{victim}}
+		if test.op == wire.OpHello {
+			request = wire.HelloRequest{}
+		}
+		_, err := client.Call(t.Context(), test.op, request, nil, nil)
+		if test.want == nil && err != nil || !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if errors.Is(err, wire.ErrForbidden) && !strings.Contains(err.Error(), "may not ask for") {
+			t.Errorf("%s: %v does not say what", name, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if !bytes.Equal(c.get("k"), data) {
+		t.Error("something was deleted")
+	}
+}
+
+// An agent that has another node's certificate is not taken for the node whose address it has.
+func TestANodeIsWhoItsCertificateSays(t *testing.T) {
+	authority, directory := newAuthority(t, "blue"), t.TempDir()
+	c := newCertifiedCluster(t, 3, authority, directory)
+	impostor := c.agents[0]
+	impostor.stop()
+	impostor.own = c.agents[1].own
+	impostor.id = c.agents[1].id // or it does not start
+	c.startAgent(impostor)
+	c.noticed("n1", "suspect")
+}
+
+// Certificates are renewed while clients read and write: none of them notices.
+func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
+	authority, directory := newAuthority(t, "blue"), t.TempDir()
+	c := newCertifiedCluster(t, 12, authority, directory)
+	data := noise(100_000, 1)
+	var clients errgroup.Group
+	var ended atomic.Bool
+	for i := range 3 {
+		clients.Go(func() error {
+			key := fmt.Sprint("k", i)
+			for !ended.Load() {
+				if _, err := c.gateway.Put(t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(len(data))}); err != nil {
+					return err
+				}
+				var got bytes.Buffer
+				reader, err := c.gateway.Objects.Open(t.Context(), key)
+				if err == nil {
+					err = reader.WriteTo(t.Context(), &got, 0, int64(len(data)))
+				}
+				if err != nil || !bytes.Equal(got.Bytes(), data) {
+					return fmt.Errorf("reading %s: %d bytes, %w", key, got.Len(), err)
+				}
+			}
+			return nil
+		})
+	}
+	parts, err := os.ReadDir(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		for _, part := range parts {
+			if _, err := authority.Renew(filepath.Join(directory, part.Name()), 0); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, agent := range c.agents[:4] { // so that connections are made anew; the others suffice to write
+			agent.stop()
+			c.startAgent(agent)
+			c.noticed(agent.id, "up")
+		}
+	}
+	ended.Store(true)
+	if err := clients.Wait(); err != nil {
+		t.Error(err)
+	}
+}

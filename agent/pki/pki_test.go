@@ -1,0 +1,320 @@
+package pki
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// office is an authority and what it has issued.
+type office struct {
+	t *testing.T
+	*Authority
+}
+
+func newOffice(t *testing.T, cluster string) *office {
+	t.Helper()
+	authority, err := Create(filepath.Join(t.TempDir(), "ca"), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &office{t, authority}
+}
+
+// issue returns the directory of a certificate.
+func (o *office) issue(role Role, name string, hosts ...string) string {
+	o.t.Helper()
+	directory := filepath.Join(o.t.TempDir(), string(role)+"-"+name)
+	if _, err := o.Issue(Identity{Role: role, Name: name}, hosts, 0, directory); err != nil {
+		o.t.Fatal(err)
+	}
+	return directory
+}
+
+func load(t *testing.T, directory string) *Source {
+	t.Helper()
+	source, err := Load(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.every = 0
+	return source
+}
+
+// meet has a client and a server shake hands over a connection and exchange a byte. It returns what each of them has against the
+// other.
+func meet(t *testing.T, server, client *tls.Config) (atServer, atClient error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	exchange := func(conn *tls.Conn) error {
+		err := conn.SetDeadline(time.Now().Add(time.Minute))
+		if err == nil {
+			err = conn.HandshakeContext(t.Context())
+		}
+		if err == nil {
+			_, err = conn.Write([]byte{1})
+		}
+		if err == nil {
+			_, err = io.ReadFull(conn, make([]byte, 1))
+		}
+		return errors.Join(err, conn.NetConn().Close())
+	}
+	var sides errgroup.Group
+	sides.Go(func() error {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		atServer = exchange(tls.Server(conn, server))
+		return nil
+	})
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	atClient = exchange(tls.Client(conn, client))
+	if err := sides.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return atServer, atClient
+}
+
+func TestWhoIsLetIn(t *testing.T) {
+	own, other := newOffice(t, "blue"), newOffice(t, "green")
+	same := newOffice(t, "blue") // another authority that uses the name
+	server := load(t, own.issue(RoleAgent, "n1"))
+	config := server.Server(RoleGateway, RoleAgent)
+	gateway := own.issue(RoleGateway, "gw1")
+	expired := own.issue(RoleGateway, "gw2")
+	own.now = func() time.Time { return time.Now().Add(-2 * DefaultLife) }
+	if _, err := own.Renew(expired, DefaultLife); err != nil {
+		t.Fatal(err)
+	}
+	own.now = time.Now
+	client := func(directory string) *tls.Config {
+		config := load(t, directory).Client("n1", RoleAgent)
+		config.VerifyPeerCertificate = nil // it talks to anybody, so that the server has to be the one who refuses
+		return config
+	}
+	for name, test := range map[string]struct {
+		client   *tls.Config
+		atServer string // empty: it is let in
+	}{
+		"a gateway":                       {client(gateway), ""},
+		"another agent":                   {client(own.issue(RoleAgent, "n2")), ""},
+		"a console":                       {client(own.issue(RoleConsole, "c")), "spiffe://blue/console/c has none of the roles [gateway agent]"},
+		"a gateway of another cluster":    {client(other.issue(RoleGateway, "gw1")), "green"},
+		"one that another authority made": {client(same.issue(RoleGateway, "gw1")), "certificate signed by unknown authority"},
+		"one that has expired":            {client(expired), "expired"},
+		"nobody":                          {&tls.Config{InsecureSkipVerify: true}, "didn't provide a certificate"},
+	} {
+		atServer, atClient := meet(t, config, test.client)
+		if (test.atServer == "") != (atServer == nil) || test.atServer != "" && !strings.Contains(atServer.Error(), test.atServer) {
+			t.Errorf("%s: the server says %v, want %q", name, atServer, test.atServer)
+		}
+		if (test.atServer == "") != (atClient == nil) {
+			t.Errorf("%s: the client says %v", name, atClient)
+		}
+	}
+	// The other way round: who listens must be who is asked for.
+	node := load(t, gateway).Client("n1", RoleAgent)
+	for name, test := range map[string]struct{ directory, atClient string }{
+		"another node":       {own.issue(RoleAgent, "n2"), "spiffe://blue/agent/n2 is not n1"},
+		"no agent":           {own.issue(RoleGateway, "n1"), "has none of the roles [agent]"},
+		"of another cluster": {other.issue(RoleAgent, "n1"), "green"},
+	} {
+		_, atClient := meet(t, load(t, test.directory).Server(Roles...), node)
+		if atClient == nil || !strings.Contains(atClient.Error(), test.atClient) {
+			t.Errorf("%s listens, and the client says %v, want %q", name, atClient, test.atClient)
+		}
+	}
+}
+
+func TestRevoked(t *testing.T) {
+	o := newOffice(t, "blue")
+	agent := o.issue(RoleAgent, "n1")
+	server := load(t, agent)
+	first, second, third := o.issue(RoleGateway, "gw1"), o.issue(RoleGateway, "gw1"), o.issue(RoleGateway, "gw2")
+	let := func(directory string) bool {
+		atServer, _ := meet(t, server.Server(RoleGateway), load(t, directory).Client("", RoleAgent))
+		if atServer != nil && !strings.Contains(atServer.Error(), "is revoked") {
+			t.Error(atServer)
+		}
+		return atServer == nil
+	}
+	tell := func() { // the list is put beside the certificate, as by hand
+		text, err := os.ReadFile(filepath.Join(o.directory, RevokedFile))
+		if err == nil {
+			err = writePrivate(filepath.Join(agent, RevokedFile), text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !let(first) || !let(second) || !let(third) {
+		t.Error("nothing is revoked, and somebody is refused")
+	}
+	list, err := o.List()
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if count, err := o.Revoke(list[1].Serial); count != 1 || err != nil {
+		t.Errorf("%d, %v", count, err)
+	}
+	if tell(); let(first) || !let(second) || !let(third) {
+		t.Error("one serial number is revoked, and not it alone is refused")
+	}
+	if count, err := o.Revoke("gateway/gw1"); count != 1 || err != nil {
+		t.Errorf("%d, %v", count, err)
+	}
+	if tell(); let(first) || let(second) || !let(third) {
+		t.Error("gw1 is revoked, and not it alone is refused")
+	}
+	for _, which := range []string{"gateway/gw1", "gw2", "77", ""} {
+		if count, err := o.Revoke(which); count != 0 || err == nil {
+			t.Errorf("revoking %q: %d, %v", which, count, err)
+		}
+	}
+	// What is issued later has the list from the beginning.
+	if late := load(t, o.issue(RoleAgent, "n2")); len(late.current().revoked) != 2 {
+		t.Errorf("%v", late.current().revoked)
+	}
+	// A list that nobody signed revokes nothing, and is no list.
+	foreign := newOffice(t, "blue")
+	foreign.issue(RoleGateway, "gw9")
+	if _, err := foreign.Revoke("gateway/gw9"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(foreign.directory, RevokedFile))
+	if err == nil {
+		err = writePrivate(filepath.Join(agent, RevokedFile), text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(agent); err == nil || !strings.Contains(err.Error(), "signed by none") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Certificates are renewed again and again while others connect: nobody is refused, and the new ones are used.
+func TestRenewingUnderLoad(t *testing.T) {
+	o := newOffice(t, "blue")
+	agent, gateway := o.issue(RoleAgent, "n1"), o.issue(RoleGateway, "gw1")
+	server, client := load(t, agent), load(t, gateway)
+	before := server.serial()
+	var load errgroup.Group
+	var ended atomic.Bool
+	for range 2 {
+		load.Go(func() error {
+			for !ended.Load() {
+				if atServer, atClient := meet(t, server.Server(RoleGateway), client.Client("n1", RoleAgent)); atServer != nil || atClient != nil {
+					return errors.Join(atServer, atClient)
+				}
+			}
+			return nil
+		})
+	}
+	for range 50 {
+		for _, directory := range []string{agent, gateway} {
+			if _, err := o.Renew(directory, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	ended.Store(true)
+	if err := load.Wait(); err != nil {
+		t.Error(err)
+	}
+	if server.serial() == before {
+		t.Error("the certificate is still the one before")
+	}
+}
+
+// serial returns the serial number of the certificate in use.
+func (s *Source) serial() string {
+	return s.current().own.Certificates[0].SerialNumber.String()
+}
+
+func TestAuthority(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "ca")
+	if _, err := Open(directory); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "restripe pki init") {
+		t.Errorf("opening none: %v", err)
+	}
+	for _, cluster := range []string{"", "Blue", "a/b", "a b"} {
+		if _, err := Create(directory, cluster); err == nil {
+			t.Errorf("a cluster named %q", cluster)
+		}
+	}
+	authority, err := Create(directory, "blue-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(directory, "blue-1"); err == nil || !strings.Contains(err.Error(), "there is an authority") {
+		t.Errorf("a second one: %v", err)
+	}
+	for _, wrong := range []Identity{
+		{Role: RoleAgent}, {Role: "king", Name: "n1"}, {Role: RoleAgent, Name: "a/b"}, {Role: RoleAgent, Name: ".."},
+	} {
+		if _, err := authority.Issue(wrong, nil, 0, t.TempDir()); err == nil {
+			t.Errorf("issued to %+v", wrong)
+		}
+	}
+	into := filepath.Join(t.TempDir(), "n1")
+	issued, err := authority.Issue(Identity{Role: RoleAgent, Name: "n1"}, []string{"host", "10.0.0.1", "::1"}, time.Hour, into)
+	if err != nil || issued.Identity.String() != "spiffe://blue-1/agent/n1" {
+		t.Fatalf("%+v, %v", issued, err)
+	}
+	again, err := Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed, err := again.Renew(into, 0)
+	if err != nil || strings.Join(renewed.Hosts, " ") != "host 10.0.0.1 ::1" || renewed.Serial == issued.Serial {
+		t.Errorf("%+v, %v", renewed, err)
+	}
+	if _, err := newOffice(t, "green").Renew(into, 0); err == nil || !strings.Contains(err.Error(), "is of cluster blue-1") {
+		t.Errorf("renewed by another authority: %v", err)
+	}
+	source := load(t, into)
+	if source.Identity() != (Identity{Cluster: "blue-1", Role: RoleAgent, Name: "n1"}) || !source.Expires().Equal(renewed.Expires) {
+		t.Errorf("%v until %v, want %v", source.Identity(), source.Expires(), renewed.Expires)
+	}
+	for _, folder := range []string{directory, into} {
+		if err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v", path, info.Mode())
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	// What has expired is forgotten.
+	again.now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	if list, err := again.List(); err != nil || len(list) != 1 || list[0].Serial != renewed.Serial {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
