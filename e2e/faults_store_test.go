@@ -100,7 +100,7 @@ func TestWrongPassword(t *testing.T) {
 		{"another password", ":wrong-secret@"}, {"no password", ""}, {"an unknown user", "somebody:right-secret@"},
 	} {
 		t.Run(test.intent, func(t *testing.T) {
-			address := "redis://" + test.credentials + guarded.Addr
+			address := secretFile(t, "redis://"+test.credentials+guarded.Addr)
 			asStore := restripe(t, "", "agent", "--id", "n1", "--store", address)
 			refused(t, asStore, "opening the store of n1", guarded.Addr, "store refused the credentials", "give the right user and password")
 			asCatalog := restripe(t, "", "gateway", "--catalog", address, "--listen", "127.0.0.1:0")
@@ -110,7 +110,23 @@ func TestWrongPassword(t *testing.T) {
 			}
 		})
 	}
-	serve(t, "agent", "--id", "n1", "--store", "redis://:right-secret@"+guarded.Addr)
+	right := "redis://:right-secret@" + guarded.Addr
+	shown := restripe(t, "", "agent", "--id", "n1", "--store", right)
+	refused(t, shown, "--store has a password, which every user of this machine could see", "--store @FILE", "RESTRIPE_STORE")
+	if strings.Contains(shown.messages, "secret") {
+		t.Error("an error shows a password")
+	}
+	serve(t, "agent", "--id", "n1", "--store", secretFile(t, right))
+}
+
+// secretFile returns how the command line names an address that stands in a file.
+func secretFile(t *testing.T, address string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "address")
+	if err := os.WriteFile(path, []byte(address+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "@" + path
 }
 
 // TestStoreDown kills stores below running agents. With a node to spare puts go on; without one they are refused with

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/yaml"
@@ -28,6 +29,7 @@ type Options struct {
 	Ladder      string       // of that class, in a directory that is new; default: the gateway's
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	AllowRemote bool         // lets Listen be an address that other machines can reach
+	Plain       bool         // without certificates, so that whoever reaches an agent's port may do everything
 	Domains     int          // failure domains the agents are dealt to in turn; 0: each its own
 	Logger      *slog.Logger // what happens to the processes; default discards
 
@@ -56,6 +58,9 @@ type Cluster struct {
 	members   []Member
 	processes map[string]*process
 	order     []*process // stores, agents, gateway: the order of starting
+
+	renewal     sync.WaitGroup // of certificates
+	stopRenewal context.CancelFunc
 }
 
 // GatewayName names the gateway's process; agents are n1, n2, ... and their stores n1-store, n2-store, ...
@@ -98,6 +103,14 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	}
 	if err := c.startStores(ctx, shape); err != nil {
 		return nil, err
+	}
+	if !options.Plain {
+		if err := c.certify(); err != nil {
+			return nil, err
+		}
+		renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
+		c.stopRenewal = stop
+		c.renewal.Go(func() { c.renew(renewal) })
 	}
 	if err := c.startAgents(ctx, shape); err != nil {
 		return nil, err
@@ -235,7 +248,7 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 			name: member.ID, log: c.path("logs", member.ID+".log"), address: address, movable: true,
 			command: c.self(append([]string{
 				"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID),
-			}, c.options.AgentArguments...)...),
+			}, append(c.certificateFlags(member.ID), c.options.AgentArguments...)...)...),
 		}))
 	}
 	if err := c.startAll(ctx, s, agents); err != nil {
@@ -276,7 +289,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	if _, err := os.Stat(c.path("classes.yaml")); err == nil {
 		arguments = append(arguments, "--classes", c.path("classes.yaml"))
 	}
-	arguments = append(arguments, c.options.GatewayArguments...)
+	arguments = append(append(arguments, c.certificateFlags(GatewayName)...), c.options.GatewayArguments...)
 	gateway := c.add(spec{
 		name: GatewayName, log: c.path("logs", GatewayName+".log"), address: address, movable: movable,
 		command: c.self(arguments...),
@@ -354,6 +367,10 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 func (c *Cluster) Stop() error {
 	if c.lock == nil {
 		return nil
+	}
+	if c.stopRenewal != nil {
+		c.stopRenewal()
+		c.renewal.Wait()
 	}
 	for _, class := range [][]*process{c.gateways(), c.agents(), c.stores()} {
 		var group errgroup.Group

@@ -113,7 +113,7 @@ func (r *reader) meet(node *storeNode) error {
 	hello := &node.hello
 	switch {
 	case node.problem != nil && !r.options.Missing:
-		return fmt.Errorf("%w; start its agent, or go on without its blocks with --missing", node.problem)
+		return fmt.Errorf("%w; start its agent, say with --tls who asks if agents have certificates, or go on without its blocks with --missing", node.problem)
 	case node.problem != nil:
 		r.report.Problems = append(r.report.Problems, Problem{Kind: ProblemNode, Node: node.node.ID, Text: fmt.Sprintf("it does not answer, its blocks count as lost: %v", node.problem)})
 		return nil
