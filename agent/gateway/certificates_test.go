@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -93,6 +97,46 @@ func TestNobodyButTheClusterIsObeyed(t *testing.T) {
 	}
 	if !bytes.Equal(c.get("k"), data) {
 		t.Error("something was deleted")
+	}
+}
+
+// Before a certificate expires the doctor says so, and metrics tell when.
+func TestCertificatesThatExpireAreTold(t *testing.T) {
+	authority, directory := newAuthority(t, "blue"), t.TempDir()
+	c := newCertifiedCluster(t, 3, authority, directory)
+	told := func() (about []string) {
+		findings, err := c.gateway.Doctor(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, finding := range findings {
+			if strings.Contains(finding.Text, "certificate expires") {
+				about = append(about, finding.Subject)
+			}
+		}
+		return about
+	}
+	if about := told(); about != nil {
+		t.Errorf("fresh certificates of %v expire", about)
+	}
+	for _, name := range []string{"n2", "gw"} {
+		if _, err := authority.Renew(filepath.Join(directory, name), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.agents[1].stop() // what is dialled anew shows its certificate
+	var err error
+	if c.agents[1].own, err = pki.Load(filepath.Join(directory, "n2")); err != nil {
+		t.Fatal(err)
+	}
+	c.startAgent(c.agents[1])
+	c.await("the doctor tells of both", func() bool { return slices.Equal(told(), []string{"gateway gw", "node n2"}) })
+	answer := httptest.NewRecorder()
+	c.gateway.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	for _, name := range []string{"gateway/gw", "agent/n1", "agent/n2", "agent/n3"} {
+		if text := `restripe_certificate_expires_timestamp_seconds{identity="spiffe://blue/` + name + `"} `; !strings.Contains(answer.Body.String(), text) {
+			t.Errorf("the metrics do not have %s", text)
+		}
 	}
 }
 

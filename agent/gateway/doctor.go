@@ -13,6 +13,9 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
+// expiresSoon is how long before a certificate expires the doctor says so.
+const expiresSoon = 14 * 24 * time.Hour
+
 // clocksApart is how far apart the clocks of gateways may be before the doctor says so.
 const clocksApart = time.Minute
 
@@ -82,6 +85,12 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 			note("warning", "gateway "+id, "set the clocks of the machines by NTP",
 				"its clock and that of gateway %s are %s apart: slow writes of the one behind are given up by the other",
 				g.options.ID, ahead.Abs().Round(time.Minute))
+		}
+	}
+	for _, one := range g.expiries() {
+		if left := time.Until(one.at); left < expiresSoon {
+			note("warning", one.subject, "`restripe pki renew` issues it anew, in place",
+				"its certificate expires at %s: nobody talks to it after that", one.at.UTC().Format(time.RFC3339))
 		}
 	}
 	for _, class := range g.Registry.All() {

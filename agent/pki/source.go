@@ -35,6 +35,7 @@ type Source struct {
 	looked time.Time
 	stamps [4]stamp
 	loaded *loaded
+	agents map[string]time.Time // when the certificates of agents expire that were dialled, by node
 }
 
 // loaded is what the files say.
@@ -240,8 +241,33 @@ func (s *Source) DialAgent(node string) func(ctx context.Context, address string
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, handshakePatience)
 		defer cancel()
-		return dialer.DialContext(ctx, "tcp", address)
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if encrypted, is := conn.(*tls.Conn); is && err == nil {
+			s.note(encrypted.ConnectionState().PeerCertificates[0])
+		}
+		return conn, err
 	}
+}
+
+func (s *Source) note(certificate *x509.Certificate) {
+	identity, err := identityIn(certificate)
+	if err != nil {
+		return // it was authorized by its identity a moment ago
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.agents == nil {
+		s.agents = map[string]time.Time{}
+	}
+	s.agents[identity.Name] = certificate.NotAfter
+}
+
+// Agent returns when the certificate expires that the agent of a node showed last; false if it was not dialled yet.
+func (s *Source) Agent(node string) (expires time.Time, known bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	expires, known = s.agents[node]
+	return expires, known
 }
 
 // identityIn returns the identity in a certificate.
