@@ -100,6 +100,50 @@ func TestNobodyButTheClusterIsObeyed(t *testing.T) {
 	}
 }
 
+// A certificate that is revoked ends the connections that were made with it, once the agent has the list.
+func TestARevokedCertificateEndsItsConnections(t *testing.T) {
+	ca, directory := filepath.Join(t.TempDir(), "ca"), t.TempDir()
+	authority, err := pki.Create(ca, "blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCertifiedCluster(t, 1, authority, directory)
+	stolen := filepath.Join(t.TempDir(), "eve")
+	if _, err := authority.Issue(pki.Identity{Role: pki.RoleAdmin, Name: "eve"}, nil, 0, stolen); err != nil {
+		t.Fatal(err)
+	}
+	eve, err := pki.Load(stolen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := wire.NewClientWith(c.agents[0].address, wire.ClientOptions{Dial: eve.DialAgent("n1")})
+	ask := func() error {
+		_, err := client.Call(t.Context(), wire.OpHello, wire.HelloRequest{}, nil, nil)
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := authority.Revoke("admin/eve"); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join(ca, pki.RevokedFile))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(directory, "n1", pki.RevokedFile), list, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.await("the connection is ended", func() bool { return errors.Is(ask(), wire.ErrUnreachable) })
+	if err := ask(); !errors.Is(err, wire.ErrUnreachable) {
+		t.Errorf("connected anew: %v", err)
+	}
+	c.noticed("n1", "up") // nobody else is affected
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Before a certificate expires the doctor says so, and metrics tell when.
 func TestCertificatesThatExpireAreTold(t *testing.T) {
 	authority, directory := newAuthority(t, "blue"), t.TempDir()
