@@ -17,17 +17,21 @@ KEEP ?=
 # Linter: run through the module proxy at a pinned version, so that nothing needs to be installed.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# What lists the modules in the program with their licences, and what looks them up among known weaknesses.
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
 # Packages with concurrency, tested a second time under the race detector.
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph generate generate-check clean
+.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|generate|generate-check|clean"
+	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -162,6 +166,17 @@ generate: web/node_modules/.package-lock.json
 
 generate-check:
 	@e2e/generated.sh
+
+# What is in the program and in its pages, with licences, in the form of CycloneDX: bin/restripe.cdx.json, bin/pages.cdx.json.
+sbom:
+	@mkdir -p bin
+	go run $(CYCLONEDX) app -json -licenses -std -main . -output bin/restripe.cdx.json .
+	cd web && npm sbom --sbom-format cyclonedx --omit dev --package-lock-only >../bin/pages.cdx.json
+
+# Known weaknesses of what is in the program, where the databases can be reached.
+vulnerable:
+	go run $(GOVULNCHECK) ./...
+	cd web && npm audit --omit dev
 
 clean:
 	rm -rf bin

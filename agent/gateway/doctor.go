@@ -87,6 +87,10 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 				g.options.ID, ahead.Abs().Round(time.Minute))
 		}
 	}
+	if own := g.options.Certificates; own != nil && own.Err() != nil {
+		note("error", "gateway "+g.options.ID, "see to the files; those that were read before hold until they expire",
+			"its certificate was changed, and cannot be read: %v", own.Err())
+	}
 	for _, one := range g.expiries() {
 		if left := time.Until(one.at); left < expiresSoon {
 			note("warning", one.subject, "`restripe pki renew` issues it anew, in place",

@@ -77,7 +77,8 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if err := os.MkdirAll(filepath.Join(options.Directory, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
 	}
-	if err := os.Chmod(options.Directory, 0o700); err != nil { // one of an earlier release could be looked into
+	// One of an earlier release could be looked into. Whoever does not own it leaves it as it is.
+	if err := os.Chmod(options.Directory, 0o700); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("closing the state directory to others: %w", err)
 	}
 	lock, err := lockDirectory(options.Directory)

@@ -249,6 +249,35 @@ func TestRenewingUnderLoad(t *testing.T) {
 	}
 }
 
+// Files that do not belong together are not taken, and it is told why.
+func TestFilesThatAreWrongAreTold(t *testing.T) {
+	o := newOffice(t, "blue")
+	directory := o.issue(RoleAgent, "n1")
+	source := load(t, directory)
+	before := source.serial()
+	key := filepath.Join(directory, KeyFile)
+	right, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(o.issue(RoleAgent, "n2"), KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writePrivate(key, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.Err(); err == nil || !strings.Contains(err.Error(), directory) || source.serial() != before {
+		t.Errorf("with the key of another: %v", err)
+	}
+	if err := writePrivate(key, right); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.Err(); err != nil || source.serial() != before {
+		t.Errorf("with its own again: %v", err)
+	}
+}
+
 // serial returns the serial number of the certificate in use.
 func (s *Source) serial() string {
 	return s.current().own.Certificates[0].SerialNumber.String()

@@ -35,6 +35,7 @@ type Source struct {
 	looked time.Time
 	stamps [4]stamp
 	loaded *loaded
+	failed error                // why what the files say now is not taken; nil: it is
 	agents map[string]time.Time // when the certificates of agents expire that were dialled, by node
 }
 
@@ -86,11 +87,20 @@ func (s *Source) current() *loaded {
 	}
 	s.looked = time.Now()
 	if stamps := s.look(); stamps != s.stamps {
-		if now, err := s.read(); err == nil {
+		now, err := s.read()
+		if s.failed = err; err == nil {
 			s.stamps, s.loaded = stamps, now
 		}
 	}
 	return s.loaded
+}
+
+// Err returns why what the files say now is not taken, so that what they said before holds; nil if it is.
+func (s *Source) Err() error {
+	s.current()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.failed
 }
 
 func (s *Source) read() (*loaded, error) {

@@ -51,9 +51,11 @@ func makeFile(path string) error {
 }
 
 // closeToOthers leaves a catalog that an earlier release made to its user: it has every key, and the secret of the fingerprints.
+// Whoever does not own the files cannot do that, and must not be kept from them.
 func closeToOthers(path string) error {
 	for _, name := range []string{path, path + logSuffix, path + "-shm"} {
-		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := os.Chmod(name, 0o600)
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
 			return err
 		}
 	}
