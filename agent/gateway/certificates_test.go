@@ -199,7 +199,7 @@ func TestANodeIsWhoItsCertificateSays(t *testing.T) {
 // Certificates are renewed while clients read and write: none of them notices.
 func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
 	authority, directory := newAuthority(t, "blue"), t.TempDir()
-	c := newCertifiedCluster(t, 12, authority, directory)
+	c := newCertifiedCluster(t, 10, authority, directory)
 	data := noise(100_000, 1)
 	var clients errgroup.Group
 	var ended atomic.Bool
@@ -222,21 +222,41 @@ func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
 			return nil
 		})
 	}
+	late := t.TempDir()
 	parts, err := os.ReadDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	for round := range 3 {
+		life := time.Duration(round+1) * time.Hour
+		var shows time.Time // when the new certificate of n1 expires
 		for _, part := range parts {
-			if _, err := authority.Renew(filepath.Join(directory, part.Name()), 0); err != nil {
-				t.Error(err)
+			renewed, err := authority.Renew(filepath.Join(directory, part.Name()), life)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if part.Name() == "n1" {
+				shows = renewed.Expires
 			}
 		}
-		for _, agent := range c.agents[:4] { // so that connections are made anew; the others suffice to write
-			agent.stop()
-			c.startAgent(agent)
-			c.noticed(agent.id, "up")
+		// A gateway that starts now connects with what is new, and those that have connections keep them.
+		name := fmt.Sprint("late", round)
+		if _, err := authority.Issue(pki.Identity{Role: pki.RoleGateway, Name: name}, nil, 0, filepath.Join(late, name)); err != nil {
+			t.Fatal(err)
 		}
+		c.await("agents show their new certificates", func() bool {
+			own, err := pki.Load(filepath.Join(late, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, g := c.makeGateway(name, certified(own))
+			_, failed := g.Put(t.Context(), name, bytes.NewReader(data), api.PutOptions{Size: int64(len(data))})
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+			expires, _ := own.Agent("n1")
+			return failed == nil && expires.Equal(shows)
+		})
 	}
 	ended.Store(true)
 	if err := clients.Wait(); err != nil {

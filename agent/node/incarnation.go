@@ -322,7 +322,7 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 // compare returns what the store holds: found, or a newer name if that is an earlier state of what a gateway or this agent has
 // seen under it.
 func (i *identity) compare(ctx context.Context, found block.Incarnation, told block.Watermark) (block.Incarnation, error) {
-	for {
+	for range confirmTries {
 		back, err := i.obeys.compare(ctx, found, told, i.registeredAs(found))
 		if err != nil || !back {
 			return found, err
@@ -331,6 +331,7 @@ func (i *identity) compare(ctx context.Context, found block.Incarnation, told bl
 			return "", err
 		}
 	}
+	return "", fmt.Errorf("node %s: %w: its store is an earlier state of itself each time it is looked at", i.id, store.ErrDown)
 }
 
 // boundCluster returns the cluster the store belongs to, empty for none.
