@@ -322,16 +322,18 @@ func (i *identity) attach(ctx context.Context, request wire.AttachRequest) (any,
 // compare returns what the store holds: found, or a newer name if that is an earlier state of what a gateway or this agent has
 // seen under it.
 func (i *identity) compare(ctx context.Context, found block.Incarnation, told block.Watermark) (block.Incarnation, error) {
-	for range confirmTries {
-		back, err := i.obeys.compare(ctx, found, told, i.registeredAs(found))
-		if err != nil || !back {
-			return found, err
-		}
-		if found, err = i.confirm(ctx); err != nil {
-			return "", err
-		}
+	back, err := i.obeys.compare(ctx, found, told, i.registeredAs(found))
+	if err != nil || !back {
+		return found, err
 	}
-	return "", fmt.Errorf("node %s: %w: its store is an earlier state of itself each time it is looked at", i.id, store.ErrDown)
+	now, err := i.confirm(ctx)
+	if err != nil {
+		return "", err
+	}
+	if now != found { // how far the new contents have come
+		_, err = i.obeys.compare(ctx, now, told, false)
+	}
+	return now, err
 }
 
 // boundCluster returns the cluster the store belongs to, empty for none.
