@@ -70,7 +70,10 @@ export async function startCluster(agents = 14): Promise<Cluster> {
       return `http://${address}`;
     },
     startAgent: async (node) => {
-      const agent = spawn(program, ["agent", "--id", node, "--store", `file:${join(directory, node)}`, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "pipe"] });
+      const certificate = join(directory, `${node}-tls`);
+      restripe("pki", "issue", "agent", node, "--ca", join(state, "pki", "ca"), "--out", certificate);
+      const flags = ["--id", node, "--store", `file:${join(directory, node)}`, "--listen", "127.0.0.1:0", "--tls", certificate];
+      const agent = spawn(program, ["agent", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
       started.unshift(agent);
       return (await announced(agent, { address: /listening on (\S+)/ })).address;
     },
