@@ -28,6 +28,19 @@ func certified(own *pki.Source) func(*gateway.Options) {
 	return func(o *gateway.Options) { o.Certificates = own }
 }
 
+// issued returns a new certificate, whose files are in a directory.
+func issued(t *testing.T, authority *pki.Authority, role pki.Role, name, directory string) *pki.Source {
+	t.Helper()
+	if _, err := authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, directory); err != nil {
+		t.Fatal(err)
+	}
+	source, err := pki.Load(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
 func newAuthority(t *testing.T, cluster string) *pki.Authority {
 	t.Helper()
 	authority, err := pki.Create(filepath.Join(t.TempDir(), "ca"), cluster)
@@ -55,15 +68,7 @@ func TestNobodyButTheClusterIsObeyed(t *testing.T) {
 	c.audit()
 	load := func(authority *pki.Authority, role pki.Role, name string) *pki.Source {
 		t.Helper()
-		into := filepath.Join(t.TempDir(), name)
-		if _, err := authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, into); err != nil {
-			t.Fatal(err)
-		}
-		source, err := pki.Load(into)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return source
+		return issued(t, authority, role, name, filepath.Join(t.TempDir(), name))
 	}
 	agent, foreign := c.agent(victim.Node), load(newAuthority(t, "green"), pki.RoleGateway, "gw")
 	for name, test := range map[string]struct {
@@ -108,14 +113,7 @@ func TestARevokedCertificateEndsItsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCertifiedCluster(t, 1, authority, directory)
-	stolen := filepath.Join(t.TempDir(), "eve")
-	if _, err := authority.Issue(pki.Identity{Role: pki.RoleAdmin, Name: "eve"}, nil, 0, stolen); err != nil {
-		t.Fatal(err)
-	}
-	eve, err := pki.Load(stolen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	eve := issued(t, authority, pki.RoleAdmin, "eve", filepath.Join(t.TempDir(), "eve"))
 	client := wire.NewClientWith(c.agents[0].address, wire.ClientOptions{Dial: eve.DialAgent("n1")})
 	ask := func() error {
 		_, err := client.Call(t.Context(), wire.OpHello, wire.HelloRequest{}, nil, nil)

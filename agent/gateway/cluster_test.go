@@ -82,15 +82,7 @@ func newCertifiedCluster(t *testing.T, agents int, authority *pki.Authority, dir
 	t.Helper()
 	own := func(role pki.Role, name string) *pki.Source {
 		t.Helper()
-		into := filepath.Join(directory, name)
-		if _, err := authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, into); err != nil {
-			t.Fatal(err)
-		}
-		source, err := pki.Load(into)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return source
+		return issued(t, authority, role, name, filepath.Join(directory, name))
 	}
 	c := newCluster(t, 0)
 	c.stopGateway()

@@ -22,8 +22,8 @@ var digests = map[string]func() hash.Hash{"sha-256": sha256.New, "sha-512": sha5
 
 // checked reads a body of known or unknown length and fails with ErrBadRequest at its end if it is not what was announced.
 type checked struct {
-	body io.Reader
-	left int64 // of the announced length; less than 0: unknown
+	body io.Reader // adds up what is read of it
+	left int64     // of the announced length; less than 0: unknown
 	want map[string][]byte
 	sums map[string]hash.Hash
 }
@@ -38,7 +38,7 @@ func withDigest(r *http.Request, body io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, api.Refuse(api.ErrBadRequest, "Content-Digest: %w; want sha-256=:BASE64: or sha-512=:BASE64:", err)
 	}
-	c := &checked{body: body, left: r.ContentLength, want: map[string][]byte{}, sums: map[string]hash.Hash{}}
+	c := &checked{left: r.ContentLength, want: map[string][]byte{}, sums: map[string]hash.Hash{}}
 	for _, name := range announced.Names() {
 		value, _ := announced.Get(name)
 		create := digests[name]
@@ -53,6 +53,11 @@ func withDigest(r *http.Request, body io.Reader) (io.Reader, error) {
 				name, c.sums[name].Size(), name)
 		}
 	}
+	sums := make([]io.Writer, 0, len(c.sums))
+	for _, sum := range c.sums {
+		sums = append(sums, sum)
+	}
+	c.body = io.TeeReader(body, io.MultiWriter(sums...))
 	if c.left == 0 {
 		return c, c.check()
 	}
@@ -62,9 +67,6 @@ func withDigest(r *http.Request, body io.Reader) (io.Reader, error) {
 // Read checks with the last byte that was announced, or with the end.
 func (c *checked) Read(into []byte) (n int, err error) {
 	n, err = c.body.Read(into)
-	for _, sum := range c.sums {
-		_, _ = sum.Write(into[:n]) // hashes never fail
-	}
 	isLast := err == io.EOF //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
 	if c.left > 0 {
 		c.left -= int64(n)
@@ -105,21 +107,7 @@ func wantedDigest(r *http.Request) (name string) {
 	return name
 }
 
-// digester sends what is written and adds it up.
-type digester struct {
-	io.Writer
-	name string
-	sum  hash.Hash
-}
-
-// Write sends p.
-func (d *digester) Write(p []byte) (int, error) {
-	n, err := d.Writer.Write(p)
-	_, _ = d.sum.Write(p[:n]) // hashes never fail
-	return n, err
-}
-
-// field returns the value of Content-Digest.
-func (d *digester) field() string {
-	return d.name + "=:" + base64.StdEncoding.EncodeToString(d.sum.Sum(nil)) + ":"
+// digestField returns the value of Content-Digest.
+func digestField(name string, sum hash.Hash) string {
+	return name + "=:" + base64.StdEncoding.EncodeToString(sum.Sum(nil)) + ":"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"mime"
 	"net/http"
@@ -282,11 +283,14 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 		answer.status = http.StatusPartialContent
 	}
 	var into io.Writer = answer
-	if name := wantedDigest(r); name == "" {
+	var sum hash.Hash
+	name := wantedDigest(r)
+	if name == "" {
 		header.Set("Content-Length", strconv.FormatInt(length, 10))
 	} else { // it follows the bytes, which only those can that end by themselves
 		header.Set("Trailer", "Content-Digest")
-		into = &digester{Writer: answer, name: name, sum: digests[name]()}
+		sum = digests[name]()
+		into = io.MultiWriter(answer, sum)
 	}
 	err = reader.WriteTo(r.Context(), into, offset, length)
 	if answer.begun { // the connection may be kept for later requests
@@ -294,8 +298,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 	}
 	if err == nil {
 		answer.begin()
-		if sent, is := into.(*digester); is {
-			header.Set("Content-Digest", sent.field())
+		if sum != nil {
+			header.Set("Content-Digest", digestField(name, sum))
 		}
 		return true, nil
 	}
