@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/restripe/restripe/agent/sim"
 )
 
@@ -37,6 +39,10 @@ type outcome struct {
 // round in circles, while its own clock stands still.
 const guestTime = 5 * time.Minute
 
+// guestMemory is how much address space a guest may have, in bytes. It takes a tenth of it at most; one that keeps what it
+// never lets go of must not take the memory of the machine, whose other guests then stand still.
+const guestMemory = 6 << 30
+
 // guestEnvironment is all that a guest has of it.
 var guestEnvironment = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=all"}
 
@@ -56,6 +62,10 @@ func (m *machine) run(ctx context.Context, seed uint64, size sim.Size, copy io.W
 	command.WaitDelay = 10 * time.Second
 	err = command.Start()
 	err = errors.Join(err, write.Close())
+	if command.Process != nil {
+		bound := unix.Rlimit{Cur: guestMemory, Max: guestMemory}
+		err = errors.Join(err, unix.Prlimit(command.Process.Pid, unix.RLIMIT_AS, &bound, nil))
+	}
 	journal := newRecorder(copy)
 	if command.Process != nil {
 		_, failed := io.Copy(journal, read)
