@@ -37,6 +37,47 @@ func Decode(header []byte, value any) error {
 	return nil
 }
 
+// elementBytes is at least what an element of any list in a request, or a structure, takes in memory.
+const elementBytes = 320
+
+// weigh returns an upper bound of what a header takes in memory once decoded. It takes the header for well-formed; of one that
+// is not nothing is decoded.
+func weigh(header []byte) int64 {
+	weight := int64(0)
+	for len(header) > 0 {
+		major, argument := header[0]>>5, uint64(header[0]&31)
+		header = header[1:]
+		if length := argument - 24; length < 4 { // the argument follows in 1, 2, 4 or 8 bytes
+			bytes := 1 << length
+			if len(header) < bytes {
+				return weight
+			}
+			argument = 0
+			for _, b := range header[:bytes] {
+				argument = argument<<8 | uint64(b)
+			}
+			header = header[bytes:]
+		}
+		switch major {
+		case 0, 1, 7: // numbers and the like, of which the list or structure around them has the room
+			continue
+		}
+		if argument > uint64(len(header)) { // there is a byte for every element
+			return weight
+		}
+		switch major {
+		case 2, 3: // bytes and text
+			weight += elementBytes/10 + int64(argument)
+			header = header[argument:]
+		case 4:
+			weight += int64(argument) * elementBytes
+		case 5:
+			weight += elementBytes + int64(argument)*elementBytes/3 // structures, and maps of small things
+		}
+	}
+	return weight
+}
+
 func encode(value any) ([]byte, error) {
 	if value == nil {
 		return nil, nil

@@ -17,8 +17,10 @@ const (
 	// wakeBytes is how much of a long body comes in before its reader is woken, and shows life: a client takes a connection
 	// that brings less in all the time that it may be silent for dead.
 	wakeBytes = 256 << 10
-	// bodyTime bounds how long a peer may take over the rest of a frame it has begun, in either direction.
+	// bodyTime bounds how long a peer may take to take in a frame.
 	bodyTime = 60 * time.Second
+	// stallTime bounds how long the next wakeBytes of a frame that has begun may take to come.
+	stallTime = 15 * time.Second
 	// cancelledWriteTime bounds how long a frame goes on being written after its caller has given up: finishing it
 	// spares the other calls on the connection.
 	cancelledWriteTime = time.Second
@@ -30,6 +32,7 @@ type link struct {
 	reader  *bufio.Reader
 	wake    waker
 	writing chan struct{} // holds one token while nobody writes
+	stall   time.Duration
 	sent    *atomic.Int64
 }
 
@@ -46,9 +49,10 @@ func (r countingReader) Read(p []byte) (int, error) {
 }
 
 func newLink(conn net.Conn, sent, received *atomic.Int64) *link {
+	boundSilence(conn)
 	l := &link{
 		conn: conn, reader: bufio.NewReaderSize(countingReader{conn, received}, readBufferBytes),
-		wake: newWaker(conn), writing: make(chan struct{}, 1), sent: sent,
+		wake: newWaker(conn), writing: make(chan struct{}, 1), stall: stallTime, sent: sent,
 	}
 	l.writing <- struct{}{}
 	return l
@@ -103,10 +107,7 @@ func (l *link) readPrefix() (prefix, error) {
 
 // readBody reads header and payload into buffers of the right lengths and checks them.
 func (l *link) readBody(p prefix, header, payload []byte) error {
-	if err := l.conn.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
-		return err
-	}
-	if _, err := io.ReadFull(l.reader, header); err != nil {
+	if err := l.readPayload(header); err != nil {
 		return err
 	}
 	if err := l.readPayload(payload); err != nil {
@@ -115,9 +116,27 @@ func (l *link) readBody(p prefix, header, payload []byte) error {
 	return p.checkBody(header, payload)
 }
 
+// awaitBody waits until the first part of a body is in the reader's buffer.
+func (l *link) awaitBody(p prefix) error {
+	if err := l.progress(); err != nil {
+		return err
+	}
+	_, err := l.reader.Peek(min(int(p.header)+int(p.payload), readBufferBytes))
+	return err
+}
+
+// progress gives the peer stall from now on.
+func (l *link) progress() error { return l.conn.SetReadDeadline(time.Now().Add(l.stall)) }
+
 // readPayload is io.ReadFull that is not woken for every packet of a long body.
 func (l *link) readPayload(payload []byte) error {
-	for len(payload) > 0 {
+	for due := len(payload); len(payload) > 0; {
+		if len(payload) <= due {
+			if err := l.progress(); err != nil {
+				return err
+			}
+			due = len(payload) - wakeBytes
+		}
 		l.wake.at(min(len(payload)-l.reader.Buffered(), wakeBytes))
 		n, err := l.reader.Read(payload)
 		payload = payload[n:]
@@ -130,10 +149,18 @@ func (l *link) readPayload(payload []byte) error {
 }
 
 // skipBody reads a body that nobody wants.
-func (l *link) skipBody(p prefix) error {
-	if err := l.conn.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
-		return err
+func (l *link) skipBody(p prefix) error { return l.discard(int64(p.header) + int64(p.payload)) }
+
+// discard reads bytes of a body that nobody wants.
+func (l *link) discard(bytes int64) error {
+	for bytes > 0 {
+		if err := l.progress(); err != nil {
+			return err
+		}
+		n, err := io.CopyN(io.Discard, l.reader, min(bytes, wakeBytes))
+		if bytes -= n; err != nil {
+			return err
+		}
 	}
-	_, err := io.CopyN(io.Discard, l.reader, int64(p.header)+int64(p.payload))
-	return err
+	return nil
 }

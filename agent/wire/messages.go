@@ -34,6 +34,11 @@ func (op Op) String() string {
 	return opNames[op]
 }
 
+// IsControl reports whether an operation is one by which gateways and agents learn who is there and whom to obey. Those wait
+// for nothing else that is asked of an agent, so that one with much to do counts as no dead one; callers have a connection
+// for them alone.
+func IsControl(op Op) bool { return op == OpHello || op == OpAttach || op == OpWitness }
+
 // Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block. Bytes
 // are those of whole units, as plans predict them, also where trailing zeros are neither stored nor read.
 type Counters struct {

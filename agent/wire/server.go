@@ -23,17 +23,21 @@ type Handler func(ctx context.Context, op Op, header []byte, payload *Payload) (
 type ServerOptions struct {
 	// AllowRemote permits addresses other than loopback.
 	AllowRemote bool
-	// RequestBytes bounds the bytes of requests in flight, headers and payloads, over all connections; beyond that the
-	// server stops reading until requests end. Messages between agents (Deliver) have a budget of the same size of
-	// their own, because runs hold theirs until those arrive. Default 96 MiB.
+	// RequestBytes bounds the bytes of requests in flight, payloads and headers as they lie in memory once decoded, over all
+	// connections; beyond that the server stops reading until requests end. What is announced counts as it comes, a MiB
+	// ahead at first and never more than has come. Messages between agents (Deliver) have a budget of the same size of their
+	// own, because runs hold theirs until those arrive, and so do, of controlBytes, operations that IsControl. Default 96 MiB.
 	RequestBytes int64
 	// Wait bounds how long the server stops reading; a request that still finds no room is answered with ErrBusy.
 	// Default 5 s.
 	Wait time.Duration
 	// Concurrent is the largest number of requests in flight on one connection. Default 1024.
 	Concurrent int
-	// Connections is the largest number of connections; more are closed at once. Default 1024.
+	// Connections is the largest number of connections. For one more, that is closed which has had no request for the
+	// longest; if all have requests in flight, the new one is. Default 1024.
 	Connections int
+	// Stall is how long a frame that has begun may bring nothing new before its connection is closed. Default 15 s.
+	Stall time.Duration
 	// Admit finds out who has connected, before anything else is read, and returns what they may ask for. On an error of it
 	// the connection is closed. Default: everybody may ask for everything.
 	Admit func(ctx context.Context, conn net.Conn) (May, error)
@@ -45,10 +49,23 @@ type May func(op Op) error
 
 // Server answers requests. Safe for concurrent use.
 type Server struct {
-	options  ServerOptions
-	requests *semaphore.Weighted
-	messages *semaphore.Weighted
+	options                     ServerOptions
+	requests, messages, control budget
+
+	mutex    sync.Mutex
+	sessions map[*session]bool
 }
+
+// budget is bytes that requests may hold at once.
+type budget struct {
+	bytes int64
+	used  *semaphore.Weighted
+}
+
+func newBudget(bytes int64) budget { return budget{bytes, semaphore.NewWeighted(bytes)} }
+
+// controlBytes bounds the requests in flight by which gateways learn who is there.
+const controlBytes = 8 << 20
 
 // NewServer returns a server with the given bounds.
 func NewServer(options ServerOptions) *Server {
@@ -64,9 +81,53 @@ func NewServer(options ServerOptions) *Server {
 	if options.Connections <= 0 {
 		options.Connections = 1024
 	}
-	return &Server{
-		options: options, requests: semaphore.NewWeighted(options.RequestBytes), messages: semaphore.NewWeighted(options.RequestBytes),
+	if options.Stall <= 0 {
+		options.Stall = stallTime
 	}
+	return &Server{
+		options: options, requests: newBudget(options.RequestBytes), messages: newBudget(options.RequestBytes),
+		control: newBudget(controlBytes), sessions: map[*session]bool{},
+	}
+}
+
+// budgetOf is what requests for an operation are counted in.
+func (s *Server) budgetOf(op Op) budget {
+	switch {
+	case op == OpDeliver:
+		return s.messages
+	case IsControl(op):
+		return s.control
+	default:
+		return s.requests
+	}
+}
+
+// enter makes room for a session, and reports whether there is any.
+func (s *Server) enter(entering *session) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.sessions) >= s.options.Connections {
+		var quietest *session
+		var since time.Time
+		for other := range s.sessions {
+			if quiet, idle := other.quietSince(); idle && (quietest == nil || quiet.Before(since)) {
+				quietest, since = other, quiet
+			}
+		}
+		if quietest == nil {
+			return false
+		}
+		delete(s.sessions, quietest)
+		_ = quietest.link.conn.Close() // its reader reports the end; there is nobody to tell of a failed close
+	}
+	s.sessions[entering] = true
+	return true
+}
+
+func (s *Server) leave(leaving *session) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.sessions, leaving)
 }
 
 // Serve answers requests that come in by listener until ctx ends, which is no error; it closes the listener and, before
@@ -86,7 +147,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, handler Handl
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	defer cancel()
-	places := make(chan struct{}, s.options.Connections)
 	for {
 		conn, err := listener.Accept()
 		if ctx.Err() != nil {
@@ -106,19 +166,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, handler Handl
 			}
 			continue
 		}
-		select {
-		case places <- struct{}{}:
-		default:
-			// The peer sees the end of the connection; a failure to close it changes nothing for anybody.
-			_ = conn.Close()
+		entering := newSession(s, conn, handler)
+		if !s.enter(entering) {
+			_ = conn.Close() // the peer sees the end of the connection; a failure to close it changes nothing for anybody
 			continue
 		}
-		sessions.Add(1)
-		go func() {
-			defer sessions.Done()
-			defer func() { <-places }()
-			newSession(s, conn, handler).serve(ctx)
-		}()
+		sessions.Go(func() {
+			defer s.leave(entering)
+			entering.serve(ctx)
+		})
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/restripe/restripe/agent/kernel"
 )
 
 // session is the server's side of one connection.
@@ -21,13 +22,23 @@ type session struct {
 
 	mutex   sync.Mutex
 	cancels map[uint64]context.CancelFunc // by stream, of the requests in flight
+	quiet   time.Time                     // when the last of them began or ended
 }
 
 func newSession(server *Server, conn net.Conn, handler Handler) *session {
-	return &session{
+	s := &session{
 		server: server, link: newLink(conn, new(atomic.Int64), new(atomic.Int64)), handler: handler,
-		slots: make(chan struct{}, server.options.Concurrent), cancels: map[uint64]context.CancelFunc{},
+		slots: make(chan struct{}, server.options.Concurrent), cancels: map[uint64]context.CancelFunc{}, quiet: time.Now(),
 	}
+	s.link.stall = server.options.Stall
+	return s
+}
+
+// quietSince says since when the session has had no request, and whether it has none.
+func (s *session) quietSince() (since time.Time, idle bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.quiet, len(s.cancels) == 0
 }
 
 // serve reads requests until the connection or ctx ends, and waits for their handlers. Why a connection ended is for
@@ -93,33 +104,19 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 			return refused
 		}
 	}
-	budget := s.server.requests
-	if head.op == OpDeliver {
-		budget = s.server.messages
-	}
-	size := min(head.size(), s.server.options.RequestBytes)
-	if err := s.wait(ctx, budget, size); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := s.link.skipBody(head); err != nil {
+	held := &holding{of: s.server.budgetOf(head.op), wait: s.server.options.Wait}
+	header, payload, err := s.receive(ctx, head, held)
+	if err != nil {
+		held.release()
+		if ctx.Err() != nil || !(errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLarge)) {
 			return err
 		}
-		busy := fmt.Errorf("%w: requests of %d bytes are in flight", ErrBusy, s.server.options.RequestBytes)
-		return s.reply(ctx, head.stream, nil, nil, busy)
-	}
-	header := make([]byte, head.header)
-	payload := new(Payload)
-	if head.payload > 0 {
-		payload.Bytes = buffers.Get(int(head.payload))
+		return s.reply(ctx, head.stream, nil, nil, err)
 	}
 	free := func() {
+		buffers.Put(header)
 		payload.free()
-		budget.Release(size)
-	}
-	if err := s.link.readBody(head, header, payload.Bytes); err != nil {
-		free()
-		return err
+		held.release()
 	}
 	select {
 	case s.slots <- struct{}{}:
@@ -131,7 +128,7 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 	s.mutex.Lock()
 	_, taken := s.cancels[head.stream]
 	if !taken {
-		s.cancels[head.stream] = cancel
+		s.cancels[head.stream], s.quiet = cancel, time.Now()
 	}
 	s.mutex.Unlock()
 	if taken {
@@ -148,6 +145,7 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 		reply, replyPayload, release, err := s.handler(callCtx, head.op, header, payload)
 		s.mutex.Lock()
 		delete(s.cancels, head.stream)
+		s.quiet = time.Now()
 		s.mutex.Unlock()
 		cancel()
 		free()
@@ -160,15 +158,94 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 	return nil
 }
 
-// wait takes size bytes of a budget in bounded time.
-func (s *session) wait(ctx context.Context, budget *semaphore.Weighted, size int64) error {
-	if budget.TryAcquire(size) {
-		return nil
+// receive reads the body of a request, holding memory for what has come and for what it decodes to. After ErrBusy and
+// ErrTooLarge the whole body has been read, and the connection is good.
+func (s *session) receive(ctx context.Context, head prefix, held *holding) (header []byte, payload *Payload, err error) {
+	// Nothing is held before a first part is there, which has its place in the reader's buffer.
+	if err := s.link.awaitBody(head); err != nil {
+		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.server.options.Wait)
-	defer cancel()
-	return budget.Acquire(ctx, size)
+	header, left, err := s.receivePart(ctx, int(head.header), held)
+	if err != nil {
+		return nil, nil, s.skip(ctx, left+int64(head.payload), err)
+	}
+	if kernel.Checksum(header) != head.headerSum { // before it is believed
+		return nil, nil, fmt.Errorf("%w: checksum of the header", errFrame)
+	}
+	if decoded := weigh(header); decoded > held.of.bytes {
+		refused := fmt.Errorf("%w: a header of %d bytes that may take %d in memory; ask for less at a time", ErrTooLarge, len(header), decoded)
+		return nil, nil, s.skip(ctx, int64(head.payload), refused)
+	} else if err := held.more(ctx, decoded); err != nil {
+		return nil, nil, s.skip(ctx, int64(head.payload), err)
+	}
+	payload = new(Payload)
+	if payload.Bytes, left, err = s.receivePart(ctx, int(head.payload), held); err != nil {
+		return nil, nil, s.skip(ctx, left, err)
+	}
+	if kernel.Checksum(payload.Bytes) != head.payloadSum {
+		payload.free()
+		return nil, nil, fmt.Errorf("%w: checksum of the payload", errFrame)
+	}
+	return header, payload, nil
 }
+
+// aheadBytes is how much of a body memory is held for before it has come; of a longer one, as much as has come already.
+const aheadBytes = 1 << 20
+
+// receivePart reads size bytes of a body into a buffer, nil where there are none. After ErrBusy, left of them are unread.
+func (s *session) receivePart(ctx context.Context, size int, held *holding) (buffer []byte, left int64, err error) {
+	for have := 0; have < size; have = len(buffer) {
+		next := min(size, max(2*have, aheadBytes))
+		if err := held.more(ctx, int64(next-have)); err != nil {
+			buffers.Put(buffer)
+			return nil, int64(size - have), err
+		}
+		larger := buffers.Get(next)
+		copy(larger, buffer)
+		buffers.Put(buffer)
+		buffer = larger
+		if err := s.link.readPayload(buffer[have:]); err != nil {
+			buffers.Put(buffer)
+			return nil, 0, err
+		}
+	}
+	return buffer, 0, nil
+}
+
+// skip reads the rest of a body that nobody wants because of cause, which it returns unless the connection fails.
+func (s *session) skip(ctx context.Context, bytes int64, cause error) error {
+	if ctx.Err() != nil || !(errors.Is(cause, ErrBusy) || errors.Is(cause, ErrTooLarge)) {
+		return cause
+	}
+	if err := s.link.discard(bytes); err != nil {
+		return err
+	}
+	return cause
+}
+
+// holding is what one request has of a budget.
+type holding struct {
+	of    budget
+	wait  time.Duration // at most, each time
+	bytes int64
+}
+
+// more takes bytes in bounded time, ErrBusy if there is no room in it. A request that is larger than the budget holds all of
+// it.
+func (h *holding) more(ctx context.Context, bytes int64) error {
+	bytes = min(bytes, h.of.bytes-h.bytes)
+	if !h.of.used.TryAcquire(bytes) {
+		ctx, cancel := context.WithTimeout(ctx, h.wait)
+		defer cancel()
+		if h.of.used.Acquire(ctx, bytes) != nil {
+			return fmt.Errorf("%w: requests of %d bytes are in flight", ErrBusy, h.of.bytes)
+		}
+	}
+	h.bytes += bytes
+	return nil
+}
+
+func (h *holding) release() { h.of.used.Release(h.bytes) }
 
 func (s *session) reply(ctx context.Context, stream uint64, reply any, payload []byte, failure error) error {
 	var head prefix

@@ -65,8 +65,12 @@ func agentCommand(s *session) *cobra.Command {
 	return command
 }
 
+// agentMemory is what the collector keeps an agent's memory to: requests, messages and runs, each as much as they may hold.
+const agentMemory = 512 << 20
+
 // serveAgent runs an agent until ctx ends.
 func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
+	limitMemory(agentMemory)
 	opened, err := open.Open(ctx, f.store)
 	if err != nil {
 		return fmt.Errorf("opening the store of %s: %w", f.id, err)

@@ -64,7 +64,7 @@ func gatewayCommand(s *session) *cobra.Command {
 
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
-	limitMemory()
+	limitMemory(gatewayMemory)
 	options := gateway.Options{ID: f.id, Logger: s.serverLog()}
 	var err error
 	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
@@ -125,11 +125,12 @@ func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, li
 }
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would
-// double them. GOMEMLIMIT overrides it.
+// double them.
 const gatewayMemory = 208 << 20
 
-func limitMemory() {
+// limitMemory has the collector keep the memory of this process to so many bytes, unless GOMEMLIMIT says otherwise.
+func limitMemory(bytes int64) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(gatewayMemory)
+		debug.SetMemoryLimit(bytes)
 	}
 }

@@ -9,64 +9,77 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// link is the connection to the agent at an address. It outlives what the records say of the node.
+// link is the connections to the agent at an address: one for blocks, and one by which it is seen whether the agent lives,
+// which must not wait behind them. It outlives what the records say of the node.
 type link struct {
 	address string
 	dial    wire.Dial // nil: TCP
 
-	mutex  sync.Mutex
-	client *wire.Client
-	closed bool
+	mutex   sync.Mutex
+	clients clients
+	closed  bool
 }
+
+type clients struct{ data, control *wire.Client }
+
+func (c clients) of(op wire.Op) *wire.Client {
+	if wire.IsControl(op) {
+		return c.control
+	}
+	return c.data
+}
+
+func (c clients) close() error { return errors.Join(c.data.Close(), c.control.Close()) }
 
 func newLink(address string, dial wire.Dial) *link {
 	l := &link{address: address, dial: dial}
-	l.client = l.newClient()
+	l.clients = l.newClients()
 	return l
 }
 
-func (l *link) newClient() *wire.Client {
-	return wire.NewClientWith(l.address, wire.ClientOptions{Dial: l.dial})
+func (l *link) newClients() clients {
+	options := wire.ClientOptions{Dial: l.dial}
+	return clients{data: wire.NewClientWith(l.address, options), control: wire.NewClientWith(l.address, options)}
 }
 
 // call is wire.Client.Call. One that is under way when the link is renewed ends as if its connection had been lost: its
 // outcome is unknown.
 func (l *link) call(ctx context.Context, op wire.Op, request any, payload []byte, reply any) ([]byte, error) {
 	l.mutex.Lock()
-	client := l.client
+	present := l.clients
 	l.mutex.Unlock()
-	answer, err := client.Call(ctx, op, request, payload, reply)
-	if errors.Is(err, wire.ErrClosed) && l.replaced(client) {
+	answer, err := present.of(op).Call(ctx, op, request, payload, reply)
+	if errors.Is(err, wire.ErrClosed) && l.replaced(present) {
 		err = fmt.Errorf("calling %s at %s: %w: it stopped answering probes while it was asked", op, l.address, wire.ErrUnreachable)
 	}
 	return answer, err
 }
 
-func (l *link) replaced(client *wire.Client) bool {
+func (l *link) replaced(were clients) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.client != client
+	return l.clients != were
 }
 
-// renew gives up the calls under way and the connection, which may be one to a peer that is no more: the next call makes
-// another one.
+// renew gives up the calls under way and the connections, which may be some to a peer that is no more: the next calls make
+// others.
 func (l *link) renew() error {
 	l.mutex.Lock()
-	was := l.client
+	were := l.clients
 	if l.closed {
 		l.mutex.Unlock()
 		return nil
 	}
-	l.client = l.newClient()
+	l.clients = l.newClients()
 	l.mutex.Unlock()
-	return was.Close()
+	return were.close()
 }
 
-// close ends the connection for good.
+// close ends the connections for good.
 func (l *link) close() error {
 	l.mutex.Lock()
 	l.closed = true
-	client := l.client
+	present := l.clients
 	l.mutex.Unlock()
-	return client.Close()
+	return present.close()
 }
