@@ -77,19 +77,20 @@ func TestSlowUploadsDoNotStopSmallObjects(t *testing.T) {
 			}
 		})
 	}
+	const begin = 5000
 	begun := make(chan int, len(feeds))
 	var feeding sync.WaitGroup
 	goOn := make(chan struct{})
 	for i, feed := range feeds {
 		feeding.Go(func() {
 			defer feed.Close() //nolint:errcheck // a pipe's Close never fails
-			if _, err := feed.Write(data[:100]); err != nil {
+			if _, err := feed.Write(data[:begin]); err != nil {
 				t.Errorf("feeding slow%d: %v", i, err)
 				return
 			}
 			begun <- i
 			<-goOn
-			if _, err := feed.Write(data[100:]); err != nil {
+			if _, err := feed.Write(data[begin:]); err != nil {
 				t.Errorf("feeding slow%d: %v", i, err)
 			}
 		})

@@ -5,6 +5,11 @@ func (g *Gateway) HoldDecodes() (release func(), held bool) {
 	return g.groups.Memory.Decodes.Try(g.groups.Memory.Decodes.Bytes)
 }
 
+// HoldSmall takes all the memory that small objects come into, until release.
+func (g *Gateway) HoldSmall() (release func(), held bool) {
+	return g.groups.Memory.Small.Try(g.groups.Memory.Small.Bytes)
+}
+
 // RepairWaits reports whether the repair of a group waits for what limits repair.
 func (g *Gateway) RepairWaits() bool { return g.Repairs.IsWaiting() }
 

@@ -44,7 +44,9 @@ type Options struct {
 
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
-	MemoryBytes int64         // bound on buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what they decode from (one eighth each), updates (a quarter); default 128 MiB
+	// MemoryBytes bounds buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what
+	// they decode from (one eighth each), updates (a quarter), and small objects on their way in, an eighth more. Default 128 MiB.
+	MemoryBytes int64
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h

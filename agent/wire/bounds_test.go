@@ -153,8 +153,8 @@ func TestNoElementIsLargerThanItCounts(t *testing.T) {
 		}
 	}
 	for _, request := range []any{
-		HelloRequest{}, AttachRequest{}, WitnessRequest{}, WriteRequest{}, ReadRequest{}, InspectRequest{}, RunRequest{}, DeliverRequest{},
-		DeleteRequest{}, ListRequest{}, HeaderRequest{},
+		HelloRequest{}, AttachRequest{}, WitnessRequest{}, WriteRequest{}, ReadRequest{}, InspectRequest{}, RunRequest{},
+		DeliverRequest{}, DeleteRequest{}, ListRequest{}, HeaderRequest{},
 	} {
 		walk(reflect.TypeOf(request))
 	}
@@ -170,7 +170,8 @@ func FuzzWeigh(f *testing.F) {
 			t.Fatalf("%d bytes weigh %d", len(header), weight)
 		}
 		if Decode(header, &request) == nil {
-			least := int64(cap(request.Stage))*int64(reflect.TypeFor[block.Header]().Size()) + int64(cap(request.Blocks))*int64(reflect.TypeFor[Source]().Size())
+			header, source := int64(reflect.TypeFor[block.Header]().Size()), int64(reflect.TypeFor[Source]().Size())
+			least := int64(cap(request.Stage))*header + int64(cap(request.Blocks))*source
 			if weight < least {
 				t.Fatalf("%x takes %d bytes, and is said to take %d", header, least, weight)
 			}
@@ -208,7 +209,8 @@ func TestTheSystemBreaksSilentConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := socket.Control(func(descriptor uintptr) {
-		if got, err := unix.GetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || time.Duration(got)*time.Millisecond != silenceTime {
+		got, err := unix.GetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+		if err != nil || time.Duration(got)*time.Millisecond != silenceTime {
 			t.Errorf("what is unacknowledged breaks a connection after %d ms, %v", got, err)
 		}
 	}); err != nil {

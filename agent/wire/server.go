@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/restripe/restripe/agent/budget"
 )
 
 // Handler carries out one request. header is the CBOR of the operation's struct (see Decode); header and payload are
@@ -50,19 +50,11 @@ type May func(op Op) error
 // Server answers requests. Safe for concurrent use.
 type Server struct {
 	options                     ServerOptions
-	requests, messages, control budget
+	requests, messages, control budget.Budget
 
 	mutex    sync.Mutex
 	sessions map[*session]bool
 }
-
-// budget is bytes that requests may hold at once.
-type budget struct {
-	bytes int64
-	used  *semaphore.Weighted
-}
-
-func newBudget(bytes int64) budget { return budget{bytes, semaphore.NewWeighted(bytes)} }
 
 // controlBytes bounds the requests in flight by which gateways learn who is there.
 const controlBytes = 8 << 20
@@ -85,13 +77,13 @@ func NewServer(options ServerOptions) *Server {
 		options.Stall = stallTime
 	}
 	return &Server{
-		options: options, requests: newBudget(options.RequestBytes), messages: newBudget(options.RequestBytes),
-		control: newBudget(controlBytes), sessions: map[*session]bool{},
+		options: options, requests: budget.New(options.RequestBytes), messages: budget.New(options.RequestBytes),
+		control: budget.New(controlBytes), sessions: map[*session]bool{},
 	}
 }
 
 // budgetOf is what requests for an operation are counted in.
-func (s *Server) budgetOf(op Op) budget {
+func (s *Server) budgetOf(op Op) budget.Budget {
 	switch {
 	case op == OpDeliver:
 		return s.messages

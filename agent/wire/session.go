@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/kernel"
 )
 
@@ -104,10 +105,11 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 			return refused
 		}
 	}
-	held := &holding{of: s.server.budgetOf(head.op), wait: s.server.options.Wait}
-	header, payload, err := s.receive(ctx, head, held)
+	memory := s.server.budgetOf(head.op)
+	held := memory.Hold(s.server.options.Wait)
+	header, payload, err := s.receive(ctx, head, memory.Bytes, held)
 	if err != nil {
-		held.release()
+		held.Release()
 		if ctx.Err() != nil || !(errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLarge)) {
 			return err
 		}
@@ -116,7 +118,7 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 	free := func() {
 		buffers.Put(header)
 		payload.free()
-		held.release()
+		held.Release()
 	}
 	select {
 	case s.slots <- struct{}{}:
@@ -160,26 +162,26 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 
 // receive reads the body of a request, holding memory for what has come and for what it decodes to. After ErrBusy and
 // ErrTooLarge the whole body has been read, and the connection is good.
-func (s *session) receive(ctx context.Context, head prefix, held *holding) (header []byte, payload *Payload, err error) {
+func (s *session) receive(ctx context.Context, head prefix, most int64, held *budget.Holding) (header []byte, payload *Payload, err error) {
 	// Nothing is held before a first part is there, which has its place in the reader's buffer.
 	if err := s.link.awaitBody(head); err != nil {
 		return nil, nil, err
 	}
-	header, left, err := s.receivePart(ctx, int(head.header), held)
+	header, left, err := s.receivePart(ctx, int(head.header), int64(head.payload), held)
 	if err != nil {
 		return nil, nil, s.skip(ctx, left+int64(head.payload), err)
 	}
 	if kernel.Checksum(header) != head.headerSum { // before it is believed
 		return nil, nil, fmt.Errorf("%w: checksum of the header", errFrame)
 	}
-	if decoded := weigh(header); decoded > held.of.bytes {
-		refused := fmt.Errorf("%w: a header of %d bytes that may take %d in memory; ask for less at a time", ErrTooLarge, len(header), decoded)
+	if decoded := weigh(header); decoded > most {
+		refused := fmt.Errorf("%w: a header of %d bytes that may take %d in memory; ask for less", ErrTooLarge, len(header), decoded)
 		return nil, nil, s.skip(ctx, int64(head.payload), refused)
-	} else if err := held.more(ctx, decoded); err != nil {
+	} else if err := grow(ctx, held, decoded, int64(head.payload)); err != nil {
 		return nil, nil, s.skip(ctx, int64(head.payload), err)
 	}
 	payload = new(Payload)
-	if payload.Bytes, left, err = s.receivePart(ctx, int(head.payload), held); err != nil {
+	if payload.Bytes, left, err = s.receivePart(ctx, int(head.payload), 0, held); err != nil {
 		return nil, nil, s.skip(ctx, left, err)
 	}
 	if kernel.Checksum(payload.Bytes) != head.payloadSum {
@@ -192,11 +194,12 @@ func (s *session) receive(ctx context.Context, head prefix, held *holding) (head
 // aheadBytes is how much of a body memory is held for before it has come; of a longer one, as much as has come already.
 const aheadBytes = 1 << 20
 
-// receivePart reads size bytes of a body into a buffer, nil where there are none. After ErrBusy, left of them are unread.
-func (s *session) receivePart(ctx context.Context, size int, held *holding) (buffer []byte, left int64, err error) {
+// receivePart reads size bytes of a body, which rest follow, into a buffer, nil where there are none. After ErrBusy, left of
+// them are unread.
+func (s *session) receivePart(ctx context.Context, size int, rest int64, held *budget.Holding) (buffer []byte, left int64, err error) {
 	for have := 0; have < size; have = len(buffer) {
 		next := min(size, max(2*have, aheadBytes))
-		if err := held.more(ctx, int64(next-have)); err != nil {
+		if err := grow(ctx, held, int64(next-have), int64(size-next)+rest); err != nil {
 			buffers.Put(buffer)
 			return nil, int64(size - have), err
 		}
@@ -212,6 +215,15 @@ func (s *session) receivePart(ctx context.Context, size int, held *holding) (buf
 	return buffer, 0, nil
 }
 
+// grow is held.Grow, ErrBusy where there is no room.
+func grow(ctx context.Context, held *budget.Holding, bytes, rest int64) error {
+	err := held.Grow(ctx, bytes, rest)
+	if errors.Is(err, budget.ErrFull) {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return err
+}
+
 // skip reads the rest of a body that nobody wants because of cause, which it returns unless the connection fails.
 func (s *session) skip(ctx context.Context, bytes int64, cause error) error {
 	if ctx.Err() != nil || !(errors.Is(cause, ErrBusy) || errors.Is(cause, ErrTooLarge)) {
@@ -222,30 +234,6 @@ func (s *session) skip(ctx context.Context, bytes int64, cause error) error {
 	}
 	return cause
 }
-
-// holding is what one request has of a budget.
-type holding struct {
-	of    budget
-	wait  time.Duration // at most, each time
-	bytes int64
-}
-
-// more takes bytes in bounded time, ErrBusy if there is no room in it. A request that is larger than the budget holds all of
-// it.
-func (h *holding) more(ctx context.Context, bytes int64) error {
-	bytes = min(bytes, h.of.bytes-h.bytes)
-	if !h.of.used.TryAcquire(bytes) {
-		ctx, cancel := context.WithTimeout(ctx, h.wait)
-		defer cancel()
-		if h.of.used.Acquire(ctx, bytes) != nil {
-			return fmt.Errorf("%w: requests of %d bytes are in flight", ErrBusy, h.of.bytes)
-		}
-	}
-	h.bytes += bytes
-	return nil
-}
-
-func (h *holding) release() { h.of.used.Release(h.bytes) }
 
 func (s *session) reply(ctx context.Context, stream uint64, reply any, payload []byte, failure error) error {
 	var head prefix

@@ -124,7 +124,8 @@ func askOne[T any](
 
 // silent reports whether an error says that the gateway could not answer, so that another one may.
 func silent(err error) bool {
-	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, client.ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrBusy) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // Refused reports whether an error says that what was asked for was not done, and will not be unless something changes.

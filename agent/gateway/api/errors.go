@@ -14,6 +14,7 @@ var (
 	ErrTooFewNodes    = errors.New("too few nodes")
 	ErrFull           = errors.New("a store is full")
 	ErrUnavailable    = errors.New("not available now")
+	ErrBusy           = errors.New("busy") // with other requests; the same one may be sent again a little later
 	ErrDataLoss       = errors.New("data loss")
 	ErrUnknownOutcome = errors.New("outcome unknown")
 )
@@ -35,6 +36,7 @@ const (
 	CodeTooFewNodes    Code = "too_few_nodes"
 	CodeFull           Code = "full"
 	CodeUnavailable    Code = "unavailable"
+	CodeBusy           Code = "busy"
 	CodeDataLoss       Code = "data_loss"
 	CodeUnknownOutcome Code = "unknown_outcome"
 	CodeCancelled      Code = "cancelled" // the client left
@@ -44,7 +46,7 @@ const (
 
 var classes = map[Code]error{
 	CodeBadRequest: ErrBadRequest, CodeForbidden: ErrForbidden, CodeNotFound: ErrNotFound, CodeConflict: ErrConflict,
-	CodeTooFewNodes: ErrTooFewNodes, CodeFull: ErrFull, CodeUnavailable: ErrUnavailable,
+	CodeTooFewNodes: ErrTooFewNodes, CodeFull: ErrFull, CodeUnavailable: ErrUnavailable, CodeBusy: ErrBusy,
 	CodeDataLoss: ErrDataLoss, CodeUnknownOutcome: ErrUnknownOutcome,
 }
 

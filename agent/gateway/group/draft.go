@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
@@ -38,7 +39,7 @@ type Draft struct {
 }
 
 // NewDraft reserves memory of a budget for a group of the given cell size, parities included, and returns it zeroed.
-func (g *Groups) NewDraft(ctx context.Context, memory Budget, class *api.Class, scheme stripe.Scheme, cell int) (*Draft, error) {
+func (g *Groups) NewDraft(ctx context.Context, memory budget.Budget, class *api.Class, scheme stripe.Scheme, cell int) (*Draft, error) {
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
@@ -37,8 +38,9 @@ func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, opti
 		catalog: records, agents: agents, log: log, options: options, Pool: &kernel.Pool{},
 		Reported: Reported{Wake: job.NewWake()},
 		Memory: Memory{
-			Groups: NewBudget(bytes * 3 / 8), Batches: NewBudget(bytes / 8), Reads: NewBudget(bytes / 8),
-			Decodes: NewBudget(bytes / 8), Updates: NewBudget(bytes * 3 / 16), Rewrites: NewBudget(bytes / 16),
+			Groups: budget.New(bytes * 3 / 8), Small: budget.New(bytes / 8), Batches: budget.New(bytes / 8),
+			Reads: budget.New(bytes / 8), Decodes: budget.New(bytes / 8),
+			Updates: budget.New(bytes * 3 / 16), Rewrites: budget.New(bytes / 16),
 		},
 	}
 }

@@ -21,14 +21,15 @@ func TestProbesDoNotWaitBehindBlocks(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 	server := wire.NewServer(wire.ServerOptions{RequestBytes: 100_000, Wait: time.Hour})
+	handle := func(_ context.Context, op wire.Op, _ []byte, _ *wire.Payload) (any, []byte, func(), error) {
+		if op == wire.OpWrite {
+			entered <- struct{}{}
+			<-release
+		}
+		return nil, nil, nil, nil
+	}
 	running.Go(func() {
-		if err := server.Serve(ctx, listener, func(_ context.Context, op wire.Op, _ []byte, _ *wire.Payload) (any, []byte, func(), error) {
-			if op == wire.OpWrite {
-				entered <- struct{}{}
-				<-release
-			}
-			return nil, nil, nil, nil
-		}); err != nil {
+		if err := server.Serve(ctx, listener, handle); err != nil {
 			t.Error(err)
 		}
 	})

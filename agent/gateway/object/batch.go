@@ -48,6 +48,7 @@ type batch struct {
 	entries map[string][]byte
 	bytes   int64
 	names   int           // bytes of the keys: all are in the group's manifest
+	begun   bool          // its objects are on their way to nodes: none leaves it any more
 	done    chan struct{} // closed once the fields below are set
 	result  map[string]api.Object
 	err     error
@@ -60,7 +61,7 @@ func newBatches(objects *Objects) *batches {
 }
 
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
-// up does not take its object back.
+// up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
@@ -80,8 +81,24 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, data []byt
 	case <-open.done:
 		return open.result[name], open.err
 	case <-ctx.Done():
-		return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
 	}
+	if b.withdraw(open, name) {
+		return api.Object{}, fmt.Errorf("waiting for a batch of small objects to begin: %w", ctx.Err())
+	}
+	return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
+}
+
+// withdraw takes an object out of a batch, and reports whether it was not too late for that.
+func (b *batches) withdraw(from *batch, name string) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if from.begun {
+		return false
+	}
+	from.bytes -= int64(len(from.entries[name]))
+	from.names -= len(name)
+	delete(from.entries, name)
+	return true
 }
 
 // without returns an open batch that has no put of that name, a new one if there is none. The caller holds the mutex.
@@ -120,8 +137,12 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 	defer func() { <-b.slots }()
 	b.mutex.Lock()
 	b.close(open)
+	open.begun = true
 	b.mutex.Unlock()
 	defer close(open.done)
+	if len(open.entries) == 0 { // all have left
+		return
+	}
 	if ctx.Err() != nil {
 		open.err = ErrClosed
 		return

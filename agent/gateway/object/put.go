@@ -36,29 +36,31 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 			return api.Object{}, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", scheme, class.Ladder, class.Name)
 		}
 	}
-	head, whole, err := readHead(body, class.PackBelow, options.Size)
+	head, whole, err := o.readHead(ctx, body, class.PackBelow, options.Size)
+	defer head.Release()
 	if err != nil {
 		return api.Object{}, err
 	}
-	if whole && len(head) > 0 && options.IfRevision == nil {
-		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, head)
+	if whole && len(head.Bytes) > 0 && options.IfRevision == nil {
+		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, head.Bytes)
 	}
-	return o.putLarge(ctx, class, scheme, key, head, body, options)
+	return o.putLarge(ctx, class, scheme, key, head.Bytes, body, options)
 }
 
 // readHead reads the first limit bytes, to learn whether the object is a small one. A body of known size at or over the
-// limit is left untouched.
-func readHead(body io.Reader, limit, size int64) (head []byte, whole bool, err error) {
+// limit is left untouched. Release of what is read is due whatever the error.
+func (o *Objects) readHead(ctx context.Context, body io.Reader, limit, size int64) (head *group.Body, whole bool, err error) {
 	if size >= 0 && size >= limit && size > 0 {
-		return nil, false, nil
+		return new(group.Body), false, nil
 	}
-	head, err = io.ReadAll(io.LimitReader(body, max(limit, 1)))
+	head, err = group.ReadBody(ctx, o.groups.Memory.Small, body, max(limit, 1))
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the object's bytes: %w", err)
+		return head, false, fmt.Errorf("reading the object's bytes: %w", err)
 	}
-	whole = int64(len(head)) < limit || len(head) == 0
-	if whole && size >= 0 && int64(len(head)) != size {
-		return nil, false, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", len(head), size)
+	came := int64(len(head.Bytes))
+	whole = came < limit || came == 0
+	if whole && size >= 0 && came != size {
+		return head, false, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", came, size)
 	}
 	return head, whole, nil
 }
@@ -80,6 +82,9 @@ type put struct {
 	announced uint32
 	homes     [][]block.NodeID
 }
+
+// beginBytes is how much of a group has to have come before there is memory for all of it.
+const beginBytes = 4 << 10
 
 // putStaging is how many groups of one put may be staged at once.
 const putStaging = 3
@@ -178,6 +183,15 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *group.Draft,
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("class %s: %w", p.class.Name, err)
 	}
+	// A client that has not begun to send the group holds no memory for it.
+	if missing := int(min(want, beginBytes)) - len(p.head); missing > 0 {
+		begin := make([]byte, missing)
+		n, _, err := group.ReadFull(p.body, begin)
+		if err != nil {
+			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
+		}
+		p.head = append(p.head, begin[:n]...)
+	}
 	d, err = p.objects.groups.NewDraft(ctx, p.objects.groups.Memory.Groups, p.class, p.scheme, group.CellBytesFor(layout.Cells(), want))
 	if err != nil {
 		return nil, 0, false, err
@@ -190,7 +204,7 @@ func (p *put) read(ctx context.Context, index uint32, at int64) (d *group.Draft,
 		}
 		n := copy(target, p.head)
 		p.head = p.head[n:]
-		more, ended, err := readFull(p.body, target[n:])
+		more, ended, err := group.ReadFull(p.body, target[n:])
 		bytes += int64(n + more)
 		if ended {
 			p.objects.groups.Shrink(d, bytes)
@@ -215,7 +229,7 @@ func (p *put) endsAt(at int64) (bool, error) {
 		return p.size == at, nil
 	}
 	var next [1]byte
-	n, ended, err := readFull(p.body, next[:])
+	n, ended, err := group.ReadFull(p.body, next[:])
 	p.head = append(p.head, next[:n]...) // of the next group, also where the source tells the end together with it
 	return ended && n == 0, err
 }
@@ -226,22 +240,6 @@ func (p *put) sizeAfter(at int64, last bool) int64 {
 		return at
 	}
 	return max(p.size, 0)
-}
-
-// readFull reads until into is full or the body has ended. In contrast to io.ReadFull it tells the end from a body that
-// broke off, which net/http reports as io.ErrUnexpectedEOF: a part must never be stored as the whole.
-func readFull(body io.Reader, into []byte) (n int, ended bool, err error) {
-	for n < len(into) {
-		more, err := body.Read(into[n:])
-		n += more
-		if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
-			return n, true, nil
-		}
-		if err != nil {
-			return n, false, err
-		}
-	}
-	return n, false, nil
 }
 
 // home returns the nodes of group index, announcing its blocks, and those of groups to come, before anything is written.

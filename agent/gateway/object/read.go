@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -21,7 +21,7 @@ import (
 // old blocks are gone, the read fails with ErrConflict instead of splicing.
 type Reader struct {
 	objects *Objects
-	memory  group.Budget
+	memory  budget.Budget
 	counted bool // it reads for a client: the groups are used
 	repairs bool // it waits for what it misses to be rebuilt
 	shared  sharedReads

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
@@ -186,7 +187,7 @@ func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 		return api.Object{}, err
 	}
 	defer release()
-	reader := &Reader{objects: o, memory: group.NewBudget(o.groups.Memory.Rewrites.Bytes), current: snapshot}
+	reader := &Reader{objects: o, memory: budget.New(o.groups.Memory.Rewrites.Bytes), current: snapshot}
 	pipe, feed := io.Pipe()
 	o.background.Go(func(context.Context) {
 		err := reader.WriteTo(ctx, feed, 0, offset)
@@ -211,7 +212,14 @@ func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 	})
 }
 
-// ReserveUpdate reserves memory for the bytes of an update before they are read, waiting its turn.
-func (o *Objects) ReserveUpdate(ctx context.Context, bytes int64) (release func(), err error) {
-	return o.groups.Memory.Updates.Reserve(ctx, bytes)
+// UpdateFrom is Update with the bytes of body, of that size, whose memory is held as they come.
+func (o *Objects) UpdateFrom(
+	ctx context.Context, key string, offset int64, body io.Reader, size int64, ifRevision *block.Stamp,
+) (api.Object, error) {
+	data, err := group.ReadBody(ctx, o.groups.Memory.Updates, body, min(size, MaxUpdate)+1)
+	defer data.Release()
+	if err != nil {
+		return api.Object{}, fmt.Errorf("reading the new bytes: %w", err)
+	}
+	return o.Update(ctx, key, offset, data.Bytes, ifRevision)
 }

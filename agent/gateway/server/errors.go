@@ -17,6 +17,12 @@ import (
 // errRange is the ErrBadRequest that HTTP has a status of its own for.
 var errRange = fmt.Errorf("%w: range not satisfiable", api.ErrBadRequest)
 
+// errSlow ends a request whose body does not come.
+var errSlow = errors.New("too slow")
+
+// retryAfter is when clients that were refused because of others should try again, in seconds.
+const retryAfter = "1"
+
 // statusCancelled is what is noted of requests whose clients left.
 const statusCancelled = 499
 
@@ -42,13 +48,17 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusInsufficientStorage, api.CodeFull
 	case errors.Is(err, api.ErrTooFewNodes):
 		return http.StatusServiceUnavailable, api.CodeTooFewNodes
+	case errors.Is(err, api.ErrBusy), errors.Is(err, wire.ErrBusy):
+		return http.StatusServiceUnavailable, api.CodeBusy
 	case errors.Is(err, api.ErrUnavailable), errors.Is(err, object.ErrClosed),
-		errors.Is(err, wire.ErrBusy), errors.Is(err, catalog.ErrNotActive),
+		errors.Is(err, catalog.ErrNotActive),
 		errors.Is(err, catalog.ErrFenced), errors.Is(err, catalog.ErrBehind), errors.Is(err, catalog.ErrClaimed),
 		errors.Is(err, wire.ErrNotObeyed),
 		errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
 		return http.StatusServiceUnavailable, api.CodeUnavailable
+	case errors.Is(err, errSlow):
+		return http.StatusRequestTimeout, api.CodeTimeout
 	case errors.Is(err, context.Canceled):
 		return statusCancelled, api.CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -177,6 +177,9 @@ func (s *Server) fail(w *statusWriter, r *http.Request, err error) {
 		body = []byte(`{"code":"internal"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if code == api.CodeBusy {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	w.WriteHeader(status)
 	if _, err := w.Write(append(body, '\n')); err != nil {
 		s.log.Debug("answering a request", "cause", err)
@@ -224,7 +227,7 @@ func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) er
 	if err != nil {
 		return err
 	}
-	body, err := withDigest(r, patient{http.NewResponseController(w), r.Body})
+	body, err := withDigest(r, patiently(w, r))
 	if err != nil {
 		return err
 	}
@@ -337,18 +340,35 @@ func (w *lazyWriter) Write(p []byte) (int, error) {
 // clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
 const clientPatience = time.Minute
 
+// leastRate is how many bytes a second of a body have to come, over any clientPatience.
+const leastRate = 1 << 10
+
 // patient reads a request's body and gives up on a client that stalls.
 type patient struct {
 	control *http.ResponseController
 	body    io.Reader
+	window  time.Time // when the present one ends
+	came    int       // in it
 }
 
-// Read waits for clientPatience at most.
-func (p patient) Read(into []byte) (int, error) {
-	if err := p.control.SetReadDeadline(time.Now().Add(clientPatience)); err != nil {
+func patiently(w http.ResponseWriter, r *http.Request) *patient {
+	return &patient{control: http.NewResponseController(w), body: r.Body, window: time.Now().Add(clientPatience)}
+}
+
+// Read waits for clientPatience at most, and for longer than that only for one that keeps bringing something.
+func (p *patient) Read(into []byte) (int, error) {
+	now := time.Now()
+	if now.After(p.window) {
+		if least := int(leastRate * clientPatience.Seconds()); p.came < least {
+			return 0, fmt.Errorf("%w: %d bytes of the body came within %s, %d have to", errSlow, p.came, clientPatience, least)
+		}
+		p.window, p.came = now.Add(clientPatience), 0
+	}
+	if err := p.control.SetReadDeadline(now.Add(clientPatience)); err != nil {
 		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
 	}
 	n, err := p.body.Read(into)
+	p.came += n
 	if err != nil { // what follows may take its time
 		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
 			return n, errors.Join(err, failed)
@@ -406,20 +426,11 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, key string) 
 	if r.ContentLength < 0 || r.ContentLength > object.MaxUpdate {
 		return api.Refuse(api.ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", object.MaxUpdate)
 	}
-	body, err := withDigest(r, patient{http.NewResponseController(w), r.Body})
+	body, err := withDigest(r, patiently(w, r))
 	if err != nil {
 		return err
 	}
-	release, err := s.objects.ReserveUpdate(r.Context(), r.ContentLength)
-	if err != nil {
-		return err
-	}
-	defer release()
-	data, err := io.ReadAll(io.LimitReader(body, object.MaxUpdate+1))
-	if err != nil {
-		return fmt.Errorf("reading the new bytes: %w", err)
-	}
-	return reply(w)(s.objects.Update(r.Context(), key, offset, data, revision))
+	return reply(w)(s.objects.UpdateFrom(r.Context(), key, offset, body, r.ContentLength, revision))
 }
 
 func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, key string) error {

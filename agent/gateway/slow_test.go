@@ -1,0 +1,148 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// trickle is a body that brings some bytes and then nothing, until it is let go.
+type trickle struct {
+	first io.Reader
+	dry   chan struct{} // closed when the first bytes have gone
+	goOn  chan struct{}
+	once  sync.Once
+	rest  io.Reader
+}
+
+func newTrickle(data []byte, first int) *trickle {
+	return &trickle{
+		first: bytes.NewReader(data[:first]), rest: bytes.NewReader(data[first:]), dry: make(chan struct{}), goOn: make(chan struct{}),
+	}
+}
+
+// Read brings what has come.
+func (b *trickle) Read(into []byte) (int, error) {
+	if n, err := b.first.Read(into); err == nil {
+		return n, nil
+	}
+	b.once.Do(func() { close(b.dry) })
+	<-b.goOn
+	return b.rest.Read(into)
+}
+
+// Clients that announce large objects and updates, and bring next to nothing of them, cost others nothing.
+func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	g := c.newGateway("small", roomForOneGroup)
+	data := noise(64<<10, 1)
+	c.put("updated", data, api.PutOptions{})
+	var slow sync.WaitGroup
+	var bodies []*trickle
+	for i := range 8 {
+		body := newTrickle(data, 100)
+		bodies = append(bodies, body)
+		key := fmt.Sprint("slow", i)
+		slow.Go(func() {
+			if err := putWithin(t, g, key, body, int64(len(data))); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		})
+		update := newTrickle(data, 100)
+		bodies = append(bodies, update)
+		slow.Go(func() {
+			if _, err := g.UpdateFrom(t.Context(), "updated", 0, update, int64(len(data)), nil); err != nil {
+				t.Errorf("an update: %v", err)
+			}
+		})
+	}
+	for _, body := range bodies {
+		<-body.dry
+	}
+	if err := putWithin(t, g, "k", bytes.NewReader(data), int64(len(data))); err != nil {
+		t.Errorf("a put of a group beside them: %v", err)
+	}
+	if _, err := g.UpdateFrom(t.Context(), "k", 0, strings.NewReader("hello"), 5, nil); err != nil {
+		t.Errorf("an update beside them: %v", err)
+	}
+	for _, body := range bodies {
+		close(body.goOn)
+	}
+	slow.Wait()
+	c.check("updated", data)
+	c.check("slow0", data)
+}
+
+// A small object whose client leaves before its batch is on its way is not stored, and the client learns that.
+func TestASmallObjectIsTakenBackWithItsClient(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	g := c.newGateway("waiting", func(o *gateway.Options) {
+		o.Classes = slices.Clone(o.Classes)
+		o.Classes[0].PackDelay = time.Second
+	})
+	var puts sync.WaitGroup
+	puts.Go(func() {
+		if err := putWithin(t, g, "stays", strings.NewReader("here"), 4); err != nil {
+			t.Error(err)
+		}
+	})
+	leaving, leave := context.WithCancel(t.Context())
+	body := newTrickle([]byte("gone"), 4)
+	close(body.goOn)
+	puts.Go(func() {
+		_, err := g.Put(leaving, "leaves", body, api.PutOptions{Size: -1})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, api.ErrUnknownOutcome) {
+			t.Errorf("a put whose client left: %v", err)
+		}
+	})
+	<-body.dry
+	leave()
+	puts.Wait()
+	c.check("stays", []byte("here"))
+	if _, err := g.Open(t.Context(), "leaves"); err == nil {
+		t.Error("a put whose client left was stored")
+	}
+	c.audit()
+}
+
+// What finds no room is refused, and told when to come again.
+func TestRequestsBeyondTheMemoryAreToldToComeAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	g := c.newGateway("small", roomForOneGroup)
+	server := httptest.NewServer(g.Handler())
+	defer server.Close()
+	release, held := g.HoldSmall()
+	if !held {
+		t.Fatal("something holds memory of small objects")
+	}
+	defer release()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/v1/objects/k", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	again := reply.Header.Get("Retry-After")
+	if err != nil || reply.StatusCode != http.StatusServiceUnavailable || again == "" || !strings.Contains(string(text), `"busy"`) {
+		t.Errorf("%s, Retry-After %q, %s, %v", reply.Status, again, text, err)
+	}
+}
