@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -19,17 +20,32 @@ type Budget struct {
 	Bytes    int64
 	used     *semaphore.Weighted
 	arriving *semaphore.Weighted // the part of it that requests may have which will want more
+	waiting  *atomic.Int64       // requests
 }
 
 // New returns a budget of so many bytes, none of which is in use.
 func New(bytes int64) Budget {
-	return Budget{Bytes: bytes, used: semaphore.NewWeighted(bytes), arriving: semaphore.NewWeighted(bytes / 4)}
+	return Budget{
+		Bytes: bytes, used: semaphore.NewWeighted(bytes), arriving: semaphore.NewWeighted(bytes / 4), waiting: new(atomic.Int64),
+	}
+}
+
+// IsContended reports whether somebody waits for bytes.
+func (b Budget) IsContended() bool { return b.waiting.Load() > 0 }
+
+func (b Budget) acquire(ctx context.Context, bytes int64) error {
+	if b.used.TryAcquire(bytes) {
+		return nil
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	return b.used.Acquire(ctx, bytes)
 }
 
 // Reserve takes bytes, waiting its turn. One request larger than the whole budget gets the budget.
 func (b Budget) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	bytes = min(bytes, b.Bytes)
-	if err := b.used.Acquire(ctx, bytes); err != nil {
+	if err := b.acquire(ctx, bytes); err != nil {
 		return nil, fmt.Errorf("waiting for buffer memory: %w", err)
 	}
 	return func() { b.used.Release(bytes) }, nil
@@ -74,7 +90,7 @@ func (h *Holding) Grow(ctx context.Context, bytes, rest int64) error {
 	all := min(bytes+rest, most)
 	waiting, cancel := context.WithTimeout(ctx, h.patience)
 	defer cancel()
-	if h.budget.used.Acquire(waiting, all) != nil {
+	if h.budget.acquire(waiting, all) != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting for buffer memory: %w", ctx.Err())
 		}

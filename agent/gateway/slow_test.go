@@ -146,3 +146,62 @@ func TestRequestsBeyondTheMemoryAreToldToComeAgain(t *testing.T) {
 		t.Errorf("%s, Retry-After %q, %s, %v", reply.Status, again, text, err)
 	}
 }
+
+// dawdler is a client that takes nothing until it is let go.
+type dawdler struct {
+	bytes.Buffer
+	begun chan struct{}
+	once  sync.Once
+	goOn  chan struct{}
+}
+
+// Write waits.
+func (d *dawdler) Write(data []byte) (int, error) {
+	d.once.Do(func() { close(d.begun) })
+	<-d.goOn
+	return d.Buffer.Write(data)
+}
+
+// Clients that do not take what they read hold no memory that others need, and get every byte when they go on.
+func TestSlowReadersDoNotStopOthers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	g := c.newGateway("small", roomForOneGroup)
+	data := noise(64<<10*10, 1)
+	c.put("k", data, api.PutOptions{})
+	read := func(into io.Writer) error {
+		reader, err := g.Open(t.Context(), "k")
+		if err != nil {
+			return err
+		}
+		return reader.WriteTo(t.Context(), into, 0, reader.Size())
+	}
+	var readers sync.WaitGroup
+	var slow []*dawdler
+	goOn := make(chan struct{})
+	for range 20 {
+		dawdling := &dawdler{begun: make(chan struct{}), goOn: goOn}
+		slow = append(slow, dawdling)
+		readers.Go(func() {
+			if err := read(dawdling); err != nil {
+				t.Errorf("a slow reader: %v", err)
+			}
+		})
+	}
+	for _, dawdling := range slow { // the last of them have memory that the first had
+		<-dawdling.begun
+	}
+	for range 3 {
+		var got bytes.Buffer
+		if err := read(&got); err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Errorf("a read beside slow ones: %d bytes, %v", got.Len(), err)
+		}
+	}
+	close(goOn)
+	readers.Wait()
+	for i, dawdling := range slow {
+		if !bytes.Equal(dawdling.Bytes(), data) {
+			t.Errorf("slow reader %d got %d bytes that are not the object", i, dawdling.Len())
+		}
+	}
+}

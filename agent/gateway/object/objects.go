@@ -42,6 +42,7 @@ type Objects struct {
 
 	batches *batches
 	hedge   hedge
+	stuck   atomic.Int64       // bytes that are being written to clients as they lie, which cannot be dropped
 	mending singleflight.Group // of reads that wait until a group is rebuilt, by its id
 }
 

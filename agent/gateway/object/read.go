@@ -25,7 +25,8 @@ type Reader struct {
 	counted bool // it reads for a client: the groups are used
 	repairs bool // it waits for what it misses to be rebuilt
 	shared  sharedReads
-	mutex   sync.Mutex // of snapshot
+	used    block.GroupID // the group that was counted last
+	mutex   sync.Mutex    // of snapshot
 	current *catalog.Snapshot
 }
 
@@ -65,13 +66,8 @@ type fragment struct {
 	length   int
 }
 
-// maxFragment bounds one request to an agent; readAhead is how many fragments of one read are fetched side by side, and
-// keepWritten how many bytes of it are kept a little longer than it takes to write them.
-const (
-	maxFragment = 1 << 20
-	readAhead   = 6
-	keepWritten = 1 << 20
-)
+// maxFragment bounds one request to an agent.
+const maxFragment = 1 << 20
 
 // fragments cuts bytes [offset, offset+length) of the object into runs within cells, in order.
 func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
@@ -103,74 +99,7 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	if offset < 0 || length < 0 || offset > size-length {
 		return api.Refuse(api.ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type piece struct {
-		data    sharedBuffer
-		err     error
-		release func()
-	}
-	queue := make(chan chan piece, readAhead)
-	go func() {
-		defer close(queue)
-		snapshot := r.snapshot()
-		var used block.GroupID
-		list := fragments(snapshot, offset, length)
-		expected := 0
-		for i, f := range list {
-			for ; expected < min(i+readAhead, len(list)); expected++ {
-				r.shared.expect(snapshot, list[expected])
-			}
-			if r.counted && f.group != used {
-				used = f.group
-				r.objects.heat.Used(snapshot.Groups[used])
-			}
-			release, err := r.memory.Reserve(ctx, int64(f.length))
-			result := make(chan piece, 1)
-			select {
-			case queue <- result:
-			case <-ctx.Done():
-				if err == nil {
-					release()
-				}
-				return
-			}
-			if err != nil {
-				result <- piece{err: err, release: func() {}}
-				return
-			}
-			go func() {
-				data, err := r.fetch(ctx, f)
-				r.shared.forget(snapshot, f)
-				if err == nil {
-					r.objects.hedge.served()
-				}
-				result <- piece{data: data, err: err, release: release}
-			}()
-		}
-	}()
-	var failed error
-	var kept []piece // written, while others are under way that may be decoded from it
-	keptBytes := 0
-	for result := range queue {
-		got := <-result
-		if failed == nil {
-			if failed = got.err; failed == nil {
-				_, failed = w.Write(got.data.bytes)
-			}
-			if failed != nil {
-				cancel()
-			}
-		}
-		kept, keptBytes = append(kept, got), keptBytes+len(got.data.bytes)
-		for len(kept) > 0 && (keptBytes > keepWritten || len(queue) == 0) {
-			keptBytes -= len(kept[0].data.bytes)
-			kept[0].data.release()
-			kept[0].release()
-			kept = kept[1:]
-		}
-	}
-	return failed
+	return r.writeTo(ctx, w, offset, length)
 }
 
 // fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by

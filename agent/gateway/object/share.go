@@ -89,6 +89,13 @@ func (s *sharedReads) forget(snapshot *catalog.Snapshot, f fragment) {
 	delete(s.expected, cellRange(snapshot, f))
 }
 
+// forgetAll takes note that nothing is expected any more.
+func (s *sharedReads) forgetAll() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	clear(s.expected)
+}
+
 // covers reports whether so many bytes are read, or soon will be, whoever else wants them.
 func (s *sharedReads) covers(key unitRange, length int) bool {
 	s.mutex.Lock()
