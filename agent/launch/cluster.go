@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/yaml"
 
+	"github.com/restripe/restripe/agent/atomicfile"
 	"github.com/restripe/restripe/agent/flock"
 )
 
@@ -98,7 +99,7 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	c.options.Agents = shape.Agents
 	if fresh && options.Ladder != "" && options.ClassFile == "" {
 		text := fmt.Sprintf("classes:\n- {name: default, ladder: %q, prefixes: ['']}\n", options.Ladder)
-		if err := writeWhole(c.path("classes.yaml"), []byte(text)); err != nil {
+		if err := atomicfile.Write(c.path("classes.yaml"), []byte(text)); err != nil {
 			return nil, err
 		}
 	}
@@ -262,7 +263,7 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 	if err != nil {
 		return fmt.Errorf("writing the members: %w", err)
 	}
-	return writeWhole(c.path("nodes.yaml"), text)
+	return atomicfile.Write(c.path("nodes.yaml"), text)
 }
 
 func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
@@ -283,7 +284,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 		if err != nil {
 			return fmt.Errorf("reading the class file: %w", err)
 		}
-		if err := writeWhole(c.path("classes.yaml"), text); err != nil {
+		if err := atomicfile.Write(c.path("classes.yaml"), text); err != nil {
 			return err
 		}
 	}
@@ -298,7 +299,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	if err := c.startAll(ctx, s, []*process{gateway}); err != nil {
 		return err
 	}
-	return writeWhole(c.path("gateway.addr"), []byte(gateway.address+"\n"))
+	return atomicfile.Write(c.path("gateway.addr"), []byte(gateway.address+"\n"))
 }
 
 // Gateway returns the address clients reach the cluster at, host:port.

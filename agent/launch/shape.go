@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/restripe/restripe/agent/atomicfile"
 	"github.com/restripe/restripe/agent/flock"
 )
 
@@ -68,19 +69,7 @@ func (s *shape) save(directory string) error {
 	if err != nil {
 		return fmt.Errorf("recording the shape of the cluster: %w", err)
 	}
-	return writeWhole(filepath.Join(directory, shapeFile), append(text, '\n'))
-}
-
-// writeWhole puts text at path, whole or not at all.
-func writeWhole(path string, text []byte) error {
-	staged := path + ".new"
-	if err := os.WriteFile(staged, text, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := os.Rename(staged, path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Write(filepath.Join(directory, shapeFile), append(text, '\n'))
 }
 
 // lockDirectory takes the directory for this launcher; the lock ends with the process that holds it.

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restripe/restripe/agent/atomicfile"
 	"github.com/restripe/restripe/agent/flock"
 )
 
@@ -98,10 +99,10 @@ func Create(directory, cluster string) (*Authority, error) {
 		return nil, err
 	}
 	// The key last: without it there is no authority yet.
-	if err := writePrivate(filepath.Join(directory, AuthorityFile), encodePEM("CERTIFICATE", der)); err != nil {
+	if err := atomicfile.Write(filepath.Join(directory, AuthorityFile), encodePEM("CERTIFICATE", der)); err != nil {
 		return nil, err
 	}
-	if err := writePrivate(filepath.Join(directory, authorityKeyFile), keyText); err != nil {
+	if err := atomicfile.Write(filepath.Join(directory, authorityKeyFile), keyText); err != nil {
 		return nil, err
 	}
 	return Open(directory)
@@ -195,7 +196,7 @@ func (a *Authority) Issue(identity Identity, hosts []string, life time.Duration,
 		{AuthorityFile, encodePEM("CERTIFICATE", a.certificate.Raw)}, {RevokedFile, revoked},
 		{KeyFile, keyText}, {CertificateFile, encodePEM("CERTIFICATE", der)},
 	} {
-		if err := writePrivate(filepath.Join(into, file.name), file.text); err != nil {
+		if err := atomicfile.Write(filepath.Join(into, file.name), file.text); err != nil {
 			return Issued{}, err
 		}
 	}
@@ -251,7 +252,7 @@ func (a *Authority) Revoke(which string) (count int, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return list, writePrivate(filepath.Join(a.directory, RevokedFile), revoked)
+		return list, atomicfile.Write(filepath.Join(a.directory, RevokedFile), revoked)
 	})
 	return count, err
 }
@@ -308,7 +309,7 @@ func (a *Authority) change(how func([]Issued) ([]Issued, error)) error {
 	if changed = append(changed, '\n'); bytes.Equal(changed, text) {
 		return nil
 	}
-	return writePrivate(path, changed)
+	return atomicfile.Write(path, changed)
 }
 
 func lock(directory string) (release func(), err error) {
@@ -355,16 +356,4 @@ func readCertificate(path string) (*x509.Certificate, error) {
 		return nil, fmt.Errorf("reading the certificate in %s: %w", path, err)
 	}
 	return certificate, nil
-}
-
-// writePrivate puts text at path, whole or not at all, for the user alone.
-func writePrivate(path string, text []byte) error {
-	staged := path + ".new"
-	if err := os.WriteFile(staged, text, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := os.Rename(staged, path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
 }

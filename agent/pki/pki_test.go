@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/atomicfile"
 )
 
 // office is an authority and what it has issued.
@@ -163,7 +165,7 @@ func TestRevoked(t *testing.T) {
 	tell := func() { // the list is put beside the certificate, as by hand
 		text, err := os.ReadFile(filepath.Join(o.directory, RevokedFile))
 		if err == nil {
-			err = writePrivate(filepath.Join(agent, RevokedFile), text)
+			err = atomicfile.Write(filepath.Join(agent, RevokedFile), text)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +207,7 @@ func TestRevoked(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(foreign.directory, RevokedFile))
 	if err == nil {
-		err = writePrivate(filepath.Join(agent, RevokedFile), text)
+		err = atomicfile.Write(filepath.Join(agent, RevokedFile), text)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -264,13 +266,13 @@ func TestFilesThatAreWrongAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writePrivate(key, other); err != nil {
+	if err := atomicfile.Write(key, other); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.Err(); err == nil || !strings.Contains(err.Error(), directory) || source.serial() != before {
 		t.Errorf("with the key of another: %v", err)
 	}
-	if err := writePrivate(key, right); err != nil {
+	if err := atomicfile.Write(key, right); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.Err(); err != nil || source.serial() != before {

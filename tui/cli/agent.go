@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/atomicfile"
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/node"
@@ -111,13 +112,5 @@ func writeAddress(directory, address string) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return fmt.Errorf("making the state directory: %w", err)
 	}
-	path := filepath.Join(directory, agentAddressFile)
-	staged := path + ".new"
-	if err := os.WriteFile(staged, []byte(address+"\n"), 0o600); err != nil {
-		return fmt.Errorf("writing the address: %w", err)
-	}
-	if err := os.Rename(staged, path); err != nil {
-		return fmt.Errorf("writing the address: %w", err)
-	}
-	return nil
+	return atomicfile.Write(filepath.Join(directory, agentAddressFile), []byte(address+"\n"))
 }
