@@ -17,9 +17,15 @@ const (
 	drainPatience  = 5 * time.Second
 )
 
-// Server returns a server of a handler that slow clients cannot hold up.
+// headerBytes bounds the head of a request.
+const headerBytes = 64 << 10
+
+// Server returns a server of a handler that slow clients, and many of them, cannot hold up.
 func Server(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience}
+	open := &connections{most: mostConnections, quiet: map[net.Conn]time.Time{}}
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: headerBytes, ConnState: open.state,
+	}
 }
 
 // Until serves until the context ends, then lets requests under way finish for a while before it breaks them off. It closes
