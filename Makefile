@@ -27,11 +27,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph generate generate-check sbom vulnerable clean
+.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -155,6 +155,10 @@ bench-kernel:
 # Changing k and m: a new pool of Ceph and a copy, next to a transition in place.
 bench-ceph:
 	go run -tags ceph ./e2e/bench/ceph -write
+
+# What certificates cost, and what slow clients cost others.
+bench-security:
+	go run ./e2e/bench/security -write
 
 # Writes anew: the kernels' assembly; the deep copies and CustomResourceDefinitions of the declared kinds; the Go of the
 # console's contract and the TypeScript.

@@ -8,7 +8,7 @@ import (
 )
 
 // mostConnections is how many connections a server has at a time. They may cost some 20 KiB each.
-const mostConnections = 4096
+const mostConnections = 2048
 
 // connections bounds those of one server: for one too many the one is closed that has had no request for the longest, or the
 // new one where all have requests.

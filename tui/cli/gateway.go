@@ -126,7 +126,7 @@ func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, li
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would
 // double them.
-const gatewayMemory = 224 << 20
+const gatewayMemory = 208 << 20
 
 // limitMemory has the collector keep the memory of this process to so many bytes, unless GOMEMLIMIT says otherwise.
 func limitMemory(bytes int64) {

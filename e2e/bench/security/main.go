@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/launch"
+)
+
+const document = "docs/benchmarks/security.md"
+
+// bench is what is measured, and where.
+type bench struct {
+	directory, binary     string
+	rounds, objects, slow int
+}
+
+func main() {
+	b := bench{}
+	write := flag.Bool("write", false, "write "+document)
+	flag.StringVar(&b.directory, "directory", "/dev/shm", "where the stores are made: in memory, so that disks hide nothing")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds with and without certificates, in turns")
+	flag.IntVar(&b.objects, "objects", 128, "objects of 1 MiB in a round")
+	flag.IntVar(&b.slow, "slow", 256, "slow clients of each kind")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := b.run(ctx, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "security:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(ctx context.Context, write bool) (err error) {
+	if b.directory, err = os.MkdirTemp(b.directory, "restripe-security-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
+	program, err := os.MkdirTemp("", "restripe-security-") // not in memory, where its pages would count
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(program)) }()
+	b.binary = filepath.Join(program, "restripe")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("building restripe: %w\n%s", err, out)
+	}
+	text, err := b.provenance()
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context) (string, error){b.certificates, b.slowClients} {
+		report, err := part(ctx)
+		if err != nil {
+			return err
+		}
+		text += report
+	}
+	if _, err := io.WriteString(os.Stdout, text); err != nil || !write {
+		return err
+	}
+	return os.WriteFile(document, []byte(text), 0o644)
+}
+
+// cluster is one that runs, and a client of its gateway.
+type cluster struct {
+	*launch.Cluster
+	client *client.Client
+}
+
+// start runs a cluster of fifteen agents with the class that a new cluster has.
+func (b *bench) start(ctx context.Context, name string, plain bool) (*cluster, error) {
+	started, err := launch.Start(ctx, launch.Options{
+		Directory: filepath.Join(b.directory, name), Binary: b.binary, Agents: 15, Plain: plain,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Cluster: started}
+	if c.client, err = client.New("http://" + started.Gateway()); err != nil {
+		return nil, errors.Join(err, started.Stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() error {
+	c.client.Close()
+	return c.Stop()
+}
+
+// provenance says where the numbers come from.
+func (b *bench) provenance() (string, error) {
+	commit, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		commit = []byte("unknown: not run in a checkout")
+	}
+	information, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "", err
+	}
+	processor := "unknown"
+	for line := range strings.Lines(string(information)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			processor = strings.TrimSpace(value)
+			break
+		}
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(load), " ")
+	return strings.Join([]string{
+		"# What doors and bounds cost",
+		"",
+		"Clusters of 15 agents and a gateway as `restripe up` runs them, on one machine, with stores in memory: what is shown is " +
+			"the cost to processors, which all parts share. Ratios are of turns within one run.",
+		"",
+		fmt.Sprintf("- date: %s, commit: %s, %s",
+			time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
+		fmt.Sprintf("- machine: %s, %d cores; load average before the run: %s", processor, runtime.NumCPU(), first),
+		fmt.Sprintf("- command: `go run ./e2e/bench/security -write -rounds %d -objects %d -slow %d`", b.rounds, b.objects, b.slow),
+		"", "",
+	}, "\n"), nil
+}
