@@ -340,35 +340,35 @@ func (w *lazyWriter) Write(p []byte) (int, error) {
 // clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
 const clientPatience = time.Minute
 
-// leastRate is how many bytes a second of a body have to come, over any clientPatience.
+// leastRate is how many bytes a second of a body have to come, over any clientPatience that is spent waiting for them.
 const leastRate = 1 << 10
 
 // patient reads a request's body and gives up on a client that stalls.
 type patient struct {
 	control *http.ResponseController
 	body    io.Reader
-	window  time.Time // when the present one ends
-	came    int       // in it
+	waited  time.Duration // for the bytes that
+	came    int           // since the rate was looked at last
 }
 
 func patiently(w http.ResponseWriter, r *http.Request) *patient {
-	return &patient{control: http.NewResponseController(w), body: r.Body, window: time.Now().Add(clientPatience)}
+	return &patient{control: http.NewResponseController(w), body: r.Body}
 }
 
 // Read waits for clientPatience at most, and for longer than that only for one that keeps bringing something.
 func (p *patient) Read(into []byte) (int, error) {
-	now := time.Now()
-	if now.After(p.window) {
+	if p.waited > clientPatience {
 		if least := int(leastRate * clientPatience.Seconds()); p.came < least {
 			return 0, fmt.Errorf("%w: %d bytes of the body came within %s, %d have to", errSlow, p.came, clientPatience, least)
 		}
-		p.window, p.came = now.Add(clientPatience), 0
+		p.waited, p.came = 0, 0
 	}
-	if err := p.control.SetReadDeadline(now.Add(clientPatience)); err != nil {
+	began := time.Now()
+	if err := p.control.SetReadDeadline(began.Add(clientPatience)); err != nil {
 		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
 	}
 	n, err := p.body.Read(into)
-	p.came += n
+	p.waited, p.came = p.waited+time.Since(began), p.came+n
 	if err != nil { // what follows may take its time
 		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
 			return n, errors.Join(err, failed)

@@ -15,7 +15,7 @@ func TestABodyComesAtALeastRate(t *testing.T) {
 	for came, ends := range map[int]bool{leastRate * 30: true, leastRate * 61: false} {
 		request := httptest.NewRequest("PUT", "/", strings.NewReader("more"))
 		body := patiently(httptest.NewRecorder(), request)
-		body.window, body.came = time.Now().Add(-time.Second), came
+		body.waited, body.came = clientPatience+time.Second, came
 		_, err := body.Read(make([]byte, 10))
 		if ended := errors.Is(err, errSlow); ended != ends {
 			t.Errorf("after %d bytes in a minute: %v", came, err)
