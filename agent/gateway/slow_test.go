@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -50,27 +50,28 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 	g := c.newGateway("small", roomForOneGroup)
 	data := noise(64<<10, 1)
 	c.put("updated", data, api.PutOptions{})
-	var slow sync.WaitGroup
-	var bodies []*trickle
+	type slow struct {
+		body  *trickle
+		ended chan error
+	}
+	var clients []slow
+	begin := func(send func(body io.Reader) error) {
+		client := slow{newTrickle(data, 100), make(chan error, 1)}
+		clients = append(clients, client)
+		go func() { client.ended <- send(client.body) }()
+	}
 	for i := range 8 {
-		body := newTrickle(data, 100)
-		bodies = append(bodies, body)
-		key := fmt.Sprint("slow", i)
-		slow.Go(func() {
-			if err := putWithin(t, g, key, body, int64(len(data))); err != nil {
-				t.Errorf("%s: %v", key, err)
-			}
+		begin(func(body io.Reader) error {
+			_, err := g.Put(t.Context(), fmt.Sprint("slow", i), body, api.PutOptions{Size: int64(len(data))})
+			return err
 		})
-		update := newTrickle(data, 100)
-		bodies = append(bodies, update)
-		slow.Go(func() {
-			if _, err := g.UpdateFrom(t.Context(), "updated", 0, update, int64(len(data)), nil); err != nil {
-				t.Errorf("an update: %v", err)
-			}
+		begin(func(body io.Reader) error {
+			_, err := g.UpdateFrom(t.Context(), "updated", 0, body, int64(len(data)), nil)
+			return err
 		})
 	}
-	for _, body := range bodies {
-		<-body.dry
+	for _, client := range clients {
+		<-client.body.dry
 	}
 	if err := putWithin(t, g, "k", bytes.NewReader(data), int64(len(data))); err != nil {
 		t.Errorf("a put of a group beside them: %v", err)
@@ -78,10 +79,12 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 	if _, err := g.UpdateFrom(t.Context(), "k", 0, strings.NewReader("hello"), 5, nil); err != nil {
 		t.Errorf("an update beside them: %v", err)
 	}
-	for _, body := range bodies {
-		close(body.goOn)
+	for _, client := range clients { // one after the other, so that none waits for others
+		close(client.body.goOn)
+		if err := <-client.ended; err != nil {
+			t.Errorf("a slow client: %v", err)
+		}
 	}
-	slow.Wait()
 	c.check("updated", data)
 	c.check("slow0", data)
 }
@@ -90,31 +93,32 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 func TestASmallObjectIsTakenBackWithItsClient(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
-	g := c.newGateway("waiting", func(o *gateway.Options) {
+	_, g := c.makeGateway("waiting", func(o *gateway.Options) {
 		o.Classes = slices.Clone(o.Classes)
-		o.Classes[0].PackDelay = time.Second
-	})
-	var puts sync.WaitGroup
-	puts.Go(func() {
-		if err := putWithin(t, g, "stays", strings.NewReader("here"), 4); err != nil {
-			t.Error(err)
-		}
+		o.Classes[0].PackDelay = api.MaxPackDelay
 	})
 	leaving, leave := context.WithCancel(t.Context())
 	body := newTrickle([]byte("gone"), 4)
 	close(body.goOn)
-	puts.Go(func() {
+	ended := make(chan error, 1)
+	go func() {
 		_, err := g.Put(leaving, "leaves", body, api.PutOptions{Size: -1})
-		if !errors.Is(err, context.Canceled) || errors.Is(err, api.ErrUnknownOutcome) {
-			t.Errorf("a put whose client left: %v", err)
-		}
-	})
-	<-body.dry
-	leave()
-	puts.Wait()
-	c.check("stays", []byte("here"))
-	if _, err := g.Open(t.Context(), "leaves"); err == nil {
-		t.Error("a put whose client left was stored")
+		ended <- err
+	}()
+	select {
+	case <-body.dry:
+		leave()
+	case err := <-ended:
+		t.Fatalf("the put ended before its client left: %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) || errors.Is(err, api.ErrUnknownOutcome) {
+		t.Errorf("a put whose client left: %v", err)
+	}
+	if err := g.Close(); err != nil { // after which batches are on their way
+		t.Fatal(err)
+	}
+	if _, err := c.gateway.Open(t.Context(), "leaves"); !errors.Is(err, catalog.ErrNoObject) {
+		t.Errorf("a put whose client left: %v, want that there is no object", err)
 	}
 	c.audit()
 }
