@@ -25,8 +25,7 @@ type Reader struct {
 	counted bool // it reads for a client: the groups are used
 	repairs bool // it waits for what it misses to be rebuilt
 	shared  sharedReads
-	used    block.GroupID // the group that was counted last
-	mutex   sync.Mutex    // of snapshot
+	mutex   sync.Mutex // of snapshot
 	current *catalog.Snapshot
 }
 

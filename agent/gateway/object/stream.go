@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 )
 
@@ -28,18 +29,19 @@ const (
 // writeTo writes bytes of the object as fast as w takes them. One that does not take any holds no memory that others want.
 func (r *Reader) writeTo(ctx context.Context, w io.Writer, offset, length int64) error {
 	var bounce bytes.Buffer
+	var used block.GroupID
 	for slow := 0; length > 0; {
 		if slow == 0 {
-			n, err := r.stream(ctx, w, offset, length)
+			n, err := r.stream(ctx, w, offset, length, &used, r.counted)
 			if err != nil {
 				return err
 			}
 			offset, length, slow = offset+n, length-n, slowTimes
 			continue
 		}
-		n := min(length, slowBytes)
 		bounce.Reset()
-		if _, err := r.stream(ctx, &bounce, offset, n); err != nil {
+		n, err := r.stream(ctx, &bounce, offset, min(length, slowBytes), &used, false)
+		if err != nil {
 			return err
 		}
 		began := time.Now()
@@ -70,6 +72,7 @@ func (p *piece) free() {
 type flow struct {
 	reader *Reader
 	queue  chan chan piece
+	drops  bool // what it has may be dropped
 	cancel context.CancelFunc
 	timer  *time.Timer
 
@@ -82,14 +85,17 @@ type flow struct {
 	drained   sync.WaitGroup
 }
 
-// stream writes bytes of the object, or as many of them as w took before it stalled while others waited for memory.
-func (r *Reader) stream(ctx context.Context, w io.Writer, offset, length int64) (written int64, failed error) {
+// stream writes bytes of the object and says how many: with drops, fewer where w stalled while others waited for memory. used
+// is the group that was counted last.
+func (r *Reader) stream(
+	ctx context.Context, w io.Writer, offset, length int64, used *block.GroupID, drops bool,
+) (written int64, failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f := &flow{reader: r, queue: make(chan chan piece, readAhead), cancel: cancel}
+	f := &flow{reader: r, queue: make(chan chan piece, readAhead), drops: drops, cancel: cancel}
 	f.timer = time.AfterFunc(stalled, f.drop)
 	defer f.timer.Stop()
-	go r.produce(ctx, f.queue, offset, length)
+	go r.produce(ctx, f.queue, offset, length, used)
 	for result := range f.queue {
 		got := <-result
 		if failed == nil {
@@ -109,12 +115,14 @@ func (r *Reader) stream(ctx context.Context, w io.Writer, offset, length int64) 
 	}
 	f.drained.Wait()
 	f.keep(nil, 0)
-	r.shared.forgetAll()
+	if f.isDropped() {
+		r.shared.forgetAll()
+	}
 	return written, failed
 }
 
 // produce reads the fragments of a range side by side, in order, holding memory for each.
-func (r *Reader) produce(ctx context.Context, queue chan<- chan piece, offset, length int64) {
+func (r *Reader) produce(ctx context.Context, queue chan<- chan piece, offset, length int64, used *block.GroupID) {
 	defer close(queue)
 	snapshot := r.snapshot()
 	list := fragments(snapshot, offset, length)
@@ -123,8 +131,8 @@ func (r *Reader) produce(ctx context.Context, queue chan<- chan piece, offset, l
 		for ; expected < min(i+readAhead, len(list)); expected++ {
 			r.shared.expect(snapshot, list[expected])
 		}
-		if r.counted && f.group != r.used {
-			r.used = f.group
+		if r.counted && f.group != *used {
+			*used = f.group
 			r.objects.heat.Used(snapshot.Groups[f.group])
 		}
 		release, err := r.memory.Reserve(ctx, int64(f.length))
@@ -222,7 +230,7 @@ func (f *flow) keep(got *piece, length int) {
 func (f *flow) drop() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if !f.writing || f.dropped || !f.reader.counted {
+	if !f.writing || f.dropped || !f.drops {
 		return
 	}
 	if !f.reader.memory.IsContended() {
