@@ -172,7 +172,7 @@ func TestAPlanJudgesByItsOwnPolicy(t *testing.T) {
 		var f *controller.Forecast
 		w.eventually("the gateways know the heat", func() (known bool) {
 			var err error
-			f, err = controller.Preview(t.Context(), time.Now(), gateways.Dial, p, backend, decide.Schemes{}, nil)
+			f, err = controller.Preview(t.Context(), time.Now(), gateways.Dial(gateways.Credentials{}), p, backend, decide.Schemes{}, nil)
 			if err != nil || f.Refusal != nil {
 				t.Fatal(err, f.Refusal)
 			}

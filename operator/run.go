@@ -34,7 +34,7 @@ type Options struct {
 	RESTConfig    *rest.Config
 	Election      Election
 	Clock         clock.WithTicker     // default: the real one
-	Dial          gateways.Dialer      // reaches gateways; default: over HTTP
+	Dial          gateways.Dialer      // reaches gateways; default: over HTTP, without saying who asks
 	Observers     *gateways.Observers  // to be shared with others in the process, who close them; default: its own, by Dial
 	Intervals     controller.Intervals // how often things are looked at again; zero fields have defaults
 	MetricsListen string               // host:port for Prometheus; default: none
@@ -68,7 +68,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		options.Clock = clock.RealClock{}
 	}
 	if options.Dial == nil {
-		options.Dial = gateways.Dial
+		options.Dial = gateways.Dial(gateways.Credentials{})
 	}
 	if options.Observers == nil {
 		options.Observers = gateways.NewObservers(options.Dial, options.Clock.Now)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -41,6 +43,9 @@ type Options struct {
 
 	// Certificates say who the gateway is to agents, which have to be those of its nodes. nil: nobody says who they are.
 	Certificates *pki.Source
+
+	Users access.Authority // says who clients are and what they may do; nil: nobody is asked
+	HTTPS bool             // clients are served over TLS, with Certificates, and may show certificates of the cluster
 
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
@@ -117,6 +122,9 @@ func New(ctx context.Context, options Options) (*Gateway, error) {
 func (o *Options) complete() error {
 	if o.Catalog == nil || o.ID == "" || o.Start == "" {
 		return errors.New("a catalog, an id and a start are required")
+	}
+	if o.HTTPS && o.Certificates == nil {
+		return errors.New("serving over TLS takes certificates")
 	}
 	if len(o.Classes) == 0 {
 		o.Classes = api.DefaultClasses()
@@ -223,7 +231,12 @@ func (g *Gateway) Handler() http.Handler { return g.server().Handler() }
 // closes the listener.
 func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	s := g.server()
-	onlyLoopback := serve.LoopbackHost(listener.Addr().String())
+	onlyLoopback := g.options.Users == nil && serve.LoopbackHost(listener.Addr().String())
+	if g.options.HTTPS {
+		config := g.options.Certificates.Doors()
+		config.NextProtos = []string{"http/1.1"}
+		listener = tls.NewListener(listener, config)
+	}
 	return serve.Until(ctx, listener, serve.Server(s.Guard(s.Handler(), onlyLoopback)), nil)
 }
 
@@ -231,6 +244,7 @@ func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{
 		Catalog: g.catalog, Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
 		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
+		Users: g.options.Users, Certificates: g.options.Certificates,
 		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Metrics: g.metrics.handler(),
 	})
 }

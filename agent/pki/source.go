@@ -173,6 +173,21 @@ func (s *Source) Server(roles ...Role) *tls.Config {
 	return tlsconfig.MTLSServerConfig(s, s, s.authorizer("", roles))
 }
 
+// Doors returns the configuration of a server for everybody. Who shows a certificate has to be of its cluster; others have to say in
+// another way who they are.
+func (s *Source) Doors() *tls.Config {
+	config := s.Server(Roles...)
+	verify := config.VerifyPeerCertificate
+	config.ClientAuth = tls.RequestClientCert
+	config.VerifyPeerCertificate = func(shown [][]byte, chains [][]*x509.Certificate) error {
+		if len(shown) == 0 {
+			return nil
+		}
+		return verify(shown, chains)
+	}
+	return config
+}
+
 // Client returns the configuration of a client that talks to whoever of its cluster has one of the roles and, unless it is empty,
 // that name. Host names are not looked at: addresses are no identities.
 func (s *Source) Client(name string, roles ...Role) *tls.Config {
@@ -222,7 +237,13 @@ func (s *Source) Handshake(ctx context.Context, conn net.Conn) (*Peer, error) {
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("shaking hands with %s: %w", conn.RemoteAddr(), err)
 	}
-	certificate := encrypted.ConnectionState().PeerCertificates[0]
+	state := encrypted.ConnectionState()
+	return s.PeerOf(&state)
+}
+
+// PeerOf returns who is at the other end of a connection whose hands were shaken under Server or Doors, and has shown a certificate.
+func (s *Source) PeerOf(state *tls.ConnectionState) (*Peer, error) {
+	certificate := state.PeerCertificates[0]
 	identity, err := identityIn(certificate)
 	if err != nil {
 		return nil, err

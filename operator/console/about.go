@@ -7,9 +7,9 @@ import (
 	"connectrpc.com/connect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/restripe/restripe/agent/access"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/price"
 )

@@ -37,13 +37,14 @@ const slowEvery = 5
 
 // seenBackends asks the gateways of every backend that is declared again and again.
 type seenBackends struct {
-	declared  *mirror[*v1alpha1.StorageBackend]
-	redeclare *signal.Signal // something declared changed
-	changed   *signal.Signal // something seen changed
-	observers *gateways.Observers
-	interval  time.Duration
-	patience  time.Duration
-	now       func() time.Time
+	declared    *mirror[*v1alpha1.StorageBackend]
+	redeclare   *signal.Signal // something declared changed
+	changed     *signal.Signal // something seen changed
+	observers   *gateways.Observers
+	interval    time.Duration
+	patience    time.Duration
+	credentials gateways.Credentials
+	now         func() time.Time
 
 	mutex  sync.Mutex // of what follows
 	byName map[string]*seenBackend
@@ -81,7 +82,7 @@ func (s *seenBackends) refresh(ctx context.Context, running *sync.WaitGroup) {
 			delete(gone, backend.Name)
 			continue
 		}
-		pool, err := gateways.NewPool(backend.GatewayAddresses(), s.patience)
+		pool, err := gateways.NewPool(backend.GatewayAddresses(), s.patience, s.credentials)
 		if err != nil {
 			continue // as above
 		}

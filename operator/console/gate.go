@@ -11,8 +11,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/restripe/restripe/agent/access"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 )
 

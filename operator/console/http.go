@@ -12,9 +12,9 @@ import (
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/packed"
 )
 
@@ -114,7 +114,7 @@ func CheckListen(address string, allowRemote bool, method access.Method) error {
 	case serve.LoopbackHost(host):
 		return nil
 	case method == access.ByLocal:
-		return fmt.Errorf("%q can be reached by other machines, and whoever reaches it could do everything: name who may with --tokens or --cluster-users, or listen on a loopback address such as 127.0.0.1:7482", address)
+		return fmt.Errorf("%q can be reached by other machines, and whoever reaches it could do everything: name who may with --users or --cluster-users, or listen on a loopback address such as 127.0.0.1:7482", address)
 	case !allowRemote:
 		return fmt.Errorf("%q can be reached by other machines, and tokens would cross the network in the clear: put a proxy with TLS before a loopback address, or add --allow-remote on a network you trust", address)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/agent/access"
 )
 
 // TestPlainHTTP: the contract is JSON over POST for whoever has no client.
@@ -155,7 +155,7 @@ func TestCheckListen(t *testing.T) {
 		wrong   string
 	}{
 		{"127.0.0.1:7482", false, access.ByLocal, ""}, {"localhost:0", false, access.ByLocal, ""}, {"[::1]:7482", false, access.ByToken, ""},
-		{"0.0.0.0:7482", false, access.ByLocal, "--tokens"}, {"0.0.0.0:7482", true, access.ByLocal, "--tokens"}, {":7482", true, access.ByLocal, "--tokens"},
+		{"0.0.0.0:7482", false, access.ByLocal, "--users"}, {"0.0.0.0:7482", true, access.ByLocal, "--users"}, {":7482", true, access.ByLocal, "--users"},
 		{"10.0.0.1:7482", false, access.ByToken, "--allow-remote"}, {":7482", false, access.ByCluster, "--allow-remote"},
 		{"10.0.0.1:7482", true, access.ByToken, ""}, {"console.example:7482", true, access.ByCluster, ""}, {"7482", true, access.ByToken, "host:port"},
 	} {

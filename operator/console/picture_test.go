@@ -6,9 +6,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
-	"github.com/restripe/restripe/operator/console/access"
 )
 
 func drawn(t *testing.T, request *consolev1.GetPictureRequest) *consolev1.Picture {

@@ -111,7 +111,8 @@ func (s *plans) plan(ctx context.Context, scene *scene, policy *v1alpha1.Redunda
 	}
 	within, stop := context.WithTimeout(ctx, actPatience)
 	defer stop()
-	foreseen, err := controller.Preview(within, s.now(), gateways.Dial, policy, scene.backends[plan.Backend], scene.codes, moving)
+	dial := gateways.Dial(s.backends.credentials)
+	foreseen, err := controller.Preview(within, s.now(), dial, policy, scene.backends[plan.Backend], scene.codes, moving)
 	if err != nil {
 		return nil, nil, refusalOf(err)
 	}

@@ -1,8 +1,8 @@
 package console
 
 import (
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
-	"github.com/restripe/restripe/operator/console/access"
 )
 
 // rule is what a call needs.

@@ -17,9 +17,9 @@ import (
 	"connectrpc.com/connect"
 	"k8s.io/client-go/rest"
 
+	"github.com/restripe/restripe/agent/access"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
-	"github.com/restripe/restripe/operator/console/access"
 )
 
 // procedures are all calls of the contract, and whether they stream.
@@ -88,7 +88,7 @@ func tokensOf(t *testing.T) access.Authority {
 	}
 	path := filepath.Join(t.TempDir(), "users.yaml")
 	write(t, path, text)
-	authority, err := access.Tokens(path, nil)
+	authority, err := access.Users(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWatchesEndWithTheRight(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.yaml")
 	sum := sha256.Sum256([]byte("token"))
 	write(t, path, "users: [{name: ada, tokenSHA256: "+hex.EncodeToString(sum[:])+", verbs: [get]}]")
-	authority, err := access.Tokens(path, nil)
+	authority, err := access.Users(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

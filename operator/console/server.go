@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
 	"github.com/restripe/restripe/operator/console/packed"
@@ -30,7 +30,8 @@ type Options struct {
 	RESTConfig       *rest.Config
 	Authority        access.Authority
 	Compiler         Compiler
-	Observers        *gateways.Observers // to be shared with others in the process, who close them; nil: the console has its own
+	Observers        *gateways.Observers  // to be shared with others in the process, who close them; nil: the console has its own
+	Credentials      gateways.Credentials // shown to gateways
 	AuditDirectory   string
 	HistoryDirectory string // empty: the history is kept in memory alone
 
@@ -141,11 +142,11 @@ func (s *Server) assemble(c client.WithWatch) {
 	s.watching = &watching{changed: &signal.Signal{}, pace: o.Intervals.Stream}
 	observers := o.Observers
 	if observers == nil {
-		observers = gateways.NewObservers(gateways.DialWithin(o.Intervals.Patience), o.Now)
+		observers = gateways.NewObservers(gateways.DialWithin(o.Intervals.Patience, o.Credentials), o.Now)
 	}
 	s.sources = &sources{world: world, now: o.Now, backends: &seenBackends{
 		declared: world.backends, redeclare: s.declared, changed: s.changed, observers: observers,
-		interval: o.Intervals.Look, patience: o.Intervals.Patience, now: o.Now,
+		interval: o.Intervals.Look, patience: o.Intervals.Patience, credentials: o.Credentials, now: o.Now,
 	}}
 	s.texts = &texts{s.sources, o.Compiler, make(chan struct{}, compilesAtOnce)}
 	s.applying = &applying{s.texts, s.auditing}

@@ -267,7 +267,8 @@ func (s *transitions) foresee(ctx context.Context, t *v1alpha1.Transition) (*con
 	defer stop()
 	scene := s.world.scene(nil)
 	policy, _ := s.world.policies.get(t.Spec.PolicyRef)
-	foreseen, err := controller.Foresee(within, gateways.Dial, t, policy, scene.backends[t.Spec.BackendRef], scene.codes)
+	dial := gateways.Dial(s.backends.credentials)
+	foreseen, err := controller.Foresee(within, dial, t, policy, scene.backends[t.Spec.BackendRef], scene.codes)
 	if err != nil {
 		return nil, refusalOf(err)
 	}

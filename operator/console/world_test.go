@@ -20,13 +20,13 @@ import (
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/operator"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/operatortest"
 )

@@ -12,7 +12,7 @@ import (
 func TestContract(t *testing.T) {
 	gatewaystest.Run(t, func(t *testing.T) gatewaystest.Backend {
 		cluster := operatortest.Start(t, gatewaystest.Nodes)
-		pool, err := gateways.NewPool([]string{"http://127.0.0.1:1", cluster.Front.URL}, gateways.Patience)
+		pool, err := gateways.NewPool([]string{"http://127.0.0.1:1", cluster.Front.URL}, gateways.Patience, gateways.Credentials{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,9 @@ import (
 // Patience bounds one call to one gateway, so that one that hangs does not hold up what another would answer.
 const Patience = 15 * time.Second
 
+// Credentials are what is shown to gateways.
+type Credentials = client.Options
+
 // WalkPatience bounds a walk over everything by one gateway.
 const WalkPatience = 5 * time.Minute
 
@@ -33,14 +36,14 @@ var (
 )
 
 // NewPool returns the gateways at the addresses, of which there is at least one; each call to one of them takes no longer
-// than the patience. It does not connect yet. Close it in the end.
-func NewPool(addresses []string, patience time.Duration) (*Pool, error) {
+// than the patience, and shows them who asks. It does not connect yet. Close it in the end.
+func NewPool(addresses []string, patience time.Duration, who Credentials) (*Pool, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("reaching gateways: none is named; name one in spec.gateways of the backend")
 	}
 	p := &Pool{patience: patience}
 	for _, address := range addresses {
-		c, err := client.New(address)
+		c, err := client.NewWith(address, who)
 		if err != nil {
 			return nil, fmt.Errorf("reaching gateways: %w", err)
 		}
@@ -49,13 +52,13 @@ func NewPool(addresses []string, patience time.Duration) (*Pool, error) {
 	return p, nil
 }
 
-// Dial is the Dialer that reaches gateways over HTTP.
-func Dial(addresses []string) (Gateway, error) { return DialWithin(Patience)(addresses) }
+// Dial returns the Dialer that reaches gateways over HTTP and shows them who asks.
+func Dial(who Credentials) Dialer { return DialWithin(Patience, who) }
 
 // DialWithin is Dial with another patience.
-func DialWithin(patience time.Duration) Dialer {
+func DialWithin(patience time.Duration, who Credentials) Dialer {
 	return func(addresses []string) (Gateway, error) {
-		p, err := NewPool(addresses, patience)
+		p, err := NewPool(addresses, patience, who)
 		if err != nil {
 			return nil, err // and not a Gateway that holds a nil Pool
 		}

@@ -36,7 +36,7 @@ func answering(t *testing.T, value any, code api.Code) (address string, asked *a
 
 func pool(t *testing.T, patience time.Duration, addresses ...string) *gateways.Pool {
 	t.Helper()
-	p, err := gateways.NewPool(addresses, patience)
+	p, err := gateways.NewPool(addresses, patience, gateways.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if _, err := p.Load(t.Context()); !errors.Is(err, client.ErrUnreachable) || !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("%v is not the error of both", err)
 	}
-	if _, err := gateways.NewPool(nil, gateways.Patience); err == nil {
+	if _, err := gateways.NewPool(nil, gateways.Patience, gateways.Credentials{}); err == nil {
 		t.Error("a pool of no gateways")
 	}
 }

@@ -169,7 +169,7 @@ func (p *Plane) round(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	observers := gateways.NewObservers(gateways.Dial, time.Now)
+	observers := gateways.NewObservers(gateways.Dial(gateways.Credentials{}), time.Now)
 	defer observers.Close()
 	parts := []func(context.Context, *gateways.Observers) error{p.operator, p.serveConsole, p.apiServer}
 	failures := make([]error, len(parts))

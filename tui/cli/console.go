@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/operator/console"
-	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/operator/console/review"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/web"
@@ -25,8 +26,8 @@ const defaultConsole = "127.0.0.1:7482"
 
 // consoleFlags are the flags of console.
 type consoleFlags struct {
-	listen, kubeconfig, tokens, audit string
-	clusterUsers, allowRemote         bool
+	listen, kubeconfig, users, audit string
+	clusterUsers, allowRemote        bool
 }
 
 func consoleCommand(s *session) *cobra.Command {
@@ -36,23 +37,23 @@ func consoleCommand(s *session) *cobra.Command {
 		Long: "Serve one contract over gRPC, gRPC-Web and JSON until interrupted: what is safe, what it costs, what moves and why; plans,\n" +
 			"policies, transitions, nodes, objects; and an append-only audit log of every change. Everything comes from an API server\n" +
 			"and from the gateways that its StorageBackends name.\n\n" +
-			"On a loopback address whoever reaches it may do everything, as with the other commands. With --tokens callers need a token\n" +
+			"On a loopback address whoever reaches it may do everything, as with the other commands. With --users callers need a token\n" +
 			"of that file, with --cluster-users one of the cluster, which also says what they may do; other machines are answered with\n" +
 			"one of these and --allow-remote alone.",
-		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --tokens users.yaml --allow-remote",
+		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --users users.yaml --allow-remote",
 		Args:    cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", defaultConsole, "address to serve on, host:port; port 0: any free one")
-	flags.StringVar(&f.tokens, "tokens", "", "file with the hashes of tokens, the names of their users and their verbs")
+	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do")
 	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; tokens cross the network in the clear")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		f.kubeconfig = *kubeconfig
-		if f.tokens != "" && f.clusterUsers {
-			return misuse(command, "--tokens and --cluster-users both say who callers are: give one of them")
+		if f.users != "" && f.clusterUsers {
+			return misuse(command, "--users and --cluster-users both say who callers are: give one of them")
 		}
 		return s.runConsole(command, &f)
 	}
@@ -99,8 +100,13 @@ func newConsole(config *rest.Config, observers *gateways.Observers, authority ac
 	if err != nil {
 		return nil, err
 	}
+	who, err := credentials()
+	if err != nil {
+		return nil, err
+	}
 	return console.New(console.Options{
-		RESTConfig: config, Observers: observers, Authority: authority, Compiler: compile.Compiler{Sandbox: sandbox.evaluate},
+		RESTConfig: config, Credentials: who, Observers: observers, Authority: authority,
+		Compiler:         compile.Compiler{Sandbox: sandbox.evaluate},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
 		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
 	})
@@ -109,10 +115,10 @@ func newConsole(config *rest.Config, observers *gateways.Observers, authority ac
 // authority is who says who callers are.
 func (f *consoleFlags) authority(config *rest.Config) (access.Authority, error) {
 	switch {
-	case f.tokens != "":
-		return access.Tokens(f.tokens, nil)
+	case f.users != "":
+		return access.Users(f.users, nil)
 	case f.clusterUsers:
-		return access.Cluster(config, nil)
+		return review.Cluster(config, nil)
 	}
 	return access.Local(), nil
 }
@@ -120,7 +126,7 @@ func (f *consoleFlags) authority(config *rest.Config) (access.Authority, error) 
 func authorityText(authority access.Authority) string {
 	switch authority.Method() {
 	case access.ByToken:
-		return "(for tokens of its file)"
+		return "(for users of its file)"
 	case access.ByCluster:
 		return "(for users of the cluster)"
 	}

@@ -65,10 +65,10 @@ func TestConsoleKeepsToItself(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for arguments, complaint := range map[string]string{
-		"--listen 0.0.0.0:0 --allow-remote":   "--tokens",
-		"--listen nowhere":                    "host:port",
-		"--tokens a --cluster-users":          "one of them",
-		"--tokens " + kubeconfig + ".missing": "reading the users",
+		"--listen 0.0.0.0:0 --allow-remote":  "--users",
+		"--listen nowhere":                   "host:port",
+		"--users a --cluster-users":          "one of them",
+		"--users " + kubeconfig + ".missing": "reading the users",
 	} {
 		writeKubeconfig(t, kubeconfig)
 		var out, messages bytes.Buffer

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway"
@@ -22,10 +23,11 @@ import (
 
 // gatewayFlags are the flags of `restripe gateway`.
 type gatewayFlags struct {
-	id, catalog, classes, nodes, listen string
-	grace                               time.Duration
-	tls                                 *string
-	allowRemote, lifeline               *bool
+	id, catalog, classes, nodes, listen, users string
+	grace                                      time.Duration
+	https                                      bool
+	tls                                        *string
+	allowRemote, lifeline                      *bool
 }
 
 func gatewayCommand(s *session) *cobra.Command {
@@ -42,6 +44,10 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
+	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
+		"(default: whoever reaches the gateway may do everything)")
+	flags.BoolVar(&f.https, "https", false, "serve clients over TLS, with the certificate of --tls, "+
+		"which names hosts for them (pki issue --host)")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
 	f.tls, f.allowRemote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -55,6 +61,9 @@ func gatewayCommand(s *session) *cobra.Command {
 		if err := checkListen(command, f.listen, *f.allowRemote); err != nil {
 			return err
 		}
+		if f.https && *f.tls == "" {
+			return misuse(command, "--https takes a certificate: name the directory of one with --tls")
+		}
 		ctx, cancel := s.withLifeline(command.Context(), *f.lifeline)
 		defer cancel()
 		return s.serveGateway(ctx, f)
@@ -65,10 +74,15 @@ func gatewayCommand(s *session) *cobra.Command {
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
 	limitMemory(gatewayMemory)
-	options := gateway.Options{ID: f.id, Logger: s.serverLog()}
+	options := gateway.Options{ID: f.id, HTTPS: f.https, Logger: s.serverLog()}
 	var err error
 	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
 		return err
+	}
+	if f.users != "" {
+		if options.Users, err = access.Users(f.users, nil); err != nil {
+			return err
+		}
 	}
 	if f.classes != "" {
 		if options.Classes, err = class.LoadClasses(f.classes); err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/console"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/local"
 	"github.com/restripe/restripe/web"

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/restripe/restripe/operator"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 func operatorCommand(s *session) *cobra.Command {
@@ -40,6 +41,11 @@ func operatorCommand(s *session) *cobra.Command {
 		if options.RESTConfig, err = operatorConfig(*kubeconfig); err != nil {
 			return err
 		}
+		who, err := credentials()
+		if err != nil {
+			return err
+		}
+		options.Dial = gateways.Dial(who)
 		options.Logger = s.serverLog()
 		return operator.Run(command.Context(), options)
 	}

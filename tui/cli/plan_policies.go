@@ -172,7 +172,11 @@ func (w *world) plan(ctx context.Context, policy *v1alpha1.RedundancyPolicy) (*p
 	for i := range moving {
 		p.Moving = append(p.Moving, moving[i].Name)
 	}
-	foreseen, err := controller.Preview(ctx, time.Now(), gateways.Dial, policy, w.backends[p.Backend], w.codes, moving)
+	who, err := credentials()
+	if err != nil {
+		return nil, err
+	}
+	foreseen, err := controller.Preview(ctx, time.Now(), gateways.Dial(who), policy, w.backends[p.Backend], w.codes, moving)
 	if err != nil {
 		return nil, err
 	}

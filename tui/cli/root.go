@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // Exit codes of the program.
@@ -173,8 +175,68 @@ func misuse(command *cobra.Command, format string, values ...any) error {
 	return &usageError{command, fmt.Errorf(format, values...)}
 }
 
+// The environment that says who asks a gateway, and whom it believes. The first two may be @FILE, with the value in that file.
+const (
+	tokenVariable       = "RESTRIPE_TOKEN"
+	accessKeyVariable   = "RESTRIPE_ACCESS_KEY" // ID:SECRET
+	authoritiesVariable = "RESTRIPE_CA"         // a file of certificates; those of the system where it is not set
+	tlsVariable         = "RESTRIPE_TLS"        // a directory with a certificate of the cluster
+)
+
+// credentials reads the environment.
+func credentials() (options client.Options, err error) {
+	if directory := os.Getenv(tlsVariable); directory != "" {
+		options.Certificates, err = pki.Load(directory)
+		if err != nil {
+			return options, fmt.Errorf("%s: %w", tlsVariable, err)
+		}
+		return options, nil
+	}
+	if options.Token, err = secretVariable(tokenVariable); err != nil {
+		return options, err
+	}
+	key, err := secretVariable(accessKeyVariable)
+	if err != nil {
+		return options, err
+	}
+	if key != "" {
+		var both bool
+		if options.KeyID, options.Secret, both = strings.Cut(key, ":"); !both {
+			return options, fmt.Errorf("%s: want ID:SECRET", accessKeyVariable)
+		}
+	}
+	if path := os.Getenv(authoritiesVariable); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return options, fmt.Errorf("%s: %w", authoritiesVariable, err)
+		}
+		if options.Authorities = x509.NewCertPool(); !options.Authorities.AppendCertsFromPEM(text) {
+			return options, fmt.Errorf("%s: %s has no certificate in PEM", authoritiesVariable, path)
+		}
+	}
+	return options, nil
+}
+
+// secretVariable returns a value of the environment: itself, or what is in the file after an @.
+func secretVariable(variable string) (string, error) {
+	value := os.Getenv(variable)
+	name, isFile := strings.CutPrefix(value, "@")
+	if !isFile {
+		return value, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", variable, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
 // client returns a client of the gateway that the flag, the environment or the default names.
 func (s *session) client() (*client.Client, error) {
+	options, err := credentials()
+	if err != nil {
+		return nil, err
+	}
 	address := s.gateway
 	if address == "" {
 		address = os.Getenv(gatewayVariable)
@@ -182,7 +244,7 @@ func (s *session) client() (*client.Client, error) {
 	if address == "" {
 		address = defaultListen
 	}
-	return client.New(address)
+	return client.NewWith(address, options)
 }
 
 // asking makes a command without arguments that asks the gateway one thing and shows the answer.

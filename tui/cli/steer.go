@@ -265,7 +265,11 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 		return err
 	}
 	policy, backend := world.policies[back.Spec.PolicyRef], world.backends[back.Spec.BackendRef]
-	foreseen, err := controller.Foresee(ctx, gateways.Dial, back, policy, backend, world.codes)
+	who, err := credentials()
+	if err != nil {
+		return err
+	}
+	foreseen, err := controller.Foresee(ctx, gateways.Dial(who), back, policy, backend, world.codes)
 	if err != nil {
 		return fmt.Errorf("transition/%s: %w", name, err)
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/console"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/local"
 )
 

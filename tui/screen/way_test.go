@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/restripe/restripe/operator/console/access"
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/tui/screen"
 )
 
@@ -201,7 +201,7 @@ func oneUser(t *testing.T) access.Authority {
 	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := access.Tokens(users, nil)
+	tokens, err := access.Users(users, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
 	"github.com/restripe/restripe/operator/console"
-	"github.com/restripe/restripe/operator/console/access"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/operatortest"
 	"github.com/restripe/restripe/policies"

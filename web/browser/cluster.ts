@@ -61,7 +61,7 @@ export async function startCluster(agents = 14): Promise<Cluster> {
     },
     consoleWithTokens: async (tokens) => {
       const path = write("tokens.yaml", tokens);
-      const second = spawn(program, ["console", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--tokens", path], {
+      const second = spawn(program, ["console", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--users", path], {
         env: { ...process.env, XDG_CACHE_HOME: directory }, // where it keeps its audit log and history
         stdio: ["ignore", "pipe", "pipe"],
       });

@@ -3,6 +3,8 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // Client reaches one gateway. Create it with New. What it asks for is in its parts, whose methods are its own.
@@ -30,8 +33,9 @@ type Client struct {
 
 // transport sends requests to a gateway and turns replies into values and errors. It knows no route.
 type transport struct {
-	base *url.URL
-	http *http.Client
+	base    *url.URL
+	options Options
+	http    *http.Client
 }
 
 // dialTimeout bounds the wait for a gateway that is not there; calls themselves are bounded by their contexts.
@@ -40,8 +44,20 @@ const dialTimeout = 5 * time.Second
 // idlePerGateway is how many connections are kept open between calls.
 const idlePerGateway = 64
 
-// New returns a client of the gateway at address: host:port or an http(s) URL. It does not connect yet.
-func New(address string) (*Client, error) {
+// Options say who a client is, and whom it believes.
+type Options struct {
+	Certificates *pki.Source    // of a part of the cluster, which talks to gateways of its cluster; what follows is not used then
+	Authorities  *x509.CertPool // that vouch for the name of a gateway; nil: those of the system
+	Token        string         // sent as Authorization: Bearer; empty: none is
+	KeyID        string         // of an access key, sent as HTTP Basic; empty: none is
+	Secret       string         // of the access key
+}
+
+// New returns a client of the gateway at address: host:port or an http(s) URL. It says nothing of who it is, and does not connect yet.
+func New(address string) (*Client, error) { return NewWith(address, Options{}) }
+
+// NewWith is New for a gateway that asks who its clients are.
+func NewWith(address string, options Options) (*Client, error) {
 	text := address
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -51,9 +67,14 @@ func New(address string) (*Client, error) {
 		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	t := &transport{base: base, http: &http.Client{
+	encryption := &tls.Config{RootCAs: options.Authorities, MinVersion: tls.VersionTLS12}
+	if options.Certificates != nil {
+		encryption = options.Certificates.Client("", pki.RoleGateway)
+	}
+	t := &transport{base: base, options: options, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSClientConfig:     encryption,
 			MaxIdleConnsPerHost: idlePerGateway,
 			IdleConnTimeout:     time.Minute,
 			DisableCompression:  true, // object bytes must arrive as stored
@@ -104,6 +125,12 @@ func (c *transport) send(ctx context.Context, r request) (*http.Response, error)
 	}
 	for name, values := range r.header {
 		call.Header[name] = values
+	}
+	switch {
+	case c.options.Token != "":
+		call.Header.Set("Authorization", "Bearer "+c.options.Token)
+	case c.options.KeyID != "":
+		call.SetBasicAuth(c.options.KeyID, c.options.Secret)
 	}
 	reply, err := c.http.Do(call)
 	if err != nil {

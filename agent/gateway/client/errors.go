@@ -48,6 +48,8 @@ func refusal(reply *http.Response) error {
 // codeOf names the code of a reply that has no JSON body, as HEAD replies have none.
 func codeOf(status int) api.Code {
 	switch status {
+	case http.StatusUnauthorized:
+		return api.CodeUnauthenticated
 	case http.StatusForbidden:
 		return api.CodeForbidden
 	case http.StatusNotFound:

@@ -35,6 +35,8 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusRequestedRangeNotSatisfiable, api.CodeBadRequest
 	case errors.Is(err, api.ErrBadRequest):
 		return http.StatusBadRequest, api.CodeBadRequest
+	case errors.Is(err, api.ErrUnauthenticated):
+		return http.StatusUnauthorized, api.CodeUnauthenticated
 	case errors.Is(err, api.ErrForbidden):
 		return http.StatusForbidden, api.CodeForbidden
 	case errors.Is(err, api.ErrNotFound), errors.Is(err, catalog.ErrNoObject), errors.Is(err, catalog.ErrNoGroup):

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,13 +30,18 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-			err := checkPost(r)
+			ctx, err := s.admit(r, route)
+			r = r.WithContext(ctx)
+			if err == nil {
+				err = checkPost(r)
+			}
 			if err == nil {
 				err = serve(seen, r)
 			}
 			if err != nil {
 				s.fail(seen, r, err)
 			}
+			s.note(r, route, seen.status)
 			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
 				ended := time.Now()
 				if seen.sent {
@@ -47,14 +53,20 @@ func (s *Server) Handler() http.Handler {
 			s.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.status)).Observe(time.Since(began).Seconds())
 		})
 	}
-	object := func(serve func(w http.ResponseWriter, r *http.Request, key string) error) func(http.ResponseWriter, *http.Request) error {
-		return func(w http.ResponseWriter, r *http.Request) error { return serve(w, r, r.PathValue("key")) }
+	object := func(to api.Route, serve func(w http.ResponseWriter, r *http.Request, key string) error) {
+		route(to, func(w http.ResponseWriter, r *http.Request) error {
+			key := r.PathValue("key")
+			if err := s.mayObject(r, rights[to].Verb, key); err != nil {
+				return err
+			}
+			return serve(w, r, key)
+		})
 	}
-	route(api.RoutePutObject, object(s.servePut))
-	route(api.RouteGetObject, object(s.serveGet)) // HEAD too
-	route(api.RoutePatchObject, object(s.servePatch))
-	route(api.RouteDeleteObject, object(s.serveDelete))
-	route(api.RouteStatObject, object(s.serveStat))
+	object(api.RoutePutObject, s.servePut)
+	object(api.RouteGetObject, s.serveGet) // HEAD too
+	object(api.RoutePatchObject, s.servePatch)
+	object(api.RouteDeleteObject, s.serveDelete)
+	object(api.RouteStatObject, s.serveStat)
 	route(api.RouteListObjects, s.serveList)
 	route(api.RouteMoveObject, s.serveMove)
 	route(api.RouteStartTransition, s.serveStart)
@@ -104,7 +116,10 @@ func (s *Server) Handler() http.Handler {
 		}
 		return sayOK(w)
 	})
-	mux.Handle(api.RouteMetrics.Pattern(), s.metrics)
+	route(api.RouteMetrics, func(w http.ResponseWriter, r *http.Request) error {
+		s.metrics.ServeHTTP(w, r)
+		return nil
+	})
 	return mux
 }
 
@@ -121,7 +136,7 @@ func checkPost(r *http.Request) error {
 }
 
 // Guard returns a handler that passes on what no page of another site can have had a browser send: with onlyLoopback, for a
-// gateway that other machines cannot reach, nothing is for another name than this machine's own.
+// gateway that other machines cannot reach and that asks nobody who they are, nothing is for another name than this machine's own.
 func (s *Server) Guard(next http.Handler, onlyLoopback bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := serve.Foreign(r, onlyLoopback); why != "" {
@@ -177,6 +192,9 @@ func (s *Server) fail(w *statusWriter, r *http.Request, err error) {
 		body = []byte(`{"code":"internal"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if code == api.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="restripe"`)
+	}
 	if code == api.CodeBusy {
 		w.Header().Set("Retry-After", retryAfter)
 	}
@@ -472,7 +490,13 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) error {
 		}
 		limit = min(n, 10*listPage)
 	}
-	return reply(w)(s.objects.List(r.Context(), prefix, after, limit))
+	visible, err := s.mayList(r.Context(), prefix)
+	if err != nil {
+		return err
+	}
+	page, err := s.objects.List(r.Context(), prefix, after, limit)
+	page.Objects = slices.DeleteFunc(page.Objects, func(o api.Object) bool { return !visible(&o) })
+	return reply(w)(page, err)
 }
 
 func (s *Server) serveMove(w http.ResponseWriter, r *http.Request) error {

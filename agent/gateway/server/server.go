@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
@@ -18,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/sweep"
 	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/gateway/transition"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // Overview is what a gateway says of the cluster as a whole.
@@ -46,6 +48,9 @@ type Parts struct {
 	Load        *load.Window // of clients' requests for objects
 	Logger      *slog.Logger
 
+	Users        access.Authority // says who clients are and what they may do; nil: nobody is asked
+	Certificates *pki.Source      // of what is served over TLS; needed where clients show certificates
+
 	Closing  context.Context          // ends when the gateway closes, and with it what is watched
 	Requests *prometheus.HistogramVec // seconds, by method, route and status
 	Metrics  http.Handler             // shows all metrics of the gateway
@@ -53,21 +58,23 @@ type Parts struct {
 
 // Server serves the requests of a gateway.
 type Server struct {
-	catalog     *catalog.Catalog
-	members     *member.Membership
-	classes     *class.Registry
-	objects     *object.Objects
-	heat        *temperature.Thermometer
-	transitions *transition.Coordinator
-	repairs     *repair.Repairs
-	scrubber    *scrub.Scrubber
-	sweeper     *sweep.Sweeper
-	overview    Overview
-	load        *load.Window
-	log         *slog.Logger
-	closing     context.Context
-	requests    *prometheus.HistogramVec
-	metrics     http.Handler
+	catalog      *catalog.Catalog
+	members      *member.Membership
+	classes      *class.Registry
+	objects      *object.Objects
+	heat         *temperature.Thermometer
+	transitions  *transition.Coordinator
+	repairs      *repair.Repairs
+	scrubber     *scrub.Scrubber
+	sweeper      *sweep.Sweeper
+	overview     Overview
+	load         *load.Window
+	log          *slog.Logger
+	users        access.Authority
+	certificates *pki.Source
+	closing      context.Context
+	requests     *prometheus.HistogramVec
+	metrics      http.Handler
 }
 
 // New returns a server of the parts.
@@ -75,6 +82,7 @@ func New(p Parts) *Server {
 	return &Server{
 		catalog: p.Catalog, members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
 		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, overview: p.Overview, load: p.Load, log: p.Logger,
+		users: p.Users, certificates: p.Certificates,
 		closing: p.Closing, requests: p.Requests, metrics: p.Metrics,
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Verb is something a user may do.
 type Verb string
 
-// The verbs.
+// The verbs on what is declared and on the cluster.
 const (
 	Get      Verb = "get"      // see
 	Plan     Verb = "plan"     // have something worked out that changes nothing
@@ -23,21 +23,34 @@ const (
 	Rollback Verb = "rollback" // take a transition back
 )
 
-// Verbs lists every verb.
+// Verbs lists every verb on the cluster.
 func Verbs() []Verb { return []Verb{Get, Plan, Apply, Approve, Pause, Cancel, Rollback} }
 
-// Resource is a kind of declared objects, by the name its rights have in Kubernetes.
+// The verbs on objects.
+const (
+	Read   Verb = "read"   // the bytes of an object, and what is known of it
+	Write  Verb = "write"  // store, overwrite and change
+	Delete Verb = "delete" // take out
+	List   Verb = "list"   // names, sizes and times
+	Admin  Verb = "admin"  // all of these
+)
+
+// ObjectVerbs lists every verb on objects.
+func ObjectVerbs() []Verb { return []Verb{Read, Write, Delete, List, Admin} }
+
+// Resource is a kind of declared objects, by the name its rights have in Kubernetes, or Objects.
 type Resource string
 
 // The resources.
 const (
 	Policies    Resource = "redundancypolicies"
 	Transitions Resource = "transitions"
-	Backends    Resource = "storagebackends"
+	Backends    Resource = "storagebackends" // the nodes of a cluster too
 	Schemes     Resource = "redundancyschemes"
+	Objects     Resource = "objects" // that are stored
 )
 
-// Right is a verb on a resource. Local users and tokens have verbs on everything; Kubernetes looks at both.
+// Right is a verb on a resource. Local users and those of a file have verbs on everything but objects; Kubernetes looks at both.
 type Right struct {
 	Verb     Verb
 	Resource Resource
@@ -59,7 +72,51 @@ type User struct {
 	Groups []string
 	UID    string
 	Extra  map[string][]string
-	verbs  []Verb // of a local user or a token
+
+	verbs   []Verb  // on the cluster: of a local user or one of a file
+	objects []Grant // on objects
+}
+
+// Has reports whether a local user or one of a file has a right on the cluster.
+func (u *User) Has(right Right) bool { return slices.Contains(u.verbs, right.Verb) }
+
+// Grant lets somebody do something with objects.
+type Grant struct {
+	May    []Verb `json:"may"`
+	Prefix string `json:"prefix,omitempty"` // of keys; empty: any
+	Class  string `json:"class,omitempty"`  // of objects; empty: any
+}
+
+// Scope is for which objects somebody may do something.
+type Scope struct{ grants []Grant }
+
+// Scope returns for which objects the user may do something.
+func (u *User) Scope(verb Verb) Scope {
+	var s Scope
+	for _, g := range u.objects {
+		if slices.Contains(g.May, verb) || slices.Contains(g.May, Admin) {
+			s.grants = append(s.grants, g)
+		}
+	}
+	return s
+}
+
+// Has reports whether an object of a class is in the scope.
+func (s Scope) Has(key, class string) bool {
+	return slices.ContainsFunc(s.grants, func(g Grant) bool {
+		return strings.HasPrefix(key, g.Prefix) && (g.Class == "" || g.Class == class)
+	})
+}
+
+// HasKey reports whether objects of a key are in the scope: of every class, or of some. Of those that begin with the key that is
+// true as well.
+func (s Scope) HasKey(key string) (every, some bool) {
+	for _, g := range s.grants {
+		if strings.HasPrefix(key, g.Prefix) {
+			some, every = true, every || g.Class == ""
+		}
+	}
+	return every, some
 }
 
 // Sentinels; use errors.Is.
@@ -90,7 +147,12 @@ func Local() Authority {
 	if me, err := user.Current(); err == nil && me.Username != "" {
 		name = me.Username
 	}
-	return &local{User{Name: name, verbs: Verbs()}}
+	return &local{*NewUser(name, Verbs(), Grant{May: []Verb{Admin}})}
+}
+
+// NewUser returns a user who has verbs on the cluster and grants on objects.
+func NewUser(name string, verbs []Verb, objects ...Grant) *User {
+	return &User{Name: name, verbs: verbs, objects: objects}
 }
 
 func (l *local) Method() Method { return ByLocal }
@@ -98,11 +160,11 @@ func (l *local) Method() Method { return ByLocal }
 func (l *local) Identify(context.Context, http.Header) (*User, error) { return &l.user, nil }
 
 func (l *local) May(_ context.Context, who *User, right Right) (bool, error) {
-	return slices.Contains(who.verbs, right.Verb), nil
+	return who.Has(right), nil
 }
 
-// bearer returns the token of a header; empty: there is none.
-func bearer(header http.Header) string {
+// Bearer returns the token of a header; empty: there is none.
+func Bearer(header http.Header) string {
 	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""

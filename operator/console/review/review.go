@@ -1,4 +1,6 @@
-package access
+// Package review asks Kubernetes who calls a console and what they may do (TokenReview and SubjectAccessReview), so that nobody
+// may do more there than with kubectl.
+package review
 
 import (
 	"context"
@@ -15,6 +17,8 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/restripe/restripe/agent/access"
 )
 
 // group is the API group whose rights count.
@@ -28,8 +32,9 @@ const answerLife = 10 * time.Second
 const answerLimit = 4096
 
 // nativeVerbs are the verbs of Kubernetes by which it grants the same with kubectl.
-var nativeVerbs = map[Verb]string{
-	Get: "list", Plan: "list", Apply: "patch", Approve: "patch", Pause: "patch", Cancel: "patch", Rollback: "create",
+var nativeVerbs = map[access.Verb]string{
+	access.Get: "list", access.Plan: "list", access.Apply: "patch", access.Approve: "patch", access.Pause: "patch", access.Cancel: "patch",
+	access.Rollback: "create",
 }
 
 // cluster is the Authority of a Kubernetes cluster.
@@ -38,7 +43,7 @@ type cluster struct {
 	access authorization.SubjectAccessReviewInterface
 	now    func() time.Time
 
-	users  answers[*User]
+	users  answers[*access.User]
 	rights answers[bool]
 }
 
@@ -46,7 +51,7 @@ type cluster struct {
 // the verb itself on the resource of the group restripe.io, such as approve on transitions, or the verb by which kubectl
 // does the same: list to see and plan, patch to change, create to take back. The configuration must be allowed to create
 // TokenReviews and SubjectAccessReviews (the ClusterRole system:auth-delegator). now is nil for the real clock.
-func Cluster(config *rest.Config, now func() time.Time) (Authority, error) {
+func Cluster(config *rest.Config, now func() time.Time) (access.Authority, error) {
 	if now == nil {
 		now = time.Now
 	}
@@ -61,17 +66,17 @@ func Cluster(config *rest.Config, now func() time.Time) (Authority, error) {
 	return &cluster{tokens: who.TokenReviews(), access: what.SubjectAccessReviews(), now: now}, nil
 }
 
-func (c *cluster) Method() Method { return ByCluster }
+func (c *cluster) Method() access.Method { return access.ByCluster }
 
-func (c *cluster) Identify(ctx context.Context, header http.Header) (*User, error) {
-	token := bearer(header)
+func (c *cluster) Identify(ctx context.Context, header http.Header) (*access.User, error) {
+	token := access.Bearer(header)
 	if token == "" {
-		return nil, fmt.Errorf("%w: send a token of the cluster, as in Authorization: Bearer TOKEN; `kubectl create token NAME` makes one", ErrUnknown)
+		return nil, fmt.Errorf("%w: send a token of the cluster, as in Authorization: Bearer TOKEN; `kubectl create token NAME` makes one", access.ErrUnknown)
 	}
-	who, err := c.users.get(sha256.Sum256([]byte(token)), c.now(), func() (*User, error) {
+	who, err := c.users.get(sha256.Sum256([]byte(token)), c.now(), func() (*access.User, error) {
 		review, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("%w: reviewing the token: %w", ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: reviewing the token: %w", access.ErrUnavailable, err)
 		}
 		if !review.Status.Authenticated {
 			return nil, nil
@@ -81,18 +86,18 @@ func (c *cluster) Identify(ctx context.Context, header http.Header) (*User, erro
 		for key, values := range u.Extra {
 			extra[key] = values
 		}
-		return &User{Name: u.Username, Groups: u.Groups, UID: u.UID, Extra: extra}, nil
+		return &access.User{Name: u.Username, Groups: u.Groups, UID: u.UID, Extra: extra}, nil
 	})
 	if err == nil && who == nil {
-		err = fmt.Errorf("%w: the cluster does not know the token, or it expired", ErrUnknown)
+		err = fmt.Errorf("%w: the cluster does not know the token, or it expired", access.ErrUnknown)
 	}
 	return who, err
 }
 
-func (c *cluster) May(ctx context.Context, who *User, right Right) (bool, error) {
+func (c *cluster) May(ctx context.Context, who *access.User, right access.Right) (bool, error) {
 	text, err := json.Marshal(who)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return false, fmt.Errorf("%w: %w", access.ErrUnavailable, err)
 	}
 	key := sha256.Sum256(fmt.Appendf(text, "\n%s\n%s", right.Verb, right.Resource))
 	return c.rights.get(key, c.now(), func() (bool, error) {
@@ -106,7 +111,7 @@ func (c *cluster) May(ctx context.Context, who *User, right Right) (bool, error)
 	})
 }
 
-func (c *cluster) review(ctx context.Context, who *User, verb string, resource Resource) (bool, error) {
+func (c *cluster) review(ctx context.Context, who *access.User, verb string, resource access.Resource) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range who.Extra {
 		extra[key] = values
@@ -116,7 +121,7 @@ func (c *cluster) review(ctx context.Context, who *User, verb string, resource R
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: string(resource), Verb: verb},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("%w: reviewing the rights of %s: %w", ErrUnavailable, who.Name, err)
+		return false, fmt.Errorf("%w: reviewing the rights of %s: %w", access.ErrUnavailable, who.Name, err)
 	}
 	return review.Status.Allowed, nil
 }
