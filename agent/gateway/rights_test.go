@@ -164,6 +164,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// shows has a client show a certificate, and believe in gateways of its cluster.
+func shows(own *pki.Source) client.Options {
+	return client.Options{TLS: own.Client("", pki.RoleGateway)}
+}
+
 // Over TLS the parts of the cluster are known by their certificates, and others by what they send.
 func TestPartsOfTheClusterAtTheGateway(t *testing.T) {
 	ca, directory := filepath.Join(t.TempDir(), "ca"), t.TempDir()
@@ -176,7 +181,7 @@ func TestPartsOfTheClusterAtTheGateway(t *testing.T) {
 	own := issued(t, authority, pki.RoleGateway, "gw", filepath.Join(directory, "gw"))
 	address := "https://" + c.serveTo(certified(own), func(o *gateway.Options) { o.Users, o.HTTPS = users, true })
 	certificate := func(authority *pki.Authority, role pki.Role) client.Options {
-		return client.Options{Certificates: issued(t, authority, role, "x", filepath.Join(t.TempDir(), "x"))}
+		return shows(issued(t, authority, role, "x", filepath.Join(t.TempDir(), "x")))
 	}
 	put := func(o client.Options) error {
 		_, err := as(t, address, o).Put(t.Context(), "k", bytes.NewReader(noise(100, 4)), client.PutOptions{})
@@ -205,7 +210,7 @@ func TestPartsOfTheClusterAtTheGateway(t *testing.T) {
 		}
 	}
 	// A connection that is there already ends with the right to it.
-	eve := as(t, address, client.Options{Certificates: issued(t, authority, pki.RoleAdmin, "eve", filepath.Join(t.TempDir(), "eve"))})
+	eve := as(t, address, shows(issued(t, authority, pki.RoleAdmin, "eve", filepath.Join(t.TempDir(), "eve"))))
 	if _, err := eve.PauseRepair(t.Context()); err != nil {
 		t.Fatal(err)
 	}

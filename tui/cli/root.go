@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -186,10 +187,11 @@ const (
 // credentials reads the environment.
 func credentials() (options client.Options, err error) {
 	if directory := os.Getenv(tlsVariable); directory != "" {
-		options.Certificates, err = pki.Load(directory)
+		own, err := pki.Load(directory)
 		if err != nil {
 			return options, fmt.Errorf("%s: %w", tlsVariable, err)
 		}
+		options.TLS = own.Client("", pki.RoleGateway)
 		return options, nil
 	}
 	if options.Token, err = secretVariable(tokenVariable); err != nil {
@@ -210,7 +212,8 @@ func credentials() (options client.Options, err error) {
 		if err != nil {
 			return options, fmt.Errorf("%s: %w", authoritiesVariable, err)
 		}
-		if options.Authorities = x509.NewCertPool(); !options.Authorities.AppendCertsFromPEM(text) {
+		options.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		if !options.TLS.RootCAs.AppendCertsFromPEM(text) {
 			return options, fmt.Errorf("%s: %s has no certificate in PEM", authoritiesVariable, path)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/pki"
 )
 
 // Client reaches one gateway. Create it with New. What it asks for is in its parts, whose methods are its own.
@@ -46,11 +44,10 @@ const idlePerGateway = 64
 
 // Options say who a client is, and whom it believes.
 type Options struct {
-	Certificates *pki.Source    // of a part of the cluster, which talks to gateways of its cluster; what follows is not used then
-	Authorities  *x509.CertPool // that vouch for the name of a gateway; nil: those of the system
-	Token        string         // sent as Authorization: Bearer; empty: none is
-	KeyID        string         // of an access key, sent as HTTP Basic; empty: none is
-	Secret       string         // of the access key
+	TLS    *tls.Config // whom to believe, and a certificate to show; nil: the authorities of the system, and none. Not to be changed
+	Token  string      // sent as Authorization: Bearer; empty: none is
+	KeyID  string      // of an access key, sent as HTTP Basic; empty: none is
+	Secret string      // of the access key
 }
 
 // New returns a client of the gateway at address: host:port or an http(s) URL. It says nothing of who it is, and does not connect yet.
@@ -67,14 +64,10 @@ func NewWith(address string, options Options) (*Client, error) {
 		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	encryption := &tls.Config{RootCAs: options.Authorities, MinVersion: tls.VersionTLS12}
-	if options.Certificates != nil {
-		encryption = options.Certificates.Client("", pki.RoleGateway)
-	}
 	t := &transport{base: base, options: options, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			TLSClientConfig:     encryption,
+			TLSClientConfig:     options.TLS,
 			MaxIdleConnsPerHost: idlePerGateway,
 			IdleConnTimeout:     time.Minute,
 			DisableCompression:  true, // object bytes must arrive as stored
