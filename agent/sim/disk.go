@@ -225,6 +225,16 @@ func (m *mount) List(ctx context.Context, prefix string, visit func(key string, 
 	return m.end(mute, m.values.List(ctx, prefix, visit))
 }
 
+// Page implements store.Lister.
+func (m *mount) Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error) {
+	mute, err := m.begin(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	keys, more, err = m.values.Page(ctx, prefix, after, limit)
+	return keys, more, m.end(mute, err)
+}
+
 // Info implements store.Store.
 func (m *mount) Info(ctx context.Context) (store.Info, error) {
 	mute, err := m.begin(ctx)

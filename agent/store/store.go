@@ -30,10 +30,24 @@ type Store interface {
 	Close() error
 }
 
-// Lister is the capability to enumerate keys, in no particular order. Keys created or deleted meanwhile may or may not
-// be seen. visit's error ends the listing and is returned.
+// Lister is the capability to enumerate keys, all at once or in pages. Either way a key that is there all the while is seen,
+// once; one that is created or deleted meanwhile may or may not be.
 type Lister interface {
+	// List visits every key that begins with prefix, in no particular order, with the size of its value. visit may use the
+	// store; its error ends the listing and is returned.
 	List(ctx context.Context, prefix string, visit func(key string, size int64) error) error
+
+	// Page returns the next keys that begin with prefix: limit of them, which is at least 1, or all that are left; more says
+	// whether others may follow.
+	//
+	// A store has one order of all keys that there could be, of its own choice, for good: a page has the first keys that come
+	// after the key after, in that order. So the last key of a page is where the next one begins, whether it is still there
+	// or not, also after the store was opened again; a page may be asked for again, and several listings may be under way.
+	// An empty after comes before all keys.
+	//
+	// A page costs what it shows, however much the store holds, and looks at no values. Only a server that cannot be
+	// entered in the middle is passed over once, where a listing begins or goes on after a long pause (see Pass).
+	Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error)
 }
 
 // Volatile is the capability to say whether acknowledged values may have been lost unseen: a server that keeps its values

@@ -257,13 +257,15 @@ type DeleteReply struct {
 	Foreign []block.Address `cbor:"1,keyasint,omitempty"`
 }
 
-// ListRequest asks for blocks in key order. It is ErrUnsupported where the store cannot list.
+// ListRequest asks for blocks in the order of the store, which is the same for each page. A block that is there all the while
+// is in one page; one that is written or deleted meanwhile may or may not be. It is ErrUnsupported where the store cannot list.
 type ListRequest struct {
-	After string `cbor:"1,keyasint"` // only blocks whose key is greater; empty: from the start
+	// After is the key of the last block of the page before, which need not be there any more; empty: from the start.
+	After string `cbor:"1,keyasint"`
 	Limit int    `cbor:"2,keyasint"` // 0: MaxListed
 }
 
-// ListReply is one page of blocks, ascending by key; More says whether others follow.
+// ListReply is one page of blocks; More says whether others may follow, and an empty page that none do.
 type ListReply struct {
 	Addresses []block.Address `cbor:"1,keyasint"`
 	More      bool            `cbor:"2,keyasint"`

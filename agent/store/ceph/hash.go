@@ -17,6 +17,20 @@ func placementGroup(name string, groups int) int {
 	return int(hash & (mask >> 1))
 }
 
+// placeOf returns where in the order of a pool's objects those of a name are: by the bits of its hash, the lowest first.
+func placeOf(name string) uint32 { return bits.Reverse32(nameHash(name)) }
+
+// isBefore reports whether an object comes before another in the order of a pool's objects; one without a name is before all.
+func isBefore(one, other string) bool {
+	if one == "" || other == "" {
+		return one == "" && other != ""
+	}
+	if at, otherAt := placeOf(one), placeOf(other); at != otherAt {
+		return at < otherAt
+	}
+	return one < other
+}
+
 // nameHash is Robert Jenkins' hash of 1996 as Ceph has it, ceph_str_hash_rjenkins (src/common/ceph_hash.cc).
 func nameHash(name string) uint32 {
 	const golden = 0x9e3779b9

@@ -244,9 +244,25 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 // cursor is a place in the order of a pool's objects.
 type cursor struct{ at C.rados_object_list_cursor }
 
-func (s *Store) firstCursor() cursor { return cursor{C.rados_object_list_begin(s.pool)} }
+func firstCursor(pool ioctx) cursor { return cursor{C.rados_object_list_begin(pool)} }
 
-func (s *Store) release(c cursor) { C.rados_object_list_cursor_free(s.pool, c.at) }
+// cursorAt returns the place of the first object whose name has the hash that name has; that of an empty one is the first of all.
+func (s *Store) cursorAt(name string) cursor {
+	first := firstCursor(s.pool)
+	if name == "" {
+		return first
+	}
+	defer first.release(s.pool)
+	end := C.rados_object_list_end(s.pool)
+	defer C.rados_object_list_cursor_free(s.pool, end)
+	// librados has no way to a hash but to cut the whole range of hashes, bits reversed, into as many slices as there are.
+	at, after := firstCursor(s.pool), firstCursor(s.pool)
+	defer after.release(s.pool)
+	C.rados_object_list_slice(s.pool, first.at, end, C.size_t(placeOf(name)), 1<<32, &at.at, &after.at)
+	return at
+}
+
+func (c cursor) release(pool ioctx) { C.rados_object_list_cursor_free(pool, c.at) }
 
 // page returns the names of the next objects from a place on, at most most of them, and the place after them; more is false
 // at the end. It waits for librados, which gives up after the time-out.
@@ -255,10 +271,10 @@ func (s *Store) page(from cursor, most int) (names []string, next cursor, more b
 	defer C.rados_object_list_cursor_free(s.pool, end)
 	items := (*C.rados_object_list_item)(C.calloc(C.size_t(most), C.sizeof_rados_object_list_item))
 	defer C.free(unsafe.Pointer(items))
-	next = s.firstCursor()
+	next = firstCursor(s.pool)
 	rc := C.rados_object_list(s.pool, from.at, end, C.size_t(most), nil, 0, items, &next.at)
 	if rc < 0 {
-		s.release(next)
+		next.release(s.pool)
 		return nil, cursor{}, false, s.failed(errno(-rc))
 	}
 	for _, item := range unsafe.Slice(items, int(rc)) {

@@ -96,10 +96,34 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 	return nil
 }
 
+// Page implements store.Lister. The order is Ceph's own, by a hash of the name and then the name, so that a name says where it
+// is. Objects are not looked at: one that has a key for a name, and is none of ours, is shown.
+func (s *Store) Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error) {
+	var from *listing
+	for more = true; more && len(keys) < limit; {
+		if from, err = s.nextPage(ctx, from, after); err != nil {
+			return nil, false, fmt.Errorf("listing %q in %s: %w", prefix, s.location, err)
+		}
+		more = from.more
+		for _, name := range from.names {
+			if strings.HasPrefix(name, prefix) && store.CheckKey(name) == nil && isBefore(after, name) {
+				keys = append(keys, name)
+			}
+		}
+	}
+	if err := s.endListing(from); err != nil {
+		return nil, false, fmt.Errorf("listing %q in %s: %w", prefix, s.location, err)
+	}
+	if len(keys) > limit {
+		return keys[:limit], true, nil
+	}
+	return keys, more, nil
+}
+
 func (s *Store) list(ctx context.Context, prefix string, visit func(key string, size int64) error) error {
 	var from *listing
 	for more := true; more; {
-		page, err := s.nextPage(ctx, from)
+		page, err := s.nextPage(ctx, from, "")
 		if err != nil {
 			return err
 		}
@@ -119,9 +143,9 @@ type listing struct {
 	err   error
 }
 
-// nextPage makes the step of a listing that comes after another, nil for none, whose place it takes over. It returns as
-// soon as ctx ends.
-func (s *Store) nextPage(ctx context.Context, after *listing) (*listing, error) {
+// nextPage makes the step of a listing that comes after another, whose place it takes over; nil for none: from where a name
+// is, empty for the beginning. It returns as soon as ctx ends.
+func (s *Store) nextPage(ctx context.Context, after *listing, name string) (*listing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(err, s.endListing(after))
 	}
@@ -130,7 +154,7 @@ func (s *Store) nextPage(ctx context.Context, after *listing) (*listing, error) 
 	}
 	if err := s.awaitLatest(ctx); err != nil {
 		if after != nil {
-			s.release(after.next)
+			after.next.release(s.pool)
 		}
 		s.end()
 		return nil, err
@@ -141,17 +165,17 @@ func (s *Store) nextPage(ctx context.Context, after *listing) (*listing, error) 
 		defer s.end()
 		var place cursor
 		if after == nil {
-			place = s.firstCursor()
+			place = s.cursorAt(name)
 		} else {
 			place = after.next
 		}
 		l := &listing{}
 		l.names, l.next, l.more, l.err = s.page(place, pageObjects)
-		s.release(place)
+		place.release(s.pool)
 		select {
 		case <-abandoned:
 			if l.err == nil {
-				s.release(l.next)
+				l.next.release(s.pool)
 			}
 		case made <- l:
 		}
@@ -174,7 +198,7 @@ func (s *Store) endListing(l *listing) error {
 		return err
 	}
 	defer s.end()
-	s.release(l.next)
+	l.next.release(s.pool)
 	return nil
 }
 

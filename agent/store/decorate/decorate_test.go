@@ -195,6 +195,30 @@ func TestRetryNeverShowsAKeyTwiceInAListing(t *testing.T) {
 	}
 }
 
+func TestRetryRepeatsAPage(t *testing.T) {
+	fault := &decorate.Fault{Rule: func(call decorate.Call) decorate.Effect {
+		if call.Operation == decorate.List && call.Number == 0 {
+			return decorate.Effect{Lose: store.ErrDown}
+		}
+		return decorate.Effect{}
+	}}
+	inner := mem.New(0)
+	for i := range 3 {
+		if err := inner.Create(t.Context(), fmt.Sprint(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meter := &decorate.Meter{}
+	s := (&decorate.Retry{Attempts: 2}).Wrap(meter.Wrap(fault.Wrap(inner)))
+	keys, more, err := s.(store.Lister).Page(t.Context(), "", "0", 1)
+	if err != nil || !more || !slices.Equal(keys, []string{"1"}) {
+		t.Errorf("a page whose first answer is lost: %q, %v, %v", keys, more, err)
+	}
+	if count := meter.Counts()[decorate.List]; count.Calls != 2 || count.Errors != 1 {
+		t.Errorf("the page took %d calls, of which %d failed; want 2 and 1", count.Calls, count.Errors)
+	}
+}
+
 func TestMeterCountsCallsErrorsBytesAndLatencies(t *testing.T) {
 	now := time.Unix(0, 0)
 	meter := &decorate.Meter{Now: func() time.Time { now = now.Add(3 * time.Millisecond); return now }}

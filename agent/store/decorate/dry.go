@@ -35,9 +35,7 @@ func (d *Dry) Records() []Record {
 
 // Wrap puts d in front of inner.
 func (d *Dry) Wrap(inner store.Store) store.Store {
-	return keepLister(inner, &dry{inner, d}, func(inner store.Lister, ctx context.Context, prefix string, visit visitor) error {
-		return inner.List(ctx, prefix, visit)
-	})
+	return keepLister(inner, &dry{inner, d}, plainly)
 }
 
 type dry struct {

@@ -81,12 +81,12 @@ func Seeded(seed uint64, odds Odds) func(Call) Effect {
 
 // Wrap puts the faults around inner.
 func (f *Fault) Wrap(inner store.Store) store.Store {
-	return keepLister(inner, &faulty{inner, f}, func(inner store.Lister, ctx context.Context, prefix string, visit visitor) error {
+	return keepLister(inner, &faulty{inner, f}, func(ctx context.Context, prefix string, call func() error) error {
 		effect, err := f.begin(ctx, List, prefix, 0)
 		if err != nil {
 			return err
 		}
-		return effect.end(List, prefix, inner.List(ctx, prefix, visit))
+		return effect.end(List, prefix, call())
 	})
 }
 

@@ -40,9 +40,7 @@ const (
 
 // Wrap puts the limit around inner.
 func (l *Limit) Wrap(inner store.Store) store.Store {
-	return keepLister(inner, &limited{inner, l}, func(inner store.Lister, ctx context.Context, prefix string, visit visitor) error {
-		return inner.List(ctx, prefix, visit)
-	})
+	return keepLister(inner, &limited{inner, l}, plainly)
 }
 
 // wait blocks until the debt is paid.

@@ -45,9 +45,9 @@ func (m *Meter) Counts() map[Operation]Count {
 
 // Wrap puts the meter around inner.
 func (m *Meter) Wrap(inner store.Store) store.Store {
-	return keepLister(inner, &metered{inner, m}, func(inner store.Lister, ctx context.Context, prefix string, visit visitor) error {
+	return keepLister(inner, &metered{inner, m}, func(_ context.Context, _ string, call func() error) error {
 		started := m.now()
-		err := inner.List(ctx, prefix, visit)
+		err := call()
 		m.count(List, started, 0, err)
 		return err
 	})

@@ -8,6 +8,6 @@ const (
 	Create Operation = "create"
 	ReadAt Operation = "read"
 	Delete Operation = "delete"
-	List   Operation = "list"
+	List   Operation = "list" // also a page
 	Info   Operation = "info"
 )

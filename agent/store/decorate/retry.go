@@ -14,7 +14,7 @@ import (
 // A Create that is repeated may find its own earlier attempt: it then fails with store.ErrExists, as it does for a
 // stranger's value, and the caller compares the content.
 //
-// A listing is repeated only as long as it has shown nothing.
+// A listing is repeated only as long as it has shown nothing; a page of one is repeated like anything else.
 type Retry struct {
 	Attempts int                                 // in all, at least 1
 	Delay    func(attempt int) time.Duration     // before the attempt of this number, counted from 1 for the first repetition; nil: none
@@ -34,8 +34,8 @@ func Backoff(first, limit time.Duration) func(attempt int) time.Duration {
 
 // Wrap puts the repetition around inner.
 func (r *Retry) Wrap(inner store.Store) store.Store {
-	return keepLister(inner, &retried{inner, r}, func(inner store.Lister, ctx context.Context, prefix string, visit visitor) error {
-		return r.list(ctx, inner, prefix, visit)
+	return keepListerAs(inner, &retried{inner, r}, r.list, func(ctx context.Context, prefix string, call func() error) error {
+		return r.run(ctx, List, prefix, call)
 	})
 }
 

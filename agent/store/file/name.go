@@ -13,10 +13,21 @@ const (
 	nameSuffix = ".value" // also keeps the keys "." and ".." from meaning directories
 )
 
+// leaves is the number of directories that hold values.
+const leaves = fanOut * fanOut
+
 // leafOf returns the directory of key, relative to the store's.
-func leafOf(key string) string {
+func leafOf(key string) string { return leafPath(leafNumber(key)) }
+
+// leafNumber returns the place of key's directory in the order of all.
+func leafNumber(key string) int {
 	hash := kernel.Checksum([]byte(key))
-	return fmt.Sprintf("%s/%02x/%02x", valuesName, hash%fanOut, hash/fanOut%fanOut)
+	return int(hash%fanOut*fanOut + hash/fanOut%fanOut)
+}
+
+// leafPath returns the directory at a place in the order, relative to the store's.
+func leafPath(number int) string {
+	return fmt.Sprintf("%s/%02x/%02x", valuesName, number/fanOut, number%fanOut)
 }
 
 // nameOf returns the name of key's file within its directory.

@@ -34,6 +34,7 @@ type Store struct {
 
 	namelessFiles bool // the file system has O_TMPFILE, and /proc to link from
 	refusesWrites atomic.Bool
+	listed        struct{ names, sizes atomic.Int64 } // that were read in directories so far
 
 	mu      sync.Mutex
 	flushed map[string]bool // directories whose own names are known to be on the disk

@@ -17,6 +17,7 @@ type Store struct {
 	mu     sync.RWMutex
 	used   int64
 	values map[string][]byte
+	keys   []string // of values, ascending
 }
 
 var (
@@ -45,6 +46,8 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 	}
 	s.used += size
 	s.values[key] = slices.Clone(value)
+	at, _ := slices.BinarySearch(s.keys, key)
+	s.keys = slices.Insert(s.keys, at, key)
 	return nil
 }
 
@@ -75,6 +78,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if value, found := s.values[key]; found {
 		s.used -= int64(len(key) + len(value))
 		delete(s.values, key)
+		at, _ := slices.BinarySearch(s.keys, key)
+		s.keys = slices.Delete(s.keys, at, at+1)
 	}
 	return nil
 }
@@ -87,13 +92,14 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 	}
 	var entries []entry
 	s.mu.RLock()
-	for key, value := range s.values {
-		if strings.HasPrefix(key, prefix) {
-			entries = append(entries, entry{key, int64(len(value))})
+	from, _ := slices.BinarySearch(s.keys, prefix)
+	for _, key := range s.keys[from:] {
+		if !strings.HasPrefix(key, prefix) {
+			break
 		}
+		entries = append(entries, entry{key, int64(len(s.values[key]))})
 	}
 	s.mu.RUnlock()
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("listing %q: %w", prefix, err)
@@ -103,6 +109,28 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 		}
 	}
 	return nil
+}
+
+// Page implements store.Lister, in key order.
+func (s *Store) Page(ctx context.Context, prefix, after string, limit int) (page []string, more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, fmt.Errorf("listing %q: %w", prefix, err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	from, _ := slices.BinarySearch(s.keys, max(prefix, after))
+	for _, key := range s.keys[from:] {
+		if !strings.HasPrefix(key, prefix) {
+			break
+		}
+		if len(page) == limit {
+			return page, true, nil
+		}
+		if key != after {
+			page = append(page, key)
+		}
+	}
+	return page, false, nil
 }
 
 // Info implements store.Store.
@@ -128,7 +156,7 @@ func (s *Store) Close() error { return nil }
 func (s *Store) Erase() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = 0
+	s.used, s.keys = 0, nil
 	clear(s.values)
 }
 

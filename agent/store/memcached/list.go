@@ -21,8 +21,7 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 		return fmt.Errorf("listing %q: %w", prefix, err)
 	}
 	for batch := range slices.Chunk(keys, sizesPerBatch) {
-		sizes := make([]int64, len(batch))
-		err := s.pool.use(ctx, func(c *connection) error { return readSizes(c, batch, sizes) })
+		sizes, err := s.sizes(ctx, batch)
 		if err != nil {
 			return fmt.Errorf("listing %q: %w", prefix, err)
 		}
@@ -36,6 +35,38 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 		}
 	}
 	return nil
+}
+
+// Page implements store.Lister, in key order. A dump cannot be entered in the middle, so that a listing is one dump.
+func (s *Store) Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error) {
+	keys, more, err = s.pass.Page(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, false, fmt.Errorf("listing %q: %w", prefix, err)
+	}
+	return keys, more, nil
+}
+
+// there returns those of the keys that are there.
+func (s *Store) there(ctx context.Context, keys []string) (there []string, err error) {
+	for batch := range slices.Chunk(keys, sizesPerBatch) {
+		sizes, err := s.sizes(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		for i, key := range batch {
+			if sizes[i] >= 0 {
+				there = append(there, key)
+			}
+		}
+	}
+	return there, nil
+}
+
+// sizes returns the sizes of the values of a batch of keys, -1 for a key that is absent.
+func (s *Store) sizes(ctx context.Context, batch []string) ([]int64, error) {
+	sizes := make([]int64, len(batch))
+	err := s.pool.use(ctx, func(c *connection) error { return readSizes(c, batch, sizes) })
+	return sizes, err
 }
 
 const (

@@ -48,6 +48,7 @@ type Store struct {
 	itemBytes atomic.Int64 // the server's limit, as last seen
 	unnamed   atomic.Int64 // parts that no value named, deleted by listings
 	pool      *pool
+	pass      store.Pass
 }
 
 var (
@@ -74,6 +75,7 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 		partBytes: options.PartBytes,
 		pool:      newPool(address, options.Connections, options.Timeout),
 	}
+	s.pass.All, s.pass.There = s.keys, s.there
 	if _, err := s.settings(ctx); err != nil {
 		return nil, fmt.Errorf("opening: %w", err)
 	}
@@ -87,6 +89,7 @@ func (s *Store) partSize() int64 {
 
 // Close ends the connections. The values stay as long as the server does.
 func (s *Store) Close() error {
+	s.pass.Forget()
 	if err := s.pool.close(); err != nil {
 		return fmt.Errorf("closing memcached at %s: %w", s.address, err)
 	}

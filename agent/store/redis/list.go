@@ -15,6 +15,48 @@ const scanCount = 512
 // may name a key twice while its table grows.
 func (s *Store) List(ctx context.Context, prefix string, visit func(key string, size int64) error) error {
 	shown := map[string]struct{}{}
+	return s.scan(ctx, prefix, func(keys []string) error { return s.visitStep(ctx, prefix, keys, shown, visit) })
+}
+
+// Page implements store.Lister, in key order. Where Redis is in a listing depends on a table that it makes anew as it grows
+// and shrinks, and on a secret of its run, so that no key says it, and a listing is one pass.
+func (s *Store) Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error) {
+	return s.pass.Page(ctx, prefix, after, limit)
+}
+
+// all returns the keys that begin with prefix, some perhaps twice.
+func (s *Store) all(ctx context.Context, prefix string) (all []string, err error) {
+	err = s.scan(ctx, prefix, func(keys []string) error {
+		for _, key := range keys {
+			if len(key) > len(keyPrefix) {
+				all = append(all, strings.TrimPrefix(key, keyPrefix))
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// there returns those of the keys that are there.
+func (s *Store) there(ctx context.Context, keys []string) (there []string, err error) {
+	questions := make(rueidis.Commands, len(keys))
+	for i, key := range keys {
+		questions[i] = s.client.B().Exists().Key(keyPrefix + key).Build()
+	}
+	for i, answer := range s.client.DoMulti(ctx, questions...) {
+		found, err := answer.AsInt64()
+		if err != nil {
+			return nil, fmt.Errorf("listing keys in %s: %w", s.location, classify(ctx, err))
+		}
+		if found > 0 {
+			there = append(there, keys[i])
+		}
+	}
+	return there, nil
+}
+
+// scan visits the names of the values whose keys begin with prefix, some perhaps twice, in steps.
+func (s *Store) scan(ctx context.Context, prefix string, visit func(keys []string) error) error {
 	pattern := escapePattern(keyPrefix+prefix) + "*"
 	var cursor uint64
 	for {
@@ -22,7 +64,7 @@ func (s *Store) List(ctx context.Context, prefix string, visit func(key string, 
 		if err != nil {
 			return fmt.Errorf("listing %q in %s: %w", prefix, s.location, classify(ctx, err))
 		}
-		if err := s.visitStep(ctx, prefix, step.Elements, shown, visit); err != nil {
+		if err := visit(step.Elements); err != nil {
 			return err
 		}
 		if cursor = step.Cursor; cursor == 0 {

@@ -36,6 +36,7 @@ type Store struct {
 	client   rueidis.Client
 	location string
 	run      *run
+	pass     store.Pass
 }
 
 var (
@@ -61,6 +62,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
 	}
 	s := &Store{client: client, location: location, run: r}
+	s.pass.All, s.pass.There = s.all, s.there
 	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("opening %s: %w", location, classify(ctx, err))
@@ -111,6 +113,7 @@ func connect(ctx context.Context, options Options, r *run) (rueidis.Client, erro
 
 // Close ends the connections. The values stay.
 func (s *Store) Close() error {
+	s.pass.Forget()
 	s.client.Close()
 	return nil
 }

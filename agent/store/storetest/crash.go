@@ -30,6 +30,10 @@ func testCrash(t *testing.T, crashing Crashing, options Options) {
 		if lister, ok := s.(store.Lister); ok {
 			err := lister.List(t.Context(), "", func(string, int64) error { return nil })
 			wantError(t, err, store.ErrDown, "listing while the server is down")
+			wantPageError(t, func(after string) error {
+				_, _, err := lister.Page(t.Context(), "", after, 10)
+				return err
+			}, store.ErrDown)
 		}
 		crashing.Restart()
 		checkAfterCrash(t, s, acknowledged, info.Durable)

@@ -63,6 +63,9 @@ func Run(t *testing.T, newStore func(t testing.TB) store.Store, options Options)
 		{"keys that are none are refused", testBadKeys},
 		{"an ended context ends the operation", testContext},
 		{"list shows every key once, with its size", testList},
+		{"pages show every key once, in one order whatever their length", testPages},
+		{"a page may be asked for again, and listings may cross", testPagesAgain},
+		{"pages show what stays while others come and go", testPagesMeanwhile},
 		{"of 64 creators of a key exactly one wins", testCreators},
 		{"readers see a whole value or none while it is created and deleted", testTearing},
 		{"any sequence of operations behaves like a map", testModel},
@@ -312,6 +315,10 @@ func testContext(t *testing.T, s store.Store, options Options) {
 	if lister, ok := s.(store.Lister); ok {
 		err := lister.List(ended, "", func(string, int64) error { return nil })
 		wantError(t, err, context.Canceled, "listing")
+		wantPageError(t, func(after string) error {
+			_, _, err := lister.Page(ended, "", after, 10)
+			return err
+		}, context.Canceled)
 	}
 	_, err = readAll(t.Context(), s, "new", 1)
 	wantError(t, err, store.ErrNotFound, "reading what was not created")
@@ -337,13 +344,7 @@ func testContext(t *testing.T, s store.Store, options Options) {
 }
 
 func testList(t *testing.T, s store.Store, options Options) {
-	lister, ok := s.(store.Lister)
-	if !ok {
-		if !options.Unlisted {
-			t.Fatal("the store is no store.Lister")
-		}
-		t.Skip("the store cannot list")
-	}
+	lister := lister(t, s, options)
 	want := map[string]int64{}
 	var group sync.WaitGroup
 	for i := range 200 {
