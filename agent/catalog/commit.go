@@ -329,7 +329,7 @@ func (t *transaction) update(change *Change) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range groupsOf(object.Extents) {
+	for _, id := range groupsOf(object.Extents, 0, object.Size) {
 		if group := t.results[id]; group != nil {
 			if err := checkInside(group, object.Extents); err != nil {
 				return fmt.Errorf("object %q: %w: %w", object.Key, err, ErrBadChange)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -20,7 +21,7 @@ type Basis interface {
 	stale() StaleDetail
 }
 
-// Snapshot is one consistent picture of an object and all its groups. Treat it as immutable.
+// Snapshot is one consistent picture of an object and its groups, or some of them. Treat it as immutable.
 type Snapshot struct {
 	Object Object
 	Groups map[block.GroupID]*Group
@@ -37,7 +38,7 @@ type GroupView struct {
 	raw []byte
 }
 
-// View returns the group as the snapshot has it, to base a GroupChange on; nil if the object has no extent in it.
+// View returns the group as the snapshot has it, to base a GroupChange on; nil if it has not.
 func (s *Snapshot) View(id block.GroupID) *GroupView { return s.views[id] }
 
 func (s *Snapshot) basis() kv.Check { return kv.Check{Key: objectKey(s.Object.Key), Value: s.object} }
@@ -50,12 +51,27 @@ func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: Violatio
 
 // Snapshot reads an object and the records of all its groups as of one instant (rule 14). ErrNoObject if there is none.
 func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
-	name := objectKey(key)
-	values, err := o.engine.Read(ctx, name)
+	return o.SnapshotRange(ctx, key, 0, math.MaxInt64)
+}
+
+// SnapshotRange is Snapshot with the records of those groups alone that bytes [offset, offset+length) of the object lie in.
+func (o *objects) SnapshotRange(ctx context.Context, key string, offset, length int64) (*Snapshot, error) {
+	values, err := o.engine.Read(ctx, objectKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("reading object %q: %w", key, err)
 	}
-	for raw := values[0]; ; raw = values[0] {
+	return o.snapshot(ctx, key, values[0], true, offset, length)
+}
+
+// Again is SnapshotRange of an object that was read before: of whatever it is now. Where its record is as it was, that is one read.
+func (o *objects) Again(ctx context.Context, seen *Snapshot, offset, length int64) (*Snapshot, error) {
+	return o.snapshot(ctx, seen.Object.Key, seen.object, false, offset, length)
+}
+
+// snapshot reads the groups of a range as of one instant with the object, whose record was raw: within this call, if it is fresh.
+func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bool, offset, length int64) (*Snapshot, error) {
+	name := objectKey(key)
+	for {
 		if raw == nil {
 			return nil, fmt.Errorf("object %q: %w", key, ErrNoObject)
 		}
@@ -64,18 +80,20 @@ func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 			return nil, err
 		}
 		snapshot := &Snapshot{Object: object, Groups: map[block.GroupID]*Group{}, object: raw, views: map[block.GroupID]*GroupView{}}
-		if len(object.Extents) == 0 {
-			return snapshot, nil
-		}
-		keys, ids := []string{name}, groupsOf(object.Extents)
+		keys, ids := []string{name}, groupsOf(object.Extents, offset, length)
 		for _, id := range ids {
 			keys = append(keys, groupKey(id), liveKey(id))
 		}
-		if values, err = o.engine.Read(ctx, keys...); err != nil {
+		if fresh && len(ids) == 0 {
+			return snapshot, nil
+		}
+		values, err := o.engine.Read(ctx, keys...)
+		if err != nil {
 			return nil, fmt.Errorf("reading the groups of object %q: %w", key, err)
 		}
 		if !bytes.Equal(raw, values[0]) {
-			continue // the object moved between the two reads
+			raw, fresh = values[0], true // the object moved between the two reads
+			continue
 		}
 		for i, id := range ids {
 			view, err := viewGroup(id, values[1+2*i], values[2+2*i])
@@ -89,25 +107,6 @@ func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 		}
 		return snapshot, nil
 	}
-}
-
-// Unchanged reports whether the object and all its groups are still exactly as in the snapshot, which makes a cached
-// snapshot as good as a new one (rule 14).
-func (o *objects) Unchanged(ctx context.Context, snapshot *Snapshot) (bool, error) {
-	keys, want := []string{objectKey(snapshot.Object.Key)}, [][]byte{snapshot.object}
-	for id, view := range snapshot.views {
-		keys, want = append(keys, groupKey(id)), append(want, view.raw)
-	}
-	values, err := o.engine.Read(ctx, keys...)
-	if err != nil {
-		return false, fmt.Errorf("confirming object %q: %w", snapshot.Object.Key, err)
-	}
-	for i := range want {
-		if !bytes.Equal(values[i], want[i]) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // Group reads one group. ErrNoGroup if there is none.
@@ -202,15 +201,16 @@ func viewGroup(id block.GroupID, raw, live []byte) (*GroupView, error) {
 	return &GroupView{Group: group, Live: count, raw: raw}, nil
 }
 
-// groupsOf returns the groups of extents, each once, in order of first appearance.
-func groupsOf(extents []Extent) []block.GroupID {
-	seen := map[block.GroupID]bool{}
+// groupsOf returns the groups that bytes [offset, offset+length) lie in, each once, in order of first appearance.
+func groupsOf(extents []Extent, offset, length int64) []block.GroupID {
+	seen, at := map[block.GroupID]bool{}, int64(0)
 	var ids []block.GroupID
 	for _, extent := range extents {
-		if !seen[extent.Group] {
+		if at-offset < length && at+extent.Length > offset && !seen[extent.Group] {
 			seen[extent.Group] = true
 			ids = append(ids, extent.Group)
 		}
+		at += extent.Length
 	}
 	return ids
 }

@@ -52,6 +52,7 @@ type Options struct {
 	// MemoryBytes bounds buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what
 	// they decode from (one eighth each), updates (a quarter), and small objects on their way in, an eighth more. Default 128 MiB.
 	MemoryBytes int64
+	ReadGroups  int           // of how many groups a read has the records at a time; default 64
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h
@@ -133,6 +134,9 @@ func (o *Options) complete() error {
 		o.Logger = slog.Default()
 	}
 	setDefault(&o.MemoryBytes, 128<<20)
+	if o.ReadGroups == 0 {
+		o.ReadGroups = 64
+	}
 	setDefault(&o.CallTimeout, 30*time.Second)
 	setDefault(&o.AttemptTime, 5*time.Minute)
 	setDefault(&o.Retention, 24*time.Hour)
@@ -181,7 +185,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Background: g.background, Logger: g.log,
+		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups,
 	})
 	g.metrics.read(&g.Objects.Counters)
 	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g})

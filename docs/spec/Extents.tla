@@ -114,6 +114,11 @@ Send(p) ==
                       [] object.revision # reader.o.revision /\ (On("stream") \/ p = 1) -> Idle  \* broken off, or begun anew
                       [] OTHER -> [reader EXCEPT !.o = object, !.records = Records]
   /\ UNCHANGED <<next, object, group, blocks, dead, gateway, reads, truth, fault>>
+\* The records of parts that follow are read, or read anew, together with that of the object, before they are sent.
+Look == /\ reader.at = "reading" /\ (object # reader.o \/ Records # reader.records)
+        /\ reader' = IF On("look") /\ object.revision # reader.o.revision THEN Idle  \* broken off
+                     ELSE [reader EXCEPT !.o = object, !.records = Records]
+        /\ UNCHANGED <<next, object, group, blocks, dead, gateway, reads, truth, fault>>
 Return == /\ reader.at = "reading" /\ \A p \in Parts : reader.got[p] # 0
           /\ fault' = IF reader.got \in reader.legal THEN fault ELSE "a reader returned a stale or torn value"
           /\ reader' = Idle
@@ -130,7 +135,7 @@ Next ==
        \/ Commit(c) \/ GiveUp(c)
   \/ \E g \in Groups : Free(g)
   \/ Vanish
-  \/ Open \/ TakeSnapshot \/ Return \/ \E p \in Parts : Send(p)
+  \/ Open \/ TakeSnapshot \/ Look \/ Return \/ \E p \in Parts : Send(p)
 Spec == Init /\ [][Next]_vars
 
 (* ------------------------------------------------------------------ invariants *)

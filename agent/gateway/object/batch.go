@@ -45,15 +45,22 @@ type batches struct {
 // one content of a key.
 type batch struct {
 	key     batchKey
-	entries map[string][]byte
+	entries map[string]entry
 	bytes   int64
 	names   int           // bytes of the keys: all are in the group's manifest
 	begun   bool          // its objects are on their way to nodes: none leaves it any more
 	done    chan struct{} // closed once the fields below are set
 	result  map[string]api.Object
-	err     error
-	full    chan struct{} // closed when the batch need not wait any longer
+	refused map[string]error // by the keys whose own condition did not hold
+	err     error            // of all others
+	full    chan struct{}    // closed when the batch need not wait any longer
 	once    sync.Once
+}
+
+// entry is one small object.
+type entry struct {
+	data       []byte
+	ifRevision *block.Stamp // what the object has to be at; nil: anything
 }
 
 func newBatches(objects *Objects) *batches {
@@ -62,16 +69,16 @@ func newBatches(objects *Objects) *batches {
 
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
-func (b *batches) put(ctx context.Context, key batchKey, name string, data []byte) (api.Object, error) {
+func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
 	open := b.without(key, name)
-	open.bytes += int64(len(data))
+	open.bytes += int64(len(object.data))
 	open.names += len(name)
-	open.entries[name] = data
+	open.entries[name] = object
 	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
 		b.close(open)
 		open.once.Do(func() { close(open.full) })
@@ -79,6 +86,9 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, data []byt
 	b.mutex.Unlock()
 	select {
 	case <-open.done:
+		if err := open.refused[name]; err != nil {
+			return api.Object{}, err
+		}
 		return open.result[name], open.err
 	case <-ctx.Done():
 	}
@@ -95,7 +105,7 @@ func (b *batches) withdraw(from *batch, name string) bool {
 	if from.begun {
 		return false
 	}
-	from.bytes -= int64(len(from.entries[name]))
+	from.bytes -= int64(len(from.entries[name].data))
 	from.names -= len(name)
 	delete(from.entries, name)
 	return true
@@ -108,7 +118,7 @@ func (b *batches) without(key batchKey, name string) *batch {
 			return open
 		}
 	}
-	open := &batch{key: key, entries: map[string][]byte{}, done: make(chan struct{}), full: make(chan struct{})}
+	open := &batch{key: key, entries: map[string]entry{}, refused: map[string]error{}, done: make(chan struct{}), full: make(chan struct{})}
 	b.open[key] = append(b.open[key], open)
 	b.objects.background.Go(func(ctx context.Context) { b.flush(ctx, open) })
 	return open
@@ -147,32 +157,59 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		open.err = ErrClosed
 		return
 	}
-	for try := range batchTries {
+	for try := 0; try < batchTries && len(open.entries) > 0; {
 		open.result, open.err = b.objects.putPacked(ctx, open.key.class, open.key.scheme, open.entries)
+		if open.leaveOut(open.err) { // the others have nothing to do with it
+			continue
+		}
 		if !errors.Is(open.err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
 			return
 		}
+		try++
 	}
 }
 
+// leaveOut takes the objects out whose own condition a commit was refused for, and reports whether there were any.
+func (b *batch) leaveOut(refusal error) bool {
+	var stale *catalog.StaleError
+	if !errors.As(refusal, &stale) {
+		return false
+	}
+	before := len(b.refused)
+	for _, detail := range stale.Details {
+		if detail.Violation == catalog.ViolationRevision {
+			b.refused[detail.Key] = fmt.Errorf("%w: %s", api.ErrConflict, detail)
+			delete(b.entries, detail.Key)
+		}
+	}
+	return len(b.refused) > before
+}
+
 // putPacked writes small objects into one shared group and commits them together.
-func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string][]byte) (map[string]api.Object, error) {
+func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string]entry) (map[string]api.Object, error) {
 	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("announcing a batch: %w", err)
 	}
 	now := time.Now().UnixMilli()
 	revision := func(string) block.Stamp { return attempt.Stamp() }
-	group, extents, err := o.stagePacked(ctx, attempt, class, scheme, entries, revision)
+	bytes := make(map[string][]byte, len(entries))
+	for key := range entries {
+		bytes[key] = entries[key].data
+	}
+	group, extents, err := o.stagePacked(ctx, attempt, class, scheme, bytes, revision)
 	if err != nil {
 		return nil, o.groups.Abandon(ctx, attempt, err)
 	}
-	change := catalog.Change{NewGroups: []catalog.Group{*group}}
+	change := catalog.Change{NewGroups: []catalog.Group{*group}, IfRevision: map[string]block.Stamp{}}
 	result := make(map[string]api.Object, len(entries))
-	for key, data := range entries {
+	for key, object := range entries {
 		record := catalog.Object{
-			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(data)), Modified: now,
+			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(object.data)), Modified: now,
 			Extents: []catalog.Extent{extents[key]},
+		}
+		if object.ifRevision != nil {
+			change.IfRevision[key] = *object.ifRevision
 		}
 		change.Put = append(change.Put, record)
 		result[key] = publicObject(&record)

@@ -25,6 +25,7 @@ type Parts struct {
 	Heat       *temperature.Thermometer
 	Background *job.Background
 	Logger     *slog.Logger
+	ReadGroups int // of how many groups a read has the records at a time
 }
 
 // Objects are the objects of a catalog.
@@ -39,6 +40,7 @@ type Objects struct {
 	heat       *temperature.Thermometer
 	background *job.Background
 	log        *slog.Logger
+	readGroups int
 
 	batches *batches
 	hedge   hedge
@@ -56,7 +58,7 @@ type Counters struct {
 func New(parts Parts) *Objects {
 	o := &Objects{
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
-		heat: parts.Heat, background: parts.Background, log: parts.Logger,
+		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 	}
 	o.batches = newBatches(o)
 	return o

@@ -41,8 +41,8 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 	if err != nil {
 		return api.Object{}, err
 	}
-	if whole && len(head.Bytes) > 0 && options.IfRevision == nil {
-		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, head.Bytes)
+	if whole && len(head.Bytes) > 0 {
+		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, entry{data: head.Bytes, ifRevision: options.IfRevision})
 	}
 	return o.putLarge(ctx, class, scheme, key, head.Bytes, body, options)
 }

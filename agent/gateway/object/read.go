@@ -25,20 +25,72 @@ type Reader struct {
 	counted bool // it reads for a client: the groups are used
 	repairs bool // it waits for what it misses to be rebuilt
 	shared  sharedReads
-	mutex   sync.Mutex // of snapshot
-	current *catalog.Snapshot
+
+	mutex    sync.Mutex // of what follows
+	current  *catalog.Snapshot
+	from, to int64 // the bytes whose groups it has
 }
 
-// Open takes a snapshot of the object and its groups.
+// Open takes a snapshot of the object. Of one with many groups their records are read as its bytes are.
 func (o *Objects) Open(ctx context.Context, key string) (*Reader, error) {
 	if err := api.CheckKey(key); err != nil {
 		return nil, err
 	}
-	snapshot, err := o.catalog.Snapshot(ctx, key)
-	if err != nil {
+	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true}
+	var err error
+	if r.current, err = o.catalog.SnapshotRange(ctx, key, 0, 0); err != nil {
 		return nil, err
 	}
-	return &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true, current: snapshot}, nil
+	if extents := len(r.current.Object.Extents); extents > 0 && extents <= o.readGroups {
+		r.to = math.MaxInt64
+		r.current, err = o.catalog.Again(ctx, r.current, 0, r.to)
+	}
+	return r, err
+}
+
+// look sees to it that the records are known of the groups that bytes from offset on lie in, for as many groups as a read has at a
+// time, and returns of how many of length bytes they are.
+func (r *Reader) look(ctx context.Context, offset, length int64) (int64, error) {
+	r.mutex.Lock()
+	seen, from, to := r.current, r.from, r.to
+	r.mutex.Unlock()
+	if offset < from || offset >= to {
+		from, to = offset, min(offset+length, endOf(seen.Object.Extents, offset, r.objects.readGroups))
+		if _, err := r.renew(ctx, seen, from, to); err != nil {
+			return 0, err
+		}
+	}
+	return min(length, to-offset), nil
+}
+
+// endOf returns where the bytes end of so many extents, of which the first has the byte at offset.
+func endOf(extents []catalog.Extent, offset int64, most int) int64 {
+	at := int64(0)
+	for _, extent := range extents {
+		at += extent.Length
+		if at > offset {
+			most--
+		}
+		if most == 0 {
+			break
+		}
+	}
+	return at
+}
+
+// renew reads the catalog again, with the groups of a range, and fails if the object's bytes have changed.
+func (r *Reader) renew(ctx context.Context, seen *catalog.Snapshot, from, to int64) (*catalog.Snapshot, error) {
+	fresh, err := r.objects.catalog.Again(ctx, seen, from, to-from)
+	if errors.Is(err, catalog.ErrNoObject) || err == nil && fresh.Object.Revision != seen.Object.Revision {
+		return nil, api.Refuse(api.ErrConflict, "the object was overwritten or deleted while it was read; read it again")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog again: %w", err)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.current, r.from, r.to = fresh, from, to
+	return fresh, nil
 }
 
 // Object describes the version being read.
@@ -235,16 +287,13 @@ const maxMoves = 16
 // refresh reads the catalog again. It reports whether the record of the group has changed since the given snapshot, and
 // fails if the object's bytes have.
 func (r *Reader) refresh(ctx context.Context, id block.GroupID, seen *catalog.Snapshot) (changed bool, err error) {
-	fresh, err := r.objects.catalog.Snapshot(ctx, seen.Object.Key)
-	if errors.Is(err, catalog.ErrNoObject) || err == nil && fresh.Object.Revision != seen.Object.Revision {
-		return false, api.Refuse(api.ErrConflict, "the object was overwritten or deleted while it was read; read it again")
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the catalog again: %w", err)
-	}
 	r.mutex.Lock()
-	r.current = fresh
+	from, to := r.from, r.to
 	r.mutex.Unlock()
+	fresh, err := r.renew(ctx, seen, from, to)
+	if err != nil {
+		return false, err
+	}
 	group, there := fresh.Groups[id]
 	return !there || group.Generation != seen.Groups[id].Generation, nil
 }

@@ -31,16 +31,22 @@ func (r *Reader) writeTo(ctx context.Context, w io.Writer, offset, length int64)
 	var bounce bytes.Buffer
 	var used block.GroupID
 	for slow := 0; length > 0; {
+		seen, err := r.look(ctx, offset, length)
+		if err != nil {
+			return err
+		}
 		if slow == 0 {
-			n, err := r.stream(ctx, w, offset, length, &used, r.counted)
+			n, err := r.stream(ctx, w, offset, seen, &used, r.counted)
 			if err != nil {
 				return err
 			}
-			offset, length, slow = offset+n, length-n, slowTimes
+			if offset, length = offset+n, length-n; n < seen {
+				slow = slowTimes
+			}
 			continue
 		}
 		bounce.Reset()
-		n, err := r.stream(ctx, &bounce, offset, min(length, slowBytes), &used, false)
+		n, err := r.stream(ctx, &bounce, offset, min(seen, slowBytes), &used, false)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (o *Objects) Update(ctx context.Context, key string, offset int64, data []b
 	}
 	var cause error
 	for try := range updateTries {
-		snapshot, err := o.catalog.Snapshot(ctx, key)
+		snapshot, err := o.catalog.SnapshotRange(ctx, key, offset, int64(len(data)))
 		if err != nil {
 			return api.Object{}, err
 		}
