@@ -93,6 +93,11 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 		"users: [{name: a, accessKey: {id: A, secret: " + secret + "}}, {name: b, accessKey: {id: A, secret: " + secret + "}}]": "same id",
 		"users: [{name: a, " + hashed + "objects: [{prefix: x}]}]":                                                              "may is empty",
 		"users: [{name: a, " + hashed + "objects: [{may: [get]}]}]":                                                             `"get"`,
+		"users: [{name: a, login: b}]":                                                                                          "no provider is declared",
+		"providers: [{issuer: 'http://x', audience: a}]\nusers: []":                                                             "https://login.example.org",
+		"providers: [{issuer: 'https://x'}]\nusers: []":                                                                         "audience",
+		"providers: [{issuer: 'https://x', audience: a, ca: /none}]\nusers: []":                                                 "authorities",
+		"providers: [{issuer: 'https://x', audience: a}]\nusers: [{name: a, login: b}, {name: c, login: b}]":                    `"b"`,
 		"users: [{name: a, token: b}]":                                                                                          "token",
 		"users: [{name: a, tokenSHA256: " + hashOf("a") + "}, {name: b, tokenSHA256: " + hashOf("a") + ", verbs: []}]":          "same token",
 	} {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 
 // File is a file of users.
 type File struct {
-	Users []FileUser `json:"users"`
+	Providers []Provider `json:"providers,omitempty"`
+	Users     []FileUser `json:"users"`
 }
 
 // FileUser is one person or program. One with a token is known by its hash; the token itself is nowhere in the file. A program with
@@ -27,6 +29,8 @@ type FileUser struct {
 	Name        string     `json:"name"`
 	TokenSHA256 string     `json:"tokenSHA256,omitempty"` // in hexadecimal digits
 	AccessKey   *AccessKey `json:"accessKey,omitempty"`
+	Login       string     `json:"login,omitempty"`   // what a provider calls one person
+	Group       string     `json:"group,omitempty"`   // what a provider calls several, each of whom has what this says
 	Verbs       []Verb     `json:"verbs,omitempty"`   // on the cluster
 	Objects     []Grant    `json:"objects,omitempty"` // at gateways
 	Expires     *time.Time `json:"expires,omitempty"`
@@ -54,8 +58,11 @@ type users struct {
 
 // known is what a file says.
 type known struct {
-	tokens map[string]*FileUser // by hash
-	keys   map[string]*FileUser // by id
+	tokens    map[string]*FileUser // by hash
+	keys      map[string]*FileUser // by id
+	logins    map[string]*FileUser
+	groups    map[string]*FileUser
+	providers map[string]*provider // by issuer
 }
 
 // fileState tells whether a file changed.
@@ -76,8 +83,17 @@ type fileState struct {
 //	    objects:
 //	      - {may: [read, write, delete, list], prefix: photos/, class: photos}   # prefix and class are optional
 //
-// Tokens are sent as Authorization: Bearer TOKEN, access keys as the user and password of HTTP Basic. Both are to be random, of 32
-// bytes or so: hashes are not salted. A file with secrets must be its owner's alone. now is nil for the real clock.
+// People of an identity provider (OpenID Connect) send its ID token as a bearer token, and are known where it is declared:
+//
+//	providers:
+//	  - {issuer: https://login.example.org, audience: restripe, login: email}   # claims: login (default sub), groups (default groups)
+//	users:
+//	  - {name: ada, login: ada@example.org, verbs: [get, plan, approve]}
+//	  - {name: operators, group: storage, verbs: [get, plan, apply, pause]}
+//
+// Who is in several of these may do what any of them may. Tokens are sent as Authorization: Bearer TOKEN, access keys as the user
+// and password of HTTP Basic. Both are to be random, of 32 bytes or so: hashes are not salted. A file with secrets must be its owner's
+// alone. now is nil for the real clock.
 func Users(path string, now func() time.Time) (Authority, error) {
 	if now == nil {
 		now = time.Now
@@ -96,13 +112,16 @@ func (u *users) Method() Method { return ByToken }
 // errNobody is told to those who show nothing.
 var errNobody = fmt.Errorf("%w: send a token, as in Authorization: Bearer TOKEN, or an access key, as in curl -u ID:SECRET", ErrUnknown)
 
-func (u *users) Identify(_ context.Context, header http.Header) (*User, error) {
+func (u *users) Identify(ctx context.Context, header http.Header) (*User, error) {
 	u.mutex.Lock()
 	u.refresh()
 	now, err := u.known, u.err
 	u.mutex.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if token := Bearer(header); strings.Count(token, ".") == 2 && len(now.providers) > 0 { // as those of providers look
+		return now.signedIn(ctx, token)
 	}
 	who, err := now.find(header)
 	switch {
@@ -146,12 +165,14 @@ func (u *users) refresh() {
 		return
 	}
 	if now := (fileState{info.Size(), info.ModTime()}); now != u.seen {
-		u.known, u.err = readUsers(u.path, info.Mode())
+		before := u.known.providers
+		u.known, u.err = readUsers(u.path, info.Mode(), before, u.now)
 		u.seen = now
 	}
 }
 
-func readUsers(path string, mode os.FileMode) (known, error) {
+// readUsers reads a file. Providers that are in it as before keep what they know.
+func readUsers(path string, mode os.FileMode, before map[string]*provider, clock func() time.Time) (known, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return known{}, fmt.Errorf("reading the users: %w", err)
@@ -160,7 +181,15 @@ func readUsers(path string, mode os.FileMode) (known, error) {
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return known{}, fmt.Errorf("reading the users in %s: %w", path, err)
 	}
-	now := known{tokens: map[string]*FileUser{}, keys: map[string]*FileUser{}}
+	now := known{
+		tokens: map[string]*FileUser{}, keys: map[string]*FileUser{}, logins: map[string]*FileUser{}, groups: map[string]*FileUser{},
+		providers: map[string]*provider{},
+	}
+	for _, declared := range file.Providers {
+		if err := now.addProvider(declared, before[declared.Issuer], clock); err != nil {
+			return known{}, fmt.Errorf("reading the users in %s: %w", path, err)
+		}
+	}
 	for i := range file.Users {
 		if err := now.add(&file.Users[i]); err != nil {
 			return known{}, fmt.Errorf("reading the users in %s: user %d: %w", path, i+1, err)
@@ -190,8 +219,22 @@ func (k *known) add(u *FileUser) error {
 			return fmt.Errorf("objects of %s: %w", u.Name, err)
 		}
 	}
-	if u.TokenSHA256 == "" && u.AccessKey == nil {
-		return fmt.Errorf("%s has neither tokenSHA256 nor accessKey, so that nobody could be known as it", u.Name)
+	if u.TokenSHA256 == "" && u.AccessKey == nil && u.Login == "" && u.Group == "" {
+		return fmt.Errorf("%s has neither tokenSHA256 nor accessKey, login or group, so that nobody could be known as it", u.Name)
+	}
+	if (u.Login != "" || u.Group != "") && len(k.providers) == 0 {
+		return fmt.Errorf("%s has a login or a group, and no provider is declared that could tell of them", u.Name)
+	}
+	for _, entry := range []struct {
+		name string
+		of   map[string]*FileUser
+	}{{u.Login, k.logins}, {u.Group, k.groups}} {
+		if other, taken := entry.of[entry.name]; taken {
+			return fmt.Errorf("%s and %s are both %q; put them into one", other.Name, u.Name, entry.name)
+		}
+		if entry.name != "" {
+			entry.of[entry.name] = u
+		}
 	}
 	if u.TokenSHA256 != "" {
 		hash, err := hex.DecodeString(u.TokenSHA256)
