@@ -142,7 +142,7 @@ func (c *networkChaos) startNode(base string, p *place) error {
 		return err
 	}
 	return p.run(c.t, base, "agent", agentPort, "", filepath.Join(base, "restripe"), "agent", "--id", p.name, "--store", url, "--listen", p.address+agentPort,
-		"--allow-remote", "--gateway-silence", silence)
+		"--allow-remote=anybody", "--gateway-silence", silence)
 }
 
 func (c *networkChaos) startRedis(base string, p *place, name, sync string) error {
@@ -175,7 +175,7 @@ func (c *networkChaos) startGateways(base string) error {
 			where = "sqlite:" + filepath.Join(p.disk, "catalog.db")
 		}
 		if err := p.run(c.t, base, "gateway", gatewayPort, "", filepath.Join(base, "restripe"), "gateway", "--id", p.name, "--catalog", where, "--nodes", filepath.Join(base, "nodes.yaml"),
-			"--classes", filepath.Join(base, "classes.yaml"), "--listen", p.address+gatewayPort, "--allow-remote", "--grace", "0s"); err != nil {
+			"--classes", filepath.Join(base, "classes.yaml"), "--listen", p.address+gatewayPort, "--allow-remote=anybody", "--grace", "0s"); err != nil {
 			return err
 		}
 		connection, err := client.New(p.address + gatewayPort)

@@ -45,10 +45,16 @@ func restripe(t *testing.T, gateway string, arguments ...string) answer {
 // restripeWith is restripe with a standard input.
 func restripeWith(t *testing.T, stdin io.Reader, gateway string, arguments ...string) answer {
 	t.Helper()
+	return restripeIn(t, []string{"RESTRIPE_GATEWAY=" + gateway}, stdin, arguments...)
+}
+
+// restripeIn is restripe with a standard input and more of an environment.
+func restripeIn(t *testing.T, environment []string, stdin io.Reader, arguments ...string) answer {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, program(t), arguments...)
-	command.Env = append(os.Environ(), "RESTRIPE_GATEWAY="+gateway)
+	command.Env = append(os.Environ(), environment...)
 	var out, messages bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = stdin, &out, &messages
 	err := command.Run()

@@ -8,11 +8,17 @@ import (
 	"testing"
 )
 
-var built struct {
+// build is a program that is built once per test run.
+type build struct {
 	once sync.Once
 	path string
 	err  error
 }
+
+var built, builtBefore build
+
+// before is the commit of the release before, with which this one works together.
+const before = "28323ac0ddd01c6035f69b98cda699712b786842"
 
 // program builds the restripe program once per test run.
 func program(t *testing.T) string {
@@ -33,10 +39,37 @@ func program(t *testing.T) string {
 	return built.path
 }
 
+// programBefore builds the program of the release before.
+func programBefore(t *testing.T) string {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "git", "cat-file", "-e", before+"^{commit}").Run(); err != nil {
+		t.Skipf("the release before is not in the history of this copy: git has no commit %s", before)
+	}
+	b := &builtBefore
+	b.once.Do(func() {
+		var directory string
+		if directory, b.err = os.MkdirTemp("", "restripe-before-"); b.err != nil {
+			return
+		}
+		b.path = filepath.Join(directory, "restripe")
+		script := `git archive "$0" | tar -x -C "$1" && cd "$1" && go build -o restripe .`
+		command := exec.Command("bash", "-o", "pipefail", "-c", "cd .. && "+script, before, directory)
+		command.Stderr = os.Stderr
+		b.err = command.Run()
+	})
+	if b.err != nil {
+		t.Fatalf("building the release before: %v", b.err)
+	}
+	return b.path
+}
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built.path != "" {
-		if err := os.RemoveAll(filepath.Dir(built.path)); err != nil {
+	for _, b := range []*build{&built, &builtBefore} {
+		if b.path == "" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Dir(b.path)); err != nil {
 			code = 1
 		}
 	}

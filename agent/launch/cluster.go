@@ -277,7 +277,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	}
 	arguments := []string{"gateway", "--id", GatewayName, "--catalog", "sqlite:" + c.path("catalog.db"), "--nodes", c.path("nodes.yaml")}
 	if c.options.AllowRemote {
-		arguments = append(arguments, "--allow-remote")
+		arguments = append(arguments, "--allow-remote=anybody")
 	}
 	if c.options.ClassFile != "" {
 		text, err := os.ReadFile(c.options.ClassFile)

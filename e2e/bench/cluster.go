@@ -58,7 +58,7 @@ func (b *bench) startCluster(ctx context.Context, n *network, nodes int, classes
 			return nil, fmt.Errorf("making a store: %w", err)
 		}
 		agent, err := startProcess(ctx, member.ID, store+".log", b.binary,
-			"agent", "--id", member.ID, "--store", "file:"+store, "--listen", member.Address, "--allow-remote")
+			"agent", "--id", member.ID, "--store", "file:"+store, "--listen", member.Address, "--allow-remote=anybody")
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (c *cluster) startGateway(ctx context.Context, binary string, members []lau
 	address := c.network.address(gatewayName) + gatewayPort
 	c.gateway, err = startProcess(ctx, gatewayName, filepath.Join(c.state, "gateway.log"), binary,
 		"gateway", "--catalog", "sqlite:"+database, "--nodes", filepath.Join(c.state, "nodes.yaml"),
-		"--classes", filepath.Join(c.state, "classes.yaml"), "--listen", address, "--allow-remote")
+		"--classes", filepath.Join(c.state, "classes.yaml"), "--listen", address, "--allow-remote=anybody")
 	if err != nil {
 		return err
 	}

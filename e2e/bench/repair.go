@@ -186,7 +186,7 @@ func (b *bench) empty(ctx context.Context, c *cluster, node string) error {
 		return fmt.Errorf("emptying a store: %w", err)
 	}
 	agent, err := startProcess(ctx, node, store+".log", b.binary,
-		"agent", "--id", node, "--store", "file:"+store, "--listen", c.network.address(node)+agentPort, "--allow-remote")
+		"agent", "--id", node, "--store", "file:"+store, "--listen", c.network.address(node)+agentPort, "--allow-remote=anybody")
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (s *stage) startAgent(ctx context.Context, binary, name string) error {
 	if err := os.Mkdir(store, 0o755); err != nil {
 		return fmt.Errorf("making a store: %w", err)
 	}
-	agent, err := startProcess(ctx, name, store+".log", binary, "agent", "--id", name, "--store", "file:"+store, "--listen", address, "--allow-remote")
+	agent, err := startProcess(ctx, name, store+".log", binary, "agent", "--id", name, "--store", "file:"+store, "--listen", address, "--allow-remote=anybody")
 	if err != nil {
 		return err
 	}

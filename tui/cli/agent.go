@@ -23,7 +23,8 @@ type agentFlags struct {
 	id, store, listen, state string
 	silence                  time.Duration
 	tls                      *string
-	allowRemote, lifeline    *bool
+	remote                   *remote
+	lifeline                 *bool
 }
 
 // agentAddressFile is where an agent writes its address, inside its state directory.
@@ -44,7 +45,7 @@ func agentCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
 		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
-	f.tls, f.allowRemote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
+	f.tls, f.remote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := api.CheckNodeID(f.id); err != nil {
 			return misuse(command, "--%w", err)
@@ -56,7 +57,7 @@ func agentCommand(s *session) *cobra.Command {
 		if f.store == "" {
 			return misuse(command, "say where the blocks go: --store file:DIRECTORY, memcached://host:port, redis://host:port or ceph:POOL")
 		}
-		if err := checkListen(command, f.listen, *f.allowRemote); err != nil {
+		if err := f.remote.check(command, "listen", f.listen, *f.tls != "", "give it a certificate with --tls"); err != nil {
 			return err
 		}
 		ctx, cancel := s.withLifeline(command.Context(), *f.lifeline)
@@ -90,7 +91,7 @@ func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
 	defer func() { err = errors.Join(err, n.Close()) }()
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
-	address, ended, err := node.ListenAndServe(serving, f.listen, n, *f.allowRemote)
+	address, ended, err := node.ListenAndServe(serving, f.listen, n, *f.remote != remoteNobody)
 	if err != nil {
 		return fmt.Errorf("listening for gateways and agents: %w", err)
 	}

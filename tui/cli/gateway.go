@@ -27,7 +27,8 @@ type gatewayFlags struct {
 	grace                                      time.Duration
 	https                                      bool
 	tls                                        *string
-	allowRemote, lifeline                      *bool
+	remote                                     *remote
+	lifeline                                   *bool
 }
 
 func gatewayCommand(s *session) *cobra.Command {
@@ -49,7 +50,7 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.BoolVar(&f.https, "https", false, "serve clients over TLS, with the certificate of --tls, "+
 		"which names hosts for them (pki issue --host)")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
-	f.tls, f.allowRemote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
+	f.tls, f.remote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
 		if f.catalog, err = secretAddress(command, "catalog", f.catalog, catalogVariable); err != nil {
@@ -58,7 +59,8 @@ func gatewayCommand(s *session) *cobra.Command {
 		if f.catalog == "" {
 			return misuse(command, "say where the catalog is: --catalog sqlite:FILE or --catalog redis://host:port")
 		}
-		if err := checkListen(command, f.listen, *f.allowRemote); err != nil {
+		asks := f.users != "" && f.https
+		if err := f.remote.check(command, "listen", f.listen, asks, "name who may with --users, and serve --https"); err != nil {
 			return err
 		}
 		if f.https && *f.tls == "" {

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -28,10 +27,11 @@ func operatorCommand(s *session) *cobra.Command {
 	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
 	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
 	flags.StringVar(&options.MetricsListen, "metrics-listen", "", "address for Prometheus, host:port (default: none)")
-	allowRemote := remoteFlag(command)
+	allowed := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
 		if options.MetricsListen != "" {
-			if err := checkMetricsListen(command, options.MetricsListen, *allowRemote); err != nil {
+			const how = "put a proxy that asks before it"
+			if err := allowed.check(command, "metrics-listen", options.MetricsListen, false, how); err != nil {
 				return err
 			}
 		}
@@ -66,16 +66,4 @@ func operatorConfig(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("reaching the API server of this cluster: %w", failed)
 	}
 	return inside, nil
-}
-
-// checkMetricsListen refuses addresses that other machines can reach, unless that is allowed.
-func checkMetricsListen(command *cobra.Command, address string, allowRemote bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return misuse(command, "--metrics-listen %q: want host:port, such as 127.0.0.1:9090", address)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && !allowRemote && (ip == nil || !ip.IsLoopback()) {
-		return misuse(command, "--metrics-listen %q can be reached by other machines: use a loopback address, or add --allow-remote on a network you trust", address)
-	}
-	return nil
 }

@@ -21,25 +21,43 @@ import (
 // joined joins errors; a call that failed keeps its own error first.
 func joined(err error, more ...error) error { return errors.Join(append([]error{err}, more...)...) }
 
+// remote says whom a server may serve at an address that other machines can reach.
+type remote string
+
+const (
+	remoteNobody  remote = ""
+	remoteKnown   remote = "known"   // those who say who they are
+	remoteAnybody remote = "anybody" // on a network where everybody may do everything
+)
+
 // remoteFlag adds --allow-remote.
-func remoteFlag(command *cobra.Command) *bool {
-	return command.Flags().Bool("allow-remote", false, "allow an address that other machines can reach; there is no authentication and no encryption")
+func remoteFlag(command *cobra.Command) *remote {
+	const name = "allow-remote"
+	value := new(remote)
+	command.Flags().StringVar((*string)(value), name, "", "allow an address that other machines can reach, for those who say who they are; "+
+		"="+string(remoteAnybody)+": for everybody, without asking")
+	command.Flags().Lookup(name).NoOptDefVal = string(remoteKnown)
+	return value
 }
 
-// checkListen refuses addresses that other machines can reach, unless that is allowed.
-func checkListen(command *cobra.Command, address string, allowRemote bool) error {
+// check refuses the address that a flag names if other machines can reach it, unless that is allowed. how says in words how a server
+// has its callers say who they are, and asks whether this one does.
+func (r remote) check(command *cobra.Command, flag, address string, asks bool, how string) error {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return misuse(command, "--listen %q: want host:port, such as %s", address, defaultListen)
-	}
-	if host == "localhost" || allowRemote {
+	ip := net.ParseIP(host)
+	switch {
+	case err != nil:
+		return misuse(command, "--%s %q: want host:port, such as %s", flag, address, defaultListen)
+	case r != remoteNobody && r != remoteKnown && r != remoteAnybody:
+		return misuse(command, "--allow-remote=%s: want %s or %s", r, remoteKnown, remoteAnybody)
+	case host == "localhost" || ip != nil && ip.IsLoopback() || r == remoteAnybody || r == remoteKnown && asks:
 		return nil
+	case r == remoteKnown:
+		return misuse(command, "--%s %q can be reached by other machines, and nobody would be asked who they are: %s; "+
+			"on a network where everybody may do everything, say --allow-remote=%s", flag, address, how, remoteAnybody)
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return misuse(command, "--listen %q can be reached by other machines, and whoever reaches it can read and delete everything: "+
-			"use a loopback address such as 127.0.0.1, or add --allow-remote on a network you trust", address)
-	}
-	return nil
+	return misuse(command, "--%s %q can be reached by other machines: use a loopback address such as 127.0.0.1, or add --allow-remote",
+		flag, address)
 }
 
 // The environment that stores and catalogs are read from where the command line does not name them.

@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestListenAddresses: what other machines can reach is refused unless it is allowed, and a name is no loopback address.
+// TestListenAddresses: what other machines can reach is refused unless it is allowed, for everybody or for those who say who they
+// are; and a name is no loopback address.
 func TestListenAddresses(t *testing.T) {
 	command := &cobra.Command{Use: "serve"}
 	for address, allowed := range map[string][2]bool{ // without and with --allow-remote
@@ -24,15 +25,17 @@ func TestListenAddresses(t *testing.T) {
 		"host:7480": {false, true},
 		"7480":      {}, "": {}, "127.0.0.1": {}, "::1:7480": {},
 	} {
-		for remote, want := range map[bool]bool{false: allowed[0], true: allowed[1]} {
-			err := checkListen(command, address, remote)
+		for _, test := range []struct {
+			allowed    remote
+			asks, want bool
+		}{
+			{remoteNobody, true, allowed[0]}, {remoteAnybody, false, allowed[1]}, {remoteKnown, true, allowed[1]},
+			{remoteKnown, false, allowed[0]}, {"x", true, false},
+		} {
+			err := test.allowed.check(command, "listen", address, test.asks, "say who may")
 			var wrong *usageError
-			if (err == nil) != want || err != nil && !errors.As(err, &wrong) {
-				t.Errorf("--listen %q, allowed remote %t: %v", address, remote, err)
-			}
-			err = checkMetricsListen(command, address, remote)
-			if (err == nil) != want || err != nil && !errors.As(err, &wrong) {
-				t.Errorf("--metrics-listen %q, allowed remote %t: %v", address, remote, err)
+			if (err == nil) != test.want || err != nil && !errors.As(err, &wrong) {
+				t.Errorf("--listen %q, %+v: %v", address, test, err)
 			}
 		}
 	}

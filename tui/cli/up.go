@@ -44,7 +44,7 @@ func upCommand(s *session) *cobra.Command {
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
 	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
-	allowRemote := remoteFlag(command)
+	allowed := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
 		if options.Store, err = launch.ParseStoreKind(kind); err != nil {
@@ -53,10 +53,11 @@ func upCommand(s *session) *cobra.Command {
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		if err := checkListen(command, options.Listen, *allowRemote); err != nil {
+		how := "run `restripe gateway` with --users and --https"
+		if err := allowed.check(command, "listen", options.Listen, false, how); err != nil {
 			return err
 		}
-		options.AllowRemote = *allowRemote
+		options.AllowRemote = *allowed == remoteAnybody
 		nodes := options.Agents
 		if !flags.Changed("agents") {
 			options.Agents = 0
