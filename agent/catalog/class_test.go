@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -134,9 +135,18 @@ func TestGroupsSayWhenTheySettled(t *testing.T) {
 		id := w.have(t, "k")
 		made := w.now.UnixMilli()
 		settled := func() int64 {
-			page, err := w.b.SummarizeGroups(w.ctx, block.GroupID{}, 10)
-			must(t, err)
+			var page []catalog.GroupSummary
+			for groups, err := range w.b.GroupSummaries(w.ctx, block.GroupID{}) {
+				must(t, err)
+				page = append(page, groups...)
+			}
 			whole := w.group(t, id)
+			for groups, err := range w.b.GroupRecords(w.ctx) {
+				must(t, err)
+				if len(groups) != 1 || !reflect.DeepEqual(groups[0], whole.Group) {
+					t.Errorf("walked over %+v, it is %+v", groups, whole.Group)
+				}
+			}
 			if len(page) != 1 || page[0].Settled != whole.Settled || page[0].ID != id || page[0].Class != whole.Class || page[0].Ladder != whole.Ladder ||
 				page[0].Mode != whole.Mode || page[0].LayoutVersion != whole.LayoutVersion || page[0].Columns != whole.Columns ||
 				page[0].Scheme != whole.Scheme || page[0].CellBytes != whole.CellBytes {
@@ -158,28 +168,6 @@ func TestGroupsSayWhenTheySettled(t *testing.T) {
 		must(t, moved.commit(w))
 		if settled() != w.now.UnixMilli() {
 			t.Errorf("after a transition the group settled at %d, it is %d", settled(), w.now.UnixMilli())
-		}
-	})
-}
-
-func TestObjectsAreSummarizedPageByPage(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, w *world) {
-		for i := range 5 {
-			w.have(t, fmt.Sprintf("k%d", i))
-		}
-		objects, pages := 0, 0
-		for place := ""; pages == 0 || place != ""; pages++ {
-			page, next, err := w.b.SummarizeObjects(w.ctx, place, 2)
-			must(t, err)
-			for _, object := range page {
-				if object.Size == 0 {
-					t.Errorf("%+v", object)
-				}
-			}
-			objects, place = objects+len(page), next
-		}
-		if objects != 5 || pages != 3 {
-			t.Errorf("%d objects on %d pages", objects, pages)
 		}
 	})
 }

@@ -74,23 +74,17 @@ func (o *objects) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[
 
 // GroupSummaries walks the summaries of the groups after the given one, page by page.
 func (o *objects) GroupSummaries(ctx context.Context, after block.GroupID) iter.Seq2[[]GroupSummary, error] {
-	return pages(func() ([]GroupSummary, bool, error) {
-		page, err := o.SummarizeGroups(ctx, after, pageRecords)
-		if len(page) > 0 {
-			after = page[len(page)-1].ID
-		}
-		return page, len(page) < pageRecords, err
-	})
+	return recordPages[GroupSummary](ctx, o.engine, prefixGroup, groupKey(after))
+}
+
+// GroupRecords walks the records of all groups, page by page. It is AllGroups for those who do not ask how many extents live.
+func (o *objects) GroupRecords(ctx context.Context) iter.Seq2[[]Group, error] {
+	return recordPages[Group](ctx, o.engine, prefixGroup, prefixGroup)
 }
 
 // ObjectSummaries walks the summaries of all objects, page by page.
 func (o *objects) ObjectSummaries(ctx context.Context) iter.Seq2[[]ObjectSummary, error] {
-	place := ""
-	return pages(func() ([]ObjectSummary, bool, error) {
-		page, next, err := o.SummarizeObjects(ctx, place, pageRecords)
-		place = next
-		return page, next == "", err
-	})
+	return recordPages[ObjectSummary](ctx, o.engine, prefixObject, prefixObject)
 }
 
 // AllIntents walks the attempts that are active.

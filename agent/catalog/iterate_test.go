@@ -2,8 +2,12 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/mem"
 )
 
 // A walk yields everything once and in order, whatever the pages are like, ends with the first error, and reads no page that
@@ -44,6 +48,42 @@ func TestWalksGoPageByPage(t *testing.T) {
 			}
 			if len(want) > 0 && read > 1 {
 				t.Errorf("%s: %d pages were read for one item", name, read)
+			}
+		}
+	}
+}
+
+// A walk over records goes over all of a prefix from the place where it begins, whether or not they fill their pages.
+func TestWalksOverRecords(t *testing.T) {
+	for _, count := range []int{0, 1, pageRecords - 1, pageRecords, pageRecords + 1, 2*pageRecords + 5} {
+		engine := mem.New()
+		writes := []kv.Write{{Key: "n/before", Value: []byte{}}, {Key: "p/after", Value: []byte{}}}
+		for i := range count {
+			key := fmt.Sprintf("%05d", i)
+			writes = append(writes, kv.Write{Key: objectKey(key), Value: encode(Object{Key: key, Size: int64(i)})})
+		}
+		if _, err := engine.Update(t.Context(), nil, writes); err != nil {
+			t.Fatal(err)
+		}
+		for _, after := range []int{-1, 0, count / 2} {
+			place := prefixObject
+			if after >= 0 {
+				place = objectKey(fmt.Sprintf("%05d", after))
+			}
+			next := after + 1
+			for page, err := range recordPages[ObjectSummary](t.Context(), engine, prefixObject, place) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, object := range page {
+					if object.Size != int64(next) {
+						t.Fatalf("of %d objects after %d, object %d came when %d was due", count, after, object.Size, next)
+					}
+					next++
+				}
+			}
+			if next != max(count, after+1) {
+				t.Errorf("of %d objects after %d the walk ended before object %d", count, after, next)
 			}
 		}
 	}

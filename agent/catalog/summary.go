@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -28,27 +29,19 @@ type ObjectSummary struct {
 	Size  int64  `cbor:"5,keyasint"`
 }
 
-// SummarizeGroups returns up to limit groups after the given one, in the order they were created; fewer are the end.
-func (o *objects) SummarizeGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupSummary, error) {
-	records, err := o.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
-	if err != nil {
-		return nil, fmt.Errorf("summarizing groups: %w", err)
-	}
-	return decodeAll[GroupSummary](records)
-}
-
-// SummarizeObjects returns up to limit objects after a place in the listing, "" for its start, and the place to go on
-// from; it is "" at the end.
-func (o *objects) SummarizeObjects(ctx context.Context, place string, limit int) (page []ObjectSummary, next string, err error) {
-	records, err := o.engine.Scan(ctx, prefixObject, prefixObject+place, limit)
-	if err != nil {
-		return nil, "", fmt.Errorf("summarizing objects: %w", err)
-	}
-	if len(records) == limit {
-		next = records[limit-1].Key[len(prefixObject):]
-	}
-	page, err = decodeAll[ObjectSummary](records)
-	return page, next, err
+// recordPages walks the records with a prefix after a key, as a whole or in part, page by page.
+func recordPages[T any](ctx context.Context, engine kv.Engine, prefix, after string) iter.Seq2[[]T, error] {
+	return pages(func() ([]T, bool, error) {
+		records, err := engine.Scan(ctx, prefix, after, pageRecords)
+		if err != nil {
+			return nil, false, fmt.Errorf("walking over records: %w", err)
+		}
+		if len(records) > 0 {
+			after = records[len(records)-1].Key
+		}
+		page, err := decodeAll[T](records)
+		return page, len(records) < pageRecords, err
+	})
 }
 
 func decodeAll[T any](records []kv.Record) ([]T, error) {

@@ -92,9 +92,12 @@ type Gateway struct {
 	agents     *member.Agents
 	groups     *group.Groups
 	background *job.Background
-	load       load.Window
-	metrics    *metrics
-	log        *slog.Logger
+
+	objectCounts *job.Recent[map[string]objectCount] // by class
+
+	load    load.Window
+	metrics *metrics
+	log     *slog.Logger
 }
 
 // New starts a gateway: it settles what its earlier start left undone, enters the given nodes, and resumes the
@@ -166,7 +169,11 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	}
 	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.dialTo, g.log)
 	g.agents.Clock = o.Clock
-	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{ID: o.ID, Nodes: o.Nodes})
+	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{
+		ID: o.ID, Nodes: o.Nodes, Background: g.background,
+		Reported: func(id block.GroupID) bool { return g.groups.Reported.Has(id) },
+	})
+	g.objectCounts = job.NewRecent(g.background, g.countObjects)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestANodeListUndoesNothing(t *testing.T) {
 			if _, err := c.gateway.DownNode(t.Context(), id); err != nil {
 				return err
 			}
-			return c.gateway.RemoveNode(t.Context(), id)
+			return removeNode(t.Context(), c.gateway, id)
 		},
 		"n5": func(id block.NodeID) error {
 			_, err := c.gateway.DownNode(t.Context(), id)

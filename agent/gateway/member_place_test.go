@@ -134,7 +134,7 @@ func TestReplacementsServeAtOnce(t *testing.T) {
 	if node := c.member("n3"); node.Slots != 0 {
 		t.Errorf("%+v", node)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n3"); err != nil {
+	if err := removeNode(t.Context(), c.gateway, "n3"); err != nil {
 		t.Error(err)
 	}
 	c.checkAll(want)
@@ -280,7 +280,7 @@ func TestNodesOverHTTP(t *testing.T) {
 	if node, err := remote.DownNode(ctx, "n1"); err != nil || node.State != "down" || node.Since == nil {
 		t.Errorf("down: %+v, %v", node, err)
 	}
-	if err := remote.RemoveNode(ctx, "n1"); err != nil {
+	if err := removeNode(ctx, remote, "n1"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
 	if _, err := remote.Node(ctx, "n1"); !errors.Is(err, api.ErrNotFound) {
@@ -292,7 +292,7 @@ func TestNodesOverHTTP(t *testing.T) {
 	if _, err := remote.ReplaceNode(ctx, "n2", api.ReplaceRequest{With: "N?"}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("replacing by a node of an impossible name: %v", err)
 	}
-	if err := remote.RemoveNode(ctx, "n2"); !errors.Is(err, api.ErrConflict) {
+	if err := removeNode(ctx, remote, "n2"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node that is up: %v", err)
 	}
 	rack, spare := "rack9", true

@@ -158,7 +158,7 @@ func TestDrainEmptiesANode(t *testing.T) {
 	if err != nil || node.State != "draining" || node.Slots == 0 || node.Drain.SlotsTotal <= node.Slots {
 		t.Fatalf("%+v, %v", node, err)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n1"); !errors.Is(err, api.ErrConflict) {
+	if err := removeNode(t.Context(), c.gateway, "n1"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node with blocks: %v", err)
 	}
 	result := c.relocated()
@@ -175,7 +175,7 @@ func TestDrainEmptiesANode(t *testing.T) {
 	if left := c.blocksIn(c.agent("n1")); left != 0 {
 		t.Errorf("%d blocks are left in its store", left)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n1"); err != nil {
+	if err := removeNode(t.Context(), c.gateway, "n1"); err != nil {
 		t.Fatal(err)
 	}
 	c.agent("n1").stop()
@@ -402,7 +402,7 @@ func TestDeclarationsWin(t *testing.T) {
 	if _, err := c.gateway.DownNode(t.Context(), "nobody"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a node nobody knows: %v", err)
 	}
-	if err := c.gateway.RemoveNode(t.Context(), "n6"); !errors.Is(err, api.ErrConflict) {
+	if err := removeNode(t.Context(), c.gateway, "n6"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("removing a node that may be given blocks: %v", err)
 	}
 	c.checkAll(want)

@@ -1,15 +1,16 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/member"
 )
 
 // readyPatience is how long the catalog may take to answer for a gateway to be ready.
@@ -35,69 +36,70 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	return api.Refuse(api.ErrUnavailable, "none of %d nodes answers", len(members))
 }
 
-// Status sums up the cluster. It reads every object and group record, so it is for clusters of up to some hundred
-// thousand objects.
+// objectCount is how many objects there are of a class, and how much is in them.
+type objectCount struct{ objects, bytes int64 }
+
+// countObjects walks over all objects.
+func (g *Gateway) countObjects(ctx context.Context, rest func() error) (map[string]objectCount, error) {
+	counts := map[string]objectCount{}
+	for objects, err := range g.catalog.ObjectSummaries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			count := counts[objects[i].Class]
+			counts[objects[i].Class] = objectCount{count.objects + 1, count.bytes + objects[i].Size}
+		}
+		if err := rest(); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// Status sums up the cluster. What it counts is as of now or, where that takes long, as of the last time that it was counted;
+// what nodes lose meanwhile is reckoned with.
 func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.NodeStatus()}
+	objects, err := g.objectCounts.Ask(ctx, false)
+	if err != nil {
+		return api.Status{}, err
+	}
+	groups, err := g.Membership.Survey(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	if objects.IsLong() || groups.IsLong() {
+		at := groups.Began.UTC()
+		if objects.Began.Before(groups.Began) {
+			at = objects.Began.UTC()
+		}
+		status.CountedAt = &at
+	}
 	classes := map[string]*api.ClassStatus{}
 	classOf := func(name string) *api.ClassStatus {
 		if classes[name] == nil {
 			classes[name] = &api.ClassStatus{Name: name, ByScheme: map[string]int64{}}
-			status.Classes = append(status.Classes, api.ClassStatus{Name: name})
 		}
 		return classes[name]
 	}
 	for _, class := range g.Registry.All() {
 		classOf(class.Name).Ladder = class.Ladder.String()
 	}
-	for object, err := range g.catalog.AllObjects(ctx, "") {
-		if err != nil {
+	for name, count := range objects.Value {
+		class := classOf(name)
+		class.Objects, class.Bytes = count.objects, count.bytes
+		status.Objects += count.objects
+	}
+	for shape, count := range groups.Value.Shapes {
+		if err := g.addGroups(&status, classOf(shape.Class), shape, count); err != nil {
 			return api.Status{}, err
 		}
-		status.Objects++
-		class := classOf(object.Class)
-		class.Objects++
-		class.Bytes += object.Size
 	}
-	incarnations, err := g.catalog.Incarnations(ctx)
-	if err != nil {
-		return api.Status{}, fmt.Errorf("reading incarnations: %w", err)
+	for _, class := range classes {
+		status.Classes = append(status.Classes, *class)
 	}
-	for view, err := range g.catalog.AllGroups(ctx, block.GroupID{}) {
-		if err != nil {
-			return api.Status{}, err
-		}
-		code, err := g.groups.CodeOf(&view.Group)
-		if err != nil {
-			return api.Status{}, err
-		}
-		status.Groups++
-		class := classOf(view.Group.Class)
-		class.ByScheme[view.Group.Scheme]++
-		class.Stored += int64(view.Group.CellBytes) * int64(code.Layout.Cells()+code.Scheme.M*code.Stripes())
-		lost := 0
-		for _, slot := range view.Group.Slots {
-			for _, item := range slot {
-				if item.Incarnation != incarnations[item.Node] || !g.agents.Answers(item.Node) {
-					lost++
-					break
-				}
-			}
-		}
-		if lost == 0 && g.groups.Reported.Has(view.ID) {
-			lost = 1 // a read, a scrub or a repair that failed found what no record shows
-		}
-		if lost > 0 {
-			status.NotWhole++
-			class.NotWhole++
-		}
-		if spare := code.Scheme.M - lost; status.CanLose < 0 || spare < status.CanLose {
-			status.CanLose = max(spare, 0)
-		}
-	}
-	for i := range status.Classes {
-		status.Classes[i] = *classes[status.Classes[i].Name]
-	}
+	slices.SortFunc(status.Classes, func(a, b api.ClassStatus) int { return cmp.Compare(a.Name, b.Name) })
 	if status.Active, status.Graves, err = g.unfinished(ctx); err != nil {
 		return api.Status{}, err
 	}
@@ -109,6 +111,26 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	}
 	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
+}
+
+// addGroups adds the groups of one shape to a status and to that of their class.
+func (g *Gateway) addGroups(status *api.Status, class *api.ClassStatus, shape member.Shape, count *member.ShapeCount) error {
+	code, err := g.groups.CodeOf(&catalog.Group{
+		Class: shape.Class, Scheme: shape.Scheme, Ladder: shape.Ladder, Mode: shape.Mode,
+		Columns: shape.Columns, LayoutVersion: shape.LayoutVersion,
+	})
+	if err != nil {
+		return err
+	}
+	status.Groups += count.Groups
+	status.NotWhole += count.NotWhole
+	class.NotWhole += count.NotWhole
+	class.ByScheme[shape.Scheme] += count.Groups
+	class.Stored += count.CellBytes * int64(code.Layout.Cells()+code.Scheme.M*code.Stripes())
+	if spare := max(0, code.Scheme.M-count.MostLost); status.CanLose < 0 || spare < status.CanLose {
+		status.CanLose = spare
+	}
+	return nil
 }
 
 // behind says how the catalog was found to be behind its nodes; empty where it was not.

@@ -54,7 +54,8 @@ var deeds = []deed{
 		return err
 	}},
 	{"removal", func(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
-		return g.RemoveNode(ctx, pick(d, o.cluster.agents).id)
+		_, err := g.RemoveNode(ctx, pick(d, o.cluster.agents).id)
+		return err
 	}},
 	{"relocation", func(ctx context.Context, _ *operator, g *gateway.Gateway, _ *dice) error {
 		_, err := g.Relocate(ctx)

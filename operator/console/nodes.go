@@ -215,7 +215,8 @@ func (s *nodes) RemoveNode(ctx context.Context, request *consolev1.RemoveNodeReq
 		return nil, refuse(connect.CodeInvalidArgument, "removing a node wants its name twice: confirm is %q, the node is %q", request.Confirm, request.Node.GetName())
 	}
 	return s.changeNode(ctx, request.Node, "is no member any more", func(ctx context.Context, c *client.Client) (api.NodeInfo, error) {
-		return api.NodeInfo{}, c.RemoveNode(ctx, request.Node.Name)
+		_, err := c.RemoveNode(ctx, request.Node.Name) // not done: it goes on by itself
+		return api.NodeInfo{}, err
 	})
 }
 

@@ -144,8 +144,8 @@ func (t *safetyTally) add(seen *seenBackend) {
 		return
 	}
 	t.seen++
-	if t.at.IsZero() || walk.Began.Before(t.at) {
-		t.at = walk.Began
+	if at := walk.At(); t.at.IsZero() || at.Before(t.at) {
+		t.at = at
 	}
 	if since := seen.silentSince(); !since.IsZero() {
 		t.silent = append(t.silent, seen.name)

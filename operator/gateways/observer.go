@@ -41,6 +41,14 @@ type Walk struct {
 	states map[string]string // of the nodes when the walk began, by their names
 }
 
+// At is when what the walk found was so. Where counting takes long, gateways tell of their last count.
+func (w *Walk) At() time.Time {
+	if w.Status.CountedAt != nil {
+		return *w.Status.CountedAt
+	}
+	return w.Began
+}
+
 // Holds reports whether the nodes are still in the states they were in when the walk began.
 func (w *Walk) Holds(nodes []api.NodeStatus) bool { return maps.Equal(w.states, nodeStates(nodes)) }
 

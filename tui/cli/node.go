@@ -84,11 +84,27 @@ func nodeListing(nodes []api.NodeInfo, value any) listing {
 		}
 		l.names = append(l.names, string(n.ID))
 		l.rows = append(l.rows, []string{
-			string(n.ID), n.State, words.Number(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
+			string(n.ID), n.State, slotsText(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
 			n.Declared, since, capacity, n.Address, n.Store, strings.Join(nodeNotes(n), "; "),
 		})
 	}
 	return l
+}
+
+// slotsText is how many slots lie on a node, as far as that is known.
+func slotsText(slots int64) string {
+	if slots < 0 {
+		return "?"
+	}
+	return words.Number(slots)
+}
+
+// countText is how many there are of something, as far as that is known.
+func countText(count int64, noun string) string {
+	if count < 0 {
+		return "an unknown number of " + noun + "s"
+	}
+	return words.Count(count, noun)
 }
 
 // nodeNotes is what is special about a node.
@@ -114,6 +130,8 @@ func drainText(d *api.DrainInfo) string {
 	switch {
 	case d == nil:
 		return "-"
+	case d.SlotsLeft < 0:
+		return "being counted"
 	case d.SlotsLeft == 0:
 		return "done, remove it"
 	}
@@ -194,7 +212,7 @@ func nodeDrain(s *session) *cobra.Command {
 			case !wait:
 				return nil
 			case node.Drain == nil:
-				return fmt.Errorf("the drain of %s was ended before it was done: %s left on it", node.ID, words.Count(node.Slots, "block"))
+				return fmt.Errorf("the drain of %s was ended before it was done: %s left on it", node.ID, countText(node.Slots, "block"))
 			case node.Drain.SlotsLeft > 0:
 				return fmt.Errorf("the drain of %s was paused: %s left on it; go on with `restripe node drain %s --resume`", node.ID, words.Count(node.Drain.SlotsLeft, "block"), node.ID)
 			}
@@ -216,7 +234,11 @@ func (s *session) followDrain(ctx context.Context, c *client.Client, node api.No
 			return true, nil
 		}
 		m.Show(time.Now(), func() string {
-			return fmt.Sprintf("draining %s %s %s", node.ID, progress.Bar(node.Drain.SlotsTotal-node.Drain.SlotsLeft, node.Drain.SlotsTotal), drainText(node.Drain))
+			moved := int64(0)
+			if node.Drain.SlotsLeft >= 0 {
+				moved = node.Drain.SlotsTotal - node.Drain.SlotsLeft
+			}
+			return fmt.Sprintf("draining %s %s %s", node.ID, progress.Bar(moved, node.Drain.SlotsTotal), drainText(node.Drain))
 		})
 		return false, nil
 	})
@@ -230,7 +252,10 @@ func nodeRemove(s *session) *cobra.Command {
 	}
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		return s.withClient(func(c *client.Client) error {
-			if err := c.RemoveNode(command.Context(), arguments[0]); err != nil {
+			err := every(command.Context(), time.Second, func() (ended bool, err error) {
+				return c.RemoveNode(command.Context(), arguments[0]) // not done: the records of all groups are looked through
+			})
+			if err != nil {
 				return err
 			}
 			return writeLines(s.out, []string{"node " + arguments[0] + " is no member any more; its agent can be stopped"})

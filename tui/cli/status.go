@@ -73,7 +73,11 @@ func statusLines(status api.Status, wide bool) []string {
 		if status.BlocksSeen != nil {
 			seen = "a scrub has looked at every block since " + status.BlocksSeen.UTC().Format(time.DateTime) + " UTC"
 		}
-		lines = append(lines, "by the records, and what reads have found; "+seen)
+		records := "by the records"
+		if status.CountedAt != nil {
+			records += " as they were at " + status.CountedAt.UTC().Format(time.DateTime) + " UTC, what nodes have lost since taken for the worst"
+		}
+		lines = append(lines, records+", and what reads have found; "+seen)
 	}
 	if status.CatalogBehind != "" {
 		lines = append([]string{"error: " + status.CatalogBehind}, lines...)

@@ -41,7 +41,7 @@ func newNodesPage(s *session) *nodesPage {
 		column[*consolev1.Node]{title: "DOMAIN", width: 10, text: func(one *consolev1.Node) string { return cmp.Or(one.FailureDomain, "-") }},
 		column[*consolev1.Node]{title: "USED", width: 21, text: func(one *consolev1.Node) string { return usedText(&s.look, one) },
 			number: func(one *consolev1.Node) float64 { return float64(one.UsedBytes) }},
-		column[*consolev1.Node]{title: "SLOTS", width: 6, right: true, text: func(one *consolev1.Node) string { return fmt.Sprint(one.Slots) },
+		column[*consolev1.Node]{title: "SLOTS", width: 6, right: true, text: func(one *consolev1.Node) string { return slotsText(one.Slots) },
 			number: func(one *consolev1.Node) float64 { return float64(one.Slots) }},
 		column[*consolev1.Node]{title: "STORE", width: 10, from: 100, text: func(one *consolev1.Node) string { return one.StoreKind }},
 		column[*consolev1.Node]{title: "ADDRESS", width: 22, from: 120, text: func(one *consolev1.Node) string { return one.Address }},
@@ -189,11 +189,18 @@ func (p *liveNode) write(s *script) {
 	s.Head("What it holds")
 	s.Field("store", one.StoreKind+map[bool]string{true: ", durable", false: ", not durable: what it holds is gone when it ends"}[one.Durable])
 	s.Field("used", usedText(l, one))
-	s.Field("slots", words.Count(one.Slots, "group")+" have a part on it")
+	if one.Slots < 0 {
+		s.Field("slots", "not counted yet")
+	} else {
+		s.Field("slots", words.Count(one.Slots, "group")+" have a part on it")
+	}
 	if d := one.Drain; d != nil {
 		s.Head("Drain")
-		left := d.SlotsTotal - d.SlotsLeft
-		s.Raw(fmt.Sprintf("%s %d of %s moved", l.bar(left, d.SlotsTotal, 30), left, words.Count(d.SlotsTotal, "slot")))
+		if moved := d.SlotsTotal - d.SlotsLeft; d.SlotsLeft < 0 {
+			s.Text("What lies on it is being counted.")
+		} else {
+			s.Raw(fmt.Sprintf("%s %d of %s moved", l.bar(moved, d.SlotsTotal, 30), moved, words.Count(d.SlotsTotal, "slot")))
+		}
 		if d.Paused {
 			s.Text("It is paused.")
 		}
@@ -219,4 +226,12 @@ func (p *liveNode) write(s *script) {
 	for _, finding := range p.findings {
 		s.Field(clockText(finding.Found, now), finding.Kind+" in group "+finding.Group+": "+finding.Text+" "+finding.Outcome+" "+strings.Join(finding.Objects, ", "))
 	}
+}
+
+// slotsText is how many slots lie on a node, as far as that is known.
+func slotsText(slots int64) string {
+	if slots < 0 {
+		return "?"
+	}
+	return fmt.Sprint(slots)
 }

@@ -11,6 +11,8 @@ import (
 type NodeList struct {
 	Nodes    []NodeInfo `json:"nodes"`
 	Patience Patience   `json:"patience"`
+
+	CountedAt *time.Time `json:"countedAt,omitempty"` // when the slots of nodes were counted, where that takes long; nil: now
 }
 
 // Patience is after how many seconds without an answer a node is down, and after how many it is out: given up, its blocks
@@ -29,15 +31,15 @@ type NodeInfo struct {
 	Replaces block.NodeID `json:"replaces,omitempty"` // the node whose blocks it takes over first
 	Since    *time.Time   `json:"since,omitempty"`    // when it was declared so, or given up
 	Silent   *time.Time   `json:"silent,omitempty"`   // of one that does not answer: from when its silence counts
-	Slots    int64        `json:"slots"`              // slots of groups that lie on it
+	Slots    int64        `json:"slots"`              // slots of groups that lie on it; -1: not counted yet
 	Drain    *DrainInfo   `json:"drain,omitempty"`    // of a draining node
 }
 
 // DrainInfo is how far a drain has come. Its slots are those that lie on the node and those that are to, as neither may be
 // left when it is removed. Slots that come and go by themselves are in the numbers.
 type DrainInfo struct {
-	SlotsTotal     int64   `json:"slotsTotal"` // when the drain began
-	SlotsLeft      int64   `json:"slotsLeft"`
+	SlotsTotal     int64   `json:"slotsTotal"`     // when the drain began
+	SlotsLeft      int64   `json:"slotsLeft"`      // -1: not counted yet since the drain began
 	BytesPerSecond int64   `json:"bytesPerSecond"` // 0: unlimited
 	Paused         bool    `json:"paused"`
 	ElapsedSeconds float64 `json:"elapsedSeconds"`

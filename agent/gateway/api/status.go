@@ -20,6 +20,10 @@ type Status struct {
 	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
 	Transitions []Transition  `json:"transitions"` // not yet ended
 
+	// CountedAt is when what is counted of objects and groups was, where that takes long; what lay on nodes that have stopped
+	// answering since counts as lost, each slot of it as if of another group. nil: now.
+	CountedAt *time.Time `json:"countedAt,omitempty"`
+
 	// BlocksSeen is since when every block was looked at; all of the above is by the records since then. nil: never.
 	BlocksSeen *time.Time `json:"blocksSeen,omitempty"`
 

@@ -153,7 +153,7 @@ func (c *transport) call(ctx context.Context, route api.Route, query url.Values,
 		r.body, r.length = bytes.NewReader(text), int64(len(text))
 	}
 	if route.Method == http.MethodPost || input != nil {
-		r.header = http.Header{"Content-Type": {"application/json"}} // without a body too, or the gateway refuses it
+		r.header = jsonHeader() // without a body too, or the gateway refuses it
 	}
 	reply, err := c.send(ctx, r)
 	if err != nil {
@@ -162,6 +162,8 @@ func (c *transport) call(ctx context.Context, route api.Route, query url.Values,
 	defer func() { err = errors.Join(err, reply.Body.Close()) }()
 	return decode(reply, output)
 }
+
+func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
 
 // replyLimit bounds what is read of a reply that is no object: a page of a listing, with the longest keys, has some 30 MiB.
 const replyLimit = 64 << 20

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"net/http"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -39,9 +41,15 @@ func (c *nodes) UpNode(ctx context.Context, id string) (node api.NodeInfo, err e
 	return node, c.call(ctx, api.RouteUpNode.With(id), nil, nil, &node)
 }
 
-// RemoveNode makes a node no member any more. ErrConflict while anything lies on it.
-func (c *nodes) RemoveNode(ctx context.Context, id string) error {
-	return c.call(ctx, api.RouteRemoveNode.With(id), nil, nil, nil)
+// RemoveNode makes a node no member any more. ErrConflict while anything lies on it. That is looked for in the records of all
+// groups: where it takes long, done is false, and the same call tells later what has come of it.
+func (c *nodes) RemoveNode(ctx context.Context, id string) (done bool, err error) {
+	reply, err := c.send(ctx, request{route: api.RouteRemoveNode.With(id), header: jsonHeader()})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, reply.Body.Close()) }()
+	return reply.StatusCode != http.StatusAccepted, decode(reply, nil)
 }
 
 // ReplaceNode has a node come back elsewhere, or another take its place.

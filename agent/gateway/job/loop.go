@@ -31,6 +31,15 @@ func Sleep(ctx context.Context, while time.Duration) bool {
 	}
 }
 
+// longestRest bounds what Rest waits.
+const longestRest = 2 * time.Second
+
+// Rest waits after work of such a length for so long that work takes a share of the time, within a bound, and reports whether
+// ctx lives on. Work that takes long because what it works on is far or busy is followed by a long rest.
+func Rest(ctx context.Context, worked time.Duration, share float64) bool {
+	return Sleep(ctx, min(longestRest, time.Duration(float64(worked)*(1/share-1))))
+}
+
 // swarm is how long one wake is followed by others that are about the same.
 const swarm = time.Second / 4
 

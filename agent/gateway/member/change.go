@@ -12,21 +12,26 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/wire"
 )
 
 // Nodes describes the members: what is declared and found of them, and how much lies on them. That is counted in the records
-// of all groups, a few seconds ago at most.
+// of all groups, a few seconds ago at most or, where counting takes long, by the last count.
 func (m *Membership) Nodes(ctx context.Context) (api.NodeList, error) {
 	m.agents.refresh(ctx)
-	slots, err := m.slotsByNode(ctx)
+	slots, err := m.slots(ctx)
 	if err != nil {
 		return api.NodeList{}, err
 	}
 	list := api.NodeList{Nodes: []api.NodeInfo{}, Patience: m.agents.patient().public()}
+	if slots.long {
+		at := slots.at.UTC()
+		list.CountedAt = &at
+	}
 	now := time.Now()
 	for _, target := range m.agents.All() {
-		list.Nodes = append(list.Nodes, target.info(slots[target.Node.ID], now))
+		list.Nodes = append(list.Nodes, target.info(&slots, now))
 	}
 	return list, nil
 }
@@ -49,12 +54,12 @@ func noSuchNode(id block.NodeID) error {
 	return api.Refuse(api.ErrNotFound, "there is no node %q; list the nodes to see their names", id)
 }
 
-// info describes a node that so many slots concern.
-func (t *Agent) info(slots slotCount, now time.Time) api.NodeInfo {
+// info describes a node.
+func (t *Agent) info(slots *slotCounts, now time.Time) api.NodeInfo {
 	node := t.Node
 	info := api.NodeInfo{
 		NodeStatus: t.status(), Declared: string(node.State), OutBy: node.Out, Fenced: node.Fenced,
-		Replaces: node.Replaces, Slots: slots.stored,
+		Replaces: node.Replaces, Slots: slots.stored(node.ID),
 	}
 	if node.Since != 0 {
 		since := time.UnixMilli(node.Since).UTC()
@@ -65,12 +70,12 @@ func (t *Agent) info(slots slotCount, now time.Time) api.NodeInfo {
 		info.Silent = &quiet
 	}
 	if node.State == catalog.NodeDraining {
-		info.Drain = drainInfo(node.Drain, slots.stored+slots.places, now)
+		info.Drain = drainInfo(node.Drain, slots.left(node.ID, time.UnixMilli(node.Drain.Began)), now)
 	}
 	return info
 }
 
-// drainInfo is a drain with so many slots left.
+// drainInfo is a drain with so many slots left; -1: it is not known how many.
 func drainInfo(d catalog.Drain, left int64, now time.Time) *api.DrainInfo {
 	elapsed := time.Duration(d.Elapsed) * time.Millisecond
 	if !d.Paused {
@@ -82,7 +87,7 @@ func drainInfo(d catalog.Drain, left int64, now time.Time) *api.DrainInfo {
 	}
 	if done := info.SlotsTotal - left; left == 0 {
 		info.ETASeconds = 0
-	} else if done > 0 && !d.Paused {
+	} else if left > 0 && done > 0 && !d.Paused {
 		info.ETASeconds = float64(left) / float64(done) * elapsed.Seconds()
 	}
 	return info
@@ -94,7 +99,7 @@ func (m *Membership) DrainNode(ctx context.Context, id block.NodeID, request api
 	if rate := request.BytesPerSecond; rate != nil && *rate < 0 {
 		return api.NodeInfo{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit", *rate)
 	}
-	slots, err := m.slotsByNode(ctx)
+	slots, err := m.slots(ctx)
 	if err != nil {
 		return api.NodeInfo{}, err
 	}
@@ -103,7 +108,7 @@ func (m *Membership) DrainNode(ctx context.Context, id block.NodeID, request api
 		switch node.State {
 		case catalog.NodeDraining:
 		case catalog.NodeUp:
-			node.State, node.Drain = catalog.NodeDraining, catalog.Drain{Slots: slots[id].stored + slots[id].places, Began: now}
+			node.State, node.Drain = catalog.NodeDraining, catalog.Drain{Slots: max(0, slots.left(id, time.Time{})), Began: now}
 		default:
 			return api.Refuse(api.ErrBadRequest, "node %s is declared %s; declare it up before it is drained", id, node.State)
 		}
@@ -160,11 +165,57 @@ func (m *Membership) UpNode(ctx context.Context, id block.NodeID) (api.NodeInfo,
 	})
 }
 
-// RemoveNode makes a node no member any more. It is refused while anything lies on it or is on its way to it.
-//
-// The node is looked at, excluded, and looked at again: another gateway may not know that it is to be left and commit
+// removal is the removal of a node that is under way, or whose end nobody has heard of yet.
+type removal struct {
+	ended chan struct{}
+	err   error     // once it has ended
+	at    time.Time // when it ended
+}
+
+// removalKept is for how long whoever asks again for a removal is told what came of it.
+const removalKept = time.Minute
+
+// isOver reports whether it ended so long ago that nobody is told of it any more.
+func (r *removal) isOver() bool { return job.IsClosed(r.ended) && time.Since(r.at) > removalKept }
+
+// RemoveNode makes a node no member any more. It is refused while anything lies on it or is on its way to it. That is looked
+// for in the records of all groups: where it takes long it goes on by itself, and done is false; asked again, it tells what
+// has come of it.
+func (m *Membership) RemoveNode(ctx context.Context, id block.NodeID) (done bool, err error) {
+	m.removing.Lock()
+	under := m.removals[id]
+	if under == nil || under.isOver() {
+		under = &removal{ended: make(chan struct{})}
+		m.removals[id] = under
+		m.options.Background.Go(func(ctx context.Context) {
+			defer close(under.ended)
+			if under.err = m.remove(ctx, id); under.err != nil {
+				m.log.Warn("a node is not removed", "node", id, "cause", under.err)
+			}
+			under.at = time.Now()
+		})
+	}
+	m.removing.Unlock()
+	impatient := time.NewTimer(slotPatience)
+	defer impatient.Stop()
+	select {
+	case <-under.ended:
+		m.removing.Lock()
+		defer m.removing.Unlock()
+		if m.removals[id] == under {
+			delete(m.removals, id)
+		}
+		return true, under.err
+	case <-impatient.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// remove looks at the node, excludes it, and looks at it again: another gateway may not know that it is to be left and commit
 // blocks onto it between a look and whatever follows. Once it is excluded none can.
-func (m *Membership) RemoveNode(ctx context.Context, id block.NodeID) error {
+func (m *Membership) remove(ctx context.Context, id block.NodeID) error {
 	node, err := m.record(ctx, id)
 	if err != nil {
 		return err
@@ -216,15 +267,17 @@ func (m *Membership) checkLeft(ctx context.Context, id block.NodeID) error {
 // checkEmpty refuses a node that slots of groups lie on, or are to.
 func (m *Membership) checkEmpty(ctx context.Context, id block.NodeID) error {
 	slots, places := 0, 0
-	for view, err := range m.catalog.AllGroups(ctx, block.GroupID{}) {
+	for groups, err := range m.catalog.GroupRecords(ctx) {
 		if err != nil {
 			return err
 		}
-		for slot := range view.Home {
-			if at, stored := view.Place(slot); at == id && stored {
-				slots++
-			} else if at == id {
-				places++
+		for i := range groups {
+			for slot := range groups[i].Home {
+				if at, stored := groups[i].Place(slot); at == id && stored {
+					slots++
+				} else if at == id {
+					places++
+				}
 			}
 		}
 	}
@@ -412,6 +465,7 @@ func (m *Membership) declare(ctx context.Context, id block.NodeID, change func(*
 				return api.NodeInfo{}, err
 			}
 			m.log.Info("a node was declared", "node", id, "state", is.State)
+			m.ForgetCounts()
 		}
 		m.agents.Enter(is)
 		return m.Node(ctx, id)

@@ -283,14 +283,14 @@ func TestSilentSince(t *testing.T) {
 	t.Parallel()
 	heard := time.Unix(1000, 0)
 	node := Agent{Node: catalog.Node{ID: "n1", State: catalog.NodeUp}, Reachable: true, Health: Health{}.answer(heard, time.Millisecond)}
-	if info := node.info(slotCount{}, heard); info.Silent != nil {
+	if info := node.info(&slotCounts{}, heard); info.Silent != nil {
 		t.Errorf("it answers, and is silent since %v", info.Silent)
 	}
 	node.Reachable = false
 	for second := 1; second <= missesToSuspect; second++ {
 		node.Health = node.Health.miss(heard.Add(time.Duration(second)*time.Second), time.Minute)
 	}
-	if info := node.info(slotCount{}, heard); info.Silent == nil || !info.Silent.Equal(heard) || info.State != nodeSuspect {
+	if info := node.info(&slotCounts{}, heard); info.Silent == nil || !info.Silent.Equal(heard) || info.State != nodeSuspect {
 		t.Errorf("it is %s and silent since %v, want suspect since %v", info.State, info.Silent, heard)
 	}
 }

@@ -44,10 +44,15 @@ func (s *Server) routeNodes(route func(route api.Route, serve func(w http.Respon
 		return reply(w)(s.members.ReplaceNode(r.Context(), id(r), request))
 	})
 	route(api.RouteRemoveNode, func(w http.ResponseWriter, r *http.Request) error {
-		if err := s.members.RemoveNode(r.Context(), id(r)); err != nil {
+		done, err := s.members.RemoveNode(r.Context(), id(r))
+		switch {
+		case err != nil:
 			return err
+		case done:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.WriteHeader(http.StatusAccepted) // asked again, it tells what has come of it
 		}
-		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
 	route(api.RoutePutPatience, func(w http.ResponseWriter, r *http.Request) error {

@@ -265,11 +265,9 @@ func (h *Thermometer) Notify() {
 }
 
 // Walks work for a part of the time and rest for the others, so that they take no more than these shares of one processor.
-// Pages that take long, as their engine is far or busy, are followed by long rests.
 const (
-	walkShare   = 0.02
-	countShare  = 0.01
-	longestRest = 2 * time.Second
+	walkShare  = 0.02
+	countShare = 0.01
 )
 
 // rhythm alternates work and rest.
@@ -283,7 +281,7 @@ func (r *rhythm) worked() time.Duration { return time.Since(r.began) }
 
 // rest rests after work that took a while.
 func (r *rhythm) rest(ctx context.Context, worked time.Duration) error {
-	if !job.Sleep(ctx, min(longestRest, time.Duration(float64(worked)*(1/r.share-1)))) {
+	if !job.Rest(ctx, worked, r.share) {
 		return ctx.Err()
 	}
 	r.began = time.Now()

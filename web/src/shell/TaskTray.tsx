@@ -4,8 +4,9 @@ import { Link } from "@tanstack/react-router";
 
 import { useNodes, useScrubs } from "../data/nodes";
 import type { Overview } from "../gen/console/v1/overview_pb";
-import { counted, type Whole } from "../pictures/amount";
+import { counted } from "../pictures/amount";
 import { ProgressBar } from "../pictures/ProgressBar";
+import { slotsGone, slotsMoved } from "../views/nodes/drain";
 import { TransitionProgress } from "../views/transitions/TransitionProgress";
 import styles from "./TaskTray.module.css";
 
@@ -40,12 +41,10 @@ function summaryOf(overview: Overview): string {
   return parts.length === 0 ? "Jobs: no transition, repair or drain is running" : `Jobs: ${parts.join(", ")}`;
 }
 
-const slotsMoved = (done: Whole, total: Whole): string => `${counted(done, "slot")} of ${counted(total, "slot")} moved away`;
-
 function Jobs({ overview }: { overview: Overview }) {
   const nodes = useNodes().state;
   const scrubs = useScrubs().state?.scrubs.filter(({ state }) => state === "running") ?? [];
-  const draining = [...(nodes?.items.values() ?? [])].filter((node) => node.drain !== undefined && node.drain.slotsLeft > 0n);
+  const draining = [...(nodes?.items.values() ?? [])].filter((node) => node.drain !== undefined && node.drain.slotsLeft !== 0n);
   const more = overview.movingTotal - BigInt(overview.moving.length);
   return (
     <ul className={styles.jobs}>
@@ -79,7 +78,7 @@ function Jobs({ overview }: { overview: Overview }) {
               </Link>
               <ProgressBar
                 label={`Emptying of ${node.name}`}
-                done={node.drain.slotsTotal - node.drain.slotsLeft}
+                done={slotsGone(node.drain)}
                 total={node.drain.slotsTotal}
                 amount={slotsMoved}
                 secondsLeft={node.drain.etaSeconds}

@@ -251,7 +251,7 @@ type Node struct {
 	Durable       bool                   `protobuf:"varint,9,opt,name=durable,proto3" json:"durable,omitempty"`
 	UsedBytes     int64                  `protobuf:"varint,10,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
 	CapacityBytes int64                  `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"` // 0: not known
-	Slots         int64                  `protobuf:"varint,12,opt,name=slots,proto3" json:"slots,omitempty"`                                      // of groups that lie on it
+	Slots         int64                  `protobuf:"varint,12,opt,name=slots,proto3" json:"slots,omitempty"`                                      // of groups that lie on it; -1: not counted yet
 	Warnings      []string               `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	Fenced        bool                   `protobuf:"varint,14,opt,name=fenced,proto3" json:"fenced,omitempty"`
 	OutBy         string                 `protobuf:"bytes,15,opt,name=out_by,json=outBy,proto3" json:"out_by,omitempty"`
@@ -507,7 +507,7 @@ func (x *NodeRates) GetWritten() int64 {
 type Drain struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	SlotsTotal     int64                  `protobuf:"varint,1,opt,name=slots_total,json=slotsTotal,proto3" json:"slots_total,omitempty"`
-	SlotsLeft      int64                  `protobuf:"varint,2,opt,name=slots_left,json=slotsLeft,proto3" json:"slots_left,omitempty"`
+	SlotsLeft      int64                  `protobuf:"varint,2,opt,name=slots_left,json=slotsLeft,proto3" json:"slots_left,omitempty"`                  // -1: not counted yet since the drain began
 	BytesPerSecond int64                  `protobuf:"varint,3,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // 0: unlimited
 	Paused         bool                   `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
 	EtaSeconds     *float64               `protobuf:"fixed64,5,opt,name=eta_seconds,json=etaSeconds,proto3,oneof" json:"eta_seconds,omitempty"`

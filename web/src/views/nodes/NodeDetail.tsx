@@ -6,12 +6,13 @@ import { ConfirmByName } from "../../actions/ConfirmByName";
 import { Outcome } from "../../actions/Outcome";
 import { useNodeSteering } from "../../data/nodes";
 import type { Node } from "../../gen/console/v1/nodes_pb";
-import { counted, rated, sized, type Whole } from "../../pictures/amount";
+import { counted, rated, sized } from "../../pictures/amount";
 import { ProgressBar } from "../../pictures/ProgressBar";
 import { StateMark } from "../../pictures/StateMark";
 import { sentence } from "../../words/sentence";
 import { moment } from "../../words/time";
 import facts from "../transitions/Transitions.module.css";
+import { slotsGone, slotsMoved } from "./drain";
 import { Replace } from "./Replace";
 
 /** NodeDetail is one node, and what can be done to it. */
@@ -30,7 +31,7 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
   const of = { node: { backend: node.backend, name: node.name } };
   const draining = node.declared === "draining";
   const close = (): void => setAsking(undefined);
-  const slots = counted(node.slots, "slot");
+  const slots = node.slots < 0n ? "slots, which are not counted yet," : counted(node.slots, "slot");
   return (
     <Stack gap="md">
       <div>
@@ -48,7 +49,7 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
       {node.drain !== undefined && (
         <ProgressBar
           label={`Emptying of ${node.name}`}
-          done={node.drain.slotsTotal - node.drain.slotsLeft}
+          done={slotsGone(node.drain)}
           total={node.drain.slotsTotal}
           amount={slotsMoved}
           secondsLeft={node.drain.etaSeconds}
@@ -167,5 +168,3 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
     </Stack>
   );
 }
-
-const slotsMoved = (done: Whole, total: Whole): string => `${counted(done, "slot")} of ${counted(total, "slot")} moved away`;

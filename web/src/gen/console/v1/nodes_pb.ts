@@ -179,7 +179,7 @@ export type Node = Message<"restripe.console.v1.Node"> & {
   capacityBytes: bigint;
 
   /**
-   * of groups that lie on it
+   * of groups that lie on it; -1: not counted yet
    *
    * @generated from field: int64 slots = 12;
    */
@@ -285,6 +285,8 @@ export type Drain = Message<"restripe.console.v1.Drain"> & {
   slotsTotal: bigint;
 
   /**
+   * -1: not counted yet since the drain began
+   *
    * @generated from field: int64 slots_left = 2;
    */
   slotsLeft: bigint;
