@@ -241,7 +241,7 @@ type writer struct {
 }
 
 func (w *writer) work(ctx context.Context) {
-	pace := time.NewTicker(10 * time.Millisecond) // leaves repair some of the machine
+	pace := time.NewTicker(40 * time.Millisecond) // leaves repair most of the machine
 	defer pace.Stop()
 	for ctx.Err() == nil {
 		select {
