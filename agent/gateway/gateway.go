@@ -173,10 +173,10 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		ID: o.ID, Nodes: o.Nodes, Background: g.background,
 		Reported: func(id block.GroupID) bool { return g.groups.Reported.Has(id) },
 	})
-	g.objectCounts = job.NewRecent(g.background, g.countObjects)
 	if err != nil {
 		return err
 	}
+	g.objectCounts = job.NewRecent(g.background, g.countObjects)
 	g.Registry = class.New(g.catalog, g.log, o.Classes)
 	g.Thermometer = temperature.New(g.catalog, g.Registry, g.log, temperature.Options{ID: o.ID, Groups: o.HeatGroups, Now: o.Now})
 	g.Registry.OnChange(g.Thermometer.ClassesChanged)

@@ -69,7 +69,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	if objects.IsLong() || groups.IsLong() {
+	if objects.Old || groups.Old {
 		at := groups.Began.UTC()
 		if objects.Began.Before(groups.Began) {
 			at = objects.Began.UTC()

@@ -24,6 +24,7 @@ type Recent[T any] struct {
 type Found[T any] struct {
 	Value        T
 	Began, Ended time.Time
+	Old          bool // it may hold no more, and is told all the same, as to walk again would take long
 }
 
 // recentWalk is a walk under way.
@@ -56,9 +57,6 @@ func (r *Recent[T]) Forget() {
 	r.changes++
 }
 
-// IsLong reports whether what was found took so long that it is told as of when it was.
-func (f *Found[T]) IsLong() bool { return f.Ended.Sub(f.Began) > shortWalk }
-
 // Ask returns what a walk found that began after the call or, if it was a long one, what the last one found. Whoever shares
 // also takes what was found a moment before. It waits for as long as nothing was found yet.
 func (r *Recent[T]) Ask(ctx context.Context, shares bool) (Found[T], error) {
@@ -89,26 +87,33 @@ func (r *Recent[T]) look(asked time.Time, shares, waited bool) (Found[T], *recen
 	defer r.mutex.Unlock()
 	now, known := time.Now(), !r.found.Ended.IsZero()
 	took := r.found.Ended.Sub(r.found.Began)
+	long := took > shortWalk
 	if known && !r.found.Began.Before(asked) {
-		return r.found, nil
+		return r.told(long), nil
 	}
-	long := r.found.IsLong()
 	if known && (long || shares && r.known == r.changes) {
 		pause := took
 		if !long {
 			pause = min(sharedTimes*took, sharedAtMost)
 		}
 		if now.Before(r.found.Ended.Add(pause)) {
-			return r.found, nil
+			return r.told(long), nil
 		}
 	}
 	if r.under == nil {
 		r.begin(now, known)
 	}
 	if known && (long || waited) {
-		return r.found, nil
+		return r.told(true), nil
 	}
 	return Found[T]{}, r.under
+}
+
+// told is what was found, as it is told.
+func (r *Recent[T]) told(old bool) Found[T] {
+	found := r.found
+	found.Old = old
+	return found
 }
 
 // begin begins a walk.

@@ -71,7 +71,7 @@ func TestShortWalksAreShared(t *testing.T) {
 		if found := ask(true).Value; found != 3 {
 			t.Errorf("asked after a change: walk %d", found)
 		}
-		if found := ask(false); found.Value != 4 || found.IsLong() {
+		if found := ask(false); found.Value != 4 || found.Old {
 			t.Errorf("asked for what holds now: walk %+v", found)
 		}
 		under := make(chan int)
@@ -107,7 +107,7 @@ func TestLongWalksAreToldOfAsOfWhenTheyBegan(t *testing.T) {
 			cancel()
 		}
 		first := ask(false)
-		if took := time.Since(began); first.Value != 1 || took != 2*time.Second || !first.IsLong() || !first.Began.Equal(began) {
+		if took := time.Since(began); first.Value != 1 || took != 2*time.Second || !first.Old || !first.Began.Equal(began) {
 			t.Errorf("the first walk: %+v after %v", first, took)
 		}
 		at := time.Now()
@@ -132,14 +132,14 @@ func TestLongWalksAreToldOfAsOfWhenTheyBegan(t *testing.T) {
 	})
 }
 
-// Walks that have become long are no longer waited for.
+// Walks that have become long are no longer waited for, and what is told instead is said to be old.
 func TestAWalkThatGrowsLong(t *testing.T) {
 	c := &counting{pages: 1, page: time.Millisecond}
 	recent(t, c, func(t *testing.T, _ *Recent[int], ask func(bool) Found[int]) {
 		ask(false)
 		c.page = time.Minute
 		began := time.Now()
-		if found := ask(false); found.Value != 1 || time.Since(began) != shortWalk {
+		if found := ask(false); found.Value != 1 || !found.Old || time.Since(began) != shortWalk {
 			t.Errorf("%+v after %v", found, time.Since(began))
 		}
 	})

@@ -25,7 +25,7 @@ func (m *Membership) Nodes(ctx context.Context) (api.NodeList, error) {
 		return api.NodeList{}, err
 	}
 	list := api.NodeList{Nodes: []api.NodeInfo{}, Patience: m.agents.patient().public()}
-	if slots.long {
+	if slots.old {
 		at := slots.at.UTC()
 		list.CountedAt = &at
 	}

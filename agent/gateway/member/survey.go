@@ -122,7 +122,7 @@ func (s *Survey) Slots() map[block.NodeID]SlotCount {
 	return slots
 }
 
-// Without returns the survey of groups that have lost what lay on some nodes besides. What cannot be told from the counts is
+// without returns the survey of groups that have lost what lay on some nodes besides. What cannot be told from the counts is
 // taken for the worst: that each slot was lost by another group which was whole, and one group lost a slot on each node.
 func (s *Survey) without(nodes []block.NodeID) *Survey {
 	worse := &Survey{Shapes: map[Shape]*ShapeCount{}, incarnations: s.incarnations}
@@ -168,8 +168,8 @@ const slotPatience = 500 * time.Millisecond
 // slotCounts are how many slots concern the nodes, as far as that is known.
 type slotCounts struct {
 	nodes map[block.NodeID]SlotCount // nil: not counted yet
-	at    time.Time                  // they hold as of then, and may hold no more
-	long  bool
+	at    time.Time                  // they held then
+	old   bool                       // and may hold no more
 }
 
 // slots counts what lies on the nodes: a few seconds ago at most, or by the last walk over all groups where that takes long.
@@ -183,7 +183,7 @@ func (m *Membership) slots(ctx context.Context) (slotCounts, error) {
 	if err != nil {
 		return slotCounts{}, err
 	}
-	return slotCounts{found.Value.Slots(), found.Began, found.IsLong()}, nil
+	return slotCounts{found.Value.Slots(), found.Began, found.Old}, nil
 }
 
 // stored is how many slots lie on a node; -1 where that is not known.
@@ -196,7 +196,7 @@ func (s *slotCounts) stored(id block.NodeID) int64 {
 
 // left is how many slots have to leave a node that is emptied since a time; -1 where they were not counted since.
 func (s *slotCounts) left(id block.NodeID, since time.Time) int64 {
-	if s.nodes == nil || s.long && s.at.Before(since) {
+	if s.nodes == nil || s.old && s.at.Before(since) {
 		return -1
 	}
 	return s.nodes[id].Stored + s.nodes[id].Places
