@@ -23,7 +23,7 @@ var skipCases = []struct {
 	{"kube", "needs etcd built from source: run make kube", false},
 	{"unit", "a small file system can only be mounted by root", false},
 	{"e2e", "NOT TESTED, faults of the network and of stores: it takes the rights of root", false},
-	{"e2e", "perhaps the store cannot list", false}, // a part of the reason is not the reason
+	{"e2e", "perhaps the engine cannot be opened twice", false}, // a part of the reason is not the reason
 }
 
 // A run of all checks fails by a skip that is not expected, and does not try again what would be skipped again.

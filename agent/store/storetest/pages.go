@@ -14,13 +14,10 @@ const (
 	pagesKeys   = 300
 )
 
-// lister returns the capability to list, and skips the test of a store that may go without.
-func lister(t *testing.T, s store.Store, options Options) store.Lister {
+// lister returns the capability to list, which every store has.
+func lister(t *testing.T, s store.Store) store.Lister {
 	t.Helper()
 	lister, ok := s.(store.Lister)
-	if !ok && options.Unlisted {
-		t.Skip("the store cannot list")
-	}
 	if !ok {
 		t.Fatal("the store is no store.Lister")
 	}
@@ -81,8 +78,8 @@ func wantOnce(t *testing.T, listed, stayed []string) {
 	}
 }
 
-func testPages(t *testing.T, s store.Store, options Options) {
-	l := lister(t, s, options)
+func testPages(t *testing.T, s store.Store, _ Options) {
+	l := lister(t, s)
 	keys := createPages(t, s)
 	var order []string
 	for _, limit := range []int{1000, pagesKeys, pagesKeys - 1, 100, 7} {
@@ -109,8 +106,8 @@ func testPages(t *testing.T, s store.Store, options Options) {
 	}
 }
 
-func testPagesAgain(t *testing.T, s store.Store, options Options) {
-	l := lister(t, s, options)
+func testPagesAgain(t *testing.T, s store.Store, _ Options) {
+	l := lister(t, s)
 	keys := createPages(t, s)
 	var one, other []string
 	one = pages(t, l, pagesPrefix, 40, func(page []string) {
@@ -131,8 +128,8 @@ func testPagesAgain(t *testing.T, s store.Store, options Options) {
 	wantOnce(t, other, keys)
 }
 
-func testPagesMeanwhile(t *testing.T, s store.Store, options Options) {
-	l := lister(t, s, options)
+func testPagesMeanwhile(t *testing.T, s store.Store, _ Options) {
+	l := lister(t, s)
 	keys := createPages(t, s)
 	gone := map[string]bool{}
 	remove := func(key string) {

@@ -22,9 +22,6 @@ type Options struct {
 	// LargeBytes is the size of the large values; it should be over what the backend keeps in one piece. Default 3 MiB.
 	LargeBytes int
 
-	// Unlisted says that the store cannot list. Others must.
-	Unlisted bool
-
 	// Small returns an empty store that is full after about SmallBytes of values; nil skips what needs that.
 	Small func(t testing.TB) store.Store
 
@@ -344,7 +341,7 @@ func testContext(t *testing.T, s store.Store, options Options) {
 }
 
 func testList(t *testing.T, s store.Store, options Options) {
-	lister := lister(t, s, options)
+	lister := lister(t, s)
 	want := map[string]int64{}
 	var group sync.WaitGroup
 	for i := range 200 {
