@@ -6,8 +6,6 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 BINARY := bin/restripe
-VERSION ?= $(shell git describe --always --dirty 2>/dev/null)
-LDFLAGS := -X github.com/restripe/restripe/tui/cli.version=$(VERSION)
 
 # What `make run` stores, what its nodes keep blocks in, and whether it stays up at the end (KEEP=1).
 DIR ?= $(shell go env GOROOT)/src
@@ -42,7 +40,7 @@ PAGES := $(if $(shell command -v npm),pages)
 build: $(if $(PAGES),web/dist/index.html)
 	@mkdir -p bin
 	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
-	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o $(BINARY) .
+	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -o $(BINARY) .
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	npm --prefix web ci --silent

@@ -41,7 +41,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		if want != nil && bytes.Equal(values[0], want) {
 			return true, nil // an earlier turn was applied though its answer was lost
 		}
-		intent, err := decode[Intent](key, values[0])
+		intent, err := decodeToChange[Intent](key, values[0])
 		if err != nil {
 			return false, err
 		}

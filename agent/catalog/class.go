@@ -25,7 +25,7 @@ func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
 func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, err error) {
 	err = c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, list, err := c.readClasses(ctx)
+		raw, list, err := c.readClasses(ctx, decode[Class])
 		if err != nil {
 			return false, err
 		}
@@ -44,13 +44,13 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 }
 
 // readClasses returns the classes as they were found one page after the other, and the version before.
-func (c *classes) readClasses(ctx context.Context) (version []byte, classes []Class, err error) {
+func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
 	values, err := c.engine.Read(ctx, keyClasses)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = c.each(ctx, prefixClass, func(record kv.Record) error {
-		class, err := decode[Class](record.Key, record.Value)
+		class, err := decode(record.Key, record.Value)
 		classes = append(classes, class)
 		return err
 	})
@@ -62,7 +62,7 @@ func (c *classes) readClasses(ctx context.Context) (version []byte, classes []Cl
 // changes nothing; so do no classes.
 func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
 	return c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, classes, err := c.readClasses(ctx)
+		raw, classes, err := c.readClasses(ctx, decodeToChange[Class])
 		if err != nil {
 			return false, fmt.Errorf("listing classes: %w", err)
 		}

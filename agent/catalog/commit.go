@@ -177,6 +177,9 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 		t.checks = append(t.checks, kv.Check{Key: key, Value: was.raw})
 		t.open[was.ID] = was.Open
+		if _, err := decodeToChange[Group](key, was.raw); err != nil {
+			return err
+		}
 		group := edit.apply(stamp, now)
 		repaired, isRepair := change.RepairedSlots[was.ID]
 		if err := t.checkFields(&was.Group, &group, repaired, isRepair); err != nil {
@@ -300,7 +303,7 @@ func (t *transaction) put(change *Change) error {
 		var was Object
 		if raw != nil {
 			var err error
-			if was, err = decode[Object](key, raw); err != nil {
+			if was, err = decodeToChange[Object](key, raw); err != nil {
 				return err
 			}
 		}
@@ -322,8 +325,8 @@ func (t *transaction) update(change *Change) error {
 		return nil
 	}
 	was := change.Update.Snapshot
-	if !t.asRead(was) {
-		return nil
+	if as, err := t.asRead(was); !as {
+		return err
 	}
 	object, err := resize(was.Object, change.Update.Size)
 	if err != nil {
@@ -348,7 +351,9 @@ func (t *transaction) update(change *Change) error {
 func (t *transaction) move(change *Change) error {
 	for i := range change.Move {
 		was := change.Move[i].Snapshot
-		if !t.asRead(was) {
+		if as, err := t.asRead(was); err != nil {
+			return err
+		} else if !as {
 			continue
 		}
 		object := was.Object
@@ -364,12 +369,15 @@ func (t *transaction) move(change *Change) error {
 	return nil
 }
 
-func (t *transaction) asRead(was *Snapshot) bool {
-	if bytes.Equal(t.values[objectKey(was.Object.Key)], was.object) {
-		return true
+// asRead reports whether an object that is to be changed is as it was read.
+func (t *transaction) asRead(was *Snapshot) (bool, error) {
+	key := objectKey(was.Object.Key)
+	if bytes.Equal(t.values[key], was.object) {
+		_, err := decodeToChange[Object](key, was.object)
+		return err == nil, err
 	}
 	t.violate(StaleDetail{Violation: ViolationObject, Key: was.Object.Key})
-	return false
+	return false, nil
 }
 
 // place checks that extents lie in groups this change creates or appends to, or are among those the object had.

@@ -55,7 +55,7 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	raw := values[0]
 	object := Object{}
 	if raw != nil {
-		if object, err = decode[Object](objectKey(key), raw); err != nil {
+		if object, err = decodeToChange[Object](objectKey(key), raw); err != nil {
 			return false, err
 		}
 	}

@@ -1,30 +1,36 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/fxamacker/cbor/v2"
 )
 
-var encoding, decoding = modes()
+var encoding, decoding, strictly = modes()
 
-func modes() (cbor.EncMode, cbor.DecMode) {
+func modes() (encode cbor.EncMode, decode, strict cbor.DecMode) {
 	encodeOptions := cbor.CoreDetEncOptions()
 	encodeOptions.String = cbor.StringToByteString
 	encode, err := encodeOptions.EncMode()
 	if err != nil {
 		panic(err) // constant options
 	}
-	decode, err := cbor.DecOptions{
+	options := cbor.DecOptions{
 		ByteStringToString: cbor.ByteStringToStringAllowed,
 		DupMapKey:          cbor.DupMapKeyEnforcedAPF,
 		MaxArrayElements:   1 << 24, // a large object has one extent for each of its groups
-	}.DecMode()
+	}
+	decode, err = options.DecMode()
 	if err != nil {
 		panic(err) // constant options
 	}
-	return encode, decode
+	options.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField
+	if strict, err = options.DecMode(); err != nil {
+		panic(err) // constant options
+	}
+	return encode, decode, strict
 }
 
 // encode returns the canonical encoding of a record.
@@ -40,6 +46,22 @@ func encode(record any) []byte {
 func decode[T any](key string, raw []byte) (T, error) {
 	var record T
 	if err := decoding.Unmarshal(raw, &record); err != nil {
+		return record, fmt.Errorf("decoding record %q: %w: %w", key, ErrCorrupt, err)
+	}
+	return record, nil
+}
+
+// decodeToChange is decode of a record that is to be written again, or removed: what a later release has added to it would be
+// lost. It fails with ErrNewer then.
+func decodeToChange[T any](key string, raw []byte) (T, error) {
+	var record T
+	err := strictly.Unmarshal(raw, &record)
+	var unknown *cbor.UnknownFieldError
+	switch {
+	case errors.As(err, &unknown):
+		return record, fmt.Errorf("record %q has fields of a later release, which this one would drop; "+
+			"upgrade all gateways before that release is used to the full: %w", key, ErrNewer)
+	case err != nil:
 		return record, fmt.Errorf("decoding record %q: %w: %w", key, ErrCorrupt, err)
 	}
 	return record, nil

@@ -3,9 +3,11 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
 // Sentinels; use errors.Is.
@@ -26,6 +28,8 @@ var (
 	ErrUnknown = errors.New("outcome is unknown")
 	// ErrBadChange says that a request contradicts itself or the protocol; it is a mistake of the caller.
 	ErrBadChange = errors.New("impossible change")
+	// ErrNewer says that a later release wrote the catalog, or the record that was to be changed.
+	ErrNewer = kv.ErrNewer
 	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.
 	ErrOlder = errors.New("catalog is older than this program")
 	// ErrFenced says that the gateway has a later start than this one, which therefore changes nothing any more.
@@ -89,10 +93,5 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 
 // Has reports whether one of the conditions that did not hold is violation.
 func (e *StaleError) Has(violation Violation) bool {
-	for _, detail := range e.Details {
-		if detail.Violation == violation {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Details, func(detail StaleDetail) bool { return detail.Violation == violation })
 }

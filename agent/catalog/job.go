@@ -70,7 +70,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 		}
 		was := Job{}
 		if values[0] != nil {
-			if was, err = decode[Job](key, values[0]); err != nil {
+			if was, err = decodeToChange[Job](key, values[0]); err != nil {
 				return false, err
 			}
 		}

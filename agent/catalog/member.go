@@ -74,7 +74,7 @@ func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, no
 	if err != nil || values[0] == nil {
 		return nil, Node{}, err
 	}
-	node, err = decode[Node](nodeKey(id), values[0])
+	node, err = decodeToChange[Node](nodeKey(id), values[0])
 	return values[0], node, err
 }
 

@@ -56,7 +56,7 @@ func (r *records) retry(ctx context.Context, turn func(context.Context) (done bo
 		if errors.As(err, &last) {
 			return last.error
 		}
-		if errors.Is(err, kv.ErrClosed) || errors.Is(err, ErrCorrupt) || isOver(err) {
+		if errors.Is(err, kv.ErrClosed) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) || isOver(err) {
 			return err
 		}
 		failures++

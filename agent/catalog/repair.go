@@ -45,7 +45,7 @@ func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairContro
 		}
 		var was RepairControl
 		if values[0] != nil {
-			if was, err = decode[RepairControl](keyRepair, values[0]); err != nil {
+			if was, err = decodeToChange[RepairControl](keyRepair, values[0]); err != nil {
 				return false, err
 			}
 		}

@@ -74,7 +74,7 @@ func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []by
 
 // abort aborts the attempt if its intent is still exactly raw, and reports whether it did.
 func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
-	intent, err := decode[Intent](intentKey(stamp), raw)
+	intent, err := decodeToChange[Intent](intentKey(stamp), raw)
 	if err != nil {
 		return false, err
 	}
@@ -96,13 +96,5 @@ func (l *ledger) Intents(ctx context.Context, after block.Stamp, limit int) ([]I
 	if err != nil {
 		return nil, fmt.Errorf("listing intents: %w", err)
 	}
-	intents := make([]Intent, 0, len(records))
-	for _, record := range records {
-		intent, err := decode[Intent](record.Key, record.Value)
-		if err != nil {
-			return nil, err
-		}
-		intents = append(intents, intent)
-	}
-	return intents, nil
+	return decodeAll[Intent](records)
 }

@@ -124,15 +124,7 @@ func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit i
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
-	objects := make([]Object, 0, len(records))
-	for _, record := range records {
-		object, err := decode[Object](record.Key, record.Value)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, object)
-	}
-	return objects, nil
+	return decodeAll[Object](records)
 }
 
 // ListGroups returns up to limit groups after the given one, in the order they were created. Groups that are freed

@@ -44,10 +44,9 @@ func recordPages[T any](ctx context.Context, engine kv.Engine, prefix, after str
 	})
 }
 
-func decodeAll[T any](records []kv.Record) ([]T, error) {
-	list := make([]T, len(records))
+func decodeAll[T any](records []kv.Record) (list []T, err error) {
+	list = make([]T, len(records))
 	for i, record := range records {
-		var err error
 		if list[i], err = decode[T](record.Key, record.Value); err != nil {
 			return nil, err
 		}

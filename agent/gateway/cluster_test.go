@@ -44,6 +44,7 @@ type testAgent struct {
 	keep    time.Duration // how often its mark is written; 0: the default
 	stop    func()
 	own     *pki.Source // its certificate; nil: none
+	release string
 }
 
 const testClasses = `classes:
@@ -135,7 +136,7 @@ func (c *cluster) startAgent(agent *testAgent) {
 	}
 	n, err := node.New(node.Options{
 		ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence, KeepEvery: agent.keep,
-		Certificates: agent.own,
+		Certificates: agent.own, Release: agent.release,
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +99,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 				"its certificate expires at %s: nobody talks to it after that", one.at.UTC().Format(time.RFC3339))
 		}
 	}
+	noteReleases(g.options.Release, g.agents.NodeStatus(), note)
 	for _, class := range g.Registry.All() {
 		if need := class.Nodes(); need > usable {
 			note("error", "class "+class.Name, "bring nodes back, add some, or use a narrower ladder", "its ladder %s needs %d nodes and %d take blocks; puts into it are refused", class.Ladder, need, usable)
@@ -149,6 +152,20 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("ok", "cluster", "", "%d nodes answer, every class fits, every group is whole", usable)
 	}
 	return findings, nil
+}
+
+// noteReleases says which nodes run other releases than this gateway.
+func noteReleases(own string, nodes []api.NodeStatus, note func(severity, subject, cure, format string, args ...any)) {
+	others := map[string][]string{}
+	for i := range nodes {
+		if is := nodes[i].Release; is != "" && is != own {
+			others[is] = append(others[is], string(nodes[i].ID))
+		}
+	}
+	for _, release := range slices.Sorted(maps.Keys(others)) {
+		note("warning", "releases", "end the upgrade: releases that are one apart work together while it lasts (docs/compatibility.md)",
+			"nodes %s run %s, this gateway %s", strings.Join(others[release], ", "), release, own)
+	}
 }
 
 // noteLeftovers says what the last search of a node's store found that should not be there.

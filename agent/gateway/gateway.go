@@ -36,6 +36,7 @@ import (
 type Options struct {
 	Catalog *catalog.Catalog // owned by the caller, who closes it after the Gateway
 	ID      string           // stable name of this gateway; its unfinished work of an earlier start is settled by it
+	Release string           // of the program; empty: it is not said
 	Start   string           // random name of this start; Catalog was opened for catalog.Owner(ID, Start)
 	Classes []api.Class      // what the cluster begins with, and class files change; default DefaultClasses
 	Nodes   []catalog.Node   // entered into the catalog at start; nodes already there stay

@@ -57,10 +57,17 @@ func (g *Gateway) countObjects(ctx context.Context, rest func() error) (map[stri
 	return counts, nil
 }
 
+// statusOfNodes is a status in which nothing is counted yet.
+func (g *Gateway) statusOfNodes() api.Status {
+	return api.Status{
+		Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, Release: g.options.Release, CanLose: -1, Nodes: g.agents.NodeStatus(),
+	}
+}
+
 // Status sums up the cluster. What it counts is as of now or, where that takes long, as of the last time that it was counted;
 // what nodes lose meanwhile is reckoned with.
 func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
-	status := api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.NodeStatus()}
+	status := g.statusOfNodes()
 	objects, err := g.objectCounts.Ask(ctx, false)
 	if err != nil {
 		return api.Status{}, err
@@ -145,7 +152,8 @@ func (g *Gateway) behind(ctx context.Context) (string, error) {
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
 // NotWhole, CanLose and what is unfinished are not looked at.
 func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error) {
-	status = api.Status{Cluster: g.catalog.Cluster().ID, Gateway: g.options.ID, CanLose: -1, Nodes: g.agents.NodeStatus(), Classes: []api.ClassStatus{}}
+	status = g.statusOfNodes()
+	status.Classes = []api.ClassStatus{}
 	ladders := map[string]string{}
 	for _, class := range g.Registry.All() {
 		ladders[class.Name] = class.Ladder.String()

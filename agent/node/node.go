@@ -28,6 +28,8 @@ type Options struct {
 	// and nothing is encrypted.
 	Certificates *pki.Source
 
+	Release string // of the program, told to gateways; empty: it is not said
+
 	// MemoryBytes bounds the buffers of reads, writes and inspections together. Default 96 MiB.
 	MemoryBytes int64
 	// RunBytes bounds what all runs together gather, and so the largest run. Default 128 MiB.
@@ -69,6 +71,7 @@ type Node struct {
 	counters *counters
 
 	certificates *pki.Source // nil: it lets everybody in
+	release      string
 }
 
 // background is what goes on beside requests: it ends with ctx, and work is what has not ended yet.
@@ -110,7 +113,10 @@ func New(options Options) (*Node, error) {
 
 // build puts the parts together, each over those before it.
 func build(o *Options) *Node {
-	n := &Node{background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{}, certificates: o.Certificates}
+	n := &Node{
+		background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{},
+		certificates: o.Certificates, release: o.Release,
+	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
 	log := o.Logger.With("node", string(o.ID))
@@ -210,6 +216,9 @@ func answer[Request, Reply any](ctx context.Context, header []byte, serve func(c
 }
 
 func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error) {
+	if _, err := wire.Understood.Meet(request.Versions, "the gateway"); err != nil {
+		return nil, err
+	}
 	if err := n.checkOwner(ctx); err != nil {
 		return nil, err
 	}
@@ -250,6 +259,6 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	return wire.HelloReply{
 		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
-		Allegiance: answer, Starts: starts, Water: water,
+		Allegiance: answer, Starts: starts, Water: water, Versions: wire.Understood, Release: n.release,
 	}, nil
 }

@@ -86,15 +86,9 @@ func (a *assembly) take(found []Found) error {
 			chosen = s
 		}
 	}
-	ladder, err := stripe.ParseLadder(chosen.ladder)
-	if err != nil {
+	var err error
+	if a.layout, err = stripe.ParseLayout(chosen.version, chosen.ladder, chosen.mode, chosen.columns); err != nil {
 		return err
-	}
-	if a.layout, err = stripe.NewLayout(ladder, chosen.columns, stripe.Mode(chosen.mode)); err != nil {
-		return err
-	}
-	if a.layout.Version != chosen.version {
-		return fmt.Errorf("it has layout version %d and this program makes version %d; use the program that wrote it", chosen.version, a.layout.Version)
 	}
 	for i := range found {
 		h := &found[i].Header

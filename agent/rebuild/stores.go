@@ -77,7 +77,7 @@ func (r *reader) greet(ctx context.Context) error {
 		r.nodes = append(r.nodes, node)
 		r.byID[member.ID] = node
 		workers.Go(func() error {
-			node.problem = node.call(ctx, wire.OpHello, wire.HelloRequest{}, &node.hello)
+			node.problem = node.call(ctx, wire.OpHello, wire.HelloRequest{Versions: wire.Understood}, &node.hello)
 			return nil
 		})
 	}

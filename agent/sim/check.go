@@ -209,11 +209,7 @@ func (d disks) checkGroup(group *catalog.Group, excused func(block.NodeID) bool)
 			units[slot] = append(units[slot], data...)
 		}
 	}
-	ladder, err := stripe.ParseLadder(group.Ladder)
-	if err != nil {
-		return err
-	}
-	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
+	layout, err := stripe.ParseLayout(group.LayoutVersion, group.Ladder, group.Mode, group.Columns)
 	if err != nil {
 		return err
 	}

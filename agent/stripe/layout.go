@@ -206,8 +206,12 @@ func gcd(a, b int) int {
 
 func lcm(a, b int) int { return a / gcd(a, b) * b }
 
-// ParseLayout returns the layout that a record describes: of a ladder as text, in a mode, over so many columns.
-func ParseLayout(ladder, mode string, columns int) (*Layout, error) {
+// ParseLayout returns the layout that a record describes: of a version, of a ladder as text, in a mode, over so many columns.
+// ErrLayout if this program does not know the version.
+func ParseLayout(version int, ladder, mode string, columns int) (*Layout, error) {
+	if version != LayoutVersion {
+		return nil, fmt.Errorf("%w: layout version %d, and this program knows version %d; use the program that wrote it", ErrLayout, version, LayoutVersion)
+	}
 	parsed, err := ParseLadder(ladder)
 	if err != nil {
 		return nil, err

@@ -71,6 +71,8 @@ type HelloRequest struct {
 	// Water is the highest mark that gateways heard of the node's store. One that has less under the same contents is an
 	// earlier state of itself.
 	Water block.Watermark `cbor:"4,keyasint"`
+	// Versions are those of the protocol that the gateway understands; an agent that shares none refuses.
+	Versions Versions `cbor:"5,keyasint"`
 }
 
 // Timeline is what a gateway shows of its catalog, by which agents tell it from a copy, and from what it was before it lost
@@ -118,6 +120,10 @@ type HelloReply struct {
 	Starts []string `cbor:"10,keyasint,omitempty"`
 	// Water is the high-water mark of the contents: it grows once a minute while blocks are written.
 	Water int64 `cbor:"11,keyasint,omitempty"`
+	// Versions are those of the protocol that the agent understands.
+	Versions Versions `cbor:"12,keyasint"`
+	// Release is that of the agent's program; empty from those before it was said.
+	Release string `cbor:"13,keyasint,omitempty"`
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if

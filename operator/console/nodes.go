@@ -87,7 +87,7 @@ func (s *nodes) nodeViews(seen *seenBackend) (views []*consolev1.Node) {
 func nodeView(backend string, n *api.NodeInfo) *consolev1.Node {
 	view := &consolev1.Node{
 		Backend: backend, Name: string(n.ID), Address: n.Address, FailureDomain: n.Domain, State: n.State, Declared: n.Declared, Spare: n.Spare,
-		StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
+		Release: n.Release, StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
 		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
 		Rates: &consolev1.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
 	}

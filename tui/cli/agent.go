@@ -83,7 +83,7 @@ func (s *session) serveAgent(ctx context.Context, f agentFlags) (err error) {
 		return err
 	}
 	n, err := node.New(node.Options{
-		ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog(), Silence: f.silence, Certificates: own,
+		ID: block.NodeID(f.id), Store: opened, Logger: s.serverLog(), Silence: f.silence, Certificates: own, Release: versionText(),
 	})
 	if err != nil {
 		return err

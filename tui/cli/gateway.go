@@ -76,7 +76,7 @@ func gatewayCommand(s *session) *cobra.Command {
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
 	limitMemory(gatewayMemory)
-	options := gateway.Options{ID: f.id, HTTPS: f.https, Logger: s.serverLog()}
+	options := gateway.Options{ID: f.id, Release: versionText(), HTTPS: f.https, Logger: s.serverLog()}
 	var err error
 	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
 		return err

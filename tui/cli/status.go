@@ -95,7 +95,7 @@ func statusLines(status api.Status, wide bool) []string {
 		if n.CapacityBytes > 0 {
 			capacity = words.Bytes(n.CapacityBytes)
 		}
-		nodes = append(nodes, []string{string(n.ID), n.State, words.Bytes(n.UsedBytes), capacity, n.Domain, n.Address, n.Store})
+		nodes = append(nodes, []string{string(n.ID), n.State, words.Bytes(n.UsedBytes), capacity, n.Domain, n.Address, n.Store, n.Release})
 		for _, warning := range n.Warnings {
 			warnings = append(warnings, fmt.Sprintf("warning: %s: %s", n.ID, warning))
 		}
@@ -103,7 +103,7 @@ func statusLines(status api.Status, wide bool) []string {
 	lines = append(lines, "")
 	lines = append(lines, tableLines([]column{
 		{title: "NODE"}, {title: "STATE"}, {title: "USED", right: true}, {title: "CAPACITY", right: true}, {title: "DOMAIN"},
-		{title: "ADDRESS", wide: true}, {title: "STORE", wide: true},
+		{title: "ADDRESS", wide: true}, {title: "STORE", wide: true}, {title: "RELEASE", wide: true},
 	}, nodes, wide)...)
 	if len(warnings) > 0 {
 		lines = append(lines, "")

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set at link time: -ldflags "-X github.com/restripe/restripe/tui/cli.version=...".
-var version = ""
+// release is the release that this program is, or comes before where CHANGELOG.md has changes that are unreleased.
+const release = "v0.1.0"
 
 func versionCommand(s *session) *cobra.Command {
 	command := &cobra.Command{Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs}
@@ -19,19 +19,20 @@ func versionCommand(s *session) *cobra.Command {
 	return command
 }
 
-// versionText is the version given at link time, else the revision the program was built from.
+// versionText is the release, with the revision that it was built from where that is known, as semantic versioning writes builds.
 func versionText() string {
-	if version != "" {
-		return version
-	}
 	info, there := debug.ReadBuildInfo()
 	if !there {
-		return "unknown"
+		return release
 	}
+	build := ""
 	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
+		switch {
+		case setting.Key == "vcs.revision":
+			build = "+" + setting.Value[:min(12, len(setting.Value))]
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			build += ".modified"
 		}
 	}
-	return info.Main.Version
+	return release + build
 }

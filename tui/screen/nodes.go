@@ -182,6 +182,7 @@ func (p *liveNode) write(s *script) {
 	s.Field("failure domain", cmp.Or(one.FailureDomain, "none declared: it counts as one of its own"))
 	s.Field("declared", one.Declared)
 	s.Field("replaces", one.Replaces)
+	s.Field("release", one.Release)
 	s.Field("taken out by", one.OutBy)
 	if one.Fenced {
 		s.Field("fenced", "it was away, and takes part again when its store was swept")

@@ -10,6 +10,7 @@ import (
 type Status struct {
 	Cluster     string        `json:"cluster"`
 	Gateway     string        `json:"gateway"`
+	Release     string        `json:"release,omitempty"` // of the gateway's program
 	Nodes       []NodeStatus  `json:"nodes"`
 	Classes     []ClassStatus `json:"classes"`
 	Objects     int64         `json:"objects"`
@@ -77,8 +78,9 @@ type NodeStatus struct {
 	ID            block.NodeID `json:"id"`
 	Address       string       `json:"address"`
 	Domain        string       `json:"domain"`
-	State         string       `json:"state"`           // up, suspect, down, out, draining
-	Spare         bool         `json:"spare,omitempty"` // it takes no new groups while others can, and substitutes first
+	State         string       `json:"state"`             // up, suspect, down, out, draining
+	Spare         bool         `json:"spare,omitempty"`   // it takes no new groups while others can, and substitutes first
+	Release       string       `json:"release,omitempty"` // of its agent's program, as it answered last
 	Store         string       `json:"store"`
 	StoreKind     string       `json:"storeKind,omitempty"`  // file, memcached, redis, mem; unknown while the agent has not answered
 	Durable       bool         `json:"durable,omitempty"`    // what was acknowledged survives power loss

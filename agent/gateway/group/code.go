@@ -73,19 +73,12 @@ func (g *Groups) CodeOf(group *catalog.Group) (*Code, error) {
 
 // CodeUnder returns the code a group would be under with another scheme of its ladder.
 func (g *Groups) CodeUnder(group *catalog.Group, scheme stripe.Scheme) (*Code, error) {
-	ladder, err := stripe.ParseLadder(group.Ladder)
+	layout, err := stripe.ParseLayout(group.LayoutVersion, group.Ladder, group.Mode, group.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
-	if !ladder.Contains(scheme) {
-		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, ladder, scheme)
-	}
-	layout, err := stripe.NewLayout(ladder, group.Columns, stripe.Mode(group.Mode))
-	if err != nil {
-		return nil, fmt.Errorf("group %s: %w", group.ID, err)
-	}
-	if layout.Version != group.LayoutVersion {
-		return nil, api.Refuse(api.ErrBadRequest, "group %s has layout version %d and this program makes version %d; use the program that wrote it", group.ID, group.LayoutVersion, layout.Version)
+	if !layout.Ladder.Contains(scheme) {
+		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, layout.Ladder, scheme)
 	}
 	return g.codes.get(layout, scheme)
 }

@@ -292,12 +292,17 @@ func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire
 func (a *Agents) greet(
 	ctx context.Context, target *Agent, known block.Incarnation, shown *wire.Timeline,
 ) (hello wire.HelloReply, err error) {
-	request := wire.HelloRequest{Cluster: a.cluster.ID, Known: known, Timeline: shown, Water: a.views.waterOf(target.Node.ID)}
+	request := wire.HelloRequest{
+		Cluster: a.cluster.ID, Known: known, Timeline: shown, Water: a.views.waterOf(target.Node.ID), Versions: wire.Understood,
+	}
 	if _, err := target.link.call(ctx, wire.OpHello, request, nil, &hello); err != nil {
 		return hello, fmt.Errorf("greeting the agent: %w", err)
 	}
 	if hello.Node != target.Node.ID {
 		return hello, api.Refuse(api.ErrUnavailable, "the agent at %s says it is node %s, not %s; correct the node list", target.Node.Address, hello.Node, target.Node.ID)
+	}
+	if _, err := wire.Understood.Meet(hello.Versions, "the agent"); err != nil {
+		return hello, api.Refuse(api.ErrUnavailable, "node %s at %s: %v", hello.Node, target.Node.Address, err)
 	}
 	if hello.Cluster != "" && hello.Cluster != a.cluster.ID {
 		return hello, api.Refuse(api.ErrUnavailable, "the store of node %s at %s belongs to cluster %s, and this catalog is of cluster %s; run the gateway with the catalog of that cluster, or give the node a store of its own",

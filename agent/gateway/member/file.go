@@ -186,7 +186,7 @@ func (m *Membership) ask(ctx context.Context, id block.NodeID, address string) (
 	ctx, cancel := context.WithTimeout(ctx, leastPatience)
 	defer cancel()
 	asked := newLink(address, m.agents.dial(id))
-	_, err = asked.call(ctx, wire.OpHello, wire.HelloRequest{}, nil, &hello)
+	_, err = asked.call(ctx, wire.OpHello, wire.HelloRequest{Versions: wire.Understood}, nil, &hello)
 	if err := asked.close(); err != nil {
 		m.log.Debug("closing a connection", "address", address, "cause", err)
 	}

@@ -51,7 +51,7 @@ func (t *Agent) status() api.NodeStatus {
 	store := t.Hello.Store
 	node := api.NodeStatus{
 		ID: t.Node.ID, Address: t.Node.Address, Domain: Domain(t.Node), Spare: t.Node.Spare,
-		State: memberState(&t.Node, t.trusted(), t.Health.State),
+		Release: t.Hello.Release, State: memberState(&t.Node, t.trusted(), t.Health.State),
 		Store: store.Location, StoreKind: store.Kind, Durable: store.Durable, ValueLimit: store.ValueLimit,
 		UsedBytes: store.UsedBytes, CapacityBytes: store.CapacityBytes, Volume: store.Volume, Warnings: slices.Clone(store.Warnings),
 	}

@@ -214,7 +214,7 @@ func (s *Scrubber) scrubTotal(ctx context.Context) (groups, bytes int64, last bl
 
 // scrubBytes is what an audit of a group reads, 0 where its record cannot be understood, which the audit will say.
 func scrubBytes(group *catalog.GroupSummary) int64 {
-	layout, err := stripe.ParseLayout(group.Ladder, group.Mode, group.Columns)
+	layout, err := stripe.ParseLayout(group.LayoutVersion, group.Ladder, group.Mode, group.Columns)
 	if err != nil {
 		return 0
 	}

@@ -84,7 +84,7 @@ func (t *tally) add(group *catalog.GroupSummary, heat float64, settled bool) {
 type sizes struct{ cells, stored int64 }
 
 func (s *Shape) sizes() sizes {
-	layout, err := stripe.ParseLayout(s.Ladder, s.Mode, s.Columns)
+	layout, err := stripe.ParseLayout(s.Version, s.Ladder, s.Mode, s.Columns)
 	if err != nil {
 		return sizes{}
 	}

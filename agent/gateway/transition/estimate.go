@@ -97,7 +97,7 @@ func groupsChosen(c *temperature.ShapeTally, s *selection) (groups, cell int64) 
 
 // takes reports whether groups of a shape can be taken to a scheme, and from what.
 func takes(s *temperature.Shape, to stripe.Scheme) (layout *stripe.Layout, from stripe.Scheme, fits bool, err error) {
-	if layout, err = stripe.ParseLayout(s.Ladder, s.Mode, s.Columns); err != nil {
+	if layout, err = stripe.ParseLayout(s.Version, s.Ladder, s.Mode, s.Columns); err != nil {
 		return nil, from, false, fmt.Errorf("groups of class %s with the ladder %s: %w", s.Class, s.Ladder, err)
 	}
 	if from, err = stripe.ParseScheme(s.Scheme); err != nil {

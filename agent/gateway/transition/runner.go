@@ -264,7 +264,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		if view.Scheme == r.to.String() {
 			continue
 		}
-		work := item{group: id, bytes: bytesOf(view.Ladder, view.Mode, view.Columns, view.CellBytes)}
+		work := item{group: id, bytes: bytesOf(view.LayoutVersion, view.Ladder, view.Mode, view.Columns, view.CellBytes)}
 		if view.Packed && view.Live > extents[id] {
 			work.rewrite = keys
 		}
@@ -301,7 +301,7 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 				example = *group
 				continue
 			}
-			items = append(items, item{group: group.ID, bytes: bytesOf(group.Ladder, group.Mode, group.Columns, group.CellBytes)})
+			items = append(items, item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)})
 		}
 	}
 	r.mutex.Lock()
@@ -317,8 +317,8 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 }
 
 // bytesOf is the size of the cells of a group, 0 where its ladder cannot be read, which its transition will say.
-func bytesOf(ladder, mode string, columns, cellBytes int) int64 {
-	layout, err := stripe.ParseLayout(ladder, mode, columns)
+func bytesOf(version int, ladder, mode string, columns, cellBytes int) int64 {
+	layout, err := stripe.ParseLayout(version, ladder, mode, columns)
 	if err != nil {
 		return 0
 	}

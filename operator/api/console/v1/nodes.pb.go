@@ -262,6 +262,7 @@ type Node struct {
 	Volume        string                 `protobuf:"bytes,19,opt,name=volume,proto3" json:"volume,omitempty"`
 	Rates         *NodeRates             `protobuf:"bytes,20,opt,name=rates,proto3" json:"rates,omitempty"`
 	GivenUpAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=given_up_at,json=givenUpAt,proto3" json:"given_up_at,omitempty"` // when a silent node is given up and its blocks are rebuilt; absent: not by itself
+	Release       string                 `protobuf:"bytes,22,opt,name=release,proto3" json:"release,omitempty"`                        // of its agent's program; empty: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -441,6 +442,13 @@ func (x *Node) GetGivenUpAt() *timestamppb.Timestamp {
 		return x.GivenUpAt
 	}
 	return nil
+}
+
+func (x *Node) GetRelease() string {
+	if x != nil {
+		return x.Release
+	}
+	return ""
 }
 
 // What a node did of late, in bytes per second with two digits.
@@ -1397,7 +1405,7 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\asources\x18\x05 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"8\n" +
 	"\bNodeName\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xa7\x05\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xc1\x05\n" +
 	"\x04Node\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1422,7 +1430,8 @@ const file_console_v1_nodes_proto_rawDesc = "" +
 	"\x05drain\x18\x12 \x01(\v2\x1a.restripe.console.v1.DrainR\x05drain\x12\x16\n" +
 	"\x06volume\x18\x13 \x01(\tR\x06volume\x124\n" +
 	"\x05rates\x18\x14 \x01(\v2\x1e.restripe.console.v1.NodeRatesR\x05rates\x12:\n" +
-	"\vgiven_up_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\"M\n" +
+	"\vgiven_up_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\x12\x18\n" +
+	"\arelease\x18\x16 \x01(\tR\arelease\"M\n" +
 	"\tNodeRates\x12\x12\n" +
 	"\x04read\x18\x01 \x01(\x03R\x04read\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x03R\x04sent\x12\x18\n" +

@@ -99,6 +99,12 @@ export function NodeDetail({ node, name, alone }: { node: Node | undefined; name
         <dd>{node.address}</dd>
         <dt>Fails with</dt>
         <dd>{alone ? "no other node" : `every node of ${node.failureDomain}`}</dd>
+        {node.release !== "" && (
+          <>
+            <dt>Release</dt>
+            <dd>{node.release}</dd>
+          </>
+        )}
         <dt>Store</dt>
         <dd>
           {node.storeKind}, {node.durable ? "durable" : "not durable: it forgets when it stops"}
