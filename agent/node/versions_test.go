@@ -12,7 +12,8 @@ import (
 func TestGatewaysOfFarReleasesAreRefused(t *testing.T) {
 	a, _ := attached(t, node.Options{Release: "v0.1.0"})
 	for name, versions := range map[string]wire.Versions{
-		"of this release": wire.Understood, "of one that did not say": {}, "of the next": {Least: wire.Understood.Most, Most: wire.Understood.Most + 1},
+		"of this release": wire.Understood, "of one that did not say": {},
+		"of the next": {Least: wire.Understood.Most, Most: wire.Understood.Most + 1},
 	} {
 		var hello wire.HelloReply
 		if err := a.call(wire.OpHello, wire.HelloRequest{Versions: versions}, nil, &hello); err != nil {

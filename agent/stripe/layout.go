@@ -210,7 +210,8 @@ func lcm(a, b int) int { return a / gcd(a, b) * b }
 // ErrLayout if this program does not know the version.
 func ParseLayout(version int, ladder, mode string, columns int) (*Layout, error) {
 	if version != LayoutVersion {
-		return nil, fmt.Errorf("%w: layout version %d, and this program knows version %d; use the program that wrote it", ErrLayout, version, LayoutVersion)
+		return nil, fmt.Errorf("%w: layout version %d, and this program knows version %d; use the program that wrote it",
+			ErrLayout, version, LayoutVersion)
 	}
 	parsed, err := ParseLadder(ladder)
 	if err != nil {

@@ -24,8 +24,8 @@ func (v Versions) Meet(other Versions, who string) (uint8, error) {
 	}
 	most := min(v.Most, other.Most)
 	if most < max(v.Least, other.Least) {
-		return 0, fmt.Errorf("%w: %s speaks versions %d to %d of the protocol, this side %d to %d; upgrade the older one, by a release between them if need be",
-			ErrBadRequest, who, other.Least, other.Most, v.Least, v.Most)
+		return 0, fmt.Errorf("%w: %s speaks versions %d to %d of the protocol, this side %d to %d; "+
+			"upgrade the older one, by a release between them if need be", ErrBadRequest, who, other.Least, other.Most, v.Least, v.Most)
 	}
 	return most, nil
 }

@@ -54,7 +54,8 @@ func statusOf(err error) (status int, code api.Code) {
 		return http.StatusServiceUnavailable, api.CodeBusy
 	case errors.Is(err, api.ErrUnavailable), errors.Is(err, object.ErrClosed),
 		errors.Is(err, catalog.ErrNotActive),
-		errors.Is(err, catalog.ErrNewer), errors.Is(err, catalog.ErrFenced), errors.Is(err, catalog.ErrBehind), errors.Is(err, catalog.ErrClaimed),
+		errors.Is(err, catalog.ErrNewer),
+		errors.Is(err, catalog.ErrFenced), errors.Is(err, catalog.ErrBehind), errors.Is(err, catalog.ErrClaimed),
 		errors.Is(err, wire.ErrNotObeyed),
 		errors.Is(err, wire.ErrUnreachable), errors.Is(err, store.ErrDown),
 		errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrAuth):
