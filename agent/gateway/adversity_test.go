@@ -59,56 +59,32 @@ func TestUploadsOfUnknownLengthDoNotLockTheMemory(t *testing.T) {
 	c.audit()
 }
 
-// Clients whose bytes come slowly hold all the memory of large objects, and small ones are stored beside them.
-func TestSlowUploadsDoNotStopSmallObjects(t *testing.T) {
+// Large objects hold all the memory that there is for them, and small ones are stored beside them.
+func TestLargeObjectsDoNotStopSmallOnes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
 	g := c.newGateway("small", roomForOneGroup)
+	release, held := g.HoldGroups()
+	if !held {
+		t.Fatal("something holds memory of large objects")
+	}
 	data := noise(64<<10, 1)
-	var slow sync.WaitGroup
-	var feeds []*io.PipeWriter
-	for i := range 3 {
-		body, feed := io.Pipe()
-		feeds = append(feeds, feed)
-		slow.Go(func() {
-			defer body.Close() //nolint:errcheck // a pipe's Close never fails
-			if err := putWithin(t, g, fmt.Sprint("slow", i), body, int64(len(data))); err != nil {
-				t.Errorf("slow%d: %v", i, err)
-			}
-		})
-	}
-	const begin = 5000
-	begun := make(chan int, len(feeds))
-	var feeding sync.WaitGroup
-	goOn := make(chan struct{})
-	for i, feed := range feeds {
-		feeding.Go(func() {
-			defer feed.Close() //nolint:errcheck // a pipe's Close never fails
-			if _, err := feed.Write(data[:begin]); err != nil {
-				t.Errorf("feeding slow%d: %v", i, err)
-				return
-			}
-			begun <- i
-			<-goOn
-			if _, err := feed.Write(data[begin:]); err != nil {
-				t.Errorf("feeding slow%d: %v", i, err)
-			}
-		})
-	}
-	<-begun // its group holds the memory
+	large := make(chan error, 1)
+	go func() { large <- putWithin(t, g, "large", bytes.NewReader(data), int64(len(data))) }()
 	if err := putWithin(t, g, "k", strings.NewReader("x"), 1); err != nil {
-		t.Errorf("a put of one byte beside slow ones: %v", err)
+		t.Errorf("a put of one byte beside large ones: %v", err)
 	}
-	if len(begun) > 0 {
-		t.Errorf("%d slow puts have memory for a group, so this test shows nothing", 1+len(begun))
+	select {
+	case err := <-large:
+		t.Errorf("a large put has ended without memory for a group: %v", err)
+	default:
 	}
-	close(goOn)
-	feeding.Wait()
-	slow.Wait()
+	release()
+	if err := <-large; err != nil {
+		t.Error(err)
+	}
 	c.check("k", []byte("x"))
-	for i := range feeds {
-		c.check(fmt.Sprint("slow", i), data)
-	}
+	c.check("large", data)
 }
 
 // A put whose bytes take longer than the announced time of an attempt is not given up by sweeps while they come in.

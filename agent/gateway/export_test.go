@@ -5,6 +5,11 @@ func (g *Gateway) HoldDecodes() (release func(), held bool) {
 	return g.groups.Memory.Decodes.Try(g.groups.Memory.Decodes.Bytes)
 }
 
+// HoldGroups takes all the memory that large objects are put in, until release.
+func (g *Gateway) HoldGroups() (release func(), held bool) {
+	return g.groups.Memory.Groups.Try(g.groups.Memory.Groups.Bytes)
+}
+
 // HoldSmall takes all the memory that small objects come into, until release.
 func (g *Gateway) HoldSmall() (release func(), held bool) {
 	return g.groups.Memory.Small.Try(g.groups.Memory.Small.Bytes)

@@ -89,6 +89,51 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 	c.check("slow0", data)
 }
 
+// Clients that stop in the middle of a group keep what they have sent and no memory: it is staged as a smaller group.
+func TestUploadsThatStopInAGroupHoldNoMemory(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int64{"known size": 190_000, "unknown size": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 9)
+			g := c.newGateway("small", roomForOneGroup)
+			data := noise(190_000, 1)
+			var bodies []*trickle
+			var slow sync.WaitGroup
+			for i := range 4 {
+				body := newTrickle(data, 30_000+1000*i)
+				bodies = append(bodies, body)
+				slow.Go(func() {
+					if _, err := g.Put(t.Context(), fmt.Sprint("slow", i), body, api.PutOptions{Size: size}); err != nil {
+						t.Errorf("a client that stopped for a while: %v", err)
+					}
+				})
+			}
+			for _, body := range bodies {
+				<-body.dry
+			}
+			for i := range 3 {
+				if err := putWithin(t, g, fmt.Sprint("k", i), bytes.NewReader(data), int64(len(data))); err != nil {
+					t.Errorf("a put beside them: %v", err)
+				}
+			}
+			for _, body := range bodies {
+				close(body.goOn)
+			}
+			slow.Wait()
+			for i := range bodies {
+				key := fmt.Sprint("slow", i)
+				c.check(key, data)
+				if object, err := g.Stat(t.Context(), key); err != nil || len(object.Groups) <= 3 {
+					t.Errorf("%s lies in %d groups, want more than 3: %v", key, len(object.Groups), err)
+				}
+			}
+			c.check("k1", data)
+			c.audit()
+		})
+	}
+}
+
 // A small object whose client leaves before its batch is on its way is not stored, and the client learns that.
 func TestASmallObjectIsTakenBackWithItsClient(t *testing.T) {
 	t.Parallel()

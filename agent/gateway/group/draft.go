@@ -79,6 +79,22 @@ func (d *Draft) CellAt(cell int) []byte {
 	return d.Columns[column][row*d.cell : (row+1)*d.cell : (row+1)*d.cell]
 }
 
+// from returns the rest of the cell in which a byte of the group is, its bytes being those of its cells in row-major order.
+func (d *Draft) from(at int64) []byte {
+	return d.CellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
+}
+
+// At returns one byte of the group.
+func (d *Draft) At(at int64) byte { return d.from(at)[0] }
+
+// Fill copies bytes to where they begin in the group, and returns how many there was room for.
+func (d *Draft) Fill(at int64, bytes []byte) (n int) {
+	for n < len(bytes) && at+int64(n) < int64(d.Code.Layout.Cells()*d.cell) {
+		n += copy(d.from(at+int64(n)), bytes[n:])
+	}
+	return n
+}
+
 // Stage writes every slot of the draft to its node, verifies the parity equations by the fingerprints the nodes return,
 // and returns the group record to commit. A node that fails is replaced by another one, announced first.
 func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, home []block.NodeID) (*catalog.Group, error) {
@@ -240,9 +256,8 @@ func (g *Groups) Shrink(d *Draft, bytes int64) {
 	d.cell = cell
 	g.allocate(d)
 	for at := int64(0); at < bytes; {
-		from := large.CellAt(int(at / int64(large.cell)))[at%int64(large.cell):]
-		to := d.CellAt(int(at / int64(d.cell)))[at%int64(d.cell):]
-		at += int64(copy(to, from[:min(int64(len(from)), bytes-at)]))
+		from := large.from(at)
+		at += int64(d.Fill(at, from[:min(int64(len(from)), bytes-at)]))
 	}
 	for _, column := range large.Columns {
 		g.Pool.Put(column)

@@ -65,15 +65,21 @@ func (b *Body) Release() {
 // ReadFull reads until into is full or the body has ended. In contrast to io.ReadFull it tells the end from a body that
 // broke off, which net/http reports as io.ErrUnexpectedEOF: a part must never be stored as the whole.
 func ReadFull(body io.Reader, into []byte) (n int, ended bool, err error) {
-	for n < len(into) {
-		more, err := body.Read(into[n:])
+	for n < len(into) && !ended && err == nil {
+		var more int
+		more, ended, err = ReadSome(body, into[n:])
 		n += more
-		if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
-			return n, true, nil
-		}
-		if err != nil {
-			return n, false, err
-		}
 	}
-	return n, false, nil
+	return n, ended, err
+}
+
+// ReadSome is ReadFull that is content with what comes first, which is at least one byte but at the end.
+func ReadSome(body io.Reader, into []byte) (n int, ended bool, err error) {
+	for n == 0 && err == nil {
+		n, err = body.Read(into)
+	}
+	if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+		return n, true, nil
+	}
+	return n, false, err
 }

@@ -1,10 +1,12 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,41 +70,44 @@ func (o *Objects) readHead(ctx context.Context, body io.Reader, limit, size int6
 // groupsPerAnnouncement bounds how far ahead of the data a put announces groups.
 const groupsPerAnnouncement = 16
 
-// put is one large object on its way in: groups are read from the body one after the other and staged side by side.
+// put is one large object on its way in: groups are filled from the body one after the other and staged side by side.
 type put struct {
 	objects *Objects
 	class   *api.Class
 	scheme  stripe.Scheme
 	key     string
 	size    int64 // -1 unknown
-	head    []byte
 	body    io.Reader
+	attempt *catalog.Attempt
+	workers *errgroup.Group
 
-	attempt   *catalog.Attempt
+	mutex     sync.Mutex // of what follows
+	head      []byte     // of a group for which there is no memory yet
+	filling   *filling   // nil: none
+	wanted    int64      // how large the next group is to be
+	record    catalog.Object
+	groups    []*catalog.Group
 	announced uint32
 	homes     [][]block.NodeID
 }
-
-// beginBytes is how much of a group has to have come before there is memory for all of it.
-const beginBytes = 4 << 10
 
 // putStaging is how many groups of one put may be staged at once.
 const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
-	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, head: head, body: body}
+	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes}
 	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil })
 	if err != nil {
 		return api.Object{}, fmt.Errorf("announcing the put: %w", err)
 	}
 	p.attempt = attempt
 	defer o.groups.KeepAlive(ctx, attempt)()
-	record := catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
-	groups, err := p.stageAll(ctx, &record)
+	p.record = catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
+	groups, err := p.stageAll(ctx, head)
 	if err != nil {
 		return api.Object{}, o.groups.Abandon(ctx, attempt, err)
 	}
-	change := catalog.Change{Put: []catalog.Object{record}, NewGroups: groups}
+	change := catalog.Change{Put: []catalog.Object{p.record}, NewGroups: groups}
 	if options.IfRevision != nil {
 		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
 	}
@@ -112,126 +117,55 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	for i := range groups {
 		o.heat.Used(&groups[i])
 	}
-	record.Revision = attempt.Stamp()
-	return publicObject(&record), nil
+	p.record.Revision = attempt.Stamp()
+	return publicObject(&p.record), nil
 }
 
-// stageAll reads the body group by group and stages each; record gets its size and extents.
-func (p *put) stageAll(ctx context.Context, record *catalog.Object) ([]catalog.Group, error) {
-	workers, ctx := errgroup.WithContext(ctx)
-	workers.SetLimit(putStaging)
-	var groups []*catalog.Group
-	readErr := func() error {
-		for index := uint32(0); ; index++ {
-			d, bytes, last, err := p.read(ctx, index, record.Size)
-			if err != nil {
-				return err
-			}
-			if bytes > 0 {
-				home, err := p.home(ctx, index, d.Code.Slots())
-				if err != nil {
-					p.objects.groups.Release(d)
-					return err
-				}
-				d.Manifest = []block.ManifestEntry{{
-					Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(record.Size+bytes, last), At: record.Size, Column: catalog.WholeGroup, Length: bytes,
-				}}
-				record.Extents = append(record.Extents, catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes})
-				record.Size += bytes
-				staged := new(catalog.Group)
-				groups = append(groups, staged)
-				workers.Go(func() error {
-					defer p.objects.groups.Release(d)
-					group, err := p.objects.groups.Stage(ctx, p.attempt, d, home)
-					if err == nil {
-						*staged = *group
-					}
-					return err
-				})
-			} else if d != nil {
-				p.objects.groups.Release(d)
-			}
-			if last || ctx.Err() != nil {
-				return nil
-			}
-		}
-	}()
-	stageErr := workers.Wait()
-	if err := errors.Join(readErr, stageErr); err != nil {
+// stageAll reads the body, whose first bytes are head, and stages it group by group; the record gets its size and extents.
+func (p *put) stageAll(ctx context.Context, head []byte) ([]catalog.Group, error) {
+	var working context.Context
+	p.workers, working = errgroup.WithContext(ctx)
+	p.workers.SetLimit(putStaging)
+	readErr := p.readAll(working, head)
+	stageErr := p.workers.Wait()
+	if err := cmp.Or(errors.Join(readErr, stageErr), ctx.Err()); err != nil {
 		return nil, err
 	}
-	if p.size >= 0 && record.Size != p.size {
-		return nil, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", record.Size, p.size)
+	if p.size >= 0 && p.record.Size != p.size {
+		return nil, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", p.record.Size, p.size)
 	}
-	done := make([]catalog.Group, len(groups))
-	for i, group := range groups {
+	done := make([]catalog.Group, len(p.groups))
+	for i, group := range p.groups {
 		done[i] = *group
 	}
 	return done, nil
 }
 
-// read fills the next group from the body: cells in row-major order. bytes is how many it got; last says the body ended.
-func (p *put) read(ctx context.Context, index uint32, at int64) (d *group.Draft, bytes int64, last bool, err error) {
-	want := p.class.GroupBytes
-	if p.size >= 0 {
-		want = min(want, p.size-at)
-		if want == 0 {
-			return nil, 0, true, nil
-		}
-	}
-	layout, err := stripe.NewLayout(p.class.Ladder, 0, p.class.Mode)
-	if err != nil {
-		return nil, 0, false, fmt.Errorf("class %s: %w", p.class.Name, err)
-	}
-	// A client that has not begun to send the group holds no memory for it.
-	if missing := int(min(want, beginBytes)) - len(p.head); missing > 0 {
-		begin := make([]byte, missing)
-		n, _, err := group.ReadFull(p.body, begin)
-		if err != nil {
-			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
-		}
-		p.head = append(p.head, begin[:n]...)
-	}
-	d, err = p.objects.groups.NewDraft(ctx, p.objects.groups.Memory.Groups, p.class, p.scheme, group.CellBytesFor(layout.Cells(), want))
-	if err != nil {
-		return nil, 0, false, err
-	}
+// stage has a group written that got so many bytes, beside others. p.mutex is held.
+func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool) error {
+	index, at := uint32(len(p.groups)), p.record.Size
 	d.ID = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
-	for cell := 0; cell < layout.Cells() && bytes < want; cell++ {
-		target := d.CellAt(cell)
-		if int64(len(target)) > want-bytes {
-			target = target[:want-bytes]
-		}
-		n := copy(target, p.head)
-		p.head = p.head[n:]
-		more, ended, err := group.ReadFull(p.body, target[n:])
-		bytes += int64(n + more)
-		if ended {
-			p.objects.groups.Shrink(d, bytes)
-			return d, bytes, true, nil
-		}
-		if err != nil {
-			p.objects.groups.Release(d)
-			return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
-		}
-	}
-	if last, err = p.endsAt(at + bytes); err != nil {
+	home, err := p.home(ctx, index, d.Code.Slots())
+	if err != nil {
 		p.objects.groups.Release(d)
-		return nil, 0, false, fmt.Errorf("reading the object's bytes: %w", err)
+		return err
 	}
-	return d, bytes, last, nil
-}
-
-// endsAt reports whether the body ends after so many bytes. Of a body of unknown size one byte more is read to see it, so
-// that the manifest of the last group can say how long the object is.
-func (p *put) endsAt(at int64) (bool, error) {
-	if p.size >= 0 || len(p.head) > 0 {
-		return p.size == at, nil
-	}
-	var next [1]byte
-	n, ended, err := group.ReadFull(p.body, next[:])
-	p.head = append(p.head, next[:n]...) // of the next group, also where the source tells the end together with it
-	return ended && n == 0, err
+	d.Manifest = []block.ManifestEntry{{
+		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
+	}}
+	p.record.Extents = append(p.record.Extents, catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes})
+	p.record.Size += bytes
+	staged := new(catalog.Group)
+	p.groups = append(p.groups, staged)
+	p.workers.Go(func() error {
+		defer p.objects.groups.Release(d)
+		group, err := p.objects.groups.Stage(ctx, p.attempt, d, home)
+		if err == nil {
+			*staged = *group
+		}
+		return err
+	})
+	return nil
 }
 
 // sizeAfter is the size of the object for the manifest of a group that ends after so many bytes: 0 while it is not known.
@@ -249,8 +183,8 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 	}
 	ahead := uint32(1)
 	if p.size >= 0 {
-		total := uint32((p.size + p.class.GroupBytes - 1) / p.class.GroupBytes)
-		ahead = min(max(ahead, total-index), groupsPerAnnouncement)
+		left := (p.size - p.record.Size + p.class.GroupBytes - 1) / p.class.GroupBytes
+		ahead = uint32(min(max(1, left), groupsPerAnnouncement))
 	} else if index > 0 {
 		ahead = min(index, groupsPerAnnouncement)
 	}
