@@ -40,7 +40,7 @@ func (g *Gateway) Ready(ctx context.Context) error {
 type objectCount struct{ objects, bytes int64 }
 
 // countObjects walks over all objects.
-func (g *Gateway) countObjects(ctx context.Context, rest func() error) (map[string]objectCount, error) {
+func (g *Gateway) countObjects(ctx context.Context, rest func(records int) error) (map[string]objectCount, error) {
 	counts := map[string]objectCount{}
 	for objects, err := range g.catalog.ObjectSummaries(ctx) {
 		if err != nil {
@@ -50,7 +50,7 @@ func (g *Gateway) countObjects(ctx context.Context, rest func() error) (map[stri
 			count := counts[objects[i].Class]
 			counts[objects[i].Class] = objectCount{count.objects + 1, count.bytes + objects[i].Size}
 		}
-		if err := rest(); err != nil {
+		if err := rest(len(objects)); err != nil {
 			return nil, err
 		}
 	}
@@ -149,11 +149,31 @@ func (g *Gateway) behind(ctx context.Context) (string, error) {
 	return "", err
 }
 
+// countLoop counts once, so that whoever asks for a status first waits for less.
+func (g *Gateway) countLoop(ctx context.Context) {
+	if _, err := g.Status(ctx); err != nil && ctx.Err() == nil {
+		g.log.Warn("counting what is stored", "cause", err)
+	}
+}
+
+// counting tells how far the first counts are; nil once both are known.
+func (g *Gateway) counting() *api.Counting {
+	began, groups, groupsLeft := g.Membership.Counting()
+	since, objects, objectsLeft := g.objectCounts.First()
+	if !groupsLeft && !objectsLeft {
+		return nil
+	}
+	if !groupsLeft || objectsLeft && since.Before(began) {
+		began = since
+	}
+	return &api.Counting{Since: began.UTC(), Groups: groups, Objects: objects}
+}
+
 // StatusBrief is Status without a look at any object or group: what is counted of them is of the last heat report.
 // NotWhole, CanLose and what is unfinished are not looked at.
 func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error) {
 	status = g.statusOfNodes()
-	status.Classes = []api.ClassStatus{}
+	status.Classes, status.Counting = []api.ClassStatus{}, g.counting()
 	ladders := map[string]string{}
 	for _, class := range g.Registry.All() {
 		ladders[class.Name] = class.Ladder.String()

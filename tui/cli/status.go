@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func statusCommand(s *session) *cobra.Command {
 		}
 		return s.withClient(func(c *client.Client) error {
 			return watched(command.Context(), watch, interval, func() error {
-				status, err := c.Status(command.Context())
+				status, err := s.countedStatus(command.Context(), c)
 				if err != nil {
 					return err
 				}
@@ -48,6 +49,37 @@ func statusCommand(s *session) *cobra.Command {
 		})
 	}
 	return command
+}
+
+// countedStatus asks for a status, and shows how far the gateway is while it has not counted everything yet.
+func (s *session) countedStatus(ctx context.Context, c *client.Client) (status api.Status, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	asking.Go(func() {
+		meter := progress.New(s.messages)
+		defer meter.Clear()
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticker.C:
+				if brief, err := c.StatusBrief(ctx); err == nil && brief.Counting != nil {
+					meter.Show(now, func() string { return countingText(brief.Counting, now) })
+				}
+			}
+		}
+	})
+	return c.Status(ctx)
+}
+
+// countingText says how far a gateway is with counting.
+func countingText(counting *api.Counting, now time.Time) string {
+	return fmt.Sprintf("the gateway has been started and counts what is stored: %s and %s so far, in %s",
+		words.Count(counting.Groups, "group"), words.Count(counting.Objects, "object"), now.Sub(counting.Since).Round(time.Second))
 }
 
 // clearScreen moves to the top of a terminal and clears it.

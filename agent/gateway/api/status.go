@@ -25,10 +25,20 @@ type Status struct {
 	// answering since counts as lost, each slot of it as if of another group. nil: now.
 	CountedAt *time.Time `json:"countedAt,omitempty"`
 
+	// Counting is how far the first count since the gateway's start is, which a full status waits for; a brief one has it. nil: done.
+	Counting *Counting `json:"counting,omitempty"`
+
 	// BlocksSeen is since when every block was looked at; all of the above is by the records since then. nil: never.
 	BlocksSeen *time.Time `json:"blocksSeen,omitempty"`
 
 	CatalogBehind string `json:"catalogBehind,omitempty"` // how the catalog was found to be behind its nodes, so that nothing is deleted
+}
+
+// Counting is how far a count of everything is. Of what is counted already, nothing is left to say.
+type Counting struct {
+	Since   time.Time `json:"since"`
+	Groups  int64     `json:"groups"`  // counted so far
+	Objects int64     `json:"objects"` // counted so far
 }
 
 // Lineage is what a catalog knows of its own timeline.

@@ -11,7 +11,7 @@ import (
 // meanwhile they are told what the one before found, and when.
 type Recent[T any] struct {
 	background *Background
-	walk       func(ctx context.Context, rest func() error) (T, error)
+	walk       Walk[T]
 
 	mutex   sync.Mutex // of what follows
 	found   Found[T]   // by the last walk; zero: there was none
@@ -19,6 +19,9 @@ type Recent[T any] struct {
 	known   int        // of these, before the walk that found began
 	under   *recentWalk
 }
+
+// Walk looks at many records. Between its pages it calls rest with how many there were, and ends with its error.
+type Walk[T any] func(ctx context.Context, rest func(records int) error) (T, error)
 
 // Found is what a walk found. What changed after it began may or may not be in it.
 type Found[T any] struct {
@@ -30,7 +33,8 @@ type Found[T any] struct {
 // recentWalk is a walk under way.
 type recentWalk struct {
 	began   time.Time
-	changes int // that it knows of
+	changes int   // that it knows of
+	seen    int64 // records, so far; of the mutex of Recent
 	ended   chan struct{}
 	err     error // once it has ended
 }
@@ -45,8 +49,8 @@ const (
 	walkShare = 0.1
 )
 
-// NewRecent returns one that knows nothing. The walk calls rest between its pages, and ends with its error.
-func NewRecent[T any](background *Background, walk func(ctx context.Context, rest func() error) (T, error)) *Recent[T] {
+// NewRecent returns one that knows nothing.
+func NewRecent[T any](background *Background, walk Walk[T]) *Recent[T] {
 	return &Recent[T]{background: background, walk: walk}
 }
 
@@ -79,6 +83,16 @@ func (r *Recent[T]) Ask(ctx context.Context, shares bool) (Found[T], error) {
 			return Found[T]{}, ctx.Err()
 		}
 	}
+}
+
+// First tells of the first walk, while it is under way: when it began, and how many records it has looked at.
+func (r *Recent[T]) First() (began time.Time, seen int64, isUnderWay bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.under == nil || !r.found.Ended.IsZero() {
+		return time.Time{}, 0, false
+	}
+	return r.under.began, r.under.seen, true
 }
 
 // look returns what serves somebody who asked at that time or, where nothing does, the walk to wait for.
@@ -122,7 +136,10 @@ func (r *Recent[T]) begin(now time.Time, known bool) {
 	r.under = under
 	r.background.Go(func(ctx context.Context) {
 		worked := now
-		value, err := r.walk(ctx, func() error {
+		value, err := r.walk(ctx, func(records int) error {
+			r.mutex.Lock()
+			under.seen += int64(records)
+			r.mutex.Unlock()
 			if since := time.Since(worked); known && time.Since(under.began) > shortWalk {
 				Rest(ctx, since, walkShare)
 			}

@@ -16,11 +16,11 @@ type counting struct {
 	fails error
 }
 
-func (c *counting) walk(_ context.Context, rest func() error) (int, error) {
+func (c *counting) walk(_ context.Context, rest func(int) error) (int, error) {
 	c.walks++
 	for range c.pages {
 		<-time.After(c.page)
-		if err := rest(); err != nil {
+		if err := rest(1); err != nil {
 			return 0, err
 		}
 	}
@@ -141,6 +141,31 @@ func TestAWalkThatGrowsLong(t *testing.T) {
 		began := time.Now()
 		if found := ask(false); found.Value != 1 || !found.Old || time.Since(began) != shortWalk {
 			t.Errorf("%+v after %v", found, time.Since(began))
+		}
+	})
+}
+
+// How far a walk is can be told while it is the first; later ones are for nobody to wait for.
+func TestTheFirstWalkSaysHowFarItIs(t *testing.T) {
+	c := &counting{pages: 100, page: 100 * time.Millisecond}
+	recent(t, c, func(t *testing.T, r *Recent[int], ask func(bool) Found[int]) {
+		if _, seen, isUnderWay := r.First(); isUnderWay || seen != 0 {
+			t.Errorf("%d records before anybody asked", seen)
+		}
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			ask(false)
+		}()
+		<-time.After(2*time.Second + 50*time.Millisecond)
+		if began, seen, isUnderWay := r.First(); !isUnderWay || seen != 20 || time.Since(began) != 2*time.Second+50*time.Millisecond {
+			t.Errorf("after 2 s: %d records since %s", seen, began)
+		}
+		<-answered
+		<-time.After(time.Hour)
+		ask(false)
+		if _, _, isUnderWay := r.First(); isUnderWay {
+			t.Error("a later walk is told of as the first")
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (m *Membership) present(ctx context.Context) (map[block.NodeID]block.Incarn
 }
 
 // walk makes a survey.
-func (m *Membership) walk(ctx context.Context, rest func() error) (*Survey, error) {
+func (m *Membership) walk(ctx context.Context, rest func(records int) error) (*Survey, error) {
 	incarnations, err := m.present(ctx)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (m *Membership) walk(ctx context.Context, rest func() error) (*Survey, erro
 		for i := range groups {
 			s.add(&groups[i], m.options.Reported)
 		}
-		if err := rest(); err != nil {
+		if err := rest(len(groups)); err != nil {
 			return nil, err
 		}
 	}
@@ -161,6 +161,9 @@ func (m *Membership) Survey(ctx context.Context) (job.Found[*Survey], error) {
 	}
 	return found, nil
 }
+
+// Counting tells of the first survey, while it is under way: when it began, and how many groups it has looked at.
+func (m *Membership) Counting() (began time.Time, groups int64, isUnderWay bool) { return m.survey.First() }
 
 // slotPatience is how long whoever asks about nodes waits for the first count of what lies on them.
 const slotPatience = 500 * time.Millisecond
