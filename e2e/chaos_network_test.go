@@ -5,11 +5,16 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +27,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
@@ -109,6 +115,7 @@ func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *network
 			tails(t, logs)
 		}
 	})
+	check(c.found(base))
 	var members []launch.Member
 	for i := range networkNodes {
 		p, err := newPlace(ctx, base, "n"+strconv.Itoa(i+1), i+1)
@@ -127,6 +134,47 @@ func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *network
 	return c
 }
 
+// The user of the clients, and the token that they send.
+const (
+	networkToken = "token of the clients"
+	networkUsers = "users:\n- {name: clients, tokenSHA256: %x, verbs: [get, plan, apply, pause, cancel], objects: [{may: [admin]}]}\n"
+)
+
+// found makes the authority of the cluster, and says who its clients are.
+func (c *networkChaos) found(base string) error {
+	text := fmt.Appendf(nil, networkUsers, sha256.Sum256([]byte(networkToken)))
+	return errors.Join(os.WriteFile(filepath.Join(base, "users.yaml"), text, 0o600),
+		c.certify(base, "init", "chaos"))
+}
+
+// certify has the program make an authority or a certificate.
+func (c *networkChaos) certify(base string, arguments ...string) error {
+	arguments = append(append([]string{"pki"}, arguments...), "--ca", filepath.Join(base, "ca"))
+	if text, err := exec.CommandContext(c.t.Context(), filepath.Join(base, "restripe"), arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("restripe %q: %w: %s", arguments, err, text)
+	}
+	return nil
+}
+
+// issue has the program make the certificate of a place, and returns its directory.
+func (c *networkChaos) issue(base, role string, p *place) (directory string, err error) {
+	directory = filepath.Join(base, p.name+"-tls")
+	return directory, c.certify(base, "issue", role, p.name, "--host", p.address, "--out", directory)
+}
+
+// connect returns a client of the gateway in a place.
+func (c *networkChaos) connect(base string, p *place) (*client.Client, error) {
+	text, err := os.ReadFile(filepath.Join(base, "ca", pki.AuthorityFile))
+	if err != nil {
+		return nil, err
+	}
+	believed := &tls.Config{RootCAs: x509.NewCertPool()}
+	if !believed.RootCAs.AppendCertsFromPEM(text) {
+		return nil, errors.New("the authority has no certificate")
+	}
+	return client.NewWith("https://"+p.address+gatewayPort, client.Options{TLS: believed, Token: networkToken})
+}
+
 func (c *networkChaos) startNode(base string, p *place) error {
 	url := c.store + "://" + p.address + storePort
 	var err error
@@ -141,8 +189,12 @@ func (c *networkChaos) startNode(base string, p *place) error {
 	if err != nil {
 		return err
 	}
-	return p.run(c.t, base, "agent", agentPort, "", filepath.Join(base, "restripe"), "agent", "--id", p.name, "--store", url, "--listen", p.address+agentPort,
-		"--allow-remote=anybody", "--gateway-silence", silence)
+	own, err := c.issue(base, "agent", p)
+	if err != nil {
+		return err
+	}
+	return p.run(c.t, base, "agent", agentPort, "", filepath.Join(base, "restripe"), "agent", "--id", p.name, "--store", url,
+		"--listen", p.address+agentPort, "--tls", own, "--allow-remote", "--gateway-silence", silence)
 }
 
 func (c *networkChaos) startRedis(base string, p *place, name, sync string) error {
@@ -174,11 +226,17 @@ func (c *networkChaos) startGateways(base string) error {
 		if where == "" {
 			where = "sqlite:" + filepath.Join(p.disk, "catalog.db")
 		}
-		if err := p.run(c.t, base, "gateway", gatewayPort, "", filepath.Join(base, "restripe"), "gateway", "--id", p.name, "--catalog", where, "--nodes", filepath.Join(base, "nodes.yaml"),
-			"--classes", filepath.Join(base, "classes.yaml"), "--listen", p.address+gatewayPort, "--allow-remote=anybody", "--grace", "0s"); err != nil {
+		own, err := c.issue(base, "gateway", p)
+		if err != nil {
 			return err
 		}
-		connection, err := client.New(p.address + gatewayPort)
+		if err := p.run(c.t, base, "gateway", gatewayPort, "", filepath.Join(base, "restripe"), "gateway", "--id", p.name,
+			"--catalog", where, "--nodes", filepath.Join(base, "nodes.yaml"), "--classes", filepath.Join(base, "classes.yaml"),
+			"--listen", p.address+gatewayPort, "--tls", own, "--https", "--users", filepath.Join(base, "users.yaml"), "--allow-remote",
+			"--audit", filepath.Join(base, p.name+"-audit"), "--grace", "0s"); err != nil {
+			return err
+		}
+		connection, err := c.connect(base, p)
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,11 @@ package operator
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/flock"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/controller"
@@ -38,6 +41,8 @@ type Options struct {
 	Observers     *gateways.Observers  // to be shared with others in the process, who close them; default: its own, by Dial
 	Intervals     controller.Intervals // how often things are looked at again; zero fields have defaults
 	MetricsListen string               // host:port for Prometheus; default: none
+	MetricsUsers  access.Authority     // says who may see figures; nil: everybody may
+	MetricsTLS    *tls.Config          // figures are served over it; nil: without TLS
 	Logger        *slog.Logger         // default: slog.Default
 }
 
@@ -93,7 +98,7 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 	}
 	m, err := manager.New(rest.CopyConfig(options.RESTConfig), manager.Options{
 		Scheme: scheme, Logger: logger,
-		Metrics: metricsserver.Options{BindAddress: cmp.Or(options.MetricsListen, "0")},
+		Metrics: options.metrics(),
 		// A reconciler that has just written must not decide by what was before.
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		LeaderElection:                options.Election.LeaseNamespace != "",
@@ -120,6 +125,28 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// metricsRight is what it takes to see figures.
+var metricsRight = access.Right{Verb: access.Metrics, Resource: access.Backends}
+
+// metrics says how figures are served.
+func (o *Options) metrics() metricsserver.Options {
+	served := metricsserver.Options{BindAddress: cmp.Or(o.MetricsListen, "0")}
+	if o.MetricsUsers != nil {
+		served.FilterProvider = func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+			return func(_ logr.Logger, handler http.Handler) (http.Handler, error) {
+				return access.Guard(o.MetricsUsers, metricsRight, handler), nil
+			}, nil
+		}
+	}
+	if o.MetricsTLS != nil {
+		served.SecureServing = true
+		served.TLSOpts = []func(*tls.Config){func(config *tls.Config) {
+			config.GetCertificate, config.MinVersion = o.MetricsTLS.GetCertificate, o.MetricsTLS.MinVersion
+		}}
+	}
+	return served
 }
 
 // recorderOf returns what writes Events, or nil for an API server that has none: conditions say all that they would.

@@ -21,10 +21,23 @@ const (
 	Pause    Verb = "pause"    // pause, resume, throttle, hold
 	Cancel   Verb = "cancel"   // end a transition
 	Rollback Verb = "rollback" // take a transition back
+	Audit    Verb = "audit"    // see the audit log; Get lets it too
+	Metrics  Verb = "metrics"  // see the figures for Prometheus; Get lets it too
 )
 
 // Verbs lists every verb on the cluster.
-func Verbs() []Verb { return []Verb{Get, Plan, Apply, Approve, Pause, Cancel, Rollback} }
+func Verbs() []Verb {
+	return []Verb{Get, Plan, Apply, Approve, Pause, Cancel, Rollback, Audit, Metrics}
+}
+
+// Changes reports whether a verb on the cluster is for changing it.
+func (v Verb) Changes() bool {
+	switch v {
+	case Get, Plan, Audit, Metrics:
+		return false
+	}
+	return true
+}
 
 // The verbs on objects.
 const (
@@ -59,16 +72,21 @@ type Right struct {
 // Method is how users are known.
 type Method string
 
-// The methods.
+// The methods. An Authority of ByToken knows users by access keys and identity providers too.
 const (
-	ByLocal   Method = "local"
-	ByToken   Method = "token"
-	ByCluster Method = "cluster"
+	ByLocal       Method = "local"
+	ByToken       Method = "token"
+	ByCluster     Method = "cluster"
+	ByAccessKey   Method = "accessKey"
+	ByProvider    Method = "provider"
+	ByCertificate Method = "certificate"
+	ByNobody      Method = "none" // nobody asked
 )
 
 // User is who calls.
 type User struct {
 	Name   string
+	By     Method // how it is known
 	Groups []string
 	UID    string
 	Extra  map[string][]string
@@ -78,7 +96,9 @@ type User struct {
 }
 
 // Has reports whether a local user or one of a file has a right on the cluster.
-func (u *User) Has(right Right) bool { return slices.Contains(u.verbs, right.Verb) }
+func (u *User) Has(right Right) bool {
+	return slices.Contains(u.verbs, right.Verb) || (right.Verb == Audit || right.Verb == Metrics) && slices.Contains(u.verbs, Get)
+}
 
 // Grant lets somebody do something with objects.
 type Grant struct {
@@ -147,12 +167,12 @@ func Local() Authority {
 	if me, err := user.Current(); err == nil && me.Username != "" {
 		name = me.Username
 	}
-	return &local{*NewUser(name, Verbs(), Grant{May: []Verb{Admin}})}
+	return &local{*NewUser(name, ByLocal, Verbs(), Grant{May: []Verb{Admin}})}
 }
 
-// NewUser returns a user who has verbs on the cluster and grants on objects.
-func NewUser(name string, verbs []Verb, objects ...Grant) *User {
-	return &User{Name: name, verbs: verbs, objects: objects}
+// NewUser returns a user who is known in some way, and has verbs on the cluster and grants on objects.
+func NewUser(name string, by Method, verbs []Verb, objects ...Grant) *User {
+	return &User{Name: name, By: by, verbs: verbs, objects: objects}
 }
 
 func (l *local) Method() Method { return ByLocal }

@@ -130,7 +130,7 @@ func (k *known) claimed(p *provider, verified *oidc.IDToken) (*User, error) {
 	if verifiedMail, said := claims["email_verified"].(bool); claim == "email" && said && !verifiedMail {
 		return nil, fmt.Errorf("%w: %s has not verified that %s is of who signed in", ErrUnknown, p.Issuer, login)
 	}
-	who := &User{Name: login}
+	who := &User{Name: login, By: ByProvider}
 	entries := []*FileUser{k.logins[login]}
 	groups, _ := claims[cmp.Or(p.Groups, "groups")].([]any)
 	for _, one := range groups {

@@ -123,34 +123,34 @@ func (u *users) Identify(ctx context.Context, header http.Header) (*User, error)
 	if token := Bearer(header); strings.Count(token, ".") == 2 && len(now.providers) > 0 { // as those of providers look
 		return now.signedIn(ctx, token)
 	}
-	who, err := now.find(header)
+	who, by, err := now.find(header)
 	switch {
 	case err != nil:
 		return nil, err
 	case who.Expires != nil && !u.now().Before(*who.Expires):
 		return nil, fmt.Errorf("%w: what %s shows expired at %s", ErrUnknown, who.Name, who.Expires.Format(time.RFC3339))
 	}
-	return NewUser(who.Name, who.Verbs, who.Objects...), nil
+	return NewUser(who.Name, by, who.Verbs, who.Objects...), nil
 }
 
-// find returns whom a header is of.
-func (k *known) find(header http.Header) (*FileUser, error) {
+// find returns whom a header is of, and by what.
+func (k *known) find(header http.Header) (who *FileUser, by Method, err error) {
 	if token := Bearer(header); token != "" {
 		sum := sha256.Sum256([]byte(token))
 		if who, is := k.tokens[hex.EncodeToString(sum[:])]; is {
-			return who, nil
+			return who, ByToken, nil
 		}
-		return nil, fmt.Errorf("%w: the token is not among those of the server", ErrUnknown)
+		return nil, "", fmt.Errorf("%w: the token is not among those of the server", ErrUnknown)
 	}
 	id, secret, basic := (&http.Request{Header: header}).BasicAuth()
 	if !basic {
-		return nil, errNobody
+		return nil, "", errNobody
 	}
 	who, is := k.keys[id]
 	if !is || subtle.ConstantTimeCompare([]byte(who.AccessKey.Secret), []byte(secret)) != 1 {
-		return nil, fmt.Errorf("%w: the access key is not among those of the server, or its secret is another", ErrUnknown)
+		return nil, "", fmt.Errorf("%w: the access key is not among those of the server, or its secret is another", ErrUnknown)
 	}
-	return who, nil
+	return who, ByAccessKey, nil
 }
 
 func (u *users) May(_ context.Context, who *User, right Right) (bool, error) {

@@ -93,6 +93,10 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("error", "gateway "+g.options.ID, "see to the files; those that were read before hold until they expire",
 			"its certificate was changed, and cannot be read: %v", own.Err())
 	}
+	if log := g.options.Audit; log != nil && log.Damage() != nil {
+		note("error", "gateway "+g.options.ID, "keep the directory for whoever looks into it, move it away, and start the gateway anew",
+			"nothing can be changed through it: %v", log.Damage())
+	}
 	for _, one := range g.expiries() {
 		if left := time.Until(one.at); left < expiresSoon {
 			note("warning", one.subject, "`restripe pki renew` issues it anew, in place",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -46,6 +47,7 @@ type Options struct {
 	Certificates *pki.Source
 
 	Users access.Authority // says who clients are and what they may do; nil: nobody is asked
+	Audit *audit.Log       // of changes of the cluster; owned by the caller, who closes it after the Gateway; nil: none is kept
 	HTTPS bool             // clients are served over TLS, with Certificates, and may show certificates of the cluster
 
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
@@ -257,8 +259,9 @@ func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{
 		Catalog: g.catalog, Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
 		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
-		Users: g.options.Users, Certificates: g.options.Certificates,
-		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Metrics: g.metrics.handler(),
+		Users: g.options.Users, Audit: g.options.Audit, Certificates: g.options.Certificates,
+		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Unaudited: g.metrics.unaudited,
+		Metrics: g.metrics.handler(),
 	})
 }
 

@@ -14,9 +14,10 @@ import (
 
 // metrics are the gateway's own; each Gateway has a registry of its own.
 type metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.HistogramVec
-	moved    *prometheus.CounterVec // by transitions: bytes read, sent, written
+	registry  *prometheus.Registry
+	requests  *prometheus.HistogramVec
+	unaudited prometheus.Counter
+	moved     *prometheus.CounterVec // by transitions: bytes read, sent, written
 }
 
 func newMetrics() *metrics {
@@ -26,11 +27,14 @@ func newMetrics() *metrics {
 			Name: "restripe_gateway_request_seconds", Help: "Time to answer a request, by method, route and status.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"method", "route", "status"}),
+		unaudited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "restripe_gateway_audit_failures_total", Help: "Audit records that could not be written.",
+		}),
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_transition_bytes_total", Help: "Bytes that transitions read, sent between nodes and wrote.",
 		}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.requests, m.moved)
+	m.registry.MustRegister(m.requests, m.unaudited, m.moved)
 	return m
 }
 

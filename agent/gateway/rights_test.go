@@ -56,18 +56,24 @@ func as(t *testing.T, address string, options client.Options) *client.Client {
 
 const keySecret = "0f8c1b6e2a4d4f0b9e57c3a1d2b4e6f8"
 
-// usersFile writes a file of users: a person who may see and pause, and a program with some objects.
+// usersFile writes a file of users: a person who may see and pause, one who may see the audit log, a program that may see figures,
+// and one with some objects.
 func usersFile(t *testing.T) access.Authority {
 	t.Helper()
-	sum := sha256.Sum256([]byte("token of ada"))
+	hash := func(name string) string {
+		sum := sha256.Sum256([]byte("token of " + name))
+		return hex.EncodeToString(sum[:])
+	}
 	text := fmt.Sprintf(`users:
 - {name: ada, tokenSHA256: %s, verbs: [get, pause]}
+- {name: auditor, tokenSHA256: %s, verbs: [audit]}
+- {name: prometheus, tokenSHA256: %s, verbs: [metrics]}
 - name: gallery
   accessKey: {id: GALLERY, secret: %s}
   objects:
   - {may: [read, list], prefix: photos/}
   - {may: [write, delete], prefix: photos/, class: odd}
-`, hex.EncodeToString(sum[:]), keySecret)
+`, hash("ada"), hash("auditor"), hash("prometheus"), keySecret)
 	path := filepath.Join(t.TempDir(), "users.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,15 +5,23 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/pki"
 )
 
-// AdminName names the certificate of the person who runs the cluster.
-const AdminName = "admin"
+// AdminName names the certificate of the person who runs the cluster. The two others are made where the gateway asks who its clients
+// are, for an operator and a console.
+const (
+	AdminName    = "admin"
+	OperatorName = "operator"
+	ConsoleName  = "console"
+)
 
 // Certificates are renewed once they expire within renewBefore, which is looked at every renewEvery.
 const (
@@ -21,8 +29,25 @@ const (
 	renewEvery  = time.Hour
 )
 
-// Certificate returns the directory of the certificate of an agent, of the gateway or, named AdminName, of a person.
-func (c *Cluster) Certificate(name string) string { return c.path("pki", name) }
+// Certificate returns the directory of the certificate of an agent, of the gateway or of what the names above name.
+func (c *Cluster) Certificate(name string) string { return CertificateIn(c.options.Directory, name) }
+
+// CertificateIn is Cluster.Certificate for the cluster of a state directory.
+func CertificateIn(directory, name string) string { return filepath.Join(directory, "pki", name) }
+
+// gatewayHosts returns under which names clients reach a gateway that serves them over TLS.
+func (c *Cluster) gatewayHosts() []string {
+	if c.options.Users == "" {
+		return nil
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(c.options.Listen); err == nil && host != "" {
+		if ip := net.ParseIP(host); (ip == nil || !ip.IsUnspecified()) && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
 
 // certify makes the authority of the cluster and certificates for all its parts, as far as they are not there, and renews those
 // that expire soon.
@@ -39,11 +64,19 @@ func (c *Cluster) certify() error {
 	for _, member := range c.members {
 		parts[member.ID] = pki.RoleAgent
 	}
+	if c.options.Users != "" {
+		parts[OperatorName], parts[ConsoleName] = pki.RoleOperator, pki.RoleConsole
+	}
 	for name, role := range parts {
+		var hosts []string
+		if name == GatewayName {
+			hosts = c.gatewayHosts()
+		}
 		own, err := pki.Load(c.Certificate(name))
+		unnamed := func(host string) bool { return !own.Reached(host) }
 		switch {
-		case errors.Is(err, os.ErrNotExist):
-			_, err = authority.Issue(pki.Identity{Role: role, Name: name}, nil, 0, c.Certificate(name))
+		case errors.Is(err, os.ErrNotExist), err == nil && slices.ContainsFunc(hosts, unnamed):
+			_, err = authority.Issue(pki.Identity{Role: role, Name: name}, hosts, 0, c.Certificate(name))
 		case err == nil && time.Until(own.Expires()) < renewBefore:
 			_, err = authority.Renew(c.Certificate(name), 0)
 		}

@@ -30,6 +30,7 @@ type Options struct {
 	Ladder      string       // of that class, in a directory that is new; default: the gateway's
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	AllowRemote bool         // lets Listen be an address that other machines can reach
+	Users       string       // file of those who may do something at the gateway, which is served over TLS then; default: everybody may
 	Plain       bool         // without certificates, so that whoever reaches an agent's port may do everything
 	Domains     int          // failure domains the agents are dealt to in turn; 0: each its own
 	Logger      *slog.Logger // what happens to the processes; default discards
@@ -151,6 +152,14 @@ func (o *Options) complete() error {
 	}
 	if o.Agents < 0 || o.Agents > 1000 {
 		return fmt.Errorf("launching a cluster: %d agents; want 1 to 1000", o.Agents)
+	}
+	if o.Users != "" {
+		if o.Plain {
+			return errors.New("launching a cluster: a gateway with users takes certificates")
+		}
+		if o.Users, err = filepath.Abs(o.Users); err != nil {
+			return fmt.Errorf("launching a cluster: %w", err)
+		}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -275,8 +284,15 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 		}
 		movable = true
 	}
-	arguments := []string{"gateway", "--id", GatewayName, "--catalog", "sqlite:" + c.path("catalog.db"), "--nodes", c.path("nodes.yaml")}
-	if c.options.AllowRemote {
+	arguments := []string{"gateway", "--id", GatewayName, "--catalog", "sqlite:" + c.path("catalog.db"), "--nodes", c.path("nodes.yaml"),
+		"--audit", c.path("audit")}
+	switch {
+	case c.options.Users != "":
+		arguments = append(arguments, "--users", c.options.Users, "--https")
+		if c.options.AllowRemote {
+			arguments = append(arguments, "--allow-remote")
+		}
+	case c.options.AllowRemote:
 		arguments = append(arguments, "--allow-remote=anybody")
 	}
 	if c.options.ClassFile != "" {
@@ -304,6 +320,14 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 
 // Gateway returns the address clients reach the cluster at, host:port.
 func (c *Cluster) Gateway() string { return c.processes[GatewayName].address }
+
+// GatewayURL returns the URL clients reach the cluster at.
+func (c *Cluster) GatewayURL() string {
+	if c.options.Users != "" {
+		return "https://" + c.Gateway()
+	}
+	return "http://" + c.Gateway()
+}
 
 // Directory returns the state directory, absolute.
 func (c *Cluster) Directory() string { return c.options.Directory }

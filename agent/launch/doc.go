@@ -9,6 +9,7 @@
 //	classes.yaml          the classes, where the caller gave a file
 //	gateway.addr          where clients reach the cluster
 //	catalog.db            the catalog (SQLite)
+//	audit/                the audit log of the gateway
 //	nodes/n1/agent.addr   where agent n1 listens
 //	nodes/n1/store/       directory of the store of n1: blocks of a file store, append-only file of Redis
 //	logs/n1.log           what the agent wrote; logs/n1-store.log its store, logs/gw1.log the gateway

@@ -160,6 +160,11 @@ func (s *Source) Identity() Identity { return s.current().identity }
 // Expires returns until when the process is believed.
 func (s *Source) Expires() time.Time { return s.current().own.Certificates[0].NotAfter }
 
+// Reached reports whether the certificate names a host, a name or an address, under which browsers and other programs reach the process.
+func (s *Source) Reached(host string) bool {
+	return s.current().own.Certificates[0].VerifyHostname(host) == nil
+}
+
 // GetX509SVID implements x509svid.Source.
 func (s *Source) GetX509SVID() (*x509svid.SVID, error) { return s.current().own, nil }
 
@@ -185,6 +190,13 @@ func (s *Source) Doors() *tls.Config {
 		}
 		return verify(shown, chains)
 	}
+	return config
+}
+
+// Serving returns the configuration of a server for everybody, of whom none is asked for a certificate.
+func (s *Source) Serving() *tls.Config {
+	config := s.Server(Roles...)
+	config.ClientAuth, config.VerifyPeerCertificate = tls.NoClientCert, nil
 	return config
 }
 

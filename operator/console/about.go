@@ -35,6 +35,9 @@ func (s *Server) WhoAmI(ctx context.Context, _ *consolev1.WhoAmIRequest) (*conso
 
 // resourcesOf returns the resources on which calls need a verb.
 func resourcesOf(verb access.Verb) (resources []access.Resource) {
+	if verb == metricsRight.Verb {
+		return []access.Resource{metricsRight.Resource}
+	}
 	seen := map[access.Resource]bool{}
 	for _, r := range rules {
 		if r.right.Verb == verb && !seen[r.right.Resource] {

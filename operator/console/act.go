@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
-	"github.com/restripe/restripe/operator/console/audit"
 )
 
 // actPatience bounds a change. It goes on when its caller leaves: what has begun is to have an end.
@@ -46,7 +46,7 @@ func (s *auditing) act(ctx context.Context, what subject, do func(ctx context.Co
 		return err
 	}
 	sequence, err := s.audit.Begin(audit.Entry{
-		User: who.user.Name, From: who.from, Verb: string(who.rule.right.Verb), Action: who.action(),
+		User: who.user.Name, Method: string(who.user.By), From: who.from, Verb: string(who.rule.right.Verb), Action: who.action(),
 		Object: what.object, Before: before, PlanHash: what.planHash,
 	})
 	if err != nil {

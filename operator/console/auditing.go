@@ -7,8 +7,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/restripe/restripe/agent/audit"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
-	"github.com/restripe/restripe/operator/console/audit"
 )
 
 // How many actions a page of the audit log has.

@@ -12,8 +12,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
-	"github.com/restripe/restripe/operator/console/audit"
 )
 
 // caller is who makes a call, and which.
@@ -154,7 +154,9 @@ func (s *auditing) require(ctx context.Context, right access.Right) error {
 		refusal.AddDetail(detail)
 	}
 	if who.rule.changes {
-		entry := audit.Entry{User: who.user.Name, From: who.from, Verb: string(right.Verb), Action: who.action()}
+		entry := audit.Entry{
+			User: who.user.Name, Method: string(who.user.By), From: who.from, Verb: string(right.Verb), Action: who.action(),
+		}
 		if sequence, err := s.audit.Begin(entry); err == nil {
 			err = s.audit.End(sequence, audit.Outcome{Result: audit.ResultRefused, Error: refusal.Message()})
 			s.note(err)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,10 +28,10 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle(consolev1connect.NewConsoleHandler(s, connect.WithInterceptors(&gate{s}), connect.WithReadMaxBytes(requestLimit)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	figures := promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /metrics", access.Guard(s.authority, metricsRight, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.updateMetrics()
 		figures.ServeHTTP(w, r)
-	})
+	})))
 	mux.Handle("/", s.pages())
 	return s.guard(mux)
 }
@@ -104,8 +105,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // CheckListen refuses addresses that a console must not listen on: those that other machines can reach, unless that is
-// allowed and callers must say who they are.
-func CheckListen(address string, allowRemote bool, method access.Method) error {
+// allowed and callers must say who they are. encrypted says that it serves them over TLS.
+func CheckListen(address string, allowRemote, encrypted bool, method access.Method) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%q is no address to listen on: want host:port, such as 127.0.0.1:7482", address)
@@ -115,8 +116,11 @@ func CheckListen(address string, allowRemote bool, method access.Method) error {
 		return nil
 	case method == access.ByLocal:
 		return fmt.Errorf("%q can be reached by other machines, and whoever reaches it could do everything: name who may with --users or --cluster-users, or listen on a loopback address such as 127.0.0.1:7482", address)
+	case !allowRemote && encrypted:
+		return fmt.Errorf("%q can be reached by other machines: use a loopback address such as 127.0.0.1:7482, or add --allow-remote", address)
 	case !allowRemote:
-		return fmt.Errorf("%q can be reached by other machines, and tokens would cross the network in the clear: put a proxy with TLS before a loopback address, or add --allow-remote on a network you trust", address)
+		return fmt.Errorf("%q can be reached by other machines, and tokens would cross the network in the clear: "+
+			"serve --https and add --allow-remote, or put a proxy with TLS before a loopback address", address)
 	}
 	return nil
 }
@@ -135,7 +139,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := serve.Server(s.Handler())
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	if config := s.options.TLS; config != nil {
+		config = config.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		server.Protocols.SetHTTP2(true)
+		listener = tls.NewListener(listener, config)
+	} else {
+		server.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	}
 	if err := serve.Until(ctx, listener, server, s.StopWatches); err != nil {
 		return fmt.Errorf("the console: %w", err)
 	}

@@ -2,14 +2,23 @@ package console
 
 import (
 	"compress/gzip"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"connectrpc.com/connect"
+
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/pki"
+	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 )
 
 // TestPlainHTTP: the contract is JSON over POST for whoever has no client.
@@ -159,9 +168,76 @@ func TestCheckListen(t *testing.T) {
 		{"10.0.0.1:7482", false, access.ByToken, "--allow-remote"}, {":7482", false, access.ByCluster, "--allow-remote"},
 		{"10.0.0.1:7482", true, access.ByToken, ""}, {"console.example:7482", true, access.ByCluster, ""}, {"7482", true, access.ByToken, "host:port"},
 	} {
-		err := CheckListen(test.address, test.remote, test.method)
-		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
-			t.Errorf("%s, remote %v, by %s: %v", test.address, test.remote, test.method, err)
+		for _, encrypted := range []bool{false, true} {
+			err := CheckListen(test.address, test.remote, encrypted, test.method)
+			if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("%s, remote %v, encrypted %v, by %s: %v", test.address, test.remote, encrypted, test.method, err)
+			}
+			if clear := err != nil && strings.Contains(err.Error(), "in the clear"); clear && encrypted {
+				t.Errorf("%s, encrypted: %v", test.address, err)
+			}
 		}
+	}
+}
+
+// TestFiguresTakeARight: /metrics is for who may see it, and for the user of this machine where nobody is asked.
+func TestFiguresTakeARight(t *testing.T) {
+	_, address := alone(t, access.Local())
+	if status, text := get(t, address, "/metrics", "", ""); status != http.StatusOK {
+		t.Error(status, text)
+	}
+	_, address = alone(t, tokensOf(t))
+	for token, want := range map[string]int{"": 401, "wrong": 401, "only-audit": 403, "nothing": 403, "only-metrics": 200, "only-get": 200} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		reply, err := http.DefaultClient.Do(request)
+		if text := read(t, reply, err); reply.StatusCode != want || (want == 200) != strings.Contains(text, "restripe_console_audit_failures_total") {
+			t.Errorf("%s: %s %s", token, reply.Status, text)
+		}
+	}
+}
+
+// TestOverTLS: with a certificate everything is over TLS, gRPC too, and nothing without.
+func TestOverTLS(t *testing.T) {
+	authority, err := pki.Create(filepath.Join(t.TempDir(), "ca"), "blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := filepath.Join(t.TempDir(), "console")
+	if _, err := authority.Issue(pki.Identity{Role: pki.RoleConsole, Name: "c"}, []string{"127.0.0.1"}, 0, directory); err != nil {
+		t.Fatal(err)
+	}
+	own, err := pki.Load(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address := alone(t, tokensOf(t), func(o *Options) { o.TLS = own.Serving() })
+	text, err := os.ReadFile(filepath.Join(directory, pki.AuthorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	believing := &http.Client{Transport: transport}
+	for name, options := range map[string][]connect.ClientOption{"JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}} {
+		client := consolev1connect.NewConsoleClient(believing, "https://"+address, append(options, withToken("only-get"))...)
+		if me, err := client.WhoAmI(t.Context(), &consolev1.WhoAmIRequest{}); err != nil || me.User != "only-get" {
+			t.Errorf("%s: %v, %v", name, me, err)
+		}
+	}
+	reply, err := believing.Get("https://" + address + "/healthz")
+	if text := read(t, reply, err); text != "ok\n" || reply.ProtoMajor != 2 {
+		t.Errorf("%s %s", reply.Proto, text)
+	}
+	if status, text := get(t, address, "/healthz", "", ""); status != http.StatusBadRequest {
+		t.Errorf("without TLS: %d %s", status, text)
+	}
+	if reply, err := http.Get("https://" + address + "/healthz"); err == nil {
+		t.Errorf("whoever does not believe the authority: %s", read(t, reply, err))
 	}
 }

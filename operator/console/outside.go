@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/console/audit"
 )
 
 // outside records what is declared past this console: by kubectl, the command line, and whoever else writes to the API

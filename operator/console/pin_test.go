@@ -21,7 +21,7 @@ func TestPinning(t *testing.T) {
 	s.operate()
 	s.seen()
 	ctx, c := t.Context(), s.client
-	text := strings.NewReplacer("approval: {mode: Manual}", "stopPolicy: Hold", "256Ki", "256Mi").Replace(cooling)
+	text := strings.NewReplacer("approval: {mode: Manual}", "stopPolicy: Hold", "16Ki", "256Mi").Replace(cooling)
 	if _, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: text}}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,12 @@ import (
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 )
 
+// Rights that are for what is no call, or for no others.
+var (
+	auditRight   = access.Right{Verb: access.Audit, Resource: access.Policies}
+	metricsRight = access.Right{Verb: access.Metrics, Resource: access.Backends}
+)
+
 // rule is what a call needs.
 type rule struct {
 	right   access.Right // the zero Right: only to be known
@@ -32,9 +38,9 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleGetScrubsProcedure:        see(access.Backends),
 	consolev1connect.ConsoleSearchObjectsProcedure:    see(access.Backends),
 	consolev1connect.ConsoleGetObjectLayoutProcedure:  see(access.Backends),
-	consolev1connect.ConsoleListAuditProcedure:        see(access.Policies),
-	consolev1connect.ConsoleExportAuditProcedure:      see(access.Policies),
-	consolev1connect.ConsoleVerifyAuditProcedure:      see(access.Policies),
+	consolev1connect.ConsoleListAuditProcedure:        {right: auditRight},
+	consolev1connect.ConsoleExportAuditProcedure:      {right: auditRight},
+	consolev1connect.ConsoleVerifyAuditProcedure:      {right: auditRight},
 
 	consolev1connect.ConsoleLintPolicyProcedure:   work(access.Policies),
 	consolev1connect.ConsolePlanPolicyProcedure:   work(access.Policies),

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/operator/api/console/v1/consolev1connect"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
-	"github.com/restripe/restripe/operator/console/audit"
 	"github.com/restripe/restripe/operator/console/history"
 	"github.com/restripe/restripe/operator/console/packed"
 	"github.com/restripe/restripe/operator/console/signal"
@@ -35,7 +36,8 @@ type Options struct {
 	AuditDirectory   string
 	HistoryDirectory string // empty: the history is kept in memory alone
 
-	Pages     fs.FS // the web pages; nil: there are none
+	TLS       *tls.Config // callers are served over it; nil: without TLS
+	Pages     fs.FS       // the web pages; nil: there are none
 	Version   string
 	Intervals Intervals
 	Logger    *slog.Logger     // default: slog.Default

@@ -24,7 +24,7 @@ spec:
   packing: {groupBytes: 64Ki, below: 1Ki}
   approval: {mode: Manual}
   temperature: {halfLife: 1s, dwell: 1s, rules: [{scheme: 'rs(6,2)', below: 1}]}
-  budget: {bytesPerSecond: 256Ki, foregroundLatency: 10s}
+  budget: {bytesPerSecond: 16Ki, foregroundLatency: 10s}
   prices: {storageGiBMonth: '0.5'}
 `
 
@@ -133,6 +133,9 @@ func (s *stage) watchItMove(waiting *consolev1.Transition) {
 				if one.Name == name && holds(one) {
 					return one
 				}
+				if one.Name == name && one.Ended != nil {
+					t.Fatalf("the transition has ended before %s: %v", what, one)
+				}
 			}
 		}
 		t.Fatalf("the watch ended before %s: %v", what, stream.Err())
@@ -158,7 +161,7 @@ func (s *stage) watchItMove(waiting *consolev1.Transition) {
 		t.Fatal(err)
 	}
 	// The budget of the policy is wide from now on, so that the test ends soon.
-	wide := strings.Replace(cooling, "256Ki", "256Mi", 1)
+	wide := strings.Replace(cooling, "16Ki", "256Mi", 1)
 	if applied, err := c.ApplyPolicy(ctx, &consolev1.ApplyPolicyRequest{Document: &consolev1.Document{Text: wide}}); err != nil || applied.Applied[0].Outcome != "configured" ||
 		len(applied.Applied[0].Fields) != 1 || applied.Applied[0].Fields[0].After != "256Mi" {
 		t.Fatal(applied, err)

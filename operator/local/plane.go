@@ -59,6 +59,7 @@ type Plane struct {
 	server   *apiserver.Server // supervise's alone once it runs
 	address  string            // of the console
 	listener net.Listener      // supervise's alone once it runs; nil while the console has it or is to listen again
+	reach    Reach             // the cluster
 	cancel   context.CancelFunc
 	ended    chan struct{} // closed when supervise returns; nil before Operate
 	err      error         // of the last end; to be read after ended
@@ -92,9 +93,17 @@ func (p *Plane) Console() string { return p.address }
 // Backend returns the name under which the cluster is declared.
 func (p *Plane) Backend() string { return p.options.Backend }
 
+// Reach says how a cluster is reached.
+type Reach struct {
+	Gateway     string // URL
+	Store       launch.StoreKind
+	Credentials gateways.Credentials // that the operator shows
+}
+
 // Operate declares the cluster as a backend and runs the operator and the console until Stop.
-func (p *Plane) Operate(ctx context.Context, gateway string, store launch.StoreKind) error {
-	if err := declare(ctx, p.server, p.options.Backend, gateway, store); err != nil {
+func (p *Plane) Operate(ctx context.Context, cluster Reach) error {
+	p.reach = cluster
+	if err := declare(ctx, p.server, p.options.Backend, cluster); err != nil {
 		return err
 	}
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -104,7 +113,7 @@ func (p *Plane) Operate(ctx context.Context, gateway string, store launch.StoreK
 }
 
 // declare applies the StorageBackend of the cluster, so that policies can name it.
-func declare(ctx context.Context, server *apiserver.Server, name, gateway string, store launch.StoreKind) error {
+func declare(ctx context.Context, server *apiserver.Server, name string, cluster Reach) error {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering the kinds: %w", err)
@@ -116,7 +125,7 @@ func declare(ctx context.Context, server *apiserver.Server, name, gateway string
 	backend := &unstructured.Unstructured{}
 	backend.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageBackend"))
 	backend.SetName(name)
-	backend.Object["spec"] = map[string]any{"type": string(store), "gateways": []any{"http://" + gateway}}
+	backend.Object["spec"] = map[string]any{"type": string(cluster.Store), "gateways": []any{cluster.Gateway}}
 	err = api.Apply(ctx, client.ApplyConfigurationFromUnstructured(backend), client.FieldOwner("restripe-up"), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("declaring the backend %s: %w", name, err)
@@ -169,7 +178,7 @@ func (p *Plane) round(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	observers := gateways.NewObservers(gateways.Dial(gateways.Credentials{}), time.Now)
+	observers := gateways.NewObservers(gateways.Dial(p.reach.Credentials), time.Now)
 	defer observers.Close()
 	parts := []func(context.Context, *gateways.Observers) error{p.operator, p.serveConsole, p.apiServer}
 	failures := make([]error, len(parts))

@@ -105,7 +105,7 @@ func TestAControlPlane(t *testing.T) {
 	if plane.Kubeconfig() != local.Kubeconfig(folder) {
 		t.Errorf("the kubeconfig is %s, want %s", plane.Kubeconfig(), local.Kubeconfig(folder))
 	}
-	if err := plane.Operate(t.Context(), "127.0.0.1:1", launch.StoreFile); err != nil {
+	if err := plane.Operate(t.Context(), local.Reach{Gateway: "http://127.0.0.1:1", Store: launch.StoreFile}); err != nil {
 		t.Fatal(err)
 	}
 	reply, err := http.Get("http://" + plane.Console() + "/healthz")
@@ -141,7 +141,7 @@ func TestGroupsAreWalkedOnceForAll(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	plane := start(t, t.TempDir(), time.Hour) // nobody looks again
-	if err := plane.Operate(t.Context(), front.Listener.Addr().String(), launch.StoreFile); err != nil {
+	if err := plane.Operate(t.Context(), local.Reach{Gateway: front.URL, Store: launch.StoreFile}); err != nil {
 		t.Fatal(err)
 	}
 	declared, shown := person(t, plane), consolev1connect.NewConsoleClient(http.DefaultClient, "http://"+plane.Console())

@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/review"
-	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/policies/compile"
 	"github.com/restripe/restripe/web"
 )
@@ -26,8 +26,28 @@ const defaultConsole = "127.0.0.1:7482"
 
 // consoleFlags are the flags of console.
 type consoleFlags struct {
-	listen, kubeconfig, users, audit string
-	clusterUsers, allowRemote        bool
+	listen, kubeconfig, audit string
+	callers                   callerFlags
+	https, allowRemote        bool
+	tls                       *string
+}
+
+// callerFlags say who callers are.
+type callerFlags struct {
+	users        string
+	clusterUsers bool
+}
+
+func (f *callerFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do")
+	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
+}
+
+func (f *callerFlags) check(command *cobra.Command) error {
+	if f.users != "" && f.clusterUsers {
+		return misuse(command, "--users and --cluster-users both say who callers are: give one of them")
+	}
+	return nil
 }
 
 func consoleCommand(s *session) *cobra.Command {
@@ -39,21 +59,23 @@ func consoleCommand(s *session) *cobra.Command {
 			"and from the gateways that its StorageBackends name.\n\n" +
 			"On a loopback address whoever reaches it may do everything, as with the other commands. With --users callers need a token\n" +
 			"of that file, with --cluster-users one of the cluster, which also says what they may do; other machines are answered with\n" +
-			"one of these and --allow-remote alone.",
-		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --users users.yaml --allow-remote",
-		Args:    cobra.NoArgs,
+			"one of these and --allow-remote alone. --https serves them over TLS.",
+		Example: "  restripe console\n" +
+			"  restripe console --listen 10.0.0.5:7482 --users users.yaml --https --tls console-tls --allow-remote",
+		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", defaultConsole, "address to serve on, host:port; port 0: any free one")
-	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do")
-	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
+	f.callers.add(flags)
+	flags.BoolVar(&f.https, "https", false, "serve callers over TLS, with the certificate of --tls")
+	f.tls = servingFlag(command)
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
-	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; tokens cross the network in the clear")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; without --https tokens cross the network in the clear")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		f.kubeconfig = *kubeconfig
-		if f.users != "" && f.clusterUsers {
-			return misuse(command, "--users and --cluster-users both say who callers are: give one of them")
+		if err := f.callers.check(command); err != nil {
+			return err
 		}
 		return s.runConsole(command, &f)
 	}
@@ -61,15 +83,19 @@ func consoleCommand(s *session) *cobra.Command {
 }
 
 func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error) {
+	encrypted, err := serving(command, f.https, *f.tls, pki.RoleConsole)
+	if err != nil {
+		return err
+	}
 	config, err := operatorConfig(f.kubeconfig)
 	if err != nil {
 		return err
 	}
-	authority, err := f.authority(config)
+	authority, err := f.callers.authority(config)
 	if err != nil {
 		return err
 	}
-	if err := console.CheckListen(f.listen, f.allowRemote, authority.Method()); err != nil {
+	if err := console.CheckListen(f.listen, f.allowRemote, f.https, authority.Method()); err != nil {
 		return misuse(command, "--listen: %w", err)
 	}
 	state, err := stateDirectory()
@@ -78,7 +104,12 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 	}
 	log := s.serverLog()
 	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	server, err := newConsole(config, nil, authority, state, f.audit, log)
+	who, err := credentials()
+	if err != nil {
+		return err
+	}
+	options := console.Options{RESTConfig: config, Credentials: who, Authority: authority, AuditDirectory: f.audit, TLS: encrypted, Logger: log}
+	server, err := newConsole(options, state)
 	if err != nil {
 		return err
 	}
@@ -95,25 +126,19 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 
 // newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
 // another directory is named.
-func newConsole(config *rest.Config, observers *gateways.Observers, authority access.Authority, state, audit string, log *slog.Logger) (*console.Server, error) {
+func newConsole(options console.Options, state string) (*console.Server, error) {
 	sandbox, err := newSandbox()
 	if err != nil {
 		return nil, err
 	}
-	who, err := credentials()
-	if err != nil {
-		return nil, err
-	}
-	return console.New(console.Options{
-		RESTConfig: config, Credentials: who, Observers: observers, Authority: authority,
-		Compiler:         compile.Compiler{Sandbox: sandbox.evaluate},
-		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
-		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
-	})
+	options.Compiler = compile.Compiler{Sandbox: sandbox.evaluate}
+	options.AuditDirectory = cmp.Or(options.AuditDirectory, filepath.Join(state, "console", "audit"))
+	options.HistoryDirectory, options.Pages, options.Version = filepath.Join(state, "console", "history"), web.Pages(), versionText()
+	return console.New(options)
 }
 
 // authority is who says who callers are.
-func (f *consoleFlags) authority(config *rest.Config) (access.Authority, error) {
+func (f *callerFlags) authority(config *rest.Config) (access.Authority, error) {
 	switch {
 	case f.users != "":
 		return access.Users(f.users, nil)

@@ -114,7 +114,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 		Directory: directory, Store: f.store, Agents: f.agents, Logger: slog.New(messages),
 	}, &local.Options{
 		Directory: directory, Backend: demo.Backend, Intervals: demoIntervals, Listen: "127.0.0.1:0", Logger: quiet,
-		Console: localConsole(directory, quiet),
+		Console: localConsole(directory, "", quiet),
 	})
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	if f.keep {
 		m.Say("")
-		if err := writeLines(s.out, upLines(running, f.store)); err != nil {
+		if err := writeLines(s.out, upLines(running, f.store, "")); err != nil {
 			return err
 		}
 		<-ctx.Done()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/gateway"
@@ -23,12 +24,12 @@ import (
 
 // gatewayFlags are the flags of `restripe gateway`.
 type gatewayFlags struct {
-	id, catalog, classes, nodes, listen, users string
-	grace                                      time.Duration
-	https                                      bool
-	tls                                        *string
-	remote                                     *remote
-	lifeline                                   *bool
+	id, catalog, classes, nodes, listen, users, audit string
+	grace                                             time.Duration
+	https                                             bool
+	tls                                               *string
+	remote                                            *remote
+	lifeline                                          *bool
 }
 
 func gatewayCommand(s *session) *cobra.Command {
@@ -49,6 +50,8 @@ func gatewayCommand(s *session) *cobra.Command {
 		"(default: whoever reaches the gateway may do everything)")
 	flags.BoolVar(&f.https, "https", false, "serve clients over TLS, with the certificate of --tls, "+
 		"which names hosts for them (pki issue --host)")
+	flags.StringVar(&f.audit, "audit", "", "directory of the audit log of what changes the cluster, of this gateway alone "+
+		"(default: none is kept)")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
 	f.tls, f.remote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -74,10 +77,9 @@ func gatewayCommand(s *session) *cobra.Command {
 }
 
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
-func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
+func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) {
 	limitMemory(gatewayMemory)
 	options := gateway.Options{ID: f.id, Release: versionText(), HTTPS: f.https, Logger: s.serverLog()}
-	var err error
 	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
 		return err
 	}
@@ -94,6 +96,15 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) error {
 	if f.nodes != "" {
 		if options.Nodes, err = member.LoadNodes(f.nodes); err != nil {
 			return err
+		}
+	}
+	if f.audit != "" {
+		if options.Audit, err = audit.Open(f.audit, audit.Options{}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, options.Audit.Close()) }()
+		if err := options.Audit.Damage(); err != nil {
+			options.Logger.Error("nothing can be changed through this gateway", "error", err)
 		}
 	}
 	for first := true; ; first = false {

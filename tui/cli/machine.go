@@ -20,10 +20,22 @@ import (
 // localBackend is the StorageBackend that stands for the cluster of `restripe up`.
 const localBackend = "local"
 
-// localConsole makes the console of the user of this machine.
-func localConsole(directory string, log *slog.Logger) func(*rest.Config, *gateways.Observers) (*console.Server, error) {
-	return func(config *rest.Config, observers *gateways.Observers) (*console.Server, error) {
-		return newConsole(config, observers, access.Local(), directory, "", log)
+// localConsole makes the console of a cluster on this machine: for the user of it, or for those of a file.
+func localConsole(directory, users string, log *slog.Logger) func(*rest.Config, *gateways.Observers) (*console.Server, error) {
+	return func(config *rest.Config, observers *gateways.Observers) (_ *console.Server, err error) {
+		options := console.Options{RESTConfig: config, Observers: observers, Authority: access.Local(), Logger: log}
+		if users != "" {
+			if options.Authority, err = access.Users(users, nil); err != nil {
+				return nil, err
+			}
+			options.Credentials, err = shown(launch.CertificateIn(directory, launch.ConsoleName))
+		} else {
+			options.Credentials, err = credentials()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return newConsole(options, directory)
 	}
 }
 
@@ -70,7 +82,13 @@ func startMachine(ctx context.Context, options launch.Options, control *local.Op
 	if control == nil {
 		return m, nil
 	}
-	if err := m.control.Operate(ctx, m.cluster.Gateway(), options.Store); err != nil {
+	reach := local.Reach{Gateway: m.cluster.GatewayURL(), Store: options.Store}
+	if options.Users != "" {
+		if reach.Credentials, err = shown(m.cluster.Certificate(launch.OperatorName)); err != nil {
+			return nil, fmt.Errorf("starting the operator: %w", err)
+		}
+	}
+	if err := m.control.Operate(ctx, reach); err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
 	}
 	return m, nil

@@ -7,39 +7,59 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
 func operatorCommand(s *session) *cobra.Command {
 	var options operator.Options
-	var elect bool
+	var elect, https bool
 	var namespace string
+	var callers callerFlags
 	command := &cobra.Command{
 		Use: "operator", Short: "Run the operator against a Kubernetes cluster",
 		Long: "Run the controllers that carry out policies, until interrupted. Without --kubeconfig and KUBECONFIG the operator takes the\n" +
 			"API server of the cluster it runs in. `restripe up` runs an operator of its own.",
-		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090",
-		Args:    cobra.NoArgs,
+		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090\n" +
+			"  restripe operator --metrics-listen :9090 --users users.yaml --https --tls operator-tls --allow-remote",
+		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
 	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
 	flags.StringVar(&options.MetricsListen, "metrics-listen", "", "address for Prometheus, host:port (default: none)")
+	callers.add(flags)
+	flags.BoolVar(&https, "https", false, "serve Prometheus over TLS, with the certificate of --tls")
+	directory := servingFlag(command)
 	allowed := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
+		if err := callers.check(command); err != nil {
+			return err
+		}
+		asks := callers.users != "" || callers.clusterUsers
 		if options.MetricsListen != "" {
-			const how = "put a proxy that asks before it"
-			if err := allowed.check(command, "metrics-listen", options.MetricsListen, false, how); err != nil {
+			const how = "say who may with --users or --cluster-users, and serve --https"
+			if err := allowed.check(command, "metrics-listen", options.MetricsListen, asks && https, how); err != nil {
 				return err
 			}
+		} else if asks || https {
+			return misuse(command, "--users, --cluster-users and --https are for --metrics-listen: give it an address")
+		}
+		if options.MetricsTLS, err = serving(command, https, *directory, pki.RoleOperator); err != nil {
+			return err
 		}
 		if elect {
 			options.Election.LeaseNamespace = namespace
 		}
 		if options.RESTConfig, err = operatorConfig(*kubeconfig); err != nil {
 			return err
+		}
+		if asks {
+			if options.MetricsUsers, err = callers.authority(options.RESTConfig); err != nil {
+				return err
+			}
 		}
 		who, err := credentials()
 		if err != nil {

@@ -112,7 +112,7 @@ func newRoot(s *session) *cobra.Command {
 			lintCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s), importCommand(s),
 			approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
 		},
-		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s)},
+		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
 		"run": {
 			upCommand(s), agentCommand(s), gatewayCommand(s), operatorCommand(s), consoleCommand(s), evaluateCommand(s),
 			pkiCommand(s), tuiCommand(s), demoCommand(s), versionCommand(s),
@@ -187,11 +187,9 @@ const (
 // credentials reads the environment.
 func credentials() (options client.Options, err error) {
 	if directory := os.Getenv(tlsVariable); directory != "" {
-		own, err := pki.Load(directory)
-		if err != nil {
+		if options, err = shown(directory); err != nil {
 			return options, fmt.Errorf("%s: %w", tlsVariable, err)
 		}
-		options.TLS = own.Client("", pki.RoleGateway)
 		return options, nil
 	}
 	if options.Token, err = secretVariable(tokenVariable); err != nil {
@@ -207,17 +205,35 @@ func credentials() (options client.Options, err error) {
 			return options, fmt.Errorf("%s: want ID:SECRET", accessKeyVariable)
 		}
 	}
-	if path := os.Getenv(authoritiesVariable); path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return options, fmt.Errorf("%s: %w", authoritiesVariable, err)
-		}
-		options.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-		if !options.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return options, fmt.Errorf("%s: %s has no certificate in PEM", authoritiesVariable, path)
-		}
+	options.TLS, err = believed()
+	return options, err
+}
+
+// shown is what somebody shows to gateways who has the certificate in a directory.
+func shown(directory string) (options client.Options, err error) {
+	own, err := pki.Load(directory)
+	if err != nil {
+		return options, err
 	}
+	options.TLS = own.Client("", pki.RoleGateway)
 	return options, nil
+}
+
+// believed is whom to believe by the environment; nil: the authorities of the system.
+func believed() (*tls.Config, error) {
+	path := os.Getenv(authoritiesVariable)
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", authoritiesVariable, err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	if !config.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: %s has no certificate in PEM", authoritiesVariable, path)
+	}
+	return config, nil
 }
 
 // secretVariable returns a value of the environment: itself, or what is in the file after an @.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +111,29 @@ func certificates(directory string, roles ...pki.Role) (*pki.Source, error) {
 		return nil, fmt.Errorf("--tls: the certificate in %s is of %s, and this is done by the roles %v", directory, is, roles)
 	}
 	return source, nil
+}
+
+// servingFlag adds the flag that names the certificate of what is served to people.
+func servingFlag(command *cobra.Command) *string {
+	return command.Flags().String("tls", "", "directory with the certificate that --https serves with, its key and whom to believe, "+
+		"as `restripe pki issue` makes it with --host")
+}
+
+// serving returns the configuration of a server for people, of the certificate that --tls names; nil without --https.
+func serving(command *cobra.Command, https bool, directory string, role pki.Role) (*tls.Config, error) {
+	switch {
+	case !https && directory == "":
+		return nil, nil
+	case !https:
+		return nil, misuse(command, "--tls names the certificate that --https serves with: add --https")
+	case directory == "":
+		return nil, misuse(command, "--https takes a certificate: name the directory of one with --tls")
+	}
+	source, err := certificates(directory, role)
+	if err != nil {
+		return nil, err
+	}
+	return source.Serving(), nil
 }
 
 // lifelineFlag adds the flag that ties a server to the process that holds its standard input open.

@@ -33,6 +33,7 @@ func tuiCommand(s *session) *cobra.Command {
 		Use: "tui", Short: "See and steer everything in a full-screen terminal",
 		Long: "Show live, in a terminal of at least 80 x 24 characters, what is safe, what moves and why, policies, nodes, objects, heat and\n" +
 			"the audit log, and steer them, through a console. ? has every key.\n\n" +
+			"A console that serves --https is named as https://HOST:PORT; " + authoritiesVariable + " names a file of authorities to believe.\n" +
 			"It works over ssh. NO_COLOR or --no-color turn colours off; nothing is said by colour alone. With --read-only nothing can\n" +
 			"be changed.",
 		Example: "  restripe tui\n  restripe tui --console 10.0.0.5:7482 --token-file ~/.restripe-token --read-only",
@@ -58,7 +59,11 @@ func (s *session) runTUI(command *cobra.Command, f *tuiFlags) error {
 		return err
 	}
 	address := cmp.Or(f.console, os.Getenv(consoleVariable), defaultConsole)
-	client, connections, err := screen.Dial(address, token)
+	authorities, err := believed()
+	if err != nil {
+		return err
+	}
+	client, connections, err := screen.Dial(address, token, authorities)
 	if err != nil {
 		return misuse(command, "%w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/local"
@@ -44,6 +45,8 @@ func upCommand(s *session) *cobra.Command {
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
 	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
+	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+
+		"gateway, which serves TLS then, and the console (default: whoever reaches them may do everything)")
 	allowed := remoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
@@ -53,11 +56,15 @@ func upCommand(s *session) *cobra.Command {
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		how := "run `restripe gateway` with --users and --https"
-		if err := allowed.check(command, "listen", options.Listen, false, how); err != nil {
+		if err := allowed.check(command, "listen", options.Listen, options.Users != "", "name who may with --users"); err != nil {
 			return err
 		}
-		options.AllowRemote = *allowed == remoteAnybody
+		options.AllowRemote = *allowed != remoteNobody
+		if options.Users != "" {
+			if _, err := access.Users(options.Users, nil); err != nil {
+				return err
+			}
+		}
 		nodes := options.Agents
 		if !flags.Changed("agents") {
 			options.Agents = 0
@@ -77,19 +84,19 @@ func upCommand(s *session) *cobra.Command {
 		options.Ladder = fittingLadder(nodes)
 		var control *local.Options
 		if !withoutOperator {
-			if err := console.CheckListen(consoleListen, false, access.ByLocal); err != nil {
+			if err := console.CheckListen(consoleListen, false, false, access.ByLocal); err != nil {
 				return misuse(command, "--console: %w", err)
 			}
 			control = &local.Options{
 				Directory: options.Directory, Backend: localBackend, Logger: options.Logger, Listen: consoleListen,
-				Console: localConsole(options.Directory, options.Logger),
+				Console: localConsole(options.Directory, options.Users, options.Logger),
 			}
 		}
 		m, err := startMachine(command.Context(), options, control)
 		if err != nil {
 			return withoutControl(err)
 		}
-		if err := writeLines(s.out, upLines(m, options.Store)); err != nil {
+		if err := writeLines(s.out, upLines(m, options.Store, options.Users)); err != nil {
 			return joined(err, m.stop())
 		}
 		<-command.Context().Done()
@@ -127,10 +134,10 @@ func withoutControl(err error) error {
 }
 
 // upLines says what runs and how to use it.
-func upLines(m *machine, store launch.StoreKind) []string {
+func upLines(m *machine, store launch.StoreKind, users string) []string {
 	cluster := m.cluster
 	lines := []string{
-		fmt.Sprintf("gateway  http://%s", cluster.Gateway()),
+		"gateway  " + cluster.GatewayURL(),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
 		"TLS      between gateway and agents, with certificates in " + filepath.Join(cluster.Directory(), "pki"),
@@ -140,7 +147,14 @@ func upLines(m *machine, store launch.StoreKind) []string {
 			"console  "+m.consolePage())
 	}
 	lines = append(lines, "", "Use it from another terminal:")
-	if cluster.Gateway() != defaultListen {
+	switch {
+	case users != "":
+		lines = append(lines,
+			"  export "+gatewayVariable+"="+cluster.GatewayURL(),
+			"  export "+tlsVariable+"="+cluster.Certificate(launch.AdminName)+"   # who runs it, and may do everything",
+			"or, as one of those in "+users+":",
+			"  export "+authoritiesVariable+"="+filepath.Join(cluster.Certificate("ca"), pki.AuthorityFile)+" "+tokenVariable+"=@FILE")
+	case cluster.Gateway() != defaultListen:
 		lines = append(lines, "  export "+gatewayVariable+"="+cluster.Gateway())
 	}
 	if m.control == nil {

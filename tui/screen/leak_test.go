@@ -43,7 +43,7 @@ func TestNothingIsLeft(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(consolev1connect.NewConsoleHandler(endless{}))
 	server := httptest.NewServer(mux)
-	client, connections, err := screen.Dial(server.URL, "")
+	client, connections, err := screen.Dial(server.URL, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

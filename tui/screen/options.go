@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -45,13 +46,13 @@ func Run(ctx context.Context, options Options, program ...tea.ProgramOption) err
 }
 
 // Dial returns a client of the console at an address, host:port or a URL, that sends a token with every call unless it is
-// empty. Nothing is sent yet; closer drops the connections.
-func Dial(address, token string) (client consolev1connect.ConsoleClient, closer io.Closer, err error) {
+// empty. believed says whom to believe who serves over TLS; nil: the authorities of the system. Nothing is sent yet; closer drops the connections.
+func Dial(address, token string, believed *tls.Config) (client consolev1connect.ConsoleClient, closer io.Closer, err error) {
 	url, err := consoleURL(address)
 	if err != nil {
 		return nil, nil, err
 	}
-	transport := &http.Transport{IdleConnTimeout: idleTimeout, ForceAttemptHTTP2: true}
+	transport := &http.Transport{IdleConnTimeout: idleTimeout, ForceAttemptHTTP2: true, TLSClientConfig: believed}
 	var options []connect.ClientOption
 	if token != "" {
 		options = append(options, connect.WithInterceptors(bearerToken(token)))

@@ -160,7 +160,7 @@ type person struct {
 // sit starts a screen that is ended when the test ends.
 func (w *world) sit(token string, change ...func(*screen.Options)) *person {
 	w.t.Helper()
-	c, connections, err := screen.Dial(w.address, token)
+	c, connections, err := screen.Dial(w.address, token, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -112,6 +112,12 @@ var (
 	RouteListScrubFindings = Route{"GET", "/v1/scrub/findings"}
 )
 
+// What was done to the cluster.
+var (
+	RouteListAudit   = Route{"GET", "/v1/audit"}
+	RouteVerifyAudit = Route{"GET", "/v1/audit/verify"}
+)
+
 // The process.
 var (
 	RouteHealthy = Route{"GET", "/healthz"} // the process runs
@@ -132,5 +138,6 @@ var Routes = []Route{
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
 	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog,
+	RouteListAudit, RouteVerifyAudit,
 	RouteHealthy, RouteReady, RouteMetrics,
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -58,6 +61,43 @@ func (c *upkeep) ClaimCatalog(ctx context.Context) (claimed api.Claimed, err err
 // AcceptCatalog says that a catalog that was rebuilt or claimed has all that is wanted.
 func (c *upkeep) AcceptCatalog(ctx context.Context) error {
 	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
+}
+
+// Audit returns a page of what was done to the cluster through this gateway, newest first: at most limit actions (0: as many as the
+// gateway gives by itself), of those that began before the record before (0: all).
+func (c *upkeep) Audit(ctx context.Context, filter api.AuditFilter, before int64, limit int) (page api.AuditPage, err error) {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("user", filter.User)
+	set("object", filter.Object)
+	set("verb", filter.Verb)
+	if !filter.Since.IsZero() {
+		set("since", filter.Since.UTC().Format(time.RFC3339))
+	}
+	if !filter.Until.IsZero() {
+		set("until", filter.Until.UTC().Format(time.RFC3339))
+	}
+	if before > 0 {
+		set("before", strconv.FormatInt(before, 10))
+	}
+	if limit > 0 {
+		set("limit", strconv.Itoa(limit))
+	}
+	return page, c.call(ctx, api.RouteListAudit, query, nil, &page)
+}
+
+// VerifyAudit has the gateway read its whole audit log. earlier is a head that was kept of an earlier time, or zero.
+func (c *upkeep) VerifyAudit(ctx context.Context, earlier api.AuditHead) (report api.AuditReport, err error) {
+	query := url.Values{}
+	if earlier.Sequence > 0 {
+		query.Set("sequence", strconv.FormatInt(earlier.Sequence, 10))
+		query.Set("hash", earlier.Hash)
+	}
+	return report, c.call(ctx, api.RouteVerifyAudit, query, nil, &report)
 }
 
 // Healthy reports whether the gateway answers.

@@ -32,11 +32,13 @@ func (s *Server) Handler() http.Handler {
 			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 			ctx, err := s.admit(r, route)
 			r = r.WithContext(ctx)
-			if err == nil {
+			if err != nil {
+				s.refusal(r, route, err)
+			} else {
 				err = checkPost(r)
 			}
 			if err == nil {
-				err = serve(seen, r)
+				err = s.act(seen, r, route, serve)
 			}
 			if err != nil {
 				s.fail(seen, r, err)
@@ -105,6 +107,7 @@ func (s *Server) Handler() http.Handler {
 	s.routeNodes(route)
 	s.routeScrub(route)
 	s.routeLineage(route)
+	s.routeAudit(route)
 	sayOK := func(w io.Writer) error {
 		_, err := io.WriteString(w, "ok\n")
 		return err

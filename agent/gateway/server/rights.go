@@ -31,7 +31,9 @@ var rights = map[api.Route]access.Right{
 	api.RouteLoad:              on(access.Get, access.Backends),
 	api.RouteHeat:              on(access.Get, access.Policies),
 	api.RouteDoctor:            on(access.Get, access.Backends),
-	api.RouteMetrics:           on(access.Get, access.Backends),
+	api.RouteMetrics:           on(access.Metrics, access.Backends),
+	api.RouteListAudit:         on(access.Audit, access.Policies),
+	api.RouteVerifyAudit:       on(access.Audit, access.Policies),
 	api.RouteGetLineage:        on(access.Get, access.Backends),
 	api.RouteGetRepair:         on(access.Get, access.Backends),
 	api.RouteListClasses:       on(access.Get, access.Policies),
@@ -81,7 +83,7 @@ func on(verb access.Verb, what access.Resource) access.Right {
 
 // changes reports whether a right is to change the cluster.
 func changes(right access.Right) bool {
-	return right != open && right.Resource != access.Objects && right.Verb != access.Get && right.Verb != access.Plan
+	return right != open && right.Resource != access.Objects && right.Verb.Changes()
 }
 
 type userKey struct{}
@@ -146,19 +148,24 @@ func (s *Server) identify(r *http.Request) (*access.User, error) {
 func userOf(is pki.Identity) *access.User {
 	switch is.Role {
 	case pki.RoleAdmin:
-		return access.NewUser(is.String(), access.Verbs(), access.Grant{May: []access.Verb{access.Admin}})
+		return access.NewUser(is.String(), access.ByCertificate, access.Verbs(), access.Grant{May: []access.Verb{access.Admin}})
 	case pki.RoleOperator, pki.RoleConsole:
-		return access.NewUser(is.String(), access.Verbs(), access.Grant{May: []access.Verb{access.List}})
+		return access.NewUser(is.String(), access.ByCertificate, access.Verbs(), access.Grant{May: []access.Verb{access.List}})
 	}
-	return access.NewUser(is.String(), nil)
+	return access.NewUser(is.String(), access.ByCertificate, nil)
+}
+
+// userIn returns who sends a request that was admitted. Where nobody is asked who they are that is anybody, who may do everything.
+func userIn(ctx context.Context) *access.User {
+	if user, known := ctx.Value(userKey{}).(*access.User); known {
+		return user
+	}
+	return access.NewUser("anybody", access.ByNobody, nil, access.Grant{May: []access.Verb{access.Admin}})
 }
 
 // scope returns for which objects the user of a request may do something.
 func scope(ctx context.Context, verb access.Verb) (user *access.User, in access.Scope) {
-	user, known := ctx.Value(userKey{}).(*access.User)
-	if !known { // nobody is asked who they are
-		user = access.NewUser("", nil, access.Grant{May: []access.Verb{access.Admin}})
-	}
+	user = userIn(ctx)
 	return user, user.Scope(verb)
 }
 
@@ -214,10 +221,6 @@ func (s *Server) note(r *http.Request, route api.Route, status int) {
 	if !changes(rights[route]) {
 		return
 	}
-	name := "anybody"
-	if user, known := r.Context().Value(userKey{}).(*access.User); known {
-		name = user.Name
-	}
 	s.log.Info("asked to change the cluster",
-		"user", name, "from", r.RemoteAddr, "what", r.Method+" "+strings.TrimPrefix(r.URL.Path, "/v1"), "status", status)
+		"user", userIn(r.Context()).Name, "from", r.RemoteAddr, "what", r.Method+" "+strings.TrimPrefix(r.URL.Path, "/v1"), "status", status)
 }

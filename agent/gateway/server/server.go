@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
@@ -49,11 +50,13 @@ type Parts struct {
 	Logger      *slog.Logger
 
 	Users        access.Authority // says who clients are and what they may do; nil: nobody is asked
+	Audit        *audit.Log       // of changes of the cluster; nil: none is kept
 	Certificates *pki.Source      // of what is served over TLS; needed where clients show certificates
 
-	Closing  context.Context          // ends when the gateway closes, and with it what is watched
-	Requests *prometheus.HistogramVec // seconds, by method, route and status
-	Metrics  http.Handler             // shows all metrics of the gateway
+	Closing   context.Context          // ends when the gateway closes, and with it what is watched
+	Requests  *prometheus.HistogramVec // seconds, by method, route and status
+	Unaudited prometheus.Counter       // audit records that could not be written
+	Metrics   http.Handler             // shows all metrics of the gateway
 }
 
 // Server serves the requests of a gateway.
@@ -71,9 +74,11 @@ type Server struct {
 	load         *load.Window
 	log          *slog.Logger
 	users        access.Authority
+	audit        *audit.Log
 	certificates *pki.Source
 	closing      context.Context
 	requests     *prometheus.HistogramVec
+	unaudited    prometheus.Counter
 	metrics      http.Handler
 }
 
@@ -82,7 +87,7 @@ func New(p Parts) *Server {
 	return &Server{
 		catalog: p.Catalog, members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
 		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, overview: p.Overview, load: p.Load, log: p.Logger,
-		users: p.Users, certificates: p.Certificates,
-		closing: p.Closing, requests: p.Requests, metrics: p.Metrics,
+		users: p.Users, audit: p.Audit, certificates: p.Certificates,
+		closing: p.Closing, requests: p.Requests, unaudited: p.Unaudited, metrics: p.Metrics,
 	}
 }

@@ -31,10 +31,10 @@ const answerLife = 10 * time.Second
 // answerLimit is how many answers are kept.
 const answerLimit = 4096
 
-// nativeVerbs are the verbs of Kubernetes by which it grants the same with kubectl.
-var nativeVerbs = map[access.Verb]string{
-	access.Get: "list", access.Plan: "list", access.Apply: "patch", access.Approve: "patch", access.Pause: "patch", access.Cancel: "patch",
-	access.Rollback: "create",
+// nativeVerbs are the verbs of Kubernetes by which it grants the same with kubectl, and get, by which it grants all that is to be seen.
+var nativeVerbs = map[access.Verb][]string{
+	access.Get: {"list"}, access.Plan: {"list"}, access.Audit: {"get", "list"}, access.Metrics: {"get", "list"},
+	access.Apply: {"patch"}, access.Approve: {"patch"}, access.Pause: {"patch"}, access.Cancel: {"patch"}, access.Rollback: {"create"},
 }
 
 // cluster is the Authority of a Kubernetes cluster.
@@ -86,7 +86,7 @@ func (c *cluster) Identify(ctx context.Context, header http.Header) (*access.Use
 		for key, values := range u.Extra {
 			extra[key] = values
 		}
-		return &access.User{Name: u.Username, Groups: u.Groups, UID: u.UID, Extra: extra}, nil
+		return &access.User{Name: u.Username, By: access.ByCluster, Groups: u.Groups, UID: u.UID, Extra: extra}, nil
 	})
 	if err == nil && who == nil {
 		err = fmt.Errorf("%w: the cluster does not know the token, or it expired", access.ErrUnknown)
@@ -101,7 +101,7 @@ func (c *cluster) May(ctx context.Context, who *access.User, right access.Right)
 	}
 	key := sha256.Sum256(fmt.Appendf(text, "\n%s\n%s", right.Verb, right.Resource))
 	return c.rights.get(key, c.now(), func() (bool, error) {
-		for _, verb := range []string{string(right.Verb), nativeVerbs[right.Verb]} {
+		for _, verb := range append([]string{string(right.Verb)}, nativeVerbs[right.Verb]...) {
 			allowed, err := c.review(ctx, who, verb, right.Resource)
 			if allowed || err != nil {
 				return allowed, err

@@ -41,7 +41,7 @@ func run() (err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	client, connections, err := screen.Dial(*console, os.Getenv(screen.TokenVariable))
+	client, connections, err := screen.Dial(*console, os.Getenv(screen.TokenVariable), nil)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ var (
 	ErrDamaged = errors.New("the audit log is damaged")
 	// ErrInUse says that another program has the directory.
 	ErrInUse = errors.New("another program writes the audit log")
+	// ErrNone says that there is no audit log.
+	ErrNone = errors.New("there is no audit log")
 	// ErrClosed says that the log was closed.
 	ErrClosed = errors.New("the audit log is closed")
 )
@@ -24,10 +26,12 @@ var (
 // Entry is what is known of an action before it happens.
 type Entry struct {
 	User     string          `json:"user,omitempty"`
-	From     string          `json:"from,omitempty"` // address
+	Method   string          `json:"method,omitempty"` // how the user is known
+	From     string          `json:"from,omitempty"`   // address
 	Verb     string          `json:"verb,omitempty"`
 	Action   string          `json:"action,omitempty"` // name of the call
 	Object   string          `json:"object,omitempty"`
+	Request  json.RawMessage `json:"request,omitempty"` // what was asked, where it is not told by the rest
 	Before   json.RawMessage `json:"before,omitempty"`
 	PlanHash string          `json:"planHash,omitempty"`
 }

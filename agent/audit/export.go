@@ -16,7 +16,10 @@ func (l *Log) WriteJSONLines(out io.Writer, filter Filter) error {
 	return l.Each(filter, func(a Action) error { return encoder.Encode(a) })
 }
 
-var csvColumns = []string{"sequence", "begun", "ended", "user", "from", "verb", "action", "object", "before", "after", "planHash", "result", "error"}
+var csvColumns = []string{
+	"sequence", "begun", "ended", "user", "from", "verb", "action", "object", "before", "after", "planHash", "result", "error",
+	"method", "request",
+}
 
 // WriteCSV writes every action that matches as a row of CSV under a heading, oldest first. A cell that a spreadsheet
 // would take for a formula begins with an apostrophe.
@@ -29,6 +32,7 @@ func (l *Log) WriteCSV(out io.Writer, filter Filter) error {
 		cells := []string{
 			strconv.FormatInt(a.Sequence, 10), timeText(a.Begun), timeText(a.Ended), a.User, a.From, a.Verb, a.Action, a.Object,
 			string(a.Before), string(a.After), a.PlanHash, string(a.Result), a.Error,
+			a.Method, string(a.Request),
 		}
 		for i, cell := range cells {
 			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {

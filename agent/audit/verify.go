@@ -33,6 +33,7 @@ type reading struct {
 	first   int64
 	records int64
 	end     Head
+	headed  bool   // there is a head, if only one that cannot be read
 	torn    bool   // the last file ends in a part of a line that nobody was told of
 	problem string // the first thing that is wrong
 }
@@ -52,29 +53,40 @@ func (l *Log) Verify(earlier Head) (Report, error) {
 // inspect reads every record and checks that each follows the one before, and that the heads are among them.
 func inspect(directory string, heads ...Head) (*reading, error) {
 	r := &reading{}
+	// The head first: nothing that it names is missing then, though somebody else may write on.
+	head, found, broken := readHead(directory)
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		number, is := strings.CutPrefix(strings.TrimSuffix(entry.Name(), fileSuffix), filePrefix)
-		if first, err := strconv.ParseInt(number, 10, 64); is && err == nil && strings.HasSuffix(entry.Name(), fileSuffix) {
+		if first := firstOf(entry.Name()); first != 0 {
 			r.files = append(r.files, segment{path: filepath.Join(directory, entry.Name()), first: first})
 		}
 	}
-	head, found, err := readHead(directory)
 	switch {
-	case err != nil:
-		r.problem = err.Error()
+	case broken != nil:
+		r.problem = broken.Error()
 	case found:
 		heads = append(heads, head)
 	case len(r.files) > 0:
 		r.problem = "the file " + headName + " is missing, so records may have been cut off"
 	}
+	r.headed = found || broken != nil
+	if err := r.read(heads); err != nil {
+		return nil, err
+	}
+	// A part of a line is what a crash leaves; with records missing it is what is left of them.
+	r.torn = r.torn && r.problem == ""
+	return r, nil
+}
+
+// read reads the files, and looks for the heads in them.
+func (r *reading) read(heads []Head) error {
 	heads = slices.DeleteFunc(heads, func(h Head) bool { return h.Sequence == 0 })
 	for i := range r.files {
 		if err := r.file(i, heads); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, h := range heads {
@@ -85,8 +97,51 @@ func inspect(directory string, heads ...Head) (*reading, error) {
 			r.complain("record %d, which is to be compared, is older than all that are left", h.Sequence)
 		}
 	}
-	// A part of a line is what a crash leaves; with records missing it is what is left of them.
-	r.torn = r.torn && r.problem == ""
+	return nil
+}
+
+// firstOf returns the first record of the file of a name; 0: the name is no such file's.
+func firstOf(name string) int64 {
+	number, is := strings.CutPrefix(strings.TrimSuffix(name, fileSuffix), filePrefix)
+	first, err := strconv.ParseInt(number, 10, 64)
+	if !is || err != nil || !strings.HasSuffix(name, fileSuffix) {
+		return 0
+	}
+	return first
+}
+
+// VerifyPath reads a log that is not open here: that of a directory, while somebody may write it, or one file of it, which may lie
+// anywhere. It changes nothing. earlier is as for Log.Verify. ErrNone says that there is no log.
+func VerifyPath(path string, earlier Head) (Report, error) {
+	read, err := inspectPath(path, earlier)
+	if err != nil {
+		return Report{}, fmt.Errorf("verifying the audit log in %s: %w", path, err)
+	}
+	return Report{Problem: read.problem, First: read.first, Records: read.records, Head: read.end}, nil
+}
+
+func inspectPath(path string, earlier Head) (*reading, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		read, err := inspect(path, earlier)
+		if err == nil && len(read.files) == 0 && !read.headed {
+			return nil, ErrNone
+		}
+		return read, err
+	}
+	r := &reading{files: []segment{{path: path, first: firstOf(filepath.Base(path))}}}
+	if err := r.read([]Head{earlier}); err != nil {
+		return nil, err
+	}
+	if r.torn {
+		r.complain("%s ends in the middle of record %d", filepath.Base(path), r.end.Sequence+1)
+	}
+	if r.problem == "" && r.records == 0 {
+		return nil, ErrNone
+	}
 	return r, nil
 }
 
@@ -135,7 +190,7 @@ func (r *reading) take(line []byte, place string, opens bool, first int64, heads
 		return false
 	}
 	switch {
-	case opens && one.Sequence != first:
+	case opens && first != 0 && one.Sequence != first:
 		r.complain("%s: is record %d, and the file says %d", place, one.Sequence, first)
 	case r.records == 0:
 		r.first = one.Sequence // those before may have been moved away
