@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 BINARY := bin/restripe
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null)
-LDFLAGS := -X github.com/restripe/restripe/tui/cli.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/restripe/restripe/tui/cli/program.version=$(VERSION)
 
 # What `make run` stores, what its nodes keep blocks in, and whether it stays up at the end (KEEP=1).
 DIR ?= $(shell go env GOROOT)/src
@@ -36,13 +36,14 @@ help:
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
 
-# The web interface is built in where npm is there to build it.
+# The whole program, and the one for machines that run agents and gateways alone. The web interface is built in where npm is
+# there to build it.
 PAGES := $(if $(shell command -v npm),pages)
 
 build: $(if $(PAGES),web/dist/index.html)
 	@mkdir -p bin
 	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
-	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o $(BINARY) .
+	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o bin/ . ./tui/restripe-agent
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	npm --prefix web ci --silent

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
@@ -18,6 +20,7 @@ import (
 	"github.com/restripe/restripe/operator/console/review"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/policies/compile"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/web"
 )
 
@@ -28,9 +31,12 @@ const defaultConsole = "127.0.0.1:7482"
 type consoleFlags struct {
 	listen, kubeconfig, users, audit string
 	clusterUsers, allowRemote        bool
+
+	config *rest.Config     // of the API server
+	who    access.Authority // says who callers are
 }
 
-func consoleCommand(s *session) *cobra.Command {
+func consoleServer(s *session) *program.Server {
 	var f consoleFlags
 	command := &cobra.Command{
 		Use: "console", Short: "Serve what the web and the terminal see and steer",
@@ -40,8 +46,9 @@ func consoleCommand(s *session) *cobra.Command {
 			"On a loopback address whoever reaches it may do everything, as with the other commands. With --users callers need a token\n" +
 			"of that file, with --cluster-users one of the cluster, which also says what they may do; other machines are answered with\n" +
 			"one of these and --allow-remote alone.",
-		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --users users.yaml --allow-remote",
-		Args:    cobra.NoArgs,
+		Example: "  restripe console\n  restripe console --listen 10.0.0.5:7482 --users users.yaml --allow-remote\n" +
+			"  restripe console --config /etc/restripe/console.yaml",
+		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
@@ -50,35 +57,46 @@ func consoleCommand(s *session) *cobra.Command {
 	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; tokens cross the network in the clear")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		f.kubeconfig = *kubeconfig
-		if f.users != "" && f.clusterUsers {
-			return misuse(command, "--users and --cluster-users both say who callers are: give one of them")
-		}
-		return s.runConsole(command, &f)
+	return &program.Server{
+		Command: command,
+		Check: func(report *program.Report) {
+			f.kubeconfig = *kubeconfig
+			f.check(report)
+		},
+		Serve: func(ctx context.Context) error { return s.runConsole(ctx, &f) },
 	}
-	return command
 }
 
-func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error) {
-	config, err := operatorConfig(f.kubeconfig)
-	if err != nil {
-		return err
+// check looks at the flags and reads the files that they name.
+func (f *consoleFlags) check(report *program.Report) {
+	if f.users != "" && f.clusterUsers {
+		report.Misuse("cluster-users", "--users and --cluster-users both say who callers are: give one of them")
+		return
 	}
-	authority, err := f.authority(config)
-	if err != nil {
-		return err
+	var err error
+	f.config, err = operatorConfig(f.kubeconfig)
+	report.Add("kubeconfig", err)
+	if err == nil || !f.clusterUsers {
+		f.who, err = f.authority(f.config)
+		report.Add("users", err)
 	}
-	if err := console.CheckListen(f.listen, f.allowRemote, authority.Method()); err != nil {
-		return misuse(command, "--listen: %w", err)
+	if f.who != nil {
+		if err := console.CheckListen(f.listen, f.allowRemote, f.who.Method()); err != nil {
+			report.Misuse("listen", "--listen: %w", err)
+		}
 	}
+	_, err = credentials()
+	report.Add("", err)
+}
+
+func (s *session) runConsole(ctx context.Context, f *consoleFlags) (err error) {
 	state, err := stateDirectory()
 	if err != nil {
 		return err
 	}
-	log := s.serverLog()
+	log := s.Log()
 	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	server, err := newConsole(config, nil, authority, state, f.audit, log)
+	server, err := newConsole(f.config, nil, f.who, state, f.audit, log)
 	if err != nil {
 		return err
 	}
@@ -87,10 +105,31 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 	if err != nil {
 		return fmt.Errorf("listening: %w; choose another address with --listen", err)
 	}
-	if err := s.announce("console", authorityText(authority), listener.Addr().String()); err != nil {
+	address := listener.Addr().String()
+	if err := s.Announce("console", authorityText(f.who), address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return server.Serve(command.Context(), listener)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	program.Lives(serving, log, func(ctx context.Context) error { return consoleAnswers(ctx, address) })
+	return server.Serve(serving, listener)
+}
+
+// consoleAnswers reports why a console does not answer on this machine.
+func consoleAnswers(ctx context.Context, address string) (err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("the console does not answer itself: %w", err)
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the console answers itself %s", answer.Status)
+	}
+	return nil
 }
 
 // newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
@@ -108,7 +147,7 @@ func newConsole(config *rest.Config, observers *gateways.Observers, authority ac
 		RESTConfig: config, Credentials: who, Observers: observers, Authority: authority,
 		Compiler:         compile.Compiler{Sandbox: sandbox.evaluate},
 		AuditDirectory:   cmp.Or(audit, filepath.Join(state, "console", "audit")),
-		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: versionText(), Logger: log,
+		HistoryDirectory: filepath.Join(state, "console", "history"), Pages: web.Pages(), Version: program.Version(), Logger: log,
 	})
 }
 

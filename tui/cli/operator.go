@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -9,9 +10,11 @@ import (
 
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
-func operatorCommand(s *session) *cobra.Command {
+func operatorServer(s *session) *program.Server {
 	var options operator.Options
 	var elect bool
 	var namespace string
@@ -19,37 +22,39 @@ func operatorCommand(s *session) *cobra.Command {
 		Use: "operator", Short: "Run the operator against a Kubernetes cluster",
 		Long: "Run the controllers that carry out policies, until interrupted. Without --kubeconfig and KUBECONFIG the operator takes the\n" +
 			"API server of the cluster it runs in. `restripe up` runs an operator of its own.",
-		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090",
-		Args:    cobra.NoArgs,
+		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090\n" +
+			"  restripe operator --config /etc/restripe/operator.yaml",
+		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
 	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
 	flags.StringVar(&options.MetricsListen, "metrics-listen", "", "address for Prometheus, host:port (default: none)")
-	allowed := remoteFlag(command)
-	command.RunE = func(command *cobra.Command, _ []string) (err error) {
+	allowed := daemon.RemoteFlag(command)
+	check := func(report *program.Report) {
 		if options.MetricsListen != "" {
 			const how = "put a proxy that asks before it"
-			if err := allowed.check(command, "metrics-listen", options.MetricsListen, false, how); err != nil {
-				return err
-			}
+			report.Add("metrics-listen", allowed.Check(command, "metrics-listen", options.MetricsListen, false, how))
 		}
 		if elect {
 			options.Election.LeaseNamespace = namespace
 		}
-		if options.RESTConfig, err = operatorConfig(*kubeconfig); err != nil {
-			return err
-		}
+		var err error
+		options.RESTConfig, err = operatorConfig(*kubeconfig)
+		report.Add("kubeconfig", err)
 		who, err := credentials()
-		if err != nil {
-			return err
-		}
+		report.Add("", err)
 		options.Dial = gateways.Dial(who)
-		options.Logger = s.serverLog()
-		return operator.Run(command.Context(), options)
 	}
-	return command
+	serve := func(ctx context.Context) error {
+		options.Logger = s.Log()
+		options.Started = func(ctx context.Context, alive func(context.Context) error) {
+			program.Lives(ctx, options.Logger, alive)
+		}
+		return operator.Run(ctx, options)
+	}
+	return &program.Server{Command: command, Check: check, Serve: serve}
 }
 
 // operatorConfig finds the API server: as every command does, but inside a cluster that cluster's rather than none.

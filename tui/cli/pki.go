@@ -9,14 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func pkiCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
-		Use: "pki", Short: "Make the certificates by which the parts of a cluster know one another",
-		Long: "Make the certificates by which the parts of a cluster know one another, with an authority in a directory. Its key is needed\n" +
+	return program.Family(&cobra.Command{
+		Use: "pki", Short: "Make the daemon.Certificates by which the parts of a cluster know one another",
+		Long: "Make the daemon.Certificates by which the parts of a cluster know one another, with an authority in a directory. Its key is needed\n" +
 			"to issue and to revoke, and nowhere else: keep it off the machines of the cluster. Any other authority will do as well that\n" +
-			"puts spiffe://CLUSTER/ROLE/NAME into certificates, as cert-manager does; its files have the same names.",
+			"puts spiffe://CLUSTER/ROLE/NAME into daemon.Certificates, as cert-manager does; its files have the same names.",
 	}, pkiInit(s), pkiIssue(s), pkiRenew(s), pkiList(s), pkiRevoke(s))
 }
 
@@ -36,7 +37,7 @@ func pkiInit(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{
+		return program.WriteLines(s.Out, []string{
 			fmt.Sprintf("the authority of cluster %s is in %s: keep it off the machines of the cluster, and a copy of it safe",
 				authority.Cluster, *directory),
 		})
@@ -44,7 +45,7 @@ func pkiInit(s *session) *cobra.Command {
 	return command
 }
 
-// lifeFlag adds the flag that says how long certificates are valid.
+// lifeFlag adds the flag that says how long daemon.Certificates are valid.
 func lifeFlag(command *cobra.Command) *time.Duration {
 	return command.Flags().Duration("life", pki.DefaultLife, "how long the certificate is valid")
 }
@@ -64,7 +65,7 @@ func pkiIssue(s *session) *cobra.Command {
 	hosts := command.Flags().StringArray("host", nil, "name or address under which browsers and other programs reach it; may be repeated")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if *life <= 0 {
-			return misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
+			return program.Misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
 		}
 		if *into == "" {
 			*into = arguments[1] + "-tls"
@@ -77,7 +78,7 @@ func pkiIssue(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{issuedLine(issued, *into)})
+		return program.WriteLines(s.Out, []string{issuedLine(issued, *into)})
 	}
 	return command
 }
@@ -88,8 +89,8 @@ func issuedLine(issued pki.Issued, directory string) string {
 
 func pkiRenew(s *session) *cobra.Command {
 	command := &cobra.Command{
-		Use: "renew DIRECTORY...", Short: "Issue certificates anew, with new keys, in place",
-		Long: "Issue certificates anew, with new keys, in place: what uses them takes the new ones within a moment, without a\n" +
+		Use: "renew DIRECTORY...", Short: "Issue daemon.Certificates anew, with new keys, in place",
+		Long: "Issue daemon.Certificates anew, with new keys, in place: what uses them takes the new ones within a moment, without a\n" +
 			"restart. The ones before stay valid until they expire.",
 		Example: "  restripe pki renew /etc/restripe/tls --within 720h", Args: cobra.MinimumNArgs(1),
 	}
@@ -97,7 +98,7 @@ func pkiRenew(s *session) *cobra.Command {
 	within := command.Flags().Duration("within", 0, "only those that expire within that time (default: all)")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if *life <= 0 {
-			return misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
+			return program.Misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
 		}
 		authority, err := pki.Open(*directory)
 		if err != nil {
@@ -121,13 +122,13 @@ func pkiRenew(s *session) *cobra.Command {
 			}
 			lines = append(lines, issuedLine(renewed, path))
 		}
-		return writeLines(s.out, lines)
+		return program.WriteLines(s.Out, lines)
 	}
 	return command
 }
 
 func pkiList(s *session) *cobra.Command {
-	command := &cobra.Command{Use: "list", Short: "List the certificates that were issued and have not expired", Args: cobra.NoArgs}
+	command := &cobra.Command{Use: "list", Short: "List the daemon.Certificates that were issued and have not expired", Args: cobra.NoArgs}
 	directory := authorityFlag(command)
 	format := outputFlag(command, "table", "json", "yaml")
 	command.RunE = func(*cobra.Command, []string) error {
@@ -162,7 +163,7 @@ func pkiRevoke(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "revoke SERIAL|ROLE/NAME", Short: "Say that a certificate is not valid any more",
 		Long: "Say that a certificate is not valid any more: that of a serial number, or all of a role and name. The parts of a cluster know\n" +
-			"it once they have the file " + pki.RevokedFile + " of the authority beside their certificates; it need not be kept secret.",
+			"it once they have the file " + pki.RevokedFile + " of the authority beside their daemon.Certificates; it need not be kept secret.",
 		Example: "  restripe pki revoke agent/n3", Args: cobra.ExactArgs(1),
 	}
 	directory := authorityFlag(command)
@@ -175,8 +176,8 @@ func pkiRevoke(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{
-			fmt.Sprintf("certificates revoked: %d; now copy %s beside the certificates of every part of the cluster",
+		return program.WriteLines(s.Out, []string{
+			fmt.Sprintf("certificates revoked: %d; now copy %s beside the daemon.Certificates of every part of the cluster",
 				count, filepath.Join(*directory, pki.RevokedFile)),
 		})
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/local"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func upCommand(s *session) *cobra.Command {
@@ -43,21 +45,21 @@ func upCommand(s *session) *cobra.Command {
 		"class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2), or a narrower one that fits fewer nodes)")
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
-	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
-	allowed := remoteFlag(command)
+	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
+	allowed := daemon.RemoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
 		if options.Store, err = launch.ParseStoreKind(kind); err != nil {
-			return misuse(command, "--store: %w", err)
+			return program.Misuse(command, "--store: %w", err)
 		}
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
 		how := "run `restripe gateway` with --users and --https"
-		if err := allowed.check(command, "listen", options.Listen, false, how); err != nil {
+		if err := allowed.Check(command, "listen", options.Listen, false, how); err != nil {
 			return err
 		}
-		options.AllowRemote = *allowed == remoteAnybody
+		options.AllowRemote = *allowed == daemon.RemoteAnybody
 		nodes := options.Agents
 		if !flags.Changed("agents") {
 			options.Agents = 0
@@ -67,7 +69,7 @@ func upCommand(s *session) *cobra.Command {
 				return err
 			}
 		}
-		options.Logger = slog.New(slog.NewTextHandler(s.messages, nil))
+		options.Logger = slog.New(slog.NewTextHandler(s.Messages, nil))
 		if options.Store == launch.StoreCeph {
 			if options.Ceph, err = ceph.find(command.Context()); err != nil {
 				return err
@@ -78,7 +80,7 @@ func upCommand(s *session) *cobra.Command {
 		var control *local.Options
 		if !withoutOperator {
 			if err := console.CheckListen(consoleListen, false, access.ByLocal); err != nil {
-				return misuse(command, "--console: %w", err)
+				return program.Misuse(command, "--console: %w", err)
 			}
 			control = &local.Options{
 				Directory: options.Directory, Backend: localBackend, Logger: options.Logger, Listen: consoleListen,
@@ -89,11 +91,11 @@ func upCommand(s *session) *cobra.Command {
 		if err != nil {
 			return withoutControl(err)
 		}
-		if err := writeLines(s.out, upLines(m, options.Store)); err != nil {
+		if err := program.WriteLines(s.Out, upLines(m, options.Store)); err != nil {
 			return joined(err, m.stop())
 		}
 		<-command.Context().Done()
-		fmt.Fprintln(s.messages, "stopping")
+		fmt.Fprintln(s.Messages, "stopping")
 		return m.stop()
 	}
 	return command
@@ -133,14 +135,14 @@ func upLines(m *machine, store launch.StoreKind) []string {
 		fmt.Sprintf("gateway  http://%s", cluster.Gateway()),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
-		"TLS      between gateway and agents, with certificates in " + filepath.Join(cluster.Directory(), "pki"),
+		"TLS      between gateway and agents, with daemon.Certificates in " + filepath.Join(cluster.Directory(), "pki"),
 	}
 	if m.control != nil {
 		lines = append(lines, "API      "+m.control.Kubeconfig()+" (a kubeconfig; kubectl works with it)",
 			"console  "+m.consolePage())
 	}
 	lines = append(lines, "", "Use it from another terminal:")
-	if cluster.Gateway() != defaultListen {
+	if cluster.Gateway() != daemon.DefaultListen {
 		lines = append(lines, "  export "+gatewayVariable+"="+cluster.Gateway())
 	}
 	if m.control == nil {
@@ -160,3 +162,6 @@ func upLines(m *machine, store launch.StoreKind) []string {
 		"  restripe get transitions         # what moves",
 		"Ctrl-C stops everything.")
 }
+
+// joined joins errors; a call that failed keeps its own error first.
+func joined(err error, more ...error) error { return errors.Join(append([]error{err}, more...)...) }
