@@ -146,7 +146,8 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 		return err
 	}
 	if described.Snapshots > 0 {
-		fmt.Fprintf(t.session.Messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n", words.Count(int64(described.Snapshots), "snapshot"))
+		fmt.Fprintf(t.session.Messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n",
+			words.Count(int64(described.Snapshots), "snapshot"))
 	}
 	fmt.Fprintf(t.session.Messages, "looking at the names in %s\n", t.pool.Name)
 	survey, err := pool.Survey(ctx)
@@ -154,7 +155,8 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 		return err
 	}
 	if survey.Elsewhere > 0 {
-		fmt.Fprintf(t.session.Messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n", words.Count(survey.Elsewhere, "object"))
+		fmt.Fprintf(t.session.Messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n",
+			words.Count(survey.Elsewhere, "object"))
 	}
 	return t.carry(ctx, state, pool, gateway, "adoption", survey.Objects, 0, gateway)
 }

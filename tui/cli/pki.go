@@ -14,10 +14,10 @@ import (
 
 func pkiCommand(s *session) *cobra.Command {
 	return program.Family(&cobra.Command{
-		Use: "pki", Short: "Make the daemon.Certificates by which the parts of a cluster know one another",
-		Long: "Make the daemon.Certificates by which the parts of a cluster know one another, with an authority in a directory. Its key is needed\n" +
+		Use: "pki", Short: "Make the certificates by which the parts of a cluster know one another",
+		Long: "Make the certificates by which the parts of a cluster know one another, with an authority in a directory. Its key is needed\n" +
 			"to issue and to revoke, and nowhere else: keep it off the machines of the cluster. Any other authority will do as well that\n" +
-			"puts spiffe://CLUSTER/ROLE/NAME into daemon.Certificates, as cert-manager does; its files have the same names.",
+			"puts spiffe://CLUSTER/ROLE/NAME into certificates, as cert-manager does; its files have the same names.",
 	}, pkiInit(s), pkiIssue(s), pkiRenew(s), pkiList(s), pkiRevoke(s))
 }
 
@@ -45,7 +45,7 @@ func pkiInit(s *session) *cobra.Command {
 	return command
 }
 
-// lifeFlag adds the flag that says how long daemon.Certificates are valid.
+// lifeFlag adds the flag that says how long certificates are valid.
 func lifeFlag(command *cobra.Command) *time.Duration {
 	return command.Flags().Duration("life", pki.DefaultLife, "how long the certificate is valid")
 }
@@ -89,8 +89,8 @@ func issuedLine(issued pki.Issued, directory string) string {
 
 func pkiRenew(s *session) *cobra.Command {
 	command := &cobra.Command{
-		Use: "renew DIRECTORY...", Short: "Issue daemon.Certificates anew, with new keys, in place",
-		Long: "Issue daemon.Certificates anew, with new keys, in place: what uses them takes the new ones within a moment, without a\n" +
+		Use: "renew DIRECTORY...", Short: "Issue certificates anew, with new keys, in place",
+		Long: "Issue certificates anew, with new keys, in place: what uses them takes the new ones within a moment, without a\n" +
 			"restart. The ones before stay valid until they expire.",
 		Example: "  restripe pki renew /etc/restripe/tls --within 720h", Args: cobra.MinimumNArgs(1),
 	}
@@ -128,7 +128,7 @@ func pkiRenew(s *session) *cobra.Command {
 }
 
 func pkiList(s *session) *cobra.Command {
-	command := &cobra.Command{Use: "list", Short: "List the daemon.Certificates that were issued and have not expired", Args: cobra.NoArgs}
+	command := &cobra.Command{Use: "list", Short: "List the certificates that were issued and have not expired", Args: cobra.NoArgs}
 	directory := authorityFlag(command)
 	format := outputFlag(command, "table", "json", "yaml")
 	command.RunE = func(*cobra.Command, []string) error {
@@ -163,7 +163,7 @@ func pkiRevoke(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "revoke SERIAL|ROLE/NAME", Short: "Say that a certificate is not valid any more",
 		Long: "Say that a certificate is not valid any more: that of a serial number, or all of a role and name. The parts of a cluster know\n" +
-			"it once they have the file " + pki.RevokedFile + " of the authority beside their daemon.Certificates; it need not be kept secret.",
+			"it once they have the file " + pki.RevokedFile + " of the authority beside their certificates; it need not be kept secret.",
 		Example: "  restripe pki revoke agent/n3", Args: cobra.ExactArgs(1),
 	}
 	directory := authorityFlag(command)
@@ -177,7 +177,7 @@ func pkiRevoke(s *session) *cobra.Command {
 			return err
 		}
 		return program.WriteLines(s.Out, []string{
-			fmt.Sprintf("certificates revoked: %d; now copy %s beside the daemon.Certificates of every part of the cluster",
+			fmt.Sprintf("certificates revoked: %d; now copy %s beside the certificates of every part of the cluster",
 				count, filepath.Join(*directory, pki.RevokedFile)),
 		})
 	}

@@ -305,7 +305,8 @@ func laddersCommand(s *session) *cobra.Command {
 		if err := s.show(format, l); err != nil || (format.chosen != "table" && format.chosen != "wide") {
 			return err
 		}
-		return program.WriteLines(s.Messages, []string{"SENT: blocks over the network per data block, for each step of the ladder in turn. -o wide says why."})
+		return program.WriteLines(s.Messages, []string{"SENT: blocks over the network per data block, for each step of the ladder in turn. " +
+			"-o wide says why."})
 	}
 	return command
 }

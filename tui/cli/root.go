@@ -44,6 +44,9 @@ func execute(ctx context.Context, arguments []string, in io.Reader, out, message
 	})
 }
 
+// Root makes the whole command line.
+func Root(streams *program.Streams) *cobra.Command { return newRoot(&session{Streams: *streams}) }
+
 func newRoot(s *session) *cobra.Command {
 	root := program.Family(&cobra.Command{
 		Use:   "restripe",
@@ -53,7 +56,8 @@ func newRoot(s *session) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
-	root.PersistentFlags().StringVar(&s.gateway, "gateway", "", "address of the gateway, host:port (default "+gatewayVariable+", else "+daemon.DefaultListen+")")
+	root.PersistentFlags().StringVar(&s.gateway, "gateway", "",
+		"address of the gateway, host:port (default "+gatewayVariable+", else "+daemon.DefaultListen+")")
 	root.AddGroup(
 		&cobra.Group{ID: "objects", Title: "Stored objects:"},
 		&cobra.Group{ID: "codes", Title: "Codes and transitions by hand:"},
@@ -96,7 +100,7 @@ func servers(s *session) map[string]func() *program.Server {
 const (
 	tokenVariable       = "RESTRIPE_TOKEN"
 	accessKeyVariable   = "RESTRIPE_ACCESS_KEY" // ID:SECRET
-	authoritiesVariable = "RESTRIPE_CA"         // a file of daemon.Certificates; those of the system where it is not set
+	authoritiesVariable = "RESTRIPE_CA"         // a file of certificates; those of the system where it is not set
 	tlsVariable         = "RESTRIPE_TLS"        // a directory with a certificate of the cluster
 )
 

@@ -236,7 +236,8 @@ func TestLostContentIsTheObjectsFault(t *testing.T) {
 		var out, messages bytes.Buffer
 		get := append([]string{"get", "a/b", "--gateway", server.URL}, to...)
 		code := execute(t.Context(), get, strings.NewReader(""), &out, &messages)
-		if code != program.ExitFailed || !strings.HasPrefix(messages.String(), `restripe: reading "a/b": `) || strings.Contains(messages.String(), path) {
+		if code != program.ExitFailed || !strings.HasPrefix(messages.String(), `restripe: reading "a/b": `) ||
+			strings.Contains(messages.String(), path) {
 			t.Errorf("get to %q: exit code %d: %s", to, code, messages.String())
 		}
 	}

@@ -219,7 +219,8 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	}
 	stranger := filepath.Join(folder, "stranger")
 	plant(t, folder, map[string]string{"stranger": regexp.MustCompile(`token: .*`).ReplaceAllString(string(text), "token: wrong")})
-	(&keyboard{t, stranger}).refuses(program.ExitFailed, "get policies", "does not know the token of the kubeconfig: take the kubeconfig it wrote")
+	(&keyboard{t, stranger}).refuses(program.ExitFailed, "get policies",
+		"does not know the token of the kubeconfig: take the kubeconfig it wrote")
 }
 
 // TestTheServerIsFound: by the flag, then by KUBECONFIG, then where `restripe up` leaves its own.

@@ -91,7 +91,8 @@ func transitionStart(s *session) *cobra.Command {
 				return s.follow(command, c, t.ID, format)
 			}
 			if format.chosen == "table" {
-				return program.WriteLines(s.Out, []string{"transition " + t.ID + " started", "Watch it with `restripe transition show " + t.ID + " --watch`."})
+				return program.WriteLines(s.Out, []string{"transition " + t.ID + " started",
+					"Watch it with `restripe transition show " + t.ID + " --watch`."})
 			}
 			return s.show(format, listing{value: t, names: []string{t.ID}})
 		})

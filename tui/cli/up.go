@@ -135,7 +135,7 @@ func upLines(m *machine, store launch.StoreKind) []string {
 		fmt.Sprintf("gateway  http://%s", cluster.Gateway()),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
-		"TLS      between gateway and agents, with daemon.Certificates in " + filepath.Join(cluster.Directory(), "pki"),
+		"TLS      between gateway and agents, with certificates in " + filepath.Join(cluster.Directory(), "pki"),
 	}
 	if m.control != nil {
 		lines = append(lines, "API      "+m.control.Kubeconfig()+" (a kubeconfig; kubectl works with it)",

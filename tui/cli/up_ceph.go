@@ -41,7 +41,8 @@ func (c *cephNodes) check(command *cobra.Command, store launch.StoreKind) error 
 		}
 	}
 	if store == launch.StoreCeph && command.Flags().Changed("agents") {
-		return program.Misuse(command, "--agents does not go with --store ceph: there is one agent for each pool; name pools with --%s", cephPoolFlag)
+		return program.Misuse(command, "--agents does not go with --store ceph: there is one agent for each pool; name pools with --%s",
+			cephPoolFlag)
 	}
 	return nil
 }

@@ -196,8 +196,8 @@ func CheckConfig(streams *Streams, servers map[string]func() *Server) *cobra.Com
 	slices.Sort(names)
 	command := &cobra.Command{
 		Use: "check-config FILE...", Short: "Find the mistakes in configuration files, without starting anything",
-		Long: "Check files for the flag --config of " + strings.Join(names, ", ") + ": keys, values, and the files that they name, as the command\n" +
-			"itself does when it starts. Every problem is a line file:line: key: what is wrong and what to do. Exit code 1 if there is one.",
+		Long: "Check files for the flag --config of " + strings.Join(names, ", ") + ": keys, values, and the files that they name, as\n" +
+			"the command itself does when it starts. Every problem is a line file:line: key: what is wrong and what to do. Exit code 1 if there is one.",
 		Example: "  restripe check-config /etc/restripe/gateway.yaml /etc/restripe/agent/*.yaml",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -233,7 +233,8 @@ func check(found *file, servers map[string]func() *Server, names []string, repor
 	}
 	server := servers[found.command]
 	if server == nil {
-		report.addAt(0, commandKey, "%s: there are no configuration files for %q; want one of %s", commandKey, found.command, strings.Join(names, ", "))
+		report.addAt(0, commandKey, "%s: there are no configuration files for %q; want one of %s",
+			commandKey, found.command, strings.Join(names, ", "))
 		return
 	}
 	one := server()

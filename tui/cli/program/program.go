@@ -52,7 +52,8 @@ func UntilSignal() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// Run runs one command line under a root that MarkUsage has seen, and returns the exit code. Where a command fails, hint may say in a line what to do; it may be nil.
+// Run runs one command line under a root that MarkUsage has seen, and returns the exit code. Where a command fails, hint may say in
+// a line what to do; it may be nil.
 func Run(ctx context.Context, root *cobra.Command, arguments []string, streams Streams, hint func(error) string) int {
 	root.SetArgs(arguments)
 	root.SetIn(streams.In)

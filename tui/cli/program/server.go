@@ -89,7 +89,12 @@ func (r *Report) Add(flag string, err error) {
 	}
 	text, line := err.Error(), r.lines[flag]
 	if r.file != "" {
-		text = at(r.file, line) + strings.TrimPrefix(text, "--")
+		if rest, named := strings.CutPrefix(text, "--"+flag); named && flag != "" {
+			text = flag + rest
+		} else if flag != "" {
+			text = flag + ": " + text
+		}
+		text = at(r.file, line) + text
 	}
 	r.problems = append(r.problems, problem{flag: flag, line: line, text: text, err: err})
 }

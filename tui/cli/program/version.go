@@ -15,7 +15,8 @@ var version = ""
 func VersionCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs}
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return WriteLines(s.Out, []string{fmt.Sprintf("%s %s, %s, %s/%s", command.Root().Name(), Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
+		line := fmt.Sprintf("%s %s, %s, %s/%s", command.Root().Name(), Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return WriteLines(s.Out, []string{line})
 	}
 	return command
 }
