@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,9 @@ func Root(s *program.Streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}, Agent(s).Complete(), Gateway(s).Complete(), program.CheckConfig(s, Servers(s)), program.VersionCommand(s))
+	for _, command := range root.Commands() {
+		command.Example = strings.ReplaceAll(command.Example, "  restripe ", "  "+root.Name()+" ")
+	}
 	program.MarkUsage(root)
 	return root
 }
