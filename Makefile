@@ -45,6 +45,7 @@ PAGES := $(if $(shell command -v npm),pages)
 
 build: $(if $(PAGES),web/dist/index.html)
 	@mkdir -p bin
+	@[ -e $(BINARY) ] || echo "Building for the first time, which takes minutes: a Kubernetes API server is among what is built."
 	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
 	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o bin/ . ./tui/restripe-agent
 
