@@ -6,6 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 BINARY := bin/restripe
+LDFLAGS := -s -w
 
 # What `make run` stores, what its nodes keep blocks in, and whether it stays up at the end (KEEP=1).
 DIR ?= $(shell go env GOROOT)/src
@@ -19,28 +20,33 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
+# What packs Debian packages.
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+
 # Packages with concurrency, tested a second time under the race detector.
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
 
-# The web interface is built in where npm is there to build it.
+# The whole program, and the one for machines that run agents and gateways alone. The web interface is built in where npm is
+# there to build it.
 PAGES := $(if $(shell command -v npm),pages)
 
 build: $(if $(PAGES),web/dist/index.html)
 	@mkdir -p bin
+	@[ -e $(BINARY) ] || echo "Building for the first time, which takes minutes: a Kubernetes API server is among what is built."
 	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
-	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -o $(BINARY) .
+	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o bin/ . ./tui/restripe-agent
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	npm --prefix web ci --silent
@@ -48,6 +54,12 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 
 web/dist/index.html: web/node_modules/.package-lock.json web/index.html web/vite.config.ts $(shell find web/src web/public -type f 2>/dev/null)
 	npm --prefix web run --silent build
+
+# The Debian packages restripe-agent and restripe, in bin/packages; ARCHITECTURES= says for which processors.
+ARCHITECTURES ?= amd64 arm64
+
+package: $(if $(PAGES),web/dist/index.html)
+	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' LDFLAGS='$(LDFLAGS)' playbooks/package/build.sh
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"

@@ -44,6 +44,10 @@ type Options struct {
 	MetricsUsers  access.Authority     // says who may see figures; nil: everybody may
 	MetricsTLS    *tls.Config          // figures are served over it; nil: without TLS
 	Logger        *slog.Logger         // default: slog.Default
+
+	// Started, where it is given, is called once the operator knows what is declared, with what asks whether it still does. ctx ends
+	// with the operator.
+	Started func(ctx context.Context, alive func(ctx context.Context) error)
 }
 
 // shutdownPatience bounds the wait for reconcilers that are in the middle of something.
@@ -83,9 +87,32 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if options.Started != nil {
+		if err := m.Add(started{m, options.Started}); err != nil {
+			return fmt.Errorf("running the operator: %w", err)
+		}
+	}
 	if err := m.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running the operator: %w", err)
 	}
+	return nil
+}
+
+// started calls Options.Started, whether or not this operator is the one that acts.
+type started struct {
+	manager manager.Manager
+	call    func(ctx context.Context, alive func(ctx context.Context) error)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (started) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable; the manager calls it once its caches have been filled.
+func (s started) Start(ctx context.Context) error {
+	s.call(ctx, func(ctx context.Context) error {
+		return s.manager.GetClient().List(ctx, &v1alpha1.StorageBackendList{}, client.Limit(1))
+	})
+	<-ctx.Done()
 	return nil
 }
 

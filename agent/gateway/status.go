@@ -22,10 +22,8 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	if err := g.catalog.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	if _, err := g.catalog.Alarm(ctx); err != nil {
-		return api.Refuse(api.ErrUnavailable, "the catalog does not answer: %w", err)
+	if err := g.CatalogAnswers(ctx); err != nil {
+		return err
 	}
 	members := g.agents.All()
 	for _, target := range members {
@@ -34,6 +32,16 @@ func (g *Gateway) Ready(ctx context.Context) error {
 		}
 	}
 	return api.Refuse(api.ErrUnavailable, "none of %d nodes answers", len(members))
+}
+
+// CatalogAnswers asks the catalog something, and reports why it has no answer.
+func (g *Gateway) CatalogAnswers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	if _, err := g.catalog.Alarm(ctx); err != nil {
+		return api.Refuse(api.ErrUnavailable, "the catalog does not answer: %w", err)
+	}
+	return nil
 }
 
 // objectCount is how many objects there are of a class, and how much is in them.

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
@@ -65,7 +66,7 @@ func adoptCommand(s *session) *cobra.Command {
 	flags.BoolVar(&t.pool.DropOmap, "drop-omap", false, "leave omaps out instead of refusing the object")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if t.class == "" {
-			return misuse(command, "--class is required: `restripe classes` lists those there are")
+			return program.Misuse(command, "--class is required: `restripe classes` lists those there are")
 		}
 		if !command.Flags().Changed("key-prefix") {
 			t.keyPrefix = t.pool.Name + "/"
@@ -95,11 +96,11 @@ func exportCommand(s *session) *cobra.Command {
 	flags.StringVar(&t.keyPrefix, "key-prefix", "", "only objects whose keys begin so, and their names do without it")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if t.class == "" && t.prefix == "" && t.keyPrefix == "" {
-			return misuse(command, "say which objects: --class or --prefix")
+			return program.Misuse(command, "say which objects: --class or --prefix")
 		}
 		rest, within := strings.CutPrefix(t.prefix, t.keyPrefix)
 		if t.prefix != "" && !within {
-			return misuse(command, "--prefix %q does not begin with --key-prefix %q", t.prefix, t.keyPrefix)
+			return program.Misuse(command, "--prefix %q does not begin with --key-prefix %q", t.prefix, t.keyPrefix)
 		}
 		t.prefix, t.pool.Plain = rest, true
 		return t.run(t.export)
@@ -110,13 +111,13 @@ func exportCommand(s *session) *cobra.Command {
 // run opens both ends and carries the job out.
 func (t *transfer) run(work func(context.Context, *adopt.Gateway, *adopt.Pool, *pools.State) error) (err error) {
 	if t.pool.Name == "" {
-		return misuse(t.command, "--pool is required")
+		return program.Misuse(t.command, "--pool is required")
 	}
 	if n := t.options.Parallel; n < 1 || n > 1024 {
-		return misuse(t.command, "--jobs %d: want 1 to 1024", n)
+		return program.Misuse(t.command, "--jobs %d: want 1 to 1024", n)
 	}
 	if t.options.BytesPerSecond, err = parseRate(t.rate); err != nil {
-		return misuse(t.command, "--throttle: %w", err)
+		return program.Misuse(t.command, "--throttle: %w", err)
 	}
 	return t.session.withCeph(t.command, t.access, func(connection *pools.Connection, state *pools.State) error {
 		if state.Pool(t.pool.Name) == nil {
@@ -145,15 +146,17 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 		return err
 	}
 	if described.Snapshots > 0 {
-		fmt.Fprintf(t.session.messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n", words.Count(int64(described.Snapshots), "snapshot"))
+		fmt.Fprintf(t.session.Messages, "note: the pool has %s; objects are adopted as they are now, snapshots are not\n",
+			words.Count(int64(described.Snapshots), "snapshot"))
 	}
-	fmt.Fprintf(t.session.messages, "looking at the names in %s\n", t.pool.Name)
+	fmt.Fprintf(t.session.Messages, "looking at the names in %s\n", t.pool.Name)
 	survey, err := pool.Survey(ctx)
 	if err != nil {
 		return err
 	}
 	if survey.Elsewhere > 0 {
-		fmt.Fprintf(t.session.messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n", words.Count(survey.Elsewhere, "object"))
+		fmt.Fprintf(t.session.Messages, "note: %s lie in other namespaces of the pool; adopt them with --namespace\n",
+			words.Count(survey.Elsewhere, "object"))
 	}
 	return t.carry(ctx, state, pool, gateway, "adoption", survey.Objects, 0, gateway)
 }
@@ -195,7 +198,7 @@ func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.S
 		return err
 	}
 	job.Expect(objects, bytes)
-	m := progress.New(t.session.messages)
+	m := progress.New(t.session.Messages)
 	stop := m.Watch(func() string { return transferLine(job.Progress()) })
 	report, err := job.Run(ctx)
 	stop()
@@ -204,7 +207,7 @@ func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.S
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintf(t.session.messages, "not all objects were looked at; run the same command again to go on (journal %s)\n", journal.Path())
+		fmt.Fprintf(t.session.Messages, "not all objects were looked at; run the same command again to go on (journal %s)\n", journal.Path())
 		return err
 	case !report.Complete():
 		return fmt.Errorf("%w: %s refused, %s failed", errNotAllCarried, words.Number(report.Refused), words.Number(report.Failed))
@@ -261,14 +264,14 @@ func (t *transfer) showReport(report adopt.Report, kind string) error {
 	}
 	for i, problem := range report.Problems {
 		if i == problemsShown {
-			fmt.Fprintf(t.session.messages, "... and %s more; -o json has up to 1,000\n", words.Number(report.Refused+report.Failed-problemsShown))
+			fmt.Fprintf(t.session.Messages, "... and %s more; -o json has up to 1,000\n", words.Number(report.Refused+report.Failed-problemsShown))
 			break
 		}
 		word := "refused"
 		if problem.Failed {
 			word = "failed"
 		}
-		fmt.Fprintf(t.session.messages, "%s: %q: %s\n", word, problem.Name, problem.Reason)
+		fmt.Fprintf(t.session.Messages, "%s: %q: %s\n", word, problem.Name, problem.Reason)
 	}
 	return nil
 }

@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/tui/tree"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/restripe/restripe/tui/cli/program"
+	"github.com/restripe/restripe/tui/tree"
 )
 
 var update = flag.Bool("update", false, "write what commands print in testdata/answers anew")
@@ -82,7 +84,7 @@ func typedAt(t *testing.T, answers []txtar.File, words []string) string {
 	for line := range strings.Lines(messages.String()) {
 		told += "! " + strings.ReplaceAll(line, server.URL, "http://gateway")
 	}
-	if code != exitDone {
+	if code != program.ExitDone {
 		told += fmt.Sprintf("exit code %d\n", code)
 	}
 	return told

@@ -20,6 +20,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // known returns what the server has and what files may refer to.
@@ -208,7 +209,7 @@ func (s *session) apply(ctx context.Context, server *apiServer, objects []polici
 			}
 			continue
 		}
-		if err := writeLines(s.out, []string{fmt.Sprintf("%s/%s %s", o.kind, o.name, o.verb())}); err != nil {
+		if err := program.WriteLines(s.Out, []string{fmt.Sprintf("%s/%s %s", o.kind, o.name, o.verb())}); err != nil {
 			return err
 		}
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func auditCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "audit", Short: "See who changed what through a gateway, and check that nobody changed the record of it",
 		Long: "See who asked a gateway to change the cluster, and check that nobody changed the record of it. A gateway keeps an audit log\n" +
 			"where it has --audit; that of a console is shown by the console, and checked by `restripe audit verify` as well.",
@@ -44,7 +45,7 @@ func auditList(s *session) *cobra.Command {
 	flags.IntVar(&limit, "limit", 100, "how many at most, 1 to 1000")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if limit < 1 || limit > 1000 {
-			return misuse(command, "--limit %d: want 1 to 1000", limit)
+			return program.Misuse(command, "--limit %d: want 1 to 1000", limit)
 		}
 		for _, one := range []struct {
 			flag, text string
@@ -52,7 +53,7 @@ func auditList(s *session) *cobra.Command {
 		}{{"since", since, &filter.Since}, {"until", until, &filter.Until}} {
 			var err error
 			if *one.into, err = timeBefore(time.Now(), one.text); err != nil {
-				return misuse(command, "--%s: %w", one.flag, err)
+				return program.Misuse(command, "--%s: %w", one.flag, err)
 			}
 		}
 		return s.withClient(func(c *client.Client) error {
@@ -66,7 +67,7 @@ func auditList(s *session) *cobra.Command {
 			if page.Next == 0 || format.chosen == "json" || format.chosen == "yaml" {
 				return nil
 			}
-			return writeLines(s.messages, []string{fmt.Sprintf("there are older ones: --before %d", page.Next)})
+			return program.WriteLines(s.Messages, []string{fmt.Sprintf("there are older ones: --before %d", page.Next)})
 		})
 	}
 	return command
@@ -124,7 +125,7 @@ func auditVerify(s *session) *cobra.Command {
 	command.MarkFlagsRequiredTogether("sequence", "hash")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if earlier.Sequence < 0 {
-			return misuse(command, "--sequence %d: want a number above 0", earlier.Sequence)
+			return program.Misuse(command, "--sequence %d: want a number above 0", earlier.Sequence)
 		}
 		where, report := "the gateway", api.AuditReport{}
 		var err error
@@ -142,7 +143,7 @@ func auditVerify(s *session) *cobra.Command {
 		}
 		l := listing{value: report}
 		if format.chosen == "table" && report.Intact {
-			return writeLines(s.out, []string{
+			return program.WriteLines(s.Out, []string{
 				fmt.Sprintf("the audit log of %s is as it was written: records %d to %d", where, report.First, report.Head.Sequence),
 				fmt.Sprintf("keep elsewhere: --sequence %d --hash %s", report.Head.Sequence, report.Head.Hash),
 			})

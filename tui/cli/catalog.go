@@ -21,11 +21,13 @@ import (
 	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
 func catalogCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "catalog", Short: "See which timeline of the catalog counts, and rebuild a lost one from the stores",
 	}, catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogRebuild(s))
 }
@@ -55,26 +57,26 @@ func catalogRebuild(s *session) *cobra.Command {
 	format := outputFlag(command, "table", "json", "yaml")
 	flags := command.Flags()
 	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: sqlite:FILE or redis://host:port, without records, "+
-		"or @FILE with one of them, or what "+catalogVariable+" says (required but for --dry-run)")
+		"or @FILE with one of them, or what "+daemon.CatalogVariable+" says (required but for --dry-run)")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents, as the gateway has it (required)")
 	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only report")
 	flags.BoolVar(&f.into, "into", false, "bring what it lacks into a catalog that exists, instead of making one")
-	f.tls = tlsFlag(command)
+	f.tls = daemon.TLSFlag(command)
 	flags.BoolVar(&f.missing, "missing", false, "go on without nodes that do not answer: their blocks count as lost")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if f.nodes == "" {
-			return misuse(command, "say which agents to ask: --nodes FILE")
+			return program.Misuse(command, "say which agents to ask: --nodes FILE")
 		}
 		var err error
-		if f.catalog, err = secretAddress(command, "catalog", f.catalog, catalogVariable); err != nil {
+		if f.catalog, err = daemon.SecretAddress(command, "catalog", f.catalog, daemon.CatalogVariable); err != nil {
 			return err
 		}
 		if f.into && f.catalog == "" {
-			return misuse(command, "say which catalog lacks something: --catalog sqlite:FILE")
+			return program.Misuse(command, "say which catalog lacks something: --catalog sqlite:FILE")
 		}
 		if f.catalog == "" && !f.dryRun {
-			return misuse(command, "say which catalog to make: --catalog sqlite:FILE, or --dry-run to make none")
+			return program.Misuse(command, "say which catalog to make: --catalog sqlite:FILE, or --dry-run to make none")
 		}
 		report, err := s.rebuild(command.Context(), f)
 		if err != nil {
@@ -83,7 +85,7 @@ func catalogRebuild(s *session) *cobra.Command {
 		if format.chosen != "table" {
 			return s.show(format, listing{value: report})
 		}
-		return writeLines(s.out, rebuildLines(report, f))
+		return program.WriteLines(s.Out, rebuildLines(report, f))
 	}
 	return command
 }
@@ -100,14 +102,14 @@ func (s *session) rebuild(ctx context.Context, f rebuildFlags) (report *rebuild.
 		}
 		defer func() { err = errors.Join(err, engine.Close()) }()
 	}
-	m := progress.New(s.messages)
+	m := progress.New(s.Messages)
 	defer m.Clear()
 	show := func(what string, done, total int) {
 		m.Show(time.Now(), func() string {
 			return fmt.Sprintf("%s of %s %s", words.Number(int64(done)), words.Number(int64(total)), what)
 		})
 	}
-	own, err := certificates(*f.tls, pki.RoleAdmin, pki.RoleGateway)
+	own, err := daemon.Certificates(*f.tls, pki.RoleAdmin, pki.RoleGateway)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +247,7 @@ func catalogAccept(s *session) *cobra.Command {
 				if err := c.AcceptCatalog(command.Context()); err != nil {
 					return err
 				}
-				return writeLines(s.out, []string{"the catalog is accepted"})
+				return program.WriteLines(s.Out, []string{"the catalog is accepted"})
 			})
 		},
 	}
@@ -271,7 +273,7 @@ func catalogClaim(s *session) *cobra.Command {
 				for _, id := range claimed.Unheard {
 					lines = append(lines, fmt.Sprintf("node %s did not answer: if it refuses the catalog when it is back, claim it again", id))
 				}
-				return writeLines(s.out, lines)
+				return program.WriteLines(s.Out, lines)
 			})
 		},
 	}
@@ -312,7 +314,7 @@ func catalogLineage(s *session) *cobra.Command {
 			if err := s.show(format, lineageListing(lineage)); err != nil || format.chosen != "table" {
 				return err
 			}
-			return writeLines(s.out, lineageNotes(lineage))
+			return program.WriteLines(s.Out, lineageNotes(lineage))
 		})
 	}
 	return command

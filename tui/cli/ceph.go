@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/store/ceph/pools"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func cephCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "ceph", Short: "Make, check and remove the pools of Ceph that are nodes",
 		Long: "Make, check and remove the pools of a Ceph cluster that are Restripe's nodes: one pool of size 1 for each host (or other\n" +
 			"CRUSH bucket), whose rule takes that bucket. Only pools with the application tag " + pools.Application + " are ever touched.",
@@ -36,7 +37,7 @@ func accessFlags(command *cobra.Command, user string) *pools.Access {
 // withCeph runs work with a connection to the cluster and the cluster's state.
 func (s *session) withCeph(command *cobra.Command, access *pools.Access, work func(*pools.Connection, *pools.State) error) error {
 	if access.Timeout <= 0 {
-		return misuse(command, "--ceph-timeout %s: want more than 0", access.Timeout)
+		return program.Misuse(command, "--ceph-timeout %s: want more than 0", access.Timeout)
 	}
 	connection, err := pools.Connect(command.Context(), *access)
 	if err != nil {
@@ -72,7 +73,7 @@ func cephInit(s *session) *cobra.Command {
 	format := outputFlag(command, "table", "wide", "json", "yaml")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if n := options.PlacementGroups; n < 0 || n&(n-1) != 0 {
-			return misuse(command, "--pg-num %d: want a power of two", n)
+			return program.Misuse(command, "--pg-num %d: want a power of two", n)
 		}
 		options.Buckets = arguments
 		return s.withCeph(command, access, func(connection *pools.Connection, state *pools.State) error {
@@ -98,13 +99,13 @@ func (s *session) carryOut(command *cobra.Command, connection *pools.Connection,
 	}
 	switch {
 	case len(plan.Steps) == 0:
-		fmt.Fprintln(s.messages, "Everything is as it should be; there is nothing to do.")
+		fmt.Fprintln(s.Messages, "Everything is as it should be; there is nothing to do.")
 		return nil
 	case !yes:
-		fmt.Fprintln(s.messages, "Nothing was changed. Say the same with --yes to carry it out.")
+		fmt.Fprintln(s.Messages, "Nothing was changed. Say the same with --yes to carry it out.")
 		return nil
 	}
-	err := plan.Apply(command.Context(), connection, func(step pools.Step) { fmt.Fprintln(s.messages, "done:", step.Text) })
+	err := plan.Apply(command.Context(), connection, func(step pools.Step) { fmt.Fprintln(s.Messages, "done:", step.Text) })
 	return pools.ExplainDeletion(err)
 }
 
@@ -133,7 +134,7 @@ func (s *session) showPoolPlan(plan *pools.Plan, format *formatValue) error {
 		lines = append(lines, "")
 		lines = append(lines, plan.Notes...)
 	}
-	return writeLines(s.out, lines)
+	return program.WriteLines(s.Out, lines)
 }
 
 func orDash(text string) string {
@@ -179,7 +180,7 @@ func cephCheck(s *session) *cobra.Command {
 			if len(rows) > 0 {
 				lines = append(tableLines([]column{{title: "NODE"}, {title: "DOMAIN"}, {title: "OSDS"}, {title: "POOL"}}, rows, false), "")
 			}
-			if err := writeLines(s.messages, lines); err != nil {
+			if err := program.WriteLines(s.Messages, lines); err != nil {
 				return err
 			}
 			return s.showDiagnosis(cephFindings(state, connection), format)

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restripe/restripe/tui/tree"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/restripe/restripe/tui/tree"
 )
 
 // TestClusterScripts runs the stories of testdata/cluster: each starts a cluster of its own, over directories, and does

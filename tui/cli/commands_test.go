@@ -11,7 +11,14 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
+
+// quietSession is a session that reads nothing and whose words go nowhere.
+func quietSession() *session {
+	return &session{Streams: program.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Messages: &bytes.Buffer{}}}
+}
 
 // everyCommand calls visit with every command of the program, the hidden ones too.
 func everyCommand(visit func(*cobra.Command)) {
@@ -22,7 +29,7 @@ func everyCommand(visit func(*cobra.Command)) {
 			walk(child)
 		}
 	}
-	walk(newRoot(&session{in: strings.NewReader(""), out: &bytes.Buffer{}, messages: &bytes.Buffer{}}))
+	walk(newRoot(quietSession()))
 }
 
 // shellWords splits a line as a shell does, as far as examples go: quotes, and no more than the first command.
@@ -60,7 +67,7 @@ func shellWords(line string) (words []string) {
 
 // understood finds the command of a line and parses its flags and arguments, without running it.
 func understood(words []string) error {
-	command, rest, err := newRoot(&session{in: strings.NewReader(""), out: &bytes.Buffer{}, messages: &bytes.Buffer{}}).Find(words)
+	command, rest, err := newRoot(quietSession()).Find(words)
 	if err != nil {
 		return err
 	}
@@ -135,7 +142,7 @@ func TestDocumentsNameCommandsThatAre(t *testing.T) {
 
 // named is understood for a line of prose, which may leave arguments out: the command and the flags have to be there.
 func named(words []string) error {
-	root := newRoot(&session{in: strings.NewReader(""), out: &bytes.Buffer{}, messages: &bytes.Buffer{}})
+	root := newRoot(quietSession())
 	command, rest, err := root.Find(words)
 	if err != nil {
 		return err
@@ -149,7 +156,7 @@ func named(words []string) error {
 		name, is := strings.CutPrefix(word, "--")
 		name, _, _ = strings.Cut(name, "=")
 		if is && name != "" && command.Flags().Lookup(name) == nil && command.InheritedFlags().Lookup(name) == nil {
-			return &usageError{command, errUnknownFlag(name)}
+			return &program.UsageError{Command: command, Err: errUnknownFlag(name)}
 		}
 	}
 	return nil

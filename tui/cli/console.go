@@ -2,9 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
@@ -18,6 +21,8 @@ import (
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/review"
 	"github.com/restripe/restripe/policies/compile"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/web"
 )
 
@@ -30,6 +35,10 @@ type consoleFlags struct {
 	callers                   callerFlags
 	https, allowRemote        bool
 	tls                       *string
+
+	config    *rest.Config     // of the API server
+	who       access.Authority // says who callers are
+	encrypted *tls.Config      // nil: they are served in the clear
 }
 
 // callerFlags say who callers are.
@@ -43,14 +52,39 @@ func (f *callerFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.clusterUsers, "cluster-users", false, "let the cluster say who callers are and what they may do")
 }
 
-func (f *callerFlags) check(command *cobra.Command) error {
+// check reports whether one of them at most says who callers are.
+func (f *callerFlags) check(report *program.Report) bool {
 	if f.users != "" && f.clusterUsers {
-		return misuse(command, "--users and --cluster-users both say who callers are: give one of them")
+		report.Misuse("cluster-users", "--users and --cluster-users both say who callers are: give one of them")
+		return false
 	}
-	return nil
+	return true
 }
 
-func consoleCommand(s *session) *cobra.Command {
+// servingFlag adds the flag that names the certificate of what is served to people.
+func servingFlag(command *cobra.Command) *string {
+	return command.Flags().String("tls", "", "directory with the certificate that --https serves with, its key and whom to believe, "+
+		"as `restripe pki issue` makes it with --host")
+}
+
+// serving returns the configuration of a server for people, of the certificate that --tls names; nil without --https.
+func serving(command *cobra.Command, https bool, directory string, role pki.Role) (*tls.Config, error) {
+	switch {
+	case !https && directory == "":
+		return nil, nil
+	case !https:
+		return nil, program.Misuse(command, "--tls names the certificate that --https serves with: add --https")
+	case directory == "":
+		return nil, program.Misuse(command, "--https takes a certificate: name the directory of one with --tls")
+	}
+	source, err := daemon.Certificates(directory, role)
+	if err != nil {
+		return nil, err
+	}
+	return source.Serving(), nil
+}
+
+func consoleServer(s *session) *program.Server {
 	var f consoleFlags
 	command := &cobra.Command{
 		Use: "console", Short: "Serve what the web and the terminal see and steer",
@@ -61,7 +95,8 @@ func consoleCommand(s *session) *cobra.Command {
 			"of that file, with --cluster-users one of the cluster, which also says what they may do; other machines are answered with\n" +
 			"one of these and --allow-remote alone. --https serves them over TLS.",
 		Example: "  restripe console\n" +
-			"  restripe console --listen 10.0.0.5:7482 --users users.yaml --https --tls console-tls --allow-remote",
+			"  restripe console --listen 10.0.0.5:7482 --users users.yaml --https --tls console-tls --allow-remote\n" +
+			"  restripe console --config /etc/restripe/console.yaml",
 		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
@@ -72,43 +107,53 @@ func consoleCommand(s *session) *cobra.Command {
 	f.tls = servingFlag(command)
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; without --https tokens cross the network in the clear")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		f.kubeconfig = *kubeconfig
-		if err := f.callers.check(command); err != nil {
-			return err
-		}
-		return s.runConsole(command, &f)
+	return &program.Server{
+		Command: command,
+		Check: func(report *program.Report) {
+			f.kubeconfig = *kubeconfig
+			f.check(report)
+		},
+		Serve: func(ctx context.Context) error { return s.runConsole(ctx, &f) },
 	}
-	return command
 }
 
-func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error) {
-	encrypted, err := serving(command, f.https, *f.tls, pki.RoleConsole)
-	if err != nil {
-		return err
+// check looks at the flags and reads the files that they name.
+func (f *consoleFlags) check(report *program.Report) {
+	if !f.callers.check(report) {
+		return
 	}
-	config, err := operatorConfig(f.kubeconfig)
-	if err != nil {
-		return err
+	var err error
+	f.encrypted, err = serving(report.Command(), f.https, *f.tls, pki.RoleConsole)
+	report.Add("tls", err)
+	f.config, err = operatorConfig(f.kubeconfig)
+	report.Add("kubeconfig", err)
+	if err == nil || !f.callers.clusterUsers {
+		f.who, err = f.callers.authority(f.config)
+		report.Add("users", err)
 	}
-	authority, err := f.callers.authority(config)
-	if err != nil {
-		return err
+	if f.who != nil {
+		if err := console.CheckListen(f.listen, f.allowRemote, f.https, f.who.Method()); err != nil {
+			report.Misuse("listen", "--listen: %w", err)
+		}
 	}
-	if err := console.CheckListen(f.listen, f.allowRemote, f.https, authority.Method()); err != nil {
-		return misuse(command, "--listen: %w", err)
-	}
+	_, err = credentials()
+	report.Add("", err)
+}
+
+func (s *session) runConsole(ctx context.Context, f *consoleFlags) (err error) {
 	state, err := stateDirectory()
 	if err != nil {
 		return err
 	}
-	log := s.serverLog()
+	log := s.Log()
 	runtimelog.SetLogger(logr.FromSlogHandler(log.Handler()))
 	who, err := credentials()
 	if err != nil {
 		return err
 	}
-	options := console.Options{RESTConfig: config, Credentials: who, Authority: authority, AuditDirectory: f.audit, TLS: encrypted, Logger: log}
+	options := console.Options{
+		RESTConfig: f.config, Credentials: who, Authority: f.who, AuditDirectory: f.audit, TLS: f.encrypted, Logger: log,
+	}
 	server, err := newConsole(options, state)
 	if err != nil {
 		return err
@@ -118,10 +163,35 @@ func (s *session) runConsole(command *cobra.Command, f *consoleFlags) (err error
 	if err != nil {
 		return fmt.Errorf("listening: %w; choose another address with --listen", err)
 	}
-	if err := s.announce("console", authorityText(authority), listener.Addr().String()); err != nil {
+	address := listener.Addr().String()
+	if err := s.Announce("console", authorityText(f.who), address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return server.Serve(command.Context(), listener)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	program.Lives(serving, log, func(ctx context.Context) error { return consoleAnswers(ctx, address, f.https) })
+	return server.Serve(serving, listener)
+}
+
+// consoleAnswers reports why a console does not answer on this machine.
+func consoleAnswers(ctx context.Context, address string, encrypted bool) (err error) {
+	scheme, transport := "http://", &http.Transport{DisableKeepAlives: true}
+	if encrypted { // by which name it is reached is for others to check
+		scheme, transport.TLSClientConfig = "https://", &tls.Config{InsecureSkipVerify: true} //nolint:gosec // it asks itself
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/healthz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return fmt.Errorf("the console does not answer itself: %w", err)
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the console answers itself %s", answer.Status)
+	}
+	return nil
 }
 
 // newConsole returns a console that keeps what it remembers in a state directory, and the audit log there, too, unless
@@ -133,7 +203,7 @@ func newConsole(options console.Options, state string) (*console.Server, error) 
 	}
 	options.Compiler = compile.Compiler{Sandbox: sandbox.evaluate}
 	options.AuditDirectory = cmp.Or(options.AuditDirectory, filepath.Join(state, "console", "audit"))
-	options.HistoryDirectory, options.Pages, options.Version = filepath.Join(state, "console", "history"), web.Pages(), versionText()
+	options.HistoryDirectory, options.Pages, options.Version = filepath.Join(state, "console", "history"), web.Pages(), program.Version()
 	return console.New(options)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/policies/compile"
+	"github.com/restripe/restripe/tui/cli/program"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 )
@@ -73,7 +74,7 @@ func TestConsoleKeepsToItself(t *testing.T) {
 		writeKubeconfig(t, kubeconfig)
 		var out, messages bytes.Buffer
 		code := execute(t.Context(), append([]string{"console", "--kubeconfig", kubeconfig}, strings.Fields(arguments)...), strings.NewReader(""), &out, &messages)
-		if code == exitDone || !strings.Contains(messages.String(), complaint) {
+		if code == program.ExitDone || !strings.Contains(messages.String(), complaint) {
 			t.Errorf("console %s: exit code %d, %s", arguments, code, messages.String())
 		}
 	}

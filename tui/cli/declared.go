@@ -23,6 +23,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/local"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // fieldOwner is the name under which the command line applies and changes declared objects.
@@ -87,7 +88,7 @@ func kindWords() string {
 func parseKind(command *cobra.Command, word string) (*declaredKind, error) {
 	kind := kindNamed(word)
 	if kind == nil {
-		return nil, misuse(command, "there is no kind %q; there are %s", word, kindWords())
+		return nil, program.Misuse(command, "there is no kind %q; there are %s", word, kindWords())
 	}
 	return kind, nil
 }

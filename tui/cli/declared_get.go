@@ -20,6 +20,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // tableType asks the server for the table that its printer columns make, as kubectl does.
@@ -179,16 +180,16 @@ func (s *session) describe(ctx context.Context, server *apiServer, kind *declare
 	for i, c := range l.columns[1:] {
 		lines = append(lines, fmt.Sprintf("%-12s %s", strings.ToLower(c.title), l.rows[0][i+1]))
 	}
-	if err := writeLines(s.out, append(lines, "")); err != nil {
+	if err := program.WriteLines(s.Out, append(lines, "")); err != nil {
 		return err
 	}
-	if err := writeLines(s.out, conditionLines(object)); err != nil {
+	if err := program.WriteLines(s.Out, conditionLines(object)); err != nil {
 		return err
 	}
-	if err := writeLines(s.out, []string{""}); err != nil {
+	if err := program.WriteLines(s.Out, []string{""}); err != nil {
 		return err
 	}
-	return writeYAML(s.out, map[string]any{"spec": object.Object["spec"]})
+	return writeYAML(s.Out, map[string]any{"spec": object.Object["spec"]})
 }
 
 func conditionLines(object *unstructured.Unstructured) []string {

@@ -23,6 +23,7 @@ import (
 	"github.com/restripe/restripe/operator/local"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/demo"
 	"github.com/restripe/restripe/tui/progress"
 	"github.com/restripe/restripe/tui/tree"
@@ -56,7 +57,7 @@ func demoCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		var err error
 		if f.store, err = launch.ParseStoreKind(kind); err != nil {
-			return misuse(command, "--store: %w", err)
+			return program.Misuse(command, "--store: %w", err)
 		}
 		if len(arguments) == 1 {
 			f.source = arguments[0]
@@ -105,7 +106,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	if !f.keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	}
-	m, began := progress.New(s.messages), time.Now()
+	m, began := progress.New(s.Messages), time.Now()
 	m.Say("Starting %d agents over %s, a gateway, an API server and an operator in %s", f.agents, f.store, directory)
 	messages := slog.NewTextHandler(m, nil)
 	// What the operator does is told by the demonstration itself.
@@ -140,12 +141,12 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := writeLines(s.out, lines); err != nil {
+	if err := program.WriteLines(s.Out, lines); err != nil {
 		return err
 	}
 	if f.keep {
 		m.Say("")
-		if err := writeLines(s.out, upLines(running, f.store, "")); err != nil {
+		if err := program.WriteLines(s.Out, upLines(running, f.store, "")); err != nil {
 			return err
 		}
 		<-ctx.Done()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/restripe/restripe/operator/diff"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // Exit codes of diff.
@@ -16,23 +17,6 @@ const (
 	diffDifferent = 1
 	diffFailed    = 2
 )
-
-// endError ends the program with an exit code of its own. Without a cause nothing is said: it was said already.
-type endError struct {
-	code  int
-	cause error
-}
-
-// Error returns the cause's words.
-func (e *endError) Error() string {
-	if e.cause == nil {
-		return ""
-	}
-	return e.cause.Error()
-}
-
-// Unwrap returns the cause.
-func (e *endError) Unwrap() error { return e.cause }
 
 // objectDifference is what would change of one object.
 type objectDifference struct {
@@ -63,9 +47,9 @@ func diffCommand(s *session) *cobra.Command {
 		}
 		switch {
 		case err != nil:
-			return &endError{code: diffFailed, cause: err}
+			return &program.EndError{Code: diffFailed, Cause: err}
 		case len(differences) > 0:
-			return &endError{code: diffDifferent}
+			return &program.EndError{Code: diffDifferent}
 		}
 		return nil
 	}
@@ -138,7 +122,7 @@ func (s *session) showDifferences(format *formatValue, differences []objectDiffe
 			lines = append(lines, fieldLine(field))
 		}
 	}
-	return writeLines(s.out, lines)
+	return program.WriteLines(s.Out, lines)
 }
 
 // fieldLine begins with what happens to the field: + added, - taken away, ~ changed.

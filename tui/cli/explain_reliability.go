@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/operator/reliability"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // reliabilityFlags are the flags of explain that ask for a ladder instead of a plan.
@@ -39,7 +40,7 @@ func explainReliability(s *session, explain *cobra.Command) *cobra.Command {
 		if !flags.Changed("nines") {
 			for _, name := range []string{"nodes", "failures", "repair", "node-bytes", "overhead"} {
 				if flags.Changed(name) {
-					return misuse(command, "--%s goes with --nines; say how many nines you want, or leave it out", name)
+					return program.Misuse(command, "--%s goes with --nines; say how many nines you want, or leave it out", name)
 				}
 			}
 			return plans(command, arguments)
@@ -50,12 +51,12 @@ func explainReliability(s *session, explain *cobra.Command) *cobra.Command {
 		}
 		choice, err := reliability.Choose(target)
 		if errors.Is(err, reliability.ErrModel) {
-			return misuse(command, "%w", err)
+			return program.Misuse(command, "%w", err)
 		}
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, choiceLines(choice))
+		return program.WriteLines(s.Out, choiceLines(choice))
 	}
 	return explain
 }
@@ -64,19 +65,19 @@ func explainReliability(s *session, explain *cobra.Command) *cobra.Command {
 func (f *reliabilityFlags) target(command *cobra.Command) (reliability.Target, error) {
 	for _, name := range []string{"ladder", "from", "to", "columns", "planner", "mode", "objective"} {
 		if command.Flags().Changed(name) {
-			return reliability.Target{}, misuse(command, "--%s is about a transition and --nines about a ladder; ask for one of them", name)
+			return reliability.Target{}, program.Misuse(command, "--%s is about a transition and --nines about a ladder; ask for one of them", name)
 		}
 	}
 	if f.nodes == 0 {
-		return reliability.Target{}, misuse(command, "say how many nodes there are: --nodes N")
+		return reliability.Target{}, program.Misuse(command, "say how many nodes there are: --nodes N")
 	}
 	repair, err := parseRate(f.repair)
 	if err != nil {
-		return reliability.Target{}, misuse(command, "--repair: %w", err)
+		return reliability.Target{}, program.Misuse(command, "--repair: %w", err)
 	}
 	nodeBytes, err := humanize.ParseBytes(f.nodeBytes)
 	if err != nil {
-		return reliability.Target{}, misuse(command, "--node-bytes %q: want a number of bytes such as 4TiB", f.nodeBytes)
+		return reliability.Target{}, program.Misuse(command, "--node-bytes %q: want a number of bytes such as 4TiB", f.nodeBytes)
 	}
 	environment := reliability.DefaultEnvironment()
 	environment.FailurePercent, environment.RepairBandwidth, environment.NodeBytes = f.failures, float64(repair), float64(nodeBytes)

@@ -6,17 +6,19 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // explainLadder runs the command that explains plans and targets.
 func explainLadder(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	s := &session{out: &out, messages: &out}
+	s := &session{Streams: program.Streams{Out: &out, Messages: &out}}
 	command := explainReliability(s, explainCommand(s))
 	command.SetArgs(arguments)
 	command.SilenceErrors, command.SilenceUsage = true, true
-	markUsage(command)
+	program.MarkUsage(command)
 	err := command.Execute()
 	return out.String(), err
 }
@@ -65,7 +67,7 @@ func TestExplainReliabilityRefuses(t *testing.T) {
 		{"--nines 9 --nodes 14 --failures -1", "-1 of a hundred nodes", true},
 	} {
 		_, err := explainLadder(t, strings.Fields(c.arguments)...)
-		var wrong *usageError
+		var wrong *program.UsageError
 		if err == nil || !strings.Contains(err.Error(), c.message) || errors.As(err, &wrong) != c.misuse {
 			t.Errorf("%s: %v", c.arguments, err)
 		}

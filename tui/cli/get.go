@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func getCommand(s *session) *cobra.Command {
@@ -30,14 +31,14 @@ func getCommand(s *session) *cobra.Command {
 		}
 		for _, flag := range []string{"output", "kubeconfig"} {
 			if command.Flags().Changed(flag) {
-				return misuse(command, "--%s is for kinds, and %q is none; there are %s", flag, arguments[0], kindWords())
+				return program.Misuse(command, "--%s is for kinds, and %q is none; there are %s", flag, arguments[0], kindWords())
 			}
 		}
 		var wanted client.Range
 		if span != "" {
 			var err error
 			if wanted.Offset, wanted.Length, err = parseSpan(span); err != nil {
-				return misuse(command, "%w", err)
+				return program.Misuse(command, "%w", err)
 			}
 		}
 		return s.withClient(func(c *client.Client) (err error) {
@@ -59,7 +60,7 @@ func getCommand(s *session) *cobra.Command {
 // getKind shows the objects of a kind, or the one that is named.
 func (s *session) getKind(command *cobra.Command, kubeconfig string, kind *declaredKind, names []string, format *formatValue) error {
 	if command.Flags().Changed("range") {
-		return misuse(command, "--range is for stored objects; to read the one whose key is this word add --stored")
+		return program.Misuse(command, "--range is for stored objects; to read the one whose key is this word add --stored")
 	}
 	server, err := s.apiServer(kubeconfig)
 	if err != nil {

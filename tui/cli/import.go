@@ -10,10 +10,11 @@ import (
 
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies/importer"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func importCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "import", Short: "Translate what other systems declare into policies",
 		Long: "Translate what other systems declare into objects that `restripe apply` takes. What has no counterpart is listed in comments,\n" +
 			"by the name it has in the input, and on standard error.",
@@ -84,7 +85,7 @@ const mostInput = 16 << 20
 
 // readInput reads a file, or standard input for -.
 func (s *session) readInput(path string) (text []byte, err error) {
-	in := s.in
+	in := s.In
 	if path != standardInput {
 		file, err := os.Open(path)
 		if err != nil {
@@ -111,7 +112,7 @@ func (s *session) showImport(path string, result *importer.Result, err error) er
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	for _, refusal := range result.Refused {
-		fmt.Fprintf(s.messages, "not carried over: %s\n", refusal)
+		fmt.Fprintf(s.Messages, "not carried over: %s\n", refusal)
 	}
 	if len(result.Objects) == 0 {
 		return fmt.Errorf("%s: %w", path, errNothingImported)
@@ -120,7 +121,7 @@ func (s *session) showImport(path string, result *importer.Result, err error) er
 	if err != nil {
 		return err
 	}
-	if _, err := s.out.Write(text); err != nil {
+	if _, err := s.Out.Write(text); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // standardInput is how standard input is named among files.
@@ -26,7 +27,7 @@ func (s *session) readDeclared(paths []string, known []policies.Object) ([]polic
 			continue
 		}
 		// JSON is YAML.
-		source, err := policies.ReadSource("<stdin>", policies.YAML, s.in)
+		source, err := policies.ReadSource("<stdin>", policies.YAML, s.In)
 		if err != nil {
 			unread = append(unread, policies.Finding{Position: policies.Position{File: "<stdin>"}, Message: err.Error()})
 			continue
@@ -72,7 +73,7 @@ func lintCommand(s *session) *cobra.Command {
 		if warnings > 0 {
 			text = words.Count(int64(len(objects)), "object") + " checked, " + words.Count(int64(warnings), "warning")
 		}
-		return writeLines(s.messages, []string{text})
+		return program.WriteLines(s.Messages, []string{text})
 	}
 	return command
 }
@@ -90,7 +91,7 @@ type finding struct {
 
 func (s *session) showFindings(format *formatValue, findings policies.Findings) error {
 	if format.chosen == "text" {
-		return writeLines(s.out, findingLines(findings))
+		return program.WriteLines(s.Out, findingLines(findings))
 	}
 	list := make([]finding, len(findings))
 	for i, f := range findings {
@@ -115,7 +116,7 @@ func schemaCommand(s *session) *cobra.Command {
 		Example: "  restripe schema > schema.cue",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return writeLines(s.out, []string{strings.TrimRight(policies.Schema(), "\n")})
+			return program.WriteLines(s.Out, []string{strings.TrimRight(policies.Schema(), "\n")})
 		},
 	}
 }
@@ -128,7 +129,7 @@ func filesFlag(command *cobra.Command) *[]string {
 // wantFiles refuses a command without files.
 func wantFiles(command *cobra.Command, paths []string) error {
 	if len(paths) == 0 {
-		return misuse(command, "say which files: -f FILE, -f DIRECTORY or -f - for standard input")
+		return program.Misuse(command, "say which files: -f FILE, -f DIRECTORY or -f - for standard input")
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (s *session) lintedFiles(ctx context.Context, server *apiServer, paths []st
 		return nil, err
 	}
 	objects, findings := s.readDeclared(paths, known)
-	if err := writeLines(s.messages, findingLines(findings)); err != nil {
+	if err := program.WriteLines(s.Messages, findingLines(findings)); err != nil {
 		return nil, err
 	}
 	if wrong := findings.Errors(); len(wrong) > 0 {

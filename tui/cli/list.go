@@ -8,6 +8,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 var objectColumns = []column{
@@ -42,12 +43,12 @@ func listCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if len(arguments) == 1 {
 			if prefix != "" {
-				return misuse(command, "the prefix is given twice: %q and --prefix %q", arguments[0], prefix)
+				return program.Misuse(command, "the prefix is given twice: %q and --prefix %q", arguments[0], prefix)
 			}
 			prefix = arguments[0]
 		}
 		if limit < 0 {
-			return misuse(command, "--limit %d: want 0 or more", limit)
+			return program.Misuse(command, "--limit %d: want 0 or more", limit)
 		}
 		return s.withClient(func(c *client.Client) error {
 			list := api.ObjectList{Objects: []api.Object{}}
@@ -77,7 +78,7 @@ func listCommand(s *session) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return writeLines(s.messages, []string{"There are more. Continue with --after '" + last + "', or show all with --limit 0."})
+				return program.WriteLines(s.Messages, []string{"There are more. Continue with --after '" + last + "', or show all with --limit 0."})
 			}
 			return nil
 		})

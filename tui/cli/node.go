@@ -13,11 +13,12 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
 func nodeCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "node", Aliases: []string{"nodes"}, Short: "Show the nodes; empty, remove and replace them",
 		Long: "Show the nodes; empty, remove and replace them. A node that does not answer is suspect, then down, then out: given up, its\n" +
 			"blocks rebuilt on other nodes. What is declared here goes before what gateways find, and is kept in the catalog.",
@@ -188,7 +189,7 @@ func nodeDrain(s *session) *cobra.Command {
 		if flags.Changed("rate") {
 			bytesPerSecond, err := parseRate(rate)
 			if err != nil {
-				return misuse(command, "--rate: %w", err)
+				return program.Misuse(command, "--rate: %w", err)
 			}
 			request.BytesPerSecond = &bytesPerSecond
 		}
@@ -224,7 +225,7 @@ func nodeDrain(s *session) *cobra.Command {
 
 // followDrain shows the progress of a drain until nothing is left or it ends otherwise.
 func (s *session) followDrain(ctx context.Context, c *client.Client, node api.NodeInfo) (api.NodeInfo, error) {
-	m := progress.New(s.messages)
+	m := progress.New(s.Messages)
 	defer m.Clear()
 	err := every(ctx, time.Second, func() (ended bool, err error) {
 		if node, err = c.Node(ctx, string(node.ID)); err != nil {
@@ -258,7 +259,7 @@ func nodeRemove(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeLines(s.out, []string{"node " + arguments[0] + " is no member any more; its agent can be stopped"})
+			return program.WriteLines(s.Out, []string{"node " + arguments[0] + " is no member any more; its agent can be stopped"})
 		})
 	}
 	return command
@@ -315,7 +316,7 @@ func nodePlace(s *session) *cobra.Command {
 			request.Spare = &spare
 		}
 		if request == (api.PlaceRequest{}) {
-			return misuse(command, "say what to change: --domain DOMAIN or --spare")
+			return program.Misuse(command, "say what to change: --domain DOMAIN or --spare")
 		}
 		return s.withClient(func(c *client.Client) error {
 			node, err := c.PlaceNode(command.Context(), arguments[0], request)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -10,9 +11,11 @@ import (
 	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/operator"
 	"github.com/restripe/restripe/operator/gateways"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
-func operatorCommand(s *session) *cobra.Command {
+func operatorServer(s *session) *program.Server {
 	var options operator.Options
 	var elect, https bool
 	var namespace string
@@ -22,7 +25,8 @@ func operatorCommand(s *session) *cobra.Command {
 		Long: "Run the controllers that carry out policies, until interrupted. Without --kubeconfig and KUBECONFIG the operator takes the\n" +
 			"API server of the cluster it runs in. `restripe up` runs an operator of its own.",
 		Example: "  restripe operator --leader-elect\n  restripe operator --kubeconfig ~/.kube/config --metrics-listen 127.0.0.1:9090\n" +
-			"  restripe operator --metrics-listen :9090 --users users.yaml --https --tls operator-tls --allow-remote",
+			"  restripe operator --metrics-listen :9090 --users users.yaml --https --tls operator-tls --allow-remote\n" +
+			"  restripe operator --config /etc/restripe/operator.yaml",
 		Args: cobra.NoArgs,
 	}
 	kubeconfig := kubeconfigFlag(command)
@@ -33,43 +37,42 @@ func operatorCommand(s *session) *cobra.Command {
 	callers.add(flags)
 	flags.BoolVar(&https, "https", false, "serve Prometheus over TLS, with the certificate of --tls")
 	directory := servingFlag(command)
-	allowed := remoteFlag(command)
-	command.RunE = func(command *cobra.Command, _ []string) (err error) {
-		if err := callers.check(command); err != nil {
-			return err
+	allowed := daemon.RemoteFlag(command)
+	check := func(report *program.Report) {
+		if !callers.check(report) {
+			return
 		}
 		asks := callers.users != "" || callers.clusterUsers
 		if options.MetricsListen != "" {
 			const how = "say who may with --users or --cluster-users, and serve --https"
-			if err := allowed.check(command, "metrics-listen", options.MetricsListen, asks && https, how); err != nil {
-				return err
-			}
+			report.Add("metrics-listen", allowed.Check(command, "metrics-listen", options.MetricsListen, asks && https, how))
 		} else if asks || https {
-			return misuse(command, "--users, --cluster-users and --https are for --metrics-listen: give it an address")
+			report.Misuse("metrics-listen", "--users, --cluster-users and --https are for --metrics-listen: give it an address")
 		}
-		if options.MetricsTLS, err = serving(command, https, *directory, pki.RoleOperator); err != nil {
-			return err
-		}
+		var err error
+		options.MetricsTLS, err = serving(command, https, *directory, pki.RoleOperator)
+		report.Add("tls", err)
 		if elect {
 			options.Election.LeaseNamespace = namespace
 		}
-		if options.RESTConfig, err = operatorConfig(*kubeconfig); err != nil {
-			return err
-		}
-		if asks {
-			if options.MetricsUsers, err = callers.authority(options.RESTConfig); err != nil {
-				return err
-			}
+		options.RESTConfig, err = operatorConfig(*kubeconfig)
+		report.Add("kubeconfig", err)
+		if asks && (err == nil || !callers.clusterUsers) {
+			options.MetricsUsers, err = callers.authority(options.RESTConfig)
+			report.Add("users", err)
 		}
 		who, err := credentials()
-		if err != nil {
-			return err
-		}
+		report.Add("", err)
 		options.Dial = gateways.Dial(who)
-		options.Logger = s.serverLog()
-		return operator.Run(command.Context(), options)
 	}
-	return command
+	serve := func(ctx context.Context) error {
+		options.Logger = s.Log()
+		options.Started = func(ctx context.Context, alive func(context.Context) error) {
+			program.Lives(ctx, options.Logger, alive)
+		}
+		return operator.Run(ctx, options)
+	}
+	return &program.Server{Command: command, Check: check, Serve: serve}
 }
 
 // operatorConfig finds the API server: as every command does, but inside a cluster that cluster's rather than none.

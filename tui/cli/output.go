@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // formats are the values of -o where a list is shown.
@@ -69,16 +71,16 @@ type listing struct {
 func (s *session) show(format *formatValue, l listing) error {
 	switch format.chosen {
 	case "json":
-		return writeJSON(s.out, l.value)
+		return writeJSON(s.Out, l.value)
 	case "yaml":
-		return writeYAML(s.out, l.value)
+		return writeYAML(s.Out, l.value)
 	case "name":
-		return writeLines(s.out, l.names)
+		return program.WriteLines(s.Out, l.names)
 	}
 	if len(l.rows) == 0 {
-		return writeLines(s.messages, []string{l.empty})
+		return program.WriteLines(s.Messages, []string{l.empty})
 	}
-	return writeLines(s.out, tableLines(l.columns, l.rows, format.chosen == "wide"))
+	return program.WriteLines(s.Out, tableLines(l.columns, l.rows, format.chosen == "wide"))
 }
 
 // tableLines lays out a table: columns two spaces apart, as wide as their widest cell.
@@ -115,15 +117,6 @@ func tableLines(columns []column, rows [][]string, wide bool) []string {
 		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}
 	return lines
-}
-
-func writeLines(out io.Writer, lines []string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(out, line); err != nil {
-			return fmt.Errorf("writing the output: %w", err)
-		}
-	}
-	return nil
 }
 
 func writeJSON(out io.Writer, value any) error {

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func TestTablesAreAligned(t *testing.T) {
@@ -90,7 +92,7 @@ func TestListsInEveryForm(t *testing.T) {
 		{"json", none, "[]\n", ""}, {"yaml", none, "[]\n", ""},
 	} {
 		var out, messages bytes.Buffer
-		s := &session{out: &out, messages: &messages}
+		s := &session{Streams: program.Streams{Out: &out, Messages: &messages}}
 		err := s.show(&formatValue{chosen: c.format}, c.list)
 		if err != nil || out.String() != c.out || messages.String() != c.messages {
 			t.Errorf("-o %s of %d rows: %q and %q, %v; want %q and %q",
@@ -108,7 +110,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // TestOutputThatFailsIsAnError: a command that could not say what it was asked does not end well.
 func TestOutputThatFailsIsAnError(t *testing.T) {
-	s := &session{out: full{}, messages: full{}}
+	s := &session{Streams: program.Streams{Out: full{}, Messages: full{}}}
 	list := listing{value: 1, names: []string{"a"}, columns: []column{{title: "A"}}, rows: [][]string{{"a"}}}
 	for _, format := range formats {
 		if err := s.show(&formatValue{chosen: format}, list); !errors.Is(err, errFull) {
@@ -119,7 +121,7 @@ func TestOutputThatFailsIsAnError(t *testing.T) {
 		"version", "schema", "ladders --nodes 8 --overhead 2", "explain --from rep(2) --to rep(1)", "plan --from rep(2) --to rep(1) -o json",
 	} {
 		var messages bytes.Buffer
-		if code := execute(t.Context(), strings.Fields(line), strings.NewReader(""), full{}, &messages); code != exitFailed {
+		if code := execute(t.Context(), strings.Fields(line), strings.NewReader(""), full{}, &messages); code != program.ExitFailed {
 			t.Errorf("restripe %s ends with code %d: %s", line, code, messages.String())
 		}
 	}

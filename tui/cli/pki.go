@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func pkiCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "pki", Short: "Make the certificates by which the parts of a cluster know one another",
 		Long: "Make the certificates by which the parts of a cluster know one another, with an authority in a directory. Its key is needed\n" +
 			"to issue and to revoke, and nowhere else: keep it off the machines of the cluster. Any other authority will do as well that\n" +
@@ -36,7 +37,7 @@ func pkiInit(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{
+		return program.WriteLines(s.Out, []string{
 			fmt.Sprintf("the authority of cluster %s is in %s: keep it off the machines of the cluster, and a copy of it safe",
 				authority.Cluster, *directory),
 		})
@@ -64,7 +65,7 @@ func pkiIssue(s *session) *cobra.Command {
 	hosts := command.Flags().StringArray("host", nil, "name or address under which browsers and other programs reach it; may be repeated")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if *life <= 0 {
-			return misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
+			return program.Misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
 		}
 		if *into == "" {
 			*into = arguments[1] + "-tls"
@@ -77,7 +78,7 @@ func pkiIssue(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{issuedLine(issued, *into)})
+		return program.WriteLines(s.Out, []string{issuedLine(issued, *into)})
 	}
 	return command
 }
@@ -97,7 +98,7 @@ func pkiRenew(s *session) *cobra.Command {
 	within := command.Flags().Duration("within", 0, "only those that expire within that time (default: all)")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if *life <= 0 {
-			return misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
+			return program.Misuse(command, "--life %s: want a time above 0, such as 2160h", *life)
 		}
 		authority, err := pki.Open(*directory)
 		if err != nil {
@@ -121,7 +122,7 @@ func pkiRenew(s *session) *cobra.Command {
 			}
 			lines = append(lines, issuedLine(renewed, path))
 		}
-		return writeLines(s.out, lines)
+		return program.WriteLines(s.Out, lines)
 	}
 	return command
 }
@@ -175,7 +176,7 @@ func pkiRevoke(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{
+		return program.WriteLines(s.Out, []string{
 			fmt.Sprintf("certificates revoked: %d; now copy %s beside the certificates of every part of the cluster",
 				count, filepath.Join(*directory, pki.RevokedFile)),
 		})

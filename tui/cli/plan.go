@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // planFlags are the flags of plan and explain.
@@ -33,15 +34,15 @@ func (f *planFlags) register(command *cobra.Command) {
 // make plans what the flags ask for.
 func (f *planFlags) make(command *cobra.Command) (*stripe.PlanReport, *stripe.Plan, error) {
 	if f.from == "" || f.to == "" {
-		return nil, nil, misuse(command, "say from where to where: --from SCHEME --to SCHEME")
+		return nil, nil, program.Misuse(command, "say from where to where: --from SCHEME --to SCHEME")
 	}
 	from, err := stripe.ParseScheme(f.from)
 	if err != nil {
-		return nil, nil, misuse(command, "--from: %w", err)
+		return nil, nil, program.Misuse(command, "--from: %w", err)
 	}
 	to, err := stripe.ParseScheme(f.to)
 	if err != nil {
-		return nil, nil, misuse(command, "--to: %w", err)
+		return nil, nil, program.Misuse(command, "--to: %w", err)
 	}
 	text := f.ladder
 	if text == "" {
@@ -52,7 +53,7 @@ func (f *planFlags) make(command *cobra.Command) (*stripe.PlanReport, *stripe.Pl
 	}
 	ladder, err := stripe.ParseLadder(text)
 	if err != nil {
-		return nil, nil, misuse(command, "--ladder: %w", err)
+		return nil, nil, program.Misuse(command, "--ladder: %w", err)
 	}
 	report, plan, err := stripe.NewPlanReport(ladder, f.columns, from, to, f.planner, stripe.Mode(f.mode), stripe.Objective(f.objective))
 	if err != nil {
@@ -102,7 +103,7 @@ func planCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if len(*paths) > 0 {
 			if f != (planFlags{}) {
-				return misuse(command, "-f plans the policies of files: the flags of a single transition do not go with it")
+				return program.Misuse(command, "-f plans the policies of files: the flags of a single transition do not go with it")
 			}
 			return s.planPolicies(command, *kubeconfig, *paths, format)
 		}
@@ -113,7 +114,7 @@ func planCommand(s *session) *cobra.Command {
 		if format.chosen != "table" {
 			return s.show(format, listing{value: report})
 		}
-		return writeLines(s.out, planLines(report, plan))
+		return program.WriteLines(s.Out, planLines(report, plan))
 	}
 	return command
 }
@@ -164,7 +165,7 @@ func explainCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, []string{strings.TrimRight(stripe.Explain(plan), "\n")})
+		return program.WriteLines(s.Out, []string{strings.TrimRight(stripe.Explain(plan), "\n")})
 	}
 	return command
 }
@@ -185,11 +186,11 @@ func layoutCommand(s *session) *cobra.Command {
 	format := outputFlag(command, "table", "json", "yaml")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if text == "" {
-			return misuse(command, "say which ladder: --ladder 'rs(4,3),rs(5,3)'")
+			return program.Misuse(command, "say which ladder: --ladder 'rs(4,3),rs(5,3)'")
 		}
 		ladder, err := stripe.ParseLadder(text)
 		if err != nil {
-			return misuse(command, "--ladder: %w", err)
+			return program.Misuse(command, "--ladder: %w", err)
 		}
 		layout, err := stripe.NewLayout(ladder, columns, stripe.Mode(mode))
 		if err != nil {
@@ -202,7 +203,7 @@ func layoutCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeLines(s.out, lines)
+		return program.WriteLines(s.Out, lines)
 	}
 	return command
 }
@@ -279,7 +280,7 @@ func laddersCommand(s *session) *cobra.Command {
 	format := outputFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if nodes == 0 {
-			return misuse(command, "say how many nodes there are: --nodes N")
+			return program.Misuse(command, "say how many nodes there are: --nodes N")
 		}
 		recommended, err := stripe.RecommendLadders(nodes, survive, overhead)
 		if err != nil {
@@ -304,7 +305,8 @@ func laddersCommand(s *session) *cobra.Command {
 		if err := s.show(format, l); err != nil || (format.chosen != "table" && format.chosen != "wide") {
 			return err
 		}
-		return writeLines(s.messages, []string{"SENT: blocks over the network per data block, for each step of the ladder in turn. -o wide says why."})
+		return program.WriteLines(s.Messages, []string{"SENT: blocks over the network per data block, for each step of the ladder in turn. " +
+			"-o wide says why."})
 	}
 	return command
 }

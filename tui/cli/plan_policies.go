@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/operator/price"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/policies"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // policyPlan is what one policy would move.
@@ -106,7 +107,7 @@ func (s *session) planPolicies(command *cobra.Command, kubeconfig string, paths 
 	for i := range plans {
 		lines = append(lines, plans[i].lines(time.Now())...)
 	}
-	return writeLines(s.out, lines)
+	return program.WriteLines(s.Out, lines)
 }
 
 // world is what policies are planned in: what the server has, with what the files declare in its place.

@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 	"github.com/restripe/restripe/tui/tree"
 )
@@ -38,12 +39,12 @@ func putCommand(s *session) *cobra.Command {
 	flags.BoolVar(&options.IfAbsent, "if-absent", false, "only if there is no object of this key")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if jobs < 1 || jobs > 1024 {
-			return misuse(command, "--jobs %d: want 1 to 1024", jobs)
+			return program.Misuse(command, "--jobs %d: want 1 to 1024", jobs)
 		}
 		if revision != "" {
 			stamp, err := block.ParseStamp(revision)
 			if err != nil {
-				return misuse(command, "--if-revision: %w; `restripe stat KEY` shows the present one", err)
+				return program.Misuse(command, "--if-revision: %w; `restripe stat KEY` shows the present one", err)
 			}
 			options.IfRevision = &stamp
 		}
@@ -54,13 +55,13 @@ func putCommand(s *session) *cobra.Command {
 			}
 			if path == "-" {
 				if key == "" {
-					return misuse(command, "standard input has no name: give a KEY")
+					return program.Misuse(command, "standard input has no name: give a KEY")
 				}
-				object, err := c.Put(command.Context(), key, s.in, options)
+				object, err := c.Put(command.Context(), key, s.In, options)
 				if err != nil {
 					return tree.PutError("standard input", key, options, err)
 				}
-				return writeLines(s.messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, words.Bytes(object.Size), object.Scheme, object.Revision)})
+				return program.WriteLines(s.Messages, []string{fmt.Sprintf("%s: %s, %s, revision %s", object.Key, words.Bytes(object.Size), object.Scheme, object.Revision)})
 			}
 			info, err := os.Stat(path)
 			if err != nil {
@@ -72,7 +73,7 @@ func putCommand(s *session) *cobra.Command {
 			if len(arguments) == 1 {
 				key = filepath.Base(path)
 			} else if key == "" {
-				return misuse(command, "the KEY is empty: leave it out to store under the file's name, or give 1 to 4096 bytes")
+				return program.Misuse(command, "the KEY is empty: leave it out to store under the file's name, or give 1 to 4096 bytes")
 			}
 			return tree.PutFile(command.Context(), c, path, key, options)
 		})
@@ -82,7 +83,7 @@ func putCommand(s *session) *cobra.Command {
 
 func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix string, options client.PutOptions, jobs int) error {
 	if options.IfRevision != nil {
-		return misuse(command, "--if-revision speaks of one object, %s is a directory", root)
+		return program.Misuse(command, "--if-revision speaks of one object, %s is a directory", root)
 	}
 	files, err := tree.Read(root, prefix)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *session) putTree(command *cobra.Command, c *client.Client, root, prefix
 	}
 	var done tree.Done
 	begin := time.Now()
-	m := progress.New(s.messages)
+	m := progress.New(s.Messages)
 	stop := m.Watch(func() string { return files.Line(&done, time.Since(begin)) })
 	err = files.Put(command.Context(), c, options, jobs, &done)
 	stop()

@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func removeCommand(s *session) *cobra.Command {
@@ -26,10 +27,10 @@ func removeCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		byPrefix := command.Flags().Changed("prefix")
 		if byPrefix == (len(arguments) > 0) {
-			return misuse(command, "give either keys or --prefix")
+			return program.Misuse(command, "give either keys or --prefix")
 		}
 		if byPrefix && (!command.Flags().Changed("yes-delete") || confirmed != prefix) {
-			return misuse(command, "this deletes every object that begins with %q: repeat the prefix in --yes-delete", prefix)
+			return program.Misuse(command, "this deletes every object that begins with %q: repeat the prefix in --yes-delete", prefix)
 		}
 		return s.withClient(func(c *client.Client) error {
 			removed := int64(0)
@@ -64,7 +65,7 @@ func removeCommand(s *session) *cobra.Command {
 					return err
 				}
 			}
-			return writeLines(s.messages, []string{words.Number(removed) + " objects deleted"})
+			return program.WriteLines(s.Messages, []string{words.Number(removed) + " objects deleted"})
 		})
 	}
 	return command

@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func repairCommand(s *session) *cobra.Command {
@@ -74,7 +75,7 @@ func repairDeferCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		length, err := time.ParseDuration(arguments[0])
 		if err != nil || length < 0 {
-			return misuse(command, "%q is not how long repair may wait: say such as 90m or 8h", arguments[0])
+			return program.Misuse(command, "%q is not how long repair may wait: say such as 90m or 8h", arguments[0])
 		}
 		return s.withClient(func(c *client.Client) error {
 			status, err := c.DeferRepair(command.Context(), api.DeferRequest{Until: time.Now().Add(length), By: "restripe repair defer"})
@@ -112,12 +113,12 @@ func repairLimitCommand(s *session) *cobra.Command {
 			}
 			rate, err := parseRate(limit.text)
 			if err != nil {
-				return misuse(command, "--%s: %w", limit.flag, err)
+				return program.Misuse(command, "--%s: %w", limit.flag, err)
 			}
 			*limit.into, named = &rate, true
 		}
 		if !named {
-			return misuse(command, "say which limit: --rate, --node-rate or --domain-rate")
+			return program.Misuse(command, "say which limit: --rate, --node-rate or --domain-rate")
 		}
 		return s.withClient(func(c *client.Client) error {
 			status, err := c.ThrottleRepair(command.Context(), request)
@@ -134,7 +135,7 @@ func (s *session) showRepair(format *formatValue, status api.RepairStatus) error
 	if format.chosen != "table" {
 		return s.show(format, listing{value: status})
 	}
-	return writeLines(s.out, repairLines(status, time.Now()))
+	return program.WriteLines(s.Out, repairLines(status, time.Now()))
 }
 
 // repairLines says in sentences how repair stands.

@@ -8,88 +8,47 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/pki"
-)
-
-// Exit codes of the program.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // gatewayVariable names the environment variable with the gateway's address.
 const gatewayVariable = "RESTRIPE_GATEWAY"
 
-// defaultListen is where a gateway listens and is looked for unless told otherwise.
-const defaultListen = "127.0.0.1:7480"
-
-// usageError is a wrong use of a command: exit code 2 and a pointer to its help.
-type usageError struct {
-	command *cobra.Command
-	err     error
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
 // session is what all commands of one call share.
 type session struct {
-	in       io.Reader
-	out      io.Writer
-	messages io.Writer // standard error
-	gateway  string    // flag --gateway
+	program.Streams
+	gateway string // flag --gateway
 }
 
 // Execute runs one command line and returns the exit code. SIGINT and SIGTERM end the command in order.
 func Execute(arguments []string, in io.Reader, out, messages io.Writer) int {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := program.UntilSignal()
 	defer cancel()
 	return execute(ctx, arguments, in, out, messages)
 }
 
 func execute(ctx context.Context, arguments []string, in io.Reader, out, messages io.Writer) int {
-	root := newRoot(&session{in: in, out: out, messages: messages})
-	root.SetArgs(arguments)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(messages)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
-	}
-	code := exitFailed
-	var end *endError
-	if errors.As(err, &end) {
-		if code = end.code; end.cause == nil {
-			return code
+	s := &session{Streams: program.Streams{In: in, Out: out, Messages: messages}}
+	return program.Run(ctx, newRoot(s), arguments, s.Streams, func(err error) string {
+		if errors.Is(err, client.ErrUnreachable) {
+			return "Start a cluster with `restripe up`, or name a gateway with --gateway or " + gatewayVariable + "."
 		}
-	}
-	var wrong *usageError
-	if errors.As(err, &wrong) {
-		fmt.Fprintf(messages, "restripe: %v\nSee %s --help.\n", wrong, wrong.command.CommandPath())
-		return exitUsage
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(messages, "restripe: interrupted")
-		return code
-	}
-	fmt.Fprintf(messages, "restripe: %v\n", err)
-	if errors.Is(err, client.ErrUnreachable) {
-		fmt.Fprintf(messages, "Start a cluster with `restripe up`, or name a gateway with --gateway or %s.\n", gatewayVariable)
-	}
-	return code
+		return ""
+	})
 }
 
+// Root makes the whole command line.
+func Root(streams *program.Streams) *cobra.Command { return newRoot(&session{Streams: *streams}) }
+
 func newRoot(s *session) *cobra.Command {
-	root := family(&cobra.Command{
+	root := program.Family(&cobra.Command{
 		Use:   "restripe",
 		Short: "Keep objects as safe and as cheap as you say, re-striping them in place",
 		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis, Ceph) under replication\n" +
@@ -97,7 +56,8 @@ func newRoot(s *session) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
-	root.PersistentFlags().StringVar(&s.gateway, "gateway", "", "address of the gateway, host:port (default "+gatewayVariable+", else "+defaultListen+")")
+	root.PersistentFlags().StringVar(&s.gateway, "gateway", "",
+		"address of the gateway, host:port (default "+gatewayVariable+", else "+daemon.DefaultListen+")")
 	root.AddGroup(
 		&cobra.Group{ID: "objects", Title: "Stored objects:"},
 		&cobra.Group{ID: "codes", Title: "Codes and transitions by hand:"},
@@ -114,8 +74,9 @@ func newRoot(s *session) *cobra.Command {
 		},
 		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
 		"run": {
-			upCommand(s), agentCommand(s), gatewayCommand(s), operatorCommand(s), consoleCommand(s), evaluateCommand(s),
-			pkiCommand(s), tuiCommand(s), demoCommand(s), versionCommand(s),
+			upCommand(s), daemon.Agent(&s.Streams).Complete(), daemon.Gateway(&s.Streams).Complete(), operatorServer(s).Complete(),
+			consoleServer(s).Complete(), program.CheckConfig(&s.Streams, servers(s)), evaluateCommand(s),
+			pkiCommand(s), tuiCommand(s), demoCommand(s), program.VersionCommand(&s.Streams),
 		},
 	} {
 		for _, command := range commands {
@@ -123,57 +84,16 @@ func newRoot(s *session) *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
-	markUsage(root)
+	program.MarkUsage(root)
 	return root
 }
 
-// family makes a command that only has subcommands: it prints its help.
-func family(command *cobra.Command, members ...*cobra.Command) *cobra.Command {
-	command.Args = noSuchCommand
-	command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
-	command.AddCommand(members...)
-	return command
-}
-
-// noSuchCommand refuses arguments of a command that only has subcommands.
-func noSuchCommand(command *cobra.Command, arguments []string) error {
-	if len(arguments) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("there is no command %q", command.CommandPath()+" "+arguments[0])
-	if near := command.SuggestionsFor(arguments[0]); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return errors.New(text)
-}
-
-// markUsage makes every complaint about flags and arguments a usageError of its command.
-func markUsage(command *cobra.Command) {
-	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return &usageError{command, err} })
-	check := command.Args
-	if check == nil {
-		check = cobra.ArbitraryArgs
-	}
-	command.Args = func(command *cobra.Command, arguments []string) error {
-		err := check(command, arguments)
-		if err == nil {
-			// The library looks at this later, too, but its complaint cannot be told from a failure of the command.
-			err = command.ValidateFlagGroups()
-		}
-		if err != nil {
-			return &usageError{command, err}
-		}
-		return nil
-	}
-	command.SuggestionsMinimumDistance = 2
-	for _, child := range command.Commands() {
-		markUsage(child)
-	}
-}
-
-// misuse is a usageError found after the arguments were parsed.
-func misuse(command *cobra.Command, format string, values ...any) error {
-	return &usageError{command, fmt.Errorf(format, values...)}
+// servers are the commands whose flags may be in a file, by their names.
+func servers(s *session) map[string]func() *program.Server {
+	all := daemon.Servers(&s.Streams)
+	all["operator"] = func() *program.Server { return operatorServer(s) }
+	all["console"] = func() *program.Server { return consoleServer(s) }
+	return all
 }
 
 // The environment that says who asks a gateway, and whom it believes. The first two may be @FILE, with the value in that file.
@@ -261,7 +181,7 @@ func (s *session) client() (*client.Client, error) {
 		address = os.Getenv(gatewayVariable)
 	}
 	if address == "" {
-		address = defaultListen
+		address = daemon.DefaultListen
 	}
 	return client.NewWith(address, options)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/tree"
 )
 
@@ -60,7 +61,7 @@ type failing interface {
 func mustDo(t failing, gateway string, in io.Reader, arguments ...string) []byte {
 	var out, messages bytes.Buffer
 	code := Execute(append([]string{"--gateway", gateway}, arguments...), in, &out, &messages)
-	if code != exitDone {
+	if code != program.ExitDone {
 		t.Fatalf("restripe %q: exit code %d: %s", arguments, code, messages.String())
 	}
 	return out.Bytes()

@@ -44,7 +44,7 @@ func evaluateCommand(s *session) *cobra.Command {
 			if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 				return fmt.Errorf("limiting memory: %w", err)
 			}
-			return policies.ServeSandbox(s.in, s.out)
+			return policies.ServeSandbox(s.In, s.Out)
 		},
 	}
 }

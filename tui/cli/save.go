@@ -31,7 +31,7 @@ func (s *session) save(ctx context.Context, key string, content io.Reader, path 
 	var err error
 	if path == "-" {
 		name = "standard output"
-		_, err = io.Copy(s.out, from)
+		_, err = io.Copy(s.Out, from)
 	} else {
 		err = writeFile(ctx, path, from)
 	}

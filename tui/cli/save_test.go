@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // namesIn lists a directory.
@@ -209,7 +211,7 @@ func TestTheSideThatFailsIsNamed(t *testing.T) {
 		{io.Discard, nowhere, strings.NewReader("x"), "writing " + nowhere + ": ", fs.ErrNotExist},
 		{io.Discard, root, strings.NewReader("x"), "writing " + root + ": it is a directory", nil},
 	} {
-		err := (&session{out: c.out}).save(t.Context(), "k", c.content, c.path)
+		err := (&session{Streams: program.Streams{Out: c.out}}).save(t.Context(), "k", c.content, c.path)
 		if err == nil || !strings.HasPrefix(err.Error(), c.begins) || c.cause != nil && !errors.Is(err, c.cause) {
 			t.Errorf("into %s: %v, want %s", c.path, err, c.begins)
 		}
@@ -234,7 +236,8 @@ func TestLostContentIsTheObjectsFault(t *testing.T) {
 		var out, messages bytes.Buffer
 		get := append([]string{"get", "a/b", "--gateway", server.URL}, to...)
 		code := execute(t.Context(), get, strings.NewReader(""), &out, &messages)
-		if code != exitFailed || !strings.HasPrefix(messages.String(), `restripe: reading "a/b": `) || strings.Contains(messages.String(), path) {
+		if code != program.ExitFailed || !strings.HasPrefix(messages.String(), `restripe: reading "a/b": `) ||
+			strings.Contains(messages.String(), path) {
 			t.Errorf("get to %q: exit code %d: %s", to, code, messages.String())
 		}
 	}

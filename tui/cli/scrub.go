@@ -12,11 +12,12 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
 func scrubCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "scrub", Short: "Look for blocks that have gone wrong, and rebuild them",
 		Long: "Look for blocks that have gone wrong, and rebuild them. A cluster scrubs itself once a week; these commands begin a cycle now,\n" +
 			"show how far it is and what was found, and stop it for a while.",
@@ -46,11 +47,11 @@ func scrubStart(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		bytesPerSecond, err := parseRate(rate)
 		if err != nil {
-			return misuse(command, "--rate: %w", err)
+			return program.Misuse(command, "--rate: %w", err)
 		}
 		request := api.ScrubRequest{Depth: api.ScrubDepth(depth), BytesPerSecond: bytesPerSecond}
 		if request.Depth != api.ScrubAudit && request.Depth != api.ScrubShallow {
-			return misuse(command, "--depth: want %s or %s", api.ScrubAudit, api.ScrubShallow)
+			return program.Misuse(command, "--depth: want %s or %s", api.ScrubAudit, api.ScrubShallow)
 		}
 		return s.withClient(func(c *client.Client) error {
 			scrub, err := c.StartScrub(command.Context(), request)
@@ -85,7 +86,7 @@ const scrubPoll = 500 * time.Millisecond
 
 // followScrub shows the progress of a cycle until it ends or is stopped.
 func (s *session) followScrub(ctx context.Context, c *client.Client, cycle int64) (api.Scrub, error) {
-	m := progress.New(s.messages)
+	m := progress.New(s.Messages)
 	defer m.Clear()
 	var scrub api.Scrub
 	err := every(ctx, scrubPoll, func() (ended bool, err error) {
@@ -111,7 +112,7 @@ func (s *session) showScrub(format *formatValue, scrub api.Scrub) error {
 	if format.chosen != "table" {
 		return s.show(format, listing{value: scrub})
 	}
-	return writeLines(s.out, scrubLines(scrub))
+	return program.WriteLines(s.Out, scrubLines(scrub))
 }
 
 func scrubLines(scrub api.Scrub) []string {

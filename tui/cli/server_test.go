@@ -24,6 +24,7 @@ import (
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/apiserver"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // keyboard types commands that speak of declared objects to one API server.
@@ -50,7 +51,7 @@ func (k *keyboard) prints(line string, patterns ...string) string {
 func (k *keyboard) printsOf(in, line string, patterns ...string) string {
 	k.t.Helper()
 	code, out, messages := k.typed(in, line)
-	if code != exitDone {
+	if code != program.ExitDone {
 		k.t.Fatalf("restripe %s: exit code %d\n%s%s", line, code, out, messages)
 	}
 	for _, pattern := range patterns {
@@ -157,7 +158,7 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	k.refuses(diffDifferent, "diff -f "+filepath.Join(folder, "empty.yaml"),
 		"policy/media would change:", "  + spec.packing: {}", "  + spec.prices: {}")
 	k.refuses(diffFailed, "diff -f "+filepath.Join(folder, "none.yaml"), "none.yaml")
-	k.refuses(exitUsage, "diff", "say which files")
+	k.refuses(program.ExitUsage, "diff", "say which files")
 
 	// Every kind is listed in every form and described.
 	for _, c := range []struct{ kind, name string }{
@@ -174,9 +175,9 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 		}
 		k.prints("describe "+c.kind+" "+c.name,
 			"^"+c.kind+"/"+c.name+", made [0-9]+ s ago$", "The operator has not looked at it yet", "^spec:$")
-		k.refuses(exitFailed, "get "+c.kind+" nobody", fmt.Sprintf("there is no %s \"nobody\"; `restripe get ", c.kind))
-		k.refuses(exitFailed, "describe "+c.kind+" nobody", "there is no "+c.kind)
-		k.refuses(exitFailed, "delete "+c.kind+" nobody", "there is no "+c.kind)
+		k.refuses(program.ExitFailed, "get "+c.kind+" nobody", fmt.Sprintf("there is no %s \"nobody\"; `restripe get ", c.kind))
+		k.refuses(program.ExitFailed, "describe "+c.kind+" nobody", "there is no "+c.kind)
+		k.refuses(program.ExitFailed, "delete "+c.kind+" nobody", "there is no "+c.kind)
 	}
 	if out := k.prints("get transitions -o name"); out != "media-1\nmedia-2\n" {
 		t.Errorf("transitions are %q", out)
@@ -195,21 +196,21 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	}
 	k.prints("pause policy/media", "on hold: what runs goes on, nothing new is started; `restripe resume policy/media` lifts it")
 	k.prints("get policy media -o yaml", "^  stopPolicy: Hold$")
-	k.refuses(exitFailed, "pause policy/nobody media-2", `there is no policy "nobody"`, "transition/media-2 paused")
-	k.refuses(exitFailed, "cancel media-1 nobody media-2", `there is no transition "nobody"`, "transition/media-2 cancelled")
+	k.refuses(program.ExitFailed, "pause policy/nobody media-2", `there is no policy "nobody"`, "transition/media-2 paused")
+	k.refuses(program.ExitFailed, "cancel media-1 nobody media-2", `there is no transition "nobody"`, "transition/media-2 cancelled")
 	k.prints("cancel media-1", "was cancelled already")
 	k.prints("rollback media-1", "^transition/media-1-back would take groups of class media", "what it costs cannot be told", "Nothing was changed")
-	k.refuses(exitFailed, "get transition media-1-back", "there is no transition")
+	k.refuses(program.ExitFailed, "get transition media-1-back", "there is no transition")
 	k.prints("rollback media-1 --yes --reason 'a mistake'",
 		`^transition/media-1-back created: rs\(4,2\) to rep\(3\) of class media$`, "^policy/media is put on Hold")
 	k.prints("get transition media-1-back -o yaml", "^  reason: a mistake$", "^  rollbackOf: media-1$")
-	k.refuses(exitFailed, "rollback media-1 --yes", "was taken back already: see `restripe get transition media-1-back`")
-	k.refuses(exitFailed, "rollback transition/media-1-back", "takes media-1 back itself")
+	k.refuses(program.ExitFailed, "rollback media-1 --yes", "was taken back already: see `restripe get transition media-1-back`")
+	k.refuses(program.ExitFailed, "rollback transition/media-1-back", "takes media-1 back itself")
 	k.prints("cancel media-1-back", "groups already moved stay where they are")
 
 	// Deleting; and a server that does not answer is told from one that says no.
 	k.prints("delete tr media-1 media-1-back media-2", "^transition/media-1(-back)? deleted$", "^transition/media-2 deleted$")
-	k.refuses(exitFailed, "delete policy media other", "policy/media deleted", `there is no policy "other"`)
+	k.refuses(program.ExitFailed, "delete policy media other", "policy/media deleted", `there is no policy "other"`)
 	k.prints("delete backend local", "^backend/local deleted$")
 	k.prints("get policies", "There are no policies")
 	text, err := os.ReadFile(k.kubeconfig)
@@ -218,7 +219,8 @@ func TestDeclaredObjectsOnAServer(t *testing.T) {
 	}
 	stranger := filepath.Join(folder, "stranger")
 	plant(t, folder, map[string]string{"stranger": regexp.MustCompile(`token: .*`).ReplaceAllString(string(text), "token: wrong")})
-	(&keyboard{t, stranger}).refuses(exitFailed, "get policies", "does not know the token of the kubeconfig: take the kubeconfig it wrote")
+	(&keyboard{t, stranger}).refuses(program.ExitFailed, "get policies",
+		"does not know the token of the kubeconfig: take the kubeconfig it wrote")
 }
 
 // TestTheServerIsFound: by the flag, then by KUBECONFIG, then where `restripe up` leaves its own.

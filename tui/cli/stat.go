@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func statCommand(s *session) *cobra.Command {
@@ -33,7 +34,7 @@ func statCommand(s *session) *cobra.Command {
 			if format.chosen == "json" || format.chosen == "yaml" {
 				return s.show(format, listing{value: stat})
 			}
-			return writeLines(s.out, statLines(stat, format.chosen == "wide"))
+			return program.WriteLines(s.Out, statLines(stat, format.chosen == "wide"))
 		})
 	}
 	return command

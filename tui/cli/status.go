@@ -21,6 +21,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
@@ -36,7 +37,7 @@ func statusCommand(s *session) *cobra.Command {
 	command.Flags().DurationVar(&interval, "interval", watchInterval, "time between two pictures of --watch")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if interval < 100*time.Millisecond {
-			return misuse(command, "--interval %s: want at least 100ms", interval)
+			return program.Misuse(command, "--interval %s: want at least 100ms", interval)
 		}
 		return s.withClient(func(c *client.Client) error {
 			return watched(command.Context(), watch, interval, func() error {
@@ -58,7 +59,7 @@ func (s *session) countedStatus(ctx context.Context, c *client.Client) (status a
 	defer asking.Wait()
 	defer cancel()
 	asking.Go(func() {
-		meter := progress.New(s.messages)
+		meter := progress.New(s.Messages)
 		defer meter.Clear()
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
@@ -90,10 +91,10 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 		return s.show(format, listing{value: status})
 	}
 	lines := statusLines(status, format.chosen == "wide")
-	if again && progress.IsTerminal(s.out) {
+	if again && progress.IsTerminal(s.Out) {
 		lines[0] = clearScreen + lines[0]
 	}
-	return writeLines(s.out, lines)
+	return program.WriteLines(s.Out, lines)
 }
 
 // statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.

@@ -18,6 +18,7 @@ import (
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // errEnded refuses to steer a transition that has ended.
@@ -48,7 +49,7 @@ func (s *session) steer(ctx context.Context, server *apiServer, name string, ste
 		if err != nil {
 			return fmt.Errorf("transition/%s: %w", name, err)
 		}
-		return writeLines(s.out, []string{fmt.Sprintf("transition/%s %s", name, said)})
+		return program.WriteLines(s.Out, []string{fmt.Sprintf("transition/%s %s", name, said)})
 	}
 }
 
@@ -192,7 +193,7 @@ func holdable(s *session, command *cobra.Command, stop v1alpha1.StopPolicy) *cob
 			}
 			said, err := server.stopPolicy(command.Context(), policy, stop)
 			if err == nil {
-				err = writeLines(s.out, []string{said})
+				err = program.WriteLines(s.Out, []string{said})
 			}
 			failed = append(failed, err)
 		}
@@ -274,10 +275,10 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 		return fmt.Errorf("transition/%s: %w", name, err)
 	}
 	if !yes {
-		if err := writeLines(s.out, foreseen.Lines(back)); err != nil {
+		if err := program.WriteLines(s.Out, foreseen.Lines(back)); err != nil {
 			return err
 		}
-		fmt.Fprintln(s.messages, "Nothing was changed. Say the same with --yes to carry it out.")
+		fmt.Fprintln(s.Messages, "Nothing was changed. Say the same with --yes to carry it out.")
 		return nil
 	}
 	back.Spec.NeedsApproval = foreseen.NeedsApproval
@@ -295,7 +296,7 @@ func (s *session) rollback(ctx context.Context, server *apiServer, name, reason 
 	if foreseen.NeedsApproval {
 		lines = append(lines, fmt.Sprintf("it waits for `restripe approve %s`: %s", back.Name, foreseen.Why))
 	}
-	return writeLines(s.out, lines)
+	return program.WriteLines(s.Out, lines)
 }
 
 func deleteCommand(s *session) *cobra.Command {
@@ -337,5 +338,5 @@ func (s *session) deleteDeclared(ctx context.Context, server *apiServer, kind *d
 	if len(object.GetFinalizers()) > 0 {
 		said = "is being deleted; it goes when nothing of it runs and nothing depends on it"
 	}
-	return writeLines(s.out, []string{fmt.Sprintf("%s/%s %s", kind, name, said)})
+	return program.WriteLines(s.Out, []string{fmt.Sprintf("%s/%s %s", kind, name, said)})
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/words"
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 )
 
 func transitionCommand(s *session) *cobra.Command {
-	return family(&cobra.Command{
+	return program.Family(&cobra.Command{
 		Use: "transition", Aliases: []string{"transitions", "tr"}, Short: "Take objects from one code to another, in place",
 	}, transitionStart(s), transitionList(s), transitionShow(s), transitionPause(s), transitionResume(s), transitionCancel(s))
 }
@@ -41,7 +42,7 @@ func addressed(command *cobra.Command) func() (api.Selector, error) {
 			chosen.Key64, n = api.EncodeKey(key), n+1
 		}
 		if n != 1 {
-			return chosen, misuse(command, "say which objects: exactly one of --class, --prefix and --key")
+			return chosen, program.Misuse(command, "say which objects: exactly one of --class, --prefix and --key")
 		}
 		return chosen, nil
 	}
@@ -68,18 +69,18 @@ func transitionStart(s *session) *cobra.Command {
 	completePlans(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if request.To == "" {
-			return misuse(command, "say where to: --to SCHEME, for example --to 'rs(12,2)'")
+			return program.Misuse(command, "say where to: --to SCHEME, for example --to 'rs(12,2)'")
 		}
 		scheme, err := stripe.ParseScheme(request.To)
 		if err != nil {
-			return misuse(command, "--to: %w", err)
+			return program.Misuse(command, "--to: %w", err)
 		}
 		request.To = scheme.String()
 		if request.Selector, err = selector(); err != nil {
 			return err
 		}
 		if request.BytesPerSecond, err = parseRate(rate); err != nil {
-			return misuse(command, "--rate: %w", err)
+			return program.Misuse(command, "--rate: %w", err)
 		}
 		return s.withClient(func(c *client.Client) error {
 			t, err := c.StartTransition(command.Context(), request)
@@ -90,7 +91,8 @@ func transitionStart(s *session) *cobra.Command {
 				return s.follow(command, c, t.ID, format)
 			}
 			if format.chosen == "table" {
-				return writeLines(s.out, []string{"transition " + t.ID + " started", "Watch it with `restripe transition show " + t.ID + " --watch`."})
+				return program.WriteLines(s.Out, []string{"transition " + t.ID + " started",
+					"Watch it with `restripe transition show " + t.ID + " --watch`."})
 			}
 			return s.show(format, listing{value: t, names: []string{t.ID}})
 		})
@@ -110,7 +112,7 @@ func moveCommand(s *session) *cobra.Command {
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		scheme, err := stripe.ParseScheme(arguments[1])
 		if err != nil {
-			return misuse(command, "%w", err)
+			return program.Misuse(command, "%w", err)
 		}
 		return s.withClient(func(c *client.Client) error {
 			t, err := c.Move(command.Context(), arguments[0], scheme.String())
@@ -205,7 +207,7 @@ func transitionShow(s *session) *cobra.Command {
 			if format.chosen != "table" {
 				return s.show(format, listing{value: t})
 			}
-			return writeLines(s.out, transitionLines(t))
+			return program.WriteLines(s.Out, transitionLines(t))
 		})
 	}
 	return command
@@ -230,7 +232,7 @@ func transitionResume(s *session) *cobra.Command {
 		if command.Flags().Changed("rate") {
 			bytesPerSecond, err := parseRate(rate)
 			if err != nil {
-				return api.Transition{}, misuse(command, "--rate: %w", err)
+				return api.Transition{}, program.Misuse(command, "--rate: %w", err)
 			}
 			limit = &bytesPerSecond
 		}
@@ -248,7 +250,7 @@ func (s *session) transitionAction(use, short string, act func(*cobra.Command, *
 			if err != nil {
 				return err
 			}
-			return writeLines(s.out, []string{"transition " + t.ID + " is " + string(t.State)})
+			return program.WriteLines(s.Out, []string{"transition " + t.ID + " is " + string(t.State)})
 		})
 	}
 	return command
@@ -259,7 +261,7 @@ var errNotDone = errors.New("the transition did not complete")
 
 // follow shows the progress of a transition until it ends.
 func (s *session) follow(command *cobra.Command, c *client.Client, id string, format *formatValue) error {
-	m := progress.New(s.messages)
+	m := progress.New(s.Messages)
 	last, err := c.Watch(command.Context(), id, func(t api.Transition) error {
 		m.Show(time.Now(), func() string { return transitionLine(t) })
 		return nil
@@ -269,7 +271,7 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 		return err
 	}
 	if format.chosen == "table" {
-		err = writeLines(s.out, transitionLines(last))
+		err = program.WriteLines(s.Out, transitionLines(last))
 	} else {
 		err = s.show(format, listing{value: last, names: []string{last.ID}})
 	}

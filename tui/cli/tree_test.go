@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/tree"
 )
 
@@ -106,7 +107,7 @@ func TestTreesAreStored(t *testing.T) {
 	}
 	var out, messages bytes.Buffer
 	put := []string{"put", root, "pre/", "--jobs", "2", "--gateway", address}
-	if code := execute(t.Context(), put, strings.NewReader(""), &out, &messages); code != exitDone {
+	if code := execute(t.Context(), put, strings.NewReader(""), &out, &messages); code != program.ExitDone {
 		t.Fatalf("exit code %d: %s", code, messages.String())
 	}
 	if len(taking.stored) != len(want) {
@@ -125,7 +126,7 @@ func TestTreesAreStored(t *testing.T) {
 	messages.Reset()
 	code := execute(t.Context(), put, strings.NewReader(""), &out, &messages)
 	bad := "storing " + filepath.Join(root, "e-bad") + ` as "pre/e-bad": it is bad`
-	if code != exitFailed || !strings.Contains(messages.String(), bad) {
+	if code != program.ExitFailed || !strings.Contains(messages.String(), bad) {
 		t.Errorf("exit code %d: %s", code, messages.String())
 	}
 }
@@ -145,7 +146,7 @@ func TestStandardInputIsStreamed(t *testing.T) {
 		if name == "bytes" {
 			want = text[:1000]
 		}
-		if code != exitDone || taking.stored[name] != want || taking.length[name] != -1 {
+		if code != program.ExitDone || taking.stored[name] != want || taking.length[name] != -1 {
 			t.Errorf("%s: exit code %d, %d bytes, announced as %d: %s",
 				name, code, len(taking.stored[name]), taking.length[name], messages.String())
 		}
@@ -153,7 +154,7 @@ func TestStandardInputIsStreamed(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("the pipe broke")))
 	var out, messages bytes.Buffer
 	code := execute(t.Context(), []string{"put", "-", "broken", "--gateway", address}, broken, &out, &messages)
-	if _, stored := taking.stored["broken"]; code != exitFailed || stored || !strings.Contains(messages.String(), "the pipe broke") {
+	if _, stored := taking.stored["broken"]; code != program.ExitFailed || stored || !strings.Contains(messages.String(), "the pipe broke") {
 		t.Errorf("exit code %d, stored %t: %s", code, stored, messages.String())
 	}
 }
@@ -165,7 +166,7 @@ func TestLongKeysAreCut(t *testing.T) {
 	key := strings.Repeat("k", 4000) + "bad"
 	code := execute(t.Context(), []string{"put", "-", key, "--gateway", address}, strings.NewReader("x"), &out, &messages)
 	cut := strings.Repeat("k", tree.KeyShown) + `..."`
-	if code != exitFailed || len(messages.String()) > tree.KeyShown+100 || !strings.Contains(messages.String(), cut) {
+	if code != program.ExitFailed || len(messages.String()) > tree.KeyShown+100 || !strings.Contains(messages.String(), cut) {
 		t.Errorf("exit code %d: %s", code, messages.String())
 	}
 }

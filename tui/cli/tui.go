@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/progress"
 	"github.com/restripe/restripe/tui/screen"
 )
@@ -50,8 +51,8 @@ func tuiCommand(s *session) *cobra.Command {
 }
 
 func (s *session) runTUI(command *cobra.Command, f *tuiFlags) error {
-	keyboard, is := s.in.(*os.File)
-	if !is || !term.IsTerminal(keyboard.Fd()) || !progress.IsTerminal(s.out) {
+	keyboard, is := s.In.(*os.File)
+	if !is || !term.IsTerminal(keyboard.Fd()) || !progress.IsTerminal(s.Out) {
 		return errors.New("restripe tui needs a terminal to read keys from and to draw on; `restripe status` and `restripe get` print")
 	}
 	token, err := f.token()
@@ -65,10 +66,10 @@ func (s *session) runTUI(command *cobra.Command, f *tuiFlags) error {
 	}
 	client, connections, err := screen.Dial(address, token, authorities)
 	if err != nil {
-		return misuse(command, "%w", err)
+		return program.Misuse(command, "%w", err)
 	}
 	options := screen.Options{Client: client, Address: address, ReadOnly: f.readOnly, NoColor: f.noColor, ASCII: f.ascii, Edit: editorFor}
-	return errors.Join(screen.Run(command.Context(), options, tea.WithInput(s.in), tea.WithOutput(s.out)), connections.Close())
+	return errors.Join(screen.Run(command.Context(), options, tea.WithInput(s.In), tea.WithOutput(s.Out)), connections.Close())
 }
 
 // token is what says to the console who the person is; empty: nothing does.

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restripe/restripe/tui/cli/program"
 	"github.com/restripe/restripe/tui/screen"
 )
 
 // TestTUIWantsATerminal: without one nothing is drawn, and it is said what prints instead.
 func TestTUIWantsATerminal(t *testing.T) {
 	var out, messages bytes.Buffer
-	if code := execute(t.Context(), []string{"tui"}, strings.NewReader("q"), &out, &messages); code != exitFailed || !strings.Contains(messages.String(), "restripe status") || out.Len() > 0 {
+	if code := execute(t.Context(), []string{"tui"}, strings.NewReader("q"), &out, &messages); code != program.ExitFailed || !strings.Contains(messages.String(), "restripe status") || out.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, messages.String())
 	}
 }

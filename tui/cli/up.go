@@ -14,6 +14,8 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/local"
+	"github.com/restripe/restripe/tui/cli/daemon"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func upCommand(s *session) *cobra.Command {
@@ -44,22 +46,22 @@ func upCommand(s *session) *cobra.Command {
 		"class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2), or a narrower one that fits fewer nodes)")
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
-	flags.StringVar(&options.Listen, "listen", defaultListen, "address of the gateway; port 0: any free one")
+	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
 	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+
 		"gateway, which serves TLS then, and the console (default: whoever reaches them may do everything)")
-	allowed := remoteFlag(command)
+	allowed := daemon.RemoteFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		var err error
 		if options.Store, err = launch.ParseStoreKind(kind); err != nil {
-			return misuse(command, "--store: %w", err)
+			return program.Misuse(command, "--store: %w", err)
 		}
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		if err := allowed.check(command, "listen", options.Listen, options.Users != "", "name who may with --users"); err != nil {
+		if err := allowed.Check(command, "listen", options.Listen, options.Users != "", "name who may with --users"); err != nil {
 			return err
 		}
-		options.AllowRemote = *allowed != remoteNobody
+		options.AllowRemote = *allowed != daemon.RemoteNobody
 		if options.Users != "" {
 			if _, err := access.Users(options.Users, nil); err != nil {
 				return err
@@ -74,7 +76,7 @@ func upCommand(s *session) *cobra.Command {
 				return err
 			}
 		}
-		options.Logger = slog.New(slog.NewTextHandler(s.messages, nil))
+		options.Logger = slog.New(slog.NewTextHandler(s.Messages, nil))
 		if options.Store == launch.StoreCeph {
 			if options.Ceph, err = ceph.find(command.Context()); err != nil {
 				return err
@@ -85,7 +87,7 @@ func upCommand(s *session) *cobra.Command {
 		var control *local.Options
 		if !withoutOperator {
 			if err := console.CheckListen(consoleListen, false, false, access.ByLocal); err != nil {
-				return misuse(command, "--console: %w", err)
+				return program.Misuse(command, "--console: %w", err)
 			}
 			control = &local.Options{
 				Directory: options.Directory, Backend: localBackend, Logger: options.Logger, Listen: consoleListen,
@@ -96,11 +98,11 @@ func upCommand(s *session) *cobra.Command {
 		if err != nil {
 			return withoutControl(err)
 		}
-		if err := writeLines(s.out, upLines(m, options.Store, options.Users)); err != nil {
+		if err := program.WriteLines(s.Out, upLines(m, options.Store, options.Users)); err != nil {
 			return joined(err, m.stop())
 		}
 		<-command.Context().Done()
-		fmt.Fprintln(s.messages, "stopping")
+		fmt.Fprintln(s.Messages, "stopping")
 		return m.stop()
 	}
 	return command
@@ -154,7 +156,7 @@ func upLines(m *machine, store launch.StoreKind, users string) []string {
 			"  export "+tlsVariable+"="+cluster.Certificate(launch.AdminName)+"   # who runs it, and may do everything",
 			"or, as one of those in "+users+":",
 			"  export "+authoritiesVariable+"="+filepath.Join(cluster.Certificate("ca"), pki.AuthorityFile)+" "+tokenVariable+"=@FILE")
-	case cluster.Gateway() != defaultListen:
+	case cluster.Gateway() != daemon.DefaultListen:
 		lines = append(lines, "  export "+gatewayVariable+"="+cluster.Gateway())
 	}
 	if m.control == nil {
@@ -174,3 +176,6 @@ func upLines(m *machine, store launch.StoreKind, users string) []string {
 		"  restripe get transitions         # what moves",
 		"Ctrl-C stops everything.")
 }
+
+// joined joins errors; a call that failed keeps its own error first.
+func joined(err error, more ...error) error { return errors.Join(append([]error{err}, more...)...) }

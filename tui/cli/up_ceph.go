@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/store/ceph/pools"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // cephNodes are the flags that say which pools of Ceph are the nodes of a cluster.
@@ -36,11 +37,12 @@ func (c *cephNodes) flags(flags *pflag.FlagSet) {
 func (c *cephNodes) check(command *cobra.Command, store launch.StoreKind) error {
 	for _, name := range []string{cephPoolFlag, cephConfFlag, cephKeyringFlag, cephUserFlag} {
 		if store != launch.StoreCeph && command.Flags().Changed(name) {
-			return misuse(command, "--%s goes with --store ceph", name)
+			return program.Misuse(command, "--%s goes with --store ceph", name)
 		}
 	}
 	if store == launch.StoreCeph && command.Flags().Changed("agents") {
-		return misuse(command, "--agents does not go with --store ceph: there is one agent for each pool; name pools with --%s", cephPoolFlag)
+		return program.Misuse(command, "--agents does not go with --store ceph: there is one agent for each pool; name pools with --%s",
+			cephPoolFlag)
 	}
 	return nil
 }

@@ -34,26 +34,37 @@ func Catalog(ctx context.Context, address, id, start string, grace time.Duration
 	return opened, warnings, nil
 }
 
-// Engine opens the engine that the scheme of an address names. The caller closes it.
-func Engine(ctx context.Context, address string) (kv.Engine, error) {
+// Check reports what is wrong with the address of a catalog, and with the files that it names, without opening it.
+func Check(address string) error {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":
-		return sqlite.Open(ctx, rest)
+		return nil
 	case scheme == "redis" || scheme == "rediss":
-		engine, err := redis.Open(ctx, address)
-		if err == nil {
-			return engine, nil
-		}
-		var unreachable *net.OpError
-		var refused *rueidis.RedisError
-		switch {
-		case errors.As(err, &unreachable):
-			err = fmt.Errorf("%w; see that the server runs and is reachable from here", err)
-		case errors.As(err, &refused):
-			err = fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
-		}
+		return redis.Check(address)
+	}
+	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+}
+
+// Engine opens the engine that the scheme of an address names. The caller closes it.
+func Engine(ctx context.Context, address string) (kv.Engine, error) {
+	if err := Check(address); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+	if path, is := strings.CutPrefix(address, "sqlite:"); is {
+		return sqlite.Open(ctx, path)
+	}
+	engine, err := redis.Open(ctx, address)
+	if err == nil {
+		return engine, nil
+	}
+	var unreachable *net.OpError
+	var refused *rueidis.RedisError
+	switch {
+	case errors.As(err, &unreachable):
+		err = fmt.Errorf("%w; see that the server runs and is reachable from here", err)
+	case errors.As(err, &refused):
+		err = fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+	}
+	return nil, err
 }

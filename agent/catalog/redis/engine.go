@@ -46,6 +46,12 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	return e, nil
 }
 
+// Check reports what is wrong with an address, and with the files that it names, without reaching the server.
+func Check(address string) error {
+	_, _, _, err := parse(address)
+	return err
+}
+
 // parse reads address; location is address without secrets.
 func parse(address string) (location, name string, options rueidis.ClientOption, err error) {
 	parsed, err := url.Parse(address)

@@ -26,9 +26,27 @@ var ErrAddress = errors.New("not the address of a store")
 // schemes lists what Open takes, for people.
 const schemes = "file:/directory, memcached://host:port, redis://host:port/database, rediss://host:port/database, ceph:pool or mem:"
 
+// opener opens a store whose address has been read.
+type opener func(ctx context.Context) (store.Store, error)
+
 // Open opens the store at address. The caller closes it. Errors name the address without its secrets and say what to
 // do; they wrap ErrAddress, the sentinels of package store, or those of package file.
 func Open(ctx context.Context, address string) (store.Store, error) {
+	open, err := read(address)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx)
+}
+
+// Check reports what is wrong with an address, and with the files that it names, without reaching the store. Errors are as of Open.
+func Check(address string) error {
+	_, err := read(address)
+	return err
+}
+
+// read reads an address and the files that it names.
+func read(address string) (opener, error) {
 	scheme, rest, found := strings.Cut(address, ":")
 	if !found {
 		return nil, fmt.Errorf("%w: %q has no scheme; write %s", ErrAddress, Redact(address), schemes)
@@ -38,15 +56,15 @@ func Open(ctx context.Context, address string) (store.Store, error) {
 		if rest != "" {
 			return nil, fmt.Errorf("%w: %q; a store in memory takes no more than mem:", ErrAddress, Redact(address))
 		}
-		return mem.New(0), nil
+		return func(context.Context) (store.Store, error) { return mem.New(0), nil }, nil
 	case "file":
-		return openFile(ctx, rest)
+		return readFile(rest)
 	case "memcached":
-		return openMemcached(ctx, address)
+		return readMemcached(address)
 	case "redis", "rediss":
-		return openRedis(ctx, address)
+		return readRedis(address)
 	case "ceph":
-		return openCeph(ctx, rest)
+		return readCeph(rest)
 	}
 	return nil, fmt.Errorf("%w: %q has the unknown scheme %q; write %s", ErrAddress, Redact(address), scheme, schemes)
 }
@@ -76,8 +94,8 @@ func Redact(address string) string {
 	return scheme + rest
 }
 
-// openFile takes file:path, file:///path and file://localhost/path.
-func openFile(ctx context.Context, path string) (store.Store, error) {
+// readFile takes file:path, file:///path and file://localhost/path.
+func readFile(path string) (opener, error) {
 	if authority, found := strings.CutPrefix(path, "//"); found {
 		host, rest, _ := strings.Cut(authority, "/")
 		if host != "" && host != "localhost" {
@@ -88,11 +106,13 @@ func openFile(ctx context.Context, path string) (store.Store, error) {
 	if path == "" || path == "/" {
 		return nil, fmt.Errorf("%w: %q names no directory; write file:/var/lib/restripe", ErrAddress, "file:"+path)
 	}
-	s, err := file.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return func(ctx context.Context) (store.Store, error) {
+		s, err := file.Open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}, nil
 }
 
 // parse reads an address with a host; errors never show what the parser saw.
@@ -112,7 +132,7 @@ func parse(address, defaultPort string) (*url.URL, error) {
 	return location, nil
 }
 
-func openMemcached(ctx context.Context, address string) (store.Store, error) {
+func readMemcached(address string) (opener, error) {
 	location, err := parse(address, "11211")
 	if err != nil {
 		return nil, err
@@ -123,14 +143,16 @@ func openMemcached(ctx context.Context, address string) (store.Store, error) {
 	if location.Path != "" && location.Path != "/" || location.RawQuery != "" {
 		return nil, fmt.Errorf("%w: %q has more than a host and a port; write memcached://host:port", ErrAddress, Redact(address))
 	}
-	s, err := memcached.Open(ctx, location.Host, memcached.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("%w; see that the server runs and is reachable from here", err)
-	}
-	return s, nil
+	return func(ctx context.Context) (store.Store, error) {
+		s, err := memcached.Open(ctx, location.Host, memcached.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("%w; see that the server runs and is reachable from here", err)
+		}
+		return s, nil
+	}, nil
 }
 
-func openRedis(ctx context.Context, address string) (store.Store, error) {
+func readRedis(address string) (opener, error) {
 	location, err := parse(address, "6379")
 	if err != nil {
 		return nil, err
@@ -148,18 +170,20 @@ func openRedis(ctx context.Context, address string) (store.Store, error) {
 	if options.TLS, err = readTLS(location); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", Redact(address), err)
 	}
-	s, err := redis.Open(ctx, options)
-	switch {
-	case errors.Is(err, store.ErrAuth):
-		return nil, fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
-	case err != nil:
-		return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and does or does not speak TLS as the address says", err)
-	}
-	return s, nil
+	return func(ctx context.Context) (store.Store, error) {
+		s, err := redis.Open(ctx, options)
+		switch {
+		case errors.Is(err, store.ErrAuth):
+			return nil, fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+		case err != nil:
+			return nil, fmt.Errorf("%w; see that the server runs, is reachable from here, and does or does not speak TLS as the address says", err)
+		}
+		return s, nil
+	}, nil
 }
 
-// openCeph takes ceph:pool?conf=/etc/ceph/ceph.conf&keyring=/etc/ceph/ceph.client.restripe.keyring&user=restripe.
-func openCeph(ctx context.Context, rest string) (store.Store, error) {
+// readCeph takes ceph:pool?conf=/etc/ceph/ceph.conf&keyring=/etc/ceph/ceph.client.restripe.keyring&user=restripe.
+func readCeph(rest string) (opener, error) {
 	pool, parameters, _ := strings.Cut(rest, "?")
 	name, err := url.PathUnescape(pool)
 	if err != nil || name == "" || strings.Contains(name, "/") {
@@ -174,11 +198,14 @@ func openCeph(ctx context.Context, rest string) (store.Store, error) {
 			return nil, fmt.Errorf("%w: %q: unknown parameter %q; ceph: takes conf, keyring and user", ErrAddress, Redact("ceph:"+rest), parameter)
 		}
 	}
-	s, err := ceph.Open(ctx, ceph.Options{Pool: name, Config: query.Get("conf"), Keyring: query.Get("keyring"), User: query.Get("user")})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	options := ceph.Options{Pool: name, Config: query.Get("conf"), Keyring: query.Get("keyring"), User: query.Get("user")}
+	return func(ctx context.Context) (store.Store, error) {
+		s, err := ceph.Open(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}, nil
 }
 
 // readTLS returns the TLS settings of an address, nil for none.

@@ -1,4 +1,4 @@
-package cli
+package daemon
 
 import (
 	"context"
@@ -19,33 +19,39 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
-// gatewayFlags are the flags of `restripe gateway`.
+// gatewayFlags are the flags of a gateway.
 type gatewayFlags struct {
 	id, catalog, classes, nodes, listen, users, audit string
 	grace                                             time.Duration
 	https                                             bool
 	tls                                               *string
-	remote                                            *remote
+	remote                                            *Remote
 	lifeline                                          *bool
+
+	options gateway.Options // what tls, users, classes and nodes name
 }
 
-func gatewayCommand(s *session) *cobra.Command {
+// Gateway makes the command that runs a gateway.
+func Gateway(s *program.Streams) *program.Server {
 	var f gatewayFlags
 	command := &cobra.Command{
 		Use: "gateway", Short: "Run a gateway: what clients talk to",
-		Example: "  restripe gateway --catalog sqlite:/var/lib/restripe/catalog.db --nodes nodes.yaml --classes classes.yaml",
-		Args:    cobra.NoArgs,
+		Example: "  restripe gateway --catalog sqlite:/var/lib/restripe/catalog.db --nodes nodes.yaml --classes classes.yaml\n" +
+			"  restripe gateway --config /etc/restripe/gateway.yaml",
+		Args: cobra.NoArgs,
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.id, "id", "gw1", "name of this gateway, the same at every start and no other's")
 	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several, "+
-		"or @FILE with one of them; with a password it is in such a file, or in "+catalogVariable+" (required)")
+		"or @FILE with one of them; with a password it is in such a file, or in "+CatalogVariable+" (required)")
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
-	flags.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
+	flags.StringVar(&f.listen, "listen", DefaultListen, "address to listen on")
 	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
 		"(default: whoever reaches the gateway may do everything)")
 	flags.BoolVar(&f.https, "https", false, "serve clients over TLS, with the certificate of --tls, "+
@@ -53,58 +59,68 @@ func gatewayCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log of what changes the cluster, of this gateway alone "+
 		"(default: none is kept)")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
-	f.tls, f.remote, f.lifeline = tlsFlag(command), remoteFlag(command), lifelineFlag(command)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		var err error
-		if f.catalog, err = secretAddress(command, "catalog", f.catalog, catalogVariable); err != nil {
-			return err
-		}
-		if f.catalog == "" {
-			return misuse(command, "say where the catalog is: --catalog sqlite:FILE or --catalog redis://host:port")
-		}
-		asks := f.users != "" && f.https
-		if err := f.remote.check(command, "listen", f.listen, asks, "name who may with --users, and serve --https"); err != nil {
-			return err
-		}
-		if f.https && *f.tls == "" {
-			return misuse(command, "--https takes a certificate: name the directory of one with --tls")
-		}
-		ctx, cancel := s.withLifeline(command.Context(), *f.lifeline)
-		defer cancel()
-		return s.serveGateway(ctx, f)
+	f.tls, f.remote, f.lifeline = TLSFlag(command), RemoteFlag(command), lifelineFlag(command)
+	return &program.Server{
+		Command: command, Check: f.check, OnlyTyped: []string{launch.LifelineFlag},
+		Serve: func(ctx context.Context) error {
+			ctx, cancel := withLifeline(ctx, s, *f.lifeline)
+			defer cancel()
+			return serveGateway(ctx, s, &f)
+		},
 	}
-	return command
+}
+
+// check looks at the flags and reads the files that they name.
+func (f *gatewayFlags) check(report *program.Report) {
+	var err error
+	if f.catalog, err = SecretAddress(report.Command(), "catalog", f.catalog, CatalogVariable); err != nil {
+		report.Add("catalog", err)
+	} else if f.catalog == "" {
+		report.Misuse("catalog", "say where the catalog is: --catalog sqlite:FILE or --catalog redis://host:port")
+	} else if err := open.Check(f.catalog); err != nil {
+		report.Add("catalog", fmt.Errorf("--catalog: %w", err))
+	}
+	asks := f.users != "" && f.https
+	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, asks, "name who may with --users, and serve --https"))
+	if f.https && *f.tls == "" {
+		report.Misuse("https", "--https takes a certificate: name the directory of one with --tls")
+	}
+	f.options = gateway.Options{ID: f.id, Release: program.Version(), HTTPS: f.https}
+	f.options.Certificates, err = Certificates(*f.tls, pki.RoleGateway)
+	report.Add("tls", err)
+	if f.users != "" {
+		f.options.Users, err = access.Users(f.users, nil)
+		report.Add("users", prefixed("users", err))
+	}
+	if f.classes != "" {
+		f.options.Classes, err = class.LoadClasses(f.classes)
+		report.Add("classes", prefixed("classes", err))
+	}
+	if f.nodes != "" {
+		f.options.Nodes, err = member.LoadNodes(f.nodes)
+		report.Add("nodes", prefixed("nodes", err))
+	}
+}
+
+// prefixed puts the flag that names a file before what is wrong with that file.
+func prefixed(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("--%s: %w", flag, err)
 }
 
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
-func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) {
+func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err error) {
 	limitMemory(gatewayMemory)
-	options := gateway.Options{ID: f.id, Release: versionText(), HTTPS: f.https, Logger: s.serverLog()}
-	if options.Certificates, err = certificates(*f.tls, pki.RoleGateway); err != nil {
-		return err
-	}
-	if f.users != "" {
-		if options.Users, err = access.Users(f.users, nil); err != nil {
-			return err
-		}
-	}
-	if f.classes != "" {
-		if options.Classes, err = class.LoadClasses(f.classes); err != nil {
-			return err
-		}
-	}
-	if f.nodes != "" {
-		if options.Nodes, err = member.LoadNodes(f.nodes); err != nil {
-			return err
-		}
-	}
+	f.options.Logger = s.Log()
 	if f.audit != "" {
-		if options.Audit, err = audit.Open(f.audit, audit.Options{}); err != nil {
+		if f.options.Audit, err = audit.Open(f.audit, audit.Options{}); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, options.Audit.Close()) }()
-		if err := options.Audit.Damage(); err != nil {
-			options.Logger.Error("nothing can be changed through this gateway", "error", err)
+		defer func() { err = errors.Join(err, f.options.Audit.Close()) }()
+		if err := f.options.Audit.Damage(); err != nil {
+			f.options.Logger.Error("nothing can be changed through this gateway", "error", err)
 		}
 	}
 	for first := true; ; first = false {
@@ -115,17 +131,17 @@ func (s *session) serveGateway(ctx context.Context, f gatewayFlags) (err error) 
 		f.listen = listener.Addr().String()
 		announce := func() error { return nil }
 		if first {
-			announce = func() error { return s.announce("gateway", f.id, f.listen) }
+			announce = func() error { return s.Announce("gateway", f.id, f.listen) }
 		}
-		if err := serveStart(ctx, f, options, listener, announce); !errors.Is(err, catalog.ErrClaimed) {
+		if err := serveStart(ctx, f, f.options, listener, announce); !errors.Is(err, catalog.ErrClaimed) {
 			return err
 		}
-		options.Logger.Warn("the catalog was claimed: the gateway starts anew")
+		f.options.Logger.Warn("the catalog was claimed: the gateway starts anew")
 	}
 }
 
 // serveStart runs one start of a gateway until ctx ends or the catalog says that it is over. It closes the listener.
-func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, listener net.Listener, announce func() error) (err error) {
+func serveStart(ctx context.Context, f *gatewayFlags, options gateway.Options, listener net.Listener, announce func() error) (err error) {
 	options.Start = rand.Text()
 	if options.Catalog, options.CatalogWarnings, err = open.Catalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
@@ -148,6 +164,7 @@ func serveStart(ctx context.Context, f gatewayFlags, options gateway.Options, li
 		case <-serving.Done():
 		}
 	}()
+	program.Lives(serving, options.Logger, g.CatalogAnswers)
 	return errors.Join(g.Serve(serving, listener), options.Catalog.Err())
 }
 

@@ -1,18 +1,17 @@
-package cli
+package daemon
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/restripe/restripe/tui/cli/program"
 )
 
 // TestListenAddresses: what other machines can reach is refused unless it is allowed, for everybody or for those who say who they
@@ -26,14 +25,14 @@ func TestListenAddresses(t *testing.T) {
 		"7480":      {}, "": {}, "127.0.0.1": {}, "::1:7480": {},
 	} {
 		for _, test := range []struct {
-			allowed    remote
+			allowed    Remote
 			asks, want bool
 		}{
-			{remoteNobody, true, allowed[0]}, {remoteAnybody, false, allowed[1]}, {remoteKnown, true, allowed[1]},
-			{remoteKnown, false, allowed[0]}, {"x", true, false},
+			{RemoteNobody, true, allowed[0]}, {RemoteAnybody, false, allowed[1]}, {RemoteKnown, true, allowed[1]},
+			{RemoteKnown, false, allowed[0]}, {"x", true, false},
 		} {
-			err := test.allowed.check(command, "listen", address, test.asks, "say who may")
-			var wrong *usageError
+			err := test.allowed.Check(command, "listen", address, test.asks, "say who may")
+			var wrong *program.UsageError
 			if (err == nil) != test.want || err != nil && !errors.As(err, &wrong) {
 				t.Errorf("--listen %q, %+v: %v", address, test, err)
 			}
@@ -43,7 +42,7 @@ func TestListenAddresses(t *testing.T) {
 
 // TestPasswordsAreNoArguments: an address with a password comes from a file or the environment.
 func TestPasswordsAreNoArguments(t *testing.T) {
-	t.Setenv(catalogVariable, "redis://:s3cr3t@host:6379")
+	t.Setenv(CatalogVariable, "redis://:s3cr3t@host:6379")
 	directory := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(directory, name)
@@ -59,7 +58,7 @@ func TestPasswordsAreNoArguments(t *testing.T) {
 		"redis://:s3cr3t@host:6379": "", "rediss://u:s3c@r3t@host:6379/1": "", "redis://u:%zz@host": "",
 		"@" + write("none", "\n"): "", "@" + write("two", "a\nb\n"): "", "@" + filepath.Join(directory, "absent"): "",
 	} {
-		got, err := secretAddress(command, "catalog", value, catalogVariable)
+		got, err := SecretAddress(command, "catalog", value, CatalogVariable)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("--catalog %q is %q, %v, want %q", value, got, err, want)
 		}
@@ -72,8 +71,8 @@ func TestPasswordsAreNoArguments(t *testing.T) {
 // TestLifelines: a server that was given one ends with who holds it, and no other does.
 func TestLifelines(t *testing.T) {
 	in, held := io.Pipe()
-	s := &session{in: in, messages: &bytes.Buffer{}}
-	tied, cancel := s.withLifeline(t.Context(), true)
+	s := &program.Streams{In: in, Messages: &bytes.Buffer{}}
+	tied, cancel := withLifeline(t.Context(), s, true)
 	defer cancel()
 	if _, err := held.Write([]byte("still here")); err != nil {
 		t.Fatal(err)
@@ -86,7 +85,7 @@ func TestLifelines(t *testing.T) {
 	}
 	<-tied.Done()
 
-	loose, cancel := (&session{in: strings.NewReader("")}).withLifeline(t.Context(), false)
+	loose, cancel := withLifeline(t.Context(), &program.Streams{In: strings.NewReader("")}, false)
 	if loose.Err() != nil {
 		t.Error("a server without a lifeline ended")
 	}
@@ -111,52 +110,5 @@ func TestAddressOfAnAgent(t *testing.T) {
 	}
 	if err := writeAddress(filepath.Join(directory, agentAddressFile), "x"); err == nil {
 		t.Error("a file was taken for a directory")
-	}
-}
-
-// TestInterruptedCommandsSaySo: what is interrupted is neither done nor wrong.
-func TestInterruptedCommandsSaySo(t *testing.T) {
-	asked, release := make(chan struct{}, 1), make(chan struct{})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
-		<-release
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer func() {
-		close(release)
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	var out, messages bytes.Buffer
-	code := execute(ctx, []string{"status", "--gateway", listener.Addr().String()}, strings.NewReader(""), &out, &messages)
-	if code != exitFailed || messages.String() != "restripe: interrupted\n" || out.Len() > 0 {
-		t.Errorf("exit code %d: %q", code, messages.String())
-	}
-}
-
-func TestLocales(t *testing.T) {
-	for _, c := range []struct {
-		all, kind, lang string
-		unicode         bool
-	}{
-		{"", "", "", true}, {"", "", "en_US.UTF-8", true}, {"C", "", "en_US.UTF-8", false}, {"", "C.utf8", "C", true},
-		{"", "", "de_DE.ISO-8859-1", false}, {"POSIX", "", "", false},
-	} {
-		t.Setenv("LC_ALL", c.all)
-		t.Setenv("LC_CTYPE", c.kind)
-		t.Setenv("LANG", c.lang)
-		if have := unicodeTerminal(); have != c.unicode {
-			t.Errorf("%+v: %t", c, have)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"fmt"
@@ -11,16 +11,18 @@ import (
 // release is the release that this program is, or comes before where CHANGELOG.md has changes that are unreleased.
 const release = "v0.1.0"
 
-func versionCommand(s *session) *cobra.Command {
+// VersionCommand makes the command that shows the version of a program.
+func VersionCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs}
-	command.RunE = func(*cobra.Command, []string) error {
-		return writeLines(s.out, []string{fmt.Sprintf("restripe %s, %s, %s/%s", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		line := fmt.Sprintf("%s %s, %s, %s/%s", command.Root().Name(), Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return WriteLines(s.Out, []string{line})
 	}
 	return command
 }
 
-// versionText is the release, with the revision that it was built from where that is known, as semantic versioning writes builds.
-func versionText() string {
+// Version is the release, with the revision that it was built from where that is known, as semantic versioning writes builds.
+func Version() string {
 	info, there := debug.ReadBuildInfo()
 	if !there {
 		return release
