@@ -106,7 +106,7 @@ func TestMistakesInFiles(t *testing.T) {
 		"command: [\n":                                 {"FILE: this is no YAML: "},
 		"command: fake\n---\ncommand: fake\n":          {"take out what begins with the second ---"},
 		"name: a\n":                                    {"FILE: no line says which command this is for"},
-		"command: fake\nnom: a\n":                     {"FILE:2: nom: fake has no such key; it has count, many, name, on, wait, word"},
+		"command: fake\nnom: a\n":                      {"FILE:2: nom: fake has no such key; it has count, many, name, on, wait, word"},
 		"command: fake\nconfig: a\ntied: true\n":       {"FILE:2: config: fake has no such key", "FILE:3: tied: fake has no such key"},
 		"command: fake\nname: a\n\nname: b\n":          {"FILE:4: name: the key is in line 2, too"},
 		"command: fake\ncommand: fake\n":               {"FILE:2: command: the key is in line 1, too"},
