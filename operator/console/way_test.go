@@ -82,7 +82,8 @@ func TestTheWholeWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range list.Transitions {
-			if one.State == "Unapproved" && one.PlanHash != "" {
+			// Before all groups have cooled it is for some, and an approval of it for no more than those.
+			if one.State == "Unapproved" && one.PlanHash != "" && strings.Contains(one.StateWhy, "; 40 groups: ") {
 				waiting = one
 				return true
 			}
