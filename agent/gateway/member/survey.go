@@ -163,7 +163,9 @@ func (m *Membership) Survey(ctx context.Context) (job.Found[*Survey], error) {
 }
 
 // Counting tells of the first survey, while it is under way: when it began, and how many groups it has looked at.
-func (m *Membership) Counting() (began time.Time, groups int64, isUnderWay bool) { return m.survey.First() }
+func (m *Membership) Counting() (began time.Time, groups int64, isUnderWay bool) {
+	return m.survey.First()
+}
 
 // slotPatience is how long whoever asks about nodes waits for the first count of what lies on them.
 const slotPatience = 500 * time.Millisecond
