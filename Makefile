@@ -29,11 +29,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph web browser pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -110,6 +110,10 @@ web:
 
 browser:
 	@e2e/browser.sh
+
+# The playbooks, over guests with systemd on this machine, which takes root; KEEP=1 leaves the guests.
+rollout:
+	@KEEP=$(KEEP) NFPM='$(NFPM)' e2e/rollout/run.sh
 
 # The pictures of docs/pictures, of a cluster that is started for them, in about two minutes; pngquant makes them small.
 pictures:

@@ -74,8 +74,8 @@ func newRoot(s *session) *cobra.Command {
 		},
 		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
 		"run": {
-			upCommand(s), daemon.Agent(&s.Streams).Complete(), daemon.Gateway(&s.Streams).Complete(), operatorServer(s).Complete(),
-			consoleServer(s).Complete(), program.CheckConfig(&s.Streams, servers(s)), evaluateCommand(s),
+			upCommand(s), daemon.Agent(&s.Streams).Complete(), daemon.Gateway(&s.Streams).Complete(), apiServerServer(s).Complete(),
+			operatorServer(s).Complete(), consoleServer(s).Complete(), program.CheckConfig(&s.Streams, servers(s)), evaluateCommand(s),
 			pkiCommand(s), tuiCommand(s), demoCommand(s), program.VersionCommand(&s.Streams),
 		},
 	} {
@@ -91,6 +91,7 @@ func newRoot(s *session) *cobra.Command {
 // servers are the commands whose flags may be in a file, by their names.
 func servers(s *session) map[string]func() *program.Server {
 	all := daemon.Servers(&s.Streams)
+	all["api-server"] = func() *program.Server { return apiServerServer(s) }
 	all["operator"] = func() *program.Server { return operatorServer(s) }
 	all["console"] = func() *program.Server { return consoleServer(s) }
 	return all

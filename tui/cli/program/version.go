@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the release that this program is, or comes before where CHANGELOG.md has changes that are unreleased.
+// release is what CHANGELOG.md begins with.
 const release = "v0.1.0"
 
 // VersionCommand makes the command that shows the version of a program.

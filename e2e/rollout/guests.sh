@@ -1,0 +1,104 @@
+# Guests with systemd and sshd of their own, each with an address of its own on a bridge, as containers of podman; to be
+# sourced. No image comes from a registry: the root is made of Debian's packages, once, and kept in $work.
+#
+# The storage and the settings of podman are those of $work alone, so that nothing else on the machine is touched or seen.
+
+guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,memcached,redis-server
+
+# guests_hindrance: why this machine cannot have guests; nothing where it can.
+guests_hindrance() {
+  [ "$(uname -s)" = Linux ] || { echo "it takes Linux"; return; }
+  [ "$(id -u)" -eq 0 ] || { echo "it takes root, for guests with systemd"; return; }
+  unshare --mount --net --pid --fork true 2>/dev/null || { echo "there are no namespaces here for guests to live in"; return; }
+  [ -d /sys/fs/cgroup/systemd ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || echo "there are no control groups here, which systemd needs"
+}
+
+# guests_prepare: settings, the image and the network.
+guests_prepare() {
+  export CONTAINERS_STORAGE_CONF=$work/storage.conf CONTAINERS_CONF=$work/containers.conf
+  cat >"$CONTAINERS_STORAGE_CONF" <<END
+[storage]
+driver = "overlay"
+graphroot = "$work/podman"
+runroot = "$work/podman-run"
+END
+  # No limit is raised, which takes a capability that containers on containers lack; runc knows hybrid control groups.
+  cat >"$CONTAINERS_CONF" <<END
+[containers]
+default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=16384:16384"]
+log_driver = "k8s-file"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+runtime = "runc"
+[network]
+network_config_dir = "$work/networks"
+END
+  guests_stop
+  guests_image
+  guests_subnet=$(guests_free_subnet)
+  podman network create --disable-dns --subnet "$guests_subnet.0/24" rollout >/dev/null
+  [ -e "$work/key" ] || ssh-keygen -q -t ed25519 -N '' -C rollout -f "$work/key"
+}
+
+# guests_image: the image of which every guest begins. It is made anew when the list of packages has changed.
+guests_image() {
+  guests_image_name=localhost/rollout:$(sha256sum <<<"$guests_packages" | cut -c 1-12)
+  podman image exists "$guests_image_name" && return
+  say "making the root of guests from Debian's packages, which takes minutes the first time"
+  # shellcheck disable=SC2086 # several files
+  mmdebstrap --quiet --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' --include="$guests_packages" \
+    --customize-hook='rm -f "$1"/etc/ssh/ssh_host_*; : >"$1"/etc/machine-id' \
+    --customize-hook='systemctl --root="$1" --quiet disable memcached redis-server' \
+    bookworm - $guests_sources |
+    podman import --quiet --change 'STOPSIGNAL SIGRTMIN+3' --change 'CMD ["/sbin/init"]' - "$guests_image_name" >/dev/null
+}
+
+# What the machine's own apt takes packages from.
+guests_sources=$(ls /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true)
+
+# guests_free_subnet: the first three numbers of a network that this machine does not know.
+guests_free_subnet() {
+  local third
+  for third in $(seq 0 255); do
+    ip -4 route show table all | grep -qF "10.77.$third." || break
+  done
+  echo "10.77.$third"
+}
+
+# guest_start NAME NUMBER: starts an empty guest with an address of that number, and waits until one can log in.
+guest_start() {
+  local name=$1 address=$guests_subnet.$2
+  podman run --detach --quiet --name "$name" --hostname "$name" --network rollout --ip "$address" --systemd=always \
+    --cap-add SYS_ADMIN,NET_ADMIN,SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+    --tmpfs /run --tmpfs /tmp "$guests_image_name" >/dev/null
+  podman exec --interactive "$name" sh -ec '
+    mkdir -p -m 700 /root/.ssh
+    cat >/root/.ssh/authorized_keys
+    ssh-keygen -A >/dev/null
+    # What a guest in a container has no right to: namespaces of users within, and limits above its own.
+    mkdir -p /etc/systemd/system/service.d
+    printf "[Service]\nPrivateUsers=no\nLimitNOFILE=$(ulimit -Hn)\n" >/etc/systemd/system/service.d/guest.conf
+    systemctl daemon-reload' <"$work/key.pub"
+  until guest "$2" systemctl is-active --quiet ssh multi-user.target; do
+    podman exec "$name" systemctl start ssh 2>/dev/null || true
+    [ "$(podman inspect --format '{{.State.Status}}' "$name")" = running ] || fail "guest $name has ended: podman logs $name"
+    sleep 0.2
+  done
+}
+
+# guest NUMBER COMMAND...: runs a command in the guest with that address.
+guest() {
+  local number=$1
+  shift
+  ssh -n -q -i "$work/key" -o BatchMode=yes -o ConnectTimeout=5 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "root@$guests_subnet.$number" "$@"
+}
+
+# guest_kill NAME: it is gone at once, with all that it had.
+guest_kill() { podman rm --force --time 0 "$1" >/dev/null; }
+
+# guests_stop: ends every guest and takes the network away.
+guests_stop() {
+  podman rm --all --force --time 0 >/dev/null 2>&1
+  podman network rm --force rollout >/dev/null 2>&1 || true
+}

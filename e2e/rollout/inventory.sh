@@ -1,0 +1,54 @@
+# The inventories of the rollout test, written from the guests that there are; to be sourced.
+
+# inventory FILE AGENT...: five nodes in three racks or what is left of them, and one machine for all else. An agent is
+# NAME:NUMBER:RACK. $gateway is NAME:NUMBER of the machine of the gateway, $inventory_more further settings of all.
+inventory() {
+  local file=$1 agent name number rack
+  shift
+  {
+    cat <<END
+all:
+  vars:
+    ansible_user: root
+    ansible_ssh_private_key_file: $work/key
+    ansible_ssh_common_args: -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ControlPath=$work/%C
+    ansible_python_interpreter: /usr/bin/python3
+    common_packages: {agent: $packages/$version/restripe-agent.deb, restripe: $packages/$version/restripe.deb}
+    common_version: $version
+    pki_cluster: rollout
+    pki_authority: $work/authority
+    pki_program: $program
+    gateway_users:
+      - name: tester
+        accessKey: {id: TESTER, secret: $secret}
+        verbs: [get, plan, apply, approve, pause]
+        objects: [{may: [admin]}]
+    gateway_classes:
+      - {name: files, prefixes: [""], ladder: "rep(3),rs(2,2)"}
+    policies_backend: rollout
+    policies_files: [$here/policies.yaml]
+    whole_minutes: 3
+${inventory_more:-}
+  children:
+    restripe:
+      children:
+        restripe_agents:
+          hosts:
+END
+    for agent in "$@"; do
+      IFS=: read -r name number rack <<<"$agent"
+      echo "            $name: {ansible_host: $guests_subnet.$number, agent_domain: $rack}"
+    done
+    cat <<END
+        restripe_gateways:
+          hosts:
+            ${gateway%:*}: {ansible_host: $guests_subnet.${gateway#*:}}
+        restripe_operators:
+          hosts:
+            ${gateway%:*}:
+        restripe_consoles:
+          hosts:
+            ${gateway%:*}:
+END
+  } >"$file"
+}

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
+# find, a cluster from nothing, a second run that changes nothing, real files stored and read, a guest lost and replaced,
+# certificates rotated, a node emptied and removed, an upgrade under load, the catalog restored on an empty guest. Where the
+# machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=$PWD/e2e/rollout
+work=$PWD/.cache/rollout
+packages=$work/packages
+program=$packages/v0.0.1/restripe # what the controller has
+source e2e/packages.sh
+source e2e/rollout/guests.sh
+source e2e/rollout/inventory.sh
+
+say() { echo "rollout: $SECONDS s: $*"; }
+
+fail() {
+  echo "rollout: FAILED after $SECONDS s: $*" >&2
+  exit 1
+}
+
+missing() {
+  echo "**********************************************************************"
+  echo "rollout: NOTHING WAS ROLLED OUT: $1"
+  echo "**********************************************************************"
+  exit 0
+}
+
+# play NAME EXPECTED PLAYBOOK ARGUMENT...: runs a playbook of the collection, keeps what it says in $work/NAME.log, and shows
+# the end of that where the exit code is not what is expected: 0, or "mistakes" for any other.
+play() {
+  local name=$1 expected=$2 code=0
+  shift 2
+  say "$name"
+  log=$work/$name.log
+  ansible-playbook --inventory "$work/inventory.yml" "restripe.storage.$1" "${@:2}" >"$log" 2>&1 </dev/null || code=$?
+  if { [ "$expected" = 0 ] && [ $code -ne 0 ]; } || { [ "$expected" != 0 ] && [ $code -eq 0 ]; }; then
+    tail -n 60 "$log"
+    fail "$name ended with $code, and $expected was expected; all of it is in $log"
+  fi
+}
+
+# unchanged: that the last playbook changed nothing.
+unchanged() {
+  if grep -E 'changed=[1-9]' "$log"; then
+    grep -B 20 '^changed:' "$log" | grep -E '^(TASK|changed)' || true
+    fail "a run that had nothing to do changed something; all of it is in $log"
+  fi
+}
+
+# says TEXT...: that the last playbook said all of it.
+says() {
+  local text
+  for text in "$@"; do
+    grep -qF -- "$text" "$log" || { tail -n 40 "$log"; fail "nothing says: $text; all of it is in $log"; }
+  done
+}
+
+# client COMMAND...: the program as a client of the cluster.
+client() {
+  RESTRIPE_GATEWAY=https://$guests_subnet.${gateway#*:}:7480 RESTRIPE_ACCESS_KEY=TESTER:$secret RESTRIPE_CA=$work/authority/ca.crt "$program" "$@"
+}
+
+# stored PREFIX: that every file of docs is there, and is what it was.
+stored() {
+  local file
+  while read -r file; do
+    client get --stored "$1$file" "$work/read" || fail "reading $1$file"
+    cmp -s "$work/read" "docs/$file" || fail "$1$file is not what was stored"
+  done < <(cd docs && find . -type f -size +0 -printf '%P\n' | sort)
+}
+
+# sources: what the packages are made of, in one word.
+sources() {
+  local parts=('*.go' go.mod go.sum web playbooks/package)
+  { git log -1 --format=%H -- "${parts[@]}"; git diff HEAD -- "${parts[@]}"; } | sha256sum | cut -c 1-40
+}
+
+# pack VERSION: the packages of this tree under that version, unless they are there.
+pack() {
+  local into=$packages/$1 link=(-s -w -X "github.com/restripe/restripe/tui/cli/program.version=$1")
+  [ "$(cat "$into/sources" 2>/dev/null)" != "$(sources)" ] || return 0
+  say "packing $1"
+  VERSION=$1 ARCHITECTURES=amd64 LDFLAGS="${link[*]}" playbooks/package/build.sh >"$work/pack.log" 2>&1 || { tail -n 20 "$work/pack.log"; fail "packing $1"; }
+  mkdir -p "$into"
+  mv bin/packages/restripe-agent_*_amd64.deb "$into/restripe-agent.deb"
+  mv bin/packages/restripe_*_amd64.deb "$into/restripe.deb"
+  dpkg-deb --fsys-tarfile "$into/restripe.deb" | tar --extract --directory "$into" --strip-components 3 ./usr/bin/restripe
+  sources >"$into/sources"
+}
+
+# patiently COMMAND...: a client that tries again for a minute: a gateway that is the only one is away while it starts anew.
+patiently() {
+  local since=$SECONDS
+  until client "$@"; do
+    [ $((SECONDS - since)) -lt 60 ] || return 1
+    sleep 0.2
+  done
+  away=$((SECONDS - since > away ? SECONDS - since : away))
+}
+
+# load: stores a file and reads it, again and again, until the file load.stop is there; ends with an error if that fails.
+load() {
+  local count=0 away=0
+  rm -f "$work/load.stop"
+  until [ -e "$work/load.stop" ]; do
+    patiently put CONTRIBUTING.md "files/load/$count" || return 1
+    patiently get --stored "files/load/$count" "$work/load.read" || return 1
+    cmp "$work/load.read" CONTRIBUTING.md || return 1
+    count=$((count + 1))
+  done >"$work/load.log" 2>&1
+  echo "$count files were stored and read during the upgrade; the longest took $away s" >>"$work/load.log"
+}
+
+hindrance=$(guests_hindrance)
+[ -z "$hindrance" ] || missing "$hindrance"
+if [ -n "$(packages_missing rollout)" ]; then
+  packages_prepare || missing "$packages_hindrance"
+  mapfile -t packages < <(packages_of rollout)
+  say "installing ${packages[*]}"
+  packages_install "${packages[@]}" >/dev/null 2>&1 || missing "the packages could not be installed: ${packages[*]}"
+fi
+mkdir -p "$work"
+pack v0.0.1
+pack v0.0.2
+playbooks/setup.sh >"$work/setup.log" 2>&1 || { cat "$work/setup.log"; fail "Ansible could not be installed"; }
+source "${RESTRIPE_ANSIBLE:-.cache/ansible}/env"
+
+finish() {
+  local code=$?
+  jobs -p | xargs -r kill 2>/dev/null || true
+  if [ -n "${KEEP:-}" ]; then
+    echo "rollout: the guests stay: ssh -i $work/key root@$guests_subnet.11"
+  else
+    guests_stop
+  fi
+  exit $code
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+guests_prepare
+rm -rf "$work/authority" "$work/backup" "$work"/*.log
+version=v0.0.1
+secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+gateway=c1:10
+agents=(r1:11:a r2:12:a r3:13:b r4:14:b r5:15:c)
+
+say "starting guests"
+for guest in "$gateway" "${agents[@]%:*}"; do guest_start "${guest%:*}" "${guest#*:}" & done
+wait
+
+say "planting three mistakes"
+inventory "$work/inventory.yml" "${agents[@]}"
+sed -i 's/r2: {/r2: {agent_nodes: [{id: r1}], /' "$work/inventory.yml"
+sed 's/"rs(2,2)"/"rs(12,2)"/' "$here/policies.yaml" >"$work/policies.yaml"
+sed -i "s|$here/policies.yaml|$work/policies.yaml|" "$work/inventory.yml"
+guest 13 systemd-run --quiet --unit=squatter python3 -m http.server 7400
+play preflight mistakes preflight
+says "3 mistakes" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" "r3: python3 listens on port 7400"
+guest 13 systemctl stop squatter
+
+inventory "$work/inventory.yml" "${agents[@]}"
+play site 0 site
+play site-again 0 site
+unchanged
+play site-check 0 site --check --diff
+unchanged
+
+say "storing files, and reading them"
+client put docs files/ >/dev/null
+stored files/
+
+say "killing r3, and replacing it by r6"
+guest_kill r3
+guest_start r6 16
+agents=(r1:11:a r2:12:a r4:14:b r5:15:c r6:16:b)
+inventory "$work/inventory.yml" "${agents[@]}"
+play replace_node 0 replace_node --extra-vars 'replace_node=r3 replace_with=r6'
+stored files/
+play site-after-replacement 0 site
+unchanged
+
+play backup 0 backup --extra-vars "backup_directory=$work/backup"
+client put README.md files/after-the-backup >/dev/null
+
+before=$(guest "${gateway#*:}" cat /etc/restripe/tls/admin-c1/tls.crt)
+play rotate_certificates 0 rotate_certificates
+[ "$before" != "$(guest "${gateway#*:}" cat /etc/restripe/tls/admin-c1/tls.crt)" ] || fail "the certificates are what they were"
+stored files/
+
+say "upgrading while files are stored and read"
+version=v0.0.2
+inventory "$work/inventory.yml" "${agents[@]}"
+load &
+load=$!
+play upgrade 0 upgrade
+touch "$work/load.stop"
+wait $load || fail "a client saw the upgrade: $(tail -n 3 "$work/load.log")"
+say "$(tail -n 1 "$work/load.log")"
+stored files/
+say "adding r7"
+guest_start r7 17
+agents+=(r7:17:c)
+inventory "$work/inventory.yml" "${agents[@]}"
+play add_node 0 add_node --extra-vars add_node=r7
+
+play remove 0 remove --extra-vars remove_node=r5
+agents=(r1:11:a r2:12:a r4:14:b r6:16:b r7:17:c)
+inventory "$work/inventory.yml" "${agents[@]}"
+play status 0 status
+stored files/
+
+say "losing the machine of the gateway, and restoring its catalog on an empty one"
+guest_kill "${gateway%:*}"
+gateway=c2:20
+guest_start c2 20
+inventory "$work/inventory.yml" "${agents[@]}"
+play restore 0 restore --extra-vars "restore_from=$(echo "$work"/backup/*)"
+stored files/
+client get --stored files/after-the-backup "$work/read"
+cmp "$work/read" README.md || fail "what was stored after the backup is not what it was"
+play restore-accept 0 restore --extra-vars "restore_from=$(echo "$work"/backup/*) restore_accept=true"
+play site-after-restore 0 site
+unchanged
+
+echo "rollout: all of it passed in $SECONDS s"

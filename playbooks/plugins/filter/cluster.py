@@ -1,0 +1,300 @@
+"""What an inventory says of a cluster: its nodes, and the mistakes in it. Nothing here asks anybody; it returns values."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import json
+import re
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+FIRST_PORT = 7400
+GATEWAY_PORT = 7480
+
+NODE_KEYS = {"id", "port", "store", "domain", "spare", "disk"}
+NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
+CODES = re.compile(r"\w+\([^)]*\)")
+CODE = re.compile(r"\s*(?:rep\((\d+)\)|rs\((\d+),\s*(\d+)\))\s*\Z", re.IGNORECASE)
+
+
+def address_of(host, variables):
+    """Returns the address by which the machines of the cluster reach a host."""
+    return variables.get("common_address") or variables.get("ansible_host") or host
+
+
+def nodes(hosts, hostvars):
+    """Returns the nodes on hosts, with all that the inventory leaves to defaults."""
+    found = []
+    for host in hosts:
+        variables = hostvars[host]
+        for index, entry in enumerate(variables.get("agent_nodes") or [{}]):
+            unknown = set(entry) - NODE_KEYS
+            if unknown:
+                raise AnsibleFilterError(
+                    "agent_nodes of %s: there is no key %s; there are %s" % (host, ", ".join(sorted(unknown)), ", ".join(sorted(NODE_KEYS)))
+                )
+            name = str(entry.get("id", host))
+            port = int(entry.get("port", FIRST_PORT + index))
+            directory = "/var/lib/restripe/" + name
+            found.append(
+                {
+                    "host": host,
+                    "id": name,
+                    "port": port,
+                    "address": "%s:%d" % (address_of(host, variables), port),
+                    "domain": str(entry.get("domain", variables.get("agent_domain", ""))),
+                    "spare": bool(entry.get("spare", False)),
+                    "store": str(entry.get("store", "file:" + directory)),
+                    "directory": directory if "store" not in entry else directory_of(str(entry["store"])),
+                    "disk": str(entry.get("disk", "")),
+                }
+            )
+    return found
+
+
+def directory_of(store):
+    """Returns the directory of a store; empty where it has none."""
+    return store[len("file:"):] if store.startswith("file:") else ""
+
+
+def domains(of_nodes):
+    """Returns the failure domains of nodes in order, each node that has none as its own."""
+    found = []
+    for node in of_nodes:
+        domain = node["domain"] or node["id"]
+        if domain not in found:
+            found.append(domain)
+    return found
+
+
+def batches(hosts, hostvars, most):
+    """Returns hosts in the order in which they are taken away for a moment: those of one failure domain after the other, with at
+    most so many nodes at once. A host is never divided."""
+    by_domain = {}
+    for host in hosts:
+        own = nodes([host], hostvars)
+        by_domain.setdefault(own[0]["domain"] or host, []).append((host, len(own)))
+    found = []
+    for domain, members in by_domain.items():
+        batch = None
+        for host, count in members:
+            if batch is None or most < batch["nodes"] + count:
+                batch = {"domain": domain, "hosts": [], "nodes": 0}
+                found.append(batch)
+            batch["hosts"].append(host)
+            batch["nodes"] += count
+    return found
+
+
+def widths(text):
+    """Returns how many nodes a code takes and how many of them may be lost; None where the text is no code."""
+    match = CODE.match(text)
+    if not match:
+        return None
+    if match.group(1):
+        return int(match.group(1)), int(match.group(1)) - 1
+    return int(match.group(2)) + int(match.group(3)), int(match.group(3))
+
+
+def scheme_code(spec):
+    """Returns the code of a RedundancyScheme."""
+    if "replicas" in spec:
+        return "rep(%s)" % spec["replicas"]
+    return "rs(%s,%s)" % (spec.get("k", spec.get("dataChunks")), spec.get("m", spec.get("codingChunks")))
+
+
+def at_once(status):
+    """Returns how many nodes may be taken away for a moment, by what `restripe status` shows: as many as can be lost, and as leave
+    enough for puts into every class; at least one."""
+    steps = [widths(step) for one in status["classes"] for step in re.findall(CODES, one["ladder"])]
+    up = [node for node in status["nodes"] if node["state"] == "up"]
+    room = len(up) - max([width for width, may_lose in steps] or [0])
+    return max(1, room if status["canLose"] < 0 else min(room, status["canLose"]))
+
+
+def ladders(documents, classes):
+    """Returns what has a ladder, by the words that name it: declared policies, and classes of a class file."""
+    declared = [document for document in documents if document]
+    codes = {one["metadata"]["name"]: scheme_code(one["spec"]) for one in declared if one.get("kind") == "RedundancyScheme"}
+    found = {}
+    for one in declared:
+        if one.get("kind") == "RedundancyPolicy":
+            found["policy " + one["metadata"]["name"]] = [codes.get(str(step), str(step)) for step in one["spec"].get("ladder", [])]
+    for one in classes:
+        found["class " + one["name"]] = re.findall(CODES, one["ladder"])
+    return found
+
+
+def mistake(where, what, cure):
+    return "%s: %s; %s" % (where, what, cure)
+
+
+def mistakes_in_names(all_nodes):
+    found, owners, addresses = [], {}, {}
+    for node in all_nodes:
+        if not NAME.match(node["id"]):
+            found.append(mistake(node["host"], "%r is no name of a node" % node["id"], "name it with 1 to 63 of a-z, 0-9 and -"))
+        owners.setdefault(node["id"], []).append(node["host"])
+        addresses.setdefault(node["address"], []).append(node["id"])
+    for name, hosts in sorted(owners.items()):
+        if len(hosts) > 1:
+            found.append(mistake(", ".join(hosts), "the name %s is used %d times" % (name, len(hosts)), "give each node an id of its own in agent_nodes"))
+    for address, names in sorted(addresses.items()):
+        if len(names) > 1:
+            found.append(mistake(address, "the nodes %s have one address" % ", ".join(names), "give each a port of its own in agent_nodes"))
+    return found
+
+
+def mistakes_in_domains(all_nodes, all_ladders):
+    found = []
+    without = [node["id"] for node in all_nodes if not node["domain"]]
+    if without and len(without) < len(all_nodes):
+        found.append(
+            mistake(", ".join(without), "no failure domain, and other nodes have one", "set agent_domain for every host, or for none")
+        )
+    regular = [node for node in all_nodes if not node["spare"]]
+    count = len(domains(regular))
+    for where, steps in sorted(all_ladders.items()):
+        for step in steps:
+            code = widths(step)
+            if code is None:
+                found.append(mistake(where, "%r is no code" % step, "write rep(N) or rs(K,M), or declare a RedundancyScheme of that name"))
+                continue
+            width, may_lose = code
+            if width > len(regular):
+                what = "%s takes %d nodes, and the inventory has %d that are not spare" % (step, width, len(regular))
+                found.append(mistake(where, what, "add nodes, or take a narrower code"))
+            elif count and -(-width // count) > may_lose > 0:
+                together = (step, -(-width // count), count, may_lose)
+                what = "%s puts %d blocks of a stripe into one of %d failure domains, and survives the loss of %d" % together
+                found.append(mistake(where, what, "spread the nodes over more domains, or take a code with more parities"))
+    return found
+
+
+def clock_ahead(info, after):
+    """Returns how many seconds a clock is ahead of the controller's at least: it was read between two looks at that one."""
+    return max(0, info["clock"] - float(after)) or min(0, info["clock"] - info["before"])
+
+
+def mistakes_of_host(host, info, after, limits):
+    if "systemd" not in info:
+        return [mistake(host, "it does not answer: %s" % " ".join(str(info.get("msg", "")).split()), "start it, or take it out of the inventory")]
+    found = []
+    if info["systemd"] < limits["systemd"]:
+        found.append(mistake(host, "systemd %s" % (info["systemd"] or "does not run"), "install Debian 12 or newer; at least systemd %d is needed" % limits["systemd"]))
+    ahead = clock_ahead(info, after)
+    if abs(ahead) > limits["clock_seconds"]:
+        what = "its clock is %.0f s %s that of the controller" % (abs(ahead), "ahead of" if ahead > 0 else "behind")
+        found.append(mistake(host, what, "install chrony or systemd-timesyncd, and let it set the clock"))
+    for label in info["missing_labels"]:
+        found.append(mistake(host, "no disk is labelled %s" % label, "label it with `e2label DEVICE %s`, or name another in agent_nodes" % label))
+    for path, free in sorted(info["free_bytes"].items()):
+        if free < limits["free_bytes"]:
+            found.append(mistake(host, "%s has %d MiB left" % (path, free >> 20), "make room for %d MiB, or name another directory" % (limits["free_bytes"] >> 20)))
+    for port, names in sorted(info["listeners"].items()):
+        others = [name for name in names if not name.startswith("restripe")]
+        if others:
+            found.append(mistake(host, "%s listens on port %s" % (", ".join(sorted(others)).replace("?", "something"), port), "stop it, or give Restripe another port"))
+    return found
+
+
+def mistakes_in_versions(hosts):
+    by_version = {}
+    for host, info in hosts.items():
+        if info.get("version"):
+            by_version.setdefault(info["version"], []).append(host)
+    if len(by_version) < 2:
+        return []
+    words = ", ".join("%s on %s" % (version, " ".join(sorted(names))) for version, names in sorted(by_version.items()))
+    return [mistake("versions", words, "run the playbook upgrade, which brings all to one")]
+
+
+def mistakes(all_nodes, hosts, after, documents, classes, limits):
+    """Returns every mistake in an inventory, and on the machines that it names: where, what, and the cure."""
+    found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes))
+    for host in sorted(hosts):
+        found += mistakes_of_host(host, hosts[host], after.get(host, 0), limits)
+    return found + mistakes_in_versions(hosts)
+
+
+def gateway_id(host, variables):
+    return str(variables.get("gateway_id", host))
+
+
+def gateway_port(variables):
+    return int(variables.get("gateway_port", GATEWAY_PORT))
+
+
+def gateway_urls(hosts, hostvars):
+    """Returns the address of the gateway on each host."""
+    return ["https://%s:%d" % (address_of(host, hostvars[host]), gateway_port(hostvars[host])) for host in hosts]
+
+
+def certificates(host, groups, hostvars, without=""):
+    """Returns the certificates that a host needs for what it runs: role, name, and the names of the host for other programs.
+    A node that is left out gets none."""
+    found = []
+    if host in groups.get("restripe_agents", []):
+        found += [{"role": "agent", "name": node["id"], "hosts": []} for node in nodes([host], hostvars) if node["id"] != without]
+    if host in groups.get("restripe_gateways", []):
+        names = sorted({address_of(host, hostvars[host]), host, "localhost", "127.0.0.1"})
+        found.append({"role": "gateway", "name": gateway_id(host, hostvars[host]), "hosts": names})
+        found.append({"role": "admin", "name": host, "hosts": []})
+    for role in ("operator", "console"):
+        if host in groups.get("restripe_%ss" % role, []):
+            found.append({"role": role, "name": host, "hosts": []})
+    return found
+
+
+def declared_nodes(of_nodes):
+    """Returns nodes as a StorageBackend declares them."""
+    found = []
+    for node in of_nodes:
+        declared = {"name": node["id"]}
+        if node["domain"]:
+            declared["failureDomain"] = node["domain"]
+        if node["spare"]:
+            declared["spare"] = True
+        found.append(declared)
+    return found
+
+
+def node_entries(of_nodes):
+    """Returns nodes as the node file of a gateway has them."""
+    found = []
+    for node in of_nodes:
+        entry = {"id": node["id"], "address": node["address"]}
+        if node["domain"]:
+            entry["domain"] = node["domain"]
+        if node["spare"]:
+            entry["spare"] = True
+        found.append(entry)
+    return found
+
+
+def declarations(lists):
+    """Returns what `restripe get -o json` shows of several kinds as documents to be applied again: without what the server adds."""
+    documents = []
+    for text in lists:
+        shown = json.loads(text)
+        for one in shown.get("items", [shown]) if shown else []:
+            name = one["metadata"]["name"]
+            documents.append({"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": {"name": name}, "spec": one["spec"]})
+    return "".join("---\n" + yaml.safe_dump(document, sort_keys=False) for document in documents)
+
+
+class FilterModule(object):
+    def filters(self):
+        return {
+            "at_once": at_once,
+            "batches": batches,
+            "certificates": certificates,
+            "declarations": declarations,
+            "declared_nodes": declared_nodes,
+            "gateway_urls": gateway_urls,
+            "mistakes": mistakes,
+            "node_entries": node_entries,
+            "nodes": nodes,
+        }
