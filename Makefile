@@ -6,6 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 BINARY := bin/restripe
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null)
 LDFLAGS := -s -w
 
 # What `make run` stores, what its nodes keep blocks in, and whether it stays up at the end (KEEP=1).
@@ -59,7 +60,7 @@ web/dist/index.html: web/node_modules/.package-lock.json web/index.html web/vite
 ARCHITECTURES ?= amd64 arm64
 
 package: $(if $(PAGES),web/dist/index.html)
-	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' LDFLAGS='$(LDFLAGS)' playbooks/package/build.sh
+	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' playbooks/package/build.sh
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is what CHANGELOG.md begins with.
-const release = "v0.1.0"
+// release is what CHANGELOG.md begins with. What is packed has its own set at link time:
+// -ldflags "-X github.com/restripe/restripe/tui/cli/program.release=...".
+var release = "v0.1.0"
 
 // VersionCommand makes the command that shows the version of a program.
 func VersionCommand(s *Streams) *cobra.Command {
