@@ -530,11 +530,8 @@ func unfinished(s *source) (breaches []string) {
 
 var emptyName = regexp.MustCompile(`(^|/)(utils?|helpers?|common|misc)(_[a-z]+)*(\.[a-z]+|/)`)
 
-// commonRole is what every machine of an inventory has, and so says something; collections for Ansible call it that.
-const commonRole = "playbooks/roles/common/"
-
 func emptyNames(s *source) []string {
-	if emptyName.MatchString(strings.TrimPrefix(s.path, commonRole)) {
+	if emptyName.MatchString(s.path) {
 		return []string{"a name that says nothing; name it after what is in it"}
 	}
 	return nil

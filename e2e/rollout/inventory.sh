@@ -13,8 +13,8 @@ all:
     ansible_ssh_private_key_file: $work/key
     ansible_ssh_common_args: -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ControlPath=$work/%C
     ansible_python_interpreter: /usr/bin/python3
-    common_packages: {agent: $packages/$version/restripe-agent.deb, restripe: $packages/$version/restripe.deb}
-    common_version: $version
+    program_packages: {agent: $packages/$version/restripe-agent.deb, restripe: $packages/$version/restripe.deb}
+    program_version: $version
     pki_cluster: rollout
     pki_authority: $work/authority
     pki_program: $program

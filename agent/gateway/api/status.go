@@ -34,7 +34,7 @@ type Status struct {
 	CatalogBehind string `json:"catalogBehind,omitempty"` // how the catalog was found to be behind its nodes, so that nothing is deleted
 }
 
-// Counting is how far a count of everything is. Of what is counted already, nothing is left to say.
+// Counting is how far a count of everything is.
 type Counting struct {
 	Since   time.Time `json:"since"`
 	Groups  int64     `json:"groups"`  // counted so far

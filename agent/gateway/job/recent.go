@@ -17,6 +17,7 @@ type Recent[T any] struct {
 	found   Found[T]   // by the last walk; zero: there was none
 	changes int        // how often something changed that matters to those who share
 	known   int        // of these, before the walk that found began
+	seen    int64      // records, by the first walk
 	under   *recentWalk
 }
 
@@ -33,8 +34,7 @@ type Found[T any] struct {
 // recentWalk is a walk under way.
 type recentWalk struct {
 	began   time.Time
-	changes int   // that it knows of
-	seen    int64 // records, so far; of the mutex of Recent
+	changes int // that it knows of
 	ended   chan struct{}
 	err     error // once it has ended
 }
@@ -85,14 +85,14 @@ func (r *Recent[T]) Ask(ctx context.Context, shares bool) (Found[T], error) {
 	}
 }
 
-// First tells of the first walk, while it is under way: when it began, and how many records it has looked at.
+// First tells of the first walk: how many records it has looked at and, while it is under way, when it began.
 func (r *Recent[T]) First() (began time.Time, seen int64, isUnderWay bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.under == nil || !r.found.Ended.IsZero() {
-		return time.Time{}, 0, false
+		return time.Time{}, r.seen, false
 	}
-	return r.under.began, r.under.seen, true
+	return r.under.began, r.seen, true
 }
 
 // look returns what serves somebody who asked at that time or, where nothing does, the walk to wait for.
@@ -138,7 +138,9 @@ func (r *Recent[T]) begin(now time.Time, known bool) {
 		worked := now
 		value, err := r.walk(ctx, func(records int) error {
 			r.mutex.Lock()
-			under.seen += int64(records)
+			if !known {
+				r.seen += int64(records)
+			}
 			r.mutex.Unlock()
 			if since := time.Since(worked); known && time.Since(under.began) > shortWalk {
 				Rest(ctx, since, walkShare)

@@ -162,7 +162,7 @@ func (m *Membership) Survey(ctx context.Context) (job.Found[*Survey], error) {
 	return found, nil
 }
 
-// Counting tells of the first survey, while it is under way: when it began, and how many groups it has looked at.
+// Counting tells of the first survey: how many groups it has looked at and, while it is under way, when it began.
 func (m *Membership) Counting() (began time.Time, groups int64, isUnderWay bool) {
 	return m.survey.First()
 }

@@ -71,7 +71,7 @@ func (p *put) take(ctx context.Context, came []byte) error {
 	for len(came) > 0 {
 		if p.filling == nil {
 			p.head = append(p.head, came...)
-			if begin := p.wants(beginBytes); int64(len(p.head)) < begin {
+			if int64(len(p.head)) < p.wants(beginBytes) {
 				return nil // a client that has not begun to send a group holds no memory for it
 			}
 			came, p.head = p.head, nil

@@ -21,7 +21,7 @@ CODE = re.compile(r"\s*(?:rep\((\d+)\)|rs\((\d+),\s*(\d+)\))\s*\Z", re.IGNORECAS
 
 def address_of(host, variables):
     """Returns the address by which the machines of the cluster reach a host."""
-    return variables.get("common_address") or variables.get("ansible_host") or host
+    return variables.get("program_address") or variables.get("ansible_host") or host
 
 
 def nodes(hosts, hostvars):
