@@ -86,7 +86,7 @@ unit:
 
 # The race detector brings checks of pointers; the second line has them for the tests that it is too slow for.
 race:
-	go test -race -short $(RACE_PACKAGES)
+	go test -race -short -timeout 30m $(RACE_PACKAGES)
 	go test -gcflags=all=-d=checkptr ./agent/kernel/
 
 fuzz:
