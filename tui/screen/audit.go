@@ -144,6 +144,7 @@ func openAuditAction(s *session, one *consolev1.AuditAction) tea.Cmd {
 		w.Raw(resultColour(&s.look, one, resultText(&s.look, one)))
 		w.Field("error", one.Error)
 		w.Field("who", one.User+" from "+one.From)
+		w.Field("known by", one.Method)
 		w.Field("what", one.Action+" of "+one.Object)
 		w.Field("verb", one.Verb)
 		w.Field("begun", clockText(one.Begun, s.now()))

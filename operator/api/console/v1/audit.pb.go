@@ -275,6 +275,7 @@ type AuditAction struct {
 	PlanHash      string                 `protobuf:"bytes,11,opt,name=plan_hash,json=planHash,proto3" json:"plan_hash,omitempty"`
 	Result        string                 `protobuf:"bytes,12,opt,name=result,proto3" json:"result,omitempty"` // done, refused, failed, or unknown where the end was never recorded
 	Error         string                 `protobuf:"bytes,13,opt,name=error,proto3" json:"error,omitempty"`
+	Method        string                 `protobuf:"bytes,14,opt,name=method,proto3" json:"method,omitempty"` // how the user is known: token, provider, cluster, certificate, local; empty: by the field manager
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,6 +397,13 @@ func (x *AuditAction) GetResult() string {
 func (x *AuditAction) GetError() string {
 	if x != nil {
 		return x.Error
+	}
+	return ""
+}
+
+func (x *AuditAction) GetMethod() string {
+	if x != nil {
+		return x.Method
 	}
 	return ""
 }
@@ -650,7 +658,7 @@ const file_console_v1_audit_proto_rawDesc = "" +
 	"\x06before\x18\x03 \x01(\x03R\x06before\"[\n" +
 	"\tAuditList\x12:\n" +
 	"\aactions\x18\x01 \x03(\v2 .restripe.console.v1.AuditActionR\aactions\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x03R\x04next\"\xf2\x02\n" +
+	"\x04next\x18\x02 \x01(\x03R\x04next\"\x8a\x03\n" +
 	"\vAuditAction\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x120\n" +
 	"\x05begun\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05begun\x120\n" +
@@ -665,7 +673,8 @@ const file_console_v1_audit_proto_rawDesc = "" +
 	" \x01(\tR\x05after\x12\x1b\n" +
 	"\tplan_hash\x18\v \x01(\tR\bplanHash\x12\x16\n" +
 	"\x06result\x18\f \x01(\tR\x06result\x12\x14\n" +
-	"\x05error\x18\r \x01(\tR\x05error\"\x89\x01\n" +
+	"\x05error\x18\r \x01(\tR\x05error\x12\x16\n" +
+	"\x06method\x18\x0e \x01(\tR\x06method\"\x89\x01\n" +
 	"\x12ExportAuditRequest\x128\n" +
 	"\x06filter\x18\x01 \x01(\v2 .restripe.console.v1.AuditFilterR\x06filter\x129\n" +
 	"\x06format\x18\x02 \x01(\x0e2!.restripe.console.v1.ExportFormatR\x06format\"+\n" +

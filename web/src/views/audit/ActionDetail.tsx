@@ -23,6 +23,12 @@ export function ActionDetail({ action }: { action: AuditAction }) {
         <dd>
           {action.user} from {action.from}
         </dd>
+        {action.method !== "" && (
+          <>
+            <dt>Known by</dt>
+            <dd>{action.method}</dd>
+          </>
+        )}
         <dt>Verb</dt>
         <dd>{action.verb}</dd>
         <dt>Begun</dt>
