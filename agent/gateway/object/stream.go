@@ -30,18 +30,19 @@ const (
 func (r *Reader) writeTo(ctx context.Context, w io.Writer, offset, length int64) error {
 	var bounce bytes.Buffer
 	var used block.GroupID
-	for slow := 0; length > 0; {
+	var pace pace
+	for length > 0 {
 		seen, err := r.look(ctx, offset, length)
 		if err != nil {
 			return err
 		}
-		if slow == 0 {
+		if !pace.isSlow() {
 			n, err := r.stream(ctx, w, offset, seen, &used, r.counted)
 			if err != nil {
 				return err
 			}
 			if offset, length = offset+n, length-n; n < seen {
-				slow = slowTimes
+				pace.stalled()
 			}
 			continue
 		}
@@ -55,11 +56,25 @@ func (r *Reader) writeTo(ctx context.Context, w io.Writer, offset, length int64)
 			return err
 		}
 		offset, length = offset+n, length-n
-		if slow--; time.Since(began) > noDelay {
-			slow = slowTimes
-		}
+		pace.took(time.Since(began))
 	}
 	return nil
+}
+
+// pace says whether a client is to get little at a time. The zero value is that of one that takes what it gets.
+type pace struct {
+	left int // times that it has to take some without delay before it gets as much as others
+}
+
+func (p *pace) isSlow() bool { return p.left > 0 }
+
+func (p *pace) stalled() { p.left = slowTimes }
+
+// took is told how long a slow client took for what it got.
+func (p *pace) took(time time.Duration) {
+	if p.left--; time > noDelay {
+		p.stalled()
+	}
 }
 
 // piece is a fragment that was read, or why it was not.
