@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -102,6 +103,51 @@ func TestFullDisk(t *testing.T) {
 	everything()
 	atRest(t, c)
 	t.Logf("%d objects on a disk of 12 MiB, %d kept through full, transition and deletes", deleted, len(stored))
+}
+
+// TestAFullDiskUnderTheAuditLog fills the disk that a gateway records changes on. Nothing is changed without a record, objects are
+// served, and once there is room changes go on in the same log.
+func TestAFullDiskUnderTheAuditLog(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, "256k")
+	agents := agentsOver(t, directories(t, 6)...)
+	g := serve(t, "gateway", "--catalog", "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"), "--nodes", nodeFile(t, agents...),
+		"--classes", write(t, "classes.yaml", faultClasses), "--audit", filepath.Join(disk, "audit"), "--listen", "127.0.0.1:0")
+	until(t, "all nodes are up", func() bool { return strings.Count(restripe(t, g.address, "status", "-o", "wide").out, " up ") >= 6 })
+	done := func(arguments ...string) answer {
+		t.Helper()
+		a := restripe(t, g.address, arguments...)
+		if a.code != 0 {
+			t.Fatalf("restripe %v: %s", arguments, a.messages)
+		}
+		return a
+	}
+	done("node", "drain", "n1")
+	filler := filepath.Join(disk, "filler")
+	if err := os.WriteFile(filler, noise(1, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling a disk of 256 KiB: %v", err)
+	}
+	// What is left of a page that has begun takes some records; then nothing is changed any more.
+	changes := 0
+	var last answer
+	until(t, "a change is refused", func() bool {
+		last = restripe(t, g.address, "node", []string{"undrain", "drain"}[changes%2], "n1")
+		changes++
+		return last.code != 0
+	})
+	refused(t, last, "nothing was changed", "no space left")
+	c := clientOf(t, g.address)
+	put(t, c, "k", noise(2, 100_000), client.PutOptions{})
+	holds(t, c, "k", noise(2, 100_000))
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	done("node", "undrain", "n1")
+	done("node", "drain", "n1")
+	if verified := done("audit", "verify"); !strings.Contains(verified.out, "as it was written") {
+		t.Errorf("the log is found to be\n%s", verified.out)
+	}
+	atRest(t, c)
 }
 
 // TestReadOnlyDirectory starts an agent over a file system that cannot be written, and takes the right to write from one
