@@ -222,7 +222,7 @@ func (g *Gateway) start(ctx context.Context) {
 	}
 	if g.options.SweepEvery > 0 {
 		loops = append(loops,
-			g.Sweeper.Loop, g.MemberLoop, g.Relocator.Loop,
+			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop,
 			g.countLoop,
 			g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
 			func(ctx context.Context) { g.Coordinator.Loop(ctx, g.options.SweepEvery) },

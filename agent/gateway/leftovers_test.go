@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/sweep"
 	"github.com/restripe/restripe/agent/store"
@@ -166,4 +169,49 @@ func (c *cluster) finding(subject string) api.Finding {
 	}
 	c.t.Errorf("the doctor finds nothing wrong with %s", subject)
 	return api.Finding{}
+}
+
+// stuckList is a store that is not listed to its end while it is stuck.
+type stuckList struct {
+	*mem.Store
+	stuck *atomic.Bool
+	lists *atomic.Int64
+}
+
+// Page waits while it is stuck.
+func (s stuckList) Page(ctx context.Context, prefix, after string, limit int) ([]string, bool, error) {
+	s.lists.Add(1)
+	if s.stuck.Load() {
+		<-ctx.Done()
+		return nil, false, ctx.Err()
+	}
+	return s.Store.Page(ctx, prefix, after, limit)
+}
+
+// Blocks that died are deleted while stores are listed, however long that takes.
+func TestTheDeadDoNotWaitForStoresThatAreListed(t *testing.T) {
+	t.Parallel()
+	var stuck atomic.Bool
+	var lists atomic.Int64
+	c := newCluster(t, 8, func(agent *testAgent) {
+		agent.wrap = func(store.Store) store.Store { return stuckList{agent.store, &stuck, &lists} }
+	})
+	c.with(func(o *gateway.Options) { o.SweepEvery, o.OrphanEvery = 20*time.Millisecond, 50*time.Millisecond })
+	c.await("stores are listed again and again", func() bool { return lists.Load() > 20 })
+	c.put("k", noise(20_000, 1), api.PutOptions{})
+	stuck.Store(true)
+	seen := lists.Load()
+	c.await("a store is being listed", func() bool { return lists.Load() > seen })
+	if err := c.gateway.Delete(t.Context(), "k", nil); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the dead are deleted", func() bool {
+		for _, agent := range c.agents {
+			if c.blocksIn(agent) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	stuck.Store(false)
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Clock       func() time.Time // by which attempts expire and graves fall due
 	Retention   time.Duration    // how long settled attempts are remembered
 	SweepEvery  time.Duration
-	OrphanEvery time.Duration // how often stores are listed for leftovers; negative: only on request
+	OrphanEvery time.Duration // how long after one search of the stores for leftovers the next begins; negative: only on request
 	Metrics     prometheus.Registerer
 }
 
@@ -38,11 +38,12 @@ type Sweeper struct {
 	options Options
 	metrics *prometheus.GaugeVec
 	behind  prometheus.Gauge
+	looked  chan struct{} // closed once stores were listed for the first time, or failed to be
 }
 
 // New returns a sweeper that does nothing by itself before its loops run.
 func New(records *catalog.Catalog, agents *member.Agents, members *member.Membership, log *slog.Logger, options Options) *Sweeper {
-	w := &Sweeper{catalog: records, agents: agents, members: members, log: log, options: options}
+	w := &Sweeper{catalog: records, agents: agents, members: members, log: log, options: options, looked: make(chan struct{})}
 	w.metrics = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "restripe_leftover_blocks",
 		Help: "Blocks that no record names, as the last search of each node's store found them: orphans, withheld, foreign, " +
@@ -56,19 +57,36 @@ func New(records *catalog.Catalog, agents *member.Agents, members *member.Member
 	return w
 }
 
-// Loop empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed for
-// leftovers at longer intervals, and before anything is deleted: they show whether the catalog was put back since.
+// Loop empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed once
+// before anything is deleted: they show whether the catalog was put back since.
 func (w *Sweeper) Loop(ctx context.Context) {
-	var listed time.Time
-	job.Every(ctx, w.options.SweepEvery, w.saying("sweeping", func(ctx context.Context) error {
-		if w.options.OrphanEvery <= 0 || time.Since(listed) <= w.options.OrphanEvery {
-			_, err := w.SweepRecords(ctx)
+	if w.options.OrphanEvery > 0 {
+		w.saying("sweeping", func(ctx context.Context) error {
+			_, err := w.Sweep(ctx, api.SweepRequest{})
 			return err
-		}
-		listed = time.Now()
-		_, err := w.Sweep(ctx, api.SweepRequest{})
+		})(ctx)
+	}
+	close(w.looked)
+	job.Every(ctx, w.options.SweepEvery, w.saying("sweeping", func(ctx context.Context) error {
+		_, err := w.SweepRecords(ctx)
 		return err
 	}))
+}
+
+// SearchLoop lists the stores for leftovers again and again, beside Loop, which does not wait for large stores.
+func (w *Sweeper) SearchLoop(ctx context.Context) {
+	select {
+	case <-w.looked:
+	case <-ctx.Done():
+		return
+	}
+	search := w.saying("searching for leftovers", func(ctx context.Context) error {
+		var result api.SweepResult
+		return w.search(ctx, w.agents.All(), false, &result)
+	})
+	for w.options.OrphanEvery > 0 && job.Sleep(ctx, w.options.OrphanEvery) {
+		search(ctx)
+	}
 }
 
 // saying does something of which it is logged why it failed, once for as long as that stays the same.
@@ -103,23 +121,32 @@ func (w *Sweeper) Sweep(ctx context.Context, request api.SweepRequest) (result a
 		}
 		targets = []*member.Agent{target}
 	}
-	if err := w.checkAlarm(ctx); err != nil {
+	err = w.search(ctx, targets, request.BeyondBrake, &result)
+	if errors.Is(err, catalog.ErrAlarm) {
 		return result, err
 	}
-	var errs []error // one step that fails does not keep the others from being done
+	return result, errors.Join(err, w.sweepRecords(ctx, &result))
+}
+
+// search lists the stores of nodes for leftovers, one after the other. One that fails does not keep the others from being
+// searched; an ErrAlarm ends it.
+func (w *Sweeper) search(ctx context.Context, targets []*member.Agent, beyondBrake bool, result *api.SweepResult) error {
+	if err := w.checkAlarm(ctx); err != nil {
+		return err
+	}
+	var errs []error
 	for _, target := range targets {
 		if reachable, _, _ := target.State(); !reachable {
 			result.NodesUnsearched++
 			continue
 		}
-		err := w.sweepOrphans(ctx, target.Node.ID, request.BeyondBrake, &result)
+		err := w.sweepOrphans(ctx, target.Node.ID, beyondBrake, result)
 		if errors.Is(err, catalog.ErrAlarm) {
-			return result, err
+			return err
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, w.sweepRecords(ctx, &result))
-	return result, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // SweepRecords is Sweep without a look into the stores.
