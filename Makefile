@@ -93,13 +93,13 @@ fuzz:
 	@FUZZ_RUNS=$(FUZZ_RUNS) e2e/fuzz.sh
 
 e2e:
-	go test -count=1 -timeout 30m -v ./e2e/
+	go test -count=1 -timeout 60m -v ./e2e/
 
 # The declared kinds on Kubernetes itself, which is built from source the first time: 5 to 7 minutes of two processors.
 kube:
 	@programs=$$(e2e/kube/_build/build.sh); \
 	echo "kube: testing with etcd, kube-apiserver and kubectl of $$programs"; \
-	RESTRIPE_KUBE=$$programs go test -count=1 -timeout 15m -v ./e2e/kube/
+	RESTRIPE_KUBE=$$programs go test -count=1 -timeout 45m -v ./e2e/kube/
 
 # A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
 ceph:

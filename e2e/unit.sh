@@ -6,8 +6,11 @@ cd "$(dirname "$0")/.."
 source e2e/report.sh
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-mapfile -t packages < <(go list ./... | grep -v '/e2e$')
-if ! go test -timeout 20m -v "${packages[@]}" >"$log" 2>&1; then
+# Those that take longest begin first, and more at a time than there are processors, as most of their time they wait.
+longest='/(operator|operator/console|agent/gateway|agent/sim/host|e2e/bench)$'
+all=$(go list ./... | grep -v '/e2e$')
+mapfile -t packages < <(grep -E "$longest" <<<"$all" && grep -vE "$longest" <<<"$all")
+if ! go test -timeout 45m -p 4 -v "${packages[@]}" >"$log" 2>&1; then
   report_failures "$log"
   exit 1
 fi

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -108,7 +109,7 @@ func (w *worker) run(ctx context.Context, request *wire.RunRequest, payload []by
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", w.id, err)
 	}
-	r, fresh := w.runs.enter(w.ctx, runName{request.Stamp, request.Group, request.Program.Position}, p)
+	r, fresh := w.runs.enter(trace.Carry(w.ctx, ctx), runName{request.Stamp, request.Group, request.Program.Position}, p)
 	defer w.runs.leave(r)
 	if fresh {
 		own := append([]byte(nil), payload...) // the run may outlive this call
@@ -133,6 +134,7 @@ func (w *worker) execute(r *run, under *serving, payload []byte) {
 	ctx, stop := context.WithTimeoutCause(r.ctx, w.runTime, fmt.Errorf("%s: %w: it took longer than %s", r.name, wire.ErrCancelled, w.runTime))
 	defer r.cancel(nil)
 	defer stop()
+	ctx, span := trace.Within(ctx, "run")
 	reply, err := w.perform(ctx, r, under, payload)
 	if err != nil {
 		if ctx.Err() != nil { // the first cause explains more than what it led to
@@ -143,6 +145,8 @@ func (w *worker) execute(r *run, under *serving, payload []byte) {
 		}
 		err = fmt.Errorf("node %s: %s: %w", w.id, r.name, err)
 	}
+	span.Int("restripe.blocks.read", r.counters.BlocksRead).Int("restripe.blocks.sent", r.counters.BlocksSent).
+		Int("restripe.blocks.written", r.counters.BlocksWritten).End(err)
 	w.counters.add(wire.Counters{BlocksSent: r.counters.BlocksSent, BytesSent: r.counters.BytesSent})
 	r.slim()
 	w.runs.finish(r, reply, err)

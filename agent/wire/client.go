@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // ClientOptions bound a client's waiting. Zero fields take the defaults.
@@ -94,8 +96,12 @@ func (c *Client) Close() error {
 //
 // An error is the peer's (a sentinel of this package), ErrUnreachable, ErrClosed, or ctx's; with the last three the
 // outcome is unknown. When ctx ends the peer is told so.
-func (c *Client) Call(ctx context.Context, op Op, request any, payload []byte, reply any) ([]byte, error) {
+func (c *Client) Call(ctx context.Context, op Op, request any, payload []byte, reply any) (answered []byte, err error) {
+	ctx, span := trace.BeginCall(ctx, op.String())
+	defer func() { span.Int("restripe.bytes.received", int64(len(answered))).End(err) }()
+	span.Text("server.address", c.address).Int("restripe.bytes.sent", int64(len(payload)))
 	header, err := encode(request)
+	header = withMark(header, trace.Mark(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("calling %s at %s: %w", op, c.address, err)
 	}

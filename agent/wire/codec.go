@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 var (
@@ -76,6 +79,41 @@ func weigh(header []byte) int64 {
 		}
 	}
 	return weight
+}
+
+// A header may end with the mark of the trace that a request belongs to: its field 255, which comes after all others. Who does not
+// know it skips it.
+var markField = []byte{0x18, 0xff, 0x58, trace.MarkBytes}
+
+// withMark returns a header with the mark of a trace, if there is one.
+func withMark(header, mark []byte) []byte {
+	if len(mark) != trace.MarkBytes {
+		return header
+	}
+	if len(header) == 0 {
+		header = []byte{emptyMap}
+	}
+	if header[0] < emptyMap || header[0] >= emptyMap+maxSmall { // no structure, or one of very many fields
+		return header
+	}
+	header = slices.Concat(header, markField, mark)
+	header[0]++
+	return header
+}
+
+// emptyMap begins a structure without fields; up to maxSmall of them are counted in the same byte.
+const (
+	emptyMap = 0xa0
+	maxSmall = 23
+)
+
+// markOf returns the mark of the trace that a request belongs to; nil where there is none.
+func markOf(header []byte) []byte {
+	rest, mark := header[:max(0, len(header)-trace.MarkBytes)], header[max(0, len(header)-trace.MarkBytes):]
+	if !bytes.HasSuffix(rest, markField) {
+		return nil
+	}
+	return mark
 }
 
 func encode(value any) ([]byte, error) {

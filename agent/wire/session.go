@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/kernel"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // session is the server's side of one connection.
@@ -144,7 +145,9 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 		GrowStack()
 		defer handlers.Done()
 		defer func() { <-s.slots }()
-		reply, replyPayload, release, err := s.handler(callCtx, head.op, header, payload)
+		handling, span := trace.BeginAnswer(callCtx, markOf(header), head.op.String())
+		reply, replyPayload, release, err := s.handler(handling, head.op, header, payload)
+		span.End(err)
 		s.mutex.Lock()
 		delete(s.cancels, head.stream)
 		s.quiet = time.Now()

@@ -27,7 +27,7 @@ func Catalog(ctx context.Context, address, id, start string, grace time.Duration
 	if engine, warns := engine.(interface{ Warnings() []string }); warns {
 		warnings = engine.Warnings()
 	}
-	opened, err = catalog.Open(ctx, engine, catalog.Owner(id, start), catalog.WithGrace(grace))
+	opened, err = catalog.Open(ctx, traced{engine}, catalog.Owner(id, start), catalog.WithGrace(grace))
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("opening the catalog: %w", err), engine.Close())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -97,7 +98,12 @@ func (d *Draft) Fill(at int64, bytes []byte) (n int) {
 
 // Stage writes every slot of the draft to its node, verifies the parity equations by the fingerprints the nodes return,
 // and returns the group record to commit. A node that fails is replaced by another one, announced first.
-func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, home []block.NodeID) (*catalog.Group, error) {
+func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, home []block.NodeID) (staged *catalog.Group, err error) {
+	ctx, span := trace.Within(ctx, "stage group")
+	if span != nil {
+		span.Text("restripe.group", d.ID.String()).Text("restripe.scheme", d.Code.Scheme.String())
+	}
+	defer func() { span.End(err) }()
 	layout, scheme := d.Code.Layout, d.Code.Scheme
 	stripes := d.Code.Stripes()
 	payloads := append([][]byte{}, d.Columns...)

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // Small objects that arrive within the class's PackDelay of each other are packed into one shared group, each inside one
@@ -75,7 +76,7 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, object ent
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
-	open := b.without(key, name)
+	open := b.without(ctx, key, name)
 	open.bytes += int64(len(object.data))
 	open.names += len(name)
 	open.entries[name] = object
@@ -111,8 +112,9 @@ func (b *batches) withdraw(from *batch, name string) bool {
 	return true
 }
 
-// without returns an open batch that has no put of that name, a new one if there is none. The caller holds the mutex.
-func (b *batches) without(key batchKey, name string) *batch {
+// without returns an open batch that has no put of that name, a new one if there is none, of whose trace it is then. The caller
+// holds the mutex.
+func (b *batches) without(first context.Context, key batchKey, name string) *batch {
 	for _, open := range b.open[key] {
 		if _, taken := open.entries[name]; !taken {
 			return open
@@ -120,7 +122,7 @@ func (b *batches) without(key batchKey, name string) *batch {
 	}
 	open := &batch{key: key, entries: map[string]entry{}, refused: map[string]error{}, done: make(chan struct{}), full: make(chan struct{})}
 	b.open[key] = append(b.open[key], open)
-	b.objects.background.Go(func(ctx context.Context) { b.flush(ctx, open) })
+	b.objects.background.Go(func(ctx context.Context) { b.flush(trace.Carry(ctx, first), open) })
 	return open
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // decodeBytes is what decoding a fragment takes beside it: k blocks, and another one that is asked for because one of them
@@ -38,7 +39,9 @@ func (r *Reader) decode(ctx context.Context, group *catalog.Group, f fragment, c
 
 // decodeWithin is decode in memory that the caller has reserved. The k blocks are all taken under one group record (rule
 // 16). It asks the k likeliest first and one more for each that fails.
-func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragment, call caller) (sharedBuffer, error) {
+func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragment, call caller) (_ sharedBuffer, err error) {
+	ctx, span := trace.Within(ctx, "decode")
+	defer func() { span.End(err) }()
 	code, err := r.objects.groups.CodeOf(group)
 	if err != nil {
 		return sharedBuffer{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -156,7 +157,12 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 // fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
 // reading the catalog again (protocol, rule 15): the same records mean a true loss; a moved group is read under its new
 // record, with nothing kept but what was whole data; another revision ends the read.
-func (r *Reader) fetch(ctx context.Context, f fragment) (sharedBuffer, error) {
+func (r *Reader) fetch(ctx context.Context, f fragment) (_ sharedBuffer, err error) {
+	ctx, span := trace.Within(ctx, "read fragment")
+	if span != nil {
+		span.Text("restripe.group", f.group.String()).Int("restripe.bytes", int64(f.length))
+	}
+	defer func() { span.End(err) }()
 	var cause error
 	for range maxMoves {
 		snapshot := r.snapshot()

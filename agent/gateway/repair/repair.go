@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // Rebuild says how groups are repaired. The zero value is right where somebody waits for it: nothing holds it back.
@@ -52,7 +53,9 @@ func (rs *Repairs) RepairGroup(ctx context.Context, id block.GroupID, deep bool)
 }
 
 // rebuildGroup is RepairGroup, done as the options say, by one caller after the other.
-func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options Rebuild) (Outcome, error) {
+func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options Rebuild) (done Outcome, err error) {
+	ctx, span := trace.Begin(ctx, "repair group")
+	defer func() { span.Text("restripe.group", id.String()).Int("restripe.slots", int64(done.slots)).End(err) }()
 	waiting, leave, err := rs.supervisor.enter(ctx, id, options.Admit)
 	if err != nil {
 		return Outcome{}, err
@@ -99,7 +102,7 @@ func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options R
 			return Outcome{}, errRepaired
 		}
 	}
-	done, err := rs.rebuildLoss(ctx, view, found)
+	done, err = rs.rebuildLoss(ctx, view, found)
 	if err != nil && !found.seen {
 		err = fmt.Errorf("%w: %w", errUnseen, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/object"
 	"github.com/restripe/restripe/agent/serve"
+	"github.com/restripe/restripe/agent/trace"
 )
 
 // Handler serves the gateway's HTTP API. Object bytes travel raw; everything else is JSON. Keys are percent-encoded path
@@ -30,7 +31,8 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-			ctx, err := s.admit(r, route)
+			ctx, span := trace.BeginRequest(r.Context(), r.Header, pattern)
+			ctx, err := s.admit(r.WithContext(ctx), route)
 			r = r.WithContext(ctx)
 			if err != nil {
 				s.refusal(r, route, err)
@@ -43,6 +45,8 @@ func (s *Server) Handler() http.Handler {
 			if err != nil {
 				s.fail(seen, r, err)
 			}
+			span.Text("http.route", route.Path).Text("restripe.object", r.PathValue("key")).
+				Int("http.response.status_code", int64(seen.status)).End(err)
 			s.note(r, route, seen.status)
 			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
 				ended := time.Now()

@@ -18,6 +18,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
 )
 
@@ -411,7 +412,11 @@ func (r *runner) wait(ctx context.Context, try int) error {
 // objectsPerMove bounds the objects moved in one attempt: one that is written meanwhile makes all of them try again.
 const objectsPerMove = 64
 
-func (r *runner) once(ctx context.Context, work *item) (*group.Cost, error) {
+func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err error) {
+	ctx, span := trace.Begin(ctx, "transition group")
+	defer func() {
+		span.Text("restripe.transition", r.job.ID).Text("restripe.group", work.group.String()).Text("restripe.scheme", r.to.String()).End(err)
+	}()
 	if work.rewrite == nil {
 		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
 	}
@@ -428,7 +433,7 @@ func (r *runner) once(ctx context.Context, work *item) (*group.Cost, error) {
 			byClass[snapshot.Object.Class] = append(byClass[snapshot.Object.Class], snapshot)
 		}
 	}
-	cost := &group.Cost{}
+	cost = &group.Cost{}
 	for name, snapshots := range byClass {
 		class, err := r.coordinator.classes.For("", name)
 		if err != nil {

@@ -28,6 +28,7 @@ type agentFlags struct {
 	tls                      *string
 	remote                   *Remote
 	lifeline                 *bool
+	traces                   *Traces
 
 	own *pki.Source // what tls names
 }
@@ -53,7 +54,7 @@ func Agent(s *program.Streams) *program.Server {
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
 		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
-	f.tls, f.remote, f.lifeline = TLSFlag(command), RemoteFlag(command), lifelineFlag(command)
+	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), TracesFlags(command)
 	return &program.Server{
 		Command: command, Check: f.check, OnlyTyped: []string{launch.LifelineFlag},
 		Serve: func(ctx context.Context) error {
@@ -77,6 +78,7 @@ func (f *agentFlags) check(report *program.Report) {
 	} else if err := open.Check(f.store); err != nil {
 		report.Add("store", fmt.Errorf("--store: %w", err))
 	}
+	f.traces.Check(report)
 	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, *f.tls != "", "give it a certificate with --tls"))
 	f.own, err = Certificates(*f.tls, pki.RoleAgent)
 	report.Add("tls", err)
@@ -88,6 +90,11 @@ const agentMemory = 512 << 20
 // serveAgent runs an agent until ctx ends.
 func serveAgent(ctx context.Context, s *program.Streams, f *agentFlags) (err error) {
 	limitMemory(agentMemory)
+	stop, err := f.traces.Start(ctx, s, "restripe-agent", f.id)
+	defer stop()
+	if err != nil {
+		return err
+	}
 	opened, err := open.Open(ctx, f.store)
 	if err != nil {
 		return fmt.Errorf("opening the store of %s: %w", f.id, err)
