@@ -130,8 +130,8 @@ func TestTracesOfWhatIsDone(t *testing.T) {
 	for root, want := range map[string][]string{
 		"PUT /v1/objects/{key...}": {"stage group" + gateway + " > Write" + gateway + " > Write" + agent, "catalog update" + gateway},
 		"GET /v1/objects/{key...}": {"read fragment" + gateway + " > Read" + gateway + " > Read" + agent, "catalog read" + gateway},
-		"transition group": {"Run" + gateway + " > Run" + agent + " > run" + agent, "catalog update" + gateway},
-		"repair group":     {"Run" + gateway + " > Run" + agent + " > run" + agent + " > Deliver" + agent + " > Deliver" + agent},
+		"transition group":         {"Run" + gateway + " > Run" + agent + " > run" + agent, "catalog update" + gateway},
+		"repair group":             {"Run" + gateway + " > Run" + agent + " > run" + agent + " > Deliver" + agent + " > Deliver" + agent},
 	} {
 		for _, part := range want {
 			var have []string

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,8 +51,8 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSp
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	err = errors.Join(err, answer.Body.Close())
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("%s answers %s: %q", u.url, answer.Status, said)
 	}
