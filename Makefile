@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -104,6 +104,10 @@ kube:
 # A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
 ceph:
 	@e2e/ceph.sh
+
+# The alerts for Prometheus, over series of their own, and what the dashboards ask.
+alerts:
+	@e2e/alerts.sh
 
 # The web interface; a browser before the whole program, in about two minutes.
 web:

@@ -121,7 +121,8 @@ func TestTracesOfWhatIsDone(t *testing.T) {
 	if err := os.RemoveAll(lost); err != nil {
 		t.Fatal(err)
 	}
-	agents[1] = serve(t, "agent", "--id", "n2", "--store", stores[1], "--gateway-silence", silence, "--traces", collects.URL, "--listen", agents[1].address)
+	agents[1] = serve(t, "agent", "--id", "n2", "--store", stores[1], "--gateway-silence", silence, "--traces", collects.URL,
+		"--listen", agents[1].address)
 	until(t, "what was lost is repaired", func() bool {
 		_, err := c.Repair(t.Context())
 		return err == nil && len(collects.paths("repair group")) > 0

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	operatormetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/restripe/restripe/agent/access"
@@ -91,6 +92,10 @@ func Run(ctx context.Context, options Options) (err error) {
 		if err := m.Add(started{m, options.Started}); err != nil {
 			return fmt.Errorf("running the operator: %w", err)
 		}
+	}
+	shown := &declared{reader: m.GetClient(), log: log}
+	if err := operatormetrics.Registry.Register(shown); err == nil { // else another operator of this process has its own there
+		defer operatormetrics.Registry.Unregister(shown)
 	}
 	if err := m.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running the operator: %w", err)

@@ -1,5 +1,7 @@
 package gateway
 
+import "github.com/prometheus/client_golang/prometheus"
+
 // HoldDecodes takes all the memory that fragments are decoded in, until release.
 func (g *Gateway) HoldDecodes() (release func(), held bool) {
 	return g.groups.Memory.Decodes.Try(g.groups.Memory.Decodes.Bytes)
@@ -20,3 +22,6 @@ func (g *Gateway) RepairWaits() bool { return g.Repairs.IsWaiting() }
 
 // TakeLoss reports whether the records of all groups are to be looked at for losses, and takes that back.
 func (g *Gateway) TakeLoss() bool { return g.agents.Lost.Swap(false) }
+
+// Figures is where the gateway's metrics are.
+func (g *Gateway) Figures() *prometheus.Registry { return g.metrics.registry }

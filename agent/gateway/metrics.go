@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -34,7 +35,8 @@ func newMetrics() *metrics {
 			Name: "restripe_transition_bytes_total", Help: "Bytes that transitions read, sent between nodes and wrote.",
 		}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.requests, m.unaudited, m.moved)
+	m.registry.MustRegister(m.requests, m.unaudited, m.moved, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

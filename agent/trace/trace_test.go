@@ -45,7 +45,9 @@ func collector(t *testing.T) (url string, got func() map[string]*tracepb.Span) {
 
 func begin(t *testing.T, url string, share float64) (stop func()) {
 	t.Helper()
-	stop, err := Start(t.Context(), Options{Collector: url, Share: share, Service: "restripe-test", Instance: "one", Logger: slog.New(slog.DiscardHandler)})
+	stop, err := Start(t.Context(), Options{
+		Collector: url, Share: share, Service: "restripe-test", Instance: "one", Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,8 @@ func TestACollectorThatRefusesIsLogged(t *testing.T) {
 	} {
 		server := httptest.NewServer(answer)
 		var said strings.Builder
-		stop, err := Start(t.Context(), Options{Collector: server.URL, Share: 1, Service: "s", Instance: "i", Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		log := slog.New(slog.NewTextHandler(&said, nil))
+		stop, err := Start(t.Context(), Options{Collector: server.URL, Share: 1, Service: "s", Instance: "i", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}

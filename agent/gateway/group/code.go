@@ -83,6 +83,18 @@ func (g *Groups) CodeUnder(group *catalog.Group, scheme stripe.Scheme) (*Code, e
 	return g.codes.get(layout, scheme)
 }
 
+// prove checks what was staged by the fingerprints of its units, and counts what is found wrong.
+func (g *Groups) prove(code *Code, units [][]block.Fingerprint) error {
+	err := code.checkUnits(units)
+	if err == nil {
+		err = code.checkParity(units)
+	}
+	if err != nil {
+		g.Unproven.Add(1)
+	}
+	return err
+}
+
 // checkParity verifies the parity equations on fingerprints alone: the fingerprint of every parity block must be the same
 // combination of its cells' fingerprints as the block is of the cells. units[slot][unit] are the fingerprints of what the
 // nodes hold.

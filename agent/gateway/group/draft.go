@@ -154,10 +154,7 @@ func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, 
 	if err := workers.Wait(); err != nil {
 		return nil, fmt.Errorf("group %s: %w", d.ID, err)
 	}
-	if err := d.Code.checkUnits(units); err != nil {
-		return nil, fmt.Errorf("group %s: %w", d.ID, err)
-	}
-	if err := d.Code.checkParity(units); err != nil {
+	if err := g.prove(d.Code, units); err != nil {
 		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.ID, err)
 	}
 	return group, nil

@@ -315,10 +315,7 @@ func (g *Groups) verify(ctx context.Context, r *Execution, slots []catalog.Slot,
 	if err := r.infer(units); err != nil {
 		return err
 	}
-	if err := r.after.checkUnits(units); err != nil {
-		return err
-	}
-	return r.after.checkParity(units)
+	return g.prove(r.after, units)
 }
 
 // infer gives slots that are away the fingerprints their units must have by those of the survivors, so that the parity

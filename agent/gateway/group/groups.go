@@ -2,6 +2,7 @@ package group
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/budget"
@@ -22,6 +23,7 @@ type Options struct {
 type Groups struct {
 	Reported Reported // those in which something was found missing or wrong
 	Memory   Memory
+	Unproven atomic.Int64 // times that what was staged did not hold the equations of its code, and was not committed
 
 	catalog *catalog.Catalog
 	agents  *member.Agents

@@ -51,6 +51,7 @@ type Agent struct {
 	link *link
 
 	attaching sync.Mutex   // one handshake at a time
+	Replaced  atomic.Int64 // times that its store was found to have other contents than the catalog knew
 	busy      atomic.Int64 // calls under way
 	chosen    atomic.Int64 // times it was chosen as a substitute
 	probed    atomic.Bool  // by the loop of probes, now
@@ -253,7 +254,7 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if hello.Registered {
 		return nil
 	}
-	if err := a.register(ctx, known[hello.Node], hello); err != nil {
+	if err := a.register(ctx, target, known[hello.Node], hello); err != nil {
 		return err
 	}
 	if err := readViews(ctx, a); err != nil { // after the agent was asked
@@ -272,7 +273,7 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 
 // register tells the catalog of contents that it does not know. If those it knew are lost, every block of them is
 // suspect and waits for repair.
-func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire.HelloReply) error {
+func (a *Agents) register(ctx context.Context, target *Agent, was block.Incarnation, hello wire.HelloReply) error {
 	if was == hello.Incarnation {
 		return nil
 	}
@@ -282,6 +283,7 @@ func (a *Agents) register(ctx context.Context, was block.Incarnation, hello wire
 	if was != "" {
 		a.log.Warn("a store has lost its contents", "node", hello.Node, "was", was, "now", hello.Incarnation)
 		a.Lost.Store(true)
+		target.Replaced.Add(1)
 	}
 	return nil
 }
@@ -422,7 +424,7 @@ func (a *Agents) look(ctx context.Context, target *Agent, read records) {
 		err = a.attach(ctx, target)
 	} else if err == nil && read.incarnations != nil && !target.Node.IsExcluded() {
 		// The node was excluded for a while.
-		err = a.register(ctx, read.incarnations[hello.Node], hello)
+		err = a.register(ctx, target, read.incarnations[hello.Node], hello)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return // the gateway is closing, which says nothing of the node

@@ -104,6 +104,14 @@ func (v *views) next(unheard []block.NodeID, every time.Duration) (view catalog.
 	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard, Water: maps.Clone(v.water)}, due
 }
 
+// Wrote is when the gateway of the agents last wrote to the catalog what it sees of them, which it does every few seconds; zero: not
+// yet.
+func Wrote(a *Agents) time.Time {
+	a.views.mutex.Lock()
+	defer a.views.mutex.Unlock()
+	return a.views.written
+}
+
 func (v *views) wrote(view catalog.View) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

@@ -1,6 +1,10 @@
 package scrub
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+)
 
 // scrubMetrics count what scrubs read, sent and found.
 type scrubMetrics struct {
@@ -19,6 +23,9 @@ func newScrubMetrics(registry prometheus.Registerer) scrubMetrics {
 		findings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_scrub_findings_total", Help: "What scrubs found wrong, by kind.",
 		}, []string{"kind"}),
+	}
+	for _, kind := range []string{api.FindingLost, api.FindingMissing, api.FindingDamaged, api.FindingDiffers, api.FindingParity} {
+		m.findings.WithLabelValues(kind) // they are there before the first one, so that its coming is seen
 	}
 	registry.MustRegister(m.read, m.network, m.findings)
 	return m

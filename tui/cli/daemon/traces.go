@@ -28,9 +28,10 @@ type Traces struct {
 func TracesFlags(command *cobra.Command) *Traces {
 	t := new(Traces)
 	command.Flags().StringVar(&t.collector, "traces", "", "URL of an OpenTelemetry collector that takes OTLP over HTTP, such as "+
-		"http://127.0.0.1:4318, which gets to know where the time of requests goes (default: "+collectorVariable+"; without either nothing is traced)")
-	command.Flags().Float64Var(&t.share, "traces-share", 0.01, "share of requests that are traced, 0 to 1, beside those that come with a trace "+
-		"(default: "+shareVariable+", or 0.01)")
+		"http://127.0.0.1:4318, which gets to know where the time of requests goes (default: "+
+		collectorVariable+"; without either nothing is traced)")
+	command.Flags().Float64Var(&t.share, "traces-share", 0.01, "share of requests that are traced, 0 to 1, beside those that come "+
+		"with a trace (default: "+shareVariable+", or 0.01)")
 	return t
 }
 
