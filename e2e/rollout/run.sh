@@ -117,9 +117,9 @@ hindrance=$(guests_hindrance)
 [ -z "$hindrance" ] || missing "$hindrance"
 if [ -n "$(packages_missing rollout)" ]; then
   packages_prepare || missing "$packages_hindrance"
-  mapfile -t packages < <(packages_of rollout)
-  say "installing ${packages[*]}"
-  packages_install "${packages[@]}" >/dev/null 2>&1 || missing "the packages could not be installed: ${packages[*]}"
+  mapfile -t needed < <(packages_of rollout)
+  say "installing ${needed[*]}"
+  packages_install "${needed[@]}" >/dev/null 2>&1 || missing "the packages could not be installed: ${needed[*]}"
 fi
 mkdir -p "$work"
 pack v0.0.1
