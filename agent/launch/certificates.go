@@ -105,7 +105,7 @@ func (c *Cluster) renew(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if err := c.certify(); err != nil {
-				c.options.Logger.Warn("renewing certificates", "error", err)
+				c.options.Logger.Warn("renewing certificates", "cause", err)
 			}
 		}
 	}

@@ -165,7 +165,7 @@ func (p *process) start(ctx context.Context) error {
 		r.err = r.command.Wait()
 		<-copied
 		if err := errors.Join(stdout.Close(), log.Close(), lifeline.Close()); err != nil {
-			p.logger.Warn("closing the pipes of a child", "name", p.name, "error", err)
+			p.logger.Warn("closing the pipes of a child", "process", p.name, "cause", err)
 		}
 		close(r.exited)
 	}()
@@ -189,7 +189,7 @@ func (p *process) listenTo(stdout io.Reader, log io.Writer, announced chan struc
 			announced = nil
 		}
 		if _, failed := io.WriteString(log, line); failed != nil {
-			p.logger.Warn("writing the log of a child", "name", p.name, "error", failed)
+			p.logger.Warn("writing the log of a child", "process", p.name, "cause", failed)
 		}
 		if err != nil {
 			return // the child closed its end; how it ended is told by Wait
@@ -237,7 +237,7 @@ func (p *process) supervise() {
 		p.mutex.Unlock()
 		if r.running() && wished == wishStop {
 			if err := p.end(r); err != nil {
-				p.logger.Warn("stopping a process", "name", p.name, "error", err)
+				p.logger.Warn("stopping a process", "process", p.name, "cause", err)
 			}
 		}
 		if r.running() {
@@ -247,7 +247,7 @@ func (p *process) supervise() {
 			case <-changed:
 			case <-look.C:
 				if err := boundLog(p.log, logBytes); err != nil {
-					p.logger.Warn("bounding the log of a process", "name", p.name, "error", err)
+					p.logger.Warn("bounding the log of a process", "process", p.name, "cause", err)
 				}
 			}
 			continue
@@ -267,7 +267,7 @@ func (p *process) supervise() {
 			p.change(func() { p.parked = false })
 			backoff = 0 // asked for: no pause
 		} else {
-			p.logger.Warn("a process ended, starting it again", "name", p.name, "cause", r.end(), "after", time.Since(r.started).Round(time.Millisecond))
+			p.logger.Warn("a process ended, starting it again", "process", p.name, "cause", r.end(), "after", time.Since(r.started).Round(time.Millisecond))
 			if time.Since(r.started) > stableAfter {
 				backoff = firstBackoff
 			}
@@ -278,11 +278,11 @@ func (p *process) supervise() {
 		backoff = min(max(2*backoff, firstBackoff), longestPause)
 		if err := p.start(p.context); err != nil {
 			if p.context.Err() == nil {
-				p.logger.Warn("a process does not start", "name", p.name, "error", err)
+				p.logger.Warn("a process does not start", "process", p.name, "cause", err)
 			}
 			continue
 		}
-		p.logger.Info("a process runs again", "name", p.name, "pid", p.pid())
+		p.logger.Info("a process runs again", "process", p.name, "pid", p.pid())
 	}
 }
 
@@ -405,7 +405,7 @@ func (p *process) end(r *run) error {
 	case <-r.exited:
 		return nil
 	case <-patience.C:
-		p.logger.Warn("a process does not leave, killing it", "name", p.name, "pid", r.pid())
+		p.logger.Warn("a process does not leave, killing it", "process", p.name, "pid", r.pid())
 		err := r.kill()
 		<-r.exited
 		return err

@@ -188,7 +188,7 @@ func (i *identity) settle(found block.Incarnation, readings uint64) bool {
 		return true
 	}
 	if i.incarnation != "" {
-		i.log.Warn("the store has lost or changed its contents", "was", i.incarnation, "is", found)
+		i.log.Warn("the store has lost or changed its contents", "was", i.incarnation, "now", found)
 	}
 	i.incarnation, i.serving = found, nil
 	i.readings++

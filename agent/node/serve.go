@@ -54,7 +54,7 @@ func (n *Node) mayAsk(peer *pki.Peer, op wire.Op) error {
 		return err
 	}
 	if !asks[peer.Role][op] {
-		n.log.Warn("a request was refused", "from", peer.Identity, "for", op)
+		n.log.Warn("a request was refused", "from", peer.Identity, "operation", op)
 		return fmt.Errorf("node %s: %w: %s may not ask for %s", n.id, wire.ErrForbidden, peer.Identity, op)
 	}
 	return nil

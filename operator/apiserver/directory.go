@@ -108,7 +108,7 @@ func (d *directory) listen(ctx context.Context, address *net.TCPAddr, logger *sl
 			return listener, nil
 		}
 		logger.Warn("the API server cannot have the port of the last time and takes another: clients have to read the kubeconfig again",
-			"port", last, "kubeconfig", d.kubeconfig(), "error", err)
+			"port", last, "kubeconfig", d.kubeconfig(), "cause", err)
 	}
 	listener, err := configuration.Listen(ctx, "tcp", address.String())
 	if err != nil {

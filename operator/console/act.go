@@ -65,7 +65,7 @@ func (s *auditing) act(ctx context.Context, what subject, do func(ctx context.Co
 	}
 	if unrecorded := s.audit.End(sequence, outcome); unrecorded != nil {
 		s.metrics.auditFailures.Inc()
-		s.log.Error("an action was recorded without its end", "action", who.action(), "object", what.object, "error", unrecorded)
+		s.log.Error("an action was recorded without its end", "action", who.action(), "object", what.object, "cause", unrecorded)
 		if err == nil {
 			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s of %s was done, but the audit log has no end of it: %w", who.action(), what.object, unrecorded))
 		}

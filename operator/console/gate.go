@@ -170,7 +170,7 @@ func (s *auditing) require(ctx context.Context, right access.Right) error {
 // note logs what went wrong beside a call that is refused anyway.
 func (s *auditing) note(err error) {
 	if err != nil {
-		s.log.Error("writing the audit log", "error", err)
+		s.log.Error("writing the audit log", "cause", err)
 	}
 }
 

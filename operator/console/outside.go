@@ -79,7 +79,7 @@ func (o *outside) saw(kind string, object client.Object) {
 	}
 	if err != nil {
 		o.metrics.auditFailures.Inc()
-		o.log.Error("a change made past the console was not recorded", "object", entry.Object, "by", entry.User, "error", err)
+		o.log.Error("a change made past the console was not recorded", "object", entry.Object, "user", entry.User, "cause", err)
 	}
 }
 

@@ -128,7 +128,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting the console: %w", err)
 	}
 	if err := s.audit.Damage(); err != nil {
-		s.log.Error("nothing can be changed through this console", "error", err)
+		s.log.Error("nothing can be changed through this console", "cause", err)
 	}
 	if s.history, err = history.Open(options.HistoryDirectory, history.Options{Samples: options.HistorySamples}); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the console: %w", err), s.audit.Close())

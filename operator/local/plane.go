@@ -155,7 +155,7 @@ func (p *Plane) supervise(ctx context.Context) {
 		if time.Since(began) > stable {
 			pause = firstPause
 		}
-		p.options.Logger.Warn("the control plane ended, starting it again; objects are served meanwhile", "error", err, "after", pause)
+		p.options.Logger.Warn("the control plane ended, starting it again; objects are served meanwhile", "cause", err, "after", pause)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

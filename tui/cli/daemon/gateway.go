@@ -127,7 +127,7 @@ func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err
 		}
 		defer func() { err = errors.Join(err, f.options.Audit.Close()) }()
 		if err := f.options.Audit.Damage(); err != nil {
-			f.options.Logger.Error("nothing can be changed through this gateway", "error", err)
+			f.options.Logger.Error("nothing can be changed through this gateway", "cause", err)
 		}
 	}
 	for first := true; ; first = false {
