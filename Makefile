@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package run test vet format lint race unit fuzz e2e kube ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e kube ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -61,6 +61,10 @@ ARCHITECTURES ?= amd64 arm64
 
 package: $(if $(PAGES),web/dist/index.html)
 	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' playbooks/package/build.sh
+
+# Images of containers of both programs, in bin/images, without a container engine; ARCHITECTURES= says for which processors.
+images: sbom $(if $(PAGES),web/dist/index.html)
+	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILL="$$PWD/bin/restripe.cdx.json" playbooks/images/build.sh
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"

@@ -35,6 +35,9 @@ func newMetrics() *metrics {
 			Name: "restripe_transition_bytes_total", Help: "Bytes that transitions read, sent between nodes and wrote.",
 		}, []string{"kind"}),
 	}
+	for _, kind := range []string{"read", "sent", "written"} {
+		m.moved.WithLabelValues(kind)
+	}
 	m.registry.MustRegister(m.requests, m.unaudited, m.moved, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

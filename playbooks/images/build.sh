@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Writes the images restripe-agent and restripe, for every processor of ARCHITECTURES, into bin/images: an OCI layout of each, which
+# skopeo, crane, oras and buildah take, and an archive for each processor, for `podman load`, `docker load` and `ctr image import`. No
+# container engine is needed. The same sources make the same digests: each image is written twice, and both have to be the same.
+#
+#   VERSION        what the programs say that they are; default: what git says
+#   ARCHITECTURES  default: amd64 arm64
+#   PROGRAMS       default: restripe-agent restripe
+#   OUT            default: bin/images
+#   TAGS           as go build takes them
+#   BILL           what is in the programs, as `make sbom` writes it; default: none
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+umask 022
+
+version=${VERSION:-$(git describe --always --dirty)}
+out=${OUT:-bin/images}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+rm -rf "$out"
+mkdir -p "$out" "$work/again"
+declare -A sources=([restripe]=. [restripe-agent]=./tui/restripe-agent)
+for name in ${PROGRAMS:-restripe-agent restripe}; do
+  for arch in ${ARCHITECTURES:-amd64 arm64}; do
+    GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "${TAGS:-}" \
+      -ldflags "-s -w -X github.com/restripe/restripe/tui/cli/program.release=$version" -o "$work/$arch/$name" "${sources[$name]}"
+  done
+  for into in "$out" "$work/again"; do
+    (cd playbooks/images/_build && go build -o "$work/images" .)
+    "$work/images" -program "$name" -builds "$work" -version "$version" -revision "$(git rev-parse HEAD)" -created "$(git log -1 --format=%ct)" \
+      ${BILL:+-bill "$BILL"} -into "$into" >"$work/said"
+  done
+  diff -r "$out/$name" "$work/again/$name" >/dev/null || {
+    echo "images: the same program makes another image of $name each time" >&2
+    exit 1
+  }
+  cat "$work/said" | sed "s#$work/again#$out#"
+done
