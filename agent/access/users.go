@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -93,7 +94,7 @@ type fileState struct {
 //
 // Who is in several of these may do what any of them may. Tokens are sent as Authorization: Bearer TOKEN, access keys as the user
 // and password of HTTP Basic. Both are to be random, of 32 bytes or so: hashes are not salted. A file with secrets must be its owner's
-// alone. now is nil for the real clock.
+// alone, and where somebody else is its owner its group may read it. now is nil for the real clock.
 func Users(path string, now func() time.Time) (Authority, error) {
 	if now == nil {
 		now = time.Now
@@ -166,13 +167,13 @@ func (u *users) refresh() {
 	}
 	if now := (fileState{info.Size(), info.ModTime()}); now != u.seen {
 		before := u.known.providers
-		u.known, u.err = readUsers(u.path, info.Mode(), before, u.now)
+		u.known, u.err = readUsers(u.path, info, before, u.now)
 		u.seen = now
 	}
 }
 
 // readUsers reads a file. Providers that are in it as before keep what they know.
-func readUsers(path string, mode os.FileMode, before map[string]*provider, clock func() time.Time) (known, error) {
+func readUsers(path string, info os.FileInfo, before map[string]*provider, clock func() time.Time) (known, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return known{}, fmt.Errorf("reading the users: %w", err)
@@ -198,10 +199,27 @@ func readUsers(path string, mode os.FileMode, before map[string]*provider, clock
 	switch {
 	case len(file.Users) == 0:
 		return known{}, fmt.Errorf("reading the users in %s: there are none; declare some under users", path)
-	case len(now.keys) > 0 && mode.Perm()&0o077 != 0:
+	case len(now.keys) > 0 && !isSecret(info.Mode(), ownerOf(info), os.Geteuid()):
 		return known{}, fmt.Errorf("reading the users in %s: it has secrets, and others may read it: chmod 600 it", path)
 	}
 	return now, nil
+}
+
+// isSecret reports whether a file is its owner's alone or, where this process is another user who reads it by its group, as Secrets of
+// Kubernetes are read, that group's too.
+func isSecret(mode os.FileMode, owner, own int) bool {
+	if owner != own {
+		return mode.Perm()&0o037 == 0
+	}
+	return mode.Perm()&0o077 == 0
+}
+
+// ownerOf returns the user whose a file is; this one where that is not known.
+func ownerOf(info os.FileInfo) int {
+	if stat, is := info.Sys().(*syscall.Stat_t); is {
+		return int(stat.Uid)
+	}
+	return os.Geteuid()
 }
 
 func (k *known) add(u *FileUser) error {

@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/restripe/restripe/agent/pki"
@@ -24,6 +26,9 @@ func ListenAndServe(ctx context.Context, address string, n *Node, allowRemote bo
 		listener = tls.NewListener(listener, certificates.Server(pki.RoleGateway, pki.RoleAgent, pki.RoleAdmin))
 		options.Admit = func(ctx context.Context, conn net.Conn) (wire.May, error) {
 			peer, err := certificates.Handshake(ctx, conn)
+			if errors.Is(err, io.EOF) { // who only looked whether somebody listens
+				return nil, err
+			}
 			if err != nil {
 				n.log.Warn("a connection was refused", "from", conn.RemoteAddr(), "cause", err)
 				return nil, err

@@ -1,0 +1,349 @@
+package kube_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/operator/config"
+)
+
+const chart = "../../playbooks/chart"
+
+// helm runs real helm commands against a server, or without one.
+type helm struct{ path, kubeconfig, home string }
+
+func newHelm(t *testing.T) *helm {
+	t.Helper()
+	return &helm{path: program(t, "helm"), kubeconfig: filepath.Join(t.TempDir(), "none"), home: t.TempDir()}
+}
+
+func (h *helm) command(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), h.path, arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+h.kubeconfig,
+		"HELM_CACHE_HOME="+h.home, "HELM_CONFIG_HOME="+h.home, "HELM_DATA_HOME="+h.home)
+	return command
+}
+
+func (h *helm) run(t *testing.T, arguments ...string) string {
+	t.Helper()
+	command := h.command(t, arguments...)
+	said := &bytes.Buffer{}
+	command.Stderr = said
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(arguments, " "), err, said)
+	}
+	return string(output)
+}
+
+// variants are values that people have.
+var variants = map[string]string{
+	"small": `gateways: {users: people}`,
+	"open":  `gateways: {anybody: true}`,
+	"large": `
+gateways:
+  {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
+   classes: [{name: default, ladder: "rep(3),rs(4,2)", prefixes: [""]}]}
+catalog: {secret: redis}
+agents:
+- {name: a, domain: zone-a, replicas: 3, storage: {size: 1Ti, class: fast}, nodeSelector: {topology.kubernetes.io/zone: zone-a}}
+- {name: cache, stores: ["memcached://cache-0:11211", "memcached://cache-1:11211"]}
+- {name: redis, storeSecrets: [redis-0], tolerations: [{key: stores, operator: Exists}]}
+monitoring: {enabled: true, tokenSecret: prometheus, labels: {release: prometheus}}
+traces: {collector: "http://collector:4318"}
+`,
+	"secrets": `
+gateways: {users: people}
+tls: {from: secrets}
+console: {enabled: false}
+networkPolicies: {clients: [{namespaceSelector: {}}]}
+`,
+}
+
+// rendered returns the objects of the chart with values.
+func rendered(t *testing.T, h *helm, values string) (objects []*unstructured.Unstructured) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.run(t, "lint", "--strict", chart, "-f", file)
+	for _, document := range strings.Split(h.run(t, "template", "r", chart, "-n", "store", "-f", file), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// named returns the object of a kind and a name.
+func named(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return nil
+}
+
+// Whatever values people have, what is made of them is safe to run: nobody is root, nothing can be written but volumes, images have
+// versions, everything has limits and probes, and each name is there once.
+func TestChartIsSafeWithAllValues(t *testing.T) {
+	h := newHelm(t)
+	for name, values := range variants {
+		t.Run(name, func(t *testing.T) {
+			seen := map[string]bool{}
+			for _, object := range rendered(t, h, values) {
+				is := object.GetKind() + " " + object.GetName()
+				if seen[is] {
+					t.Errorf("%s is there twice", is)
+				}
+				seen[is] = true
+				if object.GetKind() != "StatefulSet" && object.GetKind() != "Deployment" {
+					continue
+				}
+				checkPod(t, is, object)
+			}
+			if !seen["StatefulSet r-gateway"] || !seen["Deployment r-operator"] || !seen["PodDisruptionBudget r-agents"] {
+				t.Errorf("there are %v", seen)
+			}
+		})
+	}
+}
+
+// checkPod holds the pods of a workload to what linters of Kubernetes ask for.
+func checkPod(t *testing.T, is string, object *unstructured.Unstructured) {
+	t.Helper()
+	pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+	text := func(of map[string]any, path ...string) string {
+		value, _, _ := unstructured.NestedFieldNoCopy(of, path...)
+		return fmt.Sprint(value)
+	}
+	if text(pod, "securityContext", "runAsNonRoot") != "true" || text(pod, "securityContext", "seccompProfile", "type") != "RuntimeDefault" {
+		t.Errorf("%s: its pods run as %v", is, pod["securityContext"])
+	}
+	account := text(pod, "serviceAccountName")
+	asks := account == "restripe-operator" || account == "restripe-console"
+	if token := text(pod, "automountServiceAccountToken"); (token == "true") != asks {
+		t.Errorf("%s has a token: %s, of the account %s", is, token, account)
+	}
+	containers, _, _ := unstructured.NestedSlice(pod, "containers")
+	for _, one := range containers {
+		container := one.(map[string]any)
+		if text(container, "securityContext", "allowPrivilegeEscalation") != "false" ||
+			text(container, "securityContext", "readOnlyRootFilesystem") != "true" ||
+			text(container, "securityContext", "capabilities", "drop") != "[ALL]" {
+			t.Errorf("%s: a container may do %v", is, container["securityContext"])
+		}
+		if image := text(container, "image"); !regexp.MustCompile(`:v\d+\.\d+\.\d+$`).MatchString(image) {
+			t.Errorf("%s runs the image %s", is, image)
+		}
+		if text(container, "resources", "limits", "memory") == "<nil>" || text(container, "resources", "requests", "cpu") == "<nil>" {
+			t.Errorf("%s has the resources %v", is, container["resources"])
+		}
+		if name := text(container, "name"); (name == "agent" || name == "gateway") &&
+			(container["livenessProbe"] == nil || container["readinessProbe"] == nil || container["startupProbe"] == nil) {
+			t.Errorf("%s lacks probes", is)
+		}
+	}
+}
+
+// Every node and every part has a certificate of its own identity, and what gateways read names every node once.
+func TestChartNamesEveryNode(t *testing.T) {
+	objects := rendered(t, newHelm(t), variants["large"])
+	identities := map[string]string{}
+	for _, object := range objects {
+		if object.GetKind() == "Certificate" {
+			uris, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "uris")
+			secret, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
+			identities[secret] = strings.Join(uris, " ")
+		}
+	}
+	for secret, want := range map[string]string{
+		"r-agent-a-0": "agent/a-0", "r-agent-a-2": "agent/a-2", "r-agent-cache-1": "agent/cache-1", "r-agent-redis-0": "agent/redis-0",
+		"r-gateway": "gateway/gateway", "r-operator": "operator/operator", "r-console": "console/console",
+	} {
+		if identities[secret] != "spiffe://restripe/"+want {
+			t.Errorf("the certificate in %s is of %s, want %s", secret, identities[secret], want)
+		}
+	}
+	var list struct {
+		Nodes []struct{ ID, Address, Domain string }
+	}
+	text, _, _ := unstructured.NestedString(named(t, objects, "ConfigMap", "r-gateway").Object, "data", "nodes.yaml")
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil || len(list.Nodes) != 6 {
+		t.Fatalf("gateways are told of %+v, %v", list, err)
+	}
+	for _, node := range list.Nodes {
+		if node.Address != "r-"+node.ID+".store.svc:7481" || (node.Domain == "zone-a") != strings.HasPrefix(node.ID, "a-") {
+			t.Errorf("gateways are told of %+v", node)
+		}
+		service := named(t, objects, "Service", "r-"+node.ID)
+		selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
+		agent := named(t, objects, "StatefulSet", "r-"+node.ID)
+		labels, _, _ := unstructured.NestedStringMap(agent.Object, "spec", "template", "metadata", "labels")
+		for key, value := range selector {
+			if labels[key] != value {
+				t.Errorf("the Service of %s looks for %s=%s, and its pod has %q", node.ID, key, value, labels[key])
+			}
+		}
+	}
+	scaled := named(t, objects, "StatefulSet", "r-gateway")
+	if _, says, _ := unstructured.NestedFieldNoCopy(scaled.Object, "spec", "replicas"); says {
+		t.Error("the number of gateways is both the autoscaler's and the chart's")
+	}
+	if rules, _, _ := unstructured.NestedSlice(named(t, objects, "PrometheusRule", "r").Object, "spec", "groups"); len(rules) < 4 {
+		t.Errorf("the alerts are %v", rules)
+	}
+}
+
+// What the programs read is what they take: the configuration of every node and of the gateways, with certificates and users.
+func TestChartConfigurationIsTaken(t *testing.T) {
+	h := newHelm(t)
+	folder := t.TempDir()
+	agent := filepath.Join(folder, "restripe-agent")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../../tui/restripe-agent").CombinedOutput(); err != nil {
+		t.Fatalf("building restripe-agent: %v\n%s", err, output)
+	}
+	authority, err := pki.Create(filepath.Join(folder, "ca"), "restripe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("users.yaml", "users: [{name: ada, tokenSHA256: 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b, verbs: [get]}]\n")
+	write("store", "redis://:secret@redis:6379\n")
+	for name, values := range variants {
+		var files []string
+		for _, object := range rendered(t, h, values) {
+			if object.GetKind() != "ConfigMap" {
+				continue
+			}
+			data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+			for file, text := range data {
+				identity := pki.Identity{Role: pki.RoleGateway, Name: "gateway"}
+				if node, is := strings.CutPrefix(object.GetName(), "r-"); is && file == "agent.yaml" {
+					identity = pki.Identity{Role: pki.RoleAgent, Name: node}
+				}
+				certificate := filepath.Join(folder, name+"-"+object.GetName())
+				if _, err := os.Stat(certificate); err != nil {
+					if _, err := authority.Issue(identity, nil, 0, certificate); err != nil {
+						t.Fatal(err)
+					}
+				}
+				text = strings.NewReplacer("/etc/restripe/tls", certificate, "/etc/restripe/users/", folder+"/", "/etc/restripe/store/", folder+"/",
+					"/etc/restripe/config/", filepath.Join(folder, name)+"-r-gateway-").Replace(text)
+				path := write(name+"-"+object.GetName()+"-"+file, text)
+				if strings.HasPrefix(text, "command:") || strings.Contains(text, "\ncommand:") {
+					files = append(files, path)
+				}
+			}
+		}
+		command := exec.CommandContext(t.Context(), agent, append([]string{"check-config"}, files...)...)
+		command.Env = append(os.Environ(), "RESTRIPE_CATALOG=redis://redis:6379")
+		if output, err := command.CombinedOutput(); err != nil || len(files) < 6 {
+			t.Errorf("%s: %d files: %v\n%s", name, len(files), err, output)
+		}
+	}
+}
+
+// What cannot work is refused with what to do.
+func TestChartRefusesWhatCannotWork(t *testing.T) {
+	h := newHelm(t)
+	for values, want := range map[string]string{
+		"":                                       "say gateways.anybody=true",
+		"gateways.users=x,gateways.replicas=2":   "catalog.secret",
+		"gateways.users=x,gateways.anybody=true": "take gateways.users or gateways.anybody away",
+		"gateways.users=x,cluster=A_B":           "/cluster",
+		"gateways.users=x,agents[0].name=disk":   "needs one of storage",
+		"gateways.users=x,agents[0].name=Disk":   "/agents/0/name",
+		"gateways.users=x,gateway.replicas=2":    "gateway",
+		"gateways.users=x,agents[0].name=a,agents[0].stores={redis://a},agents[1].name=a,agents[1].stores={redis://b}": "two sets are named a",
+		"gateways.users=x,agents[0].name=a,agents[0].storage.size=1Gi":                                                 "how many agents",
+	} {
+		output, err := h.command(t, "template", "r", chart, "--set", values).CombinedOutput()
+		if err == nil || !strings.Contains(string(output), want) {
+			t.Errorf("%s: %v\n%s", values, err, output)
+		}
+	}
+}
+
+// TestChartOnKubernetes: a server takes all of it without a warning, under the strictest rules for pods; a second time changes nothing;
+// upgrade, rollback; and what is declared and the kinds are there when the release is gone.
+func TestChartOnKubernetes(t *testing.T) {
+	h := newHelm(t)
+	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
+	server := startKubernetes(t)
+	k.kubeconfig, h.kubeconfig = server.kubeconfig, server.kubeconfig
+	k.run(t, "", "create", "namespace", "store")
+	k.run(t, "", "label", "namespace", "store", "pod-security.kubernetes.io/warn=restricted", "pod-security.kubernetes.io/enforce=restricted")
+	install := func(arguments ...string) string {
+		t.Helper()
+		arguments = append(arguments, "r", chart, "-n", "store", "--set", "gateways.users=people,tls.from=secrets")
+		output, err := h.command(t, arguments...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("helm %v: %v\n%s", arguments, err, output)
+		}
+		return string(output)
+	}
+	const address = "https://r-gateway.store.svc:7480"
+	if said := install("install"); strings.Contains(strings.ToLower(said), "warning") || !strings.Contains(said, address) {
+		t.Errorf("installing says\n%s", said)
+	}
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.awaitServed(t, definitions)
+	generations := func() string {
+		return k.run(t, "", "-n", "store", "get", "statefulsets,deployments,services,configmaps", "-o",
+			"jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.generation}{\"\\n\"}{end}")
+	}
+	first := generations()
+	install("upgrade")
+	if again := generations(); again != first {
+		t.Errorf("an upgrade to the same changed\n%s\nto\n%s", first, again)
+	}
+	install("upgrade", "--set", "operator.replicas=3")
+	replicas := func() string {
+		return k.run(t, "", "-n", "store", "get", "deployment", "r-operator", "-o", "jsonpath={.spec.replicas}")
+	}
+	if have := replicas(); have != "3" {
+		t.Errorf("after the upgrade there are %s operators", have)
+	}
+	h.run(t, "rollback", "r", "1", "-n", "store")
+	if have := replicas(); have != "2" {
+		t.Errorf("after the rollback there are %s operators", have)
+	}
+	if at := k.run(t, "", "get", "storagebackend", "restripe", "-o", "jsonpath={.spec.gateways[0]}"); at != address {
+		t.Errorf("the backend is at %s", at)
+	}
+	h.run(t, "uninstall", "r", "-n", "store")
+	if left := k.run(t, "", "-n", "store", "get", "statefulsets,deployments,services", "-o", "name"); left != "" {
+		t.Errorf("left are\n%s", left)
+	}
+	k.run(t, "", "get", "storagebackend", "restripe")
+	k.run(t, "", "get", "customresourcedefinition", "redundancypolicies.restripe.io")
+}
