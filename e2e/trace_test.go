@@ -142,11 +142,13 @@ func TestTracesOfWhatIsDone(t *testing.T) {
 			})
 		}
 	}
+	collects.mutex.Lock()
 	for _, span := range collects.spans {
 		if span.instance == "n1" {
 			t.Errorf("an agent that was not told to trace sent %s", span.Name)
 		}
 	}
+	collects.mutex.Unlock()
 	g.stop(t)
 	gone := httptest.NewServer(nil)
 	gone.Close()

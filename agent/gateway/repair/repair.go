@@ -55,7 +55,10 @@ func (rs *Repairs) RepairGroup(ctx context.Context, id block.GroupID, deep bool)
 // rebuildGroup is RepairGroup, done as the options say, by one caller after the other.
 func (rs *Repairs) rebuildGroup(ctx context.Context, id block.GroupID, options Rebuild) (done Outcome, err error) {
 	ctx, span := trace.Begin(ctx, "repair group")
-	defer func() { span.Text("restripe.group", id.String()).Int("restripe.slots", int64(done.slots)).End(err) }()
+	if span != nil {
+		span.Text("restripe.group", id.String())
+	}
+	defer func() { span.Int("restripe.slots", int64(done.slots)).End(err) }()
 	waiting, leave, err := rs.supervisor.enter(ctx, id, options.Admit)
 	if err != nil {
 		return Outcome{}, err

@@ -56,6 +56,7 @@ type jobBody struct {
 // runner carries out one transition.
 type runner struct {
 	coordinator *Coordinator
+	id          string // of the transition
 	to          stripe.Scheme
 	options     options
 	chosen      *selection // by which groups of a class are selected; nil for other selectors
@@ -163,7 +164,7 @@ func (j *Coordinator) start(record catalog.Job, body jobBody) error {
 		return fmt.Errorf("transition %s: %w", t.ID, err)
 	}
 	r := &runner{
-		coordinator: j, to: to, job: record, body: body, Run: job.NewRun(t.ElapsedSeconds),
+		coordinator: j, id: t.ID, to: to, job: record, body: body, Run: job.NewRun(t.ElapsedSeconds),
 		options: options{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
 		saved:   ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), wanted: api.TransitionRunning,
 	}

@@ -414,9 +414,10 @@ const objectsPerMove = 64
 
 func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err error) {
 	ctx, span := trace.Begin(ctx, "transition group")
-	defer func() {
-		span.Text("restripe.transition", r.job.ID).Text("restripe.group", work.group.String()).Text("restripe.scheme", r.to.String()).End(err)
-	}()
+	if span != nil {
+		span.Text("restripe.transition", r.id).Text("restripe.group", work.group.String()).Text("restripe.scheme", r.to.String())
+	}
+	defer func() { span.End(err) }()
 	if work.rewrite == nil {
 		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
 	}
