@@ -221,3 +221,36 @@ func TestProgramsMayLittle(t *testing.T) {
 		}
 	}
 }
+
+// Every field of every kind says what it is, as `kubectl explain` shows it.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	var walk func(path string, schema *apiextensionsv1.JSONSchemaProps)
+	walk = func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+		for name, field := range schema.Properties {
+			count++
+			if field.Description == "" {
+				t.Errorf("%s.%s has no description: write one before the field in operator/api/v1alpha1, and make generate", path, name)
+			}
+			walk(path+"."+name, &field)
+		}
+		if schema.Items != nil && schema.Items.Schema != nil {
+			walk(path, schema.Items.Schema)
+		}
+	}
+	for _, definition := range definitions {
+		for _, version := range definition.Spec.Versions {
+			for _, part := range []string{"spec", "status"} {
+				field := version.Schema.OpenAPIV3Schema.Properties[part]
+				walk(definition.Spec.Names.Singular+"."+part, &field)
+			}
+		}
+	}
+	if count < 200 {
+		t.Errorf("only %d fields were looked at", count)
+	}
+}

@@ -78,6 +78,8 @@ type BackendRepair struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
 	NodeBytesPerSecond *resource.Quantity `json:"nodeBytesPerSecond,omitempty"`
+	// FailureDomainBytesPerSecond is the same for the nodes of any one failure domain.
+	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
 	FailureDomainBytesPerSecond *resource.Quantity `json:"failureDomainBytesPerSecond,omitempty"`
@@ -120,6 +122,8 @@ type BackendNode struct {
 
 // StorageBackendStatus is what the gateways say of a backend.
 type StorageBackendStatus struct {
+	// ObservedGeneration is the generation of the declaration that the status is of.
+	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -142,10 +146,16 @@ type StorageBackendStatus struct {
 	// +optional
 	CanLose *int32 `json:"canLose,omitempty"`
 
+	// Groups is how many groups of blocks there are.
+	//
 	// +optional
 	Groups int64 `json:"groups,omitempty"`
+	// Objects is how many objects there are.
+	//
 	// +optional
 	Objects int64 `json:"objects,omitempty"`
+	// UsedBytes is what the stores of all nodes say is used.
+	//
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 	// CapacityBytes is 0 if a node does not know its own.
@@ -181,9 +191,14 @@ type BackendSummary struct {
 
 // NodeStatus is one node as a gateway sees it.
 type NodeStatus struct {
+	// Name is the identity of the node, as its agent states it.
 	Name string `json:"name"`
+	// Address is the host:port of its agent.
+	//
 	// +optional
 	Address string `json:"address,omitempty"`
+	// FailureDomain is what the node shares its fate with.
+	//
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 	// State is up, suspect (it misses probes), down, out (given up: its blocks are rebuilt elsewhere), draining, or missing
@@ -193,10 +208,16 @@ type NodeStatus struct {
 	//
 	// +optional
 	Spare bool `json:"spare,omitempty"`
+	// UsedBytes is what its store says is used.
+	//
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
+	// CapacityBytes is what its store can hold; 0 where it does not know.
+	//
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+	// Warnings are what its store says about itself, such as that it may lose blocks.
+	//
 	// +optional
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -242,6 +242,7 @@ type Temperature struct {
 // +kubebuilder:validation:XValidation:rule="has(self.atLeast) || has(self.below)",message="a rule needs atLeast or below"
 // +kubebuilder:validation:XValidation:rule="!has(self.atLeast) || !has(self.below) || quantity(string(self.atLeast)).isLessThan(quantity(string(self.below)))",message="atLeast must be less than below: nothing is in between"
 type TemperatureRule struct {
+	// Scheme is the code of the step, in canonical spelling.
 	Scheme SchemeName `json:"scheme"`
 	// AtLeast so many accesses a day; a fraction goes in quotes.
 	//
@@ -295,6 +296,8 @@ type Budget struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
 	NodeBytesPerSecond *resource.Quantity `json:"nodeBytesPerSecond,omitempty"`
+	// FailureDomainBytesPerSecond is the same for the nodes of any one failure domain.
+	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give bytes per second above 0, such as 40Mi"
 	FailureDomainBytesPerSecond *resource.Quantity `json:"failureDomainBytesPerSecond,omitempty"`
@@ -437,6 +440,8 @@ type Prices struct {
 
 // RedundancyPolicyStatus is where the class stands.
 type RedundancyPolicyStatus struct {
+	// ObservedGeneration is the generation of the declaration that the status is of.
+	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -452,6 +457,8 @@ type RedundancyPolicyStatus struct {
 	//
 	// +optional
 	Class string `json:"class,omitempty"`
+	// Ladder is the codes of the class in canonical spelling, hottest first.
+	//
 	// +optional
 	// +listType=atomic
 	Ladder []string `json:"ladder,omitempty"`
@@ -468,6 +475,8 @@ type RedundancyPolicyStatus struct {
 	// +listMapKey=scheme
 	Rungs []Rung `json:"rungs,omitempty"`
 
+	// ActiveTransitions is how many transitions of the policy have not ended.
+	//
 	// +optional
 	ActiveTransitions int32 `json:"activeTransitions,omitempty"`
 
@@ -511,19 +520,26 @@ type PolicySummary struct {
 
 // Rung is what lies on one step of the ladder.
 type Rung struct {
+	// Scheme is the code of the step, in canonical spelling.
 	Scheme string `json:"scheme"`
+	// Groups is how many groups of blocks are under it.
+	//
 	// +optional
 	Groups int64 `json:"groups,omitempty"`
 	// Bytes are those of the cells, user bytes and what fills the last cells up; StoredBytes are what they take.
 	//
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
+	// StoredBytes is what these take on the nodes.
+	//
 	// +optional
 	StoredBytes int64 `json:"storedBytes,omitempty"`
 }
 
 // Savings compares with keeping everything on the first step.
 type Savings struct {
+	// SavedBytes is how many bytes fewer are stored.
+	//
 	// +optional
 	SavedBytes int64 `json:"savedBytes,omitempty"`
 	// PerMonth is in the currency of the price table.

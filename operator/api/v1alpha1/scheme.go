@@ -52,6 +52,8 @@ type RedundancySchemeSpec struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=64
 	K *int32 `json:"k,omitempty"`
+	// M is how many parity blocks a stripe has, and so how many lost nodes it survives.
+	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
@@ -63,6 +65,8 @@ type RedundancySchemeSpec struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=64
 	DataChunks *int32 `json:"dataChunks,omitempty"`
+	// CodingChunks is m in the words of Ceph's profiles.
+	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
@@ -71,6 +75,8 @@ type RedundancySchemeSpec struct {
 
 // RedundancySchemeStatus is what follows from a code.
 type RedundancySchemeStatus struct {
+	// ObservedGeneration is the generation of the declaration that the status is of.
+	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

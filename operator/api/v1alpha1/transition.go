@@ -49,9 +49,13 @@ type TransitionSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PolicyRef string `json:"policyRef,omitempty"`
 
+	// BackendRef names the StorageBackend whose objects move.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BackendRef string `json:"backendRef"`
+	// Class is the class, at the gateways, whose objects move.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Class string `json:"class"`
@@ -87,6 +91,8 @@ type TransitionSpec struct {
 	// +optional
 	// +kubebuilder:default=false
 	NeedsApproval bool `json:"needsApproval,omitempty"`
+	// Approved says that a person wants the plan carried out.
+	//
 	// +optional
 	// +kubebuilder:default=false
 	Approved bool `json:"approved,omitempty"`
@@ -95,9 +101,13 @@ type TransitionSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ApprovedBy string `json:"approvedBy,omitempty"`
+	// Paused stops after the groups in work, until it is false again.
+	//
 	// +optional
 	// +kubebuilder:default=false
 	Paused bool `json:"paused,omitempty"`
+	// Cancelled ends the transition; groups already moved stay as they are.
+	//
 	// +optional
 	// +kubebuilder:default=false
 	Cancelled bool `json:"cancelled,omitempty"`
@@ -141,6 +151,8 @@ type HeatBounds struct {
 
 // TransitionStatus is how far a transition is.
 type TransitionStatus struct {
+	// ObservedGeneration is the generation of the declaration that the status is of.
+	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -156,6 +168,8 @@ type TransitionStatus struct {
 	//
 	// +optional
 	From string `json:"from,omitempty"`
+	// To is the code that groups are taken to, in canonical spelling.
+	//
 	// +optional
 	To string `json:"to,omitempty"`
 
@@ -182,8 +196,12 @@ type TransitionStatus struct {
 	// +optional
 	Summary TransitionSummary `json:"summary,omitzero"`
 
+	// StartTime is when the gateways began.
+	//
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when it ended, well or not.
+	//
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
@@ -198,12 +216,17 @@ type TransitionApproval struct {
 	// By is who approved: spec.approvedBy, or the field manager that set spec.approved.
 	//
 	// +optional
-	By string      `json:"by,omitempty"`
+	By string `json:"by,omitempty"`
+	// At is when it was approved.
 	At metav1.Time `json:"at"`
+	// PlanHash names the plan that was approved.
+	//
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
-	Groups   int64  `json:"groups"`
-	Bytes    int64  `json:"bytes"`
+	// Groups is how many groups that plan moved.
+	Groups int64 `json:"groups"`
+	// Bytes is how many bytes those had.
+	Bytes int64 `json:"bytes"`
 	// Withdrawn says that the approval does not hold any more, as more would be moved or by another plan.
 	//
 	// +optional
@@ -212,13 +235,17 @@ type TransitionApproval struct {
 
 // Cost is what a plan costs, for all groups together.
 type Cost struct {
+	// Groups is how many groups move.
 	Groups int64 `json:"groups"`
 	// Bytes are of the groups, as their users see them.
 	//
 	// +optional
-	Bytes        int64 `json:"bytes,omitempty"`
-	BytesRead    int64 `json:"bytesRead"`
-	BytesSent    int64 `json:"bytesSent"`
+	Bytes int64 `json:"bytes,omitempty"`
+	// BytesRead is what nodes read of their stores.
+	BytesRead int64 `json:"bytesRead"`
+	// BytesSent is what nodes send to one another.
+	BytesSent int64 `json:"bytesSent"`
+	// BytesWritten is what nodes write to their stores.
 	BytesWritten int64 `json:"bytesWritten"`
 	// PeakBytes is how much more is stored at the worst moment.
 	//
@@ -232,27 +259,40 @@ type Cost struct {
 	//
 	// +optional
 	Price string `json:"price,omitempty"`
+	// SavingPerMonth is what is spared afterwards, in the currency of the price table.
+	//
 	// +optional
 	SavingPerMonth string `json:"savingPerMonth,omitempty"`
 }
 
 // Progress is how far a transition is, by what the gateways measured.
 type Progress struct {
+	// GroupsTotal is how many groups were found so far.
 	GroupsTotal int64 `json:"groupsTotal"`
-	GroupsDone  int64 `json:"groupsDone"`
-	BytesTotal  int64 `json:"bytesTotal"`
-	BytesDone   int64 `json:"bytesDone"`
+	// GroupsDone is how many of them are dealt with.
+	GroupsDone int64 `json:"groupsDone"`
+	// BytesTotal is how many bytes the groups found have.
+	BytesTotal int64 `json:"bytesTotal"`
+	// BytesDone is how many of them are dealt with.
+	BytesDone int64 `json:"bytesDone"`
 	// BytesSentPredicted and BytesSentMeasured are of the groups done.
 	BytesSentPredicted int64 `json:"bytesSentPredicted"`
-	BytesSentMeasured  int64 `json:"bytesSentMeasured"`
+	// BytesSentMeasured is what the agents say that they sent for the groups done.
+	BytesSentMeasured int64 `json:"bytesSentMeasured"`
+	// BytesPerSecond is the rate of late, in bytes of objects.
+	//
 	// +optional
 	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"`
 	// ETASeconds is what is left, with a range; absent while unknown.
 	//
 	// +optional
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
+	// ETASecondsLow is the least that is left.
+	//
 	// +optional
 	ETASecondsLow *int64 `json:"etaSecondsLow,omitempty"`
+	// ETASecondsHigh is the most that is left.
+	//
 	// +optional
 	ETASecondsHigh *int64 `json:"etaSecondsHigh,omitempty"`
 }
