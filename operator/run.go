@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	operatormetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -44,6 +45,7 @@ type Options struct {
 	MetricsListen string               // host:port for Prometheus; default: none
 	MetricsUsers  access.Authority     // says who may see figures; nil: everybody may
 	MetricsTLS    *tls.Config          // figures are served over it; nil: without TLS
+	HealthListen  string               // host:port that answers /healthz and /readyz, to everybody; default: none
 	Logger        *slog.Logger         // default: slog.Default
 
 	// Started, where it is given, is called once the operator knows what is declared, with what asks whether it still does. ctx ends
@@ -53,6 +55,9 @@ type Options struct {
 
 // shutdownPatience bounds the wait for reconcilers that are in the middle of something.
 const shutdownPatience = 10 * time.Second
+
+// healthPatience bounds the wait of who asks whether the operator is ready for what is declared.
+const healthPatience = 2 * time.Second
 
 // reconcileTimeout bounds one look at one object, gateways that do not answer included.
 const reconcileTimeout = 2 * time.Minute
@@ -130,7 +135,7 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 	}
 	m, err := manager.New(rest.CopyConfig(options.RESTConfig), manager.Options{
 		Scheme: scheme, Logger: logger,
-		Metrics: options.metrics(),
+		Metrics: options.metrics(), HealthProbeBindAddress: cmp.Or(options.HealthListen, "0"),
 		// A reconciler that has just written must not decide by what was before.
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		LeaderElection:                options.Election.LeaseNamespace != "",
@@ -145,6 +150,14 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server at %s: %w", options.RESTConfig.Host, err)
+	}
+	knows := func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
+		defer cancel()
+		return m.GetClient().List(ctx, &v1alpha1.StorageBackendList{}, client.Limit(1))
+	}
+	if err := errors.Join(m.AddHealthzCheck("runs", healthz.Ping), m.AddReadyzCheck("declared", knows)); err != nil {
+		return nil, fmt.Errorf("answering about health: %w", err)
 	}
 	recorder, err := recorderOf(m, log)
 	if err != nil {

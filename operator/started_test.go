@@ -2,6 +2,8 @@ package operator_test
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -22,5 +24,31 @@ func TestStartedOperatorsSaySo(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it does not say that it has started")
+	}
+}
+
+// An operator answers about its health where it is told to.
+func TestOperatorsAnswerAboutTheirHealth(t *testing.T) {
+	w := newWorld(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.operator(func(options *operator.Options) { options.HealthListen = address })
+	for _, path := range []string{"/healthz", "/readyz"} {
+		w.eventually("it answers "+path, func() bool {
+			reply, err := http.Get("http://" + address + path)
+			if err != nil {
+				return false
+			}
+			if err := reply.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			return reply.StatusCode == http.StatusOK
+		})
 	}
 }

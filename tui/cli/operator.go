@@ -34,6 +34,7 @@ func operatorServer(s *session) *program.Server {
 	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
 	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
 	flags.StringVar(&options.MetricsListen, "metrics-listen", "", "address for Prometheus, host:port (default: none)")
+	flags.StringVar(&options.HealthListen, "health-listen", "", "address that answers /healthz and /readyz to everybody, host:port (default: none)")
 	callers.add(flags)
 	flags.BoolVar(&https, "https", false, "serve Prometheus over TLS, with the certificate of --tls")
 	directory := servingFlag(command)
@@ -48,6 +49,9 @@ func operatorServer(s *session) *program.Server {
 			report.Add("metrics-listen", allowed.Check(command, "metrics-listen", options.MetricsListen, asks && https, how))
 		} else if asks || https {
 			report.Misuse("metrics-listen", "--users, --cluster-users and --https are for --metrics-listen: give it an address")
+		}
+		if options.HealthListen != "" { // which tells nothing that anybody is to be asked for
+			report.Add("health-listen", allowed.Check(command, "health-listen", options.HealthListen, true, ""))
 		}
 		var err error
 		options.MetricsTLS, err = serving(command, https, *directory, pki.RoleOperator)
