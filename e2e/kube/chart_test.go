@@ -214,6 +214,39 @@ func TestChartNamesEveryNode(t *testing.T) {
 	}
 }
 
+// An agent is restarted when people say so, and they see from its pod whether it has what is declared: whatever reaches what it reads
+// changes its pod. No two agents are on one machine unless that is wanted.
+func TestChartAgentsChangeOneByOne(t *testing.T) {
+	h := newHelm(t)
+	agent := func(values string) (pod map[string]any, text string) {
+		t.Helper()
+		objects := rendered(t, h, values)
+		set := named(t, objects, "StatefulSet", "r-disk-0")
+		if how, _, _ := unstructured.NestedString(set.Object, "spec", "updateStrategy", "type"); how != "OnDelete" {
+			t.Errorf("agents are updated by %s, all at once", how)
+		}
+		pod, _, _ = unstructured.NestedMap(set.Object, "spec", "template")
+		text, _, _ = unstructured.NestedString(named(t, objects, "ConfigMap", "r-disk-0").Object, "data", "agent.yaml")
+		return pod, text
+	}
+	const open = "gateways: {anybody: true}\n"
+	was, read := agent(open)
+	now, reads := agent(open + "traces: {collector: 'http://collector:4318'}\n")
+	path := []string{"metadata", "annotations", "checksum/config"}
+	before, _, _ := unstructured.NestedString(was, path...)
+	after, _, _ := unstructured.NestedString(now, path...)
+	if read == reads || before == "" || before == after {
+		t.Errorf("an agent reads\n%s\nafter\n%s\nand its pod says %s after %s", reads, read, after, before)
+	}
+	if _, apart, _ := unstructured.NestedMap(was, "spec", "affinity", "podAntiAffinity"); !apart {
+		t.Error("several agents may be on one machine")
+	}
+	shared, _ := agent(open + "agent: {shareMachines: true}\n")
+	if _, apart, _ := unstructured.NestedMap(shared, "spec", "affinity"); apart {
+		t.Error("agents cannot share a machine where they may")
+	}
+}
+
 // What the programs read is what they take: the configuration of every node and of the gateways, with certificates and users.
 func TestChartConfigurationIsTaken(t *testing.T) {
 	h := newHelm(t)

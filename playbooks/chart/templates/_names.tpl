@@ -72,3 +72,21 @@ securityContext:
 {{- else if $first.storeSecrets }}redis
 {{- else }}{{ first ($first.stores | default (list "file:")) | regexFind "^[a-z]+" | replace "rediss" "redis" }}{{ end -}}
 {{- end -}}
+
+{{/* What an agent reads. */}}
+{{- define "restripe.agent" -}}
+command: agent
+id: {{ .node.id | quote }}
+{{- if .node.storeSecret }}
+store: "@/etc/restripe/store/store"
+{{- else }}
+store: {{ .node.store | default "file:/var/lib/restripe/store" | quote }}
+{{- end }}
+listen: "0.0.0.0:7481"
+allow-remote: known
+tls: /etc/restripe/tls
+{{- with .root.Values.traces.collector }}
+traces: {{ . | quote }}
+traces-share: {{ $.root.Values.traces.share }}
+{{- end }}
+{{- end -}}
