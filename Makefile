@@ -64,7 +64,7 @@ package: $(if $(PAGES),web/dist/index.html)
 
 # Images of containers of both programs, in bin/images, without a container engine; ARCHITECTURES= says for which processors.
 images: sbom $(if $(PAGES),web/dist/index.html)
-	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILL="$$PWD/bin/restripe.cdx.json" playbooks/images/build.sh
+	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILLS="$$PWD/bin" playbooks/images/build.sh
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"
@@ -194,10 +194,11 @@ generate: web/node_modules/.package-lock.json
 generate-check:
 	@e2e/generated.sh
 
-# What is in the program and in its pages, with licences, in the form of CycloneDX: bin/restripe.cdx.json, bin/pages.cdx.json.
+# What is in the programs and in the pages, with licences, in the form of CycloneDX: restripe, restripe-agent and pages, in bin.
 sbom:
 	@mkdir -p bin
 	go run $(CYCLONEDX) app -json -licenses -std -main . -output bin/restripe.cdx.json .
+	go run $(CYCLONEDX) app -json -licenses -std -main tui/restripe-agent -output bin/restripe-agent.cdx.json .
 	cd web && npm sbom --sbom-format cyclonedx --omit dev --package-lock-only >../bin/pages.cdx.json
 
 # Known weaknesses of what is in the program, where the databases can be reached.

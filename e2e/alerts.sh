@@ -21,5 +21,9 @@ trap 'rm -f "$asked"' EXIT
   sed -nE 's/^ *"expr": (".*"),$/{record: "asked", expr: \1},/p' playbooks/monitoring/dashboards/*.json | awk '{ sub(/"asked"/, "\"asked:" NR "\""); print }'
   echo "]}]"
 } >"$asked"
+if [ "$(grep -c '^{record' "$asked")" -ne "$(grep -ho '"expr":' playbooks/monitoring/dashboards/*.json | wc -l)" ]; then
+  echo "alerts: not everything that the dashboards ask was found in their files" >&2
+  exit 1
+fi
 promtool check rules playbooks/monitoring/alerts.yaml "$asked"
 promtool test rules playbooks/monitoring/alerts_test.yaml

@@ -34,9 +34,9 @@ type ociManifest struct {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "images")
-	bill := write(t, "bill.json", `{"bomFormat": "CycloneDX"}`)
+	bill := write(t, "restripe-agent.cdx.json", `{"bomFormat": "CycloneDX"}`)
 	command := exec.CommandContext(t.Context(), "../playbooks/images/build.sh")
-	command.Env = append(os.Environ(), "PROGRAMS=restripe-agent", "ARCHITECTURES="+runtime.GOARCH, "OUT="+out, "VERSION=v1.2.3", "BILL="+bill)
+	command.Env = append(os.Environ(), "PROGRAMS=restripe-agent", "ARCHITECTURES="+runtime.GOARCH, "OUT="+out, "VERSION=v1.2.3", "BILLS="+filepath.Dir(bill))
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("writing images: %v\n%s", err, said)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,29 +42,12 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&declared{reader: cache, log: slog.New(slog.DiscardHandler)})
-	const page = "../docs/metrics.md"
-	have, err := monitoring.Metrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *updateMetrics {
-		if err := monitoring.Write(page, "Operator", have); err != nil {
-			t.Fatal(err)
-		}
-	}
-	said, err := monitoring.Read(page, "Operator")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range monitoring.Differences(said, have) {
-		t.Error(text)
-	}
-	problems, err := testutil.GatherAndLint(registry)
+	problems, err := monitoring.Problems(registry, "../docs/metrics.md", "Operator", *updateMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, problem := range problems {
-		t.Errorf("%s: %s", problem.Metric, problem.Text)
+		t.Error(problem)
 	}
 	families, err := registry.Gather()
 	if err != nil {

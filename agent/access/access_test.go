@@ -181,7 +181,7 @@ func TestAccessKeys(t *testing.T) {
 	}
 }
 
-// A file of secrets is one's own, or somebody else's that one reads by its group.
+// A file of secrets is one's own alone, or root's that one reads by its group.
 func TestWhoseSecretsAreTaken(t *testing.T) {
 	for _, c := range []struct {
 		mode       os.FileMode
@@ -190,6 +190,7 @@ func TestWhoseSecretsAreTaken(t *testing.T) {
 	}{
 		{0o600, 5, 5, true}, {0o400, 5, 5, true}, {0o640, 5, 5, false}, {0o604, 5, 5, false},
 		{0o440, 0, 5, true}, {0o640, 0, 5, true}, {0o444, 0, 5, false}, {0o660, 0, 5, false}, {0o644, 0, 5, false},
+		{0o640, 6, 5, false}, {0o640, 6, 0, false}, {0o640, 0, 0, false}, {0o600, 6, 0, true},
 	} {
 		if have := isSecret(c.mode, c.owner, c.own); have != c.want {
 			t.Errorf("%o of %d, read by %d: %t", c.mode, c.owner, c.own, have)

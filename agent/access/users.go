@@ -94,7 +94,7 @@ type fileState struct {
 //
 // Who is in several of these may do what any of them may. Tokens are sent as Authorization: Bearer TOKEN, access keys as the user
 // and password of HTTP Basic. Both are to be random, of 32 bytes or so: hashes are not salted. A file with secrets must be its owner's
-// alone, and where somebody else is its owner its group may read it. now is nil for the real clock.
+// alone; root's may be read by its group, for a process that is not root. now is nil for the real clock.
 func Users(path string, now func() time.Time) (Authority, error) {
 	if now == nil {
 		now = time.Now
@@ -205,10 +205,10 @@ func readUsers(path string, info os.FileInfo, before map[string]*provider, clock
 	return now, nil
 }
 
-// isSecret reports whether a file is its owner's alone or, where this process is another user who reads it by its group, as Secrets of
-// Kubernetes are read, that group's too.
+// isSecret reports whether a file is its owner's alone or, where it is root's and this process another user's, that of a group which may
+// read it: so a container is given the Secrets of Kubernetes.
 func isSecret(mode os.FileMode, owner, own int) bool {
-	if owner != own {
+	if owner == 0 && own != 0 {
 		return mode.Perm()&0o037 == 0
 	}
 	return mode.Perm()&0o077 == 0

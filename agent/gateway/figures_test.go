@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -50,29 +49,12 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	if err := reply.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	const page = "../../docs/metrics.md"
-	have, err := monitoring.Metrics(c.gateway.Figures())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *updateMetrics {
-		if err := monitoring.Write(page, "Gateway", have); err != nil {
-			t.Fatal(err)
-		}
-	}
-	said, err := monitoring.Read(page, "Gateway")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range monitoring.Differences(said, have) {
-		t.Error(text)
-	}
-	problems, err := testutil.GatherAndLint(c.gateway.Figures())
+	problems, err := monitoring.Problems(c.gateway.Figures(), "../../docs/metrics.md", "Gateway", *updateMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, problem := range problems {
-		t.Errorf("%s: %s", problem.Metric, problem.Text)
+		t.Error(problem)
 	}
 
 	lost := c.agents[0]

@@ -29,12 +29,20 @@ type Options struct {
 // lastWords bounds what stopping waits for a collector.
 const lastWords = 5 * time.Second
 
-// Check reports what is wrong with a collector and a share.
-func Check(collector string, share float64) error {
+// CheckCollector reports what is wrong with the URL of a collector.
+func CheckCollector(collector string) error {
 	at, err := url.Parse(collector)
 	if err != nil || (at.Scheme != "http" && at.Scheme != "https") || at.Host == "" {
 		return fmt.Errorf("%q is not the URL of a collector: want one such as http://127.0.0.1:4318", collector)
 	}
+	if at.User != nil { // every user of the machine could see it, and it would be in the log
+		return fmt.Errorf("%q has a user or a password: take it out, and let a collector on this machine or a proxy show it", at.Redacted())
+	}
+	return nil
+}
+
+// CheckShare reports what is wrong with a share.
+func CheckShare(share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("%v is no share: want 0 to 1", share)
 	}
@@ -44,7 +52,7 @@ func Check(collector string, share float64) error {
 // Start traces what this process does from now on. stop sends what is not sent yet, for some seconds at most; nothing is traced
 // after it. A collector that does not answer is logged and costs spans, no requests.
 func Start(ctx context.Context, o Options) (stop func(), err error) {
-	if err := Check(o.Collector, o.Share); err != nil {
+	if err := errors.Join(CheckCollector(o.Collector), CheckShare(o.Share)); err != nil {
 		return nil, err
 	}
 	at, err := url.JoinPath(o.Collector, "v1/traces")
@@ -59,8 +67,8 @@ func Start(ctx context.Context, o Options) (stop func(), err error) {
 	if o.Release != "" {
 		about = append(about, attribute.String("service.version", o.Release))
 	}
-	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(exporter), sdk.WithSampler(sampler(o.Share)), sdk.WithResource(resource.NewSchemaless(about...)),
+	provider := sdk.NewTracerProvider( // what is part of a trace is as that is
+		sdk.WithBatcher(exporter), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.Share))), sdk.WithResource(resource.NewSchemaless(about...)),
 	)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("sending traces", "cause", err) }))
 	begins := provider.Tracer("github.com/restripe/restripe")

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -113,8 +112,8 @@ func Mark(ctx context.Context) []byte {
 		return nil
 	}
 	of := span.SpanContext()
-	trace, parent := of.TraceID(), of.SpanID()
-	return append(append(make([]byte, 0, MarkBytes), trace[:]...), parent[:]...)
+	whole, part := of.TraceID(), of.SpanID()
+	return append(append(make([]byte, 0, MarkBytes), whole[:]...), part[:]...)
 }
 
 // Carry returns ctx with the trace of another context, for work that outlives the one that asked for it.
@@ -125,6 +124,3 @@ func Carry(ctx, from context.Context) context.Context {
 	}
 	return trace.ContextWithSpan(ctx, span)
 }
-
-// sampler traces a share of what begins traces, and all of what is part of one that is traced.
-func sampler(share float64) sdk.Sampler { return sdk.ParentBased(sdk.TraceIDRatioBased(share)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -123,21 +124,17 @@ func TestACollectorThatRefusesIsLogged(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, c := range []struct {
-		collector string
-		share     float64
-		wrong     string
-	}{
-		{"http://127.0.0.1:4318", 0.5, ""},
-		{"https://collector.example/otlp/", 1, ""},
-		{"127.0.0.1:4318", 0.5, "want one such as"},
-		{"ftp://127.0.0.1", 0.5, "want one such as"},
-		{"http://127.0.0.1:4318", 1.5, "want 0 to 1"},
-		{"http://127.0.0.1:4318", -1, "want 0 to 1"},
+	for collector, wrong := range map[string]string{
+		"http://127.0.0.1:4318": "", "https://collector.example/otlp/": "",
+		"127.0.0.1:4318": "want one such as", "ftp://127.0.0.1": "want one such as", "http://ada:secret@collector:4318": "ada:xxxxx@",
 	} {
-		err := Check(c.collector, c.share)
-		if (c.wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.wrong) {
-			t.Errorf("%s, %v: %v", c.collector, c.share, err)
+		if err := CheckCollector(collector); (wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", collector, err)
+		}
+	}
+	for share, right := range map[float64]bool{0: true, 0.5: true, 1: true, 1.5: false, -1: false, math.NaN(): false} {
+		if err := CheckShare(share); right != (err == nil) {
+			t.Errorf("%v: %v", share, err)
 		}
 	}
 }

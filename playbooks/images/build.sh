@@ -8,7 +8,7 @@
 #   PROGRAMS       default: restripe-agent restripe
 #   OUT            default: bin/images
 #   TAGS           as go build takes them
-#   BILL           what is in the programs, as `make sbom` writes it; default: none
+#   BILLS          directory with PROGRAM.cdx.json, what is in each program, as `make sbom` writes it; default: none is attached
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 umask 022
@@ -20,6 +20,7 @@ trap 'rm -rf "$work"' EXIT
 
 rm -rf "$out"
 mkdir -p "$out" "$work/again"
+(cd playbooks/images/_build && go build -o "$work/images" .)
 declare -A sources=([restripe]=. [restripe-agent]=./tui/restripe-agent)
 for name in ${PROGRAMS:-restripe-agent restripe}; do
   for arch in ${ARCHITECTURES:-amd64 arm64}; do
@@ -27,13 +28,12 @@ for name in ${PROGRAMS:-restripe-agent restripe}; do
       -ldflags "-s -w -X github.com/restripe/restripe/tui/cli/program.release=$version" -o "$work/$arch/$name" "${sources[$name]}"
   done
   for into in "$out" "$work/again"; do
-    (cd playbooks/images/_build && go build -o "$work/images" .)
     "$work/images" -program "$name" -builds "$work" -version "$version" -revision "$(git rev-parse HEAD)" -created "$(git log -1 --format=%ct)" \
-      ${BILL:+-bill "$BILL"} -into "$into" >"$work/said"
+      ${BILLS:+-bill "$BILLS/$name.cdx.json"} -into "$into" >"$work/said"
   done
   diff -r "$out/$name" "$work/again/$name" >/dev/null || {
     echo "images: the same program makes another image of $name each time" >&2
     exit 1
   }
-  cat "$work/said" | sed "s#$work/again#$out#"
+  sed "s#$work/again#$out#" "$work/said"
 done

@@ -12,11 +12,34 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metric is a metric of a process.
-type Metric struct {
+// Problems says where the metrics of a process, which are in a registry, are not as the table in a Markdown file has them, and where they
+// do not keep to the rules of Prometheus. With update the table is written before.
+func Problems(registry *prometheus.Registry, table, process string, update bool) (problems []string, err error) {
+	have, err := metricsOf(registry)
+	if err == nil && update {
+		err = write(table, process, have)
+	}
+	if err != nil {
+		return nil, err
+	}
+	said, err := read(table, process)
+	if err != nil {
+		return nil, err
+	}
+	broken, err := testutil.GatherAndLint(registry)
+	problems = differences(said, have)
+	for _, one := range broken {
+		problems = append(problems, one.Metric+": "+one.Text)
+	}
+	return problems, err
+}
+
+// metric is a metric of a process.
+type metric struct {
 	Name, Type, Help string
 	Labels           []string
 }
@@ -25,9 +48,9 @@ type Metric struct {
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", ` +
 	`constLabels: \{[^}]*\}, variableLabels: \{([^}]*)\}\}$`)
 
-// Metrics are the metrics of this project in a registry, by name, whether or not they have samples. A metric without samples is a
+// metricsOf are the metrics of this project in a registry, by name, whether or not they have samples. A metric without samples is a
 // counter if its name ends so, else a gauge.
-func Metrics(registry *prometheus.Registry) ([]Metric, error) {
+func metricsOf(registry *prometheus.Registry) ([]metric, error) {
 	families, err := registry.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gathering metrics: %w", err)
@@ -41,36 +64,36 @@ func Metrics(registry *prometheus.Registry) ([]Metric, error) {
 		defer close(descriptions)
 		registry.Describe(descriptions)
 	}()
-	var list []Metric
-	for one := range descriptions {
-		parts := description.FindStringSubmatch(one.String())
+	var list []metric
+	for described := range descriptions {
+		parts := description.FindStringSubmatch(described.String())
 		if parts == nil {
-			err = fmt.Errorf("%s is not understood", one)
+			err = fmt.Errorf("%s is not understood", described)
 			continue
 		}
 		if !strings.HasPrefix(parts[1], "restripe_") {
 			continue
 		}
-		metric := Metric{Name: parts[1], Help: parts[2], Type: "gauge"}
-		if kind, known := types[metric.Name]; known {
-			metric.Type = strings.ToLower(kind.String())
-		} else if strings.HasSuffix(metric.Name, "_total") {
-			metric.Type = "counter"
+		one := metric{Name: parts[1], Help: parts[2], Type: "gauge"}
+		if kind, known := types[one.Name]; known {
+			one.Type = strings.ToLower(kind.String())
+		} else if strings.HasSuffix(one.Name, "_total") {
+			one.Type = "counter"
 		}
 		if parts[3] != "" {
-			metric.Labels = strings.Split(parts[3], ",")
+			one.Labels = strings.Split(parts[3], ",")
 		}
-		list = append(list, metric)
+		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b metric) int { return cmp.Compare(a.Name, b.Name) })
 	return list, err
 }
 
 // section begins the part of the table for a process.
 func section(process string) string { return "## " + process + "\n" }
 
-// Write puts the metrics of a process into the table in a Markdown file, in place of those that it had.
-func Write(path, process string, metrics []Metric) error {
+// write puts the metrics of a process into the table in a Markdown file, in place of those that it had.
+func write(path, process string, metrics []metric) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -95,8 +118,8 @@ func Write(path, process string, metrics []Metric) error {
 // row is a line of the table.
 var row = regexp.MustCompile("(?m)^\\| `(restripe_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*) \\| (.*) \\|$")
 
-// Read returns the metrics of a process in the table, or of all processes where none is named.
-func Read(path, process string) (list []Metric, err error) {
+// read returns the metrics of a process in the table, or of all processes where none is named.
+func read(path, process string) (list []metric, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -107,27 +130,27 @@ func Read(path, process string) (list []Metric, err error) {
 		of, _, _ = strings.Cut(of, "\n## ")
 	}
 	for _, cells := range row.FindAllStringSubmatch(of, -1) {
-		metric := Metric{Name: cells[1], Type: cells[2], Help: cells[4]}
+		one := metric{Name: cells[1], Type: cells[2], Help: cells[4]}
 		if cells[3] != "" {
-			metric.Labels = strings.Split(cells[3], ", ")
+			one.Labels = strings.Split(cells[3], ", ")
 		}
-		list = append(list, metric)
+		list = append(list, one)
 	}
 	return list, nil
 }
 
-// Differences says what the table has of a process, and what the process has, where these are not the same.
-func Differences(table, process []Metric) (texts []string) {
-	equal := func(a, b Metric) bool {
+// differences says what the table has of a process, and what the process has, where these are not the same.
+func differences(table, process []metric) (texts []string) {
+	equal := func(a, b metric) bool {
 		return a.Name == b.Name && a.Type == b.Type && a.Help == b.Help && slices.Equal(a.Labels, b.Labels)
 	}
 	for _, one := range process {
-		if !slices.ContainsFunc(table, func(other Metric) bool { return equal(one, other) }) {
+		if !slices.ContainsFunc(table, func(other metric) bool { return equal(one, other) }) {
 			texts = append(texts, fmt.Sprintf("the table has no such line: %+v", one))
 		}
 	}
 	for _, one := range table {
-		if !slices.ContainsFunc(process, func(other Metric) bool { return equal(one, other) }) {
+		if !slices.ContainsFunc(process, func(other metric) bool { return equal(one, other) }) {
 			texts = append(texts, fmt.Sprintf("nothing serves %+v", one))
 		}
 	}

@@ -45,7 +45,7 @@ func checkNames(t *testing.T, known map[string]string, where, expression string)
 
 func knownMetrics(t *testing.T) map[string]string {
 	t.Helper()
-	list, err := Read(table, "")
+	list, err := read(table, "")
 	if err != nil || len(list) < 40 {
 		t.Fatalf("%d metrics in %s, %v", len(list), table, err)
 	}
@@ -109,7 +109,7 @@ func TestAlerts(t *testing.T) {
 			}
 		}
 	}
-	read := func(path string, into any) {
+	parse := func(path string, into any) {
 		t.Helper()
 		text, err := os.ReadFile(path)
 		if err == nil {
@@ -119,11 +119,11 @@ func TestAlerts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read("alerts.yaml", &rules)
+	parse("alerts.yaml", &rules)
 	var tests struct {
 		Tests []map[string]any
 	}
-	read("alerts_test.yaml", &tests)
+	parse("alerts_test.yaml", &tests)
 	fires, rests := map[string]bool{}, map[string]bool{}
 	for _, one := range tests.Tests {
 		name, _ := one["name"].(string)

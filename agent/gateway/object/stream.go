@@ -71,8 +71,8 @@ func (p *pace) isSlow() bool { return p.left > 0 }
 func (p *pace) stalled() { p.left = slowTimes }
 
 // took is told how long a slow client took for what it got.
-func (p *pace) took(time time.Duration) {
-	if p.left--; time > noDelay {
+func (p *pace) took(long time.Duration) {
+	if p.left--; long > noDelay {
 		p.stalled()
 	}
 }

@@ -28,7 +28,7 @@ type agentFlags struct {
 	tls                      *string
 	remote                   *Remote
 	lifeline                 *bool
-	traces                   *Traces
+	traces                   *traceFlags
 
 	own *pki.Source // what tls names
 }
@@ -54,7 +54,7 @@ func Agent(s *program.Streams) *program.Server {
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
 		"how long the gateways that were obeyed must be silent before another one may delete blocks that none of them names")
-	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), TracesFlags(command)
+	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), newTraceFlags(command)
 	return &program.Server{
 		Command: command, Check: f.check, OnlyTyped: []string{launch.LifelineFlag},
 		Serve: func(ctx context.Context) error {
@@ -78,7 +78,7 @@ func (f *agentFlags) check(report *program.Report) {
 	} else if err := open.Check(f.store); err != nil {
 		report.Add("store", fmt.Errorf("--store: %w", err))
 	}
-	f.traces.Check(report)
+	f.traces.check(report)
 	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, *f.tls != "", "give it a certificate with --tls"))
 	f.own, err = Certificates(*f.tls, pki.RoleAgent)
 	report.Add("tls", err)
@@ -90,7 +90,7 @@ const agentMemory = 512 << 20
 // serveAgent runs an agent until ctx ends.
 func serveAgent(ctx context.Context, s *program.Streams, f *agentFlags) (err error) {
 	limitMemory(agentMemory)
-	stop, err := f.traces.Start(ctx, s, "restripe-agent", f.id)
+	stop, err := f.traces.start(ctx, s, "restripe-agent", f.id)
 	defer stop()
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type gatewayFlags struct {
 	tls                                               *string
 	remote                                            *Remote
 	lifeline                                          *bool
-	traces                                            *Traces
+	traces                                            *traceFlags
 
 	options gateway.Options // what tls, users, classes and nodes name
 }
@@ -60,7 +60,7 @@ func Gateway(s *program.Streams) *program.Server {
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log of what changes the cluster, of this gateway alone "+
 		"(default: none is kept)")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
-	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), TracesFlags(command)
+	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), newTraceFlags(command)
 	return &program.Server{
 		Command: command, Check: f.check, OnlyTyped: []string{launch.LifelineFlag},
 		Serve: func(ctx context.Context) error {
@@ -81,7 +81,7 @@ func (f *gatewayFlags) check(report *program.Report) {
 	} else if err := open.Check(f.catalog); err != nil {
 		report.Add("catalog", fmt.Errorf("--catalog: %w", err))
 	}
-	f.traces.Check(report)
+	f.traces.check(report)
 	asks := f.users != "" && f.https
 	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, asks, "name who may with --users, and serve --https"))
 	if f.https && *f.tls == "" {
@@ -115,7 +115,7 @@ func prefixed(flag string, err error) error {
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err error) {
 	limitMemory(gatewayMemory)
-	stop, err := f.traces.Start(ctx, s, "restripe-gateway", f.id)
+	stop, err := f.traces.start(ctx, s, "restripe-gateway", f.id)
 	defer stop()
 	if err != nil {
 		return err

@@ -18,15 +18,15 @@ const (
 	shareVariable     = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// Traces are the flags that say what is traced.
-type Traces struct {
+// traceFlags are the flags that say what is traced.
+type traceFlags struct {
 	collector string
 	share     float64
 }
 
-// TracesFlags adds --traces and --traces-share.
-func TracesFlags(command *cobra.Command) *Traces {
-	t := new(Traces)
+// newTraceFlags adds --traces and --traces-share.
+func newTraceFlags(command *cobra.Command) *traceFlags {
+	t := new(traceFlags)
 	command.Flags().StringVar(&t.collector, "traces", "", "URL of an OpenTelemetry collector that takes OTLP over HTTP, such as "+
 		"http://127.0.0.1:4318, which gets to know where the time of requests goes (default: "+
 		collectorVariable+"; without either nothing is traced)")
@@ -35,8 +35,8 @@ func TracesFlags(command *cobra.Command) *Traces {
 	return t
 }
 
-// Check completes the flags from the environment and looks at them.
-func (t *Traces) Check(report *program.Report) {
+// check completes the flags from the environment and looks at them.
+func (t *traceFlags) check(report *program.Report) {
 	if t.collector == "" {
 		t.collector = os.Getenv(collectorVariable)
 	}
@@ -49,13 +49,12 @@ func (t *Traces) Check(report *program.Report) {
 			report.Add("traces-share", fmt.Errorf("%s is %q: want a share, 0 to 1", shareVariable, text))
 		}
 	}
-	if err := trace.Check(t.collector, t.share); err != nil {
-		report.Add("traces", fmt.Errorf("--traces: %w", err))
-	}
+	report.Add("traces", prefixed("traces", trace.CheckCollector(t.collector)))
+	report.Add("traces-share", prefixed("traces-share", trace.CheckShare(t.share)))
 }
 
-// Start traces from now on what a process does, if that is wanted. stop is due whatever the error.
-func (t *Traces) Start(ctx context.Context, s *program.Streams, service, instance string) (stop func(), err error) {
+// start traces from now on what a process does, if that is wanted. stop is due whatever the error.
+func (t *traceFlags) start(ctx context.Context, s *program.Streams, service, instance string) (stop func(), err error) {
 	if t.collector == "" {
 		return func() {}, nil
 	}
