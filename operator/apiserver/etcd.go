@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Files of the write-ahead log are laid out whole when they are begun, two of them. The log of a control plane fits a
@@ -46,6 +51,9 @@ func startEtcd(ctx context.Context, state *directory, logger *slog.Logger) (*mem
 	configuration.ListenPeerUrls = nil
 	configuration.WarningApplyDuration, configuration.WarningUnaryRequestDuration = slow, slow
 	configuration.InitialCluster = configuration.InitialClusterFromName(configuration.Name)
+	if err := awaitLog(ctx, configuration.Dir); err != nil {
+		return nil, fmt.Errorf("starting etcd: %w", err)
+	}
 	etcd, err := tryEtcd(configuration)
 	if err != nil {
 		return nil, err
@@ -63,6 +71,45 @@ func startEtcd(ctx context.Context, state *directory, logger *slog.Logger) (*mem
 	}
 	m.close()
 	return nil, fmt.Errorf("starting etcd: %w", err)
+}
+
+// logPatience is how long the log of an etcd that has ended may be held: what holds it is about to execute a program.
+const logPatience = 10 * time.Second
+
+// awaitLog waits until nobody holds the files of the write-ahead log of the etcd in a directory, as etcd itself does not.
+// No other server has them, as the state directory is locked; but a child that was being forked when etcd closed them has
+// them, and with them their locks, until it executes its program.
+func awaitLog(ctx context.Context, directory string) error {
+	ctx, cancel := context.WithTimeout(ctx, logPatience)
+	defer cancel()
+	files, err := filepath.Glob(filepath.Join(directory, "member", "wal", "*.wal"))
+	if err != nil {
+		return fmt.Errorf("looking for the log of etcd: %w", err)
+	}
+	for _, file := range files {
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
+			err := tryLog(file)
+			if errors.Is(err, fileutil.ErrLocked) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for who holds %s, part of the log of etcd: %w: stop that process", file, err)
+		}
+	}
+	return nil
+}
+
+// tryLog takes the lock of a file and gives it back, while no child can be forked that would keep it.
+func tryLog(file string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	lock, err := fileutil.TryLockFile(file, os.O_RDWR, fileutil.PrivateFileMode)
+	if err != nil {
+		return err
+	}
+	return lock.Close()
 }
 
 // tryEtcd makes an error of the panic that is etcd's answer to state that it cannot read.
