@@ -28,10 +28,17 @@ type bench struct {
 }
 
 func main() {
+	if len(os.Args) == 5 && os.Args[1] == asCrowd {
+		if err := beCrowd(os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, "slow clients:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	b := bench{}
 	write := flag.Bool("write", false, "write "+document)
 	flag.StringVar(&b.directory, "directory", "/dev/shm", "where the stores are made: in memory, so that disks hide nothing")
-	flag.IntVar(&b.rounds, "rounds", 5, "rounds with and without certificates, in turns")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds with and without certificates, in turns; 0 leaves them out")
 	flag.IntVar(&b.objects, "objects", 128, "objects of 1 MiB in a round")
 	flag.IntVar(&b.slow, "slow", 256, "slow clients of each kind")
 	flag.Parse()
