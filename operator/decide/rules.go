@@ -8,10 +8,12 @@ import (
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 )
 
-// Rules are temperature rules as bands: which heat belongs on which rung. Heats between the bands belong where they are.
+// Rules are temperature rules as bands: which heat belongs on which rung. Heats between the bands belong where they are. Or
+// they are those of a candidate.
 type Rules struct {
 	bands      []band // ascending, disjoint
 	hysteresis float64
+	candidate  *followed // in place of bands
 }
 
 type band struct {
@@ -84,6 +86,9 @@ func (r *Rules) keeps(scheme stripe.Scheme, heat HeatRange) bool {
 // range that lies across a bound between two other rungs goes to the one nearer to where it comes from: from there, it
 // may still go on.
 func (r *Rules) Target(from stripe.Scheme, heat HeatRange) (to stripe.Scheme, leaves bool) {
+	if r.candidate != nil {
+		return r.candidate.target(from, heat)
+	}
 	if r.keeps(from, heat) {
 		return stripe.Scheme{}, false
 	}

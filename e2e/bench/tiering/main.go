@@ -81,6 +81,7 @@ func provenance(s setting) string {
 			ladder[0], s.hot, ladder[1], s.warm, ladder[2], s.halfLife.Hours(), s.dwell.Hours(), ladder[0]),
 		fmt.Sprintf("- oracle: for each group the way that costs least: bytes stored, %g days of storing a byte for each byte sent, and for an access on %s and %s what makes the policy's bounds break even; no dwell time; the cost of the last column is that",
 			s.networkDays, ladder[1], ladder[2]),
+		"- auto: the choice by shadows (agent/heat/shadow), followed as the operator would; gateways and operators do not do so yet",
 		fmt.Sprintf("- each trace is stretched over %g days; every object, or 4 MiB extent of the disk, is a group", s.days),
 		"",
 	}, "\n")

@@ -26,13 +26,17 @@ func compare(w io.Writer, traces []*trace, s setting) error {
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%d accesses to %d groups of %s.\n\n", t.name, len(t.accesses), len(t.bytes), humanize.IBytes(uint64(users)))
 		writeSummary(w, outcomes, &s)
-		writeDays(w, []outcome{outcomes[0], outcomes[1], outcomes[3], outcomes[5]})
+		writeDays(w, []outcome{outcomes[0], outcomes[1], outcomes[3], outcomes[5], outcomes[6]})
 	}
-	return nil
+	var all []*trace
+	for _, t := range traces {
+		all = append(append(all, t), t.halves(s.days)...)
+	}
+	return writeChoices(w, append(all, synthetic(s.days)...), s, c)
 }
 
 // contenders are everything on the first rung, everything on the last, the policy with its half-life and with a shorter
-// and a longer one, and the oracle.
+// and a longer one, the choice by shadows, and the oracle.
 func contenders(t *trace, s setting, c costs) ([]outcome, error) {
 	outcomes := []outcome{runStatic(t, s, 0), runStatic(t, s, len(ladder)-1)}
 	for _, halfLife := range []time.Duration{s.halfLife / 3, s.halfLife, s.halfLife * 3} {
@@ -45,7 +49,11 @@ func contenders(t *trace, s setting, c costs) ([]outcome, error) {
 		policy.name = fmt.Sprintf("policy, %.0fh", halfLife.Hours())
 		outcomes = append(outcomes, policy)
 	}
-	return append(outcomes, runOracle(t, s, c)), nil
+	chosen, err := runAuto(t, s, c, 0)
+	if err != nil {
+		return nil, err
+	}
+	return append(outcomes, chosen.out, runOracle(t, s, c)), nil
 }
 
 func writeSummary(w io.Writer, outcomes []outcome, s *setting) {

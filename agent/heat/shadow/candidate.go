@@ -1,0 +1,60 @@
+package shadow
+
+import (
+	"math"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// Candidate is a way to choose the rung of a group: always the same, or by how often it is used.
+type Candidate struct {
+	Always int // the rung of all groups; ByUse for those that go by their use
+
+	HalfLife time.Duration // after which a use counts half
+	Dwell    time.Duration // on one rung at least
+	// A group gets colder when a rung further down would cost less if it were used Colder times as often, and hotter when one
+	// further up would if it were used a Hotter-th as often.
+	Colder, Hotter float64
+}
+
+// ByUse is Candidate.Always of a candidate that goes by use.
+const ByUse = -1
+
+// First is the index in Candidates of the one that rules while nothing is known: it is slow to make groups colder, which
+// is what costs most when it was wrong.
+const First = 0
+
+// Candidates returns those that are tried for a ladder of so many rungs.
+func Candidates(rungs int) []Candidate {
+	const week = 7 * 24 * time.Hour
+	list := []Candidate{
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 4, 8},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 8},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 16},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 32},
+		{ByUse, 24 * time.Hour, 3 * time.Hour, 4, 8},
+		{ByUse, 24 * time.Hour, 3 * time.Hour, 4, 32},
+		{ByUse, 2 * week, 6 * time.Hour, 2, 8},
+	}
+	for rung := range rungs {
+		list = append(list, Candidate{Always: rung})
+	}
+	return list
+}
+
+// Next returns the rung of a group that is on one and used so many times a day. Rates are told apart as the buckets of heat
+// reports do, so that what is done by those is what was reckoned with here.
+func (c *Candidate) Next(prices *Prices, rung int, rate float64) int {
+	if c.Always != ByUse {
+		return c.Always
+	}
+	rate = Typical(api.HeatBucketOf(rate))
+	if best := prices.Best(rate); best > rung && prices.Best(rate*c.Colder) > rung || best < rung && prices.Best(rate/c.Hotter) < rung {
+		return best
+	}
+	return rung
+}
+
+// Typical returns the rate that stands for those of a bucket of heat reports.
+func Typical(bucket int) float64 { return api.HeatEdge(bucket) * math.Sqrt2 }

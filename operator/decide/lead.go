@@ -1,0 +1,77 @@
+package decide
+
+import (
+	"math"
+	"slices"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/heat/shadow"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// followed is a candidate whose choices are carried out.
+type followed struct {
+	shadow.Candidate
+	ladder stripe.Ladder
+	prices *shadow.Prices
+}
+
+// RulesOf returns the rules by which a candidate places groups on a ladder, hottest rung first, at the prices of its rungs.
+func RulesOf(candidate shadow.Candidate, ladder stripe.Ladder, prices *shadow.Prices) *Rules {
+	return &Rules{candidate: &followed{candidate, ladder, prices}}
+}
+
+// target is where a bucket of heat belongs, as Rules.Target says it.
+func (f *followed) target(from stripe.Scheme, heat HeatRange) (to stripe.Scheme, leaves bool) {
+	rung := slices.Index(f.ladder, from)
+	if rung < 0 {
+		return stripe.Scheme{}, false
+	}
+	next := f.Next(f.prices, rung, shadow.Typical(api.HeatBucketOf(heat.AtLeast)))
+	return f.ladder[next], next != rung
+}
+
+// A candidate takes the lead when what it would have saved since the last change is more than leadMargin of what the leader
+// cost since then and the way from where groups are to where it has them. What was long ago counts less: half after leadMemory
+// looks, of which there is one each day. All ways together are at most leadShare of what the class has cost, so that a workload
+// that makes candidates change the lead again and again costs no more than that.
+const (
+	leadMargin = 0.1
+	leadMemory = 14
+	leadShare  = 0.1
+)
+
+// Lead is which candidate rules a class. The zero value has the first one lead, of a class of which nothing is known.
+type Lead struct {
+	Candidate int
+	Paid      []float64 // by each candidate since this one leads, in bytes stored for a day
+	Cost      float64   // of those that led, all in all
+	Ways      float64   // of the changes of leader, at most
+
+	seen []float64 // what candidates had cost at the last look
+}
+
+// Look returns who leads after another day, by what every candidate has cost so far and what the way to it would.
+func (l Lead) Look(costs, way []float64) Lead {
+	next := Lead{Candidate: l.Candidate, Paid: make([]float64, len(costs)), Cost: l.Cost, Ways: l.Ways, seen: slices.Clone(costs)}
+	if len(l.seen) != len(costs) {
+		l.Paid, l.seen = make([]float64, len(costs)), make([]float64, len(costs))
+	}
+	keep := math.Exp2(-1.0 / leadMemory)
+	for i := range costs {
+		next.Paid[i] = l.Paid[i]*keep + costs[i] - l.seen[i]
+	}
+	next.Cost += costs[l.Candidate] - l.seen[l.Candidate]
+	most := 0.0
+	for i := range costs {
+		ahead := next.Paid[l.Candidate]*(1-leadMargin) - next.Paid[i] - way[i]
+		if ahead > most && l.Ways+way[i] <= leadShare*next.Cost {
+			next.Candidate, most = i, ahead
+		}
+	}
+	if next.Candidate != l.Candidate {
+		next.Ways += way[next.Candidate]
+		clear(next.Paid)
+	}
+	return next
+}
