@@ -24,7 +24,7 @@ func (s *shard) evict(count int) {
 		c := &s.classes[i]
 		c.now = math.Exp2(c.landmark-s.clock*c.perSecond) * math.Ln2 * c.perSecond * day.Seconds()
 	}
-	rate := func(e *entry) int { return rateClass((e.own + e.others) * s.classes[e.class].now) }
+	rate := func(e *entry) int { return rateClass(e.value() * s.classes[e.class].now) }
 	var having [rateClasses]int32
 	for i := range s.table.slots {
 		if e := &s.table.slots[i]; e.sequence != 0 {

@@ -42,7 +42,7 @@ func (t *Tracker) Part(index int, now time.Time) (part Part, ok bool) {
 		}
 		c := &s.classes[e.class]
 		if value := e.own * math.Exp2(c.landmark-s.clock*c.perSecond); value >= negligible {
-			kept = append(kept, record{key: e.key(), class: e.class, value: value})
+			kept = append(kept, record{key: e.key(), class: e.class, value: value, first: e.first})
 		}
 	}
 	s.mutex.Unlock()
@@ -65,12 +65,18 @@ type record struct {
 	key   key
 	class Class // of the Tracker that reads or writes it
 	value float64
+	first uint32 // Unix second of the first use
 }
 
 // A part is encoded as: version; Unix milliseconds; number of classes, each its name and its half-life in nanoseconds;
-// number of groups ascending, each the difference to the sequence before, the index, the class's number in this part, and
-// the value as a float32 rounded down. Numbers are varints, the float32 little-endian.
-const partVersion = 1
+// number of groups ascending, each the difference to the sequence before, the index, the class's number in this part, the
+// value as a float32 rounded down, and how many seconds before the part's time the group was first used. Numbers are varints,
+// the float32 little-endian. Parts of version 1 lack the last: their groups are taken to be in use for firstUnknown.
+const (
+	partVersion      = 2
+	partWithoutFirst = 1
+	firstUnknown     = 30 * 24 * time.Hour
+)
 
 func (t *Tracker) encode(kept []record, now time.Time) []byte {
 	slices.SortFunc(kept, func(a, b record) int {
@@ -101,6 +107,7 @@ func (t *Tracker) encode(kept []record, now time.Time) []byte {
 		raw = binary.AppendUvarint(raw, uint64(k.index))
 		raw = binary.AppendUvarint(raw, numbers[kept[i].class])
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(floor32(kept[i].value)))
+		raw = binary.AppendUvarint(raw, uint64(max(0, now.Unix()-int64(kept[i].first))))
 		before = k.sequence
 	}
 	return raw
@@ -119,10 +126,12 @@ func floor32(value float64) float32 {
 // nothing, and with their rates under the half-lives of today. Classes nobody named before get the part's half-lives.
 func (t *Tracker) decode(raw []byte, index int, now time.Time) ([]record, error) {
 	in := reader{rest: raw}
-	if version := in.byte(); version != partVersion {
-		return nil, fmt.Errorf("%w: version %d, this program reads version %d", ErrPart, version, partVersion)
+	version := in.byte()
+	if version != partVersion && version != partWithoutFirst {
+		return nil, fmt.Errorf("%w: version %d, this program reads versions %d and %d", ErrPart, version, partWithoutFirst, partVersion)
 	}
-	age := max(0, now.UnixMilli()-int64(min(in.number(), math.MaxInt64)))
+	written := int64(min(in.number(), math.MaxInt64))
+	age := max(0, now.UnixMilli()-written)
 	var list []named
 	for count := in.number(); count > 0 && in.err == nil; count-- {
 		name := string(in.bytes(in.number()))
@@ -146,6 +155,10 @@ func (t *Tracker) decode(raw []byte, index int, now time.Time) ([]record, error)
 		k.index = uint32(in.number())
 		number := in.number()
 		value := float64(math.Float32frombits(in.uint32()))
+		known := uint64(firstUnknown / time.Second)
+		if version == partVersion {
+			known = in.number()
+		}
 		switch {
 		case in.err != nil:
 		case number >= uint64(len(classes)), !(value >= 0), math.IsInf(value, 1), k.sequence == 0,
@@ -153,7 +166,8 @@ func (t *Tracker) decode(raw []byte, index int, now time.Time) ([]record, error)
 			in.err = fmt.Errorf("group %d.%d is not in order", k.sequence, k.index)
 		default:
 			c := classes[number]
-			records = append(records, record{key: k, class: c.class, value: value * c.factor})
+			first := second(time.UnixMilli(written).Add(-time.Duration(min(known, math.MaxUint32)) * time.Second))
+			records = append(records, record{key: k, class: c.class, value: value * c.factor, first: first})
 		}
 		if in.err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPart, in.err)
@@ -194,21 +208,23 @@ func (t *Tracker) Restore(index int, raw []byte, now time.Time) error {
 	s.advance(t, now)
 	for i := range records {
 		r := &records[i]
-		s.add(t, r.key, r.class, r.value, 0)
+		s.add(t, r, r.value, 0)
 	}
 	return nil
 }
 
-// add adds values as of now to an entry.
-func (s *shard) add(t *Tracker, k key, class Class, own, others float64) {
-	c := s.class(t, class)
+// add adds values as of now to the entry of a record.
+func (s *shard) add(t *Tracker, r *record, own, others float64) {
+	c := s.class(t, r.class)
 	scale := math.Exp2(s.clock*c.perSecond - c.landmark)
-	if e := s.table.get(k); e != nil {
+	if e := s.table.get(r.key); e != nil {
 		c := &s.classes[e.class]
 		scale = math.Exp2(s.clock*c.perSecond - c.landmark)
-		e.own, e.others = e.own+own*scale, e.others+others*scale
+		e.own, e.others, e.first = e.own+own*scale, single(float64(e.others)+others*scale), min(e.first, r.first)
 	} else if own+others >= negligible {
-		s.insert(t, entry{sequence: k.sequence, index: k.index, class: class, own: own * scale, others: others * scale})
+		s.insert(t, entry{
+			sequence: r.key.sequence, index: r.key.index, class: r.class, own: own * scale, others: single(others * scale), first: r.first,
+		})
 	}
 }
 
@@ -235,7 +251,9 @@ func (t *Tracker) Merge(index int, parts [][]byte, now time.Time) (spent []int, 
 		for _, r := range records {
 			if r.value >= negligible {
 				worth = true
-				r.value += sums[r.key].value
+				if sum, there := sums[r.key]; there {
+					r.value, r.first = r.value+sum.value, min(r.first, sum.first)
+				}
 				sums[r.key] = r
 			}
 		}
@@ -267,7 +285,11 @@ func (s *shard) replaceOthers(t *Tracker, sums map[key]record, now time.Time) {
 			}
 			k := e.key()
 			c := &s.classes[e.class]
-			e.others = sums[k].value * math.Exp2(s.clock*c.perSecond-c.landmark)
+			sum, there := sums[k]
+			e.others = single(sum.value * math.Exp2(s.clock*c.perSecond-c.landmark))
+			if there {
+				e.first = min(e.first, sum.first)
+			}
 			known[k] = true
 		}
 		done := at >= len(s.table.slots)
@@ -286,7 +308,7 @@ func (s *shard) replaceOthers(t *Tracker, sums map[key]record, now time.Time) {
 		if e := s.table.get(k); e != nil {
 			e.others = 0 // used here for the first time since it was looked for
 		}
-		s.add(t, k, r.class, 0, r.value)
+		s.add(t, &r, 0, r.value)
 		if entered++; entered%mergeStep == 0 {
 			s.mutex.Unlock()
 			s.mutex.Lock()

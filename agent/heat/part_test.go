@@ -213,3 +213,40 @@ func FuzzPart(f *testing.F) {
 		}
 	})
 }
+
+// When a group was first used is what the first gateway knows that used it, after a restart too; a part of version 1 says
+// nothing of it.
+func TestTheFirstUseIsKnown(t *testing.T) {
+	const halfLife = 1e6 * time.Second
+	here, there := newTracker(halfLife), newTracker(halfLife)
+	there.Touch(group(1), there.Class("c"), at(100), 1)
+	here.Touch(group(1), here.Class("c"), at(500), 1)
+	index := int(keyOf(group(1)).hash() >> (64 - shardBits))
+	early, _ := there.Part(index, at(600))
+	late, _ := here.Part(index, at(600))
+	if _, err := here.Merge(index, [][]byte{early.Raw}, at(700)); err != nil {
+		t.Fatal(err)
+	}
+	if used := here.Used(group(1), at(700)); !used.First.Equal(at(100)) || math.Abs(used.Counted-2) > 0.01 {
+		t.Errorf("used first at %v, want %v; counted %v, want 2", used.First, at(100), used.Counted)
+	}
+	if used := here.Used(group(2), at(700)); used != (Use{}) {
+		t.Errorf("a group that was not used: %+v", used)
+	}
+	again := newTracker(halfLife)
+	if err := again.Restore(index, late.Raw, at(900)); err != nil {
+		t.Fatal(err)
+	}
+	if used := again.Used(group(1), at(900)); !used.First.Equal(at(500)) {
+		t.Errorf("after a restart it was used first at %v, want %v", used.First, at(500))
+	}
+	// Version 1 is the same without the last number of each group.
+	old := append([]byte{partWithoutFirst}, late.Raw[1:len(late.Raw)-1]...)
+	again = newTracker(halfLife)
+	if err := again.Restore(index, old, at(900)); err != nil {
+		t.Fatal(err)
+	}
+	if used := again.Used(group(1), at(900)); !used.First.Equal(at(600).Add(-firstUnknown)) || used.Rate == 0 {
+		t.Errorf("of an earlier release: %+v, want first used at %v", used, at(600).Add(-firstUnknown))
+	}
+}

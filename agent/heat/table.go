@@ -11,7 +11,8 @@ import (
 type entry struct {
 	sequence uint64  // of the group's stamp; 0: the slot is free
 	own      float64 // counted here, as of the landmark of the class
-	others   float64 // counted by other gateways, as of the same landmark
+	others   float32 // counted by other gateways, as of the same landmark
+	first    uint32  // Unix second of the first use that anybody counted
 	index    uint32
 	class    Class
 	walk     uint16 // the walk that saw the group last
@@ -29,6 +30,9 @@ type key struct {
 func keyOf(group block.GroupID) key { return key{group.Stamp.Sequence, group.Index} }
 
 func (e *entry) key() key { return key{e.sequence, e.index} }
+
+// value is what is counted of a group by all gateways, as of the landmark of its class.
+func (e *entry) value() float64 { return e.own + float64(e.others) }
 
 // hash spreads keys over shards (its top bits) and slots (the others): the finaliser of SplitMix64.
 func (k key) hash() uint64 {

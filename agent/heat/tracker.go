@@ -165,7 +165,7 @@ func (s *shard) setLife(t *Tracker, class Class, life float64, now time.Time) {
 	*c = decay{perSecond: 1 / life, landmark: s.clock / life}
 	for i := range s.table.slots {
 		if e := &s.table.slots[i]; e.sequence != 0 && e.class == class {
-			e.own, e.others = e.own*factor, e.others*factor
+			e.own, e.others = e.own*factor, single(float64(e.others)*factor)
 		}
 	}
 	s.touched++
@@ -206,8 +206,14 @@ func (s *shard) freshen(t *Tracker) {
 	}
 }
 
-// farLandmark is after how many half-lives a landmark moves on. Values stay far below the largest float64, 2^1023.
-const farLandmark = 256
+// farLandmark is after how many half-lives a landmark moves on. Values stay far below the largest float32, 2^127.
+const farLandmark = 64
+
+// single is a value as an entry has it of other gateways.
+func single(value float64) float32 { return float32(min(value, math.MaxFloat32)) }
+
+// second is a moment as an entry has it.
+func second(now time.Time) uint32 { return uint32(min(max(now.Unix(), 0), math.MaxUint32)) }
 
 // settle moves the landmark of a class to the present, and forgets what has become nothing.
 func (s *shard) settle(class Class) {
@@ -218,8 +224,8 @@ func (s *shard) settle(class Class) {
 		if e.class != class {
 			return false
 		}
-		e.own, e.others = math.Ldexp(e.own, shift), math.Ldexp(e.others, shift)
-		return e.own+e.others < negligible/2
+		e.own, e.others = math.Ldexp(e.own, shift), single(math.Ldexp(float64(e.others), shift))
+		return e.value() < negligible/2
 	})
 	c.landmark = max(c.landmark-float64(shift), present-1)
 }
@@ -240,7 +246,7 @@ func (t *Tracker) Touch(group block.GroupID, class Class, now time.Time, weight 
 	if e := s.table.get(k); e != nil {
 		e.own += added
 	} else {
-		s.insert(t, entry{sequence: k.sequence, index: k.index, class: class, own: added})
+		s.insert(t, entry{sequence: k.sequence, index: k.index, class: class, own: added, first: second(now)})
 	}
 	s.touched++
 	s.mutex.Unlock()
@@ -255,26 +261,36 @@ func (s *shard) insert(t *Tracker, added entry) {
 	s.table.insert(added)
 }
 
+// Use is what is known of how a group was used, all gateways together.
+type Use struct {
+	Rate    float64   // accesses a day
+	Counted float64   // the sum over accesses of 2^(-age/halfLife)
+	First   time.Time // the first access, to the second; zero for a group that is not tracked
+}
+
 // Rate returns the accesses a day of a group, all gateways together; 0 for one that is not tracked.
-func (t *Tracker) Rate(group block.GroupID, now time.Time) float64 {
+func (t *Tracker) Rate(group block.GroupID, now time.Time) float64 { return t.Used(group, now).Rate }
+
+// Used returns how a group was used; nothing for one that is not tracked.
+func (t *Tracker) Used(group block.GroupID, now time.Time) Use {
 	return t.look(keyOf(group), now, false)
 }
 
-func (t *Tracker) look(k key, now time.Time, mark bool) float64 {
+func (t *Tracker) look(k key, now time.Time, mark bool) Use {
 	s := t.shardOf(k)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.advance(t, now)
 	e := s.table.get(k)
 	if e == nil {
-		return 0
+		return Use{}
 	}
 	if mark {
 		e.walk = uint16(t.walk.Load())
 	}
 	c := &s.classes[e.class]
-	value := (e.own + e.others) * math.Exp2(c.landmark-s.clock*c.perSecond)
-	return rateOf(value, c.perSecond)
+	value := e.value() * math.Exp2(c.landmark-s.clock*c.perSecond)
+	return Use{Rate: rateOf(value, c.perSecond), Counted: value, First: time.Unix(int64(e.first), 0)}
 }
 
 // rateOf is value * ln 2 / halfLife, in accesses a day; what is negligible is 0.
@@ -319,8 +335,8 @@ func (t *Tracker) Begin() Walk {
 	return Walk{t}
 }
 
-// See notes that a group exists, and returns its rate.
-func (w Walk) See(group block.GroupID, now time.Time) float64 {
+// See notes that a group exists, and returns how it was used.
+func (w Walk) See(group block.GroupID, now time.Time) Use {
 	return w.tracker.look(keyOf(group), now, true)
 }
 

@@ -282,7 +282,7 @@ func TestColdestMakeRoom(t *testing.T) {
 
 func (t *Tracker) rateLocked(s *shard, e *entry) float64 {
 	c := s.classes[e.class]
-	return rateOf((e.own+e.others)*math.Exp2(c.landmark-s.clock*c.perSecond), c.perSecond)
+	return rateOf(e.value()*math.Exp2(c.landmark-s.clock*c.perSecond), c.perSecond)
 }
 
 func TestDeadGroupsAreForgotten(t *testing.T) {
@@ -298,7 +298,7 @@ func TestDeadGroupsAreForgotten(t *testing.T) {
 	}
 	walk := tracker.Begin()
 	for g := 1; g < 200; g++ {
-		if walk.See(group(g), epoch) == 0 {
+		if walk.See(group(g), epoch).Rate == 0 {
 			t.Fatalf("group %d is unknown", g)
 		}
 	}

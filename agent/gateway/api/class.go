@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,14 @@ type Class struct {
 	GroupBytes int64         // user bytes per group of a large object
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
+	Prices     *RungPrices   // of the ladder's schemes; nil: heat is what was counted, and nobody reckons what others would cost
+}
+
+// RungPrices are what one byte of a class costs on the rungs of its ladder, hottest first, in bytes stored for a day.
+type RungPrices struct {
+	Stored []float64   `json:"stored"` // for each day: 3 under rep(3)
+	Use    []float64   `json:"use"`    // for each use of its group, beyond what that costs on the rung where it costs least
+	Move   [][]float64 `json:"move"`   // for each move, by rung from and to
 }
 
 // Limits and defaults of a class.
@@ -61,6 +70,9 @@ type ClassSpec struct {
 	GroupBytes string   `json:"groupBytes,omitempty"`
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
+
+	// Prices have the heat of groups estimated from all of the class, and candidates followed as shadows at these prices.
+	Prices *RungPrices `json:"prices,omitempty"`
 }
 
 // ClassOrigin says who declared a class as it is.
@@ -86,6 +98,7 @@ type ClassInfo struct {
 	Dwell      string      `json:"dwell"`
 	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
 	Origin     ClassOrigin `json:"origin"`
+	Prices     *RungPrices `json:"prices,omitempty"`
 }
 
 type classFile struct {
@@ -170,8 +183,38 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.HalfLife, err = parseDuration("halfLife", spec.HalfLife, DefaultHalfLife, MinHalfLife, MaxHalfLife); err != nil {
 		return class, err
 	}
-	class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell)
-	return class, err
+	if class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell); err != nil {
+		return class, err
+	}
+	if class.Prices = spec.Prices; class.Prices == nil {
+		return class, nil
+	}
+	if rungs := len(class.Prices.Stored); rungs != len(class.Ladder) {
+		return class, wrong("prices", "of %d rungs, on a ladder of %d", rungs, len(class.Ladder))
+	}
+	if err := class.Prices.Check(); err != nil {
+		return class, wrong("prices", "%w", err)
+	}
+	return class, nil
+}
+
+// Check reports what cannot be reckoned with: no rungs, tables of other sizes, prices that are negative or no numbers.
+func (p *RungPrices) Check() error {
+	rungs := len(p.Stored)
+	if rungs == 0 || len(p.Use) != rungs || len(p.Move) != rungs {
+		return fmt.Errorf("%d rungs are stored, %d used, %d left; give every rung once", rungs, len(p.Use), len(p.Move))
+	}
+	for _, row := range append([][]float64{p.Stored, p.Use}, p.Move...) {
+		if len(row) != rungs {
+			return fmt.Errorf("there are %d moves from a rung, for %d rungs", len(row), rungs)
+		}
+		for _, price := range row {
+			if !(price >= 0) || math.IsInf(price, 1) {
+				return fmt.Errorf("%v is no price; give 0 or more", price)
+			}
+		}
+	}
+	return nil
 }
 
 // setLadder reads the codes of a class and checks that groups can be laid out for them.
@@ -221,7 +264,7 @@ func (c *Class) Spec() ClassSpec {
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes),
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(),
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices,
 	}
 }
 
@@ -230,7 +273,7 @@ func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
-		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
+		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices,
 	}
 }
 

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -24,6 +25,15 @@ const ByUse = -1
 // First is the index in Candidates of the one that rules while nothing is known: it is slow to make groups colder, which
 // is what costs most when it was wrong.
 const First = 0
+
+// Name names a candidate, the same in every program whose candidate does the same: "always 1", or "72h0m0s 3h0m0s 4 8" by
+// half-life, dwell, colder and hotter.
+func (c *Candidate) Name() string {
+	if c.Always != ByUse {
+		return fmt.Sprintf("always %d", c.Always)
+	}
+	return fmt.Sprintf("%s %s %g %g", c.HalfLife, c.Dwell, c.Colder, c.Hotter)
+}
 
 // Candidates returns those that are tried for a ladder of so many rungs.
 func Candidates(rungs int) []Candidate {

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -21,7 +22,7 @@ type Class struct {
 	prices     Prices
 	candidates []Candidate
 	lives      []time.Duration // half-lives of candidates, each once
-	life       []int           // of every candidate, which of them
+	life       []int           // of every candidate, which of them; -1 for those that do not go by use
 	limit      int
 	sparse     uint // groups are followed whose hash begins with so many zeros
 	step       uint32
@@ -32,14 +33,18 @@ type Class struct {
 
 // group is what candidates know of one group.
 type group struct {
-	bytes    float64
-	uses     float64   // in this step
-	written  float64   // of these, the write: 1 in the step in which it was first used, or 0
-	born     uint32    // that step
-	counted  []float64 // by half-life
-	watching []float64 // by half-life, what that would be for one use a day
-	rungs    []int8    // by candidate
-	movedAt  []uint32  // by candidate, the step
+	bytes   float64
+	uses    float64 // in this step
+	written float64 // of these, the write: 1 in the step in which it was first used, or 0
+	born    float64 // that step; before the class was, where the group was in use already
+	counted []float32
+	places  []place // by candidate
+}
+
+// place is where a candidate has a group.
+type place struct {
+	movedAt uint32 // the step
+	rung    int8
 }
 
 // New returns a Class without groups. Of more groups than the limit (0: Limit) a part is followed, chosen by hash.
@@ -63,27 +68,70 @@ func New(prices Prices, candidates []Candidate, limit int) (*Class, error) {
 	return c, nil
 }
 
-// Use counts a use of a group, named by a number whose bits are those of a good hash. The first use is its write.
-func (c *Class) Use(name uint64, bytes float64) {
-	if c.sparse > 0 && name>>(64-c.sparse) != 0 {
+// SetPrices has candidates pay other prices from now on, for as many rungs as before.
+func (c *Class) SetPrices(prices Prices) error {
+	if err := prices.Check(); err != nil {
+		return err
+	}
+	if len(prices.Stored) != len(c.prices.Stored) {
+		return fmt.Errorf("%w: prices of %d rungs, for candidates of %d", ErrPrices, len(prices.Stored), len(c.prices.Stored))
+	}
+	c.prices = prices
+	return nil
+}
+
+// SetLimit follows at most so many groups from now on.
+func (c *Class) SetLimit(limit int) {
+	c.limit = max(1, limit)
+	c.thin()
+}
+
+// Use is what a class is told of a group.
+type Use struct {
+	Bytes float64
+	Times float64 // it was used since it was told of last
+
+	// What follows is taken of a group that is told of for the first time.
+
+	Rung int     // on which candidates find it that go by use
+	Days float64 // for how long it has been in use; 0: it is being written, which is the first of Times
+	Rate float64 // times a day it was used in these days
+}
+
+// Follows reports whether a group is among those that are followed, or would be. The bits of its name are those of a good
+// hash.
+func (c *Class) Follows(name uint64) bool { return c.sparse == 0 || name>>(64-c.sparse) == 0 }
+
+// Use tells of a group, if it is followed.
+func (c *Class) Use(name uint64, use Use) {
+	if !c.Follows(name) {
 		return
 	}
 	g := c.groups[name]
 	if g == nil {
-		g = c.follow(bytes)
+		g = c.follow(use)
 		c.groups[name] = g
 		c.thin()
 	}
-	g.uses++
+	g.bytes, g.uses = use.Bytes, g.uses+use.Times
 }
 
-func (c *Class) follow(bytes float64) *group {
-	g := &group{
-		bytes: bytes, written: 1, born: c.step, counted: make([]float64, len(c.lives)), watching: make([]float64, len(c.lives)),
-		rungs: make([]int8, len(c.candidates)), movedAt: make([]uint32, len(c.candidates)),
+func (c *Class) follow(use Use) *group {
+	g := &group{counted: make([]float32, len(c.lives)), places: make([]place, len(c.candidates))}
+	if g.born = float64(c.step); use.Days > 0 {
+		g.born -= use.Days / stepDays
+		for life, halfLife := range c.lives {
+			g.counted[life] = float32(use.Rate * Watched(halfLife, use.Days))
+		}
+	} else {
+		g.written = 1
 	}
 	for i := range c.candidates {
-		g.rungs[i], g.movedAt[i] = int8(max(0, c.candidates[i].Always)), c.step
+		rung := use.Rung
+		if c.candidates[i].Always != ByUse {
+			rung = c.candidates[i].Always
+		}
+		g.places[i] = place{movedAt: c.step, rung: int8(rung)}
 	}
 	return g
 }
@@ -92,11 +140,7 @@ func (c *Class) follow(bytes float64) *group {
 func (c *Class) thin() {
 	for len(c.groups) > c.limit {
 		c.sparse++
-		for name := range c.groups {
-			if name>>(64-c.sparse) != 0 {
-				delete(c.groups, name)
-			}
-		}
+		maps.DeleteFunc(c.groups, func(name uint64, _ *group) bool { return !c.Follows(name) })
 	}
 }
 
@@ -106,6 +150,14 @@ func (c *Class) weight() float64 { return math.Ldexp(1, int(c.sparse)) }
 // Forget drops a group that is no more.
 func (c *Class) Forget(name uint64) { delete(c.groups, name) }
 
+// Followed returns how many groups are followed, and for how many they stand.
+func (c *Class) Followed() (followed int, standFor float64) {
+	return len(c.groups), float64(len(c.groups)) * c.weight()
+}
+
+// Passed returns for how long candidates have paid.
+func (c *Class) Passed() time.Duration { return time.Duration(c.step) * Step }
+
 // Advance ends a step: candidates pay for it and move their groups.
 func (c *Class) Advance() {
 	c.step++
@@ -114,8 +166,8 @@ func (c *Class) Advance() {
 	rates, weight := make([]float64, len(c.lives)), c.weight()
 	for _, name := range names {
 		g := c.groups[name]
-		for life := range rates {
-			rates[life] = c.estimates[life].Rate(g.counted[life], g.watching[life])
+		for life, halfLife := range c.lives {
+			rates[life] = c.estimates[life].Rate(float64(g.counted[life]), c.watched(g, halfLife))
 		}
 		for i := range c.candidates {
 			c.costs[i] += weight * g.bytes * c.charge(g, i, rates)
@@ -124,14 +176,20 @@ func (c *Class) Advance() {
 	}
 }
 
+// watched is what a counter of a group would have of one use a day.
+func (c *Class) watched(g *group, halfLife time.Duration) float64 {
+	return Watched(halfLife, (float64(c.step)-g.born)*stepDays)
+}
+
 // charge returns what a candidate pays in this step for a byte of a group, and moves the group.
 func (c *Class) charge(g *group, i int, rates []float64) float64 {
-	candidate, rung := &c.candidates[i], int(g.rungs[i])
+	candidate, at := &c.candidates[i], &g.places[i]
+	rung := int(at.rung)
 	cost := g.uses * c.prices.Use[rung]
-	if life := c.life[i]; life >= 0 && time.Duration(c.step-g.movedAt[i])*Step >= candidate.Dwell {
+	if life := c.life[i]; life >= 0 && time.Duration(c.step-at.movedAt)*Step >= candidate.Dwell {
 		if to := candidate.Next(&c.prices, rung, rates[life]); to != rung {
 			cost += c.prices.Move[rung][to]
-			g.rungs[i], g.movedAt[i] = int8(to), c.step
+			*at = place{movedAt: c.step, rung: int8(to)}
 			rung = to
 		}
 	}
@@ -141,24 +199,15 @@ func (c *Class) charge(g *group, i int, rates []float64) float64 {
 // count brings the counters of groups up to date, and what is known of the class.
 func (c *Class) count(names []uint64) {
 	for life, halfLife := range c.lives {
-		var sums counts
+		var sums Sums
 		keep := math.Exp2(-float64(Step) / float64(halfLife))
 		for _, name := range names {
 			g := c.groups[name]
-			g.counted[life] = g.counted[life]*keep + (g.uses-g.written)*math.Sqrt(keep)
-			g.watching[life] = Watched(halfLife, float64(c.step-g.born)*stepDays)
-			sums.counted += g.counted[life]
-			sums.watched += g.watching[life]
+			counted := float64(g.counted[life])*keep + (g.uses-g.written)*math.Sqrt(keep)
+			g.counted[life] = float32(counted)
+			sums.Add(halfLife, counted, (float64(c.step)-g.born)*stepDays)
 		}
-		mean := sums.mean()
-		for _, name := range names {
-			g := c.groups[name]
-			far := g.counted[life] - mean*g.watching[life]
-			sums.apart += far * far
-			sums.noise += Watched(halfLife/2, float64(c.step-g.born)*stepDays)
-			sums.watchedSquares += g.watching[life] * g.watching[life]
-		}
-		c.estimates[life] = sums.estimate()
+		c.estimates[life] = sums.Estimate()
 	}
 }
 
@@ -175,7 +224,7 @@ func (c *Class) Way(rung func(name uint64) int) []float64 {
 	for _, name := range c.names() {
 		g, from := c.groups[name], rung(name)
 		for i := range c.candidates {
-			way[i] += c.weight() * g.bytes * c.prices.Move[from][g.rungs[i]]
+			way[i] += c.weight() * g.bytes * c.prices.Move[from][g.places[i].rung]
 		}
 	}
 	return way

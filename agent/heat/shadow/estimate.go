@@ -7,8 +7,8 @@ import (
 
 // Estimate is how often groups of a class are used, as far as it is known from all of them.
 type Estimate struct {
-	Mean  float64 // uses a day
-	Prior float64 // days
+	Mean  float64 `json:"mean"`  // uses a day
+	Prior float64 `json:"prior"` // days
 }
 
 // The least and the most that Prior is, in days.
@@ -28,27 +28,31 @@ func Watched(halfLife time.Duration, days float64) float64 {
 	return life / math.Ln2 * (1 - math.Exp2(-days/life))
 }
 
-// counts is what an Estimate is made of: sums over groups, in two passes.
-type counts struct {
-	counted, watched float64
-	apart            float64 // squares of how far groups are from what the mean says
-	noise            float64 // those that chance alone would make, for each use a day of the mean
-	watchedSquares   float64
+// Sums are what an Estimate is made of. The zero value is of no groups.
+type Sums struct {
+	counted, watched                         float64
+	countedSquares, products, watchedSquares float64
+	noise                                    float64 // squares that chance alone makes, for each use a day of the mean
 }
 
-func (c *counts) mean() float64 {
-	if c.watched == 0 {
-		return 0
+// Add adds a group of which so much was counted under a half-life, for so many days.
+func (s *Sums) Add(halfLife time.Duration, counted, days float64) {
+	watched := Watched(halfLife, days)
+	s.counted, s.watched = s.counted+counted, s.watched+watched
+	s.countedSquares, s.products, s.watchedSquares = s.countedSquares+counted*counted, s.products+counted*watched, s.watchedSquares+watched*watched
+	s.noise += Watched(halfLife/2, days)
+}
+
+// Estimate has the mean of all groups, and as prior what explains how much further groups are apart than chance makes them (by
+// moments).
+func (s *Sums) Estimate() Estimate {
+	e := Estimate{Prior: mostPrior}
+	if s.watched > 0 {
+		e.Mean = s.counted / s.watched
 	}
-	return c.counted / c.watched
-}
-
-// estimate has the mean of the first pass, and as prior what explains how much further groups are apart than chance makes
-// them (by moments).
-func (c *counts) estimate() Estimate {
-	e := Estimate{Mean: c.mean(), Prior: mostPrior}
-	if beyond := c.apart - e.Mean*c.noise; beyond > 0 {
-		e.Prior = min(mostPrior, max(leastPrior, e.Mean*c.watchedSquares/beyond))
+	apart := s.countedSquares - 2*e.Mean*s.products + e.Mean*e.Mean*s.watchedSquares
+	if beyond := apart - e.Mean*s.noise; beyond > 0 {
+		e.Prior = min(mostPrior, max(leastPrior, e.Mean*s.watchedSquares/beyond))
 	}
 	return e
 }

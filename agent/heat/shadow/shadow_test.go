@@ -57,10 +57,10 @@ func TestCostsByHand(t *testing.T) {
 	}
 	for hour := range 48 {
 		if hour == 0 {
-			c.Use(1, 10) // two days of 10 bytes, used once
+			c.Use(1, Use{Bytes: 10, Times: 1}) // two days of 10 bytes, used once
 		}
 		if hour >= 24 {
-			c.Use(2, 1) // one day of 1 byte, used 24 times
+			c.Use(2, Use{Bytes: 1, Times: 1}) // one day of 1 byte, used 24 times
 		}
 		c.Advance()
 	}
@@ -88,12 +88,12 @@ func drive(c *Class, days int, rates []float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	name := func(g int) uint64 { return uint64(g+1) * 0x9e3779b97f4a7c15 }
 	for g := range rates {
-		c.Use(name(g), 1)
+		c.Use(name(g), Use{Bytes: 1, Times: 1})
 	}
 	for range days * 24 {
 		for g, rate := range rates {
 			for passed := random.ExpFloat64(); passed < rate/24; passed += random.ExpFloat64() {
-				c.Use(name(g), 1)
+				c.Use(name(g), Use{Bytes: 1, Times: 1})
 			}
 		}
 		c.Advance()
@@ -167,7 +167,7 @@ func TestForgottenGroupsCostNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Use(1, 1)
+	c.Use(1, Use{Bytes: 1, Times: 1})
 	c.Advance()
 	before := c.Costs()
 	c.Forget(1)

@@ -98,7 +98,7 @@ func (a *auto) use(i, next int, now time.Duration) int {
 	for ; next < len(a.accesses) && a.accesses[next].at < now; next++ {
 		j := a.accesses[next].group
 		g := &a.groups[j]
-		a.class.Use(nameOf(j), float64(a.bytes[j]))
+		a.class.Use(nameOf(j), shadow.Use{Bytes: float64(a.bytes[j]), Times: 1})
 		a.out.accesses[g.rung]++
 		a.out.missCost += miss[g.rung] * float64(a.bytes[j])
 		if !g.born {

@@ -53,7 +53,7 @@ func follow(t *trace, s setting, c costs) ([]float64, error) {
 	next := 0
 	for i := range s.steps() {
 		for now := time.Duration(i+1) * step; next < len(t.accesses) && t.accesses[next].at < now; next++ {
-			class.Use(nameOf(t.accesses[next].group), float64(t.bytes[t.accesses[next].group]))
+			class.Use(nameOf(t.accesses[next].group), shadow.Use{Bytes: float64(t.bytes[t.accesses[next].group]), Times: 1})
 		}
 		class.Advance()
 	}
