@@ -44,6 +44,9 @@ func (k key) hash() uint64 {
 	return x ^ x>>31
 }
 
+// Hash is a number that stands for a group, whose bits are those of a good hash.
+func Hash(group block.GroupID) uint64 { return keyOf(group).hash() }
+
 // table is an open-addressed hash table with linear probing. It grows by halves and is at most four fifths full, which
 // keeps it under 64 bytes per entry.
 type table struct {

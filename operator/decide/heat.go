@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/words"
 )
@@ -15,6 +16,8 @@ type ClassHeat struct {
 	Complete bool      // the walk covered every group
 	Bytes    int64     // of the objects, as their users see them
 	Rungs    []RungHeat
+	Shadows  *api.Shadows // nil: gateways follow no candidates
+	Expected bool         // heat is estimated from the use of the whole class
 }
 
 // RungHeat is what lies under one scheme.

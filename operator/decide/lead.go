@@ -14,11 +14,13 @@ type followed struct {
 	shadow.Candidate
 	ladder stripe.Ladder
 	prices *shadow.Prices
+	early  bool
 }
 
-// RulesOf returns the rules by which a candidate places groups on a ladder, hottest rung first, at the prices of its rungs.
-func RulesOf(candidate shadow.Candidate, ladder stripe.Ladder, prices *shadow.Prices) *Rules {
-	return &Rules{candidate: &followed{candidate, ladder, prices}}
+// RulesOf returns the rules by which a candidate places groups on a ladder, hottest rung first, at the prices of its rungs. While
+// it is early, and little is known, groups only get colder.
+func RulesOf(candidate shadow.Candidate, ladder stripe.Ladder, prices *shadow.Prices, early bool) *Rules {
+	return &Rules{candidate: &followed{candidate, ladder, prices, early}}
 }
 
 // target is where a bucket of heat belongs, as Rules.Target says it.
@@ -28,7 +30,7 @@ func (f *followed) target(from stripe.Scheme, heat HeatRange) (to stripe.Scheme,
 		return stripe.Scheme{}, false
 	}
 	next := f.Next(f.prices, rung, shadow.Typical(api.HeatBucketOf(heat.AtLeast)))
-	return f.ladder[next], next != rung
+	return f.ladder[next], next != rung && !(f.early && next < rung)
 }
 
 // A candidate takes the lead when what it would have saved since the last change is more than leadMargin of what the leader
@@ -41,37 +43,54 @@ const (
 	leadShare  = 0.1
 )
 
-// Lead is which candidate rules a class. The zero value has the first one lead, of a class of which nothing is known.
+// Lead is which candidate rules a class. The zero value has the first one lead, of a class of which nothing is known. Amounts
+// are in the unit of the candidates' prices.
 type Lead struct {
 	Candidate int
-	Paid      []float64 // by each candidate since this one leads, in bytes stored for a day
+	Paid      []float64 // by each candidate since this one leads; what is long ago counts less
+	Total     []float64 // by each candidate in all
 	Cost      float64   // of those that led, all in all
 	Ways      float64   // of the changes of leader, at most
-
-	seen []float64 // what candidates had cost at the last look
+	Seen      []float64 // what candidates had cost at the last look
 }
 
 // Look returns who leads after another day, by what every candidate has cost so far and what the way to it would.
-func (l Lead) Look(costs, way []float64) Lead {
-	next := Lead{Candidate: l.Candidate, Paid: make([]float64, len(costs)), Cost: l.Cost, Ways: l.Ways, seen: slices.Clone(costs)}
-	if len(l.seen) != len(costs) {
-		l.Paid, l.seen = make([]float64, len(costs)), make([]float64, len(costs))
+func (l Lead) Look(costs, way []float64) Lead { return l.count(costs).elect(way) }
+
+// count takes down what candidates paid since the last look.
+func (l Lead) count(costs []float64) Lead {
+	next := Lead{
+		Candidate: l.Candidate, Paid: make([]float64, len(costs)), Total: make([]float64, len(costs)), Cost: l.Cost, Ways: l.Ways,
+		Seen: slices.Clone(costs),
+	}
+	for _, kept := range []*[]float64{&l.Paid, &l.Total, &l.Seen} {
+		if len(*kept) != len(costs) {
+			*kept = make([]float64, len(costs))
+		}
 	}
 	keep := math.Exp2(-1.0 / leadMemory)
 	for i := range costs {
-		next.Paid[i] = l.Paid[i]*keep + costs[i] - l.seen[i]
+		paid := max(0, costs[i]-l.Seen[i])
+		next.Paid[i], next.Total[i] = l.Paid[i]*keep+paid, l.Total[i]+paid
+		if i == l.Candidate {
+			next.Cost += paid
+		}
 	}
-	next.Cost += costs[l.Candidate] - l.seen[l.Candidate]
-	most := 0.0
-	for i := range costs {
-		ahead := next.Paid[l.Candidate]*(1-leadMargin) - next.Paid[i] - way[i]
-		if ahead > most && l.Ways+way[i] <= leadShare*next.Cost {
+	return next
+}
+
+// elect has the candidate lead that is ahead by enough.
+func (l Lead) elect(way []float64) Lead {
+	next, most := l, 0.0
+	for i := range l.Paid {
+		ahead := l.Paid[l.Candidate]*(1-leadMargin) - l.Paid[i] - way[i]
+		if ahead > most && l.Ways+way[i] <= leadShare*l.Cost {
 			next.Candidate, most = i, ahead
 		}
 	}
 	if next.Candidate != l.Candidate {
 		next.Ways += way[next.Candidate]
-		clear(next.Paid)
+		next.Paid = make([]float64, len(l.Paid))
 	}
 	return next
 }

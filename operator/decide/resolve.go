@@ -66,12 +66,14 @@ type Class struct {
 	GroupBytes *int64
 	HalfLife   time.Duration
 	Dwell      time.Duration
+	Prices     *api.RungPrices // nil: candidates are not followed
 }
 
 // Declaration is a policy read and resolved.
 type Declaration struct {
 	Class   Class
 	Rules   *Rules // nil: everything belongs on the class's default
+	Auto    bool   // Rules are those of whichever candidate leads, as Follow says
 	Pin     *Pin   // nil: there is none; it may have ended
 	Pinned  bool   // the pin is in force, as At says
 	Windows Windows
@@ -98,6 +100,9 @@ func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser)
 		func() *Problem { return d.Class.pack(policy.Spec.Packing) },
 		func() (wrong *Problem) {
 			if temperature := policy.Spec.Temperature; temperature != nil {
+				if d.Auto = temperature.Automatic(); d.Auto {
+					return automatic(temperature)
+				}
 				d.Class.timing(temperature)
 				d.Rules, wrong = newRules(temperature, schemes, d.Class.Ladder)
 			}
@@ -164,6 +169,18 @@ func (c *Class) resolveDefault(name v1alpha1.SchemeName, schemes Schemes) *Probl
 		return problem(ReasonInvalidDefault, "default %s (%s) is not on the ladder %s; choose a step of the ladder", name, scheme, c.Ladder)
 	}
 	c.Default = scheme
+	return nil
+}
+
+// automatic refuses what mode auto chooses by itself.
+func automatic(t *v1alpha1.Temperature) *Problem {
+	for field, given := range map[string]bool{
+		"rules": len(t.Rules) > 0, "halfLife": t.HalfLife.Duration != 0, "dwell": t.Dwell.Duration != 0, "hysteresisPercent": t.HysteresisPercent != nil,
+	} {
+		if given {
+			return problem(ReasonInvalidRules, "temperature.%s is given, and mode auto chooses it; take it out, or give mode rules", field)
+		}
+	}
 	return nil
 }
 

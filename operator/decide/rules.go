@@ -29,6 +29,9 @@ func newRules(temperature *v1alpha1.Temperature, schemes Schemes, ladder stripe.
 	if temperature.HysteresisPercent != nil {
 		rules.hysteresis = float64(*temperature.HysteresisPercent) / 100
 	}
+	if len(temperature.Rules) == 0 {
+		return nil, problem(ReasonInvalidRules, "temperature.rules is missing; give rules, or mode auto, which needs none")
+	}
 	var wanted []band
 	edges := []float64{0, math.Inf(1)}
 	for i, rule := range temperature.Rules {

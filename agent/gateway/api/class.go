@@ -29,9 +29,9 @@ type Class struct {
 	Prices     *RungPrices   // of the ladder's schemes; nil: heat is what was counted, and nobody reckons what others would cost
 }
 
-// RungPrices are what one byte of a class costs on the rungs of its ladder, hottest first, in bytes stored for a day.
+// RungPrices are what one byte of a class costs on the rungs of its ladder, hottest first, in any one unit.
 type RungPrices struct {
-	Stored []float64   `json:"stored"` // for each day: 3 under rep(3)
+	Stored []float64   `json:"stored"` // for each day
 	Use    []float64   `json:"use"`    // for each use of its group, beyond what that costs on the rung where it costs least
 	Move   [][]float64 `json:"move"`   // for each move, by rung from and to
 }

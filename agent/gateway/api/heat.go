@@ -37,6 +37,33 @@ type ClassHeat struct {
 	// other classes: an object keeps the class that it was put into.
 	Elsewhere       []ClassCount `json:"elsewhere,omitempty"`       // by class
 	CountedPrefixes []string     `json:"countedPrefixes,omitempty"` // in order; absent before the first whole count
+
+	// Of a class with prices: by what the heat of its groups was estimated, and what other ways to choose would have cost.
+	Estimate *HeatEstimate `json:"estimate,omitempty"`
+	Shadows  *Shadows      `json:"shadows,omitempty"`
+}
+
+// HeatEstimate is how often the groups of a class are used, as far as it is known from all of them. A group is taken to be used
+// (counted + Prior * Mean) / (watched + Prior) times a day.
+type HeatEstimate struct {
+	Mean  float64 `json:"mean"`  // times a day
+	Prior float64 `json:"prior"` // days
+}
+
+// Shadows are what candidates would have paid for the groups of a class, in the unit of its prices.
+type Shadows struct {
+	Since      time.Time    `json:"since"`    // a gateway that starts begins anew
+	Days       float64      `json:"days"`     // for which candidates have paid
+	Followed   int          `json:"followed"` // groups that candidates are told of
+	Groups     int64        `json:"groups"`   // for which these stand
+	Candidates []ShadowCost `json:"candidates"`
+}
+
+// ShadowCost is one candidate.
+type ShadowCost struct {
+	Name string  `json:"name"`
+	Cost float64 `json:"cost"`
+	Way  float64 `json:"way"` // what it would cost to bring all groups to where it has them
 }
 
 // ClassCount counts objects of one class.

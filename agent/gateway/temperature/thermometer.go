@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -13,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/heat"
+	"github.com/restripe/restripe/agent/heat/shadow"
 )
 
 // Thermometer counts how often groups are used, keeps this gateway's part of the counters in the catalog, takes over the
@@ -31,6 +33,10 @@ type Thermometer struct {
 	last    *tally     // of the last whole walk; nil until there is one
 	present *tally     // of the walk under way
 	objects *census    // of the last whole count
+	shadows map[string]*api.Shadows
+
+	estimates atomic.Pointer[map[string]shadow.Estimate] // of classes with prices, by the last whole walk
+	followers map[string]*follower                       // of the walk under way
 }
 
 // Options configure a Thermometer.
@@ -43,12 +49,14 @@ type Options struct {
 // New returns a thermometer that has counted nothing; Restore takes up what was saved.
 func New(records *catalog.Catalog, classes *class.Registry, log *slog.Logger, options Options) *Thermometer {
 	now := options.Now()
-	return &Thermometer{
+	h := &Thermometer{
 		catalog: records, classes: classes, log: log, options: options,
 		tracker: heat.New(heat.Options{Groups: options.Groups, Start: now}),
 		toWalk:  job.NewWake(), toCount: job.NewWake(), toExchange: job.NewWake(),
 		present: newTally(now), objects: &census{},
 	}
+	h.estimates.Store(&map[string]shadow.Estimate{})
+	return h
 }
 
 // ClassesChanged takes over the half-lives of classes.
@@ -59,9 +67,6 @@ func (h *Thermometer) ClassesChanged(entries []*class.Entry) {
 	}
 	h.Notify()
 }
-
-// Rate is how many accesses a day a group has, as of now.
-func (h *Thermometer) Rate(id block.GroupID, now time.Time) float64 { return h.tracker.Rate(id, now) }
 
 // Forget drops the counters of a group that is no more.
 func (h *Thermometer) Forget(id block.GroupID) { h.tracker.Forget(id) }
@@ -96,7 +101,7 @@ func (h *Thermometer) tallyUnder(ctx context.Context, class string, dwell time.D
 		now := h.options.Now()
 		for i := range groups {
 			if groups[i].Class == class {
-				t.add(&groups[i], h.tracker.Rate(groups[i].ID, now), h.IsSettled(groups[i].Settled, dwell, now))
+				t.add(&groups[i], h.HeatOf(class, groups[i].ID, now), h.IsSettled(groups[i].Settled, dwell, now))
 			}
 		}
 	}
@@ -291,29 +296,36 @@ func (r *rhythm) rest(ctx context.Context, worked time.Duration) error {
 // WalkLoop walks over the groups for the heat report for as long as the gateway lives.
 func (h *Thermometer) WalkLoop(ctx context.Context) {
 	job.Again(ctx, h.toWalk, h.period, func(ctx context.Context) {
-		if err := h.walk(ctx); err != nil && ctx.Err() == nil {
+		again, err := h.walk(ctx)
+		if again && err == nil {
+			_, err = h.walk(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			h.log.Warn("walking over the groups for the heat report", "cause", err)
 		}
 	})
 }
 
-// walk goes once over all groups. What it finds becomes the heat report; counters of groups that it did not find are
-// dropped.
-func (h *Thermometer) walk(ctx context.Context) error {
+// walk goes once over all groups. What it finds becomes the heat report, unless it has to be made again, as the use of a class
+// was not known yet by which heat is judged. Counters of groups that it did not find are dropped.
+func (h *Thermometer) walk(ctx context.Context) (again bool, err error) {
 	walk := h.tracker.Begin()
 	fresh := newTally(h.options.Now())
+	look := h.beginLook(fresh.began)
 	h.mutex.Lock()
 	h.present = fresh
 	h.mutex.Unlock()
 	pace := rhythm{share: walkShare, began: time.Now()}
 	for groups, err := range h.catalog.GroupSummaries(ctx, block.GroupID{}) {
 		if err != nil {
-			return fmt.Errorf("after %d groups: %w", fresh.groups, err)
+			return false, fmt.Errorf("after %d groups: %w", fresh.groups, err)
 		}
 		now := h.options.Now()
 		heats := make([]float64, len(groups))
 		for i := range groups {
-			heats[i] = walk.See(groups[i].ID, now)
+			used := walk.See(groups[i].ID, now)
+			look.see(&groups[i], used, now)
+			heats[i] = h.expected(groups[i].Class, used, now)
 		}
 		h.mutex.Lock()
 		for i := range groups {
@@ -323,14 +335,17 @@ func (h *Thermometer) walk(ctx context.Context) error {
 		fresh.busy, fresh.at = fresh.busy+worked, now
 		h.mutex.Unlock()
 		if err := pace.rest(ctx, worked); err != nil {
-			return fmt.Errorf("after %d groups: %w", fresh.groups, err)
+			return false, fmt.Errorf("after %d groups: %w", fresh.groups, err)
 		}
 	}
 	walk.End()
+	if look.end() {
+		return true, nil
+	}
 	h.mutex.Lock()
 	h.last = fresh
 	h.mutex.Unlock()
-	return nil
+	return false, nil
 }
 
 // CountLoop counts the objects of each class, which takes longer than the groups and matters less, for as long as the

@@ -58,7 +58,7 @@ func (j *Coordinator) selects(s *selection, id block.GroupID, scheme string, set
 	if !s.byHeat() {
 		return true
 	}
-	heat := j.heat.Rate(id, now)
+	heat := j.heat.HeatOf(s.class, id, now)
 	return heat >= s.atLeast && heat < s.below
 }
 

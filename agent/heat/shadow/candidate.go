@@ -60,6 +60,9 @@ func (c *Candidate) Next(prices *Prices, rung int, rate float64) int {
 		return c.Always
 	}
 	rate = Typical(api.HeatBucketOf(rate))
+	if prices.Day(rung, rate) <= prices.Day(prices.Best(rate), rate) {
+		return rung // as good as the best
+	}
 	if best := prices.Best(rate); best > rung && prices.Best(rate*c.Colder) > rung || best < rung && prices.Best(rate/c.Hotter) < rung {
 		return best
 	}

@@ -214,11 +214,11 @@ func (c *Class) count(names []uint64) {
 // Estimate returns what is known of the class under the half-life of a candidate that goes by use.
 func (c *Class) Estimate(candidate int) Estimate { return c.estimates[c.life[candidate]] }
 
-// Costs returns what every candidate has paid so far for all groups of the class, in bytes stored for a day.
+// Costs returns what every candidate has paid so far for all groups of the class, in the unit of the prices.
 func (c *Class) Costs() []float64 { return slices.Clone(c.costs) }
 
 // Way returns what it would cost to bring all groups of the class from where they are, which rung says of those that are
-// followed, to where every candidate has them, in bytes stored for a day.
+// followed, to where every candidate has them.
 func (c *Class) Way(rung func(name uint64) int) []float64 {
 	way := make([]float64, len(c.candidates))
 	for _, name := range c.names() {

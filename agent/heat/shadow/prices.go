@@ -11,7 +11,7 @@ import (
 // ErrPrices says that prices cannot be reckoned with.
 var ErrPrices = errors.New("prices of rungs cannot be used")
 
-// Prices are what one byte of a class costs on the rungs of its ladder, hottest first, in bytes stored for a day.
+// Prices are what one byte of a class costs on the rungs of its ladder, hottest first.
 type Prices api.RungPrices
 
 // Check reports what cannot be reckoned with.
@@ -22,11 +22,14 @@ func (p *Prices) Check() error {
 	return nil
 }
 
+// Day returns what a byte costs in a day on a rung whose group is used so many times.
+func (p *Prices) Day(rung int, rate float64) float64 { return p.Stored[rung] + rate*p.Use[rung] }
+
 // Best returns the rung on which a byte costs least whose group is used so many times a day; the first of several.
 func (p *Prices) Best(rate float64) int {
 	best, least := 0, math.Inf(1)
 	for rung := range p.Stored {
-		if cost := p.Stored[rung] + rate*p.Use[rung]; cost < least {
+		if cost := p.Day(rung, rate); cost < least {
 			best, least = rung, cost
 		}
 	}

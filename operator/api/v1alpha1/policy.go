@@ -199,12 +199,32 @@ type Packing struct {
 	GroupBytes *resource.Quantity `json:"groupBytes,omitempty"`
 }
 
+// TemperatureMode says who chooses the steps of groups.
+//
+// +kubebuilder:validation:Enum=auto;rules
+type TemperatureMode string
+
+// The modes of temperature.
+const (
+	TemperatureAuto  TemperatureMode = "auto"
+	TemperatureRules TemperatureMode = "rules"
+)
+
 // Temperature maps how often a group is used to a step of the ladder.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'rules') || has(self.rules)",message="mode rules needs rules; give some, or mode auto, which needs none"
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'auto') || !has(self.rules)",message="mode auto takes no rules; take them out, or give mode rules"
+// +kubebuilder:validation:XValidation:rule="has(self.rules) || (!has(self.halfLife) && !has(self.dwell) && !has(self.hysteresisPercent))",message="halfLife, dwell and hysteresisPercent go with rules; mode auto chooses them"
 type Temperature struct {
-	// HalfLife is after how long an access counts half.
+	// Mode says who chooses: auto compares candidates at the policy's prices, of which doing nothing is one, and follows the one
+	// that costs least; rules go by bounds. Absent: rules where there are any, and else auto.
 	//
 	// +optional
-	// +kubebuilder:default="24h"
+	Mode TemperatureMode `json:"mode,omitempty"`
+
+	// HalfLife is after how long an access counts half; absent: 24h.
+	//
+	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -213,28 +233,32 @@ type Temperature struct {
 
 	// Rules are tried in order; the first whose bounds hold names the scheme. What no rule matches stays where it is.
 	//
+	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=6
 	// +listType=atomic
-	Rules []TemperatureRule `json:"rules"`
+	Rules []TemperatureRule `json:"rules,omitempty"`
 
-	// HysteresisPercent is by how much a group must be past a bound before it moves back over it.
+	// HysteresisPercent is by how much a group must be past a bound before it moves back over it; absent: 25.
 	//
 	// +optional
-	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=90
 	HysteresisPercent *int32 `json:"hysteresisPercent,omitempty"`
 
-	// Dwell is how long a group stays under a scheme at least.
+	// Dwell is how long a group stays under a scheme at least; absent: 6h.
 	//
 	// +optional
-	// +kubebuilder:default="6h"
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="give a duration above 0s, such as 30s, 15m or 24h; a day is 24h"
 	Dwell metav1.Duration `json:"dwell,omitzero"`
+}
+
+// Automatic reports whether candidates choose, and not rules.
+func (t *Temperature) Automatic() bool {
+	return t.Mode == TemperatureAuto || t.Mode == "" && len(t.Rules) == 0
 }
 
 // TemperatureRule is one step: groups accessed at least AtLeast and less than Below times a day belong under Scheme.
@@ -483,6 +507,11 @@ type RedundancyPolicyStatus struct {
 	// +optional
 	Savings *Savings `json:"savings,omitempty"`
 
+	// Temperature is which candidate leads under mode auto, and what others would have cost.
+	//
+	// +optional
+	Temperature *TemperatureStatus `json:"temperature,omitempty"`
+
 	// +optional
 	Summary PolicySummary `json:"summary,omitzero"`
 
@@ -550,4 +579,75 @@ type Savings struct {
 	//
 	// +optional
 	Spent string `json:"spent,omitempty"`
+}
+
+// TemperatureStatus is which candidate leads under mode auto, and what others would have cost over the same time.
+type TemperatureStatus struct {
+	// Leader is the candidate whose choices are carried out, in words.
+	Leader string `json:"leader"`
+	// Since is when it took the lead.
+	Since metav1.Time `json:"since"`
+	// Reason is why it did, in money.
+	Reason string `json:"reason"`
+	// CountedSince is since when costs are counted.
+	CountedSince metav1.Time `json:"countedSince"`
+	// LookedAt is when candidates were compared last, which they are once a day.
+	//
+	// +optional
+	LookedAt *metav1.Time `json:"lookedAt,omitempty"`
+	// Paid is what the choices that were carried out cost so far, with the ways from one leader to the next, in the currency of
+	// the price table.
+	Paid string `json:"paid"`
+	// Candidates are those that are compared, the leader among them.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Candidates []TemperatureCandidate `json:"candidates,omitempty"`
+
+	// What follows are the books by which the next comparison goes.
+
+	// Candidate is the name of the leader.
+	Candidate string `json:"candidate"`
+	// Ladder is the one that the candidates are for.
+	Ladder string `json:"ladder"`
+	// GroupBytes is the size of groups that reads and moves are priced for.
+	//
+	// +optional
+	GroupBytes int64 `json:"groupBytes,omitempty"`
+	// BooksSince is when the gateway began that counts.
+	//
+	// +optional
+	BooksSince *metav1.Time `json:"booksSince,omitempty"`
+	// Cost and Ways are what leaders and changes of leader cost, as numbers.
+	//
+	// +optional
+	Cost string `json:"cost,omitempty"`
+	// Ways is what changes of leader cost at most.
+	//
+	// +optional
+	Ways string `json:"ways,omitempty"`
+}
+
+// TemperatureCandidate is one way to choose the steps of groups.
+type TemperatureCandidate struct {
+	// Name tells it from others.
+	Name string `json:"name"`
+	// Text is the candidate in words.
+	Text string `json:"text"`
+	// Paid is what it would have cost so far, in the currency of the price table.
+	Paid string `json:"paid"`
+	// Cost is the same as a number, Lately that since the last change of leader, where what is long ago counts less, and Seen what
+	// the gateway had counted at the last comparison.
+	//
+	// +optional
+	Cost string `json:"cost,omitempty"`
+	// Lately is what it would have cost since the last change of leader.
+	//
+	// +optional
+	Lately string `json:"lately,omitempty"`
+	// Seen is what the gateway had counted at the last comparison.
+	//
+	// +optional
+	Seen string `json:"seen,omitempty"`
 }
