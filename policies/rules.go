@@ -175,7 +175,7 @@ func (r *ruler) pin(pin *v1alpha1.Pin) {
 		return
 	}
 	if !r.has("temperature") {
-		r.wrongAt("spec.pin", "holds against temperature rules, of which the policy has none; set default instead")
+		r.wrongAt("spec.pin", "holds against temperature, of which the policy has none; set default instead")
 	}
 	until := pin.Until.Time
 	if r.now.IsZero() || until.IsZero() {
@@ -274,6 +274,9 @@ func (r *ruler) temperature(spec *v1alpha1.RedundancyPolicySpec) {
 	if spec.Temperature == nil {
 		return
 	}
+	if r.mode(spec.Temperature); spec.Temperature.Automatic() {
+		return
+	}
 	bands := make([]band, 0, len(spec.Temperature.Rules))
 	whole := true
 	for i, rule := range spec.Temperature.Rules {
@@ -299,6 +302,26 @@ func (r *ruler) temperature(spec *v1alpha1.RedundancyPolicySpec) {
 	r.coverage(bands)
 	r.order(bands, spec.Ladder)
 	r.resolution(bands, spec.Temperature)
+}
+
+// mode holds who chooses against what is given to choose by.
+func (r *ruler) mode(t *v1alpha1.Temperature) {
+	if !t.Automatic() {
+		if !r.has("temperature", "rules") {
+			r.wrongAt("spec.temperature", "mode rules has no rules; give some, or mode auto, which needs none")
+		}
+		return
+	}
+	for _, field := range []string{"rules", "halfLife", "dwell", "hysteresisPercent"} {
+		if !r.has("temperature", field) {
+			continue
+		}
+		if t.Mode == "" {
+			r.wrongAt("spec.temperature."+field, "goes with rules, of which there are none; give rules, or take it out")
+		} else {
+			r.wrongAt("spec.temperature."+field, "is chosen by mode auto; take it out, or give mode rules")
+		}
+	}
 }
 
 // suspect reports whether a field of a mapping has a finding already, such as a name that was written wrongly.

@@ -326,7 +326,7 @@ func (s *plans) changedAs(policy *v1alpha1.RedundancyPolicy, request *consolev1.
 	}
 	t := changed.Spec.Temperature
 	if len(request.Rules) > 0 {
-		t.Rules = nil
+		t.Mode, t.Rules = v1alpha1.TemperatureRules, nil
 	}
 	for _, rule := range request.Rules {
 		one := v1alpha1.TemperatureRule{Scheme: v1alpha1.SchemeName(rule.Scheme)}

@@ -19,7 +19,7 @@ func heatOf(seen *gateways.Snapshot, class string) (*decide.ClassHeat, error) {
 	if reported == nil {
 		return nil, nil
 	}
-	heat := &decide.ClassHeat{Began: seen.Heat.Began, Complete: seen.Heat.Complete, Bytes: reported.Bytes}
+	heat := &decide.ClassHeat{Began: seen.Heat.Began, Complete: seen.Heat.Complete, Bytes: reported.Bytes, Shadows: reported.Shadows}
 	for i := range reported.Rungs {
 		from := &reported.Rungs[i]
 		scheme, err := stripe.ParseScheme(from.Scheme)

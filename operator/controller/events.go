@@ -55,6 +55,17 @@ func (a *announcer) changed(object client.Object, was, is []metav1.Condition) {
 	}
 }
 
+// led announces that another candidate leads a class, and why.
+func (a *announcer) led(policy *v1alpha1.RedundancyPolicy, was, is *v1alpha1.TemperatureStatus) {
+	if was == nil || is == nil || was.Candidate == is.Candidate || was.Ladder != is.Ladder {
+		return
+	}
+	a.log.Info("another way to choose the steps of groups leads", "object", policy.Name, "leader", is.Leader, "reason", is.Reason)
+	if a.events != nil {
+		a.events.Eventf(policy, nil, corev1.EventTypeNormal, "LeaderChanged", "Temperature", "%s leads: %s", is.Leader, is.Reason)
+	}
+}
+
 func isBad(condition *metav1.Condition) bool {
 	switch condition.Type {
 	case v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible:

@@ -74,3 +74,19 @@ func operationsOf(ladder stripe.Ladder, transition *v1alpha1.Transition) int64 {
 	}
 	return operations
 }
+
+// moneyOf puts what candidates pay at the prices of rungs into words.
+func moneyOf(amount float64) string { return price.Amount(price.Bytes(amount)) }
+
+// follow returns a declaration of mode auto as a leader has it, at the prices of the policy.
+func follow(policy *v1alpha1.RedundancyPolicy, declaration *decide.Declaration, leader *decide.Leader) (*decide.Declaration, error) {
+	table, err := price.TableOf(policy.Spec.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("reading the prices: %w", err)
+	}
+	rungs, err := table.Rungs(declaration.Class.Ladder, leader.GroupBytes)
+	if err != nil {
+		return nil, err
+	}
+	return declaration.Follow(leader, rungs), nil
+}

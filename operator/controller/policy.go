@@ -142,6 +142,12 @@ func (l *policyLook) look(ctx context.Context) error {
 		return nil
 	}
 	l.view.Degraded = decide.Impaired(&l.view.Declaration.Class, l.backend, l.notWhole())
+	if l.view.Heat, err = heatOf(l.seen, l.view.Declaration.Class.Name); err != nil {
+		return err
+	}
+	if l.view.Declined = l.lead(); l.view.Declined != nil {
+		return nil
+	}
 	if err := l.pushClass(ctx, l.policy, l.backend, &l.view.Declaration.Class, l.seen); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -155,6 +161,21 @@ func (l *policyLook) look(ctx context.Context) error {
 		}
 	}
 	return l.choose(ctx)
+}
+
+// lead compares the candidates of a class under mode auto, where that is due, and has the one that leads rule.
+func (l *policyLook) lead() *decide.Problem {
+	if !l.view.Declaration.Auto {
+		return nil
+	}
+	leader := decide.LeaderOf(l.policy.Status.Temperature, l.view.Declaration.Class.Ladder, l.view.Now)
+	leader.Look(l.view.Now, l.view.Heat, moneyOf)
+	led, err := follow(l.policy, l.view.Declaration, &leader)
+	if err != nil {
+		return &decide.Problem{Reason: decide.ReasonInvalidBudget, Message: oneLine(err)}
+	}
+	l.view.Declaration, l.view.Temperature = led, leader.Status(moneyOf)
+	return nil
 }
 
 // notWhole is how many groups of the class missed blocks at the last count.
@@ -209,17 +230,14 @@ func (l *policyLook) preflight(peak int64) {
 // choose finds the moves, asks what they cost and chooses among them.
 func (l *policyLook) choose(ctx context.Context) error {
 	declaration := l.view.Declaration
-	heat, err := heatOf(l.seen, declaration.Class.Name)
-	if err != nil {
-		return err
-	}
-	l.view.Heat, l.view.Elsewhere = heat, elsewhereOf(&l.seen.Heat, &declaration.Class)
+	l.view.Elsewhere = elsewhereOf(&l.seen.Heat, &declaration.Class)
 	place := decide.Place{
-		Backend: l.backend.Name, Class: &declaration.Class, Rules: declaration.Rules, Heat: heat, Asked: decide.Asked(l.policy),
+		Backend: l.backend.Name, Class: &declaration.Class, Rules: declaration.Rules, Heat: l.view.Heat, Asked: decide.Asked(l.policy),
 	}
 	if declaration.Pinned {
 		place.Pin = declaration.Pin
 	}
+	var err error
 	if place.Active, place.LastEnded, err = l.neighbours(ctx); err != nil {
 		return err
 	}
@@ -405,6 +423,7 @@ func (l *policyLook) report(ctx context.Context) (reconcile.Result, error) {
 	}
 	cache.written = l.view.Now
 	l.announcer.changed(l.policy, l.policy.Status.Conditions, status.Conditions)
+	l.announcer.led(l.policy, l.policy.Status.Temperature, status.Temperature)
 	return l.again(next), nil
 }
 

@@ -49,7 +49,14 @@ func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v
 	if f.Refusal = f.Declaration.Pin.TooLong(now); f.Refusal != nil {
 		return f, nil
 	}
-	f.Declaration = f.Declaration.At(now)
+	if f.Declaration = f.Declaration.At(now); f.Declaration.Auto {
+		leader := decide.LeaderOf(policy.Status.Temperature, f.Declaration.Class.Ladder, now)
+		led, err := follow(policy, f.Declaration, &leader)
+		if err != nil {
+			return nil, err
+		}
+		f.Declaration = led
+	}
 	preflight := decide.Preflight{Class: &f.Declaration.Class, BackendName: policy.Spec.BackendRef, Backend: backend}
 	if f.feasible(preflight); f.Refusal != nil {
 		return f, nil
@@ -243,7 +250,10 @@ func (f *Forecast) judged(ctx context.Context, g forecaster, report api.HeatRepo
 		return report, nil
 	}
 	inForce := &report.Classes[at]
-	if !sameDuration(inForce.HalfLife, class.HalfLife) {
+	if class.Prices != nil && inForce.Estimate == nil {
+		f.note(&decide.Problem{Reason: decide.ReasonHeatUnknown, Message: "how often groups are used was counted group by group; when the " +
+			"policy is in force it is estimated from the use of the whole class, and less moves"})
+	} else if !sameDuration(inForce.HalfLife, class.HalfLife) {
 		f.note(&decide.Problem{Reason: decide.ReasonHeatUnknown, Message: fmt.Sprintf(
 			"how often groups are used was counted with the half-life %s; with %s they cool otherwise from now on", inForce.HalfLife, class.HalfLife)})
 	}

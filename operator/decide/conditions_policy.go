@@ -31,6 +31,7 @@ type PolicyView struct {
 	Degraded    *Problem   // of the backend, as far as it is about the class
 	Elsewhere   *Elsewhere // nil: unknown
 	Savings     *v1alpha1.Savings
+	Temperature *v1alpha1.TemperatureStatus // of the leader; nil: as it was, or without mode auto
 }
 
 // Asked reports whether something was declared since the policy last converged, for Place.Asked.
@@ -85,6 +86,12 @@ func PolicyStatus(v PolicyView) v1alpha1.RedundancyPolicyStatus {
 			status.Ladder = append(status.Ladder, scheme.String())
 		}
 		status.Summary.Ladder = formatLadder(v.Declaration.Class.Ladder)
+		if !v.Declaration.Auto {
+			status.Temperature = nil
+		}
+	}
+	if v.Temperature != nil {
+		status.Temperature = v.Temperature
 	}
 	if v.Heat != nil && v.Heat.Complete {
 		status.Rungs, status.Summary.Stored = rungsOf(v.Heat)
@@ -159,7 +166,10 @@ func (v *PolicyView) acceptedMessage() string {
 		return ""
 	}
 	text := "ladder " + formatLadder(v.Declaration.Class.Ladder) + ", new objects " + v.Declaration.Class.Default.String()
-	if v.Declaration.Rules != nil {
+	switch {
+	case v.Declaration.Auto:
+		text += "; groups are where they cost least (temperature.mode auto)"
+	case v.Declaration.Rules != nil:
 		text += "; " + v.Declaration.Rules.String()
 	}
 	return text
@@ -270,7 +280,7 @@ func (v *PolicyView) heldBack(all *crowd) *Problem {
 // missing is why the class has not converged; nil if it has. Without temperature a policy that converged stays so until
 // it is edited, whatever people move.
 func (v *PolicyView) missing(all *crowd) *Problem {
-	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration != nil && v.Declaration.Rules == nil && !v.Declaration.Pinned)
+	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration != nil && v.Declaration.Rules == nil && !v.Declaration.Auto && !v.Declaration.Pinned)
 	stuck := slices.IndexFunc(v.Choice.Refused, func(r Refused) bool { return r.Verdict.Stuck })
 	switch {
 	case v.Declined != nil:

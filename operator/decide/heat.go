@@ -17,7 +17,6 @@ type ClassHeat struct {
 	Bytes    int64     // of the objects, as their users see them
 	Rungs    []RungHeat
 	Shadows  *api.Shadows // nil: gateways follow no candidates
-	Expected bool         // heat is estimated from the use of the whole class
 }
 
 // RungHeat is what lies under one scheme.

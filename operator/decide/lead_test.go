@@ -37,7 +37,7 @@ func TestRulesOfCandidates(t *testing.T) {
 				heat.Rungs = append(heat.Rungs, rung)
 			}
 			class := &Class{Name: "c", Ladder: leadLadder}
-			moves := Moves(Place{Class: class, Rules: RulesOf(candidate, leadLadder, &prices), Heat: heat})
+			moves := Moves(Place{Class: class, Rules: RulesOf(candidate, leadLadder, &prices, false), Heat: heat})
 			for from, scheme := range leadLadder {
 				for bucket := range api.HeatBuckets {
 					want := candidate.Next(&prices, from, shadow.Typical(bucket))

@@ -54,12 +54,12 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time
 		if one.Name == status.Candidate {
 			known.Candidate = i
 		}
-		known.Paid[i], known.Total[i], known.Seen[i] = number(one.Lately), number(one.Cost), number(one.Seen)
+		known.Paid[i], known.Total[i], known.Seen[i] = amountOf(one.Lately), amountOf(one.Cost), amountOf(one.Seen)
 	}
 	if known.Candidate < 0 {
 		return l
 	}
-	known.Cost, known.Ways = number(status.Cost), number(status.Ways)
+	known.Cost, known.Ways = amountOf(status.Cost), amountOf(status.Ways)
 	known.Since, known.Reason, known.Counted = status.Since.Time, status.Reason, status.CountedSince.Time
 	if status.LookedAt != nil {
 		known.LookedAt = status.LookedAt.Time
@@ -73,8 +73,8 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time
 	return known
 }
 
-// number reads what text has written.
-func number(text string) float64 {
+// amountOf reads what text has written.
+func amountOf(text string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0) {
 		return 0
@@ -96,6 +96,7 @@ func (l *Leader) Look(now time.Time, heat *ClassHeat, money func(amount float64)
 	case !same: // of another release, or not yet of the ladder
 		return false
 	case first:
+		l.Seen = costs
 		l.Books, l.LookedAt, l.GroupBytes = since, now, groupBytes(heat, l.GroupBytes)
 		return false
 	case now.Sub(l.LookedAt).Abs() < lookEvery:
@@ -192,7 +193,9 @@ func (l *Leader) Status(money func(amount float64) string) *v1alpha1.Temperature
 func (d *Declaration) Follow(l *Leader, prices api.RungPrices) *Declaration {
 	led := *d
 	candidate := l.candidates[l.Candidate]
-	led.Rules = RulesOf(candidate, d.Class.Ladder, (*shadow.Prices)(&prices), len(l.Total) == 0 || l.Cost == 0)
+	if !d.Pinned {
+		led.Rules = RulesOf(candidate, d.Class.Ladder, (*shadow.Prices)(&prices), l.Cost == 0)
+	}
 	led.Class.Prices = &prices
 	if candidate.Always == shadow.ByUse {
 		led.Class.HalfLife, led.Class.Dwell = candidate.HalfLife, candidate.Dwell

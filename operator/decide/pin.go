@@ -35,7 +35,7 @@ func newPin(spec *v1alpha1.RedundancyPolicySpec, schemes Schemes, ladder stripe.
 		return nil, nil
 	}
 	if spec.Temperature == nil {
-		return nil, problem(ReasonInvalidPin, "pin: the policy has no temperature rules that a pin could hold against; set default instead")
+		return nil, problem(ReasonInvalidPin, "pin: the policy has no temperature that a pin could hold against; set default instead")
 	}
 	scheme, wrong := schemes.Resolve(pin.Scheme)
 	if wrong != nil {

@@ -93,7 +93,7 @@ type Use struct {
 
 	// What follows is taken of a group that is told of for the first time.
 
-	Rung int     // on which candidates find it that go by use
+	Rung int     // on which it is, or is being written
 	Days float64 // for how long it has been in use; 0: it is being written, which is the first of Times
 	Rate float64 // times a day it was used in these days
 }
@@ -111,6 +111,7 @@ func (c *Class) Use(name uint64, use Use) {
 	if g == nil {
 		g = c.follow(use)
 		c.groups[name] = g
+		c.settle(use)
 		c.thin()
 	}
 	g.bytes, g.uses = use.Bytes, g.uses+use.Times
@@ -134,6 +135,19 @@ func (c *Class) follow(use Use) *group {
 		g.places[i] = place{movedAt: c.step, rung: int8(rung)}
 	}
 	return g
+}
+
+// settle charges the candidates that have all groups on one rung for a group that is written: it is written where the class has
+// its new groups, and moved from there.
+func (c *Class) settle(use Use) {
+	if use.Days > 0 {
+		return
+	}
+	for i := range c.candidates {
+		if to := c.candidates[i].Always; to != ByUse {
+			c.costs[i] += c.weight() * use.Bytes * c.prices.Move[use.Rung][to]
+		}
+	}
 }
 
 // thin follows half as many groups where they are too many; each stands for twice as many from then on.
@@ -229,6 +243,9 @@ func (c *Class) Way(rung func(name uint64) int) []float64 {
 	}
 	return way
 }
+
+// Rung returns where a candidate has a group that is followed.
+func (c *Class) Rung(name uint64, candidate int) int { return int(c.groups[name].places[candidate].rung) }
 
 // names returns the groups in order, as sums of floating-point numbers are to be the same each time.
 func (c *Class) names() []uint64 { return slices.Sorted(maps.Keys(c.groups)) }

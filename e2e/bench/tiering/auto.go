@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/heat/shadow"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // prices are those of a setting, as candidates reckon with them.
@@ -27,7 +28,7 @@ func (s *setting) prices(c costs) shadow.Prices {
 
 // auto is a trace under the candidate that leads.
 type auto struct {
-	replay
+	course
 	prices     shadow.Prices
 	candidates []shadow.Candidate
 	class      *shadow.Class
@@ -39,26 +40,26 @@ type auto struct {
 }
 
 // runAuto moves groups as the candidate wants that leads at the time. limit is how many groups candidates follow.
-func runAuto(t *trace, s setting, c costs, limit int) (*auto, error) {
+func runAuto(t *replay.Trace, s setting, c costs, limit int) (*auto, error) {
 	declaration, err := s.declaration()
 	if err != nil {
 		return nil, err
 	}
 	a := &auto{
-		replay:     replay{setting: s, trace: t, costs: c, declaration: declaration, groups: make([]group, len(t.bytes))},
+		course:     course{setting: s, Trace: t, costs: c, declaration: declaration, groups: make([]group, len(t.Bytes))},
 		prices:     s.prices(c),
 		candidates: shadow.Candidates(len(ladder)), lead: decide.Lead{Candidate: shadow.First},
-		lives: map[time.Duration][]float64{}, bornStep: make([]int, len(t.bytes)), byName: map[uint64]int{},
+		lives: map[time.Duration][]float64{}, bornStep: make([]int, len(t.Bytes)), byName: map[uint64]int{},
 	}
-	a.out = outcome{name: "auto", groups: len(t.bytes), shortestStay: time.Duration(math.MaxInt64)}
+	a.out = outcome{name: "auto", groups: len(t.Bytes), shortestStay: time.Duration(math.MaxInt64)}
 	if a.class, err = shadow.New(a.prices, a.candidates, limit); err != nil {
-		return nil, fmt.Errorf("following %s: %w", t.name, err)
+		return nil, fmt.Errorf("following %s: %w", t.Name, err)
 	}
 	for i := range a.candidates {
-		a.lives[a.candidates[i].HalfLife] = make([]float64, len(t.bytes))
+		a.lives[a.candidates[i].HalfLife] = make([]float64, len(t.Bytes))
 	}
-	for i := range t.bytes {
-		a.byName[nameOf(i)] = i
+	for i := range t.Bytes {
+		a.byName[replay.NameOf(i)] = i
 	}
 	a.obey()
 	next := 0
@@ -76,16 +77,6 @@ func runAuto(t *trace, s setting, c costs, limit int) (*auto, error) {
 	return a, nil
 }
 
-// nameOf spreads groups as hashes do: the finaliser of SplitMix64.
-func nameOf(group int) uint64 {
-	x := uint64(group+1) * 0x9e3779b97f4a7c15
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // use tells of the accesses of a step, from one on, and returns the first one after it.
 func (a *auto) use(i, next int, now time.Duration) int {
 	for life, counted := range a.lives {
@@ -95,18 +86,18 @@ func (a *auto) use(i, next int, now time.Duration) int {
 		}
 	}
 	miss := a.missPrice()
-	for ; next < len(a.accesses) && a.accesses[next].at < now; next++ {
-		j := a.accesses[next].group
+	for ; next < len(a.Accesses) && a.Accesses[next].At < now; next++ {
+		j := a.Accesses[next].Group
 		g := &a.groups[j]
-		a.class.Use(nameOf(j), shadow.Use{Bytes: float64(a.bytes[j]), Times: 1})
+		a.class.Use(replay.NameOf(j), shadow.Use{Bytes: float64(a.Bytes[j]), Times: 1})
 		a.out.accesses[g.rung]++
-		a.out.missCost += miss[g.rung] * float64(a.bytes[j])
+		a.out.missCost += miss[g.rung] * float64(a.Bytes[j])
 		if !g.born {
-			g.born, g.changed, a.bornStep[j] = true, a.accesses[next].at, i
+			g.born, g.changed, a.bornStep[j] = true, a.Accesses[next].At, i
 			continue
 		}
 		for life, counted := range a.lives {
-			counted[j] += math.Exp2(-float64(now-a.accesses[next].at) / float64(max(1, life)))
+			counted[j] += math.Exp2(-float64(now-a.Accesses[next].At) / float64(max(1, life)))
 		}
 	}
 	return next
@@ -132,13 +123,13 @@ func (a *auto) look() {
 	before := a.lead.Candidate
 	if a.lead = a.lead.Look(a.class.Costs(), way); a.lead.Candidate != before {
 		a.changes++
-		a.obey()
 	}
+	a.obey()
 }
 
 // obey makes the leader's rules those of the class.
 func (a *auto) obey() {
 	leader := a.candidates[a.lead.Candidate]
-	a.declaration.Rules, a.declaration.Class.Dwell = decide.RulesOf(leader, ladder, &a.prices), leader.Dwell
+	a.declaration.Rules, a.declaration.Class.Dwell = decide.RulesOf(leader, ladder, &a.prices, a.lead.Cost == 0), leader.Dwell
 	a.dwell = leader.Dwell
 }

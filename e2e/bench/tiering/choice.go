@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
+	"math"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/restripe/restripe/agent/heat/shadow"
+	"github.com/restripe/restripe/operator/price"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // choice is what one trace costs at one setting, in multiples of the oracle's cost.
@@ -19,45 +23,65 @@ type choice struct {
 }
 
 // choose compares the choice by shadows with what would have been best.
-func choose(t *trace, s setting, c costs) (choice, error) {
+func choose(t *replay.Trace, s setting, c costs) (choice, error) {
 	a, err := runAuto(t, s, c, 0)
 	if err != nil {
 		return choice{}, err
 	}
-	hindsight, err := follow(t, s, c)
+	hindsight, err := replay.Run(t, s.prices(c))
 	if err != nil {
 		return choice{}, err
 	}
 	oracle := runOracle(t, s, c)
 	least := oracle.cost(&s)
 	made := choice{auto: a.out.cost(&s) / least, changes: a.changes, mostMoves: a.out.mostMoves}
-	for i, candidate := range shadow.Candidates(len(ladder)) {
-		cost := hindsight[i] / least
-		if candidate.Always == shadow.ByUse {
-			if made.candidate == 0 || cost < made.candidate {
-				made.candidate = cost
-			}
-		} else if made.fixed == 0 || cost < made.fixed {
-			made.fixed, made.fixedRung = cost, candidate.Always
-		}
-	}
+	made.fixed, made.fixedRung, made.candidate = bestOf(hindsight)
+	made.fixed, made.candidate = made.fixed/least, made.candidate/least
 	return made, nil
 }
 
-// follow returns what every candidate costs that follows all groups of a trace.
-func follow(t *trace, s setting, c costs) ([]float64, error) {
-	class, err := shadow.New(s.prices(c), shadow.Candidates(len(ladder)), len(t.bytes))
-	if err != nil {
-		return nil, fmt.Errorf("following %s: %w", t.name, err)
-	}
-	next := 0
-	for i := range s.steps() {
-		for now := time.Duration(i+1) * step; next < len(t.accesses) && t.accesses[next].at < now; next++ {
-			class.Use(nameOf(t.accesses[next].group), shadow.Use{Bytes: float64(t.bytes[t.accesses[next].group]), Times: 1})
+// bestOf returns what the best code for everything costs, and what the best candidate by use does, both known afterwards only.
+func bestOf(out *replay.Outcome) (fixed float64, rung int, byUse float64) {
+	fixed, byUse = math.Inf(1), math.Inf(1)
+	for i, cost := range out.Written {
+		if cost < fixed {
+			fixed, rung = cost, i
 		}
-		class.Advance()
 	}
-	return class.Costs(), nil
+	for _, candidate := range out.Candidates {
+		if candidate.Always == shadow.ByUse {
+			byUse = min(byUse, candidate.Cost)
+		}
+	}
+	return fixed, rung, byUse
+}
+
+// writePriced compares choices at the price table that policies have where they give no prices, for the group sizes of each trace.
+func writePriced(w io.Writer, traces []*replay.Trace) error {
+	fmt.Fprintf(w, "\n## At the price table of policies\n\nThe same traces at the documented prices (docs/operator.md): what is stored, "+
+		"blocks read and written, and bytes sent, by moves in either direction. Here a move costs something downwards too, so that small "+
+		"groups stay where they are written.\n\n")
+	fmt.Fprintln(w, "| trace | bytes of a group | best code | best candidate, of it | auto, of it | changes of leader |")
+	fmt.Fprintln(w, "|---|---:|---|---:|---:|---:|")
+	for _, t := range traces {
+		sum := int64(0)
+		for _, bytes := range t.Bytes {
+			sum += bytes
+		}
+		mean := sum / int64(len(t.Bytes))
+		rungs, err := price.Default().Rungs(ladder, mean)
+		if err != nil {
+			return err
+		}
+		out, err := replay.Run(t, shadow.Prices(rungs))
+		if err != nil {
+			return err
+		}
+		fixed, rung, byUse := bestOf(out)
+		fmt.Fprintf(w, "| %s | %s | %s | %.2f | **%.2f** | %d |\n", t.Name, humanize.IBytes(uint64(mean)), ladder[rung], byUse/fixed,
+			out.Auto/fixed, len(out.Changes))
+	}
+	return nil
 }
 
 // Prices at which choices are compared: days that a byte could be stored for what sending it costs, and how many times as dear
@@ -67,7 +91,7 @@ var (
 	usePrices     = []float64{1, 4}
 )
 
-func writeChoices(w io.Writer, traces []*trace, s setting, c costs) error {
+func writeChoices(w io.Writer, traces []*replay.Trace, s setting, c costs) error {
 	fmt.Fprintf(w, "\n## The choice by shadows\n\nWhat was paid in multiples of what the oracle pays at the same prices: the best code for "+
 		"everything, the best candidate (both known afterwards only), and `auto`, which begins with the candidate that is slow to make "+
 		"groups colder and follows the one ahead. Network is for how many days a byte could be stored for what sending it costs; use, how "+
@@ -85,7 +109,7 @@ func writeChoices(w io.Writer, traces []*trace, s setting, c costs) error {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(w, "| %s | %g | %g | %s | %.2fx | %.2fx | **%.2fx** | %.2f | %d | %d |\n", t.name, network, use,
+				fmt.Fprintf(w, "| %s | %g | %g | %s | %.2fx | %.2fx | **%.2fx** | %.2f | %d | %d |\n", t.Name, network, use,
 					ladder[made.fixedRung], made.fixed, made.candidate, made.auto, made.auto/made.fixed, made.changes, made.mostMoves)
 			}
 		}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // tracesVariable names the folder of the real traces.
@@ -32,6 +34,29 @@ func main() {
 		fmt.Fprintln(os.Stderr, "tiering:", err)
 		os.Exit(1)
 	}
+}
+
+// sources are the traces by file name.
+var sources = []struct {
+	file, name string
+	parse      replay.Parse
+}{
+	{"adaptsize-request.trace", "web objects", replay.ParseObjects},
+	{"cloudphysics-io.csv", "virtual disk", replay.ParseDisk},
+}
+
+// readTraces reads the traces of a folder, stretched over days.
+func readTraces(folder string, days float64) ([]*replay.Trace, error) {
+	var traces []*replay.Trace
+	for _, source := range sources {
+		t, err := replay.Read(filepath.Join(folder, source.file), source.parse, time.Duration(days*24*float64(time.Hour)))
+		if err != nil {
+			return nil, err
+		}
+		t.Name = source.name
+		traces = append(traces, t)
+	}
+	return traces, nil
 }
 
 func defaultSetting() setting {
@@ -81,7 +106,7 @@ func provenance(s setting) string {
 			ladder[0], s.hot, ladder[1], s.warm, ladder[2], s.halfLife.Hours(), s.dwell.Hours(), ladder[0]),
 		fmt.Sprintf("- oracle: for each group the way that costs least: bytes stored, %g days of storing a byte for each byte sent, and for an access on %s and %s what makes the policy's bounds break even; no dwell time; the cost of the last column is that",
 			s.networkDays, ladder[1], ladder[2]),
-		"- auto: the choice by shadows (agent/heat/shadow), followed as the operator would; gateways and operators do not do so yet",
+		"- auto: the choice by shadows (agent/heat/shadow), followed as gateways and operators do",
 		fmt.Sprintf("- each trace is stretched over %g days; every object, or 4 MiB extent of the disk, is a group", s.days),
 		"",
 	}, "\n")

@@ -3,19 +3,20 @@ package main
 import (
 	"math"
 	"time"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // perGroup is the accesses of each group by step.
-func perGroup(t *trace) [][]int {
-	steps := make([][]int, len(t.bytes))
-	for _, a := range t.accesses {
-		steps[a.group] = append(steps[a.group], int(a.at/step))
+func perGroup(t *replay.Trace) [][]int {
+	steps := make([][]int, len(t.Bytes))
+	for _, a := range t.Accesses {
+		steps[a.Group] = append(steps[a.Group], int(a.At/step))
 	}
 	return steps
 }
 
 // runStatic keeps everything on one rung.
-func runStatic(t *trace, s setting, rung int) outcome {
+func runStatic(t *replay.Trace, s setting, rung int) outcome {
 	return runPaths(t, s, costs{}, "always "+ladder[rung].String(), func(group int, accesses []int, steps int, path []int8) {
 		for i := range path {
 			path[i] = int8(rung)
@@ -24,7 +25,7 @@ func runStatic(t *trace, s setting, rung int) outcome {
 }
 
 // runOracle gives each group the way along the ladder that costs least.
-func runOracle(t *trace, s setting, c costs) outcome {
+func runOracle(t *replay.Trace, s setting, c costs) outcome {
 	prices := s.missPrice()
 	choice := make([][3]int8, s.steps())
 	return runPaths(t, s, c, "oracle", func(group int, accesses []int, steps int, path []int8) {
@@ -62,13 +63,13 @@ func runOracle(t *trace, s setting, c costs) outcome {
 }
 
 // runPaths accounts for groups whose rung at each step, from their first access on, a function writes down.
-func runPaths(t *trace, s setting, c costs, name string, choose func(group int, accesses []int, steps int, path []int8)) outcome {
-	out := outcome{name: name, groups: len(t.bytes), shortestStay: time.Duration(math.MaxInt64)}
+func runPaths(t *replay.Trace, s setting, c costs, name string, choose func(group int, accesses []int, steps int, path []int8)) outcome {
+	out := outcome{name: name, groups: len(t.Bytes), shortestStay: time.Duration(math.MaxInt64)}
 	steps, prices := s.steps(), s.missPrice()
 	stored, sent, written := make([]float64, steps), make([]float64, steps), make([]float64, steps)
 	path := make([]int8, steps)
 	for group, accesses := range perGroup(t) {
-		bytes := float64(t.bytes[group])
+		bytes := float64(t.Bytes[group])
 		own := path[:steps-accesses[0]]
 		choose(group, accesses, steps, own)
 		for _, i := range accesses {

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // The ladder of the comparison, hottest first.
@@ -119,9 +120,9 @@ type group struct {
 }
 
 // replay is a trace under the policy.
-type replay struct {
+type course struct {
 	setting
-	*trace
+	*replay.Trace
 	costs       costs
 	declaration *decide.Declaration
 	groups      []group
@@ -133,13 +134,13 @@ func (s *setting) steps() int {
 	return int(math.Ceil(s.days * 24 * float64(time.Hour) / float64(step)))
 }
 
-func runPolicy(t *trace, s setting, c costs) (outcome, error) {
+func runPolicy(t *replay.Trace, s setting, c costs) (outcome, error) {
 	declaration, err := s.declaration()
 	if err != nil {
 		return outcome{}, err
 	}
-	r := &replay{setting: s, trace: t, costs: c, declaration: declaration, groups: make([]group, len(t.bytes))}
-	r.out = outcome{name: "policy", groups: len(t.bytes), shortestStay: time.Duration(math.MaxInt64)}
+	r := &course{setting: s, Trace: t, costs: c, declaration: declaration, groups: make([]group, len(t.Bytes))}
+	r.out = outcome{name: "policy", groups: len(t.Bytes), shortestStay: time.Duration(math.MaxInt64)}
 	next, prices := 0, s.missPrice()
 	keep := math.Exp2(-step.Hours() / s.halfLife.Hours())
 	perAccess := math.Ln2 / (s.halfLife.Hours() / 24)
@@ -148,14 +149,14 @@ func runPolicy(t *trace, s setting, c costs) (outcome, error) {
 		for j := range r.groups {
 			r.groups[j].heat *= keep
 		}
-		for ; next < len(t.accesses) && t.accesses[next].at < now; next++ {
-			g := &r.groups[t.accesses[next].group]
+		for ; next < len(t.Accesses) && t.Accesses[next].At < now; next++ {
+			g := &r.groups[t.Accesses[next].Group]
 			if !g.born {
-				g.born, g.changed = true, t.accesses[next].at
+				g.born, g.changed = true, t.Accesses[next].At
 			}
-			g.heat += perAccess * math.Exp2(-(now-t.accesses[next].at).Hours()/s.halfLife.Hours())
+			g.heat += perAccess * math.Exp2(-(now-t.Accesses[next].At).Hours()/s.halfLife.Hours())
 			r.out.accesses[g.rung]++
-			r.out.missCost += prices[g.rung] * float64(t.bytes[t.accesses[next].group])
+			r.out.missCost += prices[g.rung] * float64(t.Bytes[t.Accesses[next].Group])
 		}
 		r.move(now)
 		r.account(i)
@@ -164,7 +165,7 @@ func runPolicy(t *trace, s setting, c costs) (outcome, error) {
 }
 
 // move reports the heat and does what the operator decides.
-func (r *replay) move(now time.Duration) {
+func (r *course) move(now time.Duration) {
 	class := &r.declaration.Class
 	for _, m := range decide.Moves(decide.Place{Class: class, Rules: r.declaration.Rules, Heat: r.report(now)}) {
 		from, to := slices.Index(ladder, m.From), slices.Index(ladder, m.To)
@@ -174,15 +175,15 @@ func (r *replay) move(now time.Duration) {
 				continue
 			}
 			r.note(g, to, now)
-			r.out.sent += int64(r.costs.sent[from][to] * float64(r.bytes[i]))
-			r.out.written += int64(r.costs.written[from][to] * float64(r.bytes[i]))
+			r.out.sent += int64(r.costs.sent[from][to] * float64(r.Bytes[i]))
+			r.out.written += int64(r.costs.written[from][to] * float64(r.Bytes[i]))
 			g.from, g.fromHeat, g.rung, g.changed, g.moves = from, g.heat, to, now, g.moves+1
 		}
 	}
 }
 
 // note counts a move, and whether it is one that should not be.
-func (r *replay) note(g *group, to int, now time.Duration) {
+func (r *course) note(g *group, to int, now time.Duration) {
 	r.out.moves++
 	r.out.mostMoves = max(r.out.mostMoves, g.moves+1)
 	if g.moves == 0 {
@@ -200,13 +201,13 @@ func (r *replay) note(g *group, to int, now time.Duration) {
 }
 
 // bounds is the heat of a rung by the policy's rules.
-func (r *replay) bounds(rung int) (low, high float64) {
+func (r *course) bounds(rung int) (low, high float64) {
 	edges := []float64{math.Inf(1), r.hot, r.warm, 0}
 	return edges[rung+1], edges[rung]
 }
 
 // report is the heat report of the gateways.
-func (r *replay) report(now time.Duration) *decide.ClassHeat {
+func (r *course) report(now time.Duration) *decide.ClassHeat {
 	heat := &decide.ClassHeat{Complete: true}
 	for _, scheme := range ladder {
 		rung := decide.RungHeat{Scheme: scheme, Buckets: []decide.HeatBucket{{Below: math.Ldexp(1, -6)}}}
@@ -223,10 +224,10 @@ func (r *replay) report(now time.Duration) *decide.ClassHeat {
 		}
 		rung := &heat.Rungs[g.rung]
 		bucket := &rung.Buckets[bucketOf(g.heat)]
-		rung.Groups, rung.Bytes = rung.Groups+1, rung.Bytes+r.bytes[i]
-		bucket.Groups, bucket.Bytes = bucket.Groups+1, bucket.Bytes+r.bytes[i]
+		rung.Groups, rung.Bytes = rung.Groups+1, rung.Bytes+r.Bytes[i]
+		bucket.Groups, bucket.Bytes = bucket.Groups+1, bucket.Bytes+r.Bytes[i]
 		if now-g.changed >= r.dwell {
-			bucket.SettledGroups, bucket.SettledBytes = bucket.SettledGroups+1, bucket.SettledBytes+r.bytes[i]
+			bucket.SettledGroups, bucket.SettledBytes = bucket.SettledGroups+1, bucket.SettledBytes+r.Bytes[i]
 		}
 	}
 	return heat
@@ -241,11 +242,11 @@ func bucketOf(heat float64) int {
 }
 
 // account adds a step to what is stored.
-func (r *replay) account(i int) {
+func (r *course) account(i int) {
 	var stored float64
 	for j := range r.groups {
 		if r.groups[j].born {
-			stored += ladder[r.groups[j].rung].Overhead() * float64(r.bytes[j])
+			stored += ladder[r.groups[j].rung].Overhead() * float64(r.Bytes[j])
 		}
 	}
 	r.out.add(i, stored)

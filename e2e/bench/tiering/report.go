@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // compare runs the contenders on every trace and writes the tables.
-func compare(w io.Writer, traces []*trace, s setting) error {
+func compare(w io.Writer, traces []*replay.Trace, s setting) error {
 	c, err := planCosts()
 	if err != nil {
 		return err
@@ -18,26 +19,30 @@ func compare(w io.Writer, traces []*trace, s setting) error {
 	for _, t := range traces {
 		outcomes, err := contenders(t, s, c)
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 		var users int64
-		for _, bytes := range t.bytes {
+		for _, bytes := range t.Bytes {
 			users += bytes
 		}
-		fmt.Fprintf(w, "\n## %s\n\n%d accesses to %d groups of %s.\n\n", t.name, len(t.accesses), len(t.bytes), humanize.IBytes(uint64(users)))
+		fmt.Fprintf(w, "\n## %s\n\n%d accesses to %d groups of %s.\n\n", t.Name, len(t.Accesses), len(t.Bytes), humanize.IBytes(uint64(users)))
 		writeSummary(w, outcomes, &s)
 		writeDays(w, []outcome{outcomes[0], outcomes[1], outcomes[3], outcomes[5], outcomes[6]})
 	}
-	var all []*trace
+	var all []*replay.Trace
 	for _, t := range traces {
-		all = append(append(all, t), t.halves(s.days)...)
+		all = append(append(all, t), halvesOf(t, s.days)...)
 	}
-	return writeChoices(w, append(all, synthetic(s.days)...), s, c)
+	all = append(all, synthetic(s.days)...)
+	if err := writeChoices(w, all, s, c); err != nil {
+		return err
+	}
+	return writePriced(w, all)
 }
 
 // contenders are everything on the first rung, everything on the last, the policy with its half-life and with a shorter
 // and a longer one, the choice by shadows, and the oracle.
-func contenders(t *trace, s setting, c costs) ([]outcome, error) {
+func contenders(t *replay.Trace, s setting, c costs) ([]outcome, error) {
 	outcomes := []outcome{runStatic(t, s, 0), runStatic(t, s, len(ladder)-1)}
 	for _, halfLife := range []time.Duration{s.halfLife / 3, s.halfLife, s.halfLife * 3} {
 		other := s

@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 // synthetic are traces of a thousand objects of 1 MiB, written within the first half day, that are hard in one way each.
-func synthetic(days float64) []*trace {
+func synthetic(days float64) []*replay.Trace {
 	// popular is how many times a day an object of a rank is used, as web objects are.
 	popular := func(rank int) float64 { return 300 / float64(rank+1) }
 	always := func(rate float64) func(int, float64) float64 { return func(int, float64) float64 { return rate } }
@@ -40,7 +41,7 @@ func synthetic(days float64) []*trace {
 			return 0.05
 		}},
 	}
-	traces := make([]*trace, len(kinds))
+	traces := make([]*replay.Trace, len(kinds))
 	for i, kind := range kinds {
 		traces[i] = drawn(kind.name, days, uint64(i), kind.rate)
 	}
@@ -48,16 +49,16 @@ func synthetic(days float64) []*trace {
 }
 
 // drawn is a trace whose uses are those of Poisson processes with the given rates.
-func drawn(name string, days float64, seed uint64, rate func(object int, day float64) float64) *trace {
+func drawn(name string, days float64, seed uint64, rate func(object int, day float64) float64) *replay.Trace {
 	random := rand.New(rand.NewPCG(seed, 0))
-	t := &trace{name: name}
+	t := &replay.Trace{Name: name}
 	use := func(object int, day float64) {
 		if day < days {
-			t.accesses = append(t.accesses, access{time.Duration(day * 24 * float64(time.Hour)), object})
+			t.Accesses = append(t.Accesses, replay.Access{At: time.Duration(day * 24 * float64(time.Hour)), Group: object})
 		}
 	}
 	for object := range 1000 {
-		t.bytes = append(t.bytes, 1<<20)
+		t.Bytes = append(t.Bytes, 1<<20)
 		first := random.Float64() / 2
 		use(object, first)
 		for hour := first; hour < days; hour += 1.0 / 24 {
@@ -67,22 +68,22 @@ func drawn(name string, days float64, seed uint64, rate func(object int, day flo
 			}
 		}
 	}
-	slices.SortStableFunc(t.accesses, func(a, b access) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(t.Accesses, func(a, b replay.Access) int { return cmp.Compare(a.At, b.At) })
 	return t
 }
 
-// halves are the first and the second half of a trace, each stretched over as many days as all of it.
-func (t *trace) halves(days float64) []*trace {
+// halvesOf are the first and the second half of a trace, each stretched over as many days as all of it.
+func halvesOf(t *replay.Trace, days float64) []*replay.Trace {
 	middle := time.Duration(days * 12 * float64(time.Hour))
-	parts := []*trace{{name: t.name + ", first half"}, {name: t.name + ", second half"}}
-	known := []numbering{{}, {}}
-	for _, a := range t.accesses {
+	parts := []*replay.Trace{{Name: t.Name + ", first half"}, {Name: t.Name + ", second half"}}
+	known := []replay.Numbering[int]{{}, {}}
+	for _, a := range t.Accesses {
 		half := 0
-		if a.at >= middle {
-			half, a.at = 1, a.at-middle
+		if a.At >= middle {
+			half, a.At = 1, a.At-middle
 		}
 		p := parts[half]
-		p.accesses = append(p.accesses, access{2 * a.at, known[half].of(p, int64(a.group), t.bytes[a.group])})
+		p.Accesses = append(p.Accesses, replay.Access{At: 2 * a.At, Group: known[half].Of(p, a.Group, t.Bytes[a.Group])})
 	}
 	return parts
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"github.com/restripe/restripe/operator/replay"
 )
 
 func testSetting() setting {
@@ -46,7 +47,7 @@ func TestRealTraces(t *testing.T) {
 
 // check holds for every trace: what is stored lies between the extremes, nobody beats the oracle, every access is
 // counted by everyone, and no group flaps or moves within its dwell time.
-func check(t *testing.T, traces []*trace, s setting) {
+func check(t *testing.T, traces []*replay.Trace, s setting) {
 	t.Helper()
 	c, err := planCosts()
 	if err != nil {
@@ -60,26 +61,26 @@ func check(t *testing.T, traces []*trace, s setting) {
 		most, fewest, oracle := outcomes[0], outcomes[1], outcomes[len(outcomes)-1]
 		for _, o := range outcomes {
 			if o.storedDays > most.storedDays*1.000001 || o.storedDays < fewest.storedDays*0.999999 {
-				t.Errorf("%s, %s: stores %g, outside %g to %g", trace.name, o.name, o.storedDays, fewest.storedDays, most.storedDays)
+				t.Errorf("%s, %s: stores %g, outside %g to %g", trace.Name, o.name, o.storedDays, fewest.storedDays, most.storedDays)
 			}
 			if o.cost(&s) < oracle.cost(&s)*0.999999 {
-				t.Errorf("%s: %s costs %g, less than the oracle's %g", trace.name, o.name, o.cost(&s), oracle.cost(&s))
+				t.Errorf("%s: %s costs %g, less than the oracle's %g", trace.Name, o.name, o.cost(&s), oracle.cost(&s))
 			}
-			if sum := o.accesses[0] + o.accesses[1] + o.accesses[2]; sum != int64(len(trace.accesses)) {
-				t.Errorf("%s, %s: %d accesses of %d", trace.name, o.name, sum, len(trace.accesses))
+			if sum := o.accesses[0] + o.accesses[1] + o.accesses[2]; sum != int64(len(trace.Accesses)) {
+				t.Errorf("%s, %s: %d accesses of %d", trace.Name, o.name, sum, len(trace.Accesses))
 			}
 			if len(o.days) != int(s.days) {
-				t.Errorf("%s, %s: %d days of %g", trace.name, o.name, len(o.days), s.days)
+				t.Errorf("%s, %s: %d days of %g", trace.Name, o.name, len(o.days), s.days)
 			}
 			dwell := s.dwell
 			if o.name == "auto" {
 				dwell = 3 * time.Hour
 			}
 			if o.flaps != 0 || o.shortestStay < dwell {
-				t.Errorf("%s, %s: %d flaps, shortest stay %s", trace.name, o.name, o.flaps, o.shortestStay)
+				t.Errorf("%s, %s: %d flaps, shortest stay %s", trace.Name, o.name, o.flaps, o.shortestStay)
 			}
 			if limit := int(s.days*24*float64(time.Hour)/float64(s.dwell)) + 1; strings.HasPrefix(o.name, "policy") && (o.moves == 0 || o.mostMoves > limit) {
-				t.Errorf("%s, %s: %d moves, %d of one group", trace.name, o.name, o.moves, o.mostMoves)
+				t.Errorf("%s, %s: %d moves, %d of one group", trace.Name, o.name, o.moves, o.mostMoves)
 			}
 		}
 	}
@@ -103,10 +104,10 @@ func TestChoiceAgainstEveryCode(t *testing.T) {
 			}
 			if made.auto > 1.05*made.fixed {
 				t.Errorf("%s, network %g: %.3fx of the oracle's cost, everything on %s %.3fx",
-					trace.name, network, made.auto, ladder[made.fixedRung], made.fixed)
+					trace.Name, network, made.auto, ladder[made.fixedRung], made.fixed)
 			}
 			if limit := int(2 * s.days); made.mostMoves > limit {
-				t.Errorf("%s, network %g: a group moved %d times in %g days", trace.name, network, made.mostMoves, s.days)
+				t.Errorf("%s, network %g: a group moved %d times in %g days", trace.Name, network, made.mostMoves, s.days)
 			}
 		}
 	}
@@ -119,35 +120,13 @@ func TestOracleByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := &trace{name: "one", bytes: []int64{1 << 20}}
+	one := &replay.Trace{Name: "one", Bytes: []int64{1 << 20}}
 	for range 1000 { // within the first hour
-		one.accesses = append(one.accesses, access{at: time.Minute})
+		one.Accesses = append(one.Accesses, replay.Access{At: time.Minute})
 	}
 	out := runOracle(one, s, c)
 	wantHours := 3.0 + float64(s.steps()-1)*14/12
 	if got := out.storedDays * 24 / (1 << 20); got < wantHours*0.999 || got > wantHours*1.001 || out.moves != 1 || out.accesses[0] != 1000 || out.sent != 0 {
 		t.Errorf("stored %g hours of its size, %d moves, %v; want %g: hot for an hour, then as cold as can be, for nothing over the network", got, out.moves, out.accesses, wantHours)
-	}
-}
-
-func TestParse(t *testing.T) {
-	web, err := parseWeb("w", strings.NewReader("1 7 100\n2 8 200\n3 7 100\n4 9 0\n"), 4)
-	if err != nil || len(web.accesses) != 4 || len(web.bytes) != 3 || web.bytes[1] != 200 || web.accesses[2] != (access{48 * time.Hour, 0}) {
-		t.Errorf("%+v, %v", web, err)
-	}
-	disk, err := parseDisk("d", strings.NewReader("version,time,op,size,lbn\n1,100,28,512,0\n1,149,2a,8388608,4096\n1,199,28,512,8191\n"), 1)
-	if err != nil || len(disk.bytes) != 3 || len(disk.accesses) != 5 || disk.accesses[4].group != 0 || disk.accesses[4].at >= 24*time.Hour {
-		t.Errorf("%+v, %v", disk, err)
-	}
-	for _, text := range []string{"1 7\n", "1 x 100\n"} {
-		if _, err := parseWeb("w", strings.NewReader(text), 1); err == nil || !strings.Contains(err.Error(), "line 1") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	if _, err := parseDisk("d", strings.NewReader("names,of,the,five,fields\n1,soon,28,512,0\n"), 1); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Error(err)
-	}
-	if _, err := readTraces("nowhere", 1); err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Error(err)
 	}
 }
