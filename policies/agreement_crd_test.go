@@ -74,7 +74,7 @@ var tried = []any{
 	"rs(64,8)", "rs(65,8)", "rs(8,9)", "rs(04,2)", "rs(4, 2)", "cold", "-cold", "cold-", "co.ld",
 	"0s", "1ns", "5ms", "1.5h", "24h", "168h", "168h1s", "1d", "1h30m", "-1h", "h", "60s", "61s", strings.Repeat("1h", 17), "5", "0.5", "1.", ".5", "1e3", "1e-3", "1E3", "-1", "+1", "0", "00", "0.0", "0Mi",
 	"10", "64Ki", "64Mi", "65Mi", "10k", "10K", "10MB", "10MiB", "1m", "1u", "1n", "1.5Gi", "99", "100", "101", "1.01", "1.0", "999999999999999999",
-	"Allow", "allow", "Deny", "Finish", "Pause", "Auto", "Manual", "ManualAbove", "None", "Hold", "HoldAndDrain", "file", "memcached", "redis", "ceph", "s3",
+	"auto", "rules", "Allow", "allow", "Deny", "Finish", "Pause", "Auto", "Manual", "ManualAbove", "None", "Hold", "HoldAndDrain", "file", "memcached", "redis", "ceph", "s3",
 	"0 22 * * *", "0 22 * *", "* * * * * *", "@daily", "@every 1h", "@Daily", "TZ=UTC 0 1 * * *", "0 1 * * MON-FRI", "*/5 0-6 1,15 * ?", "0  22 * * *", " 0 22 * * *",
 	"UTC", "Local", "Europe/Berlin", "Europe/", "/etc", "../x", "http://127.0.0.1:7480", "https://a", "http://", "ftp://a", "127.0.0.1:7480", "http://a b", "http:///x",
 	strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 254), strings.Repeat("ä", 513), strings.Repeat("ä", 1025),

@@ -63,7 +63,7 @@ func classHeatView(backend string, report *api.HeatReport, class *api.ClassHeat,
 		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 	if policy != nil {
-		view.Policy, view.Rules, view.Pin = policy.Name, ruleViews(policy), pinView(policy, now)
+		view.Policy, view.Rules, view.Pin, view.Choice = policy.Name, ruleViews(policy), pinView(policy, now), choiceView(policy.Status.Temperature)
 	}
 	for i := range class.Rungs {
 		rung := &class.Rungs[i]
@@ -95,6 +95,28 @@ func ruleViews(policy *v1alpha1.RedundancyPolicy) []*consolev1.TemperatureRule {
 		views = append(views, &consolev1.TemperatureRule{Scheme: string(rule.Scheme), AtLeast: floatOf(rule.AtLeast), Below: floatOf(rule.Below)})
 	}
 	return views
+}
+
+// choiceView is who chooses under mode auto; nil where nobody does.
+func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice {
+	if status == nil {
+		return nil
+	}
+	regret := price.RegretOf(status)
+	view := &consolev1.TemperatureChoice{
+		Leader: status.Leader, Since: stamp(status.Since.Time), Reason: status.Reason, CountedSince: stamp(status.CountedSince.Time),
+		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth,
+	}
+	if status.LookedAt != nil {
+		view.LookedAt = stamp(status.LookedAt.Time)
+	}
+	for _, way := range regret.Ways {
+		view.Ways = append(view.Ways, &consolev1.TemperatureWay{Text: way.Text, Paid: way.Paid, Leads: way.Leads, Fixed: way.Fixed})
+	}
+	if regret.Fixed != nil {
+		view.BestFixed = regret.Fixed.Text
+	}
+	return view
 }
 
 func floatOf(quantity *resource.Quantity) *float64 {

@@ -153,11 +153,12 @@ func groupBytes(heat *ClassHeat, was int64) int64 {
 	return int64(math.Exp2(math.Round(math.Log2(mean))))
 }
 
-// text is a candidate in words.
-func (l *Leader) text(i int) string {
-	c := &l.candidates[i]
+func (l *Leader) text(i int) string { return CandidateText(l.candidates[i], l.ladder) }
+
+// CandidateText is a candidate in words.
+func CandidateText(c shadow.Candidate, ladder stripe.Ladder) string {
 	if c.Always != shadow.ByUse {
-		return "everything on " + l.ladder[c.Always].String()
+		return "everything on " + ladder[c.Always].String()
 	}
 	return fmt.Sprintf("by use (half-life %s, dwell %s, colder below 1/%g and hotter above %g times what pays)", words.Span(c.HalfLife),
 		words.Span(c.Dwell), c.Colder, c.Hotter)

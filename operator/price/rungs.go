@@ -46,3 +46,12 @@ func (t Table) Rungs(ladder stripe.Ladder, groupBytes int64) (api.RungPrices, er
 
 // Bytes returns an amount that was reckoned in bytes by the prices of Rungs.
 func Bytes(amount float64) float64 { return amount / gib }
+
+// MonthOf returns what so many bytes cost on each rung in a month in which their groups are used so many times a day.
+func MonthOf(prices *api.RungPrices, rate float64, bytes int64) []float64 {
+	costs := make([]float64, len(prices.Stored))
+	for rung := range costs {
+		costs[rung] = Bytes((prices.Stored[rung] + rate*prices.Use[rung]) * daysOfMonth * float64(bytes))
+	}
+	return costs
+}

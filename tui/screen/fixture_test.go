@@ -167,6 +167,26 @@ func heats() []*consolev1.ClassHeat {
 		Rules: policies()[0].Rules}}
 }
 
+// chosen is a class under mode auto.
+func chosen() *consolev1.ClassHeat {
+	const byUse = "by use (half-life 3 d, dwell 3 h, colder below 1/4 and hotter above 8 times what pays)"
+	return &consolev1.ClassHeat{
+		Backend: "demo", Class: "pages", Policy: "pages", At: ago(time.Second), Complete: true, HalfLife: "72h0m0s", Dwell: "3h0m0s",
+		Rungs: []*consolev1.RungHeat{
+			{Scheme: "rep(3)", Groups: 12, Bytes: 8 * mebibyte, StoredBytes: 24 * mebibyte, Buckets: []*consolev1.HeatBucket{{AtLeast: 8, Groups: 12, Bytes: 8 * mebibyte}}},
+			{Scheme: "rs(4,2)", Groups: 40, Bytes: 30 * mebibyte, StoredBytes: 45 * mebibyte, Buckets: []*consolev1.HeatBucket{{AtLeast: 0.25, Below: proto.Float64(0.5), Groups: 40, Bytes: 30 * mebibyte}}},
+		},
+		Choice: &consolev1.TemperatureChoice{
+			Leader: byUse, Since: ago(26 * time.Hour), CountedSince: ago(10 * 24 * time.Hour), LookedAt: ago(2 * time.Hour), Days: 10,
+			Reason: "it would have cost 1.20 since 2026-05-01 12:00 UTC, where everything on rep(3) cost 1.61; the way there costs at most 0.02",
+			Paid:   1.5, BestFixed: "everything on rs(4,2)", SavedPerMonth: 0.84,
+			Ways: []*consolev1.TemperatureWay{
+				{Text: byUse, Paid: 1.45, Leads: true}, {Text: "everything on rep(3)", Paid: 3.2, Fixed: true}, {Text: "everything on rs(4,2)", Paid: 1.78, Fixed: true},
+			},
+		},
+	}
+}
+
 // merge is the picture of four columns merged with eight others: nothing is sent.
 func merge() *consolev1.Picture {
 	p := &consolev1.Picture{From: "rs(4,2)", To: "rs(12,2)", Rows: 1, Columns: 12, Proved: true, Cost: &consolev1.PictureCost{BlocksRead: 6, BlocksWritten: 2}}

@@ -15,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/price"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -184,6 +185,9 @@ func (p *liveHeat) Update(message tea.Msg) tea.Cmd {
 func (p *liveHeat) write(s *script) {
 	one, l := p.class, &p.session.look
 	s.Field("policy", one.Policy)
+	if one.Policy != "" && len(one.Rules) == 0 && one.Choice != nil {
+		s.Field("chosen by", "what costs least (mode auto)")
+	}
 	s.Field("half-life", one.HalfLife+": after it an access counts half")
 	s.Field("dwell", one.Dwell+": a group stays that long before it moves")
 	if one.Pin != nil {
@@ -206,8 +210,44 @@ func (p *liveHeat) write(s *script) {
 			}
 		}
 	}
+	p.writeChoice(s)
 	p.writeGroups(s)
 	p.writeMap(s)
+}
+
+// writeChoice says who chooses under mode auto, and what others would have cost.
+func (p *liveHeat) writeChoice(s *script) {
+	choice := p.class.Choice
+	if choice == nil {
+		return
+	}
+	s.Head("Who chooses")
+	s.Field("leads", choice.Leader)
+	s.Field("since", words.Time(choice.Since.AsTime()))
+	s.Text(choice.Reason)
+	if choice.Days == 0 {
+		s.Text("Candidates are compared once a day; nothing is known of what others would cost yet.")
+		return
+	}
+	s.Field("paid", price.Amount(choice.Paid)+" since "+words.Time(choice.CountedSince.AsTime()))
+	switch {
+	case choice.BestFixed == "":
+	case choice.SavedPerMonth < 0:
+		s.Field("a month", fmt.Sprintf("%s more than %s", price.Amount(-choice.SavedPerMonth), choice.BestFixed))
+	default:
+		s.Field("a month", fmt.Sprintf("%s less than %s", price.Amount(choice.SavedPerMonth), choice.BestFixed))
+	}
+	most := choice.Paid
+	for _, way := range choice.Ways {
+		most = max(most, way.Paid)
+	}
+	for _, way := range choice.Ways {
+		mark := ""
+		if way.Leads {
+			mark = ", which leads"
+		}
+		s.Raw(fit(price.Amount(way.Paid), 8, true) + " " + s.look.bar(int64(1e6*way.Paid/max(most, 1e-12)), 1e6, 16) + " " + way.Text + mark)
+	}
 }
 
 // writeGroups draws how many groups are how hot.

@@ -74,6 +74,7 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 		group := api.GroupStat{
 			ID: view.ID, Epoch: view.Epoch, Scheme: view.Scheme, Ladder: view.Ladder, Mode: view.Mode, Rows: code.Layout.Rows,
 			Columns: view.Columns, CellBytes: view.CellBytes, Packed: view.Packed, Live: view.Live, Bytes: extent.Length,
+			Heat: o.heat.HeatNow(&view.Group),
 		}
 		for slot, items := range view.Slots {
 			role := "data"

@@ -26,6 +26,11 @@ func (h *Thermometer) HeatOf(class string, id block.GroupID, now time.Time) floa
 	return h.expected(class, h.tracker.Used(id, now), now)
 }
 
+// HeatNow is the same as of now.
+func (h *Thermometer) HeatNow(group *catalog.Group) float64 {
+	return h.HeatOf(group.Class, group.ID, h.options.Now())
+}
+
 func (h *Thermometer) expected(class string, used heat.Use, now time.Time) float64 {
 	entry := h.classes.Named(class)
 	if entry == nil || entry.Prices == nil {

@@ -245,7 +245,9 @@ func (c *Class) Way(rung func(name uint64) int) []float64 {
 }
 
 // Rung returns where a candidate has a group that is followed.
-func (c *Class) Rung(name uint64, candidate int) int { return int(c.groups[name].places[candidate].rung) }
+func (c *Class) Rung(name uint64, candidate int) int {
+	return int(c.groups[name].places[candidate].rung)
+}
 
 // names returns the groups in order, as sums of floating-point numbers are to be the same each time.
 func (c *Class) names() []uint64 { return slices.Sorted(maps.Keys(c.groups)) }

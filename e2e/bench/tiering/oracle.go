@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"time"
+
 	"github.com/restripe/restripe/operator/replay"
 )
 

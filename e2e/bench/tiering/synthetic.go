@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
 	"github.com/restripe/restripe/operator/replay"
 )
 

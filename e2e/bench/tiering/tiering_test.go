@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"github.com/restripe/restripe/operator/replay"
 )
 

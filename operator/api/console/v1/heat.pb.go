@@ -187,9 +187,10 @@ type ClassHeat struct {
 	Complete      bool                   `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"` // it covers every group
 	HalfLife      string                 `protobuf:"bytes,6,opt,name=half_life,json=halfLife,proto3" json:"half_life,omitempty"`
 	Dwell         string                 `protobuf:"bytes,7,opt,name=dwell,proto3" json:"dwell,omitempty"`
-	Rungs         []*RungHeat            `protobuf:"bytes,8,rep,name=rungs,proto3" json:"rungs,omitempty"` // by the ladder, hottest first
-	Rules         []*TemperatureRule     `protobuf:"bytes,9,rep,name=rules,proto3" json:"rules,omitempty"` // of the policy
-	Pin           *Pin                   `protobuf:"bytes,10,opt,name=pin,proto3" json:"pin,omitempty"`    // of the policy; absent: there is none
+	Rungs         []*RungHeat            `protobuf:"bytes,8,rep,name=rungs,proto3" json:"rungs,omitempty"`    // by the ladder, hottest first
+	Rules         []*TemperatureRule     `protobuf:"bytes,9,rep,name=rules,proto3" json:"rules,omitempty"`    // of the policy
+	Pin           *Pin                   `protobuf:"bytes,10,opt,name=pin,proto3" json:"pin,omitempty"`       // of the policy; absent: there is none
+	Choice        *TemperatureChoice     `protobuf:"bytes,11,opt,name=choice,proto3" json:"choice,omitempty"` // under mode auto; absent: the policy has rules, or none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +295,199 @@ func (x *ClassHeat) GetPin() *Pin {
 	return nil
 }
 
+func (x *ClassHeat) GetChoice() *TemperatureChoice {
+	if x != nil {
+		return x.Choice
+	}
+	return nil
+}
+
+// TemperatureChoice is who chooses the steps of groups under mode auto, and what others would have cost over the same time.
+type TemperatureChoice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leader        string                 `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"` // in words
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`   // it leads
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	CountedSince  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	LookedAt      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=looked_at,json=lookedAt,proto3" json:"looked_at,omitempty"` // when candidates were compared last; absent: not yet
+	Days          float64                `protobuf:"fixed64,6,opt,name=days,proto3" json:"days,omitempty"`                       // over which all of it was paid; 0: nothing is known yet
+	Paid          float64                `protobuf:"fixed64,7,opt,name=paid,proto3" json:"paid,omitempty"`                       // by those that led, with the ways from one to the next
+	Ways          []*TemperatureWay      `protobuf:"bytes,8,rep,name=ways,proto3" json:"ways,omitempty"`
+	BestFixed     string                 `protobuf:"bytes,9,opt,name=best_fixed,json=bestFixed,proto3" json:"best_fixed,omitempty"`                  // the cheapest that has everything on one code, in words; empty: nothing is known yet
+	SavedPerMonth float64                `protobuf:"fixed64,10,opt,name=saved_per_month,json=savedPerMonth,proto3" json:"saved_per_month,omitempty"` // how much less was paid than by it; negative: more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TemperatureChoice) Reset() {
+	*x = TemperatureChoice{}
+	mi := &file_console_v1_heat_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TemperatureChoice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TemperatureChoice) ProtoMessage() {}
+
+func (x *TemperatureChoice) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_heat_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TemperatureChoice.ProtoReflect.Descriptor instead.
+func (*TemperatureChoice) Descriptor() ([]byte, []int) {
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TemperatureChoice) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *TemperatureChoice) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *TemperatureChoice) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TemperatureChoice) GetCountedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedSince
+	}
+	return nil
+}
+
+func (x *TemperatureChoice) GetLookedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LookedAt
+	}
+	return nil
+}
+
+func (x *TemperatureChoice) GetDays() float64 {
+	if x != nil {
+		return x.Days
+	}
+	return 0
+}
+
+func (x *TemperatureChoice) GetPaid() float64 {
+	if x != nil {
+		return x.Paid
+	}
+	return 0
+}
+
+func (x *TemperatureChoice) GetWays() []*TemperatureWay {
+	if x != nil {
+		return x.Ways
+	}
+	return nil
+}
+
+func (x *TemperatureChoice) GetBestFixed() string {
+	if x != nil {
+		return x.BestFixed
+	}
+	return ""
+}
+
+func (x *TemperatureChoice) GetSavedPerMonth() float64 {
+	if x != nil {
+		return x.SavedPerMonth
+	}
+	return 0
+}
+
+// TemperatureWay is one way to choose the steps of groups.
+type TemperatureWay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Paid          float64                `protobuf:"fixed64,2,opt,name=paid,proto3" json:"paid,omitempty"` // what it would have cost
+	Leads         bool                   `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`
+	Fixed         bool                   `protobuf:"varint,4,opt,name=fixed,proto3" json:"fixed,omitempty"` // everything is on one code
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TemperatureWay) Reset() {
+	*x = TemperatureWay{}
+	mi := &file_console_v1_heat_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TemperatureWay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TemperatureWay) ProtoMessage() {}
+
+func (x *TemperatureWay) ProtoReflect() protoreflect.Message {
+	mi := &file_console_v1_heat_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TemperatureWay.ProtoReflect.Descriptor instead.
+func (*TemperatureWay) Descriptor() ([]byte, []int) {
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TemperatureWay) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *TemperatureWay) GetPaid() float64 {
+	if x != nil {
+		return x.Paid
+	}
+	return 0
+}
+
+func (x *TemperatureWay) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *TemperatureWay) GetFixed() bool {
+	if x != nil {
+		return x.Fixed
+	}
+	return false
+}
+
 type RungHeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scheme        string                 `protobuf:"bytes,1,opt,name=scheme,proto3" json:"scheme,omitempty"`
@@ -307,7 +501,7 @@ type RungHeat struct {
 
 func (x *RungHeat) Reset() {
 	*x = RungHeat{}
-	mi := &file_console_v1_heat_proto_msgTypes[4]
+	mi := &file_console_v1_heat_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +513,7 @@ func (x *RungHeat) String() string {
 func (*RungHeat) ProtoMessage() {}
 
 func (x *RungHeat) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[4]
+	mi := &file_console_v1_heat_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +526,7 @@ func (x *RungHeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RungHeat.ProtoReflect.Descriptor instead.
 func (*RungHeat) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{4}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RungHeat) GetScheme() string {
@@ -384,7 +578,7 @@ type HeatBucket struct {
 
 func (x *HeatBucket) Reset() {
 	*x = HeatBucket{}
-	mi := &file_console_v1_heat_proto_msgTypes[5]
+	mi := &file_console_v1_heat_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +590,7 @@ func (x *HeatBucket) String() string {
 func (*HeatBucket) ProtoMessage() {}
 
 func (x *HeatBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[5]
+	mi := &file_console_v1_heat_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +603,7 @@ func (x *HeatBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeatBucket.ProtoReflect.Descriptor instead.
 func (*HeatBucket) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{5}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *HeatBucket) GetAtLeast() float64 {
@@ -462,7 +656,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_console_v1_heat_proto_msgTypes[6]
+	mi := &file_console_v1_heat_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +668,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[6]
+	mi := &file_console_v1_heat_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +681,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{6}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetHistoryRequest) GetBackend() string {
@@ -550,7 +744,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_console_v1_heat_proto_msgTypes[7]
+	mi := &file_console_v1_heat_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +756,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[7]
+	mi := &file_console_v1_heat_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +769,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{7}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *History) GetClasses() []*ClassHistory {
@@ -613,7 +807,7 @@ type ClassHistory struct {
 
 func (x *ClassHistory) Reset() {
 	*x = ClassHistory{}
-	mi := &file_console_v1_heat_proto_msgTypes[8]
+	mi := &file_console_v1_heat_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +819,7 @@ func (x *ClassHistory) String() string {
 func (*ClassHistory) ProtoMessage() {}
 
 func (x *ClassHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[8]
+	mi := &file_console_v1_heat_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +832,7 @@ func (x *ClassHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassHistory.ProtoReflect.Descriptor instead.
 func (*ClassHistory) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{8}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ClassHistory) GetBackend() string {
@@ -699,7 +893,7 @@ type HistorySample struct {
 
 func (x *HistorySample) Reset() {
 	*x = HistorySample{}
-	mi := &file_console_v1_heat_proto_msgTypes[9]
+	mi := &file_console_v1_heat_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +905,7 @@ func (x *HistorySample) String() string {
 func (*HistorySample) ProtoMessage() {}
 
 func (x *HistorySample) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[9]
+	mi := &file_console_v1_heat_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +918,7 @@ func (x *HistorySample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistorySample.ProtoReflect.Descriptor instead.
 func (*HistorySample) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{9}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HistorySample) GetAt() *timestamppb.Timestamp {
@@ -794,7 +988,7 @@ type HistoryRung struct {
 
 func (x *HistoryRung) Reset() {
 	*x = HistoryRung{}
-	mi := &file_console_v1_heat_proto_msgTypes[10]
+	mi := &file_console_v1_heat_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +1000,7 @@ func (x *HistoryRung) String() string {
 func (*HistoryRung) ProtoMessage() {}
 
 func (x *HistoryRung) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[10]
+	mi := &file_console_v1_heat_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +1013,7 @@ func (x *HistoryRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRung.ProtoReflect.Descriptor instead.
 func (*HistoryRung) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{10}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HistoryRung) GetScheme() string {
@@ -853,7 +1047,7 @@ type HistoryBucket struct {
 
 func (x *HistoryBucket) Reset() {
 	*x = HistoryBucket{}
-	mi := &file_console_v1_heat_proto_msgTypes[11]
+	mi := &file_console_v1_heat_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +1059,7 @@ func (x *HistoryBucket) String() string {
 func (*HistoryBucket) ProtoMessage() {}
 
 func (x *HistoryBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[11]
+	mi := &file_console_v1_heat_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +1072,7 @@ func (x *HistoryBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryBucket.ProtoReflect.Descriptor instead.
 func (*HistoryBucket) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{11}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HistoryBucket) GetAtLeast() float64 {
@@ -908,7 +1102,7 @@ type WhatIfRequest struct {
 
 func (x *WhatIfRequest) Reset() {
 	*x = WhatIfRequest{}
-	mi := &file_console_v1_heat_proto_msgTypes[12]
+	mi := &file_console_v1_heat_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1114,7 @@ func (x *WhatIfRequest) String() string {
 func (*WhatIfRequest) ProtoMessage() {}
 
 func (x *WhatIfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[12]
+	mi := &file_console_v1_heat_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1127,7 @@ func (x *WhatIfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfRequest.ProtoReflect.Descriptor instead.
 func (*WhatIfRequest) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{12}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WhatIfRequest) GetPolicy() string {
@@ -982,7 +1176,7 @@ type WhatIfPin struct {
 
 func (x *WhatIfPin) Reset() {
 	*x = WhatIfPin{}
-	mi := &file_console_v1_heat_proto_msgTypes[13]
+	mi := &file_console_v1_heat_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1188,7 @@ func (x *WhatIfPin) String() string {
 func (*WhatIfPin) ProtoMessage() {}
 
 func (x *WhatIfPin) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[13]
+	mi := &file_console_v1_heat_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1201,7 @@ func (x *WhatIfPin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfPin.ProtoReflect.Descriptor instead.
 func (*WhatIfPin) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{13}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WhatIfPin) GetScheme() string {
@@ -1036,7 +1230,7 @@ type WhatIfResponse struct {
 
 func (x *WhatIfResponse) Reset() {
 	*x = WhatIfResponse{}
-	mi := &file_console_v1_heat_proto_msgTypes[14]
+	mi := &file_console_v1_heat_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1242,7 @@ func (x *WhatIfResponse) String() string {
 func (*WhatIfResponse) ProtoMessage() {}
 
 func (x *WhatIfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[14]
+	mi := &file_console_v1_heat_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1255,7 @@ func (x *WhatIfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfResponse.ProtoReflect.Descriptor instead.
 func (*WhatIfResponse) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{14}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WhatIfResponse) GetNow() *PolicyPlan {
@@ -1104,7 +1298,7 @@ type WhatIfRung struct {
 
 func (x *WhatIfRung) Reset() {
 	*x = WhatIfRung{}
-	mi := &file_console_v1_heat_proto_msgTypes[15]
+	mi := &file_console_v1_heat_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1310,7 @@ func (x *WhatIfRung) String() string {
 func (*WhatIfRung) ProtoMessage() {}
 
 func (x *WhatIfRung) ProtoReflect() protoreflect.Message {
-	mi := &file_console_v1_heat_proto_msgTypes[15]
+	mi := &file_console_v1_heat_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1323,7 @@ func (x *WhatIfRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhatIfRung.ProtoReflect.Descriptor instead.
 func (*WhatIfRung) Descriptor() ([]byte, []int) {
-	return file_console_v1_heat_proto_rawDescGZIP(), []int{15}
+	return file_console_v1_heat_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WhatIfRung) GetScheme() string {
@@ -1167,7 +1361,7 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\n" +
 	"HeatReport\x128\n" +
 	"\aclasses\x18\x01 \x03(\v2\x1e.restripe.console.v1.ClassHeatR\aclasses\x125\n" +
-	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xeb\x02\n" +
+	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xab\x03\n" +
 	"\tClassHeat\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x16\n" +
@@ -1179,7 +1373,26 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\x05rungs\x18\b \x03(\v2\x1d.restripe.console.v1.RungHeatR\x05rungs\x12:\n" +
 	"\x05rules\x18\t \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\x12*\n" +
 	"\x03pin\x18\n" +
-	" \x01(\v2\x18.restripe.console.v1.PinR\x03pin\"\xae\x01\n" +
+	" \x01(\v2\x18.restripe.console.v1.PinR\x03pin\x12>\n" +
+	"\x06choice\x18\v \x01(\v2&.restripe.console.v1.TemperatureChoiceR\x06choice\"\x97\x03\n" +
+	"\x11TemperatureChoice\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12?\n" +
+	"\rcounted_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\fcountedSince\x127\n" +
+	"\tlooked_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\blookedAt\x12\x12\n" +
+	"\x04days\x18\x06 \x01(\x01R\x04days\x12\x12\n" +
+	"\x04paid\x18\a \x01(\x01R\x04paid\x127\n" +
+	"\x04ways\x18\b \x03(\v2#.restripe.console.v1.TemperatureWayR\x04ways\x12\x1d\n" +
+	"\n" +
+	"best_fixed\x18\t \x01(\tR\tbestFixed\x12&\n" +
+	"\x0fsaved_per_month\x18\n" +
+	" \x01(\x01R\rsavedPerMonth\"d\n" +
+	"\x0eTemperatureWay\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
+	"\x04paid\x18\x02 \x01(\x01R\x04paid\x12\x14\n" +
+	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x14\n" +
+	"\x05fixed\x18\x04 \x01(\bR\x05fixed\"\xae\x01\n" +
 	"\bRungHeat\x12\x16\n" +
 	"\x06scheme\x18\x01 \x01(\tR\x06scheme\x12\x16\n" +
 	"\x06groups\x18\x02 \x01(\x03R\x06groups\x12\x14\n" +
@@ -1265,60 +1478,67 @@ func file_console_v1_heat_proto_rawDescGZIP() []byte {
 	return file_console_v1_heat_proto_rawDescData
 }
 
-var file_console_v1_heat_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_console_v1_heat_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_console_v1_heat_proto_goTypes = []any{
 	(*GetHeatRequest)(nil),        // 0: restripe.console.v1.GetHeatRequest
 	(*WatchHeatRequest)(nil),      // 1: restripe.console.v1.WatchHeatRequest
 	(*HeatReport)(nil),            // 2: restripe.console.v1.HeatReport
 	(*ClassHeat)(nil),             // 3: restripe.console.v1.ClassHeat
-	(*RungHeat)(nil),              // 4: restripe.console.v1.RungHeat
-	(*HeatBucket)(nil),            // 5: restripe.console.v1.HeatBucket
-	(*GetHistoryRequest)(nil),     // 6: restripe.console.v1.GetHistoryRequest
-	(*History)(nil),               // 7: restripe.console.v1.History
-	(*ClassHistory)(nil),          // 8: restripe.console.v1.ClassHistory
-	(*HistorySample)(nil),         // 9: restripe.console.v1.HistorySample
-	(*HistoryRung)(nil),           // 10: restripe.console.v1.HistoryRung
-	(*HistoryBucket)(nil),         // 11: restripe.console.v1.HistoryBucket
-	(*WhatIfRequest)(nil),         // 12: restripe.console.v1.WhatIfRequest
-	(*WhatIfPin)(nil),             // 13: restripe.console.v1.WhatIfPin
-	(*WhatIfResponse)(nil),        // 14: restripe.console.v1.WhatIfResponse
-	(*WhatIfRung)(nil),            // 15: restripe.console.v1.WhatIfRung
-	(*Source)(nil),                // 16: restripe.console.v1.Source
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*TemperatureRule)(nil),       // 18: restripe.console.v1.TemperatureRule
-	(*Pin)(nil),                   // 19: restripe.console.v1.Pin
-	(*Prices)(nil),                // 20: restripe.console.v1.Prices
-	(*PolicyPlan)(nil),            // 21: restripe.console.v1.PolicyPlan
+	(*TemperatureChoice)(nil),     // 4: restripe.console.v1.TemperatureChoice
+	(*TemperatureWay)(nil),        // 5: restripe.console.v1.TemperatureWay
+	(*RungHeat)(nil),              // 6: restripe.console.v1.RungHeat
+	(*HeatBucket)(nil),            // 7: restripe.console.v1.HeatBucket
+	(*GetHistoryRequest)(nil),     // 8: restripe.console.v1.GetHistoryRequest
+	(*History)(nil),               // 9: restripe.console.v1.History
+	(*ClassHistory)(nil),          // 10: restripe.console.v1.ClassHistory
+	(*HistorySample)(nil),         // 11: restripe.console.v1.HistorySample
+	(*HistoryRung)(nil),           // 12: restripe.console.v1.HistoryRung
+	(*HistoryBucket)(nil),         // 13: restripe.console.v1.HistoryBucket
+	(*WhatIfRequest)(nil),         // 14: restripe.console.v1.WhatIfRequest
+	(*WhatIfPin)(nil),             // 15: restripe.console.v1.WhatIfPin
+	(*WhatIfResponse)(nil),        // 16: restripe.console.v1.WhatIfResponse
+	(*WhatIfRung)(nil),            // 17: restripe.console.v1.WhatIfRung
+	(*Source)(nil),                // 18: restripe.console.v1.Source
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*TemperatureRule)(nil),       // 20: restripe.console.v1.TemperatureRule
+	(*Pin)(nil),                   // 21: restripe.console.v1.Pin
+	(*Prices)(nil),                // 22: restripe.console.v1.Prices
+	(*PolicyPlan)(nil),            // 23: restripe.console.v1.PolicyPlan
 }
 var file_console_v1_heat_proto_depIdxs = []int32{
 	3,  // 0: restripe.console.v1.HeatReport.classes:type_name -> restripe.console.v1.ClassHeat
-	16, // 1: restripe.console.v1.HeatReport.sources:type_name -> restripe.console.v1.Source
-	17, // 2: restripe.console.v1.ClassHeat.at:type_name -> google.protobuf.Timestamp
-	4,  // 3: restripe.console.v1.ClassHeat.rungs:type_name -> restripe.console.v1.RungHeat
-	18, // 4: restripe.console.v1.ClassHeat.rules:type_name -> restripe.console.v1.TemperatureRule
-	19, // 5: restripe.console.v1.ClassHeat.pin:type_name -> restripe.console.v1.Pin
-	5,  // 6: restripe.console.v1.RungHeat.buckets:type_name -> restripe.console.v1.HeatBucket
-	17, // 7: restripe.console.v1.GetHistoryRequest.since:type_name -> google.protobuf.Timestamp
-	17, // 8: restripe.console.v1.GetHistoryRequest.until:type_name -> google.protobuf.Timestamp
-	8,  // 9: restripe.console.v1.History.classes:type_name -> restripe.console.v1.ClassHistory
-	17, // 10: restripe.console.v1.History.oldest:type_name -> google.protobuf.Timestamp
-	9,  // 11: restripe.console.v1.ClassHistory.samples:type_name -> restripe.console.v1.HistorySample
-	20, // 12: restripe.console.v1.ClassHistory.prices:type_name -> restripe.console.v1.Prices
-	17, // 13: restripe.console.v1.HistorySample.at:type_name -> google.protobuf.Timestamp
-	10, // 14: restripe.console.v1.HistorySample.rungs:type_name -> restripe.console.v1.HistoryRung
-	11, // 15: restripe.console.v1.HistorySample.buckets:type_name -> restripe.console.v1.HistoryBucket
-	18, // 16: restripe.console.v1.WhatIfRequest.rules:type_name -> restripe.console.v1.TemperatureRule
-	13, // 17: restripe.console.v1.WhatIfRequest.pin:type_name -> restripe.console.v1.WhatIfPin
-	17, // 18: restripe.console.v1.WhatIfPin.until:type_name -> google.protobuf.Timestamp
-	21, // 19: restripe.console.v1.WhatIfResponse.now:type_name -> restripe.console.v1.PolicyPlan
-	21, // 20: restripe.console.v1.WhatIfResponse.then:type_name -> restripe.console.v1.PolicyPlan
-	15, // 21: restripe.console.v1.WhatIfResponse.rungs:type_name -> restripe.console.v1.WhatIfRung
-	16, // 22: restripe.console.v1.WhatIfResponse.sources:type_name -> restripe.console.v1.Source
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	18, // 1: restripe.console.v1.HeatReport.sources:type_name -> restripe.console.v1.Source
+	19, // 2: restripe.console.v1.ClassHeat.at:type_name -> google.protobuf.Timestamp
+	6,  // 3: restripe.console.v1.ClassHeat.rungs:type_name -> restripe.console.v1.RungHeat
+	20, // 4: restripe.console.v1.ClassHeat.rules:type_name -> restripe.console.v1.TemperatureRule
+	21, // 5: restripe.console.v1.ClassHeat.pin:type_name -> restripe.console.v1.Pin
+	4,  // 6: restripe.console.v1.ClassHeat.choice:type_name -> restripe.console.v1.TemperatureChoice
+	19, // 7: restripe.console.v1.TemperatureChoice.since:type_name -> google.protobuf.Timestamp
+	19, // 8: restripe.console.v1.TemperatureChoice.counted_since:type_name -> google.protobuf.Timestamp
+	19, // 9: restripe.console.v1.TemperatureChoice.looked_at:type_name -> google.protobuf.Timestamp
+	5,  // 10: restripe.console.v1.TemperatureChoice.ways:type_name -> restripe.console.v1.TemperatureWay
+	7,  // 11: restripe.console.v1.RungHeat.buckets:type_name -> restripe.console.v1.HeatBucket
+	19, // 12: restripe.console.v1.GetHistoryRequest.since:type_name -> google.protobuf.Timestamp
+	19, // 13: restripe.console.v1.GetHistoryRequest.until:type_name -> google.protobuf.Timestamp
+	10, // 14: restripe.console.v1.History.classes:type_name -> restripe.console.v1.ClassHistory
+	19, // 15: restripe.console.v1.History.oldest:type_name -> google.protobuf.Timestamp
+	11, // 16: restripe.console.v1.ClassHistory.samples:type_name -> restripe.console.v1.HistorySample
+	22, // 17: restripe.console.v1.ClassHistory.prices:type_name -> restripe.console.v1.Prices
+	19, // 18: restripe.console.v1.HistorySample.at:type_name -> google.protobuf.Timestamp
+	12, // 19: restripe.console.v1.HistorySample.rungs:type_name -> restripe.console.v1.HistoryRung
+	13, // 20: restripe.console.v1.HistorySample.buckets:type_name -> restripe.console.v1.HistoryBucket
+	20, // 21: restripe.console.v1.WhatIfRequest.rules:type_name -> restripe.console.v1.TemperatureRule
+	15, // 22: restripe.console.v1.WhatIfRequest.pin:type_name -> restripe.console.v1.WhatIfPin
+	19, // 23: restripe.console.v1.WhatIfPin.until:type_name -> google.protobuf.Timestamp
+	23, // 24: restripe.console.v1.WhatIfResponse.now:type_name -> restripe.console.v1.PolicyPlan
+	23, // 25: restripe.console.v1.WhatIfResponse.then:type_name -> restripe.console.v1.PolicyPlan
+	17, // 26: restripe.console.v1.WhatIfResponse.rungs:type_name -> restripe.console.v1.WhatIfRung
+	18, // 27: restripe.console.v1.WhatIfResponse.sources:type_name -> restripe.console.v1.Source
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_heat_proto_init() }
@@ -1329,15 +1549,15 @@ func file_console_v1_heat_proto_init() {
 	file_console_v1_about_proto_init()
 	file_console_v1_plans_proto_init()
 	file_console_v1_policies_proto_init()
-	file_console_v1_heat_proto_msgTypes[5].OneofWrappers = []any{}
-	file_console_v1_heat_proto_msgTypes[12].OneofWrappers = []any{}
+	file_console_v1_heat_proto_msgTypes[7].OneofWrappers = []any{}
+	file_console_v1_heat_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_heat_proto_rawDesc), len(file_console_v1_heat_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,7 @@ import { heatRowsFromApi } from "../../pictures/heat-map-from-api";
 import { Empty, Shown } from "../../states/States";
 import { moment } from "../../words/time";
 import { Pinning } from "../pins/Pinning";
+import { Choice } from "./Choice";
 import { Ladder } from "./Ladder";
 
 const route = getRouteApi("/temperature");
@@ -130,6 +131,7 @@ function OneClass({ classes }: { classes: ClassHeat[] }) {
           <Pinning key={keyOf(chosen)} policy={policy} />
         </Box>
       )}
+      {chosen.choice !== undefined && <Choice choice={chosen.choice} />}
       <Ladder key={`${keyOf(chosen)} ladder`} heat={chosen} policy={policy} />
     </section>
   );

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file console/v1/heat.proto.
  */
 export const file_console_v1_heat: GenFile = /*@__PURE__*/
-  fileDesc("ChVjb25zb2xlL3YxL2hlYXQucHJvdG8SE3Jlc3RyaXBlLmNvbnNvbGUudjEiMAoOR2V0SGVhdFJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCSIyChBXYXRjaEhlYXRSZXF1ZXN0Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkiawoKSGVhdFJlcG9ydBIvCgdjbGFzc2VzGAEgAygLMh4ucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hlYXQSLAoHc291cmNlcxgCIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIqECCglDbGFzc0hlYXQSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIOCgZwb2xpY3kYAyABKAkSJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAUgASgIEhEKCWhhbGZfbGlmZRgGIAEoCRINCgVkd2VsbBgHIAEoCRIsCgVydW5ncxgIIAMoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuUnVuZ0hlYXQSMwoFcnVsZXMYCSADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlUnVsZRIlCgNwaW4YCiABKAsyGC5yZXN0cmlwZS5jb25zb2xlLnYxLlBpbiKBAQoIUnVuZ0hlYXQSDgoGc2NoZW1lGAEgASgJEg4KBmdyb3VwcxgCIAEoAxINCgVieXRlcxgDIAEoAxIUCgxzdG9yZWRfYnl0ZXMYBCABKAMSMAoHYnVja2V0cxgFIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuSGVhdEJ1Y2tldCJzCgpIZWF0QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEhIKBWJlbG93GAIgASgBSACIAQESDgoGZ3JvdXBzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhYKDnNldHRsZWRfZ3JvdXBzGAUgASgDQggKBl9iZWxvdyK6AQoRR2V0SGlzdG9yeVJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3NhbXBsZXMYBSABKAUSDQoFdG90YWwYBiABKAgSDwoHY2xhc3NlcxgHIAEoBSJ4CgdIaXN0b3J5EjIKB2NsYXNzZXMYASADKAsyIS5yZXN0cmlwZS5jb25zb2xlLnYxLkNsYXNzSGlzdG9yeRIqCgZvbGRlc3QYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVycm9yGAMgASgJIrEBCgxDbGFzc0hpc3RvcnkSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIzCgdzYW1wbGVzGAMgAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5IaXN0b3J5U2FtcGxlEg4KBnBvbGljeRgEIAEoCRIPCgdob3R0ZXN0GAUgASgJEisKBnByaWNlcxgGIAEoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuUHJpY2VzIvsBCg1IaXN0b3J5U2FtcGxlEiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgCIAEoAxIUCgxzdG9yZWRfYnl0ZXMYAyABKAMSEwoLc2F2ZWRfYnl0ZXMYBCABKAMSLwoFcnVuZ3MYBSADKAsyIC5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlSdW5nEjMKB2J1Y2tldHMYBiADKAsyIi5yZXN0cmlwZS5jb25zb2xlLnYxLkhpc3RvcnlCdWNrZXQSDAoEY29zdBgHIAEoARIUCgxob3R0ZXN0X2Nvc3QYCCABKAEiQgoLSGlzdG9yeVJ1bmcSDgoGc2NoZW1lGAEgASgJEg0KBWJ5dGVzGAIgASgDEhQKDHN0b3JlZF9ieXRlcxgDIAEoAyIwCg1IaXN0b3J5QnVja2V0EhAKCGF0X2xlYXN0GAEgASgBEg0KBWJ5dGVzGAIgASgDIucBCg1XaGF0SWZSZXF1ZXN0Eg4KBnBvbGljeRgBIAEoCRIzCgVydWxlcxgCIAMoCzIkLnJlc3RyaXBlLmNvbnNvbGUudjEuVGVtcGVyYXR1cmVSdWxlEh8KEmh5c3RlcmVzaXNfcGVyY2VudBgDIAEoBUgAiAEBEhoKDWR3ZWxsX3NlY29uZHMYBCABKAFIAYgBARIrCgNwaW4YBSABKAsyHi5yZXN0cmlwZS5jb25zb2xlLnYxLldoYXRJZlBpbkIVChNfaHlzdGVyZXNpc19wZXJjZW50QhAKDl9kd2VsbF9zZWNvbmRzIkYKCVdoYXRJZlBpbhIOCgZzY2hlbWUYASABKAkSKQoFdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIssBCg5XaGF0SWZSZXNwb25zZRIsCgNub3cYASABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeVBsYW4SLQoEdGhlbhgCIAEoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuUG9saWN5UGxhbhIuCgVydW5ncxgDIAMoCzIfLnJlc3RyaXBlLmNvbnNvbGUudjEuV2hhdElmUnVuZxIsCgdzb3VyY2VzGAQgAygLMhsucmVzdHJpcGUuY29uc29sZS52MS5Tb3VyY2UiQwoKV2hhdElmUnVuZxIOCgZzY2hlbWUYASABKAkSEQoJYnl0ZXNfbm93GAIgASgDEhIKCmJ5dGVzX3RoZW4YAyABKANCQFo+Z2l0aHViLmNvbS9yZXN0cmlwZS9yZXN0cmlwZS9vcGVyYXRvci9hcGkvY29uc29sZS92MTtjb25zb2xldjFiBnByb3RvMw", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans, file_console_v1_policies]);
+  fileDesc("ChVjb25zb2xlL3YxL2hlYXQucHJvdG8SE3Jlc3RyaXBlLmNvbnNvbGUudjEiMAoOR2V0SGVhdFJlcXVlc3QSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCSIyChBXYXRjaEhlYXRSZXF1ZXN0Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkiawoKSGVhdFJlcG9ydBIvCgdjbGFzc2VzGAEgAygLMh4ucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hlYXQSLAoHc291cmNlcxgCIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlItkCCglDbGFzc0hlYXQSDwoHYmFja2VuZBgBIAEoCRINCgVjbGFzcxgCIAEoCRIOCgZwb2xpY3kYAyABKAkSJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvbXBsZXRlGAUgASgIEhEKCWhhbGZfbGlmZRgGIAEoCRINCgVkd2VsbBgHIAEoCRIsCgVydW5ncxgIIAMoCzIdLnJlc3RyaXBlLmNvbnNvbGUudjEuUnVuZ0hlYXQSMwoFcnVsZXMYCSADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlUnVsZRIlCgNwaW4YCiABKAsyGC5yZXN0cmlwZS5jb25zb2xlLnYxLlBpbhI2CgZjaG9pY2UYCyABKAsyJi5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlQ2hvaWNlIrwCChFUZW1wZXJhdHVyZUNob2ljZRIOCgZsZWFkZXIYASABKAkSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCRIxCg1jb3VudGVkX3NpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsb29rZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGRheXMYBiABKAESDAoEcGFpZBgHIAEoARIxCgR3YXlzGAggAygLMiMucmVzdHJpcGUuY29uc29sZS52MS5UZW1wZXJhdHVyZVdheRISCgpiZXN0X2ZpeGVkGAkgASgJEhcKD3NhdmVkX3Blcl9tb250aBgKIAEoASJKCg5UZW1wZXJhdHVyZVdheRIMCgR0ZXh0GAEgASgJEgwKBHBhaWQYAiABKAESDQoFbGVhZHMYAyABKAgSDQoFZml4ZWQYBCABKAgigQEKCFJ1bmdIZWF0Eg4KBnNjaGVtZRgBIAEoCRIOCgZncm91cHMYAiABKAMSDQoFYnl0ZXMYAyABKAMSFAoMc3RvcmVkX2J5dGVzGAQgASgDEjAKB2J1Y2tldHMYBSADKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLkhlYXRCdWNrZXQicwoKSGVhdEJ1Y2tldBIQCghhdF9sZWFzdBgBIAEoARISCgViZWxvdxgCIAEoAUgAiAEBEg4KBmdyb3VwcxgDIAEoAxINCgVieXRlcxgEIAEoAxIWCg5zZXR0bGVkX2dyb3VwcxgFIAEoA0IICgZfYmVsb3ciugEKEUdldEhpc3RvcnlSZXF1ZXN0Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdzYW1wbGVzGAUgASgFEg0KBXRvdGFsGAYgASgIEg8KB2NsYXNzZXMYByABKAUieAoHSGlzdG9yeRIyCgdjbGFzc2VzGAEgAygLMiEucmVzdHJpcGUuY29uc29sZS52MS5DbGFzc0hpc3RvcnkSKgoGb2xkZXN0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVlcnJvchgDIAEoCSKxAQoMQ2xhc3NIaXN0b3J5Eg8KB2JhY2tlbmQYASABKAkSDQoFY2xhc3MYAiABKAkSMwoHc2FtcGxlcxgDIAMoCzIiLnJlc3RyaXBlLmNvbnNvbGUudjEuSGlzdG9yeVNhbXBsZRIOCgZwb2xpY3kYBCABKAkSDwoHaG90dGVzdBgFIAEoCRIrCgZwcmljZXMYBiABKAsyGy5yZXN0cmlwZS5jb25zb2xlLnYxLlByaWNlcyL7AQoNSGlzdG9yeVNhbXBsZRImCgJhdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYnl0ZXMYAiABKAMSFAoMc3RvcmVkX2J5dGVzGAMgASgDEhMKC3NhdmVkX2J5dGVzGAQgASgDEi8KBXJ1bmdzGAUgAygLMiAucmVzdHJpcGUuY29uc29sZS52MS5IaXN0b3J5UnVuZxIzCgdidWNrZXRzGAYgAygLMiIucmVzdHJpcGUuY29uc29sZS52MS5IaXN0b3J5QnVja2V0EgwKBGNvc3QYByABKAESFAoMaG90dGVzdF9jb3N0GAggASgBIkIKC0hpc3RvcnlSdW5nEg4KBnNjaGVtZRgBIAEoCRINCgVieXRlcxgCIAEoAxIUCgxzdG9yZWRfYnl0ZXMYAyABKAMiMAoNSGlzdG9yeUJ1Y2tldBIQCghhdF9sZWFzdBgBIAEoARINCgVieXRlcxgCIAEoAyLnAQoNV2hhdElmUmVxdWVzdBIOCgZwb2xpY3kYASABKAkSMwoFcnVsZXMYAiADKAsyJC5yZXN0cmlwZS5jb25zb2xlLnYxLlRlbXBlcmF0dXJlUnVsZRIfChJoeXN0ZXJlc2lzX3BlcmNlbnQYAyABKAVIAIgBARIaCg1kd2VsbF9zZWNvbmRzGAQgASgBSAGIAQESKwoDcGluGAUgASgLMh4ucmVzdHJpcGUuY29uc29sZS52MS5XaGF0SWZQaW5CFQoTX2h5c3RlcmVzaXNfcGVyY2VudEIQCg5fZHdlbGxfc2Vjb25kcyJGCglXaGF0SWZQaW4SDgoGc2NoZW1lGAEgASgJEikKBXVudGlsGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLLAQoOV2hhdElmUmVzcG9uc2USLAoDbm93GAEgASgLMh8ucmVzdHJpcGUuY29uc29sZS52MS5Qb2xpY3lQbGFuEi0KBHRoZW4YAiABKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLlBvbGljeVBsYW4SLgoFcnVuZ3MYAyADKAsyHy5yZXN0cmlwZS5jb25zb2xlLnYxLldoYXRJZlJ1bmcSLAoHc291cmNlcxgEIAMoCzIbLnJlc3RyaXBlLmNvbnNvbGUudjEuU291cmNlIkMKCldoYXRJZlJ1bmcSDgoGc2NoZW1lGAEgASgJEhEKCWJ5dGVzX25vdxgCIAEoAxISCgpieXRlc190aGVuGAMgASgDQkBaPmdpdGh1Yi5jb20vcmVzdHJpcGUvcmVzdHJpcGUvb3BlcmF0b3IvYXBpL2NvbnNvbGUvdjE7Y29uc29sZXYxYgZwcm90bzM", [file_console_v1_about, file_google_protobuf_timestamp, file_console_v1_plans, file_console_v1_policies]);
 
 /**
  * @generated from message restripe.console.v1.GetHeatRequest
@@ -153,6 +153,13 @@ export type ClassHeat = Message<"restripe.console.v1.ClassHeat"> & {
    * @generated from field: restripe.console.v1.Pin pin = 10;
    */
   pin?: Pin | undefined;
+
+  /**
+   * under mode auto; absent: the policy has rules, or none
+   *
+   * @generated from field: restripe.console.v1.TemperatureChoice choice = 11;
+   */
+  choice?: TemperatureChoice | undefined;
 };
 
 /**
@@ -161,6 +168,122 @@ export type ClassHeat = Message<"restripe.console.v1.ClassHeat"> & {
  */
 export const ClassHeatSchema: GenMessage<ClassHeat> = /*@__PURE__*/
   messageDesc(file_console_v1_heat, 3);
+
+/**
+ * TemperatureChoice is who chooses the steps of groups under mode auto, and what others would have cost over the same time.
+ *
+ * @generated from message restripe.console.v1.TemperatureChoice
+ */
+export type TemperatureChoice = Message<"restripe.console.v1.TemperatureChoice"> & {
+  /**
+   * in words
+   *
+   * @generated from field: string leader = 1;
+   */
+  leader: string;
+
+  /**
+   * it leads
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp counted_since = 4;
+   */
+  countedSince?: Timestamp | undefined;
+
+  /**
+   * when candidates were compared last; absent: not yet
+   *
+   * @generated from field: google.protobuf.Timestamp looked_at = 5;
+   */
+  lookedAt?: Timestamp | undefined;
+
+  /**
+   * over which all of it was paid; 0: nothing is known yet
+   *
+   * @generated from field: double days = 6;
+   */
+  days: number;
+
+  /**
+   * by those that led, with the ways from one to the next
+   *
+   * @generated from field: double paid = 7;
+   */
+  paid: number;
+
+  /**
+   * @generated from field: repeated restripe.console.v1.TemperatureWay ways = 8;
+   */
+  ways: TemperatureWay[];
+
+  /**
+   * the cheapest that has everything on one code, in words; empty: nothing is known yet
+   *
+   * @generated from field: string best_fixed = 9;
+   */
+  bestFixed: string;
+
+  /**
+   * how much less was paid than by it; negative: more
+   *
+   * @generated from field: double saved_per_month = 10;
+   */
+  savedPerMonth: number;
+};
+
+/**
+ * Describes the message restripe.console.v1.TemperatureChoice.
+ * Use `create(TemperatureChoiceSchema)` to create a new message.
+ */
+export const TemperatureChoiceSchema: GenMessage<TemperatureChoice> = /*@__PURE__*/
+  messageDesc(file_console_v1_heat, 4);
+
+/**
+ * TemperatureWay is one way to choose the steps of groups.
+ *
+ * @generated from message restripe.console.v1.TemperatureWay
+ */
+export type TemperatureWay = Message<"restripe.console.v1.TemperatureWay"> & {
+  /**
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * what it would have cost
+   *
+   * @generated from field: double paid = 2;
+   */
+  paid: number;
+
+  /**
+   * @generated from field: bool leads = 3;
+   */
+  leads: boolean;
+
+  /**
+   * everything is on one code
+   *
+   * @generated from field: bool fixed = 4;
+   */
+  fixed: boolean;
+};
+
+/**
+ * Describes the message restripe.console.v1.TemperatureWay.
+ * Use `create(TemperatureWaySchema)` to create a new message.
+ */
+export const TemperatureWaySchema: GenMessage<TemperatureWay> = /*@__PURE__*/
+  messageDesc(file_console_v1_heat, 5);
 
 /**
  * @generated from message restripe.console.v1.RungHeat
@@ -199,7 +322,7 @@ export type RungHeat = Message<"restripe.console.v1.RungHeat"> & {
  * Use `create(RungHeatSchema)` to create a new message.
  */
 export const RungHeatSchema: GenMessage<RungHeat> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 4);
+  messageDesc(file_console_v1_heat, 6);
 
 /**
  * HeatBucket is the groups used at least at_least and less than below times a day.
@@ -242,7 +365,7 @@ export type HeatBucket = Message<"restripe.console.v1.HeatBucket"> & {
  * Use `create(HeatBucketSchema)` to create a new message.
  */
 export const HeatBucketSchema: GenMessage<HeatBucket> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 5);
+  messageDesc(file_console_v1_heat, 7);
 
 /**
  * @generated from message restripe.console.v1.GetHistoryRequest
@@ -297,7 +420,7 @@ export type GetHistoryRequest = Message<"restripe.console.v1.GetHistoryRequest">
  * Use `create(GetHistoryRequestSchema)` to create a new message.
  */
 export const GetHistoryRequestSchema: GenMessage<GetHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 6);
+  messageDesc(file_console_v1_heat, 8);
 
 /**
  * @generated from message restripe.console.v1.History
@@ -328,7 +451,7 @@ export type History = Message<"restripe.console.v1.History"> & {
  * Use `create(HistorySchema)` to create a new message.
  */
 export const HistorySchema: GenMessage<History> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 7);
+  messageDesc(file_console_v1_heat, 9);
 
 /**
  * @generated from message restripe.console.v1.ClassHistory
@@ -378,7 +501,7 @@ export type ClassHistory = Message<"restripe.console.v1.ClassHistory"> & {
  * Use `create(ClassHistorySchema)` to create a new message.
  */
 export const ClassHistorySchema: GenMessage<ClassHistory> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 8);
+  messageDesc(file_console_v1_heat, 10);
 
 /**
  * @generated from message restripe.console.v1.HistorySample
@@ -436,7 +559,7 @@ export type HistorySample = Message<"restripe.console.v1.HistorySample"> & {
  * Use `create(HistorySampleSchema)` to create a new message.
  */
 export const HistorySampleSchema: GenMessage<HistorySample> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 9);
+  messageDesc(file_console_v1_heat, 11);
 
 /**
  * @generated from message restripe.console.v1.HistoryRung
@@ -463,7 +586,7 @@ export type HistoryRung = Message<"restripe.console.v1.HistoryRung"> & {
  * Use `create(HistoryRungSchema)` to create a new message.
  */
 export const HistoryRungSchema: GenMessage<HistoryRung> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 10);
+  messageDesc(file_console_v1_heat, 12);
 
 /**
  * @generated from message restripe.console.v1.HistoryBucket
@@ -485,7 +608,7 @@ export type HistoryBucket = Message<"restripe.console.v1.HistoryBucket"> & {
  * Use `create(HistoryBucketSchema)` to create a new message.
  */
 export const HistoryBucketSchema: GenMessage<HistoryBucket> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 11);
+  messageDesc(file_console_v1_heat, 13);
 
 /**
  * @generated from message restripe.console.v1.WhatIfRequest
@@ -526,7 +649,7 @@ export type WhatIfRequest = Message<"restripe.console.v1.WhatIfRequest"> & {
  * Use `create(WhatIfRequestSchema)` to create a new message.
  */
 export const WhatIfRequestSchema: GenMessage<WhatIfRequest> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 12);
+  messageDesc(file_console_v1_heat, 14);
 
 /**
  * WhatIfPin is a pin in place of the policy's.
@@ -552,7 +675,7 @@ export type WhatIfPin = Message<"restripe.console.v1.WhatIfPin"> & {
  * Use `create(WhatIfPinSchema)` to create a new message.
  */
 export const WhatIfPinSchema: GenMessage<WhatIfPin> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 13);
+  messageDesc(file_console_v1_heat, 15);
 
 /**
  * @generated from message restripe.console.v1.WhatIfResponse
@@ -588,7 +711,7 @@ export type WhatIfResponse = Message<"restripe.console.v1.WhatIfResponse"> & {
  * Use `create(WhatIfResponseSchema)` to create a new message.
  */
 export const WhatIfResponseSchema: GenMessage<WhatIfResponse> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 14);
+  messageDesc(file_console_v1_heat, 16);
 
 /**
  * WhatIfRung is what would lie on one rung when everything has moved.
@@ -617,5 +740,5 @@ export type WhatIfRung = Message<"restripe.console.v1.WhatIfRung"> & {
  * Use `create(WhatIfRungSchema)` to create a new message.
  */
 export const WhatIfRungSchema: GenMessage<WhatIfRung> = /*@__PURE__*/
-  messageDesc(file_console_v1_heat, 15);
+  messageDesc(file_console_v1_heat, 17);
 
