@@ -137,6 +137,11 @@ var scenes = []struct {
 		tellHeat(m, heats()...)
 		press(m, "enter")
 	}},
+	{"class-heat-auto", func(m *Model) {
+		press(m, ":he", "enter")
+		tellHeat(m, chosen())
+		press(m, "enter")
+	}},
 	{"schemes-none", func(m *Model) {
 		press(m, ":sc", "enter")
 		pageOf[*aboutPage[*consolev1.Scheme]](m).seen = true

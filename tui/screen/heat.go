@@ -242,11 +242,13 @@ func (p *liveHeat) writeChoice(s *script) {
 		most = max(most, way.Paid)
 	}
 	for _, way := range choice.Ways {
-		mark := ""
+		mark := "  "
 		if way.Leads {
-			mark = ", which leads"
+			mark = "> "
 		}
-		s.Raw(fit(price.Amount(way.Paid), 8, true) + " " + s.look.bar(int64(1e6*way.Paid/max(most, 1e-12)), 1e6, 16) + " " + way.Text + mark)
+		const before = 2 + 8 + 1 + 12 + 1
+		s.Raw(mark + fit(price.Amount(way.Paid), 8, true) + " " + s.look.bar(int64(1e6*way.Paid/max(most, 1e-12)), 1e6, 12) + " " +
+			fit(way.Text, max(1, s.width-before), false))
 	}
 }
 

@@ -161,6 +161,9 @@ func (k *class) heat(now time.Time) api.ClassHeat {
 	report := api.ClassHeat{
 		Class: k.info.Name, HalfLife: k.info.HalfLife, Dwell: k.info.Dwell, CountedPrefixes: slices.Sorted(slices.Values(k.info.Prefixes)),
 	}
+	if k.info.Prices != nil {
+		report.Shadows = k.shadows
+	}
 	dwell, _ := time.ParseDuration(k.info.Dwell) // one that does not parse settles everything
 	rungs := map[stripe.Scheme]*api.RungHeat{}
 	order := slices.Clone(k.layout.Ladder)

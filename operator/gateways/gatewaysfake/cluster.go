@@ -41,9 +41,17 @@ type Cluster struct {
 
 // class is a class with its groups.
 type class struct {
-	info   api.ClassInfo
-	layout *stripe.Layout
-	stock  []*batch
+	info    api.ClassInfo
+	layout  *stripe.Layout
+	stock   []*batch
+	shadows *api.Shadows // reported while the class has prices
+}
+
+// SetShadows has the heat of a class with prices report what candidates would have paid.
+func (c *Cluster) SetShadows(name string, shadows *api.Shadows) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.classes[name].shadows = shadows
 }
 
 // batch is groups that are alike.
