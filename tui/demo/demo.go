@@ -74,6 +74,7 @@ type demo struct {
 	Options
 	reader *reader
 
+	costs  costs
 	told   map[string]toldState // by transition, what was said of it
 	killed string               // what became of the victim
 }
@@ -141,6 +142,7 @@ func (d *demo) run(ctx context.Context) (*Report, error) {
 		fmt.Sprintf("While all this went on %s objects (%s) were read and compared with their files, and all %s once more at the end in %s: "+
 			"every byte was right.", words.Number(d.reader.verified.Load()), words.Bytes(d.reader.bytes.Load()),
 			words.Number(int64(len(d.Files.Files))), words.Span(verified)),
+		d.costs.line(),
 		d.killed,
 	}}, nil
 }
@@ -209,6 +211,7 @@ func (d *demo) cool(ctx context.Context, popular *tree.Tree) error {
 			return false, patient(err)
 		}
 		class = classOf(&report, Policy)
+		d.costs.add(&class, time.Now())
 		return report.Complete && report.Began.After(began) && cooled(&class), nil
 	})
 	return errors.Join(err, reading.stop())
@@ -250,6 +253,7 @@ func (d *demo) heat(ctx context.Context, popular *tree.Tree) error {
 			return false, patient(err)
 		}
 		class = classOf(&report, Policy)
+		d.costs.add(&class, time.Now())
 		if hit == "" && len(class.Rungs) > 0 {
 			if hit, err = d.strike(ctx, class.Rungs[0].Scheme); err != nil {
 				return false, err

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,5 +49,23 @@ func TestStepsAreSummedUpByTheirWay(t *testing.T) {
 	}, "media")
 	if len(found) != 2 || found[0].Groups != 6 || found[0].Transitions != 2 || found[0].Reencode != 11 || found[1].Groups != 1 {
 		t.Errorf("the steps are %+v", found)
+	}
+}
+
+func TestCostsAreOverTime(t *testing.T) {
+	var c costs
+	if line := c.line(); !strings.Contains(line, "nothing was stored") {
+		t.Error(line)
+	}
+	began := time.Now()
+	class := &api.ClassHeat{Rungs: []api.RungHeat{{Scheme: "rep(3)", Bytes: 100, StoredBytes: 300}, {Scheme: "rs(4,2)"}}}
+	c.add(class, began)
+	class = &api.ClassHeat{Rungs: []api.RungHeat{{Scheme: "rep(3)"}, {Scheme: "rs(4,2)", Bytes: 100, StoredBytes: 150}}}
+	c.add(class, began.Add(10*time.Second))
+	class = &api.ClassHeat{Rungs: []api.RungHeat{{Scheme: "rep(3)", Bytes: 100, StoredBytes: 300}, {Scheme: "rs(4,2)"}}}
+	c.add(class, began.Add(20*time.Second))
+	const want = "Over the 20 s in which it cooled and heated, storage cost 0.75 of everything on rep(3), 1.50 of everything on rs(4,2);"
+	if line := c.line(); !strings.HasPrefix(line, want) {
+		t.Errorf("%s\nwant %s", line, want)
 	}
 }

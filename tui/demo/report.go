@@ -3,10 +3,13 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -91,4 +94,42 @@ func steps(jobs []api.Transition, class string) []Step {
 		step.Seconds += t.ElapsedSeconds
 	}
 	return list
+}
+
+// costs are what a class stored over a time, and what it would have under one code for everything.
+type costs struct {
+	last   time.Time
+	span   time.Duration
+	stored float64 // bytes, times seconds
+	held   float64 // the same of the data of the groups, without what keeps it safe
+	codes  []stripe.Scheme
+}
+
+// add counts what the class has stored since it was looked at last as what it stores now.
+func (c *costs) add(class *api.ClassHeat, now time.Time) {
+	passed := now.Sub(c.last)
+	if c.last.IsZero() {
+		passed = 0
+	}
+	c.last, c.span, c.codes = now, c.span+passed, nil
+	for _, rung := range class.Rungs {
+		c.stored += float64(rung.StoredBytes) * passed.Seconds()
+		c.held += float64(rung.Bytes) * passed.Seconds()
+		if code, err := stripe.ParseScheme(rung.Scheme); err == nil {
+			c.codes = append(c.codes, code)
+		}
+	}
+}
+
+// line is "Over these 40 s storage cost 0.52 of what everything on rep(3) would have, 1.04 of everything on rs(4,2)".
+func (c *costs) line() string {
+	if c.held == 0 {
+		return "What it would have cost under one code is not known: nothing was stored."
+	}
+	var parts []string
+	for _, code := range c.codes {
+		parts = append(parts, fmt.Sprintf("%.2f of everything on %s", c.stored/(c.held*code.Overhead()), code))
+	}
+	return fmt.Sprintf("Over the %s in which it cooled and heated, storage cost %s; what is hot is read from one node each, as on %s.",
+		words.Span(c.span.Round(time.Second)), strings.Join(parts, ", "), c.codes[0])
 }
