@@ -230,8 +230,9 @@ func pureImports(s *source) (breaches []string) {
 		"operator/reliability": {"k8s.io/apimachinery/pkg/api/resource",
 			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
 		"operator/price": {"k8s.io/apimachinery/pkg/api/resource",
-			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
-		"operator/words": {"github.com/dustin/go-humanize"},
+			module + "/agent/gateway/api", module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
+		"operator/replay": {module + "/agent/heat/shadow", module + "/operator/decide"},
+		"operator/words":  {"github.com/dustin/go-humanize"},
 	}[s.folder()]
 	if !pure || s.isTest() {
 		return nil

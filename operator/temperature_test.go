@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/heat/shadow"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/operator/gateways/gatewaysfake"
 	"github.com/restripe/restripe/operator/price"
 )
 
@@ -41,7 +42,8 @@ func TestTheCandidateThatCostsLeastLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(class.Prices, &prices) || class.HalfLife != candidates[shadow.First].HalfLife.String() || class.Dwell != candidates[shadow.First].Dwell.String() {
+	first := candidates[shadow.First]
+	if !reflect.DeepEqual(class.Prices, &prices) || class.HalfLife != first.HalfLife.String() || class.Dwell != first.Dwell.String() {
 		t.Errorf("the class at the gateways is %+v", class)
 	}
 	status := w.policy("media").Status.Temperature
@@ -62,11 +64,11 @@ func TestTheCandidateThatCostsLeastLeads(t *testing.T) {
 		return shadows
 	}
 	began := books(0)
-	g.SetShadows("media", began)
+	gatewaysfake.SetShadows(g, "media", began)
 	w.eventually("the books are opened", func() bool { return w.policy("media").Status.Temperature.LookedAt != nil })
 	after := books(1)
 	after.Since = began.Since
-	g.SetShadows("media", after)
+	gatewaysfake.SetShadows(g, "media", after)
 	w.converged("media") // looks without a comparison: it is the same day
 	if now := w.policy("media").Status.Temperature; now.Candidate != candidates[shadow.First].Name() {
 		t.Fatalf("another one leads on the first day: %+v", now)
@@ -78,10 +80,13 @@ func TestTheCandidateThatCostsLeastLeads(t *testing.T) {
 	}
 	w.eventually("another one leads", func() bool { return w.policy("media").Status.Temperature.Candidate == candidates[better].Name() })
 	status = w.policy("media").Status.Temperature
-	if !strings.Contains(status.Reason, "would have cost 5.00") || !strings.Contains(status.Reason, "cost 10.00") || status.Paid != "10.00" {
+	if !strings.Contains(status.Reason, "would have cost 5.00") || !strings.Contains(status.Reason, "cost 10.00") ||
+		status.Paid != "10.00" {
 		t.Errorf("it leads as %q; paid %s", status.Reason, status.Paid)
 	}
-	w.eventually("the gateways count as it does", func() bool { return classOf(t, g, "media").HalfLife == candidates[better].HalfLife.String() })
+	w.eventually("the gateways count as it does", func() bool {
+		return classOf(t, g, "media").HalfLife == candidates[better].HalfLife.String()
+	})
 
 	w.patch(w.policy("media"), `{"spec":{"temperature":{"halfLife":"1h","dwell":"1h","rules":[{"scheme":"rs(12,2)","below":1}]}}}`)
 	w.eventually("rules rule", func() bool {

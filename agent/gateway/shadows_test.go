@@ -111,8 +111,47 @@ func TestShadowsSayWhatOthersWouldCost(t *testing.T) {
 	spec.Ladder, spec.Default = "rep(3),rs(2,2)", ""
 	spec.Prices = &api.RungPrices{Stored: []float64{3, 2}, Use: []float64{0, 1}, Move: [][]float64{{0, 0}, {9, 0}}}
 	c.putClass(c.gateway, spec)
-	if after := classOf(t, c.walked(c.gateway, clock), "default"); after.Shadows.Days != 0 || len(after.Shadows.Candidates) != len(shadow.Candidates(2)) {
-		t.Errorf("of another ladder: %+v", after.Shadows)
+	after := classOf(t, c.walked(c.gateway, clock), "default").Shadows
+	if after.Days != 0 || len(after.Candidates) != len(shadow.Candidates(2)) {
+		t.Errorf("of another ladder: %+v", after)
+	}
+}
+
+// What is cold counts as settled when it has been where it is for as long as a move takes to pay for itself; what is hot, after the
+// dwell.
+func TestColdGroupsStayUntilTheMovePays(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	clock := c.withClock()
+	c.fill("k", 3)
+	prices := testPrices()
+	prices.Move[0][1], prices.Move[0][2] = 3, 3.5 // two days
+	c.price(prices)
+	settledAfter := func() (settled, all int64) {
+		report := classOf(t, c.walked(c.gateway, clock), "default")
+		for _, bucket := range report.Rungs[0].Buckets {
+			settled, all = settled+bucket.SettledGroups, all+bucket.Groups
+		}
+		return settled, all
+	}
+	c.walked(c.gateway, clock)
+	clock.move(47 * time.Hour)
+	if settled, all := settledAfter(); settled != 0 || all != 3 {
+		t.Errorf("after 47 hours %d of %d groups are settled", settled, all)
+	}
+	c.use(c.gateway, "k0", 30) // so often that it stays
+	clock.move(30 * time.Minute)
+	c.walked(c.gateway, clock) // by the estimate of the one before
+	if settled, _ := settledAfter(); settled != 1 {
+		t.Errorf("%d groups are settled, want the one that is hot", settled)
+	}
+	clock.move(time.Hour)
+	if settled, _ := settledAfter(); settled != 3 {
+		t.Errorf("after two days %d groups are settled", settled)
+	}
+	request := api.TransitionRequest{Selector: api.Selector{Class: "default"}, From: "rep(3)", To: "rs(6,2)", SettledSeconds: 48 * 3600}
+	if estimate, err := c.gateway.Estimate(t.Context(), request); err != nil || estimate.Groups != 3 {
+		t.Errorf("%+v, %v", estimate, err)
 	}
 }
 
@@ -158,7 +197,8 @@ func TestPricesThatNoClassHas(t *testing.T) {
 		spec := specOf(c.gateway.Classes()[0])
 		spec.Prices = testPrices()
 		spoil(spec.Prices)
-		if _, err := c.gateway.PutClass(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "prices") || !strings.Contains(err.Error(), what) {
+		_, err := c.gateway.PutClass(t.Context(), spec)
+		if err == nil || !strings.Contains(err.Error(), "prices") || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", what, err)
 		}
 	}

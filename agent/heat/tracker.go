@@ -212,8 +212,15 @@ const farLandmark = 64
 // single is a value as an entry has it of other gateways.
 func single(value float64) float32 { return float32(min(value, math.MaxFloat32)) }
 
-// second is a moment as an entry has it.
-func second(now time.Time) uint32 { return uint32(min(max(now.Unix(), 0), math.MaxUint32)) }
+// second is a moment as an entry has it: the next whole second, so that a group that was used once is not taken to have been used
+// for longer than it was.
+func second(now time.Time) uint32 {
+	at := now.Unix()
+	if now.Nanosecond() > 0 {
+		at++
+	}
+	return uint32(min(max(at, 0), math.MaxUint32))
+}
 
 // settle moves the landmark of a class to the present, and forgets what has become nothing.
 func (s *shard) settle(class Class) {
@@ -265,7 +272,7 @@ func (s *shard) insert(t *Tracker, added entry) {
 type Use struct {
 	Rate    float64   // accesses a day
 	Counted float64   // the sum over accesses of 2^(-age/halfLife)
-	First   time.Time // the first access, to the second; zero for a group that is not tracked
+	First   time.Time // the first access, to the next second; zero for a group that is not tracked
 }
 
 // Rate returns the accesses a day of a group, all gateways together; 0 for one that is not tracked.

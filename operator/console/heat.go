@@ -63,7 +63,8 @@ func classHeatView(backend string, report *api.HeatReport, class *api.ClassHeat,
 		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 	if policy != nil {
-		view.Policy, view.Rules, view.Pin, view.Choice = policy.Name, ruleViews(policy), pinView(policy, now), choiceView(policy.Status.Temperature)
+		view.Policy, view.Rules, view.Pin = policy.Name, ruleViews(policy), pinView(policy, now)
+		view.Choice = choiceView(policy.Status.Temperature)
 	}
 	for i := range class.Rungs {
 		rung := &class.Rungs[i]

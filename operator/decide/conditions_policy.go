@@ -280,7 +280,7 @@ func (v *PolicyView) heldBack(all *crowd) *Problem {
 // missing is why the class has not converged; nil if it has. Without temperature a policy that converged stays so until
 // it is edited, whatever people move.
 func (v *PolicyView) missing(all *crowd) *Problem {
-	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration != nil && v.Declaration.Rules == nil && !v.Declaration.Auto && !v.Declaration.Pinned)
+	stays := v.Declined == nil && all.active == 0 && !Asked(v.Policy) && (v.Unknown != nil || v.Declaration.onDefault())
 	stuck := slices.IndexFunc(v.Choice.Refused, func(r Refused) bool { return r.Verdict.Stuck })
 	switch {
 	case v.Declined != nil:

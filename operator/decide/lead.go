@@ -3,6 +3,7 @@ package decide
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/heat/shadow"
@@ -31,6 +32,20 @@ func (f *followed) target(from stripe.Scheme, heat HeatRange) (to stripe.Scheme,
 	}
 	next := f.Next(f.prices, rung, shadow.Typical(api.HeatBucketOf(heat.AtLeast)))
 	return f.ladder[next], next != rung && !(f.early && next < rung)
+}
+
+// stay is how long a group has to be under a scheme before it goes to another: the dwell, and under a candidate until it would have
+// paid for the move.
+func (r *Rules) stay(from, to stripe.Scheme, dwell time.Duration) time.Duration {
+	if r.candidate == nil {
+		return dwell
+	}
+	f := r.candidate
+	old, next := slices.Index(f.ladder, from), slices.Index(f.ladder, to)
+	if old < 0 || next < 0 {
+		return dwell
+	}
+	return max(dwell, f.Stay(f.prices, old, next))
 }
 
 // A candidate takes the lead when what it would have saved since the last change is more than leadMargin of what the leader

@@ -44,7 +44,9 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time
 		return l
 	}
 	known := l
-	known.Paid, known.Total, known.Seen = make([]float64, len(l.candidates)), make([]float64, len(l.candidates)), make([]float64, len(l.candidates))
+	for _, list := range []*[]float64{&known.Paid, &known.Total, &known.Seen} {
+		*list = make([]float64, len(l.candidates))
+	}
 	known.Candidate = -1
 	for i := range l.candidates {
 		one := &status.Candidates[i]

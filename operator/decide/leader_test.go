@@ -67,8 +67,10 @@ func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 	if leader.Candidate != better || changes != 1 || looks != 6 {
 		t.Errorf("%d leads after %d changes and %d looks, want %d after 1 and 6", leader.Candidate, changes, looks, better)
 	}
-	if !strings.Contains(leader.Reason, "would have cost 6.00") || !strings.Contains(leader.Reason, "cost 10.00") || !strings.Contains(leader.Reason, "at most 0.10") {
-		t.Errorf("the reason is not in money: %s", leader.Reason)
+	for _, amount := range []string{"would have cost 6.00", "cost 10.00", "at most 0.10"} {
+		if !strings.Contains(leader.Reason, amount) {
+			t.Errorf("no %q in %s", amount, leader.Reason)
+		}
 	}
 	status := leader.Status(plainMoney)
 	if want := 10 + 4*6.0; math.Abs(leader.Cost-want) > 1e-6 || status.Paid != fmt.Sprintf("%.2f", want+0.1) {
@@ -176,6 +178,14 @@ func TestFollow(t *testing.T) {
 	leader.Cost = 1
 	if to, leaves := declaration.Follow(&leader, prices).Rules.Target(leadLadder[2], hot); !leaves || to != leadLadder[0] {
 		t.Errorf("later what is hot goes to %s, %t", to, leaves)
+	}
+	prices.Move[0][2] = 4 * (prices.Stored[0] - prices.Stored[2])
+	rules := declaration.Follow(&leader, prices).Rules
+	if got := rules.stay(leadLadder[0], leadLadder[2], time.Hour); got != 4*24*time.Hour {
+		t.Errorf("a group gets colder after %v", got)
+	}
+	if got := rules.stay(leadLadder[2], leadLadder[0], time.Hour); got != first.Dwell {
+		t.Errorf("a group gets hotter after %v", got)
 	}
 	declaration.Pinned = true
 	if declaration.Follow(&leader, prices).Rules != nil {

@@ -78,6 +78,9 @@ func (d *Declaration) At(now time.Time) *Declaration {
 	return &pinned
 }
 
+// onDefault reports whether everything belongs under the default, and stays where people move it.
+func (d *Declaration) onDefault() bool { return d != nil && d.Rules == nil && !d.Auto && !d.Pinned }
+
 // Supersedes is why a transition that a policy made is ended: what is declared now wants something else. It is nil where
 // the transition may end as it began. to is the transition's target, in canonical spelling.
 func (d *Declaration) Supersedes(t *v1alpha1.Transition, to string) *Problem {

@@ -175,7 +175,8 @@ func (c *Class) resolveDefault(name v1alpha1.SchemeName, schemes Schemes) *Probl
 // automatic refuses what mode auto chooses by itself.
 func automatic(t *v1alpha1.Temperature) *Problem {
 	for field, given := range map[string]bool{
-		"rules": len(t.Rules) > 0, "halfLife": t.HalfLife.Duration != 0, "dwell": t.Dwell.Duration != 0, "hysteresisPercent": t.HysteresisPercent != nil,
+		"rules": len(t.Rules) > 0, "halfLife": t.HalfLife.Duration != 0, "dwell": t.Dwell.Duration != 0,
+		"hysteresisPercent": t.HysteresisPercent != nil,
 	} {
 		if given {
 			return problem(ReasonInvalidRules, "temperature.%s is given, and mode auto chooses it; take it out, or give mode rules", field)

@@ -144,7 +144,8 @@ func (p *Place) byHeat(rung *RungHeat) []Move {
 		}
 		if last := len(moves) - 1; last < 0 || moves[last].To != to || moves[last].Heat.Below != heat.AtLeast {
 			moves = append(moves, Move{
-				Selection: Selection{Backend: p.Backend, Class: p.Class.Name, From: rung.Scheme, Heat: heat}, To: to, Settled: p.Class.Dwell,
+				Selection: Selection{Backend: p.Backend, Class: p.Class.Name, From: rung.Scheme, Heat: heat}, To: to,
+				Settled: p.Rules.stay(rung.Scheme, to, p.Class.Dwell),
 			})
 		}
 		m := &moves[len(moves)-1]
@@ -154,17 +155,17 @@ func (p *Place) byHeat(rung *RungHeat) []Move {
 	}
 	moves = slices.DeleteFunc(moves, func(m Move) bool { return m.Groups == 0 })
 	for i := range moves {
-		moves[i].Reason = moves[i].byHeatReason(p.Class.Dwell)
+		moves[i].Reason = moves[i].byHeatReason()
 	}
 	return moves
 }
 
-func (m *Move) byHeatReason(dwell time.Duration) string {
+func (m *Move) byHeatReason() string {
 	groups, verb := words.Count(m.Groups, "group"), "are"
 	if m.Groups == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, words.Bytes(m.Bytes), m.From, words.Span(dwell), verb, m.Heat, m.benefit())
+	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, words.Bytes(m.Bytes), m.From, words.Span(m.Settled), verb, m.Heat, m.benefit())
 }
 
 // benefit says what the target does better.

@@ -24,7 +24,8 @@ func TestRegret(t *testing.T) {
 	}
 	status.LookedAt = &metav1.Time{Time: began.Add(10 * 24 * time.Hour)}
 	r := RegretOf(status)
-	if r.Days != 10 || r.Paid != 3 || r.Fixed == nil || r.Fixed.Text != "everything on rs(4,2)" || r.Fixed.Paid != 5 || !r.Ways[0].Leads || r.Ways[1].Leads {
+	if r.Days != 10 || r.Paid != 3 || r.Fixed == nil || r.Fixed.Text != "everything on rs(4,2)" || r.Fixed.Paid != 5 ||
+		!r.Ways[0].Leads || r.Ways[1].Leads {
 		t.Errorf("%+v", r)
 	}
 	if want := 2.0 / 10 * 365.25 / 12; math.Abs(r.SavedPerMonth-want) > 1e-9 {

@@ -35,7 +35,8 @@ type Change struct {
 // looks is how many steps there are between two comparisons of the candidates.
 const looks = int(24 * time.Hour / shadow.Step)
 
-// Run replays a trace at the prices of a ladder, on whose first rung groups are written. Candidates are compared once a day, as operators do.
+// Run replays a trace at the prices of a ladder, on whose first rung groups are written. Candidates are compared once a day, as
+// operators do.
 func Run(t *Trace, prices shadow.Prices) (*Outcome, error) {
 	candidates := shadow.Candidates(len(prices.Stored))
 	class, err := shadow.New(prices, candidates, len(t.Bytes))

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +16,18 @@ import (
 func TestParse(t *testing.T) {
 	const day = 24 * time.Hour
 	objects, err := ParseObjects("o", strings.NewReader("1 7 100\n2 8 200\n3 7 100\n4 9 0\n"), 4*day)
-	if err != nil || len(objects.Accesses) != 4 || len(objects.Bytes) != 3 || objects.Bytes[1] != 200 || objects.Accesses[2] != (Access{At: 2 * day}) {
+	if err != nil || len(objects.Accesses) != 4 || len(objects.Bytes) != 3 || objects.Bytes[1] != 200 ||
+		objects.Accesses[2] != (Access{At: 2 * day}) {
 		t.Errorf("%+v, %v", objects, err)
 	}
-	disk, err := ParseDisk("d", strings.NewReader("version,time,op,size,lbn\n1,100,28,512,0\n1,149,2a,8388608,4096\n1,199,28,512,8191\n"), day)
+	blocks := "version,time,op,size,lbn\n1,100,28,512,0\n1,149,2a,8388608,4096\n1,199,28,512,8191\n"
+	disk, err := ParseDisk("d", strings.NewReader(blocks), day)
 	if err != nil || len(disk.Bytes) != 3 || len(disk.Accesses) != 5 || disk.Accesses[4].Group != 0 || disk.Accesses[4].At >= day {
 		t.Errorf("%+v, %v", disk, err)
 	}
 	lines, err := ParseCSV("c", strings.NewReader("time,object,bytes\n2026-01-01T00:00:10Z,\"a, b\",5\n1767225600,c,0\n"), 0)
-	if err != nil || len(lines.Accesses) != 2 || lines.Accesses[0] != (Access{Group: 1}) || lines.Accesses[1] != (Access{At: 10 * time.Second}) || lines.Bytes[1] != 1 {
+	if err != nil || len(lines.Accesses) != 2 || lines.Accesses[0] != (Access{Group: 1}) ||
+		lines.Accesses[1] != (Access{At: 10 * time.Second}) || lines.Bytes[1] != 1 {
 		t.Errorf("%+v, %v", lines, err)
 	}
 }
@@ -49,14 +50,8 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.says)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "empty.csv")
-	if err := os.WriteFile(path, []byte("time,object,bytes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(path, ParseCSV, 0); !errors.Is(err, ErrTrace) || !strings.Contains(err.Error(), "no requests") {
-		t.Error(err)
-	}
-	if _, err := Read("nowhere.csv", ParseCSV, 0); err == nil || !strings.Contains(err.Error(), "nowhere.csv is not there") {
+	if _, err := Read("empty", strings.NewReader("time,object,bytes\n"), ParseCSV, 0); !errors.Is(err, ErrTrace) ||
+		!strings.Contains(err.Error(), "empty: ") || !strings.Contains(err.Error(), "no requests") {
 		t.Error(err)
 	}
 }

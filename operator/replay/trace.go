@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,7 +126,8 @@ func ParseCSV(name string, r io.Reader, over time.Duration) (*Trace, error) {
 		if err != nil {
 			moment, wrong := time.Parse(time.RFC3339, values[0])
 			if wrong != nil {
-				return nil, fmt.Errorf("%w: line %d: %q is no time: give seconds, or a moment such as 2026-01-31T12:00:00Z", ErrTrace, line, values[0])
+				return nil, fmt.Errorf("%w: line %d: %q is no time: give seconds, or a moment such as 2026-01-31T12:00:00Z", ErrTrace, line,
+					values[0])
 			}
 			seconds = float64(moment.UnixMilli()) / 1000
 		}
@@ -182,37 +180,14 @@ func fields(r io.Reader, separator string, count int, each func(values []string)
 	return nil
 }
 
-// Read reads a trace from a file, plain or compressed by xz: one whose name ends with .xz, or that is there only with it.
-func Read(path string, parse Parse, over time.Duration) (*Trace, error) {
-	text, err := open(path)
+// Read reads a trace that has requests.
+func Read(name string, r io.Reader, parse Parse, over time.Duration) (*Trace, error) {
+	t, err := parse(name, r, over)
 	if err != nil {
-		return nil, err
-	}
-	t, err := parse(filepath.Base(path), strings.NewReader(text), over)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(t.Accesses) == 0 {
-		return nil, fmt.Errorf("%s: %w: no requests in it", path, ErrTrace)
+		return nil, fmt.Errorf("%s: %w: no requests in it", name, ErrTrace)
 	}
 	return t, nil
-}
-
-func open(path string) (string, error) {
-	packed := path
-	if !strings.HasSuffix(path, ".xz") {
-		text, err := os.ReadFile(path)
-		if !errors.Is(err, os.ErrNotExist) {
-			return string(text), err
-		}
-		packed += ".xz"
-	}
-	if _, err := os.Stat(packed); err != nil {
-		return "", fmt.Errorf("%s is not there, and %s.xz neither: %w", strings.TrimSuffix(packed, ".xz"), strings.TrimSuffix(packed, ".xz"), err)
-	}
-	text, err := exec.Command("xz", "-dc", packed).Output()
-	if err != nil {
-		return "", fmt.Errorf("unpacking %s with xz: %w", packed, err)
-	}
-	return string(text), nil
 }

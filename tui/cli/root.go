@@ -67,7 +67,10 @@ func newRoot(s *session) *cobra.Command {
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"objects": {putCommand(s), getCommand(s), listCommand(s), statCommand(s), removeCommand(s), moveCommand(s), adoptCommand(s), exportCommand(s)},
-		"codes":   {transitionCommand(s), planCommand(s), explainObject(s, explainReliability(s, explainCommand(s))), layoutCommand(s), laddersCommand(s), classesCommand(s)},
+		"codes": {
+			transitionCommand(s), planCommand(s), explainObject(s, explainReliability(s, explainCommand(s))), layoutCommand(s),
+			laddersCommand(s), classesCommand(s),
+		},
 		"declared": {
 			lintCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s), importCommand(s),
 			temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,9 +47,11 @@ func temperatureCommand(s *session) *cobra.Command {
 		status := policy.Status.Temperature
 		switch {
 		case policy.Spec.Temperature == nil:
-			return fmt.Errorf("policy %s has no temperature, so everything belongs under its default; give it `temperature: {}` to have groups where they cost least", policy.Name)
+			return fmt.Errorf("policy %s has no temperature, so everything belongs under its default; give it `temperature: {}` to have "+
+				"groups where they cost least", policy.Name)
 		case !policy.Spec.Temperature.Automatic():
-			return fmt.Errorf("policy %s has temperature rules, which choose by themselves; take them out to have groups where they cost least", policy.Name)
+			return fmt.Errorf("policy %s has temperature rules, which choose by themselves; take them out to have groups where they cost "+
+				"least", policy.Name)
 		case status == nil:
 			return fmt.Errorf("nothing is known of class %s yet; see `restripe describe policy %s`", arguments[0], policy.Name)
 		}
@@ -107,7 +111,9 @@ func temperatureLines(class string, status *v1alpha1.TemperatureStatus) []string
 }
 
 func costTable(rows [][]string) []string {
-	return tableLines([]column{{title: "CHOOSING"}, {title: "WOULD HAVE COST", right: true}, {title: "OF WHAT WAS DONE", right: true}, {title: ""}}, rows, false)
+	return tableLines([]column{
+		{title: "CHOOSING"}, {title: "WOULD HAVE COST", right: true}, {title: "OF WHAT WAS DONE", right: true}, {title: ""},
+	}, rows, false)
 }
 
 // leaderText is a candidate after "led": "by use (...)", and "by everything on rep(3)".
@@ -146,9 +152,10 @@ func replayCommand(s *session) *cobra.Command {
 			"and everything on one code would have cost. Needs no server.\n" +
 			"Formats: csv, with a first line of names and then time (seconds, or as 2026-01-31T12:00:00Z), object, bytes; objects, with\n" +
 			"number, object and bytes between spaces, spread evenly over --over; disk, with a first line of names and then version,\n" +
-			"seconds, operation, bytes, block of 512 bytes, in extents of 4 MiB. A file may be compressed by xz.",
-		Example: "  restripe temperature replay requests.csv --policy media.yaml\n  restripe temperature replay blocks.csv.xz --format disk --policy vm.cue --over 336h",
-		Args:    cobra.ExactArgs(1),
+			"seconds, operation, bytes, block of 512 bytes, in extents of 4 MiB. FILE - is standard input.",
+		Example: "  restripe temperature replay requests.csv --policy media.yaml\n" +
+			"  xzcat blocks.csv.xz | restripe temperature replay - --format disk --policy vm.cue --over 336h",
+		Args: cobra.ExactArgs(1),
 	}
 	formats := slices.Sorted(maps.Keys(replay.Formats()))
 	flags := command.Flags()
@@ -172,7 +179,7 @@ func replayCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		trace, err := replay.Read(arguments[0], parse, over)
+		trace, err := s.readTrace(arguments[0], parse, over)
 		if err != nil {
 			return err
 		}
@@ -203,6 +210,19 @@ func replayCommand(s *session) *cobra.Command {
 		return program.WriteLines(s.Out, shown.lines(trace.Name))
 	}
 	return command
+}
+
+// readTrace reads a trace from a file, or from standard input.
+func (s *session) readTrace(path string, parse replay.Parse, over time.Duration) (*replay.Trace, error) {
+	if path == standardInput {
+		return replay.Read("standard input", s.In, parse, over)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the trace: %w", err)
+	}
+	defer file.Close()
+	return replay.Read(filepath.Base(path), file, parse, over)
 }
 
 // policyIn returns the one policy in a file, with the codes that the file declares.
@@ -262,7 +282,8 @@ func replayed(out *replay.Outcome, ladder stripe.Ladder, groupBytes int64) *repl
 		Changes: []leadChange{},
 	}
 	for _, change := range out.Changes {
-		shown.Changes = append(shown.Changes, leadChange{change.At.Hours() / 24, decide.CandidateText(out.Candidates[change.Leader].Candidate, ladder)})
+		leader := decide.CandidateText(out.Candidates[change.Leader].Candidate, ladder)
+		shown.Changes = append(shown.Changes, leadChange{change.At.Hours() / 24, leader})
 	}
 	for _, candidate := range out.Candidates {
 		shown.Candidates = append(shown.Candidates, replayWay{decide.CandidateText(candidate.Candidate, ladder), price.Bytes(candidate.Cost)})
@@ -274,19 +295,18 @@ func replayed(out *replay.Outcome, ladder stripe.Ladder, groupBytes int64) *repl
 }
 
 func (r *replayOutcome) lines(name string) []string {
-	lines := []string{fmt.Sprintf("%s: %s of %s (%s), %s, reads and moves priced for groups of %s", name, words.Count(int64(r.Requests), "request"),
-		words.Count(int64(r.Groups), "object"), words.Bytes(r.Bytes), words.Span(days(r.Days)), words.Bytes(r.GroupBytes))}
+	lines := []string{fmt.Sprintf("%s: %s of %s (%s), %s, reads and moves priced for groups of %s", name,
+		words.Count(int64(r.Requests), "request"), words.Count(int64(r.Groups), "object"), words.Bytes(r.Bytes), words.Span(days(r.Days)),
+		words.Bytes(r.GroupBytes))}
 	for _, change := range r.Changes {
 		lines = append(lines, fmt.Sprintf("on day %.0f the lead went to: %s", change.Day, change.Leader))
 	}
-	rows := [][]string{{"auto", price.Amount(r.Auto), "1.00x", ""}}
+	rows := [][]string{{"auto", price.Amount(r.Auto), "1.00x"}}
 	for _, way := range slices.Concat(r.Written, r.Candidates) {
-		rows = append(rows, []string{way.Text, price.Amount(way.Cost), ratioText(way.Cost, r.Auto), ""})
+		rows = append(rows, []string{way.Text, price.Amount(way.Cost), ratioText(way.Cost, r.Auto)})
 	}
-	for i := range rows {
-		rows[i] = rows[i][:3]
-	}
-	return append(append(lines, ""), tableLines([]column{{title: "CHOOSING"}, {title: "WOULD HAVE COST", right: true}, {title: "OF AUTO", right: true}}, rows, false)...)
+	columns := []column{{title: "CHOOSING"}, {title: "WOULD HAVE COST", right: true}, {title: "OF AUTO", right: true}}
+	return append(append(lines, ""), tableLines(columns, rows, false)...)
 }
 
 // explainObject adds to the command that explains plans what explains objects: why the groups of a key are where they are.
@@ -315,7 +335,8 @@ func explainObject(s *session, explain *cobra.Command) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			lines := []string{fmt.Sprintf("%s is of class %s: %s in %s", stat.Key, stat.Class, words.Bytes(stat.Size), words.Count(int64(len(stat.Groups)), "group"))}
+			lines := []string{fmt.Sprintf("%s is of class %s: %s in %s", stat.Key, stat.Class, words.Bytes(stat.Size),
+				words.Count(int64(len(stat.Groups)), "group"))}
 			at := slices.IndexFunc(classes, func(c client.Class) bool { return c.Name == stat.Class })
 			if at < 0 {
 				return program.WriteLines(s.Out, append(lines, "no class of that name is declared any more, so nothing moves it"))
@@ -355,8 +376,8 @@ func whyThere(stat *api.Stat, class *client.Class) []string {
 		if class.Prices != nil {
 			known = "as is to be expected from all of the class"
 		}
-		lines = append(lines, fmt.Sprintf("  %s under %s (%s): used %s times a day, %s", words.Count(h.groups, "group"), at.scheme, words.Bytes(h.bytes),
-			words.Accesses(mean), known))
+		lines = append(lines, fmt.Sprintf("  %s under %s (%s): used %s times a day, %s", words.Count(h.groups, "group"), at.scheme,
+			words.Bytes(h.bytes), words.Accesses(mean), known))
 		ladder, err := stripe.ParseLadder(class.Ladder)
 		if class.Prices == nil || err != nil {
 			continue
@@ -403,7 +424,8 @@ func (s *session) whoMoves(ctx context.Context, kubeconfig, class string) []stri
 	}
 	status := policy.Status.Temperature
 	return []string{
-		fmt.Sprintf("policy %s has groups where they cost least; it is led %s since %s:", policy.Name, leaderText(status.Leader), words.Time(status.Since.Time)),
+		fmt.Sprintf("policy %s has groups where they cost least; it is led %s since %s:", policy.Name, leaderText(status.Leader),
+			words.Time(status.Since.Time)),
 		"  " + status.Reason,
 	}
 }

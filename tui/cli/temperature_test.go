@@ -83,20 +83,23 @@ func TestTemperatureOfAClass(t *testing.T) {
 	}
 	began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	status := &v1alpha1.TemperatureStatus{
-		Leader: "everything on rs(4,2)", Candidate: "always 1", Ladder: "rep(3),rs(4,2)", Since: metav1.NewTime(began), CountedSince: metav1.NewTime(began),
-		Reason: "it would have cost 1.00, where by use (half-life 3 d) cost 2.00", Paid: "2.00", Cost: "2147483648", Ways: "0",
+		Leader: "everything on rs(4,2)", Candidate: "always 1", Ladder: "rep(3),rs(4,2)", Since: metav1.NewTime(began),
+		CountedSince: metav1.NewTime(began),
+		Reason:       "it would have cost 1.00, where by use (half-life 3 d) cost 2.00", Paid: "2.00", Cost: "2147483648", Ways: "0",
 		Candidates: []v1alpha1.TemperatureCandidate{
-			{Name: "72h", Text: "by use (half-life 3 d)", Paid: "3.00", Cost: "3221225472"}, {Name: "always 0", Text: "everything on rep(3)", Paid: "4.00", Cost: "4294967296"},
+			{Name: "72h", Text: "by use (half-life 3 d)", Paid: "3.00", Cost: "3221225472"},
+			{Name: "always 0", Text: "everything on rep(3)", Paid: "4.00", Cost: "4294967296"},
 			{Name: "always 1", Text: "everything on rs(4,2)", Paid: "1.00", Cost: "1073741824"},
 		},
 	}
 	tell(status)
-	k.prints("temperature web", "^class web is led by everything on rs\\(4,2\\) since 2026-05-01 12:00 UTC:$", "^  it would have cost 1.00, where", "nothing is known of what others would cost yet")
+	k.prints("temperature web", "^class web is led by everything on rs\\(4,2\\) since 2026-05-01 12:00 UTC:$",
+		"^  it would have cost 1.00, where", "nothing is known of what others would cost yet")
 	status.LookedAt = &metav1.Time{Time: began.Add(10 * 24 * time.Hour)}
 	tell(status)
 	k.prints("temperature web", "^paid 2.00 in the 10 d since 2026-05-01 12:00 UTC; candidates were compared last at 2026-05-11 12:00 UTC$",
-		"^that is 3.04 a month more than everything on rs\\(4,2\\) would$", "^what was done +2.00 +1.00x *$", "^everything on rep\\(3\\) +4.00 +2.00x *$",
-		"^everything on rs\\(4,2\\) +1.00 +0.50x +leads$")
+		"^that is 3.04 a month more than everything on rs\\(4,2\\) would$", "^what was done +2.00 +1.00x *$",
+		"^everything on rep\\(3\\) +4.00 +2.00x *$", "^everything on rs\\(4,2\\) +1.00 +0.50x +leads$")
 	k.prints("temperature web -o json", `"leader": "everything on rs\(4,2\)"`)
 	k.prints("temperature web -o yaml", "^leader: everything on rs\\(4,2\\)$")
 }

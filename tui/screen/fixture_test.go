@@ -173,15 +173,18 @@ func chosen() *consolev1.ClassHeat {
 	return &consolev1.ClassHeat{
 		Backend: "demo", Class: "pages", Policy: "pages", At: ago(time.Second), Complete: true, HalfLife: "72h0m0s", Dwell: "3h0m0s",
 		Rungs: []*consolev1.RungHeat{
-			{Scheme: "rep(3)", Groups: 12, Bytes: 8 * mebibyte, StoredBytes: 24 * mebibyte, Buckets: []*consolev1.HeatBucket{{AtLeast: 8, Groups: 12, Bytes: 8 * mebibyte}}},
-			{Scheme: "rs(4,2)", Groups: 40, Bytes: 30 * mebibyte, StoredBytes: 45 * mebibyte, Buckets: []*consolev1.HeatBucket{{AtLeast: 0.25, Below: proto.Float64(0.5), Groups: 40, Bytes: 30 * mebibyte}}},
+			{Scheme: "rep(3)", Groups: 12, Bytes: 8 * mebibyte, StoredBytes: 24 * mebibyte,
+				Buckets: []*consolev1.HeatBucket{{AtLeast: 8, Groups: 12, Bytes: 8 * mebibyte}}},
+			{Scheme: "rs(4,2)", Groups: 40, Bytes: 30 * mebibyte, StoredBytes: 45 * mebibyte,
+				Buckets: []*consolev1.HeatBucket{{AtLeast: 0.25, Below: proto.Float64(0.5), Groups: 40, Bytes: 30 * mebibyte}}},
 		},
 		Choice: &consolev1.TemperatureChoice{
 			Leader: byUse, Since: ago(26 * time.Hour), CountedSince: ago(10 * 24 * time.Hour), LookedAt: ago(2 * time.Hour), Days: 10,
 			Reason: "it would have cost 1.20 since 2026-05-01 12:00 UTC, where everything on rep(3) cost 1.61; the way there costs at most 0.02",
 			Paid:   1.5, BestFixed: "everything on rs(4,2)", SavedPerMonth: 0.84,
 			Ways: []*consolev1.TemperatureWay{
-				{Text: byUse, Paid: 1.45, Leads: true}, {Text: "everything on rep(3)", Paid: 3.2, Fixed: true}, {Text: "everything on rs(4,2)", Paid: 1.78, Fixed: true},
+				{Text: byUse, Paid: 1.45, Leads: true}, {Text: "everything on rep(3)", Paid: 3.2, Fixed: true},
+				{Text: "everything on rs(4,2)", Paid: 1.78, Fixed: true},
 			},
 		},
 	}

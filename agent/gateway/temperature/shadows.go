@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/heat"
 	"github.com/restripe/restripe/agent/heat/shadow"
+	"github.com/restripe/restripe/agent/stripe"
 )
 
 // Bounds on what shadows take: about 300 bytes for each group that they follow.
@@ -42,6 +43,35 @@ func (h *Thermometer) expected(class string, used heat.Use, now time.Time) float
 	}
 	counted, days := h.watched(used, entry.HalfLife, now)
 	return estimate.Rate(counted, shadow.Watched(entry.HalfLife, days))
+}
+
+// stay returns how long a group has to be under its scheme until it counts as settled: the dwell, and, where it costs less further
+// down the ladder, until it would have paid for the move there.
+func (h *Thermometer) stay(group *catalog.GroupSummary, heat float64, dwell time.Duration) time.Duration {
+	entry := h.classes.Named(group.Class)
+	if entry == nil || entry.Prices == nil {
+		return dwell
+	}
+	rung := slices.IndexFunc(entry.Ladder, func(s stripe.Scheme) bool { return s.String() == group.Scheme })
+	if rung < 0 {
+		return dwell
+	}
+	prices := (*shadow.Prices)(entry.Prices)
+	return max(dwell, prices.Payback(rung, prices.Best(shadow.Typical(api.HeatBucketOf(heat)))))
+}
+
+// StayOf returns how long groups of a class have to be under one scheme before they go to another, by the prices and the dwell in
+// force; what is counted as settled by the walks is what has been there so long.
+func (h *Thermometer) StayOf(class string, from, to stripe.Scheme) time.Duration {
+	entry := h.classes.Named(class)
+	if entry == nil || entry.Prices == nil {
+		return h.dwellOf(class)
+	}
+	old, next := slices.Index(entry.Ladder, from), slices.Index(entry.Ladder, to)
+	if old < 0 || next < 0 {
+		return entry.Dwell
+	}
+	return max(entry.Dwell, (*shadow.Prices)(entry.Prices).Payback(old, next))
 }
 
 // watched returns what was counted of a group besides its write, and for how many days. A group that is not tracked was not used

@@ -101,7 +101,8 @@ func (h *Thermometer) tallyUnder(ctx context.Context, class string, dwell time.D
 		now := h.options.Now()
 		for i := range groups {
 			if groups[i].Class == class {
-				t.add(&groups[i], h.HeatOf(class, groups[i].ID, now), h.IsSettled(groups[i].Settled, dwell, now))
+				heat := h.HeatOf(class, groups[i].ID, now)
+				t.add(&groups[i], heat, h.IsSettled(groups[i].Settled, h.stay(&groups[i], heat, dwell), now))
 			}
 		}
 	}
@@ -329,7 +330,8 @@ func (h *Thermometer) walk(ctx context.Context) (again bool, err error) {
 		}
 		h.mutex.Lock()
 		for i := range groups {
-			fresh.add(&groups[i], heats[i], h.IsSettled(groups[i].Settled, h.dwellOf(groups[i].Class), now))
+			stay := h.stay(&groups[i], heats[i], h.dwellOf(groups[i].Class))
+			fresh.add(&groups[i], heats[i], h.IsSettled(groups[i].Settled, stay, now))
 		}
 		worked := pace.worked()
 		fresh.busy, fresh.at = fresh.busy+worked, now

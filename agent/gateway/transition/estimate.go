@@ -70,7 +70,7 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 
 // shapes are the groups of the last walk, or, as that judged what is settled by the dwell of the class, of one made for another.
 func (j *Coordinator) shapes(ctx context.Context, chosen *selection) (map[temperature.Shape]*temperature.ShapeTally, time.Time, error) {
-	if class, err := j.classes.For("", chosen.class); err == nil && chosen.settled > 0 && chosen.settled != class.Dwell {
+	if class, err := j.classes.For("", chosen.class); err == nil && chosen.settled > 0 && chosen.settled != class.Dwell && !j.asWalked(chosen) {
 		return j.heat.ShapesUnder(ctx, chosen.class, chosen.settled)
 	}
 	shapes, at, known := j.heat.Shapes()
@@ -78,6 +78,16 @@ func (j *Coordinator) shapes(ctx context.Context, chosen *selection) (map[temper
 		return nil, time.Time{}, api.Refuse(api.ErrUnavailable, "the first walk over the groups has not ended; try again in a while")
 	}
 	return shapes, at, nil
+}
+
+// asWalked reports whether the walks judge what is settled as a selection does: by the prices of the class.
+func (j *Coordinator) asWalked(s *selection) bool {
+	from, err := stripe.ParseScheme(s.from)
+	if err != nil {
+		return false
+	}
+	to, err := stripe.ParseScheme(s.to)
+	return err == nil && j.heat.StayOf(s.class, from, to) == s.settled
 }
 
 // groupsChosen returns how many groups of a shape a selection takes by heat and dwell, and the sum of their cell sizes.

@@ -69,5 +69,12 @@ func (c *Candidate) Next(prices *Prices, rung int, rate float64) int {
 	return rung
 }
 
+// Stay returns how long a group has to be on a rung before it goes to another: the dwell, and, where it gets colder, until it would
+// have paid for the move. Whoever moves at once pays for groups that do not live long enough, or that are too small for the
+// operations of a move; whoever waits so long pays at most twice what is needed.
+func (c *Candidate) Stay(prices *Prices, from, to int) time.Duration {
+	return max(c.Dwell, prices.Payback(from, to))
+}
+
 // Typical returns the rate that stands for those of a bucket of heat reports.
 func Typical(bucket int) float64 { return api.HeatEdge(bucket) * math.Sqrt2 }

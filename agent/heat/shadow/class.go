@@ -200,8 +200,9 @@ func (c *Class) charge(g *group, i int, rates []float64) float64 {
 	candidate, at := &c.candidates[i], &g.places[i]
 	rung := int(at.rung)
 	cost := g.uses * c.prices.Use[rung]
-	if life := c.life[i]; life >= 0 && time.Duration(c.step-at.movedAt)*Step >= candidate.Dwell {
-		if to := candidate.Next(&c.prices, rung, rates[life]); to != rung {
+	if life := c.life[i]; life >= 0 {
+		to := candidate.Next(&c.prices, rung, rates[life])
+		if to != rung && time.Duration(c.step-at.movedAt)*Step >= candidate.Stay(&c.prices, rung, to) {
 			cost += c.prices.Move[rung][to]
 			*at = place{movedAt: c.step, rung: int8(to)}
 			rung = to

@@ -38,8 +38,11 @@ type Sums struct {
 // Add adds a group of which so much was counted under a half-life, for so many days.
 func (s *Sums) Add(halfLife time.Duration, counted, days float64) {
 	watched := Watched(halfLife, days)
-	s.counted, s.watched = s.counted+counted, s.watched+watched
-	s.countedSquares, s.products, s.watchedSquares = s.countedSquares+counted*counted, s.products+counted*watched, s.watchedSquares+watched*watched
+	s.counted += counted
+	s.watched += watched
+	s.countedSquares += counted * counted
+	s.products += counted * watched
+	s.watchedSquares += watched * watched
 	s.noise += Watched(halfLife/2, days)
 }
 

@@ -49,6 +49,47 @@ func TestBestRung(t *testing.T) {
 	}
 }
 
+// A move down is made when the group has been where it is for as long as the move takes to pay for itself.
+func TestPayback(t *testing.T) {
+	prices := testPrices()
+	prices.Move[0][1], prices.Move[0][2], prices.Move[1][2] = 3, 7, 1e9
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		from, to int
+		want     time.Duration
+	}{{0, 1, 2 * day}, {0, 2, 4 * day}, {1, 2, never}, {1, 0, 0}, {2, 2, 0}} {
+		if got := prices.Payback(c.from, c.to); got != c.want {
+			t.Errorf("from rung %d to %d after %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+	prices.Stored[1] = 4
+	if got := prices.Payback(0, 1); got != never {
+		t.Errorf("a move that saves nothing is made after %v", got)
+	}
+	first := Candidates(3)[First]
+	if got := first.Stay(&prices, 0, 2); got != 4*day {
+		t.Errorf("a group stays for %v", got)
+	}
+	if got := first.Stay(&prices, 2, 0); got != first.Dwell {
+		t.Errorf("a group gets hotter after %v, want %v", got, first.Dwell)
+	}
+	c, err := New(prices, Candidates(3), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Use(1, Use{Bytes: 1, Times: 1})
+	at := func() int { return c.Rung(1, First) }
+	for range 4*24 - 1 {
+		c.Advance()
+	}
+	if at() != 0 {
+		t.Errorf("after four days less an hour it is on rung %d", at())
+	}
+	if c.Advance(); at() != 2 {
+		t.Errorf("after four days it is on rung %d", at())
+	}
+}
+
 // What two groups cost under every fixed code can be worked out by hand.
 func TestCostsByHand(t *testing.T) {
 	c, err := New(testPrices(), Candidates(3), 0)

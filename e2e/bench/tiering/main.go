@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -49,14 +50,33 @@ var sources = []struct {
 func readTraces(folder string, days float64) ([]*replay.Trace, error) {
 	var traces []*replay.Trace
 	for _, source := range sources {
-		t, err := replay.Read(filepath.Join(folder, source.file), source.parse, time.Duration(days*24*float64(time.Hour)))
+		text, err := openTrace(filepath.Join(folder, source.file))
 		if err != nil {
 			return nil, err
 		}
-		t.Name = source.name
+		t, err := replay.Read(source.name, strings.NewReader(text), source.parse, time.Duration(days*24*float64(time.Hour)))
+		if err != nil {
+			return nil, err
+		}
 		traces = append(traces, t)
 	}
 	return traces, nil
+}
+
+// openTrace reads a file, plain or compressed by xz.
+func openTrace(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if !errors.Is(err, os.ErrNotExist) {
+		return string(text), err
+	}
+	if _, err := os.Stat(path + ".xz"); err != nil {
+		return "", fmt.Errorf("neither %s nor %s.xz is there: %w", path, path, err)
+	}
+	text, err = exec.Command("xz", "-dc", path+".xz").Output()
+	if err != nil {
+		return "", fmt.Errorf("unpacking %s.xz with xz: %w", path, err)
+	}
+	return string(text), nil
 }
 
 func defaultSetting() setting {

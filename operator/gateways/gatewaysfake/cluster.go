@@ -48,7 +48,7 @@ type class struct {
 }
 
 // SetShadows has the heat of a class with prices report what candidates would have paid.
-func (c *Cluster) SetShadows(name string, shadows *api.Shadows) {
+func SetShadows(c *Cluster, name string, shadows *api.Shadows) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.classes[name].shadows = shadows
