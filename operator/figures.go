@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/price"
 )
 
 // declared shows what is declared and what became of it, as the operator's caches have it.
@@ -28,10 +29,34 @@ var conditionFigure = prometheus.NewDesc("restripe_condition",
 var savedFigure = prometheus.NewDesc("restripe_policy_saved_bytes",
 	"Bytes that a policy spares beside keeping everything on the first step of its ladder.", []string{"policy"}, nil)
 
+var paidFigure = prometheus.NewDesc("restripe_policy_temperature_paid",
+	"What the choices of temperature mode auto that were carried out cost so far, in the currency of the price table.",
+	[]string{"policy"}, nil)
+
+var candidateFigure = prometheus.NewDesc("restripe_policy_temperature_cost",
+	"What each candidate of temperature mode auto would have cost over the same time.", []string{"policy", "candidate"}, nil)
+
+var leaderFigure = prometheus.NewDesc("restripe_policy_temperature_leader",
+	"1 for the candidate of temperature mode auto that leads.", []string{"policy", "candidate"}, nil)
+
 // Describe implements prometheus.Collector.
 func (f *declared) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- conditionFigure
 	descriptions <- savedFigure
+	descriptions <- paidFigure
+	descriptions <- candidateFigure
+	descriptions <- leaderFigure
+}
+
+// collectRegret shows what was paid beside what others would have cost.
+func collectRegret(metrics chan<- prometheus.Metric, policy string, regret price.Regret) {
+	metrics <- prometheus.MustNewConstMetric(paidFigure, prometheus.GaugeValue, regret.Paid, policy)
+	for _, way := range regret.Ways {
+		metrics <- prometheus.MustNewConstMetric(candidateFigure, prometheus.GaugeValue, way.Paid, policy, way.Text)
+		if way.Leads {
+			metrics <- prometheus.MustNewConstMetric(leaderFigure, prometheus.GaugeValue, 1, policy, way.Text)
+		}
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -65,6 +90,9 @@ func (f *declared) Collect(metrics chan<- prometheus.Metric) {
 			show("RedundancyPolicy", policy.Name, policy.Status.Conditions)
 			if savings := policy.Status.Savings; savings != nil {
 				metrics <- prometheus.MustNewConstMetric(savedFigure, prometheus.GaugeValue, float64(savings.SavedBytes), policy.Name)
+			}
+			if temperature := policy.Status.Temperature; temperature != nil {
+				collectRegret(metrics, policy.Name, price.RegretOf(temperature))
 			}
 		}
 	}

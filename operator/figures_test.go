@@ -35,6 +35,11 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	cache := onePolicy{}
 	cache.policy.Name = "photos"
 	cache.policy.Status.Savings = &v1alpha1.Savings{SavedBytes: 7}
+	cache.policy.Status.Temperature = &v1alpha1.TemperatureStatus{
+		Candidate: "always 0", Cost: "2147483648", Ways: "1073741824", Candidates: []v1alpha1.TemperatureCandidate{
+			{Name: "72h", Text: "by use", Cost: "1073741824"}, {Name: "always 0", Text: "everything on rep(3)", Cost: "2147483648"},
+		},
+	}
 	cache.policy.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionFeasible, Status: metav1.ConditionFalse, Reason: "TooFewNodes"},
 		{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted"},
@@ -67,6 +72,10 @@ func TestMetricsAreInTheTable(t *testing.T) {
 		"restripe_condition Feasible RedundancyPolicy photos TooFewNodes": 0,
 		"restripe_condition Accepted RedundancyPolicy photos Accepted":    1,
 		"restripe_policy_saved_bytes photos":                              7,
+		"restripe_policy_temperature_paid photos":                         3,
+		"restripe_policy_temperature_cost by use photos":                  1,
+		"restripe_policy_temperature_cost everything on rep(3) photos":    2,
+		"restripe_policy_temperature_leader everything on rep(3) photos":  1,
 	}
 	for name, value := range want {
 		if have, found := values[name]; !found || have != value {

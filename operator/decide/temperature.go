@@ -165,7 +165,8 @@ func (m *Move) byHeatReason() string {
 	if m.Groups == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, words.Bytes(m.Bytes), m.From, words.Span(m.Settled), verb, m.Heat, m.benefit())
+	return fmt.Sprintf("%s (%s), under %s for at least %s, %s used %s: %s", groups, words.Bytes(m.Bytes), m.From, words.Span(m.Settled),
+		verb, m.Heat, m.benefit())
 }
 
 // benefit says what the target does better.

@@ -70,7 +70,8 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 
 // shapes are the groups of the last walk, or, as that judged what is settled by the dwell of the class, of one made for another.
 func (j *Coordinator) shapes(ctx context.Context, chosen *selection) (map[temperature.Shape]*temperature.ShapeTally, time.Time, error) {
-	if class, err := j.classes.For("", chosen.class); err == nil && chosen.settled > 0 && chosen.settled != class.Dwell && !j.asWalked(chosen) {
+	class, err := j.classes.For("", chosen.class)
+	if err == nil && chosen.settled > 0 && chosen.settled != class.Dwell && !j.asWalked(chosen) {
 		return j.heat.ShapesUnder(ctx, chosen.class, chosen.settled)
 	}
 	shapes, at, known := j.heat.Shapes()
