@@ -36,7 +36,7 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	cache.policy.Name = "photos"
 	cache.policy.Status.Savings = &v1alpha1.Savings{SavedBytes: 7}
 	cache.policy.Status.Temperature = &v1alpha1.TemperatureStatus{
-		Candidate: "always 0", Cost: "2147483648", Ways: "1073741824", Candidates: []v1alpha1.TemperatureCandidate{
+		Candidate: "always 0", Done: "3221225472", Candidates: []v1alpha1.TemperatureCandidate{
 			{Name: "72h", Text: "by use", Cost: "1073741824"}, {Name: "always 0", Text: "everything on rep(3)", Cost: "2147483648"},
 		},
 	}

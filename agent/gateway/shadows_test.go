@@ -21,7 +21,7 @@ func testPrices() *api.RungPrices {
 func (c *cluster) price(prices *api.RungPrices) {
 	c.t.Helper()
 	spec := specOf(c.gateway.Classes()[0])
-	spec.HalfLife, spec.Dwell, spec.Prices = "72h", "3h", prices
+	spec.HalfLife, spec.Dwell, spec.Prices, spec.Expected = "72h", "3h", prices, true
 	c.putClass(c.gateway, spec)
 }
 
@@ -75,6 +75,9 @@ func TestShadowsSayWhatOthersWouldCost(t *testing.T) {
 		if candidate.Way != 0 {
 			t.Errorf("the way to %s costs %v: colder is free", name, candidate.Way)
 		}
+	}
+	if want := 3 * bytes / 2; math.Abs(shadows.Done-want) > want/100 {
+		t.Errorf("where groups really are it cost %v, want %v", shadows.Done, want)
 	}
 	if used, _ := groupsAt(report.Rungs[0], 8, math.Inf(1)); used != 1 {
 		t.Errorf("%d groups count as used more than 8 times a day, want the one", used)

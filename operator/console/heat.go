@@ -98,7 +98,7 @@ func ruleViews(policy *v1alpha1.RedundancyPolicy) []*consolev1.TemperatureRule {
 	return views
 }
 
-// choiceView is who chooses under mode auto; nil where nobody does.
+// choiceView is who chooses the steps of groups; nil where nobody does.
 func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice {
 	if status == nil {
 		return nil
@@ -106,7 +106,7 @@ func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice
 	regret := price.RegretOf(status)
 	view := &consolev1.TemperatureChoice{
 		Leader: status.Leader, Since: stamp(status.Since.Time), Reason: status.Reason, CountedSince: stamp(status.CountedSince.Time),
-		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth,
+		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth, ByRules: regret.Rules,
 	}
 	if status.LookedAt != nil {
 		view.LookedAt = stamp(status.LookedAt.Time)

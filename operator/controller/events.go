@@ -57,8 +57,8 @@ func (a *announcer) changed(object client.Object, was, is []metav1.Condition) {
 
 // led announces that another candidate leads a class, and why.
 func (a *announcer) led(policy *v1alpha1.RedundancyPolicy, was, is *v1alpha1.TemperatureStatus) {
-	if was == nil || is == nil || was.Candidate == is.Candidate || was.Ladder != is.Ladder {
-		return
+	if was == nil || is == nil || was.Candidate == is.Candidate || was.Ladder != is.Ladder || is.LookedAt == nil {
+		return // nobody took the lead: another ladder, or other rules
 	}
 	a.log.Info("another way to choose the steps of groups leads", "object", policy.Name, "leader", is.Leader, "reason", is.Reason)
 	if a.events != nil {

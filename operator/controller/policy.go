@@ -163,12 +163,12 @@ func (l *policyLook) look(ctx context.Context) error {
 	return l.choose(ctx)
 }
 
-// lead compares the candidates of a class under mode auto, where that is due, and has the one that leads rule.
+// lead compares the candidates of a class with temperature, where that is due, and under mode auto has the one that leads rule.
 func (l *policyLook) lead() *decide.Problem {
-	if !l.view.Declaration.Auto {
+	if l.policy.Spec.Temperature == nil {
 		return nil
 	}
-	leader := decide.LeaderOf(l.policy.Status.Temperature, l.view.Declaration.Class.Ladder, l.view.Now)
+	leader := decide.LeaderOf(l.policy.Status.Temperature, l.view.Declaration.Class.Ladder, !l.view.Declaration.Auto, l.view.Now)
 	leader.Look(l.view.Now, l.view.Heat, moneyOf)
 	led, err := follow(l.policy, l.view.Declaration, &leader)
 	if err != nil {

@@ -50,7 +50,7 @@ func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v
 		return f, nil
 	}
 	if f.Declaration = f.Declaration.At(now); f.Declaration.Auto {
-		leader := decide.LeaderOf(policy.Status.Temperature, f.Declaration.Class.Ladder, now)
+		leader := decide.LeaderOf(policy.Status.Temperature, f.Declaration.Class.Ladder, false, now)
 		led, err := follow(policy, f.Declaration, &leader)
 		if err != nil {
 			return nil, err
@@ -250,7 +250,7 @@ func (f *Forecast) judged(ctx context.Context, g forecaster, report api.HeatRepo
 		return report, nil
 	}
 	inForce := &report.Classes[at]
-	if class.Prices != nil && inForce.Estimate == nil {
+	if class.Expected && inForce.Estimate == nil {
 		f.note(&decide.Problem{Reason: decide.ReasonHeatUnknown, Message: "how often groups are used was counted group by group; when the " +
 			"policy is in force it is estimated from the use of the whole class, and less moves"})
 	} else if !sameDuration(inForce.HalfLife, class.HalfLife) {

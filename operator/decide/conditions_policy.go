@@ -31,7 +31,7 @@ type PolicyView struct {
 	Degraded    *Problem   // of the backend, as far as it is about the class
 	Elsewhere   *Elsewhere // nil: unknown
 	Savings     *v1alpha1.Savings
-	Temperature *v1alpha1.TemperatureStatus // of the leader; nil: as it was, or without mode auto
+	Temperature *v1alpha1.TemperatureStatus // with the books of candidates; nil: as it was
 }
 
 // Asked reports whether something was declared since the policy last converged, for Place.Asked.
@@ -86,7 +86,7 @@ func PolicyStatus(v PolicyView) v1alpha1.RedundancyPolicyStatus {
 			status.Ladder = append(status.Ladder, scheme.String())
 		}
 		status.Summary.Ladder = formatLadder(v.Declaration.Class.Ladder)
-		if !v.Declaration.Auto {
+		if v.Policy.Spec.Temperature == nil {
 			status.Temperature = nil
 		}
 	}

@@ -19,11 +19,14 @@ import (
 // policy keeps it.
 type Leader struct {
 	Lead
+	Rules    bool      // nobody leads: the policy's rules choose, and the books say what that costs
 	Since    time.Time // leads since then
 	Reason   string    // why, in words
 	Counted  time.Time // since when Total and Cost go
 	LookedAt time.Time // when candidates were compared last; zero: not yet
 	Books    time.Time // since when the gateway's books go that Seen is of
+	Done     float64   // what it cost where groups really were
+	doneSeen float64   // the gateway's figure at the last look
 	// GroupBytes is what groups have, by which their rungs are priced.
 	GroupBytes int64
 
@@ -35,11 +38,14 @@ type Leader struct {
 const lookEvery = 24 * time.Hour
 
 // LeaderOf returns the leader of a class as a status has it; where that has none, or one of other candidates or of another ladder,
-// the first one leads from now on.
-func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time.Time) Leader {
-	l := Leader{ladder: ladder, candidates: shadow.Candidates(len(ladder)), GroupBytes: api.DefaultGroupBytes}
+// the first one leads from now on, or rules do.
+func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, rules bool, now time.Time) Leader {
+	l := Leader{ladder: ladder, candidates: shadow.Candidates(len(ladder)), GroupBytes: api.DefaultGroupBytes, Rules: rules}
 	l.Candidate = shadow.First
 	l.Since, l.Counted, l.Reason = now, now, "nothing is known of the class yet; this one is slow to make groups colder"
+	if rules {
+		l.Reason = "the policy has temperature rules"
+	}
 	if status == nil || status.Ladder != ladder.String() || len(status.Candidates) != len(l.candidates) {
 		return l
 	}
@@ -48,12 +54,15 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time
 		*list = make([]float64, len(l.candidates))
 	}
 	known.Candidate = -1
+	if rules && status.Candidate == v1alpha1.TemperatureByRules {
+		known.Candidate = shadow.First
+	}
 	for i := range l.candidates {
 		one := &status.Candidates[i]
 		if one.Name != l.candidates[i].Name() {
 			return l
 		}
-		if one.Name == status.Candidate {
+		if one.Name == status.Candidate && !rules {
 			known.Candidate = i
 		}
 		known.Paid[i], known.Total[i], known.Seen[i] = amountOf(one.Lately), amountOf(one.Cost), amountOf(one.Seen)
@@ -62,6 +71,7 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, now time
 		return l
 	}
 	known.Cost, known.Ways = amountOf(status.Cost), amountOf(status.Ways)
+	known.Done, known.doneSeen = amountOf(status.Done), amountOf(status.DoneSeen)
 	known.Since, known.Reason, known.Counted = status.Since.Time, status.Reason, status.CountedSince.Time
 	if status.LookedAt != nil {
 		known.LookedAt = status.LookedAt.Time
@@ -98,19 +108,22 @@ func (l *Leader) Look(now time.Time, heat *ClassHeat, money func(amount float64)
 	case !same: // of another release, or not yet of the ladder
 		return false
 	case first:
-		l.Seen = costs
+		l.Seen, l.doneSeen = costs, heat.Shadows.Done
 		l.Books, l.LookedAt, l.GroupBytes = since, now, groupBytes(heat, l.GroupBytes)
 		return false
 	case now.Sub(l.LookedAt).Abs() < lookEvery:
 		return false
 	case l.Books.Equal(since):
 	case since.After(l.LookedAt): // begun anew by a gateway that started: all that is in them is of after the last look
-		l.Seen = nil
+		l.Seen, l.doneSeen = nil, 0
 	default: // of another gateway: what they say of the time before the last look cannot be told apart
-		l.Seen = costs
+		l.Seen, l.doneSeen = costs, heat.Shadows.Done
 	}
+	l.Done, l.doneSeen = l.Done+max(0, heat.Shadows.Done-l.doneSeen), heat.Shadows.Done
 	counted := l.count(costs)
-	l.Lead = counted.elect(way)
+	if l.Lead = counted; !l.Rules {
+		l.Lead = counted.elect(way)
+	}
 	l.Books, l.LookedAt, l.GroupBytes = since, now, groupBytes(heat, l.GroupBytes)
 	if l.Candidate == counted.Candidate {
 		return false
@@ -170,8 +183,11 @@ func CandidateText(c shadow.Candidate, ladder stripe.Ladder) string {
 func (l *Leader) Status(money func(amount float64) string) *v1alpha1.TemperatureStatus {
 	status := &v1alpha1.TemperatureStatus{
 		Ladder: l.ladder.String(), Leader: l.text(l.Candidate), Candidate: l.candidates[l.Candidate].Name(), Since: metav1.NewTime(l.Since),
-		Reason: l.Reason, CountedSince: metav1.NewTime(l.Counted), GroupBytes: l.GroupBytes, Cost: numberText(l.Cost), Ways: numberText(l.Ways),
-		Paid: money(l.Cost + l.Ways),
+		Reason: l.Reason, CountedSince: metav1.NewTime(l.Counted), GroupBytes: l.GroupBytes, Cost: numberText(l.Cost),
+		Ways: numberText(l.Ways), Paid: money(l.Done), Done: numberText(l.Done), DoneSeen: numberText(l.doneSeen),
+	}
+	if l.Rules {
+		status.Leader, status.Candidate = "the rules of the policy", v1alpha1.TemperatureByRules
 	}
 	if !l.LookedAt.IsZero() {
 		status.LookedAt, status.BooksSince = &metav1.Time{Time: l.LookedAt}, &metav1.Time{Time: l.Books}
@@ -191,15 +207,19 @@ func (l *Leader) Status(money func(amount float64) string) *v1alpha1.Temperature
 	return status
 }
 
-// Follow returns the declaration of mode auto as a leader has it: its rules, half-life and dwell, at these prices. Before
-// candidates were compared for the first time, groups only get colder.
+// Follow returns the declaration with the prices at which candidates are followed. Under mode auto it has the rules, half-life and
+// dwell of the leader; before candidates were compared for the first time, groups only get colder.
 func (d *Declaration) Follow(l *Leader, prices api.RungPrices) *Declaration {
 	led := *d
+	led.Class.Prices = &prices
+	if !d.Auto {
+		return &led
+	}
+	led.Class.Expected = true
 	candidate := l.candidates[l.Candidate]
 	if !d.Pinned {
 		led.Rules = RulesOf(candidate, d.Class.Ladder, (*shadow.Prices)(&prices), l.Cost == 0)
 	}
-	led.Class.Prices = &prices
 	if candidate.Always == shadow.ByUse {
 		led.Class.HalfLife, led.Class.Dwell = candidate.HalfLife, candidate.Dwell
 	} else {

@@ -19,7 +19,7 @@ func plainMoney(amount float64) string { return fmt.Sprintf("%.2f", amount) }
 
 // heatWith is that of a class whose candidates have paid so much, but for one.
 func heatWith(since time.Time, each float64, candidate int, pays float64) *ClassHeat {
-	shadows := &api.Shadows{Since: since}
+	shadows := &api.Shadows{Since: since, Done: each + 1}
 	for i, c := range shadow.Candidates(len(leadLadder)) {
 		cost := each
 		if i == candidate {
@@ -41,13 +41,13 @@ func kept(t *testing.T, l *Leader, now time.Time) Leader {
 	if err := json.Unmarshal(text, &status); err != nil {
 		t.Fatal(err)
 	}
-	return LeaderOf(&status, leadLadder, now)
+	return LeaderOf(&status, leadLadder, false, now)
 }
 
 // The books are looked at once a day, and what they say is kept in the status from one look to the next.
 func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 	const better = 3
-	leader := LeaderOf(nil, leadLadder, leadBegan)
+	leader := LeaderOf(nil, leadLadder, false, leadBegan)
 	changes, looks := 0, 0
 	for hour := range 24*5 + 1 {
 		now := leadBegan.Add(time.Duration(hour) * time.Hour)
@@ -73,8 +73,8 @@ func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 		}
 	}
 	status := leader.Status(plainMoney)
-	if want := 10 + 4*6.0; math.Abs(leader.Cost-want) > 1e-6 || status.Paid != fmt.Sprintf("%.2f", want+0.1) {
-		t.Errorf("leaders cost %v, in words %s with the way; want %v", leader.Cost, status.Paid, want)
+	if want := 10 + 4*6.0; math.Abs(leader.Cost-want) > 1e-6 || status.Paid != "50.00" {
+		t.Errorf("leaders cost %v, want %v; paid was %s", leader.Cost, want, status.Paid)
 	}
 	for i, candidate := range status.Candidates {
 		want := "50.00"
@@ -97,7 +97,7 @@ func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 // another gateway that go further back say nothing of the last day.
 func TestBooksOfOtherStarts(t *testing.T) {
 	day := func(n float64) time.Time { return leadBegan.Add(time.Duration(n * 24 * float64(time.Hour))) }
-	leader := LeaderOf(nil, leadLadder, leadBegan)
+	leader := LeaderOf(nil, leadLadder, false, leadBegan)
 	look := func(now, since time.Time, cost float64) {
 		leader = kept(t, &leader, now)
 		leader.Look(now, heatWith(since, cost, -1, 0), plainMoney)
@@ -127,8 +127,33 @@ func TestBooksOfOtherStarts(t *testing.T) {
 	}
 }
 
+// Where rules choose nobody takes the lead, and the books say what rules cost.
+func TestRulesHaveBooksToo(t *testing.T) {
+	leader := LeaderOf(nil, leadLadder, true, leadBegan)
+	for day := range 4 {
+		now := leadBegan.Add(time.Duration(day) * 24 * time.Hour)
+		leader = LeaderOf(leader.Status(plainMoney), leadLadder, true, now)
+		if leader.Look(now, heatWith(leadBegan, 10*float64(day), 3, float64(day)), plainMoney) {
+			t.Error("a candidate takes the lead from rules")
+		}
+	}
+	status := leader.Status(plainMoney)
+	if status.Paid != "30.00" || status.Leader != "the rules of the policy" || status.Candidates[3].Paid != "3.00" {
+		t.Errorf("%+v", status)
+	}
+	declaration := mustDeclare(t, mediaPolicy("rep(3) rs(4,2) rs(12,2)", "rs(12,2)<1"))
+	rules := declaration.Rules
+	led := declaration.Follow(&leader, api.RungPrices(leadPrices(4, 0.25)))
+	if led.Rules != rules || led.Class.Prices == nil || led.Class.Expected || led.Class.HalfLife != declaration.Class.HalfLife {
+		t.Errorf("%+v", led)
+	}
+	if now := LeaderOf(status, leadLadder, false, leadBegan); now.Candidate != shadow.First || now.Done != 0 {
+		t.Errorf("when rules are taken out the books go on: %+v", now)
+	}
+}
+
 func TestLeadersThatCannotBeKept(t *testing.T) {
-	leader := LeaderOf(nil, leadLadder, leadBegan)
+	leader := LeaderOf(nil, leadLadder, false, leadBegan)
 	leader.Candidate = 2
 	for what, spoil := range map[string]func(*v1alpha1.TemperatureStatus){
 		"another ladder":          func(s *v1alpha1.TemperatureStatus) { s.Ladder = "rep(3),rs(4,2)" },
@@ -137,17 +162,17 @@ func TestLeadersThatCannotBeKept(t *testing.T) {
 		"a leader that is none":   func(s *v1alpha1.TemperatureStatus) { s.Candidate = "nobody" },
 	} {
 		status := leader.Status(plainMoney)
-		if got := LeaderOf(status, leadLadder, leadBegan); got.Candidate != 2 {
+		if got := LeaderOf(status, leadLadder, false, leadBegan); got.Candidate != 2 {
 			t.Fatalf("as it was written: %d leads", got.Candidate)
 		}
 		spoil(status)
-		if got := LeaderOf(status, leadLadder, leadBegan); got.Candidate != shadow.First || got.Cost != 0 {
+		if got := LeaderOf(status, leadLadder, false, leadBegan); got.Candidate != shadow.First || got.Cost != 0 {
 			t.Errorf("%s: %d leads", what, got.Candidate)
 		}
 	}
 	status := leader.Status(plainMoney)
 	status.Cost, status.Candidates[1].Seen = "much", "-1"
-	if got := LeaderOf(status, leadLadder, leadBegan); got.Cost != 0 || got.Seen[1] != 0 {
+	if got := LeaderOf(status, leadLadder, false, leadBegan); got.Cost != 0 || got.Seen[1] != 0 {
 		t.Errorf("numbers that are none: %v, %v", got.Cost, got.Seen)
 	}
 }
@@ -162,7 +187,7 @@ func TestFollow(t *testing.T) {
 	if !declaration.Auto || declaration.Rules != nil {
 		t.Fatalf("%+v", declaration)
 	}
-	leader := LeaderOf(nil, leadLadder, leadBegan)
+	leader := LeaderOf(nil, leadLadder, false, leadBegan)
 	led := declaration.Follow(&leader, prices)
 	first := shadow.Candidates(3)[shadow.First]
 	if led.Class.HalfLife != first.HalfLife || led.Class.Dwell != first.Dwell || led.Class.Prices == nil {

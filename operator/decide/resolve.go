@@ -67,6 +67,7 @@ type Class struct {
 	HalfLife   time.Duration
 	Dwell      time.Duration
 	Prices     *api.RungPrices // nil: candidates are not followed
+	Expected   bool            // heat is what is to be expected, and not what was counted
 }
 
 // Declaration is a policy read and resolved.

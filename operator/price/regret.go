@@ -10,9 +10,11 @@ import (
 // Regret is what the choices that were carried out for a class cost, beside what others would have cost over the same time.
 type Regret struct {
 	Days  float64 // over which all of it was paid; 0: nothing is known yet
-	Paid  float64 // by the candidates that led, with the ways from one to the next
+	Paid  float64 // where groups really were, with their moves
 	Ways  []Way   // to choose
 	Fixed *Way    // the cheapest that has everything on one code; nil: nothing is known yet
+	// Rules: the policy's rules choose, and none of Ways leads.
+	Rules bool
 	// SavedPerMonth is how much less was paid than by Fixed; negative: more.
 	SavedPerMonth float64
 }
@@ -31,7 +33,7 @@ func RegretOf(status *v1alpha1.TemperatureStatus) Regret {
 	if status.LookedAt != nil {
 		r.Days = max(0, status.LookedAt.Sub(status.CountedSince.Time).Hours()/24)
 	}
-	r.Paid = amountOf(status.Cost) + amountOf(status.Ways)
+	r.Paid, r.Rules = amountOf(status.Done), status.Candidate == v1alpha1.TemperatureByRules
 	for i := range status.Candidates {
 		one := &status.Candidates[i]
 		r.Ways = append(r.Ways, Way{

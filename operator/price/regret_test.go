@@ -13,7 +13,7 @@ import (
 func TestRegret(t *testing.T) {
 	began := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	status := &v1alpha1.TemperatureStatus{
-		CountedSince: metav1.NewTime(began), Candidate: "a", Cost: "2147483648", Ways: "1073741824",
+		CountedSince: metav1.NewTime(began), Candidate: "a", Done: "3221225472",
 		Candidates: []v1alpha1.TemperatureCandidate{
 			{Name: "a", Text: "by use", Cost: "2147483648"}, {Name: "always 0", Text: "everything on rep(3)", Cost: "9663676416"},
 			{Name: "always 1", Text: "everything on rs(4,2)", Cost: "5368709120"},
@@ -31,8 +31,8 @@ func TestRegret(t *testing.T) {
 	if want := 2.0 / 10 * 365.25 / 12; math.Abs(r.SavedPerMonth-want) > 1e-9 {
 		t.Errorf("%v are saved a month, want %v", r.SavedPerMonth, want)
 	}
-	status.Cost = "unreadable"
-	if r := RegretOf(status); r.Paid != 1 {
+	status.Done = "unreadable"
+	if r := RegretOf(status); r.Paid != 0 {
 		t.Errorf("with a number that is none: %+v", r)
 	}
 }

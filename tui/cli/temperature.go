@@ -28,8 +28,8 @@ import (
 func temperatureCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "temperature CLASS", Short: "Show who chooses the steps of a class's groups, and what others would have cost",
-		Long: "Show, of a class whose policy has temperature mode auto, which candidate leads and why, what was paid since it is counted, and\n" +
-			"what every other candidate, and everything on one code, would have cost over the same time.",
+		Long: "Show, of a class whose policy has temperature, which candidate leads and why, or that rules choose; what was paid since it is\n" +
+			"counted; and what every candidate, and everything on one code, would have cost over the same time.",
 		Example: "  restripe temperature media\n  restripe temperature replay requests.csv --policy media.yaml",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -49,9 +49,6 @@ func temperatureCommand(s *session) *cobra.Command {
 		case policy.Spec.Temperature == nil:
 			return fmt.Errorf("policy %s has no temperature, so everything belongs under its default; give it `temperature: {}` to have "+
 				"groups where they cost least", policy.Name)
-		case !policy.Spec.Temperature.Automatic():
-			return fmt.Errorf("policy %s has temperature rules, which choose by themselves; take them out to have groups where they cost "+
-				"least", policy.Name)
 		case status == nil:
 			return fmt.Errorf("nothing is known of class %s yet; see `restripe describe policy %s`", arguments[0], policy.Name)
 		}
@@ -90,6 +87,9 @@ func temperatureLines(class string, status *v1alpha1.TemperatureStatus) []string
 	regret := price.RegretOf(status)
 	lines := []string{
 		fmt.Sprintf("class %s is led %s since %s:", class, leaderText(status.Leader), words.Time(status.Since.Time)), "  " + status.Reason,
+	}
+	if regret.Rules {
+		lines = []string{fmt.Sprintf("class %s goes by the rules of its policy", class)}
 	}
 	if regret.Days == 0 {
 		return append(lines, "candidates are compared once a day; nothing is known of what others would cost yet")
@@ -373,7 +373,7 @@ func whyThere(stat *api.Stat, class *client.Class) []string {
 	for _, at := range order {
 		h := found[at]
 		mean, known := h.heat/float64(h.groups), "as counted"
-		if class.Prices != nil {
+		if class.Expected {
 			known = "as is to be expected from all of the class"
 		}
 		lines = append(lines, fmt.Sprintf("  %s under %s (%s): used %s times a day, %s", words.Count(h.groups, "group"), at.scheme,

@@ -59,7 +59,7 @@ func TestTemperatureOfAClass(t *testing.T) {
 	k.printsOf(automaticPolicies, "apply -f -", "^policy/pages created$")
 	k.refuses(program.ExitFailed, "temperature nobody", "no policy declares class nobody; there are policies of films, logs, web")
 	k.refuses(program.ExitFailed, "temperature logs", "policy logs has no temperature", "`temperature: {}`")
-	k.refuses(program.ExitFailed, "temperature films", "policy films has temperature rules")
+	k.refuses(program.ExitFailed, "temperature films", "nothing is known of class films yet")
 	k.refuses(program.ExitFailed, "temperature web", "nothing is known of class web yet")
 
 	config, err := restConfig(server.Kubeconfig())
@@ -85,7 +85,7 @@ func TestTemperatureOfAClass(t *testing.T) {
 	status := &v1alpha1.TemperatureStatus{
 		Leader: "everything on rs(4,2)", Candidate: "always 1", Ladder: "rep(3),rs(4,2)", Since: metav1.NewTime(began),
 		CountedSince: metav1.NewTime(began),
-		Reason:       "it would have cost 1.00, where by use (half-life 3 d) cost 2.00", Paid: "2.00", Cost: "2147483648", Ways: "0",
+		Reason:       "it would have cost 1.00, where by use (half-life 3 d) cost 2.00", Paid: "2.00", Done: "2147483648",
 		Candidates: []v1alpha1.TemperatureCandidate{
 			{Name: "72h", Text: "by use (half-life 3 d)", Paid: "3.00", Cost: "3221225472"},
 			{Name: "always 0", Text: "everything on rep(3)", Paid: "4.00", Cost: "4294967296"},
@@ -100,6 +100,9 @@ func TestTemperatureOfAClass(t *testing.T) {
 	k.prints("temperature web", "^paid 2.00 in the 10 d since 2026-05-01 12:00 UTC; candidates were compared last at 2026-05-11 12:00 UTC$",
 		"^that is 3.04 a month more than everything on rs\\(4,2\\) would$", "^what was done +2.00 +1.00x *$",
 		"^everything on rep\\(3\\) +4.00 +2.00x *$", "^everything on rs\\(4,2\\) +1.00 +0.50x +leads$")
+	status.Candidate = "rules"
+	tell(status)
+	k.prints("temperature web", "^class web goes by the rules of its policy$", "^everything on rs\\(4,2\\) +1.00 +0.50x *$")
 	k.prints("temperature web -o json", `"leader": "everything on rs\(4,2\)"`)
 	k.prints("temperature web -o yaml", "^leader: everything on rs\\(4,2\\)$")
 }

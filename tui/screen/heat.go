@@ -185,7 +185,7 @@ func (p *liveHeat) Update(message tea.Msg) tea.Cmd {
 func (p *liveHeat) write(s *script) {
 	one, l := p.class, &p.session.look
 	s.Field("policy", one.Policy)
-	if one.Policy != "" && len(one.Rules) == 0 && one.Choice != nil {
+	if one.Choice != nil && !one.Choice.ByRules {
 		s.Field("chosen by", "what costs least (mode auto)")
 	}
 	s.Field("half-life", one.HalfLife+": after it an access counts half")
@@ -215,7 +215,7 @@ func (p *liveHeat) write(s *script) {
 	p.writeMap(s)
 }
 
-// writeChoice says who chooses under mode auto, and what others would have cost.
+// writeChoice says who chooses, and what others would have cost.
 func (p *liveHeat) writeChoice(s *script) {
 	choice := p.class.Choice
 	if choice == nil {

@@ -26,7 +26,8 @@ type Class struct {
 	GroupBytes int64         // user bytes per group of a large object
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
-	Prices     *RungPrices   // of the ladder's schemes; nil: heat is what was counted, and nobody reckons what others would cost
+	Prices     *RungPrices   // of the ladder's schemes; nil: nobody reckons what candidates would cost
+	Expected   bool          // heat is what is to be expected of a group by the use of all of the class, in place of what was counted
 }
 
 // RungPrices are what one byte of a class costs on the rungs of its ladder, hottest first, in any one unit.
@@ -71,8 +72,10 @@ type ClassSpec struct {
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
 
-	// Prices have the heat of groups estimated from all of the class, and candidates followed as shadows at these prices.
-	Prices *RungPrices `json:"prices,omitempty"`
+	// Prices have candidates followed as shadows at these prices. Expected has the heat of groups be what is to be expected by the
+	// use of all of the class, and groups settled when a move would have paid for itself; it needs prices.
+	Prices   *RungPrices `json:"prices,omitempty"`
+	Expected bool        `json:"expected,omitempty"`
 }
 
 // ClassOrigin says who declared a class as it is.
@@ -99,6 +102,7 @@ type ClassInfo struct {
 	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
 	Origin     ClassOrigin `json:"origin"`
 	Prices     *RungPrices `json:"prices,omitempty"`
+	Expected   bool        `json:"expected,omitempty"`
 }
 
 type classFile struct {
@@ -186,7 +190,10 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell); err != nil {
 		return class, err
 	}
-	if class.Prices = spec.Prices; class.Prices == nil {
+	if class.Prices, class.Expected = spec.Prices, spec.Expected; class.Prices == nil {
+		if class.Expected {
+			return class, wrong("expected", "the class has no prices; give some, or take it out")
+		}
 		return class, nil
 	}
 	if rungs := len(class.Prices.Stored); rungs != len(class.Ladder) {
@@ -264,7 +271,7 @@ func (c *Class) Spec() ClassSpec {
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes),
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices,
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected,
 	}
 }
 
@@ -273,7 +280,7 @@ func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
-		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices,
+		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices, Expected: c.Expected,
 	}
 }
 

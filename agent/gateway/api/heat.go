@@ -38,9 +38,8 @@ type ClassHeat struct {
 	Elsewhere       []ClassCount `json:"elsewhere,omitempty"`       // by class
 	CountedPrefixes []string     `json:"countedPrefixes,omitempty"` // in order; absent before the first whole count
 
-	// Of a class with prices: by what the heat of its groups was estimated, and what other ways to choose would have cost.
-	Estimate *HeatEstimate `json:"estimate,omitempty"`
-	Shadows  *Shadows      `json:"shadows,omitempty"`
+	Estimate *HeatEstimate `json:"estimate,omitempty"` // by which heat is expected; absent: it is what was counted
+	Shadows  *Shadows      `json:"shadows,omitempty"`  // what candidates would have cost; absent of a class without prices
 }
 
 // HeatEstimate is how often the groups of a class are used, as far as it is known from all of them. A group is taken to be used
@@ -56,6 +55,7 @@ type Shadows struct {
 	Days       float64      `json:"days"`     // for which candidates have paid
 	Followed   int          `json:"followed"` // groups that candidates are told of
 	Groups     int64        `json:"groups"`   // for which these stand
+	Done       float64      `json:"done"`     // what it cost where groups really were, with their moves
 	Candidates []ShadowCost `json:"candidates"`
 }
 

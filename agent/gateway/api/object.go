@@ -61,7 +61,7 @@ type GroupStat struct {
 	Packed    bool          `json:"packed"`
 	Live      int64         `json:"live"`  // extents of all objects in the group
 	Bytes     int64         `json:"bytes"` // of this object in the group
-	Heat      float64       `json:"heat"`  // how many times a day the group is used: counted, or, of a class with prices, to be expected
+	Heat      float64       `json:"heat"`  // how many times a day the group is used: counted, or to be expected
 	Slots     []SlotStat    `json:"slots"`
 }
 

@@ -21,7 +21,7 @@ const (
 	mostCatchUp   = 48      // steps that are made up for at once, after a gateway has been asleep
 )
 
-// HeatOf returns how many times a day a group is used, as of now: what was counted, or, of a class with prices, what is to be
+// HeatOf returns how many times a day a group is used, as of now: what was counted, or what is to be
 // expected from that and from the use of all its groups.
 func (h *Thermometer) HeatOf(class string, id block.GroupID, now time.Time) float64 {
 	return h.expected(class, h.tracker.Used(id, now), now)
@@ -34,7 +34,7 @@ func (h *Thermometer) HeatNow(group *catalog.Group) float64 {
 
 func (h *Thermometer) expected(class string, used heat.Use, now time.Time) float64 {
 	entry := h.classes.Named(class)
-	if entry == nil || entry.Prices == nil {
+	if entry == nil || !entry.Expected {
 		return used.Rate
 	}
 	estimate, known := (*h.estimates.Load())[class]
@@ -49,7 +49,7 @@ func (h *Thermometer) expected(class string, used heat.Use, now time.Time) float
 // down the ladder, until it would have paid for the move there.
 func (h *Thermometer) stay(group *catalog.GroupSummary, heat float64, dwell time.Duration) time.Duration {
 	entry := h.classes.Named(group.Class)
-	if entry == nil || entry.Prices == nil {
+	if entry == nil || !entry.Expected {
 		return dwell
 	}
 	rung := slices.IndexFunc(entry.Ladder, func(s stripe.Scheme) bool { return s.String() == group.Scheme })
@@ -64,7 +64,7 @@ func (h *Thermometer) stay(group *catalog.GroupSummary, heat float64, dwell time
 // force; what is counted as settled by the walks is what has been there so long.
 func (h *Thermometer) StayOf(class string, from, to stripe.Scheme) time.Duration {
 	entry := h.classes.Named(class)
-	if entry == nil || entry.Prices == nil {
+	if entry == nil || !entry.Expected {
 		return h.dwellOf(class)
 	}
 	old, next := slices.Index(entry.Ladder, from), slices.Index(entry.Ladder, to)
@@ -213,9 +213,11 @@ func (l *look) end() (again bool) {
 	was := *l.h.estimates.Load()
 	estimates := map[string]shadow.Estimate{}
 	for name, sums := range l.sums {
-		_, known := was[name]
-		again = again || !known
-		estimates[name] = sums.Estimate()
+		if entry := l.h.classes.Named(name); entry != nil && entry.Expected {
+			_, known := was[name]
+			again = again || !known
+			estimates[name] = sums.Estimate()
+		}
 	}
 	l.h.estimates.Store(&estimates)
 	reports := map[string]*api.Shadows{}
@@ -253,7 +255,9 @@ func (f *follower) advance(began time.Time, steps int) {
 // report says what candidates have paid.
 func (f *follower) report() *api.Shadows {
 	followed, groups := f.class.Followed()
-	report := &api.Shadows{Since: f.since.UTC(), Days: f.class.Passed().Hours() / 24, Followed: followed, Groups: int64(groups)}
+	report := &api.Shadows{
+		Since: f.since.UTC(), Days: f.class.Passed().Hours() / 24, Followed: followed, Groups: int64(groups), Done: f.class.Done(),
+	}
 	costs, way := f.class.Costs(), f.class.Way(func(name uint64) int { return f.groups[name].rung })
 	for i, candidate := range shadow.Candidates(len(f.ladder)) {
 		report.Candidates = append(report.Candidates, api.ShadowCost{Name: candidate.Name(), Cost: costs[i], Way: way[i]})

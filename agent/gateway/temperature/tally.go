@@ -133,8 +133,11 @@ func (h *Thermometer) report(t *tally, complete bool) api.HeatReport {
 		for _, scheme := range class.Ladder {
 			entry.Rungs = append(entry.Rungs, api.RungHeat{Scheme: scheme.String()})
 		}
-		if estimate, known := (*h.estimates.Load())[class.Name]; known && class.Prices != nil {
-			entry.Estimate, entry.Shadows = (*api.HeatEstimate)(&estimate), h.shadows[class.Name]
+		if estimate, known := (*h.estimates.Load())[class.Name]; known && class.Expected {
+			entry.Estimate = (*api.HeatEstimate)(&estimate)
+		}
+		if class.Prices != nil {
+			entry.Shadows = h.shadows[class.Name]
 		}
 		classes[class.Name] = entry
 	}

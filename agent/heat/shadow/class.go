@@ -29,6 +29,7 @@ type Class struct {
 	groups     map[uint64]*group
 	estimates  []Estimate // by half-life
 	costs      []float64  // by candidate
+	done       float64    // what it cost where groups really are
 }
 
 // group is what candidates know of one group.
@@ -39,6 +40,7 @@ type group struct {
 	born    float64 // that step; before the class was, where the group was in use already
 	counted []float32
 	places  []place // by candidate
+	rung    int8    // on which it really is
 }
 
 // place is where a candidate has a group.
@@ -90,10 +92,10 @@ func (c *Class) SetLimit(limit int) {
 type Use struct {
 	Bytes float64
 	Times float64 // it was used since it was told of last
+	Rung  int     // on which it is, or is being written
 
 	// What follows is taken of a group that is told of for the first time.
 
-	Rung int     // on which it is, or is being written
 	Days float64 // for how long it has been in use; 0: it is being written, which is the first of Times
 	Rate float64 // times a day it was used in these days
 }
@@ -114,11 +116,12 @@ func (c *Class) Use(name uint64, use Use) {
 		c.settle(use)
 		c.thin()
 	}
-	g.bytes, g.uses = use.Bytes, g.uses+use.Times
+	c.done += c.weight() * use.Bytes * c.prices.Move[g.rung][use.Rung]
+	g.bytes, g.uses, g.rung = use.Bytes, g.uses+use.Times, int8(use.Rung)
 }
 
 func (c *Class) follow(use Use) *group {
-	g := &group{counted: make([]float32, len(c.lives)), places: make([]place, len(c.candidates))}
+	g := &group{rung: int8(use.Rung), counted: make([]float32, len(c.lives)), places: make([]place, len(c.candidates))}
 	if g.born = float64(c.step); use.Days > 0 {
 		g.born -= use.Days / stepDays
 		for life, halfLife := range c.lives {
@@ -186,6 +189,7 @@ func (c *Class) Advance() {
 		for i := range c.candidates {
 			c.costs[i] += weight * g.bytes * c.charge(g, i, rates)
 		}
+		c.done += weight * g.bytes * (g.uses*c.prices.Use[g.rung] + c.prices.Stored[g.rung]*stepDays)
 		g.uses, g.written = 0, 0
 	}
 }
@@ -231,6 +235,10 @@ func (c *Class) Estimate(candidate int) Estimate { return c.estimates[c.life[can
 
 // Costs returns what every candidate has paid so far for all groups of the class, in the unit of the prices.
 func (c *Class) Costs() []float64 { return slices.Clone(c.costs) }
+
+// Done returns what all groups of the class have cost so far where they really were, with the moves from one rung to another, in the
+// unit of the prices.
+func (c *Class) Done() float64 { return c.done }
 
 // Way returns what it would cost to bring all groups of the class from where they are, which rung says of those that are
 // followed, to where every candidate has them.

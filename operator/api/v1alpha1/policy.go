@@ -507,7 +507,7 @@ type RedundancyPolicyStatus struct {
 	// +optional
 	Savings *Savings `json:"savings,omitempty"`
 
-	// Temperature is which candidate leads under mode auto, and what others would have cost.
+	// Temperature is who chooses the steps of groups, and what others would have cost.
 	//
 	// +optional
 	Temperature *TemperatureStatus `json:"temperature,omitempty"`
@@ -581,9 +581,13 @@ type Savings struct {
 	Spent string `json:"spent,omitempty"`
 }
 
-// TemperatureStatus is which candidate leads under mode auto, and what others would have cost over the same time.
+// TemperatureByRules is TemperatureStatus.Candidate where rules choose.
+const TemperatureByRules = "rules"
+
+// TemperatureStatus is which candidate leads under mode auto, or that rules choose, and what others would have cost over the same
+// time.
 type TemperatureStatus struct {
-	// Leader is the candidate whose choices are carried out, in words.
+	// Leader is whose choices are carried out, in words: a candidate, or the rules of the policy.
 	Leader string `json:"leader"`
 	// Since is when it took the lead.
 	Since metav1.Time `json:"since"`
@@ -595,8 +599,7 @@ type TemperatureStatus struct {
 	//
 	// +optional
 	LookedAt *metav1.Time `json:"lookedAt,omitempty"`
-	// Paid is what the choices that were carried out cost so far, with the ways from one leader to the next, in the currency of
-	// the price table.
+	// Paid is what it cost so far where groups really were, with their moves, in the currency of the price table.
 	Paid string `json:"paid"`
 	// Candidates are those that are compared, the leader among them.
 	//
@@ -607,7 +610,7 @@ type TemperatureStatus struct {
 
 	// What follows are the books by which the next comparison goes.
 
-	// Candidate is the name of the leader.
+	// Candidate is the name of the leader; rules where rules choose.
 	Candidate string `json:"candidate"`
 	// Ladder is the one that the candidates are for.
 	Ladder string `json:"ladder"`
@@ -619,7 +622,7 @@ type TemperatureStatus struct {
 	//
 	// +optional
 	BooksSince *metav1.Time `json:"booksSince,omitempty"`
-	// Cost and Ways are what leaders and changes of leader cost, as numbers.
+	// Cost and Ways are what leaders would have cost by themselves, and changes of leader at most, as numbers.
 	//
 	// +optional
 	Cost string `json:"cost,omitempty"`
@@ -627,6 +630,14 @@ type TemperatureStatus struct {
 	//
 	// +optional
 	Ways string `json:"ways,omitempty"`
+	// Done is Paid as a number, and DoneSeen what the gateway had counted of it at the last comparison.
+	//
+	// +optional
+	Done string `json:"done,omitempty"`
+	// DoneSeen is what the gateway had counted of Done at the last comparison.
+	//
+	// +optional
+	DoneSeen string `json:"doneSeen,omitempty"`
 }
 
 // TemperatureCandidate is one way to choose the steps of groups.

@@ -190,7 +190,7 @@ type ClassHeat struct {
 	Rungs         []*RungHeat            `protobuf:"bytes,8,rep,name=rungs,proto3" json:"rungs,omitempty"`    // by the ladder, hottest first
 	Rules         []*TemperatureRule     `protobuf:"bytes,9,rep,name=rules,proto3" json:"rules,omitempty"`    // of the policy
 	Pin           *Pin                   `protobuf:"bytes,10,opt,name=pin,proto3" json:"pin,omitempty"`       // of the policy; absent: there is none
-	Choice        *TemperatureChoice     `protobuf:"bytes,11,opt,name=choice,proto3" json:"choice,omitempty"` // under mode auto; absent: the policy has rules, or none
+	Choice        *TemperatureChoice     `protobuf:"bytes,11,opt,name=choice,proto3" json:"choice,omitempty"` // absent: the policy has no temperature, or the operator has not looked yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,7 +302,7 @@ func (x *ClassHeat) GetChoice() *TemperatureChoice {
 	return nil
 }
 
-// TemperatureChoice is who chooses the steps of groups under mode auto, and what others would have cost over the same time.
+// TemperatureChoice is who chooses the steps of groups, and what others would have cost over the same time.
 type TemperatureChoice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Leader        string                 `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"` // in words
@@ -311,10 +311,11 @@ type TemperatureChoice struct {
 	CountedSince  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
 	LookedAt      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=looked_at,json=lookedAt,proto3" json:"looked_at,omitempty"` // when candidates were compared last; absent: not yet
 	Days          float64                `protobuf:"fixed64,6,opt,name=days,proto3" json:"days,omitempty"`                       // over which all of it was paid; 0: nothing is known yet
-	Paid          float64                `protobuf:"fixed64,7,opt,name=paid,proto3" json:"paid,omitempty"`                       // by those that led, with the ways from one to the next
+	Paid          float64                `protobuf:"fixed64,7,opt,name=paid,proto3" json:"paid,omitempty"`                       // where groups really were, with their moves
 	Ways          []*TemperatureWay      `protobuf:"bytes,8,rep,name=ways,proto3" json:"ways,omitempty"`
 	BestFixed     string                 `protobuf:"bytes,9,opt,name=best_fixed,json=bestFixed,proto3" json:"best_fixed,omitempty"`                  // the cheapest that has everything on one code, in words; empty: nothing is known yet
 	SavedPerMonth float64                `protobuf:"fixed64,10,opt,name=saved_per_month,json=savedPerMonth,proto3" json:"saved_per_month,omitempty"` // how much less was paid than by it; negative: more
+	ByRules       bool                   `protobuf:"varint,11,opt,name=by_rules,json=byRules,proto3" json:"by_rules,omitempty"`                      // the policy's rules choose, and no candidate leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,6 +418,13 @@ func (x *TemperatureChoice) GetSavedPerMonth() float64 {
 		return x.SavedPerMonth
 	}
 	return 0
+}
+
+func (x *TemperatureChoice) GetByRules() bool {
+	if x != nil {
+		return x.ByRules
+	}
+	return false
 }
 
 // TemperatureWay is one way to choose the steps of groups.
@@ -1374,7 +1382,7 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\x05rules\x18\t \x03(\v2$.restripe.console.v1.TemperatureRuleR\x05rules\x12*\n" +
 	"\x03pin\x18\n" +
 	" \x01(\v2\x18.restripe.console.v1.PinR\x03pin\x12>\n" +
-	"\x06choice\x18\v \x01(\v2&.restripe.console.v1.TemperatureChoiceR\x06choice\"\x97\x03\n" +
+	"\x06choice\x18\v \x01(\v2&.restripe.console.v1.TemperatureChoiceR\x06choice\"\xb2\x03\n" +
 	"\x11TemperatureChoice\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
@@ -1387,7 +1395,8 @@ const file_console_v1_heat_proto_rawDesc = "" +
 	"\n" +
 	"best_fixed\x18\t \x01(\tR\tbestFixed\x12&\n" +
 	"\x0fsaved_per_month\x18\n" +
-	" \x01(\x01R\rsavedPerMonth\"d\n" +
+	" \x01(\x01R\rsavedPerMonth\x12\x19\n" +
+	"\bby_rules\x18\v \x01(\bR\abyRules\"d\n" +
 	"\x0eTemperatureWay\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04paid\x18\x02 \x01(\x01R\x04paid\x12\x14\n" +

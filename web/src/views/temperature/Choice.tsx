@@ -4,15 +4,19 @@ import type { TemperatureChoice } from "../../gen/console/v1/heat_pb";
 import { money } from "../../words/money";
 import { moment } from "../../words/time";
 
-/** Choice is who chooses the steps of a class's groups under mode auto, and what others would have cost over the same time. */
+/** Choice is who chooses the steps of a class's groups, and what others would have cost over the same time. */
 export function Choice({ choice }: { choice: TemperatureChoice }) {
   return (
     <section aria-labelledby="choice">
       <h3 id="choice">Who chooses</h3>
       <Stack gap="xs">
-        <Text size="sm">
-          Groups are where they cost least (mode auto). Since {moment(choice.since)} they are placed <strong>{choice.leader}</strong>: {choice.reason}.
-        </Text>
+        {choice.byRules ? (
+          <Text size="sm">The rules of the policy place groups.</Text>
+        ) : (
+          <Text size="sm">
+            Groups are where they cost least (mode auto). Since {moment(choice.since)} they are placed <strong>{choice.leader}</strong>: {choice.reason}.
+          </Text>
+        )}
         {choice.days === 0 ? (
           <Text size="sm">Candidates are compared once a day; nothing is known of what others would cost yet.</Text>
         ) : (

@@ -37,7 +37,7 @@ export function Ladder({ heat, policy }: { heat: ClassHeat; policy: Policy | und
   if (heat.rules.length === 0) {
     return (
       <Stack gap="md" mt="sm">
-        {heat.choice === undefined && (
+        {(heat.choice === undefined || heat.choice.byRules) && (
           <Text size="sm">{heat.policy === "" ? "No policy is declared for this class, so nothing moves it by itself." : "Its policy has no temperature rules, so use moves nothing."}</Text>
         )}
         <LadderPicture label={heat.class} rungs={rungs} {...pinned} />
