@@ -84,8 +84,9 @@ func TestShadowsSayWhatOthersWouldCost(t *testing.T) {
 	}
 	// A group that is written now is taken to be used as the class is, and neither as never used nor once.
 	c.put("new", noise(objectBytes, 99), api.PutOptions{})
-	before, mean := classOf(t, c.walked(c.gateway, clock), "default"), 0.0
-	if mean = before.Estimate.Mean; mean < 1 || mean > 20 {
+	before := classOf(t, c.walked(c.gateway, clock), "default")
+	mean := before.Estimate.Mean
+	if mean < 1 || mean > 20 {
 		t.Fatalf("the class is used %v times a day", mean)
 	}
 	bucket := before.Rungs[0].Buckets[api.HeatBucketOf(mean)]

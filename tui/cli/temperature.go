@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -217,12 +218,11 @@ func (s *session) readTrace(path string, parse replay.Parse, over time.Duration)
 	if path == standardInput {
 		return replay.Read("standard input", s.In, parse, over)
 	}
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the trace: %w", err)
 	}
-	defer file.Close()
-	return replay.Read(filepath.Base(path), file, parse, over)
+	return replay.Read(filepath.Base(path), bytes.NewReader(text), parse, over)
 }
 
 // policyIn returns the one policy in a file, with the codes that the file declares.
