@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -227,14 +228,15 @@ func explanation(layout *stripe.Layout, from, to stripe.Scheme) string {
 // laterText says how much would move besides when it has been under its scheme for the dwell; empty: nothing.
 func laterText(f *controller.Forecast) string {
 	var groups, bytes int64
+	var within time.Duration
 	for i := range f.Later {
-		groups, bytes = groups+f.Later[i].Groups, bytes+f.Later[i].Bytes
+		groups, bytes, within = groups+f.Later[i].Groups, bytes+f.Later[i].Bytes, max(within, f.Later[i].Settled)
 	}
 	if groups == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" Later, within %s, %s with %s, if they are used as often as now.",
-		words.Span(f.Declaration.Class.Dwell), words.Count(groups, "group"), words.Bytes(bytes))
+		words.Span(within), words.Count(groups, "group"), words.Bytes(bytes))
 }
 
 // planLine says in a sentence what a plan comes to.

@@ -205,7 +205,7 @@ func (p *policyPlan) take(f *controller.Forecast) {
 		p.Ladder = append(p.Ladder, scheme.String())
 	}
 	for _, m := range f.Later {
-		p.Later = append(p.Later, laterMove{m.From.String(), m.To.String(), m.Groups, m.Bytes, f.Declaration.Class.Dwell.Seconds()})
+		p.Later = append(p.Later, laterMove{m.From.String(), m.To.String(), m.Groups, m.Bytes, m.Settled.Seconds()})
 	}
 	for _, chosen := range f.Choice.Create {
 		fate, why := fateAutomatic, ""
