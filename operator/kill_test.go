@@ -127,6 +127,10 @@ func (w *world) outcome() string {
 		for _, name := range append(drop, "lastSeen", "startTime", "completionTime", "job", "retries") {
 			delete(status, name)
 		}
+		if books, are := status["temperature"].(map[string]any); are {
+			delete(books, "since")
+			delete(books, "countedSince")
+		}
 		conditions, _ := status["conditions"].([]any)
 		for _, c := range conditions {
 			delete(c.(map[string]any), "lastTransitionTime")
