@@ -175,8 +175,8 @@ func CandidateText(c shadow.Candidate, ladder stripe.Ladder) string {
 	if c.Always != shadow.ByUse {
 		return "everything on " + ladder[c.Always].String()
 	}
-	return fmt.Sprintf("by use (half-life %s, dwell %s, slack %g down and %g up)", words.Span(c.HalfLife), words.Span(c.Dwell),
-		c.Colder, c.Hotter)
+	return fmt.Sprintf("by use (half-life %s, slack %g, hotter where it pays within %s)", words.Span(c.HalfLife), c.Slack,
+		words.Span(c.Within().Round(time.Hour)))
 }
 
 // Status is the leader as the status of a policy has it.

@@ -169,7 +169,7 @@ func heats() []*consolev1.ClassHeat {
 
 // chosen is a class under mode auto.
 func chosen() *consolev1.ClassHeat {
-	const byUse = "by use (half-life 3 d, dwell 3 h, slack 4 down and 8 up)"
+	const byUse = "by use (half-life 3 d, slack 4, hotter where it pays within 2.2 d)"
 	return &consolev1.ClassHeat{
 		Backend: "demo", Class: "pages", Policy: "pages", At: ago(time.Second), Complete: true, HalfLife: "72h0m0s", Dwell: "3h0m0s",
 		Rungs: []*consolev1.RungHeat{

@@ -14,9 +14,10 @@ type Candidate struct {
 
 	HalfLife time.Duration // after which a use counts half
 	Dwell    time.Duration // on one rung at least
-	// A group gets colder when a rung further down would cost less if it were used Colder times as often, and hotter when one
-	// further up would if it were used a Hotter-th as often.
-	Colder, Hotter float64
+	// A group gets colder when a rung further down would cost less, too, if it were used Slack times as often. It gets hotter when
+	// one further up would if it were used only 1/(2 Slack) as often, and the move, which sends it, pays for itself within Pays times
+	// the memory of the counter.
+	Slack, Pays float64
 }
 
 // ByUse is Candidate.Always of a candidate that goes by use.
@@ -26,26 +27,25 @@ const ByUse = -1
 // is what costs most when it was wrong.
 const First = 0
 
-// Name names a candidate, the same in every program whose candidate does the same: "always 1", or "72h0m0s 3h0m0s 4 8" by
-// half-life, dwell, colder and hotter.
+// Name names a candidate, the same in every program whose candidate does the same: "always 1", or "72h0m0s 3h0m0s 4 0.5" by
+// half-life, dwell, slack and pays.
 func (c *Candidate) Name() string {
 	if c.Always != ByUse {
 		return fmt.Sprintf("always %d", c.Always)
 	}
-	return fmt.Sprintf("%s %s %g %g", c.HalfLife, c.Dwell, c.Colder, c.Hotter)
+	return fmt.Sprintf("%s %s %g %g", c.HalfLife, c.Dwell, c.Slack, c.Pays)
 }
 
 // Candidates returns those that are tried for a ladder of so many rungs.
 func Candidates(rungs int) []Candidate {
 	const week = 7 * 24 * time.Hour
 	list := []Candidate{
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 4, 8},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 8},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 16},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 32},
-		{ByUse, 24 * time.Hour, 3 * time.Hour, 4, 8},
-		{ByUse, 24 * time.Hour, 3 * time.Hour, 4, 32},
-		{ByUse, 2 * week, 6 * time.Hour, 2, 8},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 4, 0.5},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.5},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 1},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.25},
+		{ByUse, 2 * week, 6 * time.Hour, 2, 1},
+		{ByUse, 2 * week, 6 * time.Hour, 4, 1},
 	}
 	for rung := range rungs {
 		list = append(list, Candidate{Always: rung})
@@ -63,10 +63,25 @@ func (c *Candidate) Next(prices *Prices, rung int, rate float64) int {
 	if prices.Day(rung, rate) <= prices.Day(prices.Best(rate), rate) {
 		return rung // as good as the best
 	}
-	if best := prices.Best(rate); best > rung && prices.Best(rate*c.Colder) > rung || best < rung && prices.Best(rate/c.Hotter) < rung {
+	best := prices.Best(rate)
+	switch {
+	case best > rung && prices.Best(rate*c.Slack) > rung:
+		return best
+	case best < rung && prices.Best(rate/(2*c.Slack)) < rung && c.pays(prices, rung, best, rate):
 		return best
 	}
 	return rung
+}
+
+// pays reports whether a move to a hotter rung pays for itself soon enough.
+func (c *Candidate) pays(prices *Prices, from, to int, rate float64) bool {
+	saved := (prices.Day(from, rate) - prices.Day(to, rate)) * c.Within().Hours() / 24
+	return saved >= prices.Move[from][to]
+}
+
+// Within is how soon a move to a hotter rung has to pay for itself.
+func (c *Candidate) Within() time.Duration {
+	return time.Duration(c.Pays / math.Ln2 * float64(c.HalfLife))
 }
 
 // Stay returns how long a group has to be on a rung before it goes to another: the dwell, and, where it gets colder, until it would

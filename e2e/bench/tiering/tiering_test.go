@@ -88,8 +88,8 @@ func check(t *testing.T, traces []*replay.Trace, s setting) {
 }
 
 // The choice by shadows costs hardly more than the code that would have been best for everything, which nobody knows before.
-// Two of these traces have an exception, which the report shows: groups that are hot for a day or a few and cost more to
-// warm up than that was worth, where network is dear or a use of a cold rung is.
+// Two of these traces have an exception, which the report shows: groups that are hot for a day or a few, where a use of a cold rung is
+// four times as dear.
 func TestChoiceAgainstEveryCode(t *testing.T) {
 	s := defaultSetting()
 	c, err := planCosts()
@@ -97,7 +97,7 @@ func TestChoiceAgainstEveryCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, trace := range synthetic(s.days) {
-		for _, network := range []float64{3, 13} {
+		for _, network := range networkPrices {
 			s.networkDays = network
 			made, err := choose(trace, s, c)
 			if err != nil {
