@@ -107,9 +107,7 @@ func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice
 	view := &consolev1.TemperatureChoice{
 		Leader: status.Leader, Since: stamp(status.Since.Time), Reason: status.Reason, CountedSince: stamp(status.CountedSince.Time),
 		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth, ByRules: regret.Rules,
-	}
-	if status.LookedAt != nil {
-		view.LookedAt = stamp(status.LookedAt.Time)
+		LookedAt: stampOf(status.LookedAt),
 	}
 	for _, way := range regret.Ways {
 		view.Ways = append(view.Ways, &consolev1.TemperatureWay{Text: way.Text, Paid: way.Paid, Leads: way.Leads, Fixed: way.Fixed})
