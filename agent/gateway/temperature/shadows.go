@@ -92,6 +92,7 @@ type look struct {
 	sums      map[string]*shadow.Sums
 	due       map[string]int // by class, how many steps have passed
 	followers map[string]*follower
+	cells     map[Shape]int64 // of a group
 }
 
 // follower tells the candidates of one class of its groups.
@@ -113,19 +114,25 @@ type sighting struct {
 
 // beginLook sees which classes have prices and whose candidates are to be told of their groups.
 func (h *Thermometer) beginLook(now time.Time) *look {
-	l := &look{h: h, began: now, sums: map[string]*shadow.Sums{}, due: map[string]int{}, followers: map[string]*follower{}}
+	l := &look{
+		h: h, began: now, sums: map[string]*shadow.Sums{}, due: map[string]int{}, followers: map[string]*follower{}, cells: map[Shape]int64{},
+	}
 	for _, entry := range h.classes.All() {
 		if entry.Prices != nil {
 			l.sums[entry.Name] = &shadow.Sums{}
 			l.followers[entry.Name] = h.followers[entry.Name]
 		}
 	}
-	limit := min(shadow.Limit, max(leastFollowed, mostFollowed/max(1, len(l.sums))))
 	for name := range l.sums {
-		l.follow(h.classes.Named(name), limit)
+		l.follow(h.classes.Named(name), mostOf(len(l.sums)))
 	}
 	h.followers = l.followers
 	return l
+}
+
+// mostOf is how many groups of each of so many classes are followed.
+func mostOf(classes int) int {
+	return min(shadow.Limit, max(leastFollowed, mostFollowed/max(1, classes)))
 }
 
 // follow has a class followed by its prices and ladder of now.
@@ -184,8 +191,7 @@ func (l *look) see(group *catalog.GroupSummary, used heat.Use, now time.Time) {
 	if rung < 0 || !f.class.Follows(name) {
 		return
 	}
-	shape := Shape{Ladder: group.Ladder, Mode: group.Mode, Columns: group.Columns, Version: group.LayoutVersion, Scheme: group.Scheme}
-	told := shadow.Use{Bytes: float64(int64(group.CellBytes) * shape.sizes().cells), Rung: rung}
+	told := shadow.Use{Bytes: float64(int64(group.CellBytes) * l.cellsOf(group)), Rung: rung}
 	before, known := f.groups[name]
 	switch {
 	case known:
@@ -198,6 +204,17 @@ func (l *look) see(group *catalog.GroupSummary, used heat.Use, now time.Time) {
 	}
 	f.class.Use(name, told)
 	f.groups[name] = sighting{rate: used.Rate, at: now, rung: rung}
+}
+
+// cellsOf returns how many cells a group has.
+func (l *look) cellsOf(group *catalog.GroupSummary) int64 {
+	shape := Shape{Ladder: group.Ladder, Mode: group.Mode, Columns: group.Columns, Version: group.LayoutVersion, Scheme: group.Scheme}
+	cells, known := l.cells[shape]
+	if !known {
+		cells = shape.sizes().cells
+		l.cells[shape] = cells
+	}
+	return cells
 }
 
 // timesSince returns how often a group was used since it was sighted, taken to be half-way. It goes by rates, which stay as they

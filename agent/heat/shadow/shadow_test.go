@@ -203,6 +203,31 @@ func TestASampleStandsForAll(t *testing.T) {
 	}
 }
 
+// A class with one group, or none, is reckoned with like any other.
+func TestOneGroup(t *testing.T) {
+	c, err := New(testPrices(), Candidates(3), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Advance()
+	c.Use(1<<40, Use{Bytes: 1, Times: 1})
+	for range 48 {
+		c.Use(1<<40, Use{Bytes: 1, Times: 2})
+		c.Advance()
+	}
+	if e := c.Estimate(First); math.Abs(e.Mean-48) > 2 || e.Prior <= 0 {
+		t.Errorf("of one group that is used 48 times a day: %+v", e)
+	}
+	if c.Rung(1<<40, First) != 0 {
+		t.Errorf("it is on rung %d", c.Rung(1<<40, First))
+	}
+	for i, cost := range c.Costs() {
+		if math.IsNaN(cost) || cost <= 0 {
+			t.Errorf("candidate %d costs %v", i, cost)
+		}
+	}
+}
+
 func TestForgottenGroupsCostNothing(t *testing.T) {
 	c, err := New(testPrices(), Candidates(3), 0)
 	if err != nil {
