@@ -35,6 +35,7 @@ export const below: Record<string, Field[]> = {
   ],
   packing: [field("below", "a size such as 64Ki; 0: no objects share groups"), field("delay", "how long a small object waits for company, at most 1m"), field("groupBytes", "user bytes of a group of a large object, 64Ki to 64Mi")],
   temperature: [
+    field("mode", "auto: where it costs least, and nothing else is needed; rules: by the bounds below; absent: rules where there are any"),
     field("halfLife", "after how long an access counts half; absent: 24h"),
     field("rules", "tried in order; the first whose bounds hold names the scheme"),
     field("hysteresisPercent", "by how much a group must be past a bound before it moves back; absent: 25"),
