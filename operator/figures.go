@@ -30,11 +30,11 @@ var savedFigure = prometheus.NewDesc("restripe_policy_saved_bytes",
 	"Bytes that a policy spares beside keeping everything on the first step of its ladder.", []string{"policy"}, nil)
 
 var paidFigure = prometheus.NewDesc("restripe_policy_temperature_paid",
-	"What the choices of temperature mode auto that were carried out cost so far, in the currency of the price table.",
+	"What a class with temperature cost so far where its groups really were, in the currency of the price table.",
 	[]string{"policy"}, nil)
 
 var candidateFigure = prometheus.NewDesc("restripe_policy_temperature_cost",
-	"What each candidate of temperature mode auto would have cost over the same time.", []string{"policy", "candidate"}, nil)
+	"What each way to choose the steps of the groups of a class would have cost over the same time.", []string{"policy", "candidate"}, nil)
 
 var leaderFigure = prometheus.NewDesc("restripe_policy_temperature_leader",
 	"1 for the candidate of temperature mode auto that leads.", []string{"policy", "candidate"}, nil)

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
 	"github.com/restripe/restripe/operator/decide"
@@ -78,15 +79,11 @@ func operationsOf(ladder stripe.Ladder, transition *v1alpha1.Transition) int64 {
 // moneyOf puts what candidates pay at the prices of rungs into words.
 func moneyOf(amount float64) string { return price.Amount(price.Bytes(amount)) }
 
-// follow returns a declaration of mode auto as a leader has it, at the prices of the policy.
-func follow(policy *v1alpha1.RedundancyPolicy, declaration *decide.Declaration, leader *decide.Leader) (*decide.Declaration, error) {
+// rungsOf is what the rungs of a ladder cost at the prices of a policy, for groups of a size.
+func rungsOf(policy *v1alpha1.RedundancyPolicy, ladder stripe.Ladder, groupBytes int64) (api.RungPrices, error) {
 	table, err := price.TableOf(policy.Spec.Prices)
 	if err != nil {
-		return nil, fmt.Errorf("reading the prices: %w", err)
+		return api.RungPrices{}, fmt.Errorf("reading the prices: %w", err)
 	}
-	rungs, err := table.Rungs(declaration.Class.Ladder, leader.GroupBytes)
-	if err != nil {
-		return nil, err
-	}
-	return declaration.Follow(leader, rungs), nil
+	return table.Rungs(ladder, groupBytes)
 }

@@ -170,11 +170,11 @@ func (l *policyLook) lead() *decide.Problem {
 	}
 	leader := decide.LeaderOf(l.policy.Status.Temperature, l.view.Declaration.Class.Ladder, !l.view.Declaration.Auto, l.view.Now)
 	leader.Look(l.view.Now, l.view.Heat, moneyOf)
-	led, err := follow(l.policy, l.view.Declaration, &leader)
+	rungs, err := rungsOf(l.policy, l.view.Declaration.Class.Ladder, leader.GroupBytes)
 	if err != nil {
 		return &decide.Problem{Reason: decide.ReasonInvalidBudget, Message: oneLine(err)}
 	}
-	l.view.Declaration, l.view.Temperature = led, leader.Status(moneyOf)
+	l.view.Declaration, l.view.Temperature = l.view.Declaration.Follow(&leader, rungs), leader.Status(moneyOf)
 	return nil
 }
 

@@ -51,11 +51,11 @@ func Preview(ctx context.Context, now time.Time, dial gateways.Dialer, policy *v
 	}
 	if f.Declaration = f.Declaration.At(now); f.Declaration.Auto {
 		leader := decide.LeaderOf(policy.Status.Temperature, f.Declaration.Class.Ladder, false, now)
-		led, err := follow(policy, f.Declaration, &leader)
+		rungs, err := rungsOf(policy, f.Declaration.Class.Ladder, leader.GroupBytes)
 		if err != nil {
 			return nil, err
 		}
-		f.Declaration = led
+		f.Declaration = f.Declaration.Follow(&leader, rungs)
 	}
 	preflight := decide.Preflight{Class: &f.Declaration.Class, BackendName: policy.Spec.BackendRef, Backend: backend}
 	if f.feasible(preflight); f.Refusal != nil {

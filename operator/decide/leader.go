@@ -215,8 +215,8 @@ func (d *Declaration) Follow(l *Leader, prices api.RungPrices) *Declaration {
 	if !d.Auto {
 		return &led
 	}
-	led.Class.Expected = true
 	candidate := l.candidates[l.Candidate]
+	led.Class.Expected = candidate.Always == shadow.ByUse
 	if !d.Pinned {
 		led.Rules = RulesOf(candidate, d.Class.Ladder, (*shadow.Prices)(&prices), l.Cost == 0)
 	}

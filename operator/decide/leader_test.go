@@ -212,6 +212,11 @@ func TestFollow(t *testing.T) {
 	if got := rules.stay(leadLadder[2], leadLadder[0], time.Hour); got != first.Dwell {
 		t.Errorf("a group gets hotter after %v", got)
 	}
+	leader.Candidate = len(leader.candidates) - 1
+	always := declaration.Follow(&leader, prices)
+	if got := always.Rules.stay(leadLadder[0], leadLadder[2], time.Hour); got != time.Hour || always.Class.Expected {
+		t.Errorf("where everything is to be on one code a group waits for %v; heat is expected: %t", got, always.Class.Expected)
+	}
 	declaration.Pinned = true
 	if declaration.Follow(&leader, prices).Rules != nil {
 		t.Error("a leader rules a class that is pinned")

@@ -40,7 +40,7 @@ func RegretOf(status *v1alpha1.TemperatureStatus) Regret {
 			Text: one.Text, Paid: amountOf(one.Cost), Leads: one.Name == status.Candidate, Fixed: strings.HasPrefix(one.Name, "always "),
 		})
 	}
-	if r.Days < 1.0/24 {
+	if r.Days < 1.0/24 || r.Paid == 0 { // the books were opened, and nothing is in them
 		r.Days = 0
 		return r
 	}

@@ -121,7 +121,7 @@ func (c *costs) add(class *api.ClassHeat, now time.Time) {
 	}
 }
 
-// line is "Over these 40 s storage cost 0.52 of what everything on rep(3) would have, 1.04 of everything on rs(4,2)".
+// line is "Over the 40 s in which it cooled and heated, storage cost 0.52 of everything on rep(3), 1.04 of everything on rs(4,2); ...".
 func (c *costs) line() string {
 	if c.held == 0 {
 		return "What it would have cost under one code is not known: nothing was stored."

@@ -21,8 +21,8 @@ const (
 	mostCatchUp   = 48      // steps that are made up for at once, after a gateway has been asleep
 )
 
-// HeatOf returns how many times a day a group is used, as of now: what was counted, or what is to be
-// expected from that and from the use of all its groups.
+// HeatOf returns how many times a day a group is used, as of now: what was counted, or what is to be expected from that and from
+// the use of its whole class.
 func (h *Thermometer) HeatOf(class string, id block.GroupID, now time.Time) float64 {
 	return h.expected(class, h.tracker.Used(id, now), now)
 }

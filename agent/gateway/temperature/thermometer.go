@@ -35,7 +35,7 @@ type Thermometer struct {
 	objects *census    // of the last whole count
 	shadows map[string]*api.Shadows
 
-	estimates atomic.Pointer[map[string]shadow.Estimate] // of classes with prices, by the last whole walk
+	estimates atomic.Pointer[map[string]shadow.Estimate] // of classes whose heat is expected, by the last whole walk
 	followers map[string]*follower                       // of the walk under way
 }
 

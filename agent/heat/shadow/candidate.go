@@ -87,7 +87,12 @@ func (c *Candidate) Within() time.Duration {
 // Stay returns how long a group has to be on a rung before it goes to another: the dwell, and, where it gets colder, until it would
 // have paid for the move. Whoever moves at once pays for groups that do not live long enough, or that are too small for the
 // operations of a move; whoever waits so long pays at most twice what is needed.
+//
+// One that has everything on one rung waits for the dwell alone, as its books do.
 func (c *Candidate) Stay(prices *Prices, from, to int) time.Duration {
+	if c.Always != ByUse {
+		return c.Dwell
+	}
 	return max(c.Dwell, prices.Payback(from, to))
 }
 

@@ -58,7 +58,7 @@ func bestOf(out *replay.Outcome) (fixed float64, rung int, byUse float64) {
 
 // writePriced compares choices at the price table that policies have where they give no prices, for the group sizes of each trace.
 func writePriced(w io.Writer, traces []*replay.Trace) error {
-	fmt.Fprintf(w, "\n## At the price table of policies\n\nThe same traces at the documented prices (docs/operator.md): what is stored, "+
+	fmt.Fprintf(w, "\n## At the price table of policies\n\nThe same traces at the documented prices (docs/prices.md): what is stored, "+
 		"blocks read and written, and bytes sent, by moves in either direction. Here a move costs something downwards too, so that small "+
 		"groups stay where they are written.\n\n")
 	fmt.Fprintln(w, "| trace | bytes of a group | best code | best candidate, of it | auto, of it | changes of leader |")
