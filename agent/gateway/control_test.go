@@ -76,7 +76,7 @@ func specOf(class api.ClassInfo) api.ClassSpec {
 	return api.ClassSpec{
 		Name: class.Name, Ladder: class.Ladder, Default: class.Default, Mode: class.Mode, Prefixes: class.Prefixes,
 		PackBelow: fmt.Sprint(class.PackBelow), PackDelay: class.PackDelay, GroupBytes: fmt.Sprint(class.GroupBytes),
-		HalfLife: class.HalfLife, Dwell: class.Dwell, Prices: class.Prices, Expected: class.Expected,
+		HalfLife: class.HalfLife, Dwell: class.Dwell, Prices: class.Prices, Expected: class.Expected, ExpectMean: class.ExpectMean,
 	}
 }
 

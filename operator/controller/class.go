@@ -19,7 +19,8 @@ import (
 func specOf(class *decide.Class) api.ClassSpec {
 	spec := api.ClassSpec{
 		Name: class.Name, Ladder: class.Ladder.String(), Default: class.Default.String(), Prefixes: slices.Sorted(slices.Values(class.Prefixes)),
-		HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String(), Prices: class.Prices, Expected: class.Expected,
+		HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String(), Prices: class.Prices,
+		Expected: class.Expected, ExpectMean: class.ExpectMean,
 	}
 	if class.PackBelow != nil {
 		spec.PackBelow = bytesText(*class.PackBelow)
@@ -40,7 +41,8 @@ func specOfInfo(info *api.ClassInfo) api.ClassSpec {
 	return api.ClassSpec{
 		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
-		HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices, Expected: info.Expected,
+		HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
+		Expected: info.Expected, ExpectMean: info.ExpectMean,
 	}
 }
 
@@ -49,7 +51,8 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 	return info.Origin == api.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class) &&
-		reflect.DeepEqual(info.Prices, class.Prices) && info.Expected == class.Expected
+		reflect.DeepEqual(info.Prices, class.Prices) && info.Expected == class.Expected &&
+		info.ExpectMean == class.ExpectMean
 }
 
 func samePacking(info *api.ClassInfo, class *decide.Class) bool {

@@ -48,12 +48,15 @@ func (r *Rules) stay(from, to stripe.Scheme, dwell time.Duration) time.Duration 
 	return max(dwell, f.Stay(f.prices, old, next))
 }
 
-// A candidate takes the lead when what it would have saved since the last change is more than leadMargin of what the leader
-// cost since then and the way from where groups are to where it has them. What was long ago counts less: half after leadMemory
-// looks, of which there is one each day. All ways together are at most leadShare of what the class has cost, so that a workload
-// that makes candidates change the lead again and again costs no more than that.
+// A candidate takes the lead when what it would have saved since the last change is more than what the leader costs in leadMargin
+// of a day and the way from where groups are to where it has them, and when it would have saved as large a part in the last day
+// alone: what was saved once, and is no more, is no reason. Nobody takes it in the leadRest looks after a change, of which there is
+// one each day, nor in the first ones. What was long ago counts less: half after leadMemory looks. All ways together are at most
+// leadShare of what the class has cost, so that a workload that makes candidates change the lead again and again costs no more than
+// that.
 const (
-	leadMargin = 0.1
+	leadMargin = 0.4
+	leadRest   = 3
 	leadMemory = 14
 	leadShare  = 0.1
 )
@@ -63,10 +66,12 @@ const (
 type Lead struct {
 	Candidate int
 	Paid      []float64 // by each candidate since this one leads; what is long ago counts less
+	Days      float64   // in which Paid was
 	Total     []float64 // by each candidate in all
 	Cost      float64   // of those that led, all in all
 	Ways      float64   // of the changes of leader, at most
 	Seen      []float64 // what candidates had cost at the last look
+	lately    []float64 // what they paid between the last two looks
 }
 
 // Look returns who leads after another day, by what every candidate has cost so far and what the way to it would.
@@ -76,7 +81,7 @@ func (l Lead) Look(costs, way []float64) Lead { return l.count(costs).elect(way)
 func (l Lead) count(costs []float64) Lead {
 	next := Lead{
 		Candidate: l.Candidate, Paid: make([]float64, len(costs)), Total: make([]float64, len(costs)), Cost: l.Cost, Ways: l.Ways,
-		Seen: slices.Clone(costs),
+		Seen: slices.Clone(costs), lately: make([]float64, len(costs)),
 	}
 	for _, kept := range []*[]float64{&l.Paid, &l.Total, &l.Seen} {
 		if len(*kept) != len(costs) {
@@ -84,8 +89,10 @@ func (l Lead) count(costs []float64) Lead {
 		}
 	}
 	keep := math.Exp2(-1.0 / leadMemory)
+	next.Days = l.Days*keep + 1
 	for i := range costs {
 		paid := max(0, costs[i]-l.Seen[i])
+		next.lately[i] = paid
 		next.Paid[i], next.Total[i] = l.Paid[i]*keep+paid, l.Total[i]+paid
 		if i == l.Candidate {
 			next.Cost += paid
@@ -97,15 +104,19 @@ func (l Lead) count(costs []float64) Lead {
 // elect has the candidate lead that is ahead by enough.
 func (l Lead) elect(way []float64) Lead {
 	next, most := l, 0.0
+	if l.Days <= leadRest {
+		return next
+	}
+	enough := 1 - leadMargin/l.Days
 	for i := range l.Paid {
-		ahead := l.Paid[l.Candidate]*(1-leadMargin) - l.Paid[i] - way[i]
-		if ahead > most && l.Ways+way[i] <= leadShare*l.Cost {
+		ahead := l.Paid[l.Candidate]*enough - l.Paid[i] - way[i]
+		if ahead > most && l.lately[i] < l.lately[l.Candidate]*enough && l.Ways+way[i] <= leadShare*l.Cost {
 			next.Candidate, most = i, ahead
 		}
 	}
 	if next.Candidate != l.Candidate {
 		next.Ways += way[next.Candidate]
-		next.Paid = make([]float64, len(l.Paid))
+		next.Paid, next.Days = make([]float64, len(l.Paid)), 0
 	}
 	return next
 }

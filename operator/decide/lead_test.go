@@ -82,17 +82,36 @@ func TestLead(t *testing.T) {
 		leads, day int
 	}{
 		{"nobody is better", []float64{1, 1, 2}, []float64{0, 0, 0}, 0, 0},
-		{"better, but not by a tenth", []float64{1, 0.91, 2}, []float64{0, 0, 0}, 0, 0},
-		{"better by more than a tenth", []float64{1, 0.89, 2}, []float64{0, 0, 0}, 1, 1},
-		{"the better of two", []float64{1, 0.8, 0.7}, []float64{0, 0, 0}, 2, 1},
+		{"better, but not by enough", []float64{1, 0.98, 2}, []float64{0, 0, 0}, 0, 0},
+		{"better by as much as the leader costs in two fifths of a day, after five", []float64{1, 0.9, 2}, []float64{0, 0, 0}, 1, 5},
+		{"better by more", []float64{1, 0.88, 2}, []float64{0, 0, 0}, 1, 4},
+		{"the better of two", []float64{1, 0.8, 0.7}, []float64{0, 0, 0}, 2, 4},
 		{"the way must be saved first", []float64{1, 0.5, 2}, []float64{0, 1, 0}, 1, 10},
-		{"and the shorter way counts", []float64{1, 0.5, 0.49}, []float64{0, 0.1, 1}, 1, 1},
+		{"and the shorter way counts", []float64{1, 0.5, 0.49}, []float64{0, 0.1, 1}, 1, 4},
 		{"a way of more than a tenth of all cost", []float64{1, 0.1, 2}, []float64{0, 3, 0}, 0, 0},
 	} {
 		lead, day := days(Lead{}, test.costs, test.way, 20)
 		if lead.Candidate != test.leads || day != test.day {
 			t.Errorf("%s: %d leads from day %d, want %d from day %d", test.what, lead.Candidate, day, test.leads, test.day)
 		}
+	}
+}
+
+// What was saved once, and is saved no more, is no reason to change.
+func TestWhatIsSavedNoMoreIsNoReason(t *testing.T) {
+	var lead Lead
+	sum := []float64{0, 0}
+	for day := range 20 {
+		sum[0]++
+		if sum[1] += 0.96; day < 2 {
+			sum[1] -= 0.9
+		}
+		if lead = lead.Look(sum, []float64{0, 0}); lead.Candidate != 0 && day < 7 {
+			t.Fatalf("on day %d another one leads that saved %v in all, and 0.04 a day by now", day+1, sum[0]-sum[1])
+		}
+	}
+	if lead.Candidate != 1 {
+		t.Error("a small saving that lasts is never enough")
 	}
 }
 

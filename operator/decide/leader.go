@@ -42,7 +42,7 @@ const lookEvery = 24 * time.Hour
 func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, rules bool, now time.Time) Leader {
 	l := Leader{ladder: ladder, candidates: shadow.Candidates(len(ladder)), GroupBytes: api.DefaultGroupBytes, Rules: rules}
 	l.Candidate = shadow.First
-	l.Since, l.Counted, l.Reason = now, now, "nothing is known of the class yet; this one is slow to make groups colder"
+	l.Since, l.Counted, l.Reason = now, now, "nothing is known of the class yet; with this one no group gets colder than they are on average"
 	if rules {
 		l.Reason = "the policy has temperature rules"
 	}
@@ -70,7 +70,7 @@ func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, rules bo
 	if known.Candidate < 0 {
 		return l
 	}
-	known.Cost, known.Ways = amountOf(status.Cost), amountOf(status.Ways)
+	known.Cost, known.Ways, known.Days = amountOf(status.Cost), amountOf(status.Ways), amountOf(status.Days)
 	known.Done, known.doneSeen = amountOf(status.Done), amountOf(status.DoneSeen)
 	known.Since, known.Reason, known.Counted = status.Since.Time, status.Reason, status.CountedSince.Time
 	if status.LookedAt != nil {
@@ -175,8 +175,12 @@ func CandidateText(c shadow.Candidate, ladder stripe.Ladder) string {
 	if c.Always != shadow.ByUse {
 		return "everything on " + ladder[c.Always].String()
 	}
-	return fmt.Sprintf("by use (half-life %s, slack %g, hotter where it pays within %s)", words.Span(c.HalfLife), c.Slack,
-		words.Span(c.Within().Round(time.Hour)))
+	floor := ""
+	if c.Floor {
+		floor = ", none below the mean"
+	}
+	return fmt.Sprintf("by use (half-life %s, slack %g, hotter where it pays within %s%s)", words.Span(c.HalfLife), c.Slack,
+		words.Span(c.Within().Round(time.Hour)), floor)
 }
 
 // Status is the leader as the status of a policy has it.
@@ -184,7 +188,7 @@ func (l *Leader) Status(money func(amount float64) string) *v1alpha1.Temperature
 	status := &v1alpha1.TemperatureStatus{
 		Ladder: l.ladder.String(), Leader: l.text(l.Candidate), Candidate: l.candidates[l.Candidate].Name(), Since: metav1.NewTime(l.Since),
 		Reason: l.Reason, CountedSince: metav1.NewTime(l.Counted), GroupBytes: l.GroupBytes, Cost: numberText(l.Cost),
-		Ways: numberText(l.Ways), Paid: money(l.Done), Done: numberText(l.Done), DoneSeen: numberText(l.doneSeen),
+		Ways: numberText(l.Ways), Days: numberText(l.Days), Paid: money(l.Done), Done: numberText(l.Done), DoneSeen: numberText(l.doneSeen),
 	}
 	if l.Rules {
 		status.Leader, status.Candidate = "the rules of the policy", v1alpha1.TemperatureByRules
@@ -216,7 +220,7 @@ func (d *Declaration) Follow(l *Leader, prices api.RungPrices) *Declaration {
 		return &led
 	}
 	candidate := l.candidates[l.Candidate]
-	led.Class.Expected = candidate.Always == shadow.ByUse
+	led.Class.Expected, led.Class.ExpectMean = candidate.Always == shadow.ByUse, candidate.Floor
 	if !d.Pinned {
 		led.Rules = RulesOf(candidate, d.Class.Ladder, (*shadow.Prices)(&prices), l.Cost == 0)
 	}

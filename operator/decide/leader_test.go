@@ -56,8 +56,8 @@ func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 		before := leader.LookedAt
 		if leader.Look(now, heatWith(leadBegan, 10*days, better, 6*days), plainMoney) {
 			changes++
-			if hour != 24 {
-				t.Errorf("another one leads from hour %d, want 24", hour)
+			if hour != 96 {
+				t.Errorf("another one leads from hour %d, want 96", hour)
 			}
 		}
 		if !leader.LookedAt.Equal(before) {
@@ -67,13 +67,13 @@ func TestLeadersChangeOnceADayAtMost(t *testing.T) {
 	if leader.Candidate != better || changes != 1 || looks != 6 {
 		t.Errorf("%d leads after %d changes and %d looks, want %d after 1 and 6", leader.Candidate, changes, looks, better)
 	}
-	for _, amount := range []string{"would have cost 6.00", "cost 10.00", "at most 0.10"} {
+	for _, amount := range []string{"would have cost 22.32", "cost 37.19", "at most 0.10"} {
 		if !strings.Contains(leader.Reason, amount) {
 			t.Errorf("no %q in %s", amount, leader.Reason)
 		}
 	}
 	status := leader.Status(plainMoney)
-	if want := 10 + 4*6.0; math.Abs(leader.Cost-want) > 1e-6 || status.Paid != "50.00" {
+	if want := 4*10 + 6.0; math.Abs(leader.Cost-want) > 1e-6 || status.Paid != "50.00" {
 		t.Errorf("leaders cost %v, want %v; paid was %s", leader.Cost, want, status.Paid)
 	}
 	for i, candidate := range status.Candidates {

@@ -68,6 +68,7 @@ type Class struct {
 	Dwell      time.Duration
 	Prices     *api.RungPrices // nil: candidates are not followed
 	Expected   bool            // heat is what is to be expected, and not what was counted
+	ExpectMean bool            // and of no group less than they are used on average
 }
 
 // Declaration is a policy read and resolved.

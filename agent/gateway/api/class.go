@@ -28,6 +28,7 @@ type Class struct {
 	Dwell      time.Duration // under one scheme before a group counts as settled
 	Prices     *RungPrices   // of the ladder's schemes; nil: nobody reckons what candidates would cost
 	Expected   bool          // heat is what is to be expected of a group by the use of all of the class, in place of what was counted
+	ExpectMean bool          // and of none less than they are used on average
 }
 
 // RungPrices are what one byte of a class costs on the rungs of its ladder, hottest first, in any one unit.
@@ -73,9 +74,11 @@ type ClassSpec struct {
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
 
 	// Prices have candidates followed as shadows at these prices. Expected has the heat of groups be what is to be expected by the
-	// use of all of the class, and groups settled when a move would have paid for itself; it needs prices.
-	Prices   *RungPrices `json:"prices,omitempty"`
-	Expected bool        `json:"expected,omitempty"`
+	// use of all of the class, and groups settled when a move would have paid for itself; it needs prices. Under ExpectMean none is
+	// expected to be used less than they are on average; it needs Expected.
+	Prices     *RungPrices `json:"prices,omitempty"`
+	Expected   bool        `json:"expected,omitempty"`
+	ExpectMean bool        `json:"expectMean,omitempty"`
 }
 
 // ClassOrigin says who declared a class as it is.
@@ -103,6 +106,7 @@ type ClassInfo struct {
 	Origin     ClassOrigin `json:"origin"`
 	Prices     *RungPrices `json:"prices,omitempty"`
 	Expected   bool        `json:"expected,omitempty"`
+	ExpectMean bool        `json:"expectMean,omitempty"`
 }
 
 type classFile struct {
@@ -190,7 +194,11 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell); err != nil {
 		return class, err
 	}
-	if class.Prices, class.Expected = spec.Prices, spec.Expected; class.Prices == nil {
+	class.Prices, class.Expected, class.ExpectMean = spec.Prices, spec.Expected, spec.ExpectMean
+	if class.ExpectMean && !class.Expected {
+		return class, wrong("expectMean", "heat is what is counted; give expected too, or take it out")
+	}
+	if class.Prices == nil {
 		if class.Expected {
 			return class, wrong("expected", "the class has no prices; give some, or take it out")
 		}
@@ -271,7 +279,7 @@ func (c *Class) Spec() ClassSpec {
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes),
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected,
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 
@@ -280,7 +288,7 @@ func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
-		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices, Expected: c.Expected,
+		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 

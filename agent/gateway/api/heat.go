@@ -43,10 +43,11 @@ type ClassHeat struct {
 }
 
 // HeatEstimate is how often the groups of a class are used, as far as it is known from all of them. A group is taken to be used
-// (counted + Prior * Mean) / (watched + Prior) times a day.
+// (counted + Prior * Mean) / (watched + Prior) times a day; where Floor is, no less than Mean.
 type HeatEstimate struct {
 	Mean  float64 `json:"mean"`  // times a day
 	Prior float64 `json:"prior"` // days
+	Floor bool    `json:"floor"`
 }
 
 // Shadows are what candidates would have paid for the groups of a class, in the unit of its prices.

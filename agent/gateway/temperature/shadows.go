@@ -231,9 +231,11 @@ func (l *look) end() (again bool) {
 	estimates := map[string]shadow.Estimate{}
 	for name, sums := range l.sums {
 		if entry := l.h.classes.Named(name); entry != nil && entry.Expected {
-			_, known := was[name]
-			again = again || !known
-			estimates[name] = sums.Estimate()
+			estimate := sums.Estimate()
+			estimate.Floor = entry.ExpectMean
+			before, known := was[name]
+			again = again || !known || before.Floor != estimate.Floor
+			estimates[name] = estimate
 		}
 	}
 	l.h.estimates.Store(&estimates)

@@ -18,34 +18,42 @@ type Candidate struct {
 	// one further up would if it were used only 1/(2 Slack) as often, and the move, which sends it, pays for itself within Pays times
 	// the memory of the counter.
 	Slack, Pays float64
+	// Floor has every group count as used as often as those of the class are on average, at least: none gets colder than where it would
+	// be best if all were used alike.
+	Floor bool
 }
 
 // ByUse is Candidate.Always of a candidate that goes by use.
 const ByUse = -1
 
-// First is the index in Candidates of the one that rules while nothing is known: it is slow to make groups colder, which
-// is what costs most when it was wrong.
+// First is the index in Candidates of the one that rules while nothing is known: to it what the class is on average is the coldest
+// that any group can be. That a group was not used yet says little, and to be wrong about it costs most.
 const First = 0
 
 // Name names a candidate, the same in every program whose candidate does the same: "always 1", or "72h0m0s 3h0m0s 4 0.5" by
-// half-life, dwell, slack and pays.
+// half-life, dwell, slack and pays, and "floor" after them.
 func (c *Candidate) Name() string {
 	if c.Always != ByUse {
 		return fmt.Sprintf("always %d", c.Always)
 	}
-	return fmt.Sprintf("%s %s %g %g", c.HalfLife, c.Dwell, c.Slack, c.Pays)
+	name := fmt.Sprintf("%s %s %g %g", c.HalfLife, c.Dwell, c.Slack, c.Pays)
+	if c.Floor {
+		name += " floor"
+	}
+	return name
 }
 
 // Candidates returns those that are tried for a ladder of so many rungs.
 func Candidates(rungs int) []Candidate {
 	const week = 7 * 24 * time.Hour
 	list := []Candidate{
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 4, 0.5},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.5},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 1},
-		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.25},
-		{ByUse, 2 * week, 6 * time.Hour, 2, 1},
-		{ByUse, 2 * week, 6 * time.Hour, 4, 1},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 1.4, 0.5, true},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 4, 0.5, false},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.5, false},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 1, false},
+		{ByUse, 72 * time.Hour, 3 * time.Hour, 2, 0.25, false},
+		{ByUse, 2 * week, 6 * time.Hour, 2, 1, false},
+		{ByUse, 2 * week, 6 * time.Hour, 4, 1, false},
 	}
 	for rung := range rungs {
 		list = append(list, Candidate{Always: rung})

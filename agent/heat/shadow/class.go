@@ -205,7 +205,11 @@ func (c *Class) charge(g *group, i int, rates []float64) float64 {
 	rung := int(at.rung)
 	cost := g.uses * c.prices.Use[rung]
 	if life := c.life[i]; life >= 0 {
-		to := candidate.Next(&c.prices, rung, rates[life])
+		rate := rates[life]
+		if candidate.Floor {
+			rate = max(rate, c.estimates[life].Mean)
+		}
+		to := candidate.Next(&c.prices, rung, rate)
 		if to != rung && time.Duration(c.step-at.movedAt)*Step >= candidate.Stay(&c.prices, rung, to) {
 			cost += c.prices.Move[rung][to]
 			*at = place{movedAt: c.step, rung: int8(to)}
@@ -231,7 +235,11 @@ func (c *Class) count(names []uint64) {
 }
 
 // Estimate returns what is known of the class under the half-life of a candidate that goes by use.
-func (c *Class) Estimate(candidate int) Estimate { return c.estimates[c.life[candidate]] }
+func (c *Class) Estimate(candidate int) Estimate {
+	e := c.estimates[c.life[candidate]]
+	e.Floor = c.candidates[candidate].Floor
+	return e
+}
 
 // Costs returns what every candidate has paid so far for all groups of the class, in the unit of the prices.
 func (c *Class) Costs() []float64 { return slices.Clone(c.costs) }

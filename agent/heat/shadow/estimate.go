@@ -9,6 +9,7 @@ import (
 type Estimate struct {
 	Mean  float64 `json:"mean"`  // uses a day
 	Prior float64 `json:"prior"` // days
+	Floor bool    `json:"floor"` // no group is taken to be used less than Mean
 }
 
 // The least and the most that Prior is, in days.
@@ -19,7 +20,11 @@ const (
 
 // Rate returns how many times a day a group is used of which so much was counted while it was watched for so long.
 func (e Estimate) Rate(counted, watched float64) float64 {
-	return (counted + e.Prior*e.Mean) / (watched + e.Prior)
+	rate := (counted + e.Prior*e.Mean) / (watched + e.Prior)
+	if e.Floor {
+		return max(rate, e.Mean)
+	}
+	return rate
 }
 
 // Watched returns what a counter with a half-life has of one use a day, after so many days.

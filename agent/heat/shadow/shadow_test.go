@@ -77,8 +77,9 @@ func TestPayback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const slow = 1
 	c.Use(1, Use{Bytes: 1, Times: 1})
-	at := func() int { return c.Rung(1, First) }
+	at := func() int { return c.Rung(1, slow) }
 	for range 4*24 - 1 {
 		c.Advance()
 	}
@@ -111,16 +112,18 @@ func TestCostsByHand(t *testing.T) {
 			t.Errorf("everything on rung %d costs %v, want %v", rung, got, want)
 		}
 	}
-	// The first candidate: the group of one use goes to the coldest rung for nothing, the other stays where it is written.
-	if first := costs[First]; first >= 63 || first <= 26.25+3 {
-		t.Errorf("by use it costs %v", first)
+	// By use: the group of one use goes to the coldest rung for nothing, the other stays where it is written. The first candidate has
+	// neither get colder than both are on average, which is once the second one is in use.
+	const byUse = First + 1
+	if cost := costs[byUse]; cost >= 63 || cost <= 26.25+3 {
+		t.Errorf("by use it costs %v", cost)
 	}
 	way := c.Way(func(name uint64) int { return 2 })
 	if want := []float64{24 * 11, 11 * 11, 0}; !slices.Equal(way[len(way)-3:], want) {
 		t.Errorf("from the coldest rung the way to the others costs %v, want %v", way[len(way)-3:], want)
 	}
-	if got := way[First]; got != 24 {
-		t.Errorf("from the coldest rung the way to where the first candidate has them costs %v, want 24, of the one in use", got)
+	if got := way[byUse]; got != 24 {
+		t.Errorf("from the coldest rung the way to where they are by use costs %v, want 24, of the one in use", got)
 	}
 }
 
@@ -160,7 +163,10 @@ func TestEstimates(t *testing.T) {
 			t.Fatal(err)
 		}
 		drive(c, 10, rates)
-		estimates[name] = c.Estimate(First)
+		if e := c.Estimate(First); e.Rate(0, 30) != e.Mean || e.Rate(100, 1) <= e.Mean {
+			t.Errorf("%s: the first candidate takes groups to be used %v and %v times a day", name, e.Rate(0, 30), e.Rate(100, 1))
+		}
+		estimates[name] = c.Estimate(First + 1)
 	}
 	if e := estimates["alike"]; math.Abs(e.Mean-2) > 0.2 || e.Prior < 20 {
 		t.Errorf("of groups used twice a day: %+v", e)

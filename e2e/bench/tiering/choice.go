@@ -93,8 +93,8 @@ var (
 
 func writeChoices(w io.Writer, traces []*replay.Trace, s setting, c costs) error {
 	fmt.Fprintf(w, "\n## The choice by shadows\n\nWhat was paid in multiples of what the oracle pays at the same prices: the best code for "+
-		"everything, the best candidate (both known afterwards only), and `auto`, which begins with the candidate that is slow to make "+
-		"groups colder and follows the one ahead. Network is for how many days a byte could be stored for what sending it costs; use, how "+
+		"everything, the best candidate (both known afterwards only), and `auto`, which begins with the candidate to which no "+
+		"group is colder than they are on average, and follows the one ahead. Network is for how many days a byte could be stored for what sending it costs; use, how "+
 		"many times as dear a use of a cold rung is as the bounds above make it. Candidates follow %d groups of a trace at "+
 		"most.\n\n", shadow.Limit)
 	fmt.Fprintln(w, "| trace | network | use | best code | its cost | best candidate | auto | of the best code | changes of leader "+

@@ -626,6 +626,10 @@ type TemperatureStatus struct {
 	//
 	// +optional
 	Cost string `json:"cost,omitempty"`
+	// Days is in how many days candidates have paid what they did lately; those that are long past count less.
+	//
+	// +optional
+	Days string `json:"days,omitempty"`
 	// Ways is what changes of leader cost at most.
 	//
 	// +optional
