@@ -50,7 +50,11 @@ func (h *helm) run(t *testing.T, arguments ...string) string {
 // variants are values that people have.
 var variants = map[string]string{
 	"small": `gateways: {users: people}`,
-	"open":  `gateways: {anybody: true}`,
+	"open": `
+gateways: {anybody: true}
+monitoring: {enabled: true}
+networkPolicies: {scrapers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+`,
 	"large": `
 gateways:
   {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
@@ -158,8 +162,7 @@ func checkPod(t *testing.T, is string, object *unstructured.Unstructured) {
 		if text(container, "resources", "limits", "memory") == "<nil>" || text(container, "resources", "requests", "cpu") == "<nil>" {
 			t.Errorf("%s has the resources %v", is, container["resources"])
 		}
-		if text(container, "name") != "console" && // which listens within its pod alone
-			(container["livenessProbe"] == nil || container["readinessProbe"] == nil) {
+		if container["livenessProbe"] == nil || container["readinessProbe"] == nil {
 			t.Errorf("%s lacks probes", is)
 		}
 	}
@@ -251,10 +254,7 @@ func TestChartAgentsChangeOneByOne(t *testing.T) {
 func TestChartConfigurationIsTaken(t *testing.T) {
 	h := newHelm(t)
 	folder := t.TempDir()
-	agent := filepath.Join(folder, "restripe-agent")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../../tui/restripe-agent").CombinedOutput(); err != nil {
-		t.Fatalf("building restripe-agent: %v\n%s", err, output)
-	}
+	agent := built(t, "github.com/restripe/restripe/tui/restripe-agent")
 	authority, err := pki.Create(filepath.Join(folder, "ca"), "restripe")
 	if err != nil {
 		t.Fatal(err)
@@ -309,10 +309,11 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 		"":                                       "say gateways.anybody=true",
 		"gateways.users=x,gateways.replicas=2":   "catalog.secret",
 		"gateways.users=x,gateways.anybody=true": "take gateways.users or gateways.anybody away",
-		"gateways.users=x,cluster=A_B":           "/cluster",
-		"gateways.users=x,agents[0].name=disk":   "needs one of storage",
-		"gateways.users=x,agents[0].name=Disk":   "/agents/0/name",
-		"gateways.users=x,gateway.replicas=2":    "gateway",
+		"gateways.users=x,monitoring.enabled=true": "monitoring.tokenSecret",
+		"gateways.users=x,cluster=A_B":             "/cluster",
+		"gateways.users=x,agents[0].name=disk":     "needs one of storage",
+		"gateways.users=x,agents[0].name=Disk":     "/agents/0/name",
+		"gateways.users=x,gateway.replicas=2":      "gateway",
 		"gateways.users=x,agents[0].name=a,agents[0].stores={redis://a},agents[1].name=a,agents[1].stores={redis://b}": "two sets are named a",
 		"gateways.users=x,agents[0].name=a,agents[0].storage.size=1Gi":                                                 "how many agents",
 	} {

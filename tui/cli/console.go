@@ -175,13 +175,13 @@ func (s *session) runConsole(ctx context.Context, f *consoleFlags) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	if f.health != "" {
-		ended, failed := answerHealth(serving, f.health, alive)
+		health, failed := answerHealth(serving, f.health, alive)
 		if failed != nil {
 			return errors.Join(failed, listener.Close())
 		}
 		defer func() {
 			stop()
-			err = errors.Join(err, <-ended)
+			err = errors.Join(err, <-health.ended)
 		}()
 	}
 	if err := s.Announce("console", authorityText(f.who), address); err != nil {
@@ -192,8 +192,8 @@ func (s *session) runConsole(ctx context.Context, f *consoleFlags) (err error) {
 }
 
 // answerHealth says at an address of its own whether a server is alive, until the context ends: probes of Kubernetes come from outside of
-// the pod, which the address of the console may be closed to. What it ended with is sent.
-func answerHealth(ctx context.Context, address string, alive func(context.Context) error) (<-chan error, error) {
+// the pod, which the address of the console may be closed to.
+func answerHealth(ctx context.Context, address string, alive func(context.Context) error) (*healthServer, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w; choose another address with --health-listen", err)
@@ -210,7 +210,12 @@ func answerHealth(ctx context.Context, address string, alive func(context.Contex
 	mux.HandleFunc("GET /readyz", answer)
 	ended := make(chan error, 1)
 	go func() { ended <- serve.Until(ctx, listener, serve.Server(mux), nil) }()
-	return ended, nil
+	return &healthServer{listener.Addr().String(), ended}, nil
+}
+
+type healthServer struct {
+	address string
+	ended   <-chan error // is sent what it ended with
 }
 
 // consoleAnswers reports why a console does not answer on this machine.
