@@ -324,6 +324,34 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
+// Kustomize makes of the chart what Helm makes of it, as README.md of the chart says.
+func TestChartInKustomize(t *testing.T) {
+	h := newHelm(t)
+	folder := t.TempDir()
+	home, err := filepath.Abs(filepath.Dir(chart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"values.yaml": variants["large"],
+		"kustomization.yaml": "helmGlobals: {chartHome: " + home + "}\nhelmCharts:\n" +
+			"- {name: chart, releaseName: r, namespace: store, includeCRDs: true, valuesFile: values.yaml}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
+	made := strings.Split(k.run(t, "", "kustomize", "--enable-helm", "--helm-command", h.path, folder), "\n---\n")
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(rendered(t, h, variants["large"])) + len(definitions); len(made) != want {
+		t.Errorf("kustomize makes %d objects, Helm %d", len(made), want)
+	}
+}
+
 // TestChartOnKubernetes: a server takes all of it without a warning, under the strictest rules for pods; a second time changes nothing;
 // upgrade, rollback; and what is declared and the kinds are there when the release is gone.
 func TestChartOnKubernetes(t *testing.T) {
