@@ -55,6 +55,11 @@ gateways: {anybody: true}
 monitoring: {enabled: true}
 networkPolicies: {scrapers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
 `,
+	"readme": `
+gateways: {anybody: true}                 # or users: a Secret that says who may do what
+agents: [{name: disk, replicas: 15, storage: {size: 10Gi}}]
+agent: {shareMachines: true}              # to try it on fewer machines than agents
+`,
 	"large": `
 gateways:
   {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
@@ -111,6 +116,10 @@ func named(t *testing.T, objects []*unstructured.Unstructured, kind, name string
 // versions, everything has limits and probes, and each name is there once.
 func TestChartIsSafeWithAllValues(t *testing.T) {
 	h := newHelm(t)
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil || !strings.Contains(string(readme), strings.ReplaceAll(strings.TrimSpace(variants["readme"]), "\n", "\n    ")) {
+		t.Errorf("README.md does not have the values\n%s%v", variants["readme"], err)
+	}
 	for name, values := range variants {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
