@@ -62,9 +62,10 @@ ARCHITECTURES ?= amd64 arm64
 package: $(if $(PAGES),web/dist/index.html)
 	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' playbooks/package/build.sh
 
-# Images of containers of both programs, in bin/images, without a container engine; ARCHITECTURES= says for which processors.
+# Images of containers of both programs, in bin/images, without a container engine; ARCHITECTURES= says for which processors. Their tag
+# is the release, which the chart runs, unless VERSION is typed.
 images: sbom $(if $(PAGES),web/dist/index.html)
-	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILLS="$$PWD/bin" playbooks/images/build.sh
+	@VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILLS="$$PWD/bin" playbooks/images/build.sh
 
 run: build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"

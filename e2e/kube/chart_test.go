@@ -50,7 +50,16 @@ func (h *helm) run(t *testing.T, arguments ...string) string {
 // variants are values that people have.
 var variants = map[string]string{
 	"small": `gateways: {users: people}`,
-	"open":  `gateways: {anybody: true}`,
+	"open": `
+gateways: {anybody: true}
+monitoring: {enabled: true}
+networkPolicies: {scrapers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+`,
+	"readme": `
+gateways: {anybody: true}                 # or users: a Secret that says who may do what
+agents: [{name: disk, replicas: 15, storage: {size: 10Gi}}]
+agent: {shareMachines: true}              # to try it on fewer machines than agents
+`,
 	"large": `
 gateways:
   {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
@@ -107,6 +116,10 @@ func named(t *testing.T, objects []*unstructured.Unstructured, kind, name string
 // versions, everything has limits and probes, and each name is there once.
 func TestChartIsSafeWithAllValues(t *testing.T) {
 	h := newHelm(t)
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil || !strings.Contains(string(readme), strings.ReplaceAll(strings.TrimSpace(variants["readme"]), "\n", "\n    ")) {
+		t.Errorf("README.md does not have the values\n%s%v", variants["readme"], err)
+	}
 	for name, values := range variants {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -158,8 +171,7 @@ func checkPod(t *testing.T, is string, object *unstructured.Unstructured) {
 		if text(container, "resources", "limits", "memory") == "<nil>" || text(container, "resources", "requests", "cpu") == "<nil>" {
 			t.Errorf("%s has the resources %v", is, container["resources"])
 		}
-		if text(container, "name") != "console" && // which listens within its pod alone
-			(container["livenessProbe"] == nil || container["readinessProbe"] == nil) {
+		if container["livenessProbe"] == nil || container["readinessProbe"] == nil {
 			t.Errorf("%s lacks probes", is)
 		}
 	}
@@ -251,10 +263,7 @@ func TestChartAgentsChangeOneByOne(t *testing.T) {
 func TestChartConfigurationIsTaken(t *testing.T) {
 	h := newHelm(t)
 	folder := t.TempDir()
-	agent := filepath.Join(folder, "restripe-agent")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../../tui/restripe-agent").CombinedOutput(); err != nil {
-		t.Fatalf("building restripe-agent: %v\n%s", err, output)
-	}
+	agent := built(t, "github.com/restripe/restripe/tui/restripe-agent")
 	authority, err := pki.Create(filepath.Join(folder, "ca"), "restripe")
 	if err != nil {
 		t.Fatal(err)
@@ -309,10 +318,11 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 		"":                                       "say gateways.anybody=true",
 		"gateways.users=x,gateways.replicas=2":   "catalog.secret",
 		"gateways.users=x,gateways.anybody=true": "take gateways.users or gateways.anybody away",
-		"gateways.users=x,cluster=A_B":           "/cluster",
-		"gateways.users=x,agents[0].name=disk":   "needs one of storage",
-		"gateways.users=x,agents[0].name=Disk":   "/agents/0/name",
-		"gateways.users=x,gateway.replicas=2":    "gateway",
+		"gateways.users=x,monitoring.enabled=true": "monitoring.tokenSecret",
+		"gateways.users=x,cluster=A_B":             "/cluster",
+		"gateways.users=x,agents[0].name=disk":     "needs one of storage",
+		"gateways.users=x,agents[0].name=Disk":     "/agents/0/name",
+		"gateways.users=x,gateway.replicas=2":      "gateway",
 		"gateways.users=x,agents[0].name=a,agents[0].stores={redis://a},agents[1].name=a,agents[1].stores={redis://b}": "two sets are named a",
 		"gateways.users=x,agents[0].name=a,agents[0].storage.size=1Gi":                                                 "how many agents",
 	} {
@@ -320,6 +330,34 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 		if err == nil || !strings.Contains(string(output), want) {
 			t.Errorf("%s: %v\n%s", values, err, output)
 		}
+	}
+}
+
+// Kustomize makes of the chart what Helm makes of it, as README.md of the chart says.
+func TestChartInKustomize(t *testing.T) {
+	h := newHelm(t)
+	folder := t.TempDir()
+	home, err := filepath.Abs(filepath.Dir(chart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"values.yaml": variants["large"],
+		"kustomization.yaml": "helmGlobals: {chartHome: " + home + "}\nhelmCharts:\n" +
+			"- {name: chart, releaseName: r, namespace: store, includeCRDs: true, valuesFile: values.yaml}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &kubectl{path: program(t, "kubectl"), home: t.TempDir()}
+	made := strings.Split(k.run(t, "", "kustomize", "--enable-helm", "--helm-command", h.path, folder), "\n---\n")
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(rendered(t, h, variants["large"])) + len(definitions); len(made) != want {
+		t.Errorf("kustomize makes %d objects, Helm %d", len(made), want)
 	}
 }
 

@@ -146,10 +146,7 @@ func consoleClient(url, token string) consolev1connect.ConsoleClient {
 func startConsole(t *testing.T, account *rest.Config) string {
 	t.Helper()
 	folder := t.TempDir()
-	binary, kubeconfig := filepath.Join(folder, "bin", "restripe"), filepath.Join(folder, "kubeconfig")
-	if output, err := exec.Command("go", "build", "-o", binary, "github.com/restripe/restripe").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, output)
-	}
+	binary, kubeconfig := built(t, "github.com/restripe/restripe"), filepath.Join(folder, "kubeconfig")
 	writeKubeconfig(t, kubeconfig, account)
 	command := exec.Command(binary, "console", "--cluster-users", "--listen", "127.0.0.1:0")
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "XDG_CACHE_HOME="+folder)

@@ -51,7 +51,21 @@ func program(t *testing.T, name string) string {
 // startProgram runs a program until the end of the test and shows what it wrote if the test fails.
 func startProgram(t *testing.T, path string, arguments ...string) {
 	t.Helper()
-	command := exec.Command(path, arguments...)
+	startCommand(t, exec.Command(path, arguments...))
+}
+
+// built returns a program of this repository.
+func built(t *testing.T, of string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(of))
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, of).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", of, err, output)
+	}
+	return path
+}
+
+func startCommand(t *testing.T, command *exec.Cmd) {
+	t.Helper()
 	output := &bytes.Buffer{}
 	command.Stdout, command.Stderr = output, output
 	if err := command.Start(); err != nil {
@@ -59,14 +73,14 @@ func startProgram(t *testing.T, path string, arguments ...string) {
 	}
 	t.Cleanup(func() {
 		if err := command.Process.Signal(os.Interrupt); err != nil {
-			t.Errorf("ending %s: %v", filepath.Base(path), err)
+			t.Errorf("ending %s: %v", filepath.Base(command.Path), err)
 		}
 		late := time.AfterFunc(20*time.Second, func() { command.Process.Kill() })
 		command.Wait()
 		late.Stop()
 		if t.Failed() {
 			lines := strings.Split(output.String(), "\n")
-			t.Logf("the last lines of %s:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-20):], "\n"))
+			t.Logf("the last lines of %s:\n%s", filepath.Base(command.Path), strings.Join(lines[max(0, len(lines)-20):], "\n"))
 		}
 	})
 }

@@ -3,7 +3,8 @@
 # skopeo, crane, oras and buildah take, and an archive for each processor, for `podman load`, `docker load` and `ctr image import`. No
 # container engine is needed. The same sources make the same digests: each image is written twice, and both have to be the same.
 #
-#   VERSION        what the programs say that they are; default: what git says
+#   VERSION        the tag of the images, and what the programs say that they are; default: the release of the chart, whose default tag
+#                  that is, too; the programs then say what git says after it
 #   ARCHITECTURES  default: amd64 arm64
 #   PROGRAMS       default: restripe-agent restripe
 #   OUT            default: bin/images
@@ -13,7 +14,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 umask 022
 
-version=${VERSION:-$(git describe --always --dirty)}
+version=${VERSION:-$(sed -n 's/^appVersion: //p' playbooks/chart/Chart.yaml)}
+says=${VERSION:-$version+$(git describe --always --dirty --exclude '*')}
 out=${OUT:-bin/images}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +27,7 @@ declare -A sources=([restripe]=. [restripe-agent]=./tui/restripe-agent)
 for name in ${PROGRAMS:-restripe-agent restripe}; do
   for arch in ${ARCHITECTURES:-amd64 arm64}; do
     GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "${TAGS:-}" \
-      -ldflags "-s -w -X github.com/restripe/restripe/tui/cli/program.release=$version" -o "$work/$arch/$name" "${sources[$name]}"
+      -ldflags "-s -w -X github.com/restripe/restripe/tui/cli/program.release=$says" -o "$work/$arch/$name" "${sources[$name]}"
   done
   for into in "$out" "$work/again"; do
     "$work/images" -program "$name" -builds "$work" -version "$version" -revision "$(git rev-parse HEAD)" -created "$(git log -1 --format=%ct)" \

@@ -18,6 +18,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/pki"
+	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/operator/console"
 	"github.com/restripe/restripe/operator/console/review"
 	"github.com/restripe/restripe/policies/compile"
@@ -31,10 +32,10 @@ const defaultConsole = "127.0.0.1:7482"
 
 // consoleFlags are the flags of console.
 type consoleFlags struct {
-	listen, kubeconfig, audit string
-	callers                   callerFlags
-	https, allowRemote        bool
-	tls                       *string
+	listen, health, kubeconfig, audit string
+	callers                           callerFlags
+	https, allowRemote                bool
+	tls                               *string
 
 	config    *rest.Config     // of the API server
 	who       access.Authority // says who callers are
@@ -102,6 +103,7 @@ func consoleServer(s *session) *program.Server {
 	kubeconfig := kubeconfigFlag(command)
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", defaultConsole, "address to serve on, host:port; port 0: any free one")
+	flags.StringVar(&f.health, "health-listen", "", "address that answers /healthz and /readyz to everybody, host:port (default: none)")
 	f.callers.add(flags)
 	flags.BoolVar(&f.https, "https", false, "serve callers over TLS, with the certificate of --tls")
 	f.tls = servingFlag(command)
@@ -136,6 +138,11 @@ func (f *consoleFlags) check(report *program.Report) {
 			report.Misuse("listen", "--listen: %w", err)
 		}
 	}
+	if f.health != "" { // which tells nothing that anybody is to be asked for
+		if err := console.CheckListen(f.health, f.allowRemote, true, access.ByToken); err != nil {
+			report.Misuse("health-listen", "--health-listen: %w", err)
+		}
+	}
 	_, err = credentials()
 	report.Add("", err)
 }
@@ -164,13 +171,51 @@ func (s *session) runConsole(ctx context.Context, f *consoleFlags) (err error) {
 		return fmt.Errorf("listening: %w; choose another address with --listen", err)
 	}
 	address := listener.Addr().String()
+	alive := func(ctx context.Context) error { return consoleAnswers(ctx, address, f.https) }
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	if f.health != "" {
+		health, failed := answerHealth(serving, f.health, alive)
+		if failed != nil {
+			return errors.Join(failed, listener.Close())
+		}
+		defer func() {
+			stop()
+			err = errors.Join(err, <-health.ended)
+		}()
+	}
 	if err := s.Announce("console", authorityText(f.who), address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	program.Lives(serving, log, func(ctx context.Context) error { return consoleAnswers(ctx, address, f.https) })
+	program.Lives(serving, log, alive)
 	return server.Serve(serving, listener)
+}
+
+// answerHealth says at an address of its own whether a server is alive, until the context ends: probes of Kubernetes come from outside of
+// the pod, which the address of the console may be closed to.
+func answerHealth(ctx context.Context, address string, alive func(context.Context) error) (*healthServer, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w; choose another address with --health-listen", err)
+	}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		status, text := http.StatusOK, "ok"
+		if err := alive(r.Context()); err != nil {
+			status, text = http.StatusServiceUnavailable, err.Error()
+		}
+		http.Error(w, text, status)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", answer)
+	mux.HandleFunc("GET /readyz", answer)
+	ended := make(chan error, 1)
+	go func() { ended <- serve.Until(ctx, listener, serve.Server(mux), nil) }()
+	return &healthServer{listener.Addr().String(), ended}, nil
+}
+
+type healthServer struct {
+	address string
+	ended   <-chan error // is sent what it ended with
 }
 
 // consoleAnswers reports why a console does not answer on this machine.

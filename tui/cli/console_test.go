@@ -2,8 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,6 +72,7 @@ func TestConsoleKeepsToItself(t *testing.T) {
 	for arguments, complaint := range map[string]string{
 		"--listen 0.0.0.0:0 --allow-remote":  "--users",
 		"--listen nowhere":                   "host:port",
+		"--health-listen 0.0.0.0:0":          "--health-listen",
 		"--users a --cluster-users":          "one of them",
 		"--users " + kubeconfig + ".missing": "reading the users",
 	} {
@@ -77,6 +82,40 @@ func TestConsoleKeepsToItself(t *testing.T) {
 		if code == program.ExitDone || !strings.Contains(messages.String(), complaint) {
 			t.Errorf("console %s: exit code %d, %s", arguments, code, messages.String())
 		}
+	}
+}
+
+// TestConsoleTellsOfItsHealth: to everybody, for as long as it runs.
+func TestConsoleTellsOfItsHealth(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var sick atomic.Bool
+	health, err := answerHealth(ctx, "127.0.0.1:0", func(context.Context) error {
+		if sick.Load() {
+			return errors.New("it does not answer")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusNotFound} {
+		for _, is := range []bool{false, true} {
+			if sick.Store(is); is && want == http.StatusOK {
+				want = http.StatusServiceUnavailable
+			}
+			reply, err := client.Get("http://" + health.address + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := reply.Body.Close(); err != nil || reply.StatusCode != want {
+				t.Errorf("%s: %s, want %d, %v", path, reply.Status, want, err)
+			}
+		}
+	}
+	stop()
+	if err := <-health.ended; err != nil {
+		t.Error(err)
 	}
 }
 
