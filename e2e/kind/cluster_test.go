@@ -153,7 +153,8 @@ func (w *world) explain(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"get", "nodes,pods,persistentvolumeclaims", "-A", "-o", "wide"},
 		{"get", "restripe", "-o", "wide"},
-		{"get", "storagebackends,redundancypolicies,transitions", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.status.conditions}{\"\\n\"}{end}"},
+		{"get", "storagebackends,redundancypolicies,transitions", "-o",
+			`jsonpath={range .items[*]}{.kind} {.metadata.name} {.status.conditions}{"\n"}{end}`},
 		{"-n", namespace, "get", "events", "--sort-by=.lastTimestamp"},
 		{"-n", namespace, "logs", "--tail=30", "--prefix", "-l", "app.kubernetes.io/component=gateway"},
 		{"-n", namespace, "logs", "--tail=30", "--prefix", "-l", "app.kubernetes.io/component=operator"},
