@@ -34,7 +34,7 @@ node_root() {
   [ ! -e "$base" ] || return 0
   say "making the root of nodes from Debian's packages, which takes minutes the first time"
   # shellcheck disable=SC2086 # several files
-  timeout 1200 nice -n 10 mmdebstrap --quiet --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' \
+  timeout 1200 nice -n 10 mmdebstrap --quiet --format=tar --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' \
     --include="$node_packages" bookworm "$base.part" $node_sources >"$work/root.log" 2>&1 || { tail -n 20 "$work/root.log" >&2; fail "making the root of nodes"; }
   mv "$base.part" "$base"
 }
