@@ -34,7 +34,7 @@ const (
 // world is the cluster, and what is known of it.
 type world struct {
 	folder string // of setup.sh
-	home   string // of kubectl and helm
+	home   string // of kubectl and helm, and for files of the test
 	old    string // versions of the images that the nodes have
 	new    string
 
@@ -100,6 +100,16 @@ func (w *world) try(ctx context.Context, input, program string, arguments ...str
 		return string(output), fmt.Errorf("%s %s: %w\n%s", program, strings.Join(arguments, " "), err, said)
 	}
 	return string(output), nil
+}
+
+// write makes a file and returns where it is.
+func (w *world) write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(w.home, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // kubectl returns the standard output; the command has to succeed.
@@ -168,7 +178,7 @@ func (w *world) explain(t *testing.T) {
 // issue makes an authority, and what the parts of the release show one another, as Secrets.
 func (w *world) issue(t *testing.T, agents []string) {
 	t.Helper()
-	folder := t.TempDir()
+	folder := filepath.Join(w.home, "certificates")
 	authority, err := pki.Create(filepath.Join(folder, "ca"), "restripe")
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +220,9 @@ func (w *world) dial(t *testing.T, id, secret string) {
 		t.Fatalf("%s has no certificate", w.ca)
 	}
 	port := w.kubectl(t, "", "-n", namespace, "get", "service", release+"-gateway", "-o", "jsonpath={.spec.ports[0].nodePort}")
+	if w.gateway != nil {
+		w.gateway.Close()
+	}
 	// The second worker: the gateway itself is on the first one.
 	w.gateway, err = client.NewWith("https://"+w.addresses[w.workers[1]]+":"+port, client.Options{
 		TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}, KeyID: id, Secret: secret,
@@ -217,7 +230,6 @@ func (w *world) dial(t *testing.T, id, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.gateway.Close)
 }
 
 // put stores an object, and tries again while there is no gateway.

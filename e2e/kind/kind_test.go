@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,8 +40,7 @@ type story struct {
 // values are what the release is installed with, with images of a version: two failure domains, each of which is a worker.
 func (s *story) values(t *testing.T, version string) string {
 	t.Helper()
-	return write(t, fmt.Sprintf(`
-images: {tag: %s, pullPolicy: Never}
+	return s.write(t, "values.yaml", fmt.Sprintf(`images: {tag: %s, pullPolicy: Never}
 tls: {from: secrets}
 catalog: {storage: {size: 1Gi, class: disks}}
 gateways:
@@ -57,15 +55,6 @@ console: {storage: {size: 1Gi, class: disks}}
 `, version, s.workers[0], perWorker, s.workers[1]))
 }
 
-func write(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // TestRelease is one story, each part of which goes on where the last one ended.
 func TestRelease(t *testing.T) {
 	s := &story{world: open(t), files: map[string][]byte{}, photos: map[string][]byte{}, secret: rand.Text()}
@@ -77,6 +66,9 @@ func TestRelease(t *testing.T) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.explain(t)
+		}
+		if s.gateway != nil {
+			s.gateway.Close()
 		}
 	})
 	for _, part := range []struct {
@@ -98,7 +90,7 @@ func (s *story) install(t *testing.T) {
 	s.kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 	s.volumes(t)
 	s.issue(t, s.agents)
-	people := write(t, fmt.Sprintf(`users:
+	people := s.write(t, "users.yaml", fmt.Sprintf(`users:
 - {name: tester, accessKey: {id: TESTER, secret: %s}, verbs: [get], objects: [{may: [admin]}]}
 `, s.secret))
 	s.kubectl(t, "", "-n", namespace, "create", "secret", "generic", "people", "--from-file", "users.yaml="+people)
