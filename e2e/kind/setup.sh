@@ -140,7 +140,7 @@ rm -f "$work"/*.log
 images "$old"
 images "$new"
 node_build
-create
+create 8>&- # nodes that stay would hold the lock
 printf '%s\n%s\n' "$old" "$new" >"$work/versions"
 for program in kubectl helm; do ln -sf "$programs/$program" "$work/$program"; done
 RESTRIPE_KIND=$work "$@" 8>&-
