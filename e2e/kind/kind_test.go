@@ -34,29 +34,33 @@ type story struct {
 	agents []string // names of nodes: a-0, ..., b-3; those of a run on the first worker, those of b on the second
 	files  map[string][]byte
 	photos map[string][]byte
-	secret string
+	secret string // of the access key of the test
+	fixed  string // values of gateways and catalog
 }
+
+// alone are values of a gateway whose catalog is in a file, on the first worker.
+const alone = `
+catalog: {storage: {size: 1Gi, class: disks}}
+gateways: {users: people, service: {type: NodePort}, nodeSelector: {kubernetes.io/hostname: %s}}
+`
 
 // values are what the release is installed with, with images of a version: two failure domains, each of which is a worker.
 func (s *story) values(t *testing.T, version string) string {
 	t.Helper()
-	return s.write(t, "values.yaml", fmt.Sprintf(`images: {tag: %s, pullPolicy: Never}
+	return s.write(t, "values.yaml", fmt.Sprintf(`
+images: {tag: %s, pullPolicy: Never}
 tls: {from: secrets}
-catalog: {storage: {size: 1Gi, class: disks}}
-gateways:
-  users: people
-  service: {type: NodePort}
-  nodeSelector: {kubernetes.io/hostname: %s}
 agents:
-- {name: a, domain: a, replicas: %d, storage: {size: 1Gi, class: disks}, nodeSelector: {kubernetes.io/hostname: %[2]s}}
-- {name: b, domain: b, replicas: %[3]d, storage: {size: 1Gi, class: disks}, nodeSelector: {kubernetes.io/hostname: %[4]s}}
+- {name: a, domain: a, replicas: %d, storage: {size: 1Gi, class: disks}, nodeSelector: {kubernetes.io/hostname: %s}}
+- {name: b, domain: b, replicas: %[2]d, storage: {size: 1Gi, class: disks}, nodeSelector: {kubernetes.io/hostname: %[4]s}}
 agent: {shareMachines: true}
 console: {storage: {size: 1Gi, class: disks}}
-`, version, s.workers[0], perWorker, s.workers[1]))
+`, version, perWorker, s.workers[0], s.workers[1])+s.fixed)
 }
 
-// TestRelease is one story, each part of which goes on where the last one ended.
-func TestRelease(t *testing.T) {
+// begin finds the cluster, and says what happens when the test ends.
+func begin(t *testing.T) *story {
+	t.Helper()
 	s := &story{world: open(t), files: map[string][]byte{}, photos: map[string][]byte{}, secret: rand.Text()}
 	for _, set := range []string{"a", "b"} {
 		for i := range perWorker {
@@ -71,29 +75,37 @@ func TestRelease(t *testing.T) {
 			s.gateway.Close()
 		}
 	})
-	for _, part := range []struct {
-		name string
-		tell func(*testing.T)
-	}{
-		{"install", s.install}, {"policies", s.declare}, {"objects", s.store}, {"cool", s.cool}, {"heat", s.heat},
-		{"drain", s.drain}, {"upgrade", s.upgrade}, {"rollback", s.rollBack}, {"uninstall", s.uninstall}, {"again", s.again},
-	} {
+	return s
+}
+
+// part is what is told of a story under a name.
+type part struct {
+	name string
+	tell func(*testing.T)
+}
+
+// tell tells parts, each of which goes on where the last one ended.
+func tell(t *testing.T, parts ...part) {
+	t.Helper()
+	for _, part := range parts {
 		if !t.Run(part.name, part.tell) {
 			t.FailNow()
 		}
 	}
 }
 
+// TestRelease: one gateway, all that a release lives through, and that nothing of it is left at the end.
+func TestRelease(t *testing.T) {
+	s := begin(t)
+	s.fixed = fmt.Sprintf(alone, s.workers[0])
+	tell(t, part{"install", s.install}, part{"policies", s.declare}, part{"objects", s.store}, part{"cool", s.cool}, part{"heat", s.heat},
+		part{"drain", s.drain}, part{"upgrade", s.upgrade}, part{"rollback", s.rollBack}, part{"uninstall", s.uninstall},
+		part{"again", s.again}, part{"take away", s.takeAway})
+}
+
 // install: the volumes that machines of metal have, the Secrets that people make, the chart, and what the chart says how to wait.
 func (s *story) install(t *testing.T) {
-	s.kubectl(t, "", "create", "namespace", namespace)
-	s.kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
-	s.volumes(t)
-	s.issue(t, s.agents)
-	people := s.write(t, "users.yaml", fmt.Sprintf(`users:
-- {name: tester, accessKey: {id: TESTER, secret: %s}, verbs: [get], objects: [{may: [admin]}]}
-`, s.secret))
-	s.kubectl(t, "", "-n", namespace, "create", "secret", "generic", "people", "--from-file", "users.yaml="+people)
+	s.prepare(t, "alone")
 	s.helm(t, "install", release, chart, "-f", s.values(t, s.old))
 	s.ready(t)
 	for component, want := range map[string]string{"agent": s.old, "gateway": s.old, "operator": s.old, "console": s.old} {
@@ -101,20 +113,33 @@ func (s *story) install(t *testing.T) {
 	}
 }
 
+// prepare makes what has to be there before a release: its namespace under the strictest rules for pods, volumes, Secrets.
+func (s *story) prepare(t *testing.T, volumes string) {
+	t.Helper()
+	s.kubectl(t, "", "create", "namespace", namespace)
+	s.kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+	s.volumes(t, volumes)
+	s.issue(t, s.agents)
+	people := s.write(t, "users.yaml", fmt.Sprintf(`users:
+- {name: tester, accessKey: {id: TESTER, secret: %s}, verbs: [get], objects: [{may: [admin]}]}
+`, s.secret))
+	s.kubectl(t, "", "-n", namespace, "create", "secret", "generic", "people", "--from-file", "users.yaml="+people)
+}
+
 // volumes makes directories of both workers volumes that claims find, as no provisioner would.
-func (s *story) volumes(t *testing.T) {
+func (s *story) volumes(t *testing.T, name string) {
 	t.Helper()
 	text := &strings.Builder{}
 	text.WriteString("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: disks}\n" +
 		"provisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n")
 	for _, worker := range s.workers {
-		for i := range perWorker + 2 { // agents, the catalog of the gateway, what the console keeps
-			path := "/var/lib/restripe-disks/" + strconv.Itoa(i)
+		for i := range perWorker + 2 { // agents, the catalog, what the console keeps
+			path := "/var/lib/restripe-disks/" + name + "-" + strconv.Itoa(i)
 			s.onNode(t, worker, "mkdir -p "+path)
-			fmt.Fprintf(text, "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: %s-%d}\nspec:\n  capacity: {storage: 2Gi}\n"+
+			fmt.Fprintf(text, "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: %s-%s-%d}\nspec:\n  capacity: {storage: 2Gi}\n"+
 				"  accessModes: [ReadWriteOnce]\n  persistentVolumeReclaimPolicy: Retain\n  storageClassName: disks\n  local: {path: %s}\n"+
 				"  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}\n",
-				worker, i, path, worker)
+				name, worker, i, path, worker)
 		}
 	}
 	s.kubectl(t, text.String(), "apply", "-f", "-")
@@ -253,11 +278,17 @@ func random(t *testing.T, size int) []byte {
 // cool: nobody uses the objects, so they move to the cold code; the operator that acts and an agent are deleted while they do, and the
 // move goes on all the same.
 func (s *story) cool(t *testing.T) {
+	var transition string
 	eventually(t, "waiting for files to move", func(ctx context.Context) error {
-		states, err := s.try(ctx, "", "kubectl", "get", "transitions", "-o",
-			`jsonpath={range .items[?(@.spec.policyRef=="files")]}{.status.summary.state} {end}`)
-		if err == nil && !strings.Contains(states, "Running") {
-			err = fmt.Errorf("transitions are %q", states)
+		list, err := s.try(ctx, "", "kubectl", "get", "transitions", "-o",
+			`jsonpath={range .items[?(@.spec.policyRef=="files")]}{.metadata.name} {.status.summary.state}{"\n"}{end}`)
+		for line := range strings.Lines(list) {
+			if name, is := strings.CutSuffix(line, " Running\n"); is {
+				transition = name
+			}
+		}
+		if err == nil && transition == "" {
+			err = fmt.Errorf("transitions are %q", list)
 		}
 		return err
 	})
@@ -288,8 +319,9 @@ func (s *story) cool(t *testing.T) {
 	if after := s.pods(t, "agent")[agent]; after == before || after == "" {
 		t.Errorf("the agent that was deleted is %q, and was %q", after, before)
 	}
-	s.moved(t, s.files, cold)
+	s.kubectl(t, "", "wait", "--for", "jsonpath={.status.summary.state}=Done", "transition/"+transition, "--timeout=5m")
 	s.kubectl(t, "", "wait", "--for=condition=Converged", "redundancypolicy/files", "--timeout=5m")
+	s.moved(t, s.files, cold)
 	s.check(t, s.files)
 }
 
@@ -352,10 +384,12 @@ func (s *story) drain(t *testing.T) {
 	s.hears(t, perWorker)
 	s.check(t, s.files)
 	s.check(t, s.photos)
+	s.files["files/meanwhile"] = random(t, 1<<20)
+	s.put(t, "files/meanwhile", s.files["files/meanwhile"])
 	s.kubectl(t, "", "uncordon", worker)
 	s.ready(t)
-	s.put(t, "files/after", s.files["files/0"])
-	s.files["files/after"] = s.files["files/0"]
+	s.files["files/after"] = random(t, 1<<20)
+	s.put(t, "files/after", s.files["files/after"])
 	s.check(t, s.files)
 }
 
@@ -453,4 +487,22 @@ func (s *story) again(t *testing.T) {
 	if want := slices.Sorted(maps.Keys(s.files)); !slices.Equal(keys, want) {
 		t.Errorf("there are %q, want %q", keys, want)
 	}
+}
+
+// takeAway: what operator/config/README.md and the chart's say, after which nothing is left.
+func (s *story) takeAway(t *testing.T) {
+	s.kubectl(t, "", "delete", "redundancypolicies,transitions,redundancyschemes", "--all", "--timeout=5m")
+	s.kubectl(t, "", "annotate", "storagebackend", "restripe", "restripe.io/confirm-delete=restripe")
+	s.kubectl(t, "", "delete", "storagebackend", "restripe", "--wait=false")
+	s.kubectl(t, "", "patch", "storagebackend", "restripe", "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`)
+	s.helm(t, "uninstall", release)
+	s.kubectl(t, "", "delete", "-f", filepath.Join(chart, "crds"), "--timeout=5m")
+	s.kubectl(t, "", "-n", namespace, "delete", "persistentvolumeclaims", "--all", "--timeout=5m")
+	s.kubectl(t, "", "delete", "namespace", namespace, "--timeout=5m")
+	for _, kinds := range []string{"customresourcedefinitions", "clusterroles,clusterrolebindings", "validatingadmissionpolicies"} {
+		if left := s.kubectl(t, "", "get", kinds, "-o", "name"); strings.Contains(left, "restripe") {
+			t.Errorf("left is\n%s", left)
+		}
+	}
+	s.kubectl(t, "", "delete", "persistentvolumes", "--all", "--timeout=5m")
 }

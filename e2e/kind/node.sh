@@ -39,9 +39,10 @@ node_root() {
   mv "$base.part" "$base"
 }
 
-# node_system: the images of the control plane, as archives in $work/system. There is nothing in them but their programs.
+# node_system: the images of the control plane, and one of Redis, as archives in $work/system. There is nothing in them but their
+# programs.
 node_system() {
-  local program library folder
+  local program folder
   say "making the images of the control plane"
   for program in kube-apiserver kube-controller-manager kube-scheduler; do
     folder=$(mktemp -d)
@@ -51,14 +52,10 @@ node_system() {
   folder=$(mktemp -d)
   install -D -m 755 "$programs/etcd" "$folder/usr/local/bin/etcd"
   node_pack etcd "$etcd_tag" "$folder"
-  # kube-proxy calls nft, which brings its libraries.
   folder=$(mktemp -d)
   mkdir "$folder/tmp"
   install -D -m 755 "$programs/kube-proxy" "$folder/usr/local/bin/kube-proxy"
-  install -D -m 755 /usr/sbin/nft "$folder/usr/sbin/nft"
-  for library in $(ldd /usr/sbin/nft | grep -o '/[^ ]*'); do
-    install -D -m 755 "$(readlink -f "$library")" "$folder$library"
-  done
+  node_copy /usr/sbin/nft "$folder" # which kube-proxy calls
   node_pack kube-proxy "$kubernetes" "$folder"
   folder=$(mktemp -d)
   install -D -m 755 "$programs/coredns" "$folder/coredns"
@@ -66,6 +63,17 @@ node_system() {
   folder=$(mktemp -d)
   gcc -Os -static -DVERSION="$node_pause" -o "$folder/pause" "$(go -C "$here/_build" list -m -f '{{.Dir}}' k8s.io/kubernetes)/build/pause/linux/pause.c"
   node_pack pause "$node_pause" "$folder" 'ENTRYPOINT ["/pause"]'
+  folder=$(mktemp -d)
+  node_copy "$(command -v redis-server)" "$folder"
+  node_pack redis debian "$folder"
+}
+
+# node_copy PROGRAM FOLDER: a program of this machine, with the libraries that it is linked against.
+node_copy() {
+  local file
+  for file in "$1" $(ldd "$1" | grep -o '/[^ ]*'); do
+    install -D -m 755 "$(readlink -f "$file")" "$2$file"
+  done
 }
 
 # The version of the container that holds a pod's namespaces, as kubeadm of this Kubernetes names it.
