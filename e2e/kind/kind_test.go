@@ -496,6 +496,7 @@ func (s *story) takeAway(t *testing.T) {
 	s.kubectl(t, "", "delete", "storagebackend", "restripe", "--wait=false")
 	s.kubectl(t, "", "patch", "storagebackend", "restripe", "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`)
 	s.helm(t, "uninstall", release)
+	s.kubectl(t, "", "-n", namespace, "delete", "statefulset", "redis", "--ignore-not-found", "--timeout=2m")
 	s.kubectl(t, "", "delete", "-f", filepath.Join(chart, "crds"), "--timeout=5m")
 	s.kubectl(t, "", "-n", namespace, "delete", "persistentvolumeclaims", "--all", "--timeout=5m")
 	s.kubectl(t, "", "delete", "namespace", namespace, "--timeout=5m")
