@@ -23,6 +23,10 @@ node_build() {
   node_system
   node_assemble
   rm -rf "$work/system" "$work/root"
+  local other
+  for other in $(podman images --format '{{.Repository}}:{{.Tag}}' --filter reference=localhost/restripe-node); do
+    [ "$other" = "$node_image" ] || podman rmi --force "$other" >/dev/null
+  done
 }
 
 # node_module PATH: the version of a module that the programs are built of.
@@ -82,8 +86,8 @@ node_pause=3.10.2
 # node_pack NAME TAG FOLDER [LINE]: an archive of an image of that folder, which is gone then.
 node_pack() {
   printf 'FROM scratch\nCOPY . /\nENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n%s\n' "${4:-}" >"$work/Containerfile"
-  podman build --quiet --isolation chroot --tag "localhost/k8s/$1:$2" --file "$work/Containerfile" "$3" >/dev/null
-  podman save --quiet --output "$work/system/$1.tar" "localhost/k8s/$1:$2"
+  timeout 300 podman build --quiet --isolation chroot --tag "localhost/k8s/$1:$2" --file "$work/Containerfile" "$3" >/dev/null
+  timeout 300 podman save --quiet --output "$work/system/$1.tar" "localhost/k8s/$1:$2"
   podman rmi --force "localhost/k8s/$1:$2" >/dev/null
   rm -r "$3"
 }
@@ -117,7 +121,7 @@ node_assemble() {
   chroot "$root" systemctl -q mask systemd-binfmt.service
   rm -rf "$root/etc/apt/sources.list" "$root"/etc/apt/sources.list.d/*
   : >"$root/etc/machine-id"
-  tar -C "$root" -c . | podman import --quiet --change 'ENV container=docker' --change 'STOPSIGNAL SIGRTMIN+3' \
+  tar -C "$root" -c . | timeout 600 podman import --quiet --change 'ENV container=docker' --change 'STOPSIGNAL SIGRTMIN+3' \
     --change 'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]' - "$node_image" >/dev/null
 }
 

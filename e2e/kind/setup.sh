@@ -28,6 +28,8 @@ hindrance() {
   [ "$(uname -s)" = Linux ] || { echo "it takes Linux"; return; }
   [ "$(id -u)" -eq 0 ] || { echo "it takes root, for nodes with systemd"; return; }
   unshare --mount --net --pid --fork true 2>/dev/null || { echo "there are no namespaces here for nodes to live in"; return; }
+  [ "$(git rev-parse --git-dir)" = "$(git rev-parse --git-common-dir)" ] ||
+    { echo "this is a linked worktree of git, where what lists the modules in images cannot find its way: clone it"; return; }
   [ -d /sys/fs/cgroup/systemd ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || echo "there are no control groups here, which systemd needs"
 }
 
@@ -85,7 +87,7 @@ create() {
     jsonpath='{range .items[*]}{.metadata.name}{" "}{.spec.podCIDR}{" "}{.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}')
   for other in $(cut -d ' ' -f 1 <<<"$routes"); do
     while read -r node range address; do
-      [ "$node" = "$other" ] || podman exec "$other" ip route replace "$range" via "$address"
+      [ "$node" = "$other" ] || timeout 60 podman exec "$other" ip route replace "$range" via "$address"
     done <<<"$routes"
   done
   local version program
