@@ -121,7 +121,8 @@ func (s *story) use(t *testing.T) (stop func()) {
 		t.Logf("%d reads; the longest time without an answer was %v; %d failed, the last with: %v",
 			reads, longest.Round(time.Millisecond), failures, last)
 		if len(wrong) > 0 || reads == 0 || longest > longestSilence {
-			t.Errorf("%d reads, the longest time without an answer %v, want at most %v; not what was stored are %q", reads, longest, longestSilence, wrong)
+			t.Errorf("%d reads, the longest time without an answer %v, want at most %v; not what was stored are %q",
+				reads, longest, longestSilence, wrong)
 		}
 	}
 }
