@@ -162,6 +162,9 @@ func checkPod(t *testing.T, is string, object *unstructured.Unstructured) {
 			(container["livenessProbe"] == nil || container["readinessProbe"] == nil) {
 			t.Errorf("%s lacks probes", is)
 		}
+		if text(container, "name") == "gateway" && text(container, "lifecycle", "preStop") == "<nil>" {
+			t.Errorf("%s ends at once, while clients are still sent to it", is)
+		}
 	}
 }
 
