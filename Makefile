@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e kube ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|kind|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -105,6 +105,10 @@ kube:
 	@programs=$$(e2e/kube/_build/build.sh); \
 	echo "kube: testing with etcd, kube-apiserver and kubectl of $$programs"; \
 	RESTRIPE_KUBE=$$programs go test -count=1 -timeout 45m -v ./e2e/kube/
+
+# The chart on a real cluster of Kubernetes, of kind on podman and all from source, which takes root; KEEP=1 leaves the cluster.
+kind:
+	@KEEP=$(KEEP) e2e/kind/setup.sh go test -count=1 -timeout 60m -v ./e2e/kind/
 
 # A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
 ceph:

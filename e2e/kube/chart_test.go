@@ -174,6 +174,9 @@ func checkPod(t *testing.T, is string, object *unstructured.Unstructured) {
 		if container["livenessProbe"] == nil || container["readinessProbe"] == nil {
 			t.Errorf("%s lacks probes", is)
 		}
+		if text(container, "name") == "gateway" && text(container, "lifecycle", "preStop") == "<nil>" {
+			t.Errorf("%s ends at once, while clients are still sent to it", is)
+		}
 	}
 }
 
