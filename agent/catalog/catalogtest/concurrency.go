@@ -1,16 +1,12 @@
 package catalogtest
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -134,115 +130,6 @@ func coalescing(t *testing.T, instance Instance) {
 	}
 	if want := int64(clients*rounds) - conflicts.Load(); string(got[1]) != strconv.FormatInt(want, 10) {
 		t.Errorf("%s updates of the shared record were made, %d were answered so", got[1], want)
-	}
-}
-
-// call and reply are one operation of the linearizability check, over two registers and a counter.
-type call struct {
-	kind     string // read, swap, add
-	register int
-	check    string
-	value    string
-}
-
-type reply struct {
-	values [3]string
-	failed bool
-}
-
-type registers [3]string
-
-var model = porcupine.Model{
-	Init: func() any { return registers{"", "", "0"} },
-	Step: func(state, input, output any) (bool, any) {
-		s, in, out := state.(registers), input.(call), output.(reply)
-		switch in.kind {
-		case "read":
-			return out.values == [3]string(s), s
-		case "swap":
-			holds := s[in.register] == in.check
-			if holds == out.failed {
-				return false, s
-			}
-			if holds {
-				s[in.register] = in.value
-			}
-			return true, s
-		default:
-			count, err := strconv.Atoi(s[2])
-			if err != nil {
-				return false, s
-			}
-			s[2] = strconv.Itoa(count + 1)
-			return true, s
-		}
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
-}
-
-// linearizable runs clients against three records and looks for an order that explains all they were told.
-func linearizable(t *testing.T, instance Instance) {
-	engine, ctx := instance.Engine, deadline(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	keys := []string{"lin/0", "lin/1", "lin/n"}
-	update(t, engine, nil, set(keys[0], ""), set(keys[1], ""), set(keys[2], "0"))
-	start := time.Now()
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	var all sync.WaitGroup
-	for client := range clients {
-		all.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(client)))
-			seen := [3]string{}
-			for i := range 25 {
-				in := call{kind: "read"}
-				switch register := random.IntN(2); random.IntN(4) {
-				case 0:
-					in = call{kind: "add"}
-				case 1, 2:
-					in = call{"swap", register, seen[register], fmt.Sprintf("%d-%d", client, i)}
-				}
-				began := time.Since(start)
-				out, err := perform(ctx, engine, keys, in)
-				ended := time.Since(start)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if in.kind == "read" {
-					seen = out.values
-				}
-				mu.Lock()
-				history = append(history, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(began), Return: int64(ended)})
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	if result := porcupine.CheckOperationsTimeout(model, history, 20*time.Second); result != porcupine.Ok {
-		t.Errorf("%d operations by %d clients: %s", len(history), clients, result)
-	}
-}
-
-func perform(ctx context.Context, engine kv.Engine, keys []string, in call) (out reply, err error) {
-	switch in.kind {
-	case "read":
-		values, err := engine.Read(ctx, keys...)
-		if err != nil {
-			return out, err
-		}
-		for i := range values {
-			out.values[i] = string(values[i])
-		}
-		return out, nil
-	case "swap":
-		failed, err := engine.Update(ctx, []kv.Check{{Key: keys[in.register], Value: []byte(in.check)}},
-			[]kv.Write{set(keys[in.register], in.value)})
-		return reply{failed: len(failed) > 0}, err
-	default:
-		_, err := engine.Update(ctx, nil, []kv.Write{{Key: keys[2], Kind: kv.Increment, Add: 1}})
-		return out, err
 	}
 }
 

@@ -3,6 +3,7 @@ package catalogtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,14 +23,16 @@ type Instance struct {
 
 	// Crash ends whatever serves the records as SIGKILL would, and opens them again. Nil for engines that do not last.
 	Crash func() kv.Engine
+
+	// Server is the TCP address of what serves the records, host:port, and Dial opens them at another address, which leads there.
+	// Empty and nil where nothing is between the engine and its records but the process; requests and answers are lost in it then.
+	Server string
+	Dial   func(address string) (kv.Engine, error)
 }
 
-// Run runs the suite. open returns an engine without records; the suite closes it.
-func Run(t *testing.T, open func(t *testing.T) Instance) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, Instance)
-	}{
+// engineTests are those of what is promised of every engine, catalogTests those of what the catalog makes of it.
+var (
+	engineTests = []test{
 		{"ConditionalUpdate", conditionalUpdate},
 		{"Values", values},
 		{"Increment", increment},
@@ -40,16 +43,31 @@ func Run(t *testing.T, open func(t *testing.T) Instance) {
 		{"OneWinner", oneWinner},
 		{"Coalescing", coalescing},
 		{"Linearizable", linearizable},
+		{"LinearizableThroughFaults", linearizableThroughFaults},
+		{"LinearizableOverACrash", linearizableOverACrash},
 		{"CancelledContext", cancelledContext},
 		{"Closed", closed},
 		{"TwoOpeners", twoOpeners},
 		{"Crash", crash},
+	}
+	catalogTests = []test{
 		{"OtherReleases", otherReleases},
 		{"Catalogs", catalogs},
+		{"CatalogsThroughFaults", catalogsThroughFaults},
 		{"Classes", classes},
 		{"Members", members},
 		{"Exclusion", exclusion},
-	} {
+	}
+)
+
+type test struct {
+	name string
+	run  func(*testing.T, Instance)
+}
+
+// Run runs the suite. open returns an engine without records; the suite closes it.
+func Run(t *testing.T, open func(t *testing.T) Instance) {
+	for _, test := range slices.Concat(engineTests, catalogTests) {
 		t.Run(test.name, func(t *testing.T) {
 			instance := open(t)
 			t.Cleanup(func() {

@@ -20,8 +20,29 @@ var (
 const KeyLimit = 4200
 
 // Engine keeps values under keys and changes them conditionally. Keys are 1 to KeyLimit arbitrary bytes; values are
-// non-nil and may be empty. All operations on one Engine, from however many clients, are linearizable. All methods are
-// safe for concurrent use. Slices handed in are not retained, slices handed out belong to the caller.
+// non-nil and may be empty. All methods are safe for concurrent use. Slices handed in are not retained, slices handed out
+// belong to the caller.
+//
+// The commit protocol takes for granted what follows, and nothing else; each has the tests of its name in catalogtest, which every
+// engine runs.
+//
+//   - ConditionalUpdate: an Update is made as a whole or not at all, its writes in order, and all checks that failed are named. A
+//     value is compared to its last byte, and absent is not empty.
+//   - Values: every byte of a key and a value is kept, and 2 MiB are no bound.
+//   - Increment: is exact, and makes no Update fail that only increments what others increment.
+//   - OrderedScan, ScanPrefixes, ScanPages: a Scan misses nothing that was there all the time, and its order is that of bytes.
+//   - SnapshotReads: one Read, and one page of a Scan, is of one instant.
+//   - OneWinner, Coalescing: of Updates that exclude one another exactly one is made and the others are told so; others are not
+//     disturbed, and nobody starves.
+//   - Linearizable: all operations of all clients have an order in which each does what it answered, and in which none comes before
+//     another that was over when it began. There are no stale reads.
+//   - LinearizableThroughFaults: an error of an Update says nothing: it is made then or later, or never. What is answered is true: a
+//     check is said to have failed only of an Update that is never made. So an engine asks again only where it knows that
+//     nothing was done.
+//   - LinearizableOverACrash, Crash: what was answered outlives whatever serves the records, unless the engine is Forgetful.
+//   - CancelledContext: ends a call, and no later one.
+//   - Closed: what is closed answers ErrClosed, and closing it again does nothing.
+//   - TwoOpeners: several clients have the same records, or the second one gets ErrInUse.
 type Engine interface {
 	// Read returns the values of keys, in their order, as of one instant; nil for an absent key.
 	Read(ctx context.Context, keys ...string) ([][]byte, error)

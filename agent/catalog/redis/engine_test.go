@@ -137,6 +137,10 @@ func TestEngine(t *testing.T) {
 				s.run(t)
 				return open(t, address)
 			},
+			Server: s.host(),
+			Dial: func(server string) (kv.Engine, error) {
+				return redis.Open(context.Background(), strings.Replace(address, s.host(), server, 1))
+			},
 		}
 	})
 }
