@@ -142,10 +142,11 @@ func crash(t *testing.T, instance Instance) {
 	var acknowledged, unclear [clients]int
 	var all sync.WaitGroup
 	var total atomic.Int64
+	var over atomic.Bool // also where others go on serving what one did
 	enough := make(chan struct{})
 	for client := range clients {
 		all.Go(func() {
-			for i := 1; i <= 10000; i++ {
+			for i := 1; !over.Load(); i++ {
 				_, err := instance.Engine.Update(ctx, nil, []kv.Write{set(fmt.Sprintf("crash/%d", client), strconv.Itoa(i))})
 				if err != nil {
 					unclear[client] = i
@@ -161,9 +162,12 @@ func crash(t *testing.T, instance Instance) {
 	select {
 	case <-enough:
 	case <-ctx.Done():
+		over.Store(true)
+		all.Wait()
 		t.Fatal("no 200 updates within the time of the test")
 	}
 	again := instance.Crash()
+	over.Store(true)
 	all.Wait()
 	defer func() {
 		if err := again.Close(); err != nil {

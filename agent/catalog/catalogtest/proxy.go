@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -28,12 +29,10 @@ func through(t *testing.T, instance Instance, seed uint64) kv.Engine {
 	}
 	proxy := newProxy(t, instance.Server, seed)
 	engine, err := instance.Dial(proxy.listener.Addr().String())
-	for turn := 0; err != nil && turn < 50; turn++ { // a connection may be cut before it is of use
-		engine, err = instance.Dial(proxy.listener.Addr().String())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	proxy.cutting.Store(true)
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
 			t.Error(err)
@@ -42,11 +41,12 @@ func through(t *testing.T, instance Instance, seed uint64) kv.Engine {
 	return engine
 }
 
-// proxy passes connections on to a server, and cuts each of them after a while: with a request that did not get there, or with one
-// whose answer does not come back.
+// proxy passes connections on to a server, and, while it is cutting, cuts each of them after a while: with a request that did not get
+// there, or with one whose answer does not come back.
 type proxy struct {
 	listener net.Listener
 	target   string
+	cutting  atomic.Bool
 	random   *rand.Rand
 	mutex    sync.Mutex
 	open     map[net.Conn]bool
@@ -92,10 +92,10 @@ func (p *proxy) accept() {
 		}
 		p.mutex.Lock()
 		// The first exchanges greet.
-		requests, lose := 4+p.random.IntN(40), p.random.IntN(2) == 0
+		most, lose := 4+p.random.IntN(40), p.random.IntN(2) == 0
 		p.mutex.Unlock()
 		silent := make(chan struct{})
-		p.work.Go(func() { p.requests(client, server, requests, lose, silent) })
+		p.work.Go(func() { p.requests(client, server, most, lose, silent) })
 		p.work.Go(func() { p.answers(client, server, silent) })
 	}
 }
@@ -113,11 +113,14 @@ func (p *proxy) keep(connections ...net.Conn) bool {
 	return true
 }
 
-// requests passes on what a client says, so many times; the last of it is lost, or its answer is.
+// requests passes on what a client says, so many times while it is cutting; the last of it is lost, or its answer is.
 func (p *proxy) requests(client, server net.Conn, most int, lose bool, silent chan struct{}) {
 	buffer := make([]byte, 1<<16)
-	for i := 1; ; i++ {
+	for i := 0; ; {
 		n, err := client.Read(buffer)
+		if p.cutting.Load() {
+			i++
+		}
 		if err != nil || i == most && lose {
 			break
 		}
