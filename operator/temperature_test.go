@@ -66,22 +66,28 @@ func TestTheCandidateThatCostsLeastLeads(t *testing.T) {
 	began := books(0)
 	gatewaysfake.SetShadows(g, "media", began)
 	w.eventually("the books are opened", func() bool { return w.policy("media").Status.Temperature.LookedAt != nil })
-	after := books(1)
-	after.Since = began.Since
-	gatewaysfake.SetShadows(g, "media", after)
-	w.converged("media") // looks without a comparison: it is the same day
-	if now := w.policy("media").Status.Temperature; now.Candidate != candidates[shadow.First].Name() {
-		t.Fatalf("another one leads on the first day: %+v", now)
-	}
-	policy := w.policy("media")
-	policy.Status.Temperature.LookedAt.Time = policy.Status.Temperature.LookedAt.Add(-25 * time.Hour)
-	if err := w.client.Status().Update(t.Context(), policy); err != nil {
-		t.Fatal(err)
+	const days = 4 // until another one may lead
+	for day := range days {
+		after := books(float64(day + 1))
+		after.Since = began.Since
+		gatewaysfake.SetShadows(g, "media", after)
+		w.converged("media") // looks without a comparison: it is the same day
+		policy := w.policy("media")
+		now := policy.Status.Temperature
+		if now.Candidate != candidates[shadow.First].Name() {
+			t.Fatalf("another one leads on day %d: %+v", day+1, now)
+		}
+		earlier := now.LookedAt.Add(-25 * time.Hour)
+		now.LookedAt.Time = earlier
+		if err := w.client.Status().Update(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("candidates are compared", func() bool { return w.policy("media").Status.Temperature.LookedAt.After(earlier) })
 	}
 	w.eventually("another one leads", func() bool { return w.policy("media").Status.Temperature.Candidate == candidates[better].Name() })
 	status = w.policy("media").Status.Temperature
-	if !strings.Contains(status.Reason, "would have cost 5.00") || !strings.Contains(status.Reason, "cost 10.00") ||
-		status.Paid != "11.00" {
+	if !strings.Contains(status.Reason, "would have cost 18.60") || !strings.Contains(status.Reason, "cost 37.19") ||
+		status.Paid != "44.00" {
 		t.Errorf("it leads as %q; paid %s", status.Reason, status.Paid)
 	}
 	w.eventually("the gateways count as it does", func() bool {

@@ -61,14 +61,14 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 func TestRun(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("time,object,bytes\n")
-	for hour := range 14 * 24 {
+	for hour := range 56 * 24 {
 		for object := range 100 {
 			if hour == 0 || object < 10 {
 				fmt.Fprintf(&text, "%d,o%d,4194304\n", hour*3600, object)
 			}
 		}
 	}
-	trace, err := ParseCSV("fortnight", strings.NewReader(text.String()), 0)
+	trace, err := ParseCSV("eight weeks", strings.NewReader(text.String()), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +82,12 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Days != 14 || out.Groups != 100 || out.Bytes != 400<<20 || out.Accesses != 90+10*14*24 {
+	if out.Days != 56 || out.Groups != 100 || out.Bytes != 400<<20 || out.Accesses != 90+10*56*24 {
 		t.Errorf("%+v", out)
 	}
 	least := math.Inf(1)
 	for rung, cost := range out.Written {
-		want := 14*prices.Stored[rung]*float64(out.Bytes) + prices.Use[rung]*float64(out.Accesses)*(4<<20)
+		want := 56*prices.Stored[rung]*float64(out.Bytes) + prices.Use[rung]*float64(out.Accesses)*(4<<20)
 		if math.Abs(cost-want) > want*1e-9 {
 			t.Errorf("everything written on %s costs %v, want %v", ladder[rung], cost, want)
 		}
