@@ -78,8 +78,8 @@ func newRoot(s *session) *cobra.Command {
 			laddersCommand(s), classesCommand(s),
 		},
 		"declared": {
-			lintCommand(s), renderCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s), importCommand(s),
-			temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
+			lintCommand(s), renderCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s),
+			importCommand(s), temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
 		},
 		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
 		"run": {
