@@ -9,9 +9,9 @@ import (
 func renderCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "render FILE|DIRECTORY|-...", Short: "Print declared objects as plain YAML, for kubectl and what else knows no CUE",
-		Long: "Check files as `restripe lint` does, and print what `restripe apply` would send, evaluated: a document of YAML for each object,\n" +
-			"or a List in JSON, those first that others refer to. If there is an error nothing is printed but what is wrong, on standard\n" +
-			"error. Needs no server.",
+		Long: "Check files as `restripe lint` does, and print what `restripe apply` would send, evaluated: a document of YAML for each\n" +
+			"object, or a List in JSON, those first that others refer to. If there is an error nothing is printed but what is wrong, on\n" +
+			"standard error. Needs no server.",
 		Example: "  restripe render policies/ | kubectl apply -f -\n  restripe render cluster.cue -o json",
 		Args:    cobra.MinimumNArgs(1),
 	}
