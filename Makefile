@@ -39,8 +39,8 @@ help:
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
 
-# The whole program, and the one for machines that run agents and gateways alone. The web interface is built in where npm is
-# there to build it.
+# The whole program, by its name and by those of a plugin of kubectl, and the one for machines that run agents and gateways alone.
+# The web interface is built in where npm is there to build it.
 PAGES := $(if $(shell command -v npm),pages)
 
 build: $(if $(PAGES),web/dist/index.html)
@@ -48,6 +48,7 @@ build: $(if $(PAGES),web/dist/index.html)
 	@[ -e $(BINARY) ] || echo "Building for the first time, which takes minutes: a Kubernetes API server is among what is built."
 	@$(if $(PAGES),,echo "There is no npm here: building without the web interface. Install Node.js 20 or newer for it.")
 	CGO_ENABLED=$(if $(filter ceph,$(TAGS)),1,0) go build -trimpath -tags '$(strip $(TAGS) $(PAGES))' -ldflags '$(LDFLAGS)' -o bin/ . ./tui/restripe-agent
+	@ln -sf restripe bin/kubectl-restripe && ln -sf restripe bin/kubectl_complete-restripe
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	npm --prefix web ci --silent

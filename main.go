@@ -8,4 +8,4 @@ import (
 	"github.com/restripe/restripe/tui/cli"
 )
 
-func main() { os.Exit(cli.Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(cli.Execute(os.Args, os.Stdin, os.Stdout, os.Stderr)) }

@@ -26,6 +26,8 @@ set -Eeuo pipefail
 trap 'echo "try: it ends in line $LINENO: $BASH_COMMAND"' ERR
 cd /try
 dpkg --install ./*.deb
+[[ $(kubectl-restripe --help) = *'kubectl restripe [command]'* ]]
+[[ $(kubectl_complete-restripe rend) = render* ]]
 cp /usr/share/doc/restripe-agent/examples/agent.yaml /etc/restripe/agent/n1.yaml
 echo 'nodes: [{id: n1, address: "127.0.0.1:7481"}]' >/etc/restripe/nodes.yaml
 sed -i 's/^# nodes:/nodes:/' /etc/restripe/gateway.yaml

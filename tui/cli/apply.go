@@ -178,13 +178,13 @@ func applyCommand(s *session) *cobra.Command {
 		Example: "  restripe apply -f policies/\n  restripe apply -f cluster.cue --force",
 		Args:    cobra.NoArgs,
 	}
-	paths, kubeconfig := filesFlag(command), kubeconfigFlag(command)
+	paths, where := filesFlag(command), s.serverFlags(command)
 	command.Flags().BoolVar(&how.force, "force", false, "take over fields that others have set")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := wantFiles(command, *paths); err != nil {
 			return err
 		}
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 func TestCommandsSayThatCephIsNotBuiltIn(t *testing.T) {
 	for _, line := range []string{"ceph init", "ceph check", "ceph remove", "adopt --pool p --class c", "export --pool p --class c"} {
 		var out, messages bytes.Buffer
-		if code := Execute(strings.Fields(line), strings.NewReader(""), &out, &messages); code != program.ExitFailed {
+		if code := execute(t.Context(), strings.Fields(line), strings.NewReader(""), &out, &messages); code != program.ExitFailed {
 			t.Errorf("restripe %s: exit code %d", line, code)
 		}
 		if !strings.Contains(messages.String(), "built without Ceph; build with -tags ceph") {

@@ -32,10 +32,11 @@ const defaultConsole = "127.0.0.1:7482"
 
 // consoleFlags are the flags of console.
 type consoleFlags struct {
-	listen, health, kubeconfig, audit string
-	callers                           callerFlags
-	https, allowRemote                bool
-	tls                               *string
+	listen, health, audit string
+	where                 *serverFlags
+	callers               callerFlags
+	https, allowRemote    bool
+	tls                   *string
 
 	config    *rest.Config     // of the API server
 	who       access.Authority // says who callers are
@@ -100,22 +101,19 @@ func consoleServer(s *session) *program.Server {
 			"  restripe console --config /etc/restripe/console.yaml",
 		Args: cobra.NoArgs,
 	}
-	kubeconfig := kubeconfigFlag(command)
+	f.where = s.serverFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", defaultConsole, "address to serve on, host:port; port 0: any free one")
 	flags.StringVar(&f.health, "health-listen", "", "address that answers /healthz and /readyz to everybody, host:port (default: none)")
 	f.callers.add(flags)
 	flags.BoolVar(&f.https, "https", false, "serve callers over TLS, with the certificate of --tls")
 	f.tls = servingFlag(command)
-	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of `restripe up`)")
+	flags.StringVar(&f.audit, "audit", "", "directory of the audit log (default console/audit in the state directory of 'restripe up')")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow an address that other machines can reach; without --https tokens cross the network in the clear")
 	return &program.Server{
 		Command: command,
-		Check: func(report *program.Report) {
-			f.kubeconfig = *kubeconfig
-			f.check(report)
-		},
-		Serve: func(ctx context.Context) error { return s.runConsole(ctx, &f) },
+		Check:   f.check,
+		Serve:   func(ctx context.Context) error { return s.runConsole(ctx, &f) },
 	}
 }
 
@@ -127,7 +125,7 @@ func (f *consoleFlags) check(report *program.Report) {
 	var err error
 	f.encrypted, err = serving(report.Command(), f.https, *f.tls, pki.RoleConsole)
 	report.Add("tls", err)
-	f.config, err = operatorConfig(f.kubeconfig)
+	f.config, err = operatorConfig(f.where)
 	report.Add("kubeconfig", err)
 	if err == nil || !f.callers.clusterUsers {
 		f.who, err = f.callers.authority(f.config)

@@ -93,9 +93,21 @@ func parseKind(command *cobra.Command, word string) (*declaredKind, error) {
 	return kind, nil
 }
 
-// kubeconfigFlag adds --kubeconfig and returns where its value will be.
-func kubeconfigFlag(command *cobra.Command) *string {
-	return command.Flags().String("kubeconfig", "", "kubeconfig of the API server (default $KUBECONFIG, else that of `restripe up`)")
+// serverFlags say which API server is meant.
+type serverFlags struct {
+	kubeconfig, context string
+	plugin              bool // of kubectl: what kubectl reads comes before what `restripe up` has left
+}
+
+// serverFlags adds --kubeconfig and --context and returns where their values will be.
+func (s *session) serverFlags(command *cobra.Command) *serverFlags {
+	where, otherwise := &serverFlags{plugin: s.plugin}, "$KUBECONFIG, else that of 'restripe up'"
+	if s.plugin {
+		otherwise = "$KUBECONFIG, else ~/.kube/config, else that of 'restripe up'"
+	}
+	command.Flags().StringVar(&where.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default "+otherwise+")")
+	command.Flags().StringVar(&where.context, "context", "", "context of the kubeconfig (default its current one)")
+	return where
 }
 
 // errNoServer says that nothing names an API server.
@@ -116,14 +128,16 @@ func stateDirectory() (string, error) {
 	return filepath.Join(cache, "restripe"), nil
 }
 
-// restConfig finds an API server: by the flag, by KUBECONFIG, or as the one that `restripe up` runs.
-func restConfig(kubeconfig string) (*rest.Config, error) {
+// restConfig finds an API server: by the flag, by KUBECONFIG, for a plugin where kubectl looks, or as the one that `restripe up` runs.
+func (f *serverFlags) restConfig() (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{}
 	switch paths := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)); {
-	case kubeconfig != "":
-		rules.ExplicitPath = kubeconfig
+	case f.kubeconfig != "":
+		rules.ExplicitPath = f.kubeconfig
 	case len(paths) > 0:
 		rules.Precedence = paths
+	case f.plugin && isFile(clientcmd.RecommendedHomeFile):
+		rules.ExplicitPath = clientcmd.RecommendedHomeFile
 	default:
 		directory, err := stateDirectory()
 		if err != nil {
@@ -135,7 +149,8 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 		}
 		rules.ExplicitPath = path
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	chosen := &clientcmd.ConfigOverrides{CurrentContext: f.context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, chosen).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -144,9 +159,15 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
+// isFile reports whether a file can be looked at.
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // apiServer returns a client of the API server.
-func (s *session) apiServer(kubeconfig string) (*apiServer, error) {
-	config, err := restConfig(kubeconfig)
+func (s *session) apiServer(where *serverFlags) (*apiServer, error) {
+	config, err := where.restConfig()
 	if err != nil {
 		return nil, err
 	}

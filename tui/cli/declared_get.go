@@ -143,13 +143,13 @@ func describeCommand(s *session) *cobra.Command {
 		Example: "  restripe describe policy media",
 		Args:    cobra.ExactArgs(2),
 	}
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		kind, err := parseKind(command, arguments[0])
 		if err != nil {
 			return err
 		}
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}

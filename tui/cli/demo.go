@@ -122,7 +122,7 @@ func (s *session) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, running.stop()) }()
 	m.Say("See it and steer it at %s", running.consolePage())
-	server, err := s.apiServer(running.control.Kubeconfig())
+	server, err := s.apiServer(&serverFlags{kubeconfig: running.control.Kubeconfig()})
 	if err != nil {
 		return err
 	}

@@ -34,14 +34,14 @@ func diffCommand(s *session) *cobra.Command {
 		Example: "  restripe diff -f policies/",
 		Args:    cobra.NoArgs,
 	}
-	paths, kubeconfig := filesFlag(command), kubeconfigFlag(command)
+	paths, where := filesFlag(command), s.serverFlags(command)
 	command.Flags().BoolVar(&how.force, "force", false, "as if taking over fields that others have set")
 	format := outputFlag(command, "text", "json", "yaml")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := wantFiles(command, *paths); err != nil {
 			return err
 		}
-		differences, err := s.diff(command.Context(), *kubeconfig, *paths, how)
+		differences, err := s.diff(command.Context(), where, *paths, how)
 		if err == nil {
 			err = s.showDifferences(format, differences)
 		}
@@ -57,8 +57,8 @@ func diffCommand(s *session) *cobra.Command {
 }
 
 // diff asks the server what would change; objects that stay as they are are left out.
-func (s *session) diff(ctx context.Context, kubeconfig string, paths []string, how sending) ([]objectDifference, error) {
-	server, err := s.apiServer(kubeconfig)
+func (s *session) diff(ctx context.Context, where *serverFlags, paths []string, how sending) ([]objectDifference, error) {
+	server, err := s.apiServer(where)
 	if err != nil {
 		return nil, err
 	}

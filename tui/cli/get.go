@@ -23,13 +23,13 @@ func getCommand(s *session) *cobra.Command {
 	}
 	command.Flags().StringVar(&span, "range", "", "bytes to read of a stored object: first-last, first- or first+count")
 	command.Flags().BoolVar(&stored, "stored", false, "the word is the key of a stored object, whatever it is")
-	format, kubeconfig := outputFlag(command), kubeconfigFlag(command)
+	format, where := outputFlag(command), s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		kind := kindNamed(arguments[0])
 		if kind != nil && !stored {
-			return s.getKind(command, *kubeconfig, kind, arguments[1:], format)
+			return s.getKind(command, where, kind, arguments[1:], format)
 		}
-		for _, flag := range []string{"output", "kubeconfig"} {
+		for _, flag := range []string{"output", "kubeconfig", "context"} {
 			if command.Flags().Changed(flag) {
 				return program.Misuse(command, "--%s is for kinds, and %q is none; there are %s", flag, arguments[0], kindWords())
 			}
@@ -58,11 +58,11 @@ func getCommand(s *session) *cobra.Command {
 }
 
 // getKind shows the objects of a kind, or the one that is named.
-func (s *session) getKind(command *cobra.Command, kubeconfig string, kind *declaredKind, names []string, format *formatValue) error {
+func (s *session) getKind(command *cobra.Command, where *serverFlags, kind *declaredKind, names []string, format *formatValue) error {
 	if command.Flags().Changed("range") {
 		return program.Misuse(command, "--range is for stored objects; to read the one whose key is this word add --stored")
 	}
-	server, err := s.apiServer(kubeconfig)
+	server, err := s.apiServer(where)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -134,18 +135,29 @@ func wantFiles(command *cobra.Command, paths []string) error {
 	return nil
 }
 
-// lintedFiles reads what -f names beside what the server has, prints what is worth saying, and refuses errors.
+// lintedFiles reads what -f names as faultless does, beside what the server has.
 func (s *session) lintedFiles(ctx context.Context, server *apiServer, paths []string) ([]policies.Object, error) {
 	known, err := server.known(ctx)
 	if err != nil {
 		return nil, err
 	}
+	objects, err := s.faultless(paths, known)
+	var wrong errLint
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%w; nothing was sent to the server", wrong)
+	}
+	return objects, err
+}
+
+// faultless reads files, directories and standard input beside what is known already, prints what is worth saying, and refuses
+// errors, with errLint, and files that declare nothing.
+func (s *session) faultless(paths []string, known []policies.Object) ([]policies.Object, error) {
 	objects, findings := s.readDeclared(paths, known)
 	if err := program.WriteLines(s.Messages, findingLines(findings)); err != nil {
 		return nil, err
 	}
 	if wrong := findings.Errors(); len(wrong) > 0 {
-		return nil, fmt.Errorf("%w; nothing was sent to the server", errLint{len(wrong), len(findings.Warnings())})
+		return nil, errLint{len(wrong), len(findings.Warnings())}
 	}
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("the files declare nothing: %s", strings.Join(paths, ", "))

@@ -29,7 +29,7 @@ func operatorServer(s *session) *program.Server {
 			"  restripe operator --config /etc/restripe/operator.yaml",
 		Args: cobra.NoArgs,
 	}
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&elect, "leader-elect", false, "act only while holding a Lease, so that several operators can run")
 	flags.StringVar(&namespace, "lease-namespace", "restripe-system", "namespace of the Lease")
@@ -59,7 +59,7 @@ func operatorServer(s *session) *program.Server {
 		if elect {
 			options.Election.LeaseNamespace = namespace
 		}
-		options.RESTConfig, err = operatorConfig(*kubeconfig)
+		options.RESTConfig, err = operatorConfig(where)
 		report.Add("kubeconfig", err)
 		if asks && (err == nil || !callers.clusterUsers) {
 			options.MetricsUsers, err = callers.authority(options.RESTConfig)
@@ -80,8 +80,8 @@ func operatorServer(s *session) *program.Server {
 }
 
 // operatorConfig finds the API server: as every command does, but inside a cluster that cluster's rather than none.
-func operatorConfig(kubeconfig string) (*rest.Config, error) {
-	config, err := restConfig(kubeconfig)
+func operatorConfig(where *serverFlags) (*rest.Config, error) {
+	config, err := where.restConfig()
 	if err == nil || !errors.Is(err, errNoServer) {
 		return config, err
 	}

@@ -78,7 +78,11 @@ func (s *session) show(format *formatValue, l listing) error {
 		return program.WriteLines(s.Out, l.names)
 	}
 	if len(l.rows) == 0 {
-		return program.WriteLines(s.Messages, []string{l.empty})
+		empty := l.empty
+		if s.plugin {
+			empty = program.Spelled(empty, programName, pluginCall)
+		}
+		return program.WriteLines(s.Messages, []string{empty})
 	}
 	return program.WriteLines(s.Out, tableLines(l.columns, l.rows, format.chosen == "wide"))
 }

@@ -99,13 +99,13 @@ func planCommand(s *session) *cobra.Command {
 	}
 	f.register(command)
 	format := outputFlag(command, "table", "json", "yaml")
-	paths, kubeconfig := filesFlag(command), kubeconfigFlag(command)
+	paths, where := filesFlag(command), s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if len(*paths) > 0 {
 			if f != (planFlags{}) {
 				return program.Misuse(command, "-f plans the policies of files: the flags of a single transition do not go with it")
 			}
-			return s.planPolicies(command, *kubeconfig, *paths, format)
+			return s.planPolicies(command, where, *paths, format)
 		}
 		report, plan, err := f.make(command)
 		if err != nil {

@@ -74,8 +74,8 @@ const (
 )
 
 // planPolicies shows what the policies of files would move, by the heat the gateways report. Nothing is written.
-func (s *session) planPolicies(command *cobra.Command, kubeconfig string, paths []string, format *formatValue) error {
-	server, err := s.apiServer(kubeconfig)
+func (s *session) planPolicies(command *cobra.Command, where *serverFlags, paths []string, format *formatValue) error {
+	server, err := s.apiServer(where)
 	if err != nil {
 		return err
 	}

@@ -25,17 +25,23 @@ const gatewayVariable = "RESTRIPE_GATEWAY"
 type session struct {
 	program.Streams
 	gateway string // flag --gateway
+	plugin  bool   // of kubectl, rather than a program by itself
 }
 
-// Execute runs one command line and returns the exit code. SIGINT and SIGTERM end the command in order.
-func Execute(arguments []string, in io.Reader, out, messages io.Writer) int {
+// Execute runs one command line, of which the first is the name that the program was called by, and returns the exit code. SIGINT
+// and SIGTERM end the command in order.
+func Execute(line []string, in io.Reader, out, messages io.Writer) int {
 	ctx, cancel := program.UntilSignal()
 	defer cancel()
-	return execute(ctx, arguments, in, out, messages)
+	arguments, plugin := calledBy(line)
+	return (&session{Streams: program.Streams{In: in, Out: out, Messages: messages}, plugin: plugin}).run(ctx, arguments)
 }
 
 func execute(ctx context.Context, arguments []string, in io.Reader, out, messages io.Writer) int {
-	s := &session{Streams: program.Streams{In: in, Out: out, Messages: messages}}
+	return (&session{Streams: program.Streams{In: in, Out: out, Messages: messages}}).run(ctx, arguments)
+}
+
+func (s *session) run(ctx context.Context, arguments []string) int {
 	return program.Run(ctx, newRoot(s), arguments, s.Streams, func(err error) string {
 		if errors.Is(err, client.ErrUnreachable) {
 			return "Start a cluster with `restripe up`, or name a gateway with --gateway or " + gatewayVariable + "."
@@ -49,7 +55,7 @@ func Root(streams *program.Streams) *cobra.Command { return newRoot(&session{Str
 
 func newRoot(s *session) *cobra.Command {
 	root := program.Family(&cobra.Command{
-		Use:   "restripe",
+		Use:   programName,
 		Short: "Keep objects as safe and as cheap as you say, re-striping them in place",
 		Long: "Restripe stores objects over stores you already have (directories, memcached, Redis, Ceph) under replication\n" +
 			"or erasure codes, and takes them from one code to another in place while they are read and written.",
@@ -72,8 +78,8 @@ func newRoot(s *session) *cobra.Command {
 			laddersCommand(s), classesCommand(s),
 		},
 		"declared": {
-			lintCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s), importCommand(s),
-			temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
+			lintCommand(s), renderCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s),
+			importCommand(s), temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
 		},
 		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
 		"run": {
@@ -88,6 +94,9 @@ func newRoot(s *session) *cobra.Command {
 		}
 	}
 	program.MarkUsage(root)
+	if s.plugin {
+		asPlugin(root)
+	}
 	return root
 }
 

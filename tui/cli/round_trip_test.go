@@ -60,7 +60,7 @@ type failing interface {
 // mustDo runs a command that has to end well and returns its output.
 func mustDo(t failing, gateway string, in io.Reader, arguments ...string) []byte {
 	var out, messages bytes.Buffer
-	code := Execute(append([]string{"--gateway", gateway}, arguments...), in, &out, &messages)
+	code := Execute(append([]string{programName, "--gateway", gateway}, arguments...), in, &out, &messages)
 	if code != program.ExitDone {
 		t.Fatalf("restripe %q: exit code %d: %s", arguments, code, messages.String())
 	}

@@ -19,11 +19,10 @@ import (
 // TestMain makes the test program answer to the name restripe inside the scripts, and to what a console starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == evaluateName {
-		os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(Execute(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
-		"restripe": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-	})
+	typed := func() { os.Exit(Execute(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+	testscript.Main(m, map[string]func(){"restripe": typed, pluginName: typed, completerName: typed})
 }
 
 // TestScripts runs the stories of testdata/script: each types commands and reads what they print. A script that needs a

@@ -234,7 +234,7 @@ func TestTheServerIsFound(t *testing.T) {
 			"users: [{name: u, user: {}}]\n"})
 		return filepath.Join(folder, filepath.FromSlash(name))
 	}
-	if _, err := restConfig(""); !errors.Is(err, errNoServer) || !strings.Contains(err.Error(), "--kubeconfig or KUBECONFIG") {
+	if _, err := (&serverFlags{}).restConfig(); !errors.Is(err, errNoServer) || !strings.Contains(err.Error(), "--kubeconfig or KUBECONFIG") {
 		t.Errorf("nothing names a server: %v", err)
 	}
 	write("restripe/control/kubeconfig", "up")
@@ -244,12 +244,12 @@ func TestTheServerIsFound(t *testing.T) {
 		{"", filepath.Join(folder, "none") + string(filepath.ListSeparator) + environment, "http://variable"},
 	} {
 		t.Setenv("KUBECONFIG", c.variable)
-		config, err := restConfig(c.flag)
+		config, err := (&serverFlags{kubeconfig: c.flag}).restConfig()
 		if err != nil || config.Host != c.host || config.UserAgent != "restripe" {
 			t.Errorf("--kubeconfig %q, KUBECONFIG %q: %+v, %v", c.flag, c.variable, config, err)
 		}
 	}
-	if _, err := restConfig(filepath.Join(folder, "none")); err == nil || errors.Is(err, errNoServer) {
+	if _, err := (&serverFlags{kubeconfig: filepath.Join(folder, "none")}).restConfig(); err == nil || errors.Is(err, errNoServer) {
 		t.Errorf("a kubeconfig that is not there: %v", err)
 	}
 }

@@ -204,7 +204,7 @@ func doctorCommand(s *session) *cobra.Command {
 	}
 	format := outputFlag(command)
 	ceph := newCephDoctor(command)
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		return s.withClient(func(c *client.Client) error {
 			findings, err := c.Doctor(command.Context())
@@ -214,7 +214,7 @@ func doctorCommand(s *session) *cobra.Command {
 			if findings, err = ceph.add(command.Context(), c, findings); err != nil {
 				return err
 			}
-			return s.showDiagnosis(append(findings, s.declaredFindings(command.Context(), *kubeconfig)...), format)
+			return s.showDiagnosis(append(findings, s.declaredFindings(command.Context(), where)...), format)
 		})
 	}
 	return command
@@ -222,14 +222,14 @@ func doctorCommand(s *session) *cobra.Command {
 
 // declaredFindings are what the gateways cannot know, where there is an API server that does: classes with objects that no
 // policy manages.
-func (s *session) declaredFindings(ctx context.Context, kubeconfig string) []api.Finding {
+func (s *session) declaredFindings(ctx context.Context, where *serverFlags) []api.Finding {
 	unread := func(err error) []api.Finding {
 		if errors.Is(err, errNoServer) {
 			return nil
 		}
 		return []api.Finding{{Severity: "warning", Subject: "api server", Text: fmt.Sprintf("the declared objects were not looked at: %v", err)}}
 	}
-	server, err := s.apiServer(kubeconfig)
+	server, err := s.apiServer(where)
 	if err != nil {
 		return unread(err)
 	}

@@ -125,12 +125,12 @@ func cancel(t *v1alpha1.Transition) (string, error) {
 	return "cancelled; groups already moved stay where they are, `restripe rollback " + t.Name + "` takes them back", nil
 }
 
-// steerCommand makes the command of one steering.
-func steerCommand(s *session, use, short, long string, steering steering) *cobra.Command {
+// steerCommand makes the command of one steering, with the flags that say at which API server.
+func steerCommand(s *session, use, short, long string, steering steering) (*cobra.Command, *serverFlags) {
 	command := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.MinimumNArgs(1)}
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, names []string) error {
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}
@@ -140,46 +140,46 @@ func steerCommand(s *session, use, short, long string, steering steering) *cobra
 		}
 		return errors.Join(failed...)
 	}
-	return command
+	return command, where
 }
 
 const besideGateway = "\nThis is about Transition objects, which `restripe get transitions` lists. Transitions that were started at a gateway by hand\n" +
 	"are under `restripe transition`."
 
 func approveCommand(s *session) *cobra.Command {
-	return steerCommand(s, "approve TRANSITION...", "Approve a transition that waits for a person",
+	command, _ := steerCommand(s, "approve TRANSITION...", "Approve a transition that waits for a person",
 		"Approve transitions that policies made and that wait for a person, as their approval asks."+besideGateway, approve)
+	return command
 }
 
 func cancelCommand(s *session) *cobra.Command {
-	return steerCommand(s, "cancel TRANSITION...", "End a transition for good; groups already moved stay",
+	command, _ := steerCommand(s, "cancel TRANSITION...", "End a transition for good; groups already moved stay",
 		"End transitions for good. Groups already moved stay where they are; `restripe rollback` takes them back. The policy may make\n"+
 			"another one; stop it first with `restripe pause policy/NAME` if that is not wanted."+besideGateway, cancel)
+	return command
 }
 
 // policyPrefix marks a name as that of a policy, where names are those of transitions.
 const policyPrefix = "policy/"
 
 func pauseCommand(s *session) *cobra.Command {
-	return holdable(s, steerCommand(s, "pause TRANSITION|policy/NAME...", "Pause a transition, or hold a policy",
+	command, where := steerCommand(s, "pause TRANSITION|policy/NAME...", "Pause a transition, or hold a policy",
 		"Pause transitions: groups under way are finished, and no more are begun until `restripe resume`. A policy is put on Hold: what\n"+
-			"runs goes on, and nothing new is started."+besideGateway, pause), v1alpha1.StopHold)
+			"runs goes on, and nothing new is started."+besideGateway, pause)
+	return holdable(s, command, where, v1alpha1.StopHold)
 }
 
 func resumeCommand(s *session) *cobra.Command {
-	return holdable(s, steerCommand(s, "resume TRANSITION|policy/NAME...", "Go on with a paused transition, or a policy on Hold",
-		"Go on with paused transitions, and with policies on Hold."+besideGateway, resume), v1alpha1.StopNone)
+	command, where := steerCommand(s, "resume TRANSITION|policy/NAME...", "Go on with a paused transition, or a policy on Hold",
+		"Go on with paused transitions, and with policies on Hold."+besideGateway, resume)
+	return holdable(s, command, where, v1alpha1.StopNone)
 }
 
 // holdable lets a steering command take policies as well, whose stopPolicy becomes stop.
-func holdable(s *session, command *cobra.Command, stop v1alpha1.StopPolicy) *cobra.Command {
+func holdable(s *session, command *cobra.Command, where *serverFlags, stop v1alpha1.StopPolicy) *cobra.Command {
 	steer := command.RunE
 	command.RunE = func(command *cobra.Command, names []string) error {
-		kubeconfig, err := command.Flags().GetString("kubeconfig")
-		if err != nil {
-			return err
-		}
-		server, err := s.apiServer(kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}
@@ -238,9 +238,9 @@ func rollbackCommand(s *session) *cobra.Command {
 	var yes bool
 	command.Flags().BoolVar(&yes, "yes", false, "do it (default: only show what it costs)")
 	command.Flags().StringVar(&reason, "reason", "", "why, in words")
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, names []string) error {
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}
@@ -307,13 +307,13 @@ func deleteCommand(s *session) *cobra.Command {
 		Example: "  restripe delete policy media\n  restripe delete transition media-rs12-2-7",
 		Args:    cobra.MinimumNArgs(2),
 	}
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		kind, err := parseKind(command, arguments[0])
 		if err != nil {
 			return err
 		}
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}

@@ -34,10 +34,10 @@ func temperatureCommand(s *session) *cobra.Command {
 		Example: "  restripe temperature media\n  restripe temperature replay requests.csv --policy media.yaml",
 		Args:    cobra.ExactArgs(1),
 	}
-	kubeconfig := kubeconfigFlag(command)
+	where := s.serverFlags(command)
 	format := outputFlag(command, "table", "json", "yaml")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
-		server, err := s.apiServer(*kubeconfig)
+		server, err := s.apiServer(where)
 		if err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (r *replayOutcome) lines(name string) []string {
 
 // explainObject adds to the command that explains plans what explains objects: why the groups of a key are where they are.
 func explainObject(s *session, explain *cobra.Command) *cobra.Command {
-	kubeconfig := kubeconfigFlag(explain)
+	where := s.serverFlags(explain)
 	explain.Use = "explain (KEY | --from SCHEME --to SCHEME | --nines N --nodes N)"
 	explain.Short = "Say why an object is where it is, what a transition would do, or which ladder is safe enough"
 	explain.Example = "  restripe explain photos/2026/ada.jpg\n" + explain.Example
@@ -342,7 +342,7 @@ func explainObject(s *session, explain *cobra.Command) *cobra.Command {
 				return program.WriteLines(s.Out, append(lines, "no class of that name is declared any more, so nothing moves it"))
 			}
 			lines = append(lines, whyThere(&stat, &classes[at])...)
-			return program.WriteLines(s.Out, append(lines, s.whoMoves(command.Context(), *kubeconfig, stat.Class)...))
+			return program.WriteLines(s.Out, append(lines, s.whoMoves(command.Context(), where, stat.Class)...))
 		})
 	}
 	return explain
@@ -392,8 +392,8 @@ func whyThere(stat *api.Stat, class *client.Class) []string {
 }
 
 // whoMoves says who decides where the groups of a class belong.
-func (s *session) whoMoves(ctx context.Context, kubeconfig, class string) []string {
-	server, err := s.apiServer(kubeconfig)
+func (s *session) whoMoves(ctx context.Context, where *serverFlags, class string) []string {
+	server, err := s.apiServer(where)
 	if err != nil {
 		return []string{"who decides is not known: " + err.Error()}
 	}

@@ -62,7 +62,7 @@ func TestTemperatureOfAClass(t *testing.T) {
 	k.refuses(program.ExitFailed, "temperature films", "nothing is known of class films yet")
 	k.refuses(program.ExitFailed, "temperature web", "nothing is known of class web yet")
 
-	config, err := restConfig(server.Kubeconfig())
+	config, err := (&serverFlags{kubeconfig: server.Kubeconfig()}).restConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

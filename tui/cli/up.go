@@ -44,7 +44,7 @@ func upCommand(s *session) *cobra.Command {
 	flags.StringVar(&options.Directory, "dir", "", "state directory (default restripe in the user's cache directory)")
 	flags.StringVar(&options.ClassFile, "classes", "",
 		"class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2), or a narrower one that fits fewer nodes)")
-	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by `restripe transition`")
+	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by 'restripe transition'")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
 	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
 	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+

@@ -30,7 +30,7 @@ func (c *cephNodes) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.access.Config, cephConfFlag, "/etc/ceph/ceph.conf", "over Ceph: path of ceph.conf")
 	flags.StringVar(&c.access.Keyring, cephKeyringFlag, "", "over Ceph: path of the user's keyring (default: what ceph.conf says)")
 	flags.StringVar(&c.access.User, cephUserFlag, "restripe", "over Ceph: user of Ceph, without client.")
-	flags.StringSliceVar(&c.names, cephPoolFlag, nil, "over Ceph: pools that are the nodes (default: those that `restripe ceph init` made)")
+	flags.StringSliceVar(&c.names, cephPoolFlag, nil, "over Ceph: pools that are the nodes (default: those that 'restripe ceph init' made)")
 }
 
 // check refuses flags of Ceph for other stores.

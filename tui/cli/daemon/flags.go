@@ -92,7 +92,7 @@ func SecretAddress(command *cobra.Command, flag, value, variable string) (string
 
 // TLSFlag adds the flag that names Certificates.
 func TLSFlag(command *cobra.Command) *string {
-	return command.Flags().String("tls", "", "directory with a certificate, its key and whom to believe, as `restripe pki issue` "+
+	return command.Flags().String("tls", "", "directory with a certificate, its key and whom to believe, as 'restripe pki issue' "+
 		"makes it: gateways and agents have to be of the same cluster then (default: nobody says who they are, and nothing is encrypted)")
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,8 @@ func Run(ctx context.Context, root *cobra.Command, arguments []string, streams S
 	if err == nil {
 		return ExitDone
 	}
-	name, messages := root.Name(), streams.Messages
+	name, messages := root.DisplayName(), streams.Messages
+	spelled := func(text string) string { return Spelled(text, root.Name(), name) }
 	code := ExitFailed
 	var end *EndError
 	if errors.As(err, &end) {
@@ -73,20 +75,25 @@ func Run(ctx context.Context, root *cobra.Command, arguments []string, streams S
 	}
 	var wrong *UsageError
 	if errors.As(err, &wrong) {
-		fmt.Fprintf(messages, "%s: %v\nSee %s --help.\n", name, wrong, wrong.Command.CommandPath())
+		fmt.Fprintf(messages, "%s: %s\nSee %s --help.\n", name, spelled(wrong.Error()), wrong.Command.CommandPath())
 		return ExitUsage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintf(messages, "%s: interrupted\n", name)
 		return code
 	}
-	fmt.Fprintf(messages, "%s: %v\n", name, err)
+	fmt.Fprintf(messages, "%s: %s\n", name, spelled(err.Error()))
 	if hint != nil {
 		if line := hint(err); line != "" {
-			fmt.Fprintln(messages, line)
+			fmt.Fprintln(messages, spelled(line))
 		}
 	}
 	return code
+}
+
+// Spelled is a text in which people are told to type commands of a program, for those who call it otherwise.
+func Spelled(text, name, called string) string {
+	return strings.NewReplacer("`"+name+" ", "`"+called+" ", "'"+name+" ", "'"+called+" ").Replace(text)
 }
 
 // WriteLines writes lines to where results go.
