@@ -119,7 +119,8 @@ guests_stop() {
   local file
   podman rm --all --force --time 0 >/dev/null 2>&1
   for file in "$work"/disks/*; do
-    losetup --associated "$file" 2>/dev/null | cut -d: -f 1 | xargs -r -n 1 losetup --detach
+    [ -e "$file" ] || continue
+    losetup --associated "$file" | cut -d: -f 1 | xargs -r -n 1 losetup --detach
     rm -f "$file"
   done
   podman network rm --force rollout >/dev/null 2>&1 || true

@@ -197,6 +197,8 @@ guest 12 systemctl start memcached
 guest 14 systemctl start redis-server
 
 inventory "$work/inventory.yml" "${agents[@]}"
+play site-check-first 0 site --check --diff
+guest 11 test ! -e /etc/restripe || fail "check mode installed something"
 play site 0 site
 play site-again 0 site
 unchanged

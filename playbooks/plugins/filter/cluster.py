@@ -66,6 +66,11 @@ def directory_of(store):
     return store[len("file:"):] if store.startswith("file:") else ""
 
 
+def disks(of_nodes):
+    """Returns the disks of nodes, as the role store mounts them."""
+    return [{key: node[key] for key in ("id", "disk", "directory")} for node in of_nodes if node["disk"]]
+
+
 def domains(of_nodes):
     """Returns the failure domains of nodes in order, each node that has none as its own."""
     found = []
@@ -345,6 +350,7 @@ class FilterModule(object):
             "certificates": certificates,
             "declarations": declarations,
             "declared_nodes": declared_nodes,
+            "disks": disks,
             "gateway_urls": gateway_urls,
             "mistakes": mistakes,
             "node_entries": node_entries,

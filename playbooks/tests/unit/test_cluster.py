@@ -96,6 +96,12 @@ class Mistakes(unittest.TestCase):
         self.says(found, ["class files: rs(12,2) takes 14 nodes, and the inventory has 3", "add nodes"])
 
 
+class Disks(unittest.TestCase):
+    def test_only_what_the_role_takes(self):
+        nodes = cluster.nodes(["m1"], {"m1": {"agent_nodes": [{"id": "a", "disk": "restripe-a"}, {"id": "b"}]}})
+        self.assertEqual([{"id": "a", "disk": "restripe-a", "directory": "/var/lib/restripe/a"}], cluster.disks(nodes))
+
+
 class Declarations(unittest.TestCase):
     def test_what_the_server_adds_is_left_out(self):
         metadata = """"name": "files", "uid": "1", "resourceVersion": "7", "labels": {"team": "blue"},
