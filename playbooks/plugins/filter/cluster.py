@@ -215,12 +215,12 @@ def mistakes_in_packages(host, info, packages):
     """Returns what is wrong with the packages on the controller that a host is to get."""
     found = []
     for package in packages:
-        where = "%s: %s" % (host, package["path"])
         if package["problem"]:
+            where = package["path"] or "program_packages of %s" % host
             found.append(mistake(where, package["problem"], "make it with `make package`, or name another in program_packages"))
         elif package["architecture"] not in ("all", info["architecture"]):
             what = "the package is for %s, and the machine is %s" % (package["architecture"], info["architecture"])
-            found.append(mistake(where, what, "name one for %s in program_packages of this host" % info["architecture"]))
+            found.append(mistake("%s: %s" % (host, package["path"]), what, "name one for %s in program_packages of this host" % info["architecture"]))
     return found
 
 
@@ -269,7 +269,8 @@ def mistakes(all_nodes, hosts, seen, documents, classes, limits):
     found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes))
     for host in sorted(hosts):
         found += mistakes_of_host(host, hosts[host], seen.get(host, {}), limits)
-    return found + mistakes_in_versions(hosts)
+    # A package that cannot be read is one mistake, however many machines are to get it.
+    return list(dict.fromkeys(found)) + mistakes_in_versions(hosts)
 
 
 def gateway_id(host, variables):

@@ -73,7 +73,11 @@ class Mistakes(unittest.TestCase):
         other = dict(AMD64, architecture="arm64")
         self.says(told(host=sound(version=""), seen={"packages": [other]}), ["m1: agent.deb: the package is for arm64, and the machine is amd64", "program_packages"])
         missing = dict(AMD64, architecture="", problem="it cannot be read: No such file or directory")
-        self.says(told(host=sound(version=""), seen={"packages": [missing]}), ["m1: agent.deb: it cannot be read", "make package"])
+        bare = {"m1": {"agent_domain": "a"}, "m2": {"agent_domain": "b"}}
+        for host in (sound(version=""), sound()):
+            found = told(bare, host=host, seen={"version": "v2", "packages": [missing]})
+            self.says(found[:1], ["agent.deb: it cannot be read", "make package"])
+            self.assertEqual(1, len([one for one in found if one.startswith("agent.deb")]), found)
         # It is not needed where its version is installed.
         self.assertEqual([], told(seen={"packages": [missing]}))
 
