@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|kind|ceph|alerts|web|browser|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -125,6 +125,10 @@ web:
 
 browser:
 	@e2e/browser.sh
+
+# The playbooks alone: syntax, ansible-lint, what modules and filters make of what they are given. Needs no guests and no root.
+playbooks:
+	@e2e/playbooks.sh
 
 # The playbooks, over guests with systemd on this machine, which takes root; KEEP=1 leaves the guests.
 rollout:

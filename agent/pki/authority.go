@@ -178,9 +178,15 @@ func (a *Authority) Issue(identity Identity, hosts []string, life time.Duration,
 		Serial: template.SerialNumber.Text(16), Identity: identity, Hosts: hosts, Issued: now.UTC().Truncate(time.Second),
 		Expires: template.NotAfter.UTC().Truncate(time.Second),
 	}
+	// Nobody else issues until all is written: two that issue into one directory would leave a key beside another's certificate.
+	release, err := lock(a.directory)
+	if err != nil {
+		return Issued{}, err
+	}
+	defer release()
 	var revoked []byte
 	// Recorded first: what is not known to the authority could not be revoked.
-	if err := a.change(func(list []Issued) ([]Issued, error) {
+	if err := a.record(func(list []Issued) ([]Issued, error) {
 		revoked, err = a.revocations(list)
 		return append(list, issued), err
 	}); err != nil {
@@ -288,6 +294,11 @@ func (a *Authority) change(how func([]Issued) ([]Issued, error)) error {
 		return err
 	}
 	defer release()
+	return a.record(how)
+}
+
+// record is change of one who has the lock.
+func (a *Authority) record(how func([]Issued) ([]Issued, error)) error {
 	path := filepath.Join(a.directory, issuedFile)
 	var list []Issued
 	text, err := os.ReadFile(path)
@@ -312,13 +323,30 @@ func (a *Authority) change(how func([]Issued) ([]Issued, error)) error {
 	return atomicfile.Write(path, changed)
 }
 
+// How long a command waits for another one that works with the authority, and how often it looks. The work of one takes moments.
+const (
+	lockPatience = 10 * time.Second
+	lockLook     = 10 * time.Millisecond
+)
+
+// lock makes the authority in a directory this caller's alone, and waits for others that have it, for at most lockPatience.
 func lock(directory string) (release func(), err error) {
 	file, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the authority: %w", err)
 	}
-	if err := flock.Take(file); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking the authority in %s: %w: does another command work with it?", directory, err), file.Close())
+	look := time.NewTicker(lockLook)
+	defer look.Stop()
+	since := time.Now()
+	for err = flock.Take(file); errors.Is(err, flock.ErrHeld) && time.Since(since) < lockPatience; err = flock.Take(file) {
+		<-look.C
+	}
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, errors.Join(fmt.Errorf("another command has worked with the authority in %s for %s: %w; see what it is with `fuser %s`",
+			directory, lockPatience, err, file.Name()), file.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the authority in %s: %w", directory, err), file.Close())
 	}
 	return func() { _ = flock.Release(file) }, nil // closing it is all that is left to do
 }

@@ -349,3 +349,40 @@ func TestAuthority(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// Commands that issue at the same moment wait for one another, as several processes do: each opens the authority for itself.
+func TestTwoIssueAtOnce(t *testing.T) {
+	authority := newOffice(t, "blue")
+	into := filepath.Join(t.TempDir(), "n1")
+	const atOnce, each = 4, 8
+	var all errgroup.Group
+	for range atOnce {
+		all.Go(func() error {
+			own, err := Open(authority.directory)
+			if err != nil {
+				return err
+			}
+			for range each {
+				if _, err := own.Issue(Identity{Role: RoleAgent, Name: "n1"}, nil, 0, into); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	load(t, into) // fails for a key beside another's certificate
+	list, err := authority.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serials := map[string]bool{}
+	for _, one := range list {
+		serials[one.Serial] = true
+	}
+	if len(list) != atOnce*each || len(serials) != atOnce*each {
+		t.Errorf("%d certificates with %d serial numbers are recorded, want %d", len(list), len(serials), atOnce*each)
+	}
+}

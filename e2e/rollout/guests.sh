@@ -3,7 +3,7 @@
 #
 # The storage and the settings of podman are those of $work alone, so that nothing else on the machine is touched or seen.
 
-guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,memcached,redis-server
+guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,sudo,faketime,memcached,redis-server
 
 # guests_hindrance: why this machine cannot have guests; nothing where it can.
 guests_hindrance() {
@@ -66,12 +66,19 @@ guests_free_subnet() {
   echo "10.77.$third"
 }
 
-# guest_start NAME NUMBER: starts an empty guest with an address of that number, and waits until one can log in.
+# guest_start NAME NUMBER [LABEL]: starts an empty guest with an address of that number, and a disk with that label if there is
+# one, and waits until one can log in.
 guest_start() {
-  local name=$1 address=$guests_subnet.$2
+  local name=$1 address=$guests_subnet.$2 label=${3:-} device='' more=()
+  if [ -n "$label" ]; then
+    device=$(guest_disk "$label")
+    more=(--device "$device")
+  fi
   podman run --detach --quiet --name "$name" --hostname "$name" --network rollout --ip "$address" --systemd=always \
     --cap-add SYS_ADMIN,NET_ADMIN,SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
-    --tmpfs /run --tmpfs /tmp "$guests_image_name" >/dev/null
+    --tmpfs /run --tmpfs /tmp "${more[@]}" "$guests_image_name" >/dev/null
+  # What udev does on a machine.
+  [ -z "$label" ] || podman exec "$name" sh -ec "mkdir -p /dev/disk/by-label; ln -s $device /dev/disk/by-label/$label"
   podman exec --interactive "$name" sh -ec '
     mkdir -p -m 700 /root/.ssh
     cat >/root/.ssh/authorized_keys
@@ -87,6 +94,16 @@ guest_start() {
   done
 }
 
+# guest_disk LABEL: makes an empty disk with a file system of that label, and prints its device. It is a file of $work.
+guest_disk() {
+  local file=$work/disks/$1
+  mkdir -p "$work/disks"
+  rm -f "$file"
+  truncate --size 2G "$file"
+  mkfs.ext4 -q -L "$1" "$file"
+  losetup --find --show "$file"
+}
+
 # guest NUMBER COMMAND...: runs a command in the guest with that address.
 guest() {
   local number=$1
@@ -97,8 +114,14 @@ guest() {
 # guest_kill NAME: it is gone at once, with all that it had.
 guest_kill() { podman rm --force --time 0 "$1" >/dev/null; }
 
-# guests_stop: ends every guest and takes the network away.
+# guests_stop: ends every guest, and takes their disks and the network away.
 guests_stop() {
+  local file
   podman rm --all --force --time 0 >/dev/null 2>&1
+  for file in "$work"/disks/*; do
+    [ -e "$file" ] || continue
+    losetup --associated "$file" | cut -d: -f 1 | xargs -r -n 1 losetup --detach
+    rm -f "$file"
+  done
   podman network rm --force rollout >/dev/null 2>&1 || true
 }

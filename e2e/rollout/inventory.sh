@@ -1,9 +1,9 @@
 # The inventories of the rollout test, written from the guests that there are; to be sourced.
 
 # inventory FILE AGENT...: five nodes in three racks or what is left of them, and one machine for all else. An agent is
-# NAME:NUMBER:RACK. $gateway is NAME:NUMBER of the machine of the gateway, $inventory_more further settings of all.
+# NAME:NUMBER:RACK, or NAME:NUMBER:RACK:STORE where its blocks go to a disk, memcached or redis. $gateway is NAME:NUMBER of the machine of the gateway, $inventory_more further settings of all.
 inventory() {
-  local file=$1 agent name number rack
+  local file=$1 agent name number rack store more
   shift
   {
     cat <<END
@@ -36,8 +36,14 @@ ${inventory_more:-}
           hosts:
 END
     for agent in "$@"; do
-      IFS=: read -r name number rack <<<"$agent"
-      echo "            $name: {ansible_host: $guests_subnet.$number, agent_domain: $rack}"
+      IFS=: read -r name number rack store <<<"$agent"
+      case $store in
+      disk) more=", agent_nodes: [{disk: restripe-$name}]" ;;
+      memcached) more=', store_servers: [memcached], agent_nodes: [{store: "memcached://127.0.0.1:11211"}]' ;;
+      redis) more=", store_servers: [redis], store_redis_password: $secret, agent_nodes: [{store: \"redis://:$secret@127.0.0.1:6379\"}]" ;;
+      *) more= ;;
+      esac
+      echo "            $name: {ansible_host: $guests_subnet.$number, agent_domain: $rack$more}"
     done
     cat <<END
         restripe_gateways:

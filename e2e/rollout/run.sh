@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
-# find, a cluster from nothing, a second run that changes nothing, real files stored and read, a guest lost and replaced,
-# certificates rotated, a node emptied and removed, an upgrade under load, the catalog restored on an empty guest. Where the
+# find, a cluster from nothing over directories, a disk, memcached and Redis, a second run that changes nothing, real files stored
+# and read, a guest lost and replaced, certificates rotated, an upgrade under load, a node emptied and removed, the catalog and what
+# was declared restored on an empty guest; what is run twice changes nothing the second time and says so. Where the
 # machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -69,6 +70,21 @@ stored() {
     client get --stored "$1$file" "$work/read" || fail "reading $1$file"
     cmp -s "$work/read" "docs/$file" || fail "$1$file is not what was stored"
   done < <(cd docs && find . -type f -size +0 -printf '%P\n' | sort)
+}
+
+# memcached_says NUMBER NAME: what memcached says of itself in the guest with that address, as a setting or as a count.
+memcached_says() {
+  guest "$1" bash -c "'exec 3<>/dev/tcp/127.0.0.1/11211; printf \"stats\r\nstats settings\r\nquit\r\n\" >&3; cat <&3'" |
+    tr -d '\r' | awk -v name="$2" '$2 == name { last = $3 } END { print last }'
+}
+
+# other_package FILE: a package for another processor, with nothing in it.
+other_package() {
+  local root=$work/other
+  rm -rf "$root"
+  mkdir -p "$root/DEBIAN"
+  printf 'Package: restripe-agent\nVersion: 0\nArchitecture: arm64\nMaintainer: nobody\nDescription: nothing\n' >"$root/DEBIAN/control"
+  dpkg-deb --build --root-owner-group -Zgzip "$root" "$1" >/dev/null
 }
 
 # sources: what the packages are made of, in one word.
@@ -144,24 +160,45 @@ guests_prepare
 rm -rf "$work/authority" "$work/backup" "$work"/*.log
 version=v0.0.1
 secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+kubeconfig=/var/lib/restripe/api/kubeconfig
 gateway=c1:10
-agents=(r1:11:a r2:12:a r3:13:b r4:14:b r5:15:c)
+agents=(r1:11:a:disk r2:12:a:memcached r3:13:b r4:14:b:redis r5:15:c)
 
 say "starting guests"
-for guest in "$gateway" "${agents[@]%:*}"; do guest_start "${guest%:*}" "${guest#*:}" & done
+guest_start c1 10 &
+guest_start r1 11 restripe-r1 &
+for guest in r2:12 r3:13 r4:14 r5:15; do guest_start "${guest%:*}" "${guest#*:}" & done
 wait
 
-say "planting three mistakes"
-inventory "$work/inventory.yml" "${agents[@]}"
-sed -i 's/r2: {/r2: {agent_nodes: [{id: r1}], /' "$work/inventory.yml"
+# On r1 a full disk; on r2 a name that is used already; on r3 a port that is taken; on r4 a user who may not become root; on r5 a
+# clock that is five minutes ahead, for what Ansible runs, and packages for another machine; no r9 at all.
+say "planting mistakes"
+guest 11 mount -t tmpfs -o size=64m none /mnt
+guest 13 systemd-run --quiet --unit=squatter python3 -m http.server 7400
+guest 14 'useradd --create-home visitor && cp -r .ssh /home/visitor && chown -R visitor /home/visitor/.ssh'
+guest 15 'printf "#!/bin/sh\nexec faketime -f +300s /usr/bin/python3 \"\$@\"\n" >/usr/local/bin/python-ahead && chmod +x /usr/local/bin/python-ahead'
+other_package "$work/other.deb"
+inventory "$work/inventory.yml" "${agents[@]}" r9:99:c
+sed -i "$work/inventory.yml" \
+  -e 's/{disk: restripe-r1}/{store: "file:\/mnt\/r1"}/' \
+  -e 's/store_servers: \[memcached\], agent_nodes: .*}/agent_nodes: [{id: r1}]}/' \
+  -e 's/ r4: {/&ansible_user: visitor, /' \
+  -e "s| r5: {|&ansible_python_interpreter: /usr/local/bin/python-ahead, program_packages: {agent: $work/other.deb, restripe: \"\"}, |"
 sed 's/"rs(2,2)"/"rs(12,2)"/' "$here/policies.yaml" >"$work/policies.yaml"
 sed -i "s|$here/policies.yaml|$work/policies.yaml|" "$work/inventory.yml"
-guest 13 systemd-run --quiet --unit=squatter python3 -m http.server 7400
 play preflight mistakes preflight
-says "3 mistakes" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" "r3: python3 listens on port 7400"
+says "8 mistakes" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
+  "r3: python3 listens on port 7400" "r4: one can log in, and not become root" "--ask-become-pass" "r5: its clock is 300 s ahead" \
+  "r5: $work/other.deb: the package is for arm64, and the machine is amd64" "r9: it does not answer"
 guest 13 systemctl stop squatter
 
+# As they run where somebody has installed them: with the settings of the package, by which memcached forgets.
+guest 12 systemctl start memcached
+guest 14 systemctl start redis-server
+
 inventory "$work/inventory.yml" "${agents[@]}"
+play site-check-first 0 site --check --diff
+guest 11 test ! -e /etc/restripe || fail "check mode installed something"
 play site 0 site
 play site-again 0 site
 unchanged
@@ -171,17 +208,32 @@ unchanged
 say "storing files, and reading them"
 client put docs files/ >/dev/null
 stored files/
+guest 11 grep -q '/var/lib/restripe/r1 ext4' /proc/mounts || fail "the disk of r1 is not mounted"
+guest 11 find /var/lib/restripe/r1 -type f -size +0 | grep -q . || fail "nothing is on the disk of r1"
+guest 12 grep -qx -e -M /etc/memcached.conf || fail "memcached of r2 may forget"
+[ "$(memcached_says 12 evictions)" = off ] || fail "memcached of r2 runs as the package has it"
+[ "$(memcached_says 12 curr_items)" -gt 20 ] || fail "nothing is in memcached of r2"
+[ "$(guest 14 "REDISCLI_AUTH=$secret redis-cli dbsize")" -gt 20 ] || fail "nothing is in Redis of r4"
 
 say "killing r3, and replacing it by r6"
 guest_kill r3
 guest_start r6 16
-agents=(r1:11:a r2:12:a r4:14:b r5:15:c r6:16:b)
+agents=(r1:11:a:disk r2:12:a:memcached r4:14:b:redis r5:15:c r6:16:b)
 inventory "$work/inventory.yml" "${agents[@]}"
 play replace_node 0 replace_node --extra-vars 'replace_node=r3 replace_with=r6'
 stored files/
+play replace_node-again 0 replace_node --extra-vars 'replace_node=r3 replace_with=r6'
+unchanged
+says "r3 was no member before this run, and has no valid certificate"
 play site-after-replacement 0 site
 unchanged
 
+podman exec --interactive c1 restripe apply --kubeconfig "$kubeconfig" -f - >/dev/null <<END
+apiVersion: restripe.io/v1alpha1
+kind: RedundancyPolicy
+metadata: {name: by-hand, labels: {team: blue}}
+spec: {backendRef: rollout, selector: {prefixes: [by-hand/]}, ladder: [rep(3)]}
+END
 play backup 0 backup --extra-vars "backup_directory=$work/backup"
 client put README.md files/after-the-backup >/dev/null
 
@@ -206,8 +258,19 @@ agents+=(r7:17:c)
 inventory "$work/inventory.yml" "${agents[@]}"
 play add_node 0 add_node --extra-vars add_node=r7
 
+play drain-nobody mistakes drain --extra-vars drain_node=r55
+says "there is no node r55: the members are r1 r2 r4 r5 r6 r7"
+play drain 0 drain --extra-vars 'drain_node=r5 drain_rate=200MiB/s'
+play drain-again 0 drain --extra-vars 'drain_node=r5 drain_rate=200MiB/s'
+unchanged
+says "nothing lies on r5, which was being emptied before this run"
 play remove 0 remove --extra-vars remove_node=r5
-agents=(r1:11:a r2:12:a r4:14:b r6:16:b r7:17:c)
+says "r5 is no member any more, and its certificate is revoked; take it out of the inventory"
+[ "$(guest 15 systemctl is-active restripe-agent@r5.service)" != active ] || fail "the agent of r5 runs on"
+play remove-again 0 remove --extra-vars remove_node=r5
+unchanged
+says "r5 is no member, so that there is nothing to empty" "r5 was no member before this run, and has no valid certificate"
+agents=(r1:11:a:disk r2:12:a:memcached r4:14:b:redis r6:16:b r7:17:c)
 inventory "$work/inventory.yml" "${agents[@]}"
 play status 0 status
 stored files/
@@ -217,11 +280,16 @@ guest_kill "${gateway%:*}"
 gateway=c2:20
 guest_start c2 20
 inventory "$work/inventory.yml" "${agents[@]}"
+play restore-nothing mistakes restore --extra-vars "restore_from=$work/backup"
+says "there is no $work/backup/catalog.db: name a folder that the playbook backup made"
 play restore 0 restore --extra-vars "restore_from=$(echo "$work"/backup/*)"
 stored files/
 client get --stored files/after-the-backup "$work/read"
 cmp "$work/read" README.md || fail "what was stored after the backup is not what it was"
+guest 20 restripe get policies by-hand -o yaml --kubeconfig "$kubeconfig" >"$work/by-hand.yaml" || fail "what was declared by hand did not come back"
+grep -q 'team: blue' "$work/by-hand.yaml" || fail "what was declared by hand came back without its labels"
 play restore-accept 0 restore --extra-vars "restore_from=$(echo "$work"/backup/*) restore_accept=true"
+says "was put there already, and the catalog is left as it is"
 play site-after-restore 0 site
 unchanged
 

@@ -13,7 +13,14 @@ from ansible.errors import AnsibleFilterError
 FIRST_PORT = 7400
 GATEWAY_PORT = 7480
 
+# Annotations in which other programs keep what they did to an object.
+KEPT_BY_OTHERS = ("kubectl.kubernetes.io/", "meta.helm.sh/")
+
 NODE_KEYS = {"id", "port", "store", "domain", "spare", "disk"}
+# What Ansible puts before every reason.
+FAILED = "Task failed: "
+LOGIN = re.compile(r"permission denied|authentication|host key", re.IGNORECASE)
+BECOME = re.compile(r"sudo|become|privilege|password", re.IGNORECASE)
 NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
 CODES = re.compile(r"\w+\([^)]*\)")
 CODE = re.compile(r"\s*(?:rep\((\d+)\)|rs\((\d+),\s*(\d+)\))\s*\Z", re.IGNORECASE)
@@ -57,6 +64,11 @@ def nodes(hosts, hostvars):
 def directory_of(store):
     """Returns the directory of a store; empty where it has none."""
     return store[len("file:"):] if store.startswith("file:") else ""
+
+
+def disks(of_nodes):
+    """Returns the disks of nodes, as the role store mounts them."""
+    return [{key: node[key] for key in ("id", "disk", "directory")} for node in of_nodes if node["disk"]]
 
 
 def domains(of_nodes):
@@ -149,6 +161,13 @@ def mistakes_in_names(all_nodes):
 
 def mistakes_in_domains(all_nodes, all_ladders):
     found = []
+    by_host = {}
+    for node in all_nodes:
+        by_host.setdefault(node["host"], []).append(node)
+    for host, own in sorted(by_host.items()):
+        if len(own) > 1 and not any(node["domain"] for node in own):
+            what = "its %d nodes have no failure domain, so each counts as one, and they are lost together" % len(own)
+            found.append(mistake(host, what, "set agent_domain for every host, to its rack or to its own name"))
     without = [node["id"] for node in all_nodes if not node["domain"]]
     if without and len(without) < len(all_nodes):
         found.append(
@@ -178,13 +197,40 @@ def clock_ahead(info, after):
     return max(0, info["clock"] - float(after)) or min(0, info["clock"] - info["before"])
 
 
-def mistakes_of_host(host, info, after, limits):
+def mistake_of_unseen(host, info):
+    """Returns why a host could not be looked at, by how the look at it ended."""
+    said = " ".join((str(info.get("msg", "")) + " " + str(info.get("module_stderr", ""))).split())
+    said = said[len(FAILED):] if said.startswith(FAILED) else said
+    if info.get("unreachable"):
+        if LOGIN.search(said):
+            return mistake(host, "it lets nobody in: %s" % said, "set ansible_user, ansible_ssh_private_key_file and known_hosts so that `ssh` alone gets in")
+        return mistake(host, "it does not answer: %s" % said, "start it, correct ansible_host, or take it out of the inventory")
+    if BECOME.search(said):
+        cure = "type --ask-become-pass, or let ansible_user become root without a password, in /etc/sudoers.d"
+        return mistake(host, "one can log in, and not become root: %s" % said, cure)
+    return mistake(host, "it cannot be looked at: %s" % said, "install python3 there; `ansible -m ping` tries it")
+
+
+def mistakes_in_packages(host, info, packages):
+    """Returns what is wrong with the packages on the controller that a host is to get."""
+    found = []
+    for package in packages:
+        if package["problem"]:
+            where = package["path"] or "program_packages of %s" % host
+            found.append(mistake(where, package["problem"], "make it with `make package`, or name another in program_packages"))
+        elif package["architecture"] not in ("all", info["architecture"]):
+            what = "the package is for %s, and the machine is %s" % (package["architecture"], info["architecture"])
+            found.append(mistake("%s: %s" % (host, package["path"]), what, "name one for %s in program_packages of this host" % info["architecture"]))
+    return found
+
+
+def mistakes_of_host(host, info, seen, limits):
     if "systemd" not in info:
-        return [mistake(host, "it does not answer: %s" % " ".join(str(info.get("msg", "")).split()), "start it, or take it out of the inventory")]
+        return [mistake_of_unseen(host, info)]
     found = []
     if info["systemd"] < limits["systemd"]:
         found.append(mistake(host, "systemd %s" % (info["systemd"] or "does not run"), "install Debian 12 or newer; at least systemd %d is needed" % limits["systemd"]))
-    ahead = clock_ahead(info, after)
+    ahead = clock_ahead(info, seen.get("after", 0))
     if abs(ahead) > limits["clock_seconds"]:
         what = "its clock is %.0f s %s that of the controller" % (abs(ahead), "ahead of" if ahead > 0 else "behind")
         found.append(mistake(host, what, "install chrony or systemd-timesyncd, and let it set the clock"))
@@ -192,11 +238,14 @@ def mistakes_of_host(host, info, after, limits):
         found.append(mistake(host, "no disk is labelled %s" % label, "label it with `e2label DEVICE %s`, or name another in agent_nodes" % label))
     for path, free in sorted(info["free_bytes"].items()):
         if free < limits["free_bytes"]:
-            found.append(mistake(host, "%s has %d MiB left" % (path, free >> 20), "make room for %d MiB, or name another directory" % (limits["free_bytes"] >> 20)))
+            found.append(mistake(host, "%s has %d MiB left" % (path, free >> 20), "make room for %d MiB, name another directory, or set preflight_free_gib to less" % (limits["free_bytes"] >> 20)))
     for port, names in sorted(info["listeners"].items()):
-        others = [name for name in names if not name.startswith("restripe")]
+        own = seen.get("servers", {}).get(port, "restripe")
+        others = [name for name in names if not name.startswith(own)]
         if others:
-            found.append(mistake(host, "%s listens on port %s" % (", ".join(sorted(others)).replace("?", "something"), port), "stop it, or give Restripe another port"))
+            found.append(mistake(host, "%s listens on port %s" % (", ".join(sorted(others)).replace("?", "something"), port), "stop it, or give %s another port" % own.replace("restripe", "Restripe")))
+    if info["version"] != seen.get("version", ""):
+        found += mistakes_in_packages(host, info, seen.get("packages", []))
     return found
 
 
@@ -211,12 +260,17 @@ def mistakes_in_versions(hosts):
     return [mistake("versions", words, "run the playbook upgrade, which brings all to one")]
 
 
-def mistakes(all_nodes, hosts, after, documents, classes, limits):
-    """Returns every mistake in an inventory, and on the machines that it names: where, what, and the cure."""
+def mistakes(all_nodes, hosts, seen, documents, classes, limits):
+    """Returns every mistake in an inventory, and on the machines that it names: where, what, and the cure.
+
+    hosts has what restripe_host_info told of each host, or how it failed. seen has by host what the controller knows of it: when
+    the answer was there (after), the version that it is to have, the packages on the controller that it gets for that, and
+    which program may listen on a port besides Restripe (servers)."""
     found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes))
     for host in sorted(hosts):
-        found += mistakes_of_host(host, hosts[host], after.get(host, 0), limits)
-    return found + mistakes_in_versions(hosts)
+        found += mistakes_of_host(host, hosts[host], seen.get(host, {}), limits)
+    # A package that cannot be read is one mistake, however many machines are to get it.
+    return list(dict.fromkeys(found)) + mistakes_in_versions(hosts)
 
 
 def gateway_id(host, variables):
@@ -280,8 +334,12 @@ def declarations(lists):
     for text in lists:
         shown = json.loads(text)
         for one in shown.get("items", [shown]) if shown else []:
-            name = one["metadata"]["name"]
-            documents.append({"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": {"name": name}, "spec": one["spec"]})
+            metadata = {"name": one["metadata"]["name"]}
+            for key in ("labels", "annotations"):
+                kept = {name: value for name, value in (one["metadata"].get(key) or {}).items() if not name.startswith(KEPT_BY_OTHERS)}
+                if kept:
+                    metadata[key] = kept
+            documents.append({"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": metadata, "spec": one["spec"]})
     return "".join("---\n" + yaml.safe_dump(document, sort_keys=False) for document in documents)
 
 
@@ -293,6 +351,7 @@ class FilterModule(object):
             "certificates": certificates,
             "declarations": declarations,
             "declared_nodes": declared_nodes,
+            "disks": disks,
             "gateway_urls": gateway_urls,
             "mistakes": mistakes,
             "node_entries": node_entries,

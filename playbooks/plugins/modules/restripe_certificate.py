@@ -215,8 +215,12 @@ def main():
         supports_check_mode=True,
     )
     # One at a time, as the program refuses an authority that another one is changing.
-    lock = open(module.params["authority"].rstrip("/") + ".lock", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    if not module.check_mode:
+        path = module.params["authority"].rstrip("/")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            module.fail_json(msg="there is no directory %s for the authority: make it, or name another in pki_authority" % os.path.dirname(path))
+        lock = open(path + ".lock", "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         authority = Authority(module)
         if module.params["state"] == "revoked":

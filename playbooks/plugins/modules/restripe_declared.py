@@ -48,6 +48,8 @@ applied:
   returned: when something was applied
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.restripe.storage.plugins.module_utils.program import Program, Refused
 
@@ -64,6 +66,9 @@ def main():
         },
         supports_check_mode=True,
     )
+    if module.check_mode and not os.path.exists(module.params["kubeconfig"]):
+        # What would run the API server first was not done either.
+        module.exit_json(changed=True, diff={"before": "", "after": module.params["content"]})
     program = Program(module)
     server = ("-f", "-", "--kubeconfig", module.params["kubeconfig"])
     code, out, err = program.call("diff", *server, data=module.params["content"])

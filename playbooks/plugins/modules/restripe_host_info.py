@@ -75,6 +75,10 @@ version:
   description: The version that is installed; empty where none is.
   type: str
   returned: always
+architecture:
+  description: The architecture as Debian names it, such as V(amd64).
+  type: str
+  returned: always
 systemd:
   description: The version of systemd; 0 where it does not run.
   type: int
@@ -82,11 +86,14 @@ systemd:
 """
 
 import os
+import platform
 import time
 
 from ansible.module_utils.basic import AnsibleModule
 
 LISTENING = "0A"
+# Names of the kernel that are not Debian's.
+DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def listening_sockets(ports):
@@ -138,6 +145,12 @@ def installed_version(module):
     return words[1].rstrip(",") if len(words) > 1 else ""
 
 
+def architecture(module):
+    path = module.get_bin_path("dpkg")
+    found = module.run_command([path, "--print-architecture"])[1].strip() if path else ""
+    return found or DEBIAN_NAMES.get(platform.machine(), platform.machine())
+
+
 def systemd_version(module):
     if not os.path.isdir("/run/systemd/system"):
         return 0
@@ -172,6 +185,7 @@ def main():
         missing_labels=[label for label in module.params["labels"] if not os.path.exists("/dev/disk/by-label/" + label)],
         free_bytes={path: free_bytes(path) for path in module.params["directories"]},
         version=installed_version(module),
+        architecture=architecture(module),
         systemd=systemd_version(module),
     )
 

@@ -65,8 +65,24 @@ node:
   returned: success
 """
 
+import re
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.restripe.storage.plugins.module_utils.program import GATEWAY_ARGUMENTS, Program, Refused
+
+
+RATE = re.compile(r"([0-9.]+)\s*([kmgtpe]?)(i?)b?(?:/s)?\Z", re.IGNORECASE)
+
+
+def bytes_per_second(rate):
+    """Returns a rate as the program reads it, 0 for none; None where it is the program's to say what is wrong with it."""
+    if rate in ("", "unlimited"):
+        return 0
+    match = RATE.match(rate.strip())
+    if not match or match.group(1).count(".") > 1 or match.group(1) == ".":
+        return None
+    unit = (1024 if match.group(3) else 1000) ** "_kmgtpe".index(match.group(2).lower() or "_")
+    return int(float(match.group(1)) * unit)
 
 
 def members(program):
@@ -84,8 +100,10 @@ def command_for(parameters, nodes):
     if not node:
         raise Refused("there is no node %s: the members are %s" % (name, " ".join(sorted(nodes)) or "none"))
     if state == "draining":
-        rate = ["--rate", parameters["rate"]] if parameters["rate"] else []
-        return [] if node["declared"] == "draining" and not rate else ["node", "drain", name] + rate
+        rate = parameters["rate"]
+        if node["declared"] == "draining" and (not rate or bytes_per_second(rate) == (node.get("drain") or {}).get("bytesPerSecond")):
+            return []
+        return ["node", "drain", name] + (["--rate", rate] if rate else [])
     if node["declared"] == state and not (state == "up" and node["state"] == "out"):
         return []
     if state == "up" and node["declared"] == "draining":
@@ -112,7 +130,10 @@ def shown(node):
     """Returns what --diff shows of a node."""
     if not node:
         return "no member\n"
-    return "declared: %s\naddress: %s\n" % (node["declared"], node["address"])
+    text = "declared: %s\naddress: %s\n" % (node["declared"], node["address"])
+    if node.get("drain"):
+        text += "bytes per second: %s\n" % (node["drain"]["bytesPerSecond"] or "unlimited")
+    return text
 
 
 def main():
