@@ -188,7 +188,7 @@ sed 's/"rs(2,2)"/"rs(12,2)"/' "$here/policies.yaml" >"$work/policies.yaml"
 sed -i "s|$here/policies.yaml|$work/policies.yaml|" "$work/inventory.yml"
 play preflight mistakes preflight
 says "8 mistakes" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
-  "r3: python3 listens on port 7400" "r4: one can log in, and not become root" "--ask-become-pass" "r5: its clock is 300 s ahead" \
+  "r3: python3 listens on port 7400" "r4: one can log in, and not become root" "--ask-become-pass" "r5: its clock is" "s ahead of that of the controller" \
   "r5: $work/other.deb: the package is for arm64, and the machine is amd64" "r9: it does not answer"
 guest 13 systemctl stop squatter
 
