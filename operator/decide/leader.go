@@ -42,7 +42,8 @@ const lookEvery = 24 * time.Hour
 func LeaderOf(status *v1alpha1.TemperatureStatus, ladder stripe.Ladder, rules bool, now time.Time) Leader {
 	l := Leader{ladder: ladder, candidates: shadow.Candidates(len(ladder)), GroupBytes: api.DefaultGroupBytes, Rules: rules}
 	l.Candidate = shadow.First
-	l.Since, l.Counted, l.Reason = now, now, "nothing is known of the class yet; with this one no group gets colder than they are on average"
+	l.Since, l.Counted = now, now
+	l.Reason = "nothing is known of the class yet; with this one no group gets colder than they are on average"
 	if rules {
 		l.Reason = "the policy has temperature rules"
 	}

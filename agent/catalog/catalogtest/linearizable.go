@@ -26,8 +26,8 @@ type family struct {
 }
 
 var families = []family{
-	{registers: 1, clients: 8}, {registers: 1, clients: 8}, {registers: 1, clients: 8}, {registers: 1, clients: 8}, {registers: 2, clients: 5},
-	{registers: 1, counter: true, clients: 3},
+	{registers: 1, clients: 8}, {registers: 1, clients: 8}, {registers: 1, clients: 8}, {registers: 1, clients: 8},
+	{registers: 2, clients: 5}, {registers: 1, counter: true, clients: 3},
 }
 
 // rounds is how many operations each client of a family does.
@@ -166,7 +166,8 @@ func (h *history) settled() []porcupine.Operation {
 	return settled
 }
 
-// check reads how the records are in the end, and looks for an order that explains all that clients were told. That none was found in time is a failure like any other.
+// check reads how the records are in the end, and looks for an order that explains all that clients were told. That none was found
+// in time is a failure like any other.
 func (h *history) check(ctx context.Context, t *testing.T, engine kv.Engine) {
 	t.Helper()
 	for index := range families {
@@ -229,7 +230,9 @@ func (h *history) read(ctx context.Context, engine kv.Engine, index, client int)
 
 // step does one operation, after a read that was answered: what is swapped is what was seen last. It reports whether the outcome is
 // known; after an addition of which it is not a client adds no more, as nothing would tell how many were made.
-func (h *history) step(ctx context.Context, engine kv.Engine, index, client, round int, adds bool, random *rand.Rand) (known bool, err error) {
+func (h *history) step(
+	ctx context.Context, engine kv.Engine, index, client, round int, adds bool, random *rand.Rand,
+) (known bool, err error) {
 	family := families[index]
 	keys := family.keys(index)
 	seen, err := h.read(ctx, engine, index, client)

@@ -67,7 +67,7 @@ func newProxy(t *testing.T, target string, seed uint64) *proxy {
 		}
 		p.mutex.Lock()
 		for connection := range p.open {
-			_ = connection.Close() // the other side may have done so
+			drop(connection)
 		}
 		p.open = nil
 		p.mutex.Unlock()
@@ -84,9 +84,9 @@ func (p *proxy) accept() {
 		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil || !p.keep(client, server) {
-			_ = client.Close()
+			drop(client)
 			if server != nil {
-				_ = server.Close()
+				drop(server)
 			}
 			continue
 		}
@@ -134,12 +134,12 @@ func (p *proxy) requests(client, server net.Conn, most int, lose bool, silent ch
 	select {
 	case <-silent: // the server reads what it was sent, and is not told that nobody waits
 		if half, ok := server.(*net.TCPConn); ok {
-			_ = half.CloseWrite()
+			_ = half.CloseWrite() // the server may have gone
 		}
 	default:
-		_ = server.Close()
+		drop(server)
 	}
-	_ = client.Close()
+	drop(client)
 }
 
 // answers passes on what a server says, until nobody is to hear it.
@@ -159,6 +159,9 @@ func (p *proxy) answers(client, server net.Conn, silent chan struct{}) {
 			break
 		}
 	}
-	_ = server.Close()
-	_ = client.Close()
+	drop(server)
+	drop(client)
 }
+
+// drop ends a connection.
+func drop(connection net.Conn) { _ = connection.Close() } // the other side, or somebody here, may have done so

@@ -76,7 +76,8 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 			continue
 		}
 		if snapshot.Object.Revision != acknowledged[client] && snapshot.Object.Revision != unknown[client] {
-			t.Errorf("client %d: its object is of %s; acknowledged was %s, unknown is %s", client, snapshot.Object.Revision, acknowledged[client], unknown[client])
+			t.Errorf("client %d: its object is of %s; acknowledged was %s, unknown is %s", client,
+				snapshot.Object.Revision, acknowledged[client], unknown[client])
 		}
 	}
 	if _, err := plain.FreeAll(ctx); err != nil {

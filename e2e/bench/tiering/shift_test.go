@@ -28,7 +28,8 @@ func TestTheLeaderFollowsAShift(t *testing.T) {
 			priced.networkDays, priced.hot, priced.warm = network, s.hot/use, s.warm/use
 			for day, cost := range dailyCosts(t, traces[at], priced.prices(c)) {
 				if day > everyDays && day%everyDays == within-1 && cost.leader > most*cost.best {
-					t.Errorf("network %g, use %g, day %d: the leader costs %.2f of the best candidate", network, use, day+1, cost.leader/cost.best)
+					t.Errorf("network %g, use %g, day %d: the leader costs %.2f of the best candidate",
+						network, use, day+1, cost.leader/cost.best)
 				}
 			}
 		}
