@@ -1,6 +1,11 @@
 package catalogtest
 
 import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 )
@@ -28,4 +33,34 @@ func Announce(stamp block.Stamp, index uint32, nodes []block.NodeID) catalog.Blo
 		set.Slots = append(set.Slots, slot)
 	}
 	return set
+}
+
+// enroll registers the contents of three nodes.
+func enroll(ctx context.Context, t *testing.T, c *catalog.Catalog) (nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation) {
+	t.Helper()
+	nodes, incarnations = []block.NodeID{"n0", "n1", "n2"}, map[block.NodeID]block.Incarnation{}
+	for _, node := range nodes {
+		incarnations[node] = block.Incarnation("contents of " + node)
+		if err := c.RegisterIncarnation(ctx, node, "", incarnations[node]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return nodes, incarnations
+}
+
+// putAlone puts an object of ten bytes into a column of a group of its own. The stamp is zero where it was not announced.
+func putAlone(
+	ctx context.Context, c *catalog.Catalog, key string, column int, nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation,
+) (block.Stamp, error) {
+	attempt, err := c.Begin(ctx, catalog.KindPut, time.Now().Add(time.Hour), func(stamp block.Stamp) []catalog.BlockSet {
+		return []catalog.BlockSet{Announce(stamp, 0, nodes)}
+	})
+	if err != nil {
+		return block.Stamp{}, fmt.Errorf("announcing: %w", err)
+	}
+	group := NewGroup(attempt.Stamp(), 0, nodes, incarnations)
+	return attempt.Stamp(), attempt.Commit(ctx, catalog.Change{
+		NewGroups: []catalog.Group{group},
+		Put:       []catalog.Object{{Key: key, Size: 10, Extents: []catalog.Extent{{Group: group.ID, Column: column, Length: 10}}}},
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -22,14 +21,7 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := []block.NodeID{"n0", "n1", "n2"}
-	incarnations := map[block.NodeID]block.Incarnation{}
-	for _, node := range nodes {
-		incarnations[node] = block.Incarnation("contents of " + node)
-		if err := plain.RegisterIncarnation(ctx, node, "", incarnations[node]); err != nil {
-			t.Fatal(err)
-		}
-	}
+	nodes, incarnations := enroll(ctx, t, plain)
 	var both []*catalog.Catalog
 	for i := range 2 {
 		c, err := catalog.Open(ctx, through(t, instance, seed+uint64(i)), catalog.Owner(fmt.Sprintf("gateway%d", i), "start"), pause)
@@ -45,25 +37,17 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 		all.Go(func() {
 			c, key := both[client%2], fmt.Sprintf("settled/%d", client)
 			for range puts {
-				attempt, err := c.Begin(ctx, catalog.KindPut, time.Now().Add(time.Hour), func(stamp block.Stamp) []catalog.BlockSet {
-					return []catalog.BlockSet{Announce(stamp, 0, nodes)}
-				})
-				if err != nil {
-					t.Errorf("client %d: %v", client, err)
-					return
-				}
-				group := NewGroup(attempt.Stamp(), 0, nodes, incarnations)
-				err = attempt.Commit(ctx, catalog.Change{
-					NewGroups: []catalog.Group{group},
-					Put:       []catalog.Object{{Key: key, Size: 10, Extents: []catalog.Extent{{Group: group.ID, Length: 10}}}},
-				})
+				stamp, err := putAlone(ctx, c, key, 0, nodes, incarnations)
 				switch {
 				case err == nil:
-					acknowledged[client], unknown[client] = attempt.Stamp(), block.Stamp{}
+					acknowledged[client], unknown[client] = stamp, block.Stamp{}
+				case stamp == block.Stamp{}:
+					t.Errorf("client %d: %v", client, err)
+					return
 				case errors.Is(err, catalog.ErrNotActive): // it failed, for certain
 				default:
 					t.Logf("client %d: %v", client, err)
-					unknown[client] = attempt.Stamp()
+					unknown[client] = stamp
 				}
 			}
 		})

@@ -29,11 +29,11 @@ const KeyLimit = 4200
 //   - ConditionalUpdate: an Update is made as a whole or not at all, its writes in order, and all checks that failed are named. A
 //     value is compared to its last byte, and absent is not empty.
 //   - Values: every byte of a key and a value is kept, and 2 MiB are no bound.
-//   - Increment: is exact, and makes no Update fail that only increments what others increment.
+//   - Increment: is exact, from absent on, and of what is no number it is an error.
 //   - OrderedScan, ScanPrefixes, ScanPages: a Scan misses nothing that was there all the time, and its order is that of bytes.
 //   - SnapshotReads: one Read, and one page of a Scan, is of one instant.
 //   - OneWinner, Coalescing: of Updates that exclude one another exactly one is made and the others are told so; others are not
-//     disturbed, and nobody starves.
+//     disturbed, also not by incrementing what all increment, and nobody starves.
 //   - Linearizable: all operations of all clients have an order in which each does what it answered, and in which none comes before
 //     another that was over when it began. There are no stale reads.
 //   - LinearizableThroughFaults: an error of an Update says nothing: it is made then or later, or never. What is answered is true: a
