@@ -14,10 +14,19 @@ var (
 	ErrNewer = errors.New("catalog is newer than this program")
 	// ErrClosed says that the engine was closed.
 	ErrClosed = errors.New("catalog engine is closed")
+	// ErrTooLarge says that an Update has more in it than the engine takes, which is at least UpdateRecords and UpdateBytes. Nothing
+	// was changed.
+	ErrTooLarge = errors.New("update is larger than the catalog takes")
 )
 
 // KeyLimit is the longest key, in bytes, that an Engine must accept.
 const KeyLimit = 4200
+
+// What an Update must be able to have in it; more may be refused with ErrTooLarge.
+const (
+	UpdateRecords = 4096    // checks and writes together
+	UpdateBytes   = 8 << 20 // of their keys and values
+)
 
 // Engine keeps values under keys and changes them conditionally. Keys are 1 to KeyLimit arbitrary bytes; values are
 // non-nil and may be empty. All methods are safe for concurrent use. Slices handed in are not retained, slices handed out
@@ -29,7 +38,8 @@ const KeyLimit = 4200
 //   - ConditionalUpdate: an Update is made as a whole or not at all, its writes in order, and all checks that failed are named. A
 //     value is compared to its last byte, and absent is not empty.
 //   - Values: every byte of a key and a value is kept, and 2 MiB are no bound.
-//   - Increment: is exact, from absent on, and of what is no number it is an error.
+//   - LargestUpdate: what has UpdateRecords and UpdateBytes is made. What is larger is made too, or it is ErrTooLarge.
+//   - Counters: are exact, from absent on, and read and compared as decimal integers. Incrementing what is none is an error.
 //   - OrderedScan, ScanPrefixes, ScanPages: a Scan misses nothing that was there all the time, and its order is that of bytes.
 //   - SnapshotReads: one Read, and one page of a Scan, is of one instant.
 //   - OneWinner, Coalescing: of Updates that exclude one another exactly one is made and the others are told so; others are not
@@ -40,6 +50,8 @@ const KeyLimit = 4200
 //     check is said to have failed only of an Update that is never made. So an engine asks again only where it knows that
 //     nothing was done.
 //   - LinearizableOverACrash, Crash: what was answered outlives whatever serves the records, unless the engine is Forgetful.
+//   - Watching: who watches a key learns of every Update that told of it, in seconds, and of no key that nobody told of.
+//   - WatchingThroughFaults: nor is it missed while connections are cut.
 //   - CancelledContext: ends a call, and no later one.
 //   - Closed: what is closed answers ErrClosed, and closing it again does nothing.
 //   - TwoOpeners: several clients have the same records, or the second one gets ErrInUse.
@@ -54,9 +66,14 @@ type Engine interface {
 	// Update applies every write, in order, if every check holds; otherwise it changes nothing and returns the indices
 	// of the checks that failed, ascending. It is atomic, and as durable as the engine promises before it returns.
 	// An error means that the outcome is unknown: the writes may have been, or may yet be, applied, once or repeatedly.
-	// Incrementing what is not a decimal integer is an error and changes nothing; a key that is incremented is not
-	// written otherwise by the same Update.
+	// Incrementing what is not a counter is an error and changes nothing; a key that is incremented is not written
+	// otherwise by the same Update.
 	Update(ctx context.Context, checks []Check, writes []Write) (failed []int, err error)
+
+	// Watch returns a channel that holds a token when it is worth reading keys: at first, once what changes from then on
+	// is seen; after every Update, of any client, with a Write of one of the keys that has Notify; and when one may have
+	// been missed. Tokens that nobody takes become one. The channel is closed when ctx ends or the engine is closed.
+	Watch(ctx context.Context, keys ...string) <-chan struct{}
 
 	// Close releases what the engine holds. Operations after it fail with ErrClosed.
 	Close() error
@@ -72,7 +89,8 @@ type Record struct {
 	Value []byte
 }
 
-// Check is a condition of an Update: the value under Key is exactly Value, or, where Value is nil, Key is absent.
+// Check is a condition of an Update: the value under Key is exactly Value, or, where Value is nil, Key is absent. Of a counter Value
+// is its decimal integer.
 type Check struct {
 	Key   string
 	Value []byte
@@ -85,13 +103,15 @@ type WriteKind uint8
 const (
 	Set       WriteKind = iota // store Value under Key
 	Remove                     // remove Key, which may be absent
-	Increment                  // add Add to the decimal integer under Key, which is created at 0
+	Count                      // store the counter Add under Key
+	Increment                  // add Add to the counter under Key, which is created at 0
 )
 
-// Write is one effect of an Update.
+// Write is one effect of an Update. Counters are what Count and Increment made; how they are kept is the engine's affair.
 type Write struct {
-	Key   string
-	Value []byte
-	Add   int64
-	Kind  WriteKind
+	Key    string
+	Value  []byte
+	Add    int64
+	Kind   WriteKind
+	Notify bool // tell those who watch Key
 }
