@@ -25,6 +25,7 @@ type links struct {
 	checker *checker
 	dice    *dice
 	mayLose bool // acknowledged updates
+	watches kv.Hub
 
 	mutex  sync.Mutex
 	odds   linkOdds
@@ -40,12 +41,18 @@ type records struct {
 func (l *links) records() records {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.astray == nil {
-		return records{l.checker.ledger.engine, l.checker.apply}
+	engine, apply := l.checker.ledger.engine, l.checker.apply
+	if astray := l.astray; astray != nil {
+		engine, apply = astray, func(checks []kv.Check, writes []kv.Write) ([]int, error) {
+			return astray.Update(context.Background(), checks, writes)
+		}
 	}
-	engine := l.astray
 	return records{engine, func(checks []kv.Check, writes []kv.Write) ([]int, error) {
-		return engine.Update(context.Background(), checks, writes)
+		failed, err := apply(checks, writes)
+		if err == nil && len(failed) == 0 {
+			l.watches.Made(writes)
+		}
+		return failed, err
 	}}
 }
 
@@ -54,6 +61,7 @@ func (l *links) lead(astray *catalogmem.Engine) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.astray = astray
+	l.watches.Hears()
 }
 
 func (l *links) oddsNow() linkOdds {
@@ -207,6 +215,24 @@ func (l *link) Update(ctx context.Context, checks []kv.Check, writes []kv.Write)
 		return nil, errNoAnswer
 	}
 	return failed, l.hear(ctx)
+}
+
+// Watch implements kv.Engine: what it tells of takes its time to come.
+func (l *link) Watch(ctx context.Context, keys ...string) <-chan struct{} {
+	tokens := make(chan struct{}, 1)
+	go func() {
+		defer close(tokens)
+		for range l.watches.Watch(ctx, keys...) {
+			if l.travel(ctx, catalogName, l.process.name) != nil {
+				return
+			}
+			select {
+			case tokens <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return tokens
 }
 
 // Close implements catalog.Engine; the catalog outlives the process.

@@ -35,7 +35,8 @@ var (
 	engineTests = []test{
 		{"ConditionalUpdate", conditionalUpdate},
 		{"Values", values},
-		{"Increment", increment},
+		{"LargestUpdate", largestUpdate},
+		{"Counters", counters},
 		{"OrderedScan", orderedScan},
 		{"ScanPrefixes", scanPrefixes},
 		{"ScanPages", scanPages},
@@ -45,6 +46,8 @@ var (
 		{"Linearizable", linearizable},
 		{"LinearizableThroughFaults", linearizableThroughFaults},
 		{"LinearizableOverACrash", linearizableOverACrash},
+		{"Watching", watching},
+		{"WatchingThroughFaults", watchingThroughFaults},
 		{"CancelledContext", cancelledContext},
 		{"Closed", closed},
 		{"TwoOpeners", twoOpeners},

@@ -2,6 +2,8 @@ package catalogtest
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -85,8 +87,8 @@ func values(t *testing.T, instance Instance) {
 	}
 }
 
-// increment checks the decimal counters.
-func increment(t *testing.T, instance Instance) {
+// counters checks that they are exact, and read and compared as decimal integers.
+func counters(t *testing.T, instance Instance) {
 	engine := instance.Engine
 	add := func(delta int64) kv.Write { return kv.Write{Key: "n", Kind: kv.Increment, Add: delta} }
 	for _, step := range []struct {
@@ -101,12 +103,79 @@ func increment(t *testing.T, instance Instance) {
 	if failed := update(t, engine, []kv.Check{{Key: "n", Value: []byte("1")}}, add(-1)); failed != nil {
 		t.Errorf("a counter cannot be checked as a value")
 	}
-	update(t, engine, nil, set("word", "seven"))
-	_, err := engine.Update(deadline(t), nil, []kv.Write{set("beside", "x"), {Key: "word", Kind: kv.Increment, Add: 1}})
+	count := kv.Write{Key: "n", Kind: kv.Count, Add: -12}
+	if failed := update(t, engine, []kv.Check{{Key: "n", Value: []byte("01")}}, count); !slices.Equal(failed, []int{0}) {
+		t.Errorf("a counter is compared as a number: 01 is not what it is read as")
+	}
+	if failed := update(t, engine, []kv.Check{{Key: "n", Value: []byte("0")}}, count); failed != nil {
+		t.Errorf("a counter cannot be stored over what it was")
+	}
+	update(t, engine, nil, kv.Write{Key: "m", Kind: kv.Count, Add: 1 << 62})
+	listed, err := engine.Scan(deadline(t), "", "", 10)
+	if err != nil || len(listed) != 2 || string(listed[0].Value) != "4611686018427387904" || string(listed[1].Value) != "-12" {
+		t.Errorf("listed are %q, %v", listed, err)
+	}
+	update(t, engine, nil, kv.Write{Key: "m", Kind: kv.Remove}, set("word", "seven"))
+	if got := read(t, engine, "m")[0]; got != nil {
+		t.Errorf("a counter that was removed is %q", got)
+	}
+	_, err = engine.Update(deadline(t), nil, []kv.Write{set("beside", "x"), {Key: "word", Kind: kv.Increment, Add: 1}})
 	if err == nil {
 		t.Errorf("incrementing a word is no error")
 	}
 	if got := read(t, engine, "beside", "word"); got[0] != nil || string(got[1]) != "seven" {
 		t.Errorf("an update that failed left %q", got)
+	}
+}
+
+// largestUpdate checks that what has the most that may be asked for is made, and what is larger made whole or refused.
+func largestUpdate(t *testing.T, instance Instance) {
+	engine := instance.Engine
+	half := kv.UpdateRecords / 2
+	build := func(count, bytes int, mark byte) (checks []kv.Check, writes []kv.Write) {
+		for i := range count {
+			key := fmt.Sprintf("largest/%06d", i)
+			value := make([]byte, bytes/count-2*len(key))
+			value[0] = mark
+			checks = append(checks, kv.Check{Key: key})
+			writes = append(writes, kv.Write{Key: key, Value: value})
+		}
+		return checks, writes
+	}
+	checks, writes := build(half, kv.UpdateBytes, 'a')
+	if failed := update(t, engine, checks, writes...); failed != nil {
+		t.Fatalf("%d checks failed", len(failed))
+	}
+	if failed := update(t, engine, checks, writes...); len(failed) != half {
+		t.Errorf("%d checks failed of %d", len(failed), half)
+	}
+	var keys []string
+	for _, write := range writes {
+		keys = append(keys, write.Key)
+	}
+	for i, value := range read(t, engine, keys...) {
+		if !bytes.Equal(value, writes[i].Value) {
+			t.Fatalf("record %d: got %d bytes, want %d", i, len(value), len(writes[i].Value))
+		}
+	}
+	for name, larger := range map[string]struct{ records, bytes int }{
+		"bytes": {half, 3 * kv.UpdateBytes}, "records": {8 * half, kv.UpdateBytes},
+	} {
+		_, writes := build(larger.records, larger.bytes, 'b')
+		_, err := engine.Update(deadline(t), nil, writes)
+		if err != nil && !errors.Is(err, kv.ErrTooLarge) {
+			t.Errorf("an update with too many %s: %v", name, err)
+			continue
+		}
+		want := byte('a')
+		if err == nil {
+			want = 'b'
+		}
+		for _, value := range read(t, engine, keys...) {
+			if value[0] != want {
+				t.Fatalf("an update with too many %s was made in part, or made and refused: %v", name, err)
+			}
+		}
+		update(t, engine, nil, func() []kv.Write { _, writes := build(half, kv.UpdateBytes, 'a'); return writes }()...)
 	}
 }

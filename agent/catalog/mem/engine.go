@@ -20,6 +20,7 @@ type Engine struct {
 	values map[string][]byte
 	keys   []string // ascending
 	closed bool
+	hub    kv.Hub
 }
 
 var _ kv.Engine = (*Engine)(nil)
@@ -95,7 +96,13 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 	for _, write := range writes {
 		e.write(write)
 	}
+	e.hub.Made(writes)
 	return nil, nil
+}
+
+// Watch implements kv.Engine.
+func (e *Engine) Watch(ctx context.Context, keys ...string) <-chan struct{} {
+	return e.hub.Watch(ctx, keys...)
 }
 
 func (e *Engine) write(write kv.Write) {
@@ -108,6 +115,8 @@ func (e *Engine) write(write kv.Write) {
 			e.keys = slices.Delete(e.keys, at, at+1)
 		}
 		return
+	case kv.Count:
+		value = strconv.AppendInt(nil, write.Add, 10)
 	case kv.Increment:
 		count, err := strconv.ParseInt(string(value), 10, 64)
 		if present && err != nil {
@@ -128,6 +137,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed, e.values, e.keys = true, nil, nil
+	e.hub.Close()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
@@ -19,6 +20,11 @@ type Engine struct {
 	location string
 	records  string // the hash
 	index    string // the sorted set of its fields
+	channel  string // tells of keys
+	hub      kv.Hub
+	listen   sync.Once
+	deaf     context.CancelFunc // ends the subscription
+	hearing  context.Context
 	mayLose  bool
 	warnings []string
 	closed   atomic.Bool
@@ -38,10 +44,11 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 		return nil, fmt.Errorf("connecting to the catalog %s: %w", location, err)
 	}
 	tag := "{restripe:" + name + "}"
-	e := &Engine{client: client, location: location, records: tag + "records", index: tag + "index"}
+	e := &Engine{client: client, location: location, records: tag + "records", index: tag + "index", channel: tag + "told"}
+	e.hub.Deafen()
+	e.hearing, e.deaf = context.WithCancel(context.Background())
 	if err := e.inspect(ctx); err != nil {
-		client.Close()
-		return nil, err
+		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
@@ -218,13 +225,20 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 		switch write.Kind {
 		case kv.Remove:
 			arguments = append(arguments, "remove", write.Key, "")
+		case kv.Count:
+			arguments = append(arguments, "set", write.Key, strconv.FormatInt(write.Add, 10))
 		case kv.Increment:
 			arguments = append(arguments, "increment", write.Key, strconv.FormatInt(write.Add, 10))
 		default:
 			arguments = append(arguments, "set", write.Key, string(write.Value))
 		}
 	}
-	answer, err := update.Exec(ctx, e.client, []string{e.records, e.index}, arguments).AsIntSlice()
+	for _, write := range writes {
+		if write.Notify {
+			arguments = append(arguments, write.Key)
+		}
+	}
+	answer, err := update.Exec(ctx, e.client, []string{e.records, e.index, e.channel}, arguments).AsIntSlice()
 	if err != nil {
 		return nil, fmt.Errorf("updating the catalog %s: %w", e.location, err)
 	}
@@ -238,6 +252,8 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 // Close implements kv.Engine.
 func (e *Engine) Close() error {
 	if !e.closed.Swap(true) {
+		e.deaf()
+		e.hub.Close()
 		e.client.Close()
 	}
 	return nil

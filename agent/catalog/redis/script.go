@@ -3,8 +3,8 @@ package redis
 import "github.com/redis/rueidis"
 
 // update evaluates checks, then makes writes. What would fail in the middle is looked for first: a script that stops
-// keeps what it wrote. KEYS: hash, index. ARGV: number of checks; key, "present" or "absent", value of each; number of
-// writes; kind, key, value of each. It returns the indices of the checks that failed.
+// keeps what it wrote. KEYS: hash, index, channel. ARGV: number of checks; key, "present" or "absent", value of each; number of
+// writes; kind, key, value of each; the keys that the channel is told of. It returns the indices of the checks that failed.
 var update = rueidis.NewLuaScript(`
 local records, index = KEYS[1], KEYS[2]
 local at, failed = 2, {}
@@ -38,6 +38,7 @@ for i = first, last, 3 do
     redis.call('ZADD', index, 0, key)
   end
 end
+for i = last + 1, #ARGV do redis.call('PUBLISH', KEYS[3], ARGV[i]) end
 return failed
 `)
 

@@ -37,6 +37,7 @@ type Engine struct {
 	requests chan *request
 	quit     chan struct{}
 	stopped  chan struct{}
+	hub      kv.Hub
 	close    sync.Once
 	closeErr error
 }
@@ -88,7 +89,7 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 	}
 	go func() {
 		defer close(e.stopped)
-		w.run(e.requests, e.quit)
+		w.run(e.requests, e.quit, &e.hub)
 	}()
 	return e, nil
 }
@@ -250,11 +251,17 @@ func successor(prefix string) []byte {
 	return end
 }
 
+// Watch implements kv.Engine: the process that has the file open makes every change.
+func (e *Engine) Watch(ctx context.Context, keys ...string) <-chan struct{} {
+	return e.hub.Watch(ctx, keys...)
+}
+
 // Close implements kv.Engine. Updates that have not been taken up fail; the one being written is finished.
 func (e *Engine) Close() error {
 	e.close.Do(func() {
 		close(e.quit)
 		<-e.stopped
+		e.hub.Close()
 		if err := e.release(); err != nil {
 			e.closeErr = fmt.Errorf("closing the catalog %s: %w", e.path, err)
 		}

@@ -102,15 +102,15 @@ func newWriter(ctx context.Context, database *sql.DB, log string) (*writer, erro
 	return w, nil
 }
 
-// run takes whatever is queued into one transaction, again and again, until quit is closed.
-func (w *writer) run(requests <-chan *request, quit <-chan struct{}) {
+// run takes whatever is queued into one transaction, again and again, until quit is closed, and tells hub of what was made.
+func (w *writer) run(requests <-chan *request, quit <-chan struct{}, hub *kv.Hub) {
 	for {
 		select {
 		case <-quit:
 			w.stop()
 			return
 		case first := <-requests:
-			w.answer(gather(first, requests))
+			w.answer(gather(first, requests), hub)
 			w.boundLog()
 		}
 	}
@@ -164,11 +164,14 @@ func (r *request) size() int {
 }
 
 // answer carries out a batch and tells every request how it ended.
-func (w *writer) answer(batch []*request) {
+func (w *writer) answer(batch []*request, hub *kv.Hub) {
 	err := w.transact(batch)
 	for _, r := range batch {
 		if err != nil {
 			r.failed, r.err = nil, err
+		}
+		if r.err == nil && len(r.failed) == 0 {
+			hub.Made(r.writes)
 		}
 		close(r.done)
 	}
@@ -247,6 +250,8 @@ func (w *writer) write(ctx context.Context, write kv.Write, count []byte) error 
 	switch write.Kind {
 	case kv.Remove:
 		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
+	case kv.Count:
+		_, err = w.set.ExecContext(ctx, []byte(write.Key), strconv.AppendInt(nil, write.Add, 10))
 	case kv.Increment:
 		_, err = w.set.ExecContext(ctx, []byte(write.Key), count)
 	default:
