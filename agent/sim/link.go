@@ -235,6 +235,22 @@ func (l *link) Watch(ctx context.Context, keys ...string) <-chan struct{} {
 	return tokens
 }
 
+// Snapshot implements kv.Engine.
+func (l *link) Snapshot(ctx context.Context) (kv.Snapshot, error) {
+	if err := l.ask(ctx); err != nil {
+		return nil, err
+	}
+	return l.records().engine.Snapshot(ctx)
+}
+
+// Size implements kv.Engine.
+func (l *link) Size(ctx context.Context) (kv.Size, error) {
+	if err := l.ask(ctx); err != nil {
+		return kv.Size{}, err
+	}
+	return l.records().engine.Size(ctx)
+}
+
 // Close implements catalog.Engine; the catalog outlives the process.
 func (l *link) Close() error { return nil }
 

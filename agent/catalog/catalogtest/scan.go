@@ -1,6 +1,7 @@
 package catalogtest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -124,5 +125,64 @@ func scanPages(t *testing.T, instance Instance) {
 	}
 	if last, err := engine.Scan(deadline(t), "\xff", "", 10); err != nil || len(last) != 1 {
 		t.Errorf("listing under the last prefix: %v, %v", last, err)
+	}
+}
+
+// snapshots checks that a snapshot is of one instant while others change, add and remove what it has.
+func snapshots(t *testing.T, instance Instance) {
+	engine := instance.Engine
+	empty, err := engine.Snapshot(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 300
+	var first []kv.Write
+	for i := range count {
+		first = append(first, set(fmt.Sprintf("s/%04d", 2*i), "before"))
+	}
+	update(t, engine, nil, append(first, kv.Write{Key: "t", Kind: kv.Count, Add: 7})...)
+	held, err := engine.Snapshot(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for after := ""; ; {
+		page, err := held.Scan(deadline(t), "s/", after, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, record := range page {
+			if want := fmt.Sprintf("s/%04d", 2*seen); record.Key != want || string(record.Value) != "before" {
+				t.Fatalf("record %d of the snapshot is %q of %q, want %q", seen, record.Value, record.Key, want)
+			}
+			seen++
+		}
+		after = page[len(page)-1].Key
+		// Of each page: one record of the next is changed, one removed, one added, and the counter is raised.
+		update(t, engine, nil, set(fmt.Sprintf("s/%04d", 2*seen), "changed"), set(fmt.Sprintf("s/%04d", 2*seen+3), "added"),
+			kv.Write{Key: fmt.Sprintf("s/%04d", 2*seen+2), Kind: kv.Remove}, kv.Write{Key: "t", Kind: kv.Increment, Add: 1})
+	}
+	if seen != count {
+		t.Errorf("the snapshot has %d records, want %d", seen, count)
+	}
+	if last, err := held.Scan(deadline(t), "", "s/9999", 9); err != nil || len(last) != 1 || string(last[0].Value) != "7" {
+		t.Errorf("the counter of the snapshot is %q, %v", last, err)
+	}
+	if page, err := empty.Scan(deadline(t), "", "", 9); err != nil || len(page) > 0 {
+		t.Errorf("a snapshot of nothing has %d records, %v", len(page), err)
+	}
+	if err := errors.Join(held.Close(), empty.Close()); err != nil {
+		t.Error(err)
+	}
+	listed, err := engine.Scan(deadline(t), "", "", 4*count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := engine.Size(deadline(t))
+	if err != nil || size.Bytes <= 0 || size.Records >= 0 && size.Records < int64(len(listed))/2 {
+		t.Errorf("the size of %d records is %+v, %v", len(listed), size, err)
 	}
 }

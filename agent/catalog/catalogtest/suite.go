@@ -41,6 +41,7 @@ var (
 		{"ScanPrefixes", scanPrefixes},
 		{"ScanPages", scanPages},
 		{"SnapshotReads", snapshotReads},
+		{"Snapshots", snapshots},
 		{"OneWinner", oneWinner},
 		{"Coalescing", coalescing},
 		{"Linearizable", linearizable},

@@ -42,6 +42,7 @@ const (
 //   - Counters: are exact, from absent on, and read and compared as decimal integers. Incrementing what is none is an error.
 //   - OrderedScan, ScanPrefixes, ScanPages: a Scan misses nothing that was there all the time, and its order is that of bytes.
 //   - SnapshotReads: one Read, and one page of a Scan, is of one instant.
+//   - Snapshots: a Snapshot is of one instant however long it is read, and others work on meanwhile.
 //   - OneWinner, Coalescing: of Updates that exclude one another exactly one is made and the others are told so; others are not
 //     disturbed, also not by incrementing what all increment, and nobody starves.
 //   - Linearizable: all operations of all clients have an order in which each does what it answered, and in which none comes before
@@ -75,6 +76,12 @@ type Engine interface {
 	// been missed. Tokens that nobody takes become one. The channel is closed when ctx ends or the engine is closed.
 	Watch(ctx context.Context, keys ...string) <-chan struct{}
 
+	// Snapshot returns the records as of one instant within the call, for copies of all of them. The caller closes it.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
+	// Size says how much the engine holds.
+	Size(ctx context.Context) (Size, error)
+
 	// Close releases what the engine holds. Operations after it fail with ErrClosed.
 	Close() error
 }
@@ -82,6 +89,21 @@ type Engine interface {
 // Forgetful is an engine that says whether it may lose updates which it has acknowledged, as a server does that writes them to
 // its disk later.
 type Forgetful interface{ MayLose() bool }
+
+// Snapshot is all records of one instant. It may end by itself when the engine has to give up what it keeps for it; Scan is an error
+// then.
+type Snapshot interface {
+	// Scan is like that of an Engine, but that all pages are of the same instant.
+	Scan(ctx context.Context, prefix, after string, limit int) ([]Record, error)
+	Close() error
+}
+
+// Size is how much an engine holds.
+type Size struct {
+	Records int64 // about; -1 where counting would take long
+	Bytes   int64 // that the server or the file has for them
+	Limit   int64 // of Bytes; 0 where none is known
+}
 
 // Record is a key and its value.
 type Record struct {

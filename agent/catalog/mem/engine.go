@@ -132,6 +132,25 @@ func (e *Engine) write(write kv.Write) {
 	e.values[write.Key] = value
 }
 
+// Snapshot implements kv.Engine.
+func (e *Engine) Snapshot(ctx context.Context) (kv.Snapshot, error) {
+	if _, err := e.Read(ctx); err != nil {
+		return nil, err
+	}
+	return e.Clone(), nil
+}
+
+// Size implements kv.Engine.
+func (e *Engine) Size(ctx context.Context) (kv.Size, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	size := kv.Size{Records: int64(len(e.keys))}
+	for key, value := range e.values {
+		size.Bytes += int64(len(key) + len(value))
+	}
+	return size, e.usable(ctx)
+}
+
 // Close implements kv.Engine. The records are gone.
 func (e *Engine) Close() error {
 	e.mu.Lock()

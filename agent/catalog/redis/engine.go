@@ -164,6 +164,11 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]k
 	if e.closed.Load() {
 		return nil, kv.ErrClosed
 	}
+	return e.list(ctx, e.records, e.index, prefix, after, limit)
+}
+
+// list reads one page of the hash and its index.
+func (e *Engine) list(ctx context.Context, hash, index, prefix, after string, limit int) ([]kv.Record, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -174,7 +179,7 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]k
 	if end := successor(prefix); end != "" {
 		to = "(" + end
 	}
-	answer, err := scan.Exec(ctx, e.client, []string{e.records, e.index}, []string{from, to, strconv.Itoa(limit)}).ToArray()
+	answer, err := scan.Exec(ctx, e.client, []string{hash, index}, []string{from, to, strconv.Itoa(limit)}).ToArray()
 	if err != nil {
 		return nil, fmt.Errorf("listing the catalog %s: %w", e.location, err)
 	}

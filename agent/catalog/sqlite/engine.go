@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/flock"
@@ -38,6 +39,7 @@ type Engine struct {
 	quit     chan struct{}
 	stopped  chan struct{}
 	hub      kv.Hub
+	held     atomic.Int64 // snapshots that are open
 	close    sync.Once
 	closeErr error
 }
@@ -89,7 +91,7 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 	}
 	go func() {
 		defer close(e.stopped)
-		w.run(e.requests, e.quit, &e.hub)
+		w.run(e)
 	}()
 	return e, nil
 }
@@ -215,6 +217,13 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (rec
 			err = fmt.Errorf("listing the catalog %s: %w", e.path, err)
 		}
 	}()
+	return list(ctx, e.reading, prefix, after, limit)
+}
+
+// list reads one page.
+func list(ctx context.Context, from interface {
+	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
+}, prefix, after string, limit int) (records []kv.Record, err error) {
 	query, arguments := "SELECT key, value FROM records WHERE key > ?", []any{[]byte(after)}
 	if after < prefix {
 		query, arguments = "SELECT key, value FROM records WHERE key >= ?", []any{[]byte(prefix)}
@@ -222,7 +231,7 @@ func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) (rec
 	if end := successor(prefix); end != nil {
 		query, arguments = query+" AND key < ?", append(arguments, end)
 	}
-	rows, err := e.reading.QueryContext(ctx, query+" ORDER BY key LIMIT ?", append(arguments, max(0, limit))...)
+	rows, err := from.QueryContext(ctx, query+" ORDER BY key LIMIT ?", append(arguments, max(0, limit))...)
 	if err != nil {
 		return nil, err
 	}

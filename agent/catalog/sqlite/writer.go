@@ -102,16 +102,18 @@ func newWriter(ctx context.Context, database *sql.DB, log string) (*writer, erro
 	return w, nil
 }
 
-// run takes whatever is queued into one transaction, again and again, until quit is closed, and tells hub of what was made.
-func (w *writer) run(requests <-chan *request, quit <-chan struct{}, hub *kv.Hub) {
+// run takes whatever is queued into one transaction, again and again, until the engine is closed.
+func (w *writer) run(e *Engine) {
 	for {
 		select {
-		case <-quit:
+		case <-e.quit:
 			w.stop()
 			return
-		case first := <-requests:
-			w.answer(gather(first, requests), hub)
-			w.boundLog()
+		case first := <-e.requests:
+			w.answer(gather(first, e.requests), &e.hub)
+			if e.held.Load() == 0 {
+				w.boundLog()
+			}
 		}
 	}
 }
@@ -163,7 +165,7 @@ func (r *request) size() int {
 	return size
 }
 
-// answer carries out a batch and tells every request how it ended.
+// answer carries out a batch and tells every request how it ended, and hub of what was made.
 func (w *writer) answer(batch []*request, hub *kv.Hub) {
 	err := w.transact(batch)
 	for _, r := range batch {
