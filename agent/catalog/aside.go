@@ -70,6 +70,19 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 	return nil
 }
 
+// SetAside sets this catalog aside, from under its own gateway too; see the function.
+func (c *Catalog) SetAside(ctx context.Context, reason string) error {
+	return SetAside(ctx, c.session.Engine, reason)
+}
+
+// Records returns all records as of one instant.
+func (c *Catalog) Records(ctx context.Context) (kv.Snapshot, error) {
+	return c.session.Engine.Snapshot(ctx)
+}
+
+// Size says how much the engine holds.
+func (c *Catalog) Size(ctx context.Context) (kv.Size, error) { return c.session.Engine.Size(ctx) }
+
 // PutBack puts the catalog in engine, which was set aside for the same reason, into service again.
 func PutBack(ctx context.Context, engine kv.Engine, reason string) error {
 	failed, err := engine.Update(ctx, []kv.Check{{Key: keySchema, Value: Aside(reason)}}, []kv.Write{{Key: keySchema, Value: InService()}})

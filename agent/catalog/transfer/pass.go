@@ -36,11 +36,13 @@ type Records interface {
 
 // reader reads all records in order.
 type reader struct {
-	from Records
-	page []kv.Record
-	at   int
-	last string
-	done bool
+	from   Records
+	own    bool   // those too that are of this copy alone
+	schema []byte // once it was read
+	page   []kv.Record
+	at     int
+	last   string
+	done   bool
 }
 
 // next returns the next record, nil after the last. It is valid until the call after.
@@ -61,7 +63,11 @@ func (r *reader) next(ctx context.Context) (*kv.Record, error) {
 			r.page, r.at, r.last = page, 0, page[len(page)-1].Key
 		}
 		r.at++
-		if record := &r.page[r.at-1]; !isOwn(record.Key) {
+		record := &r.page[r.at-1]
+		if record.Key == catalog.KeySchema {
+			r.schema = record.Value
+		}
+		if r.own || !isOwn(record.Key) {
 			return record, nil
 		}
 	}
@@ -88,7 +94,7 @@ func (s *sum) add(record *kv.Record) {
 func (s *sum) checksum() string { return hex.EncodeToString(s.digest.Sum(nil)) }
 
 // total adds up what an engine or a snapshot has.
-func total(ctx context.Context, from Records, progress func(records int64)) (*sum, error) {
+func total(ctx context.Context, from Records, progress func(*sum)) (*sum, error) {
 	s, r := newSum(), reader{from: from}
 	for {
 		record, err := r.next(ctx)
@@ -97,7 +103,7 @@ func total(ctx context.Context, from Records, progress func(records int64)) (*su
 		}
 		s.add(record)
 		if s.records%pageRecords == 0 {
-			progress(s.records)
+			progress(s)
 		}
 	}
 }
@@ -112,8 +118,8 @@ type destination struct {
 	made   int64 // writes, of all passes
 }
 
-// level gives the destination the records of from, which is of one instant, and returns their sum.
-func (d *destination) level(ctx context.Context, from Records, progress func(records int64)) (*sum, error) {
+// level gives the destination the records of from, which is of one instant and whose schema record is want, and returns their sum.
+func (d *destination) level(ctx context.Context, from Records, want []byte, progress func(*sum)) (*sum, error) {
 	s, source, there := newSum(), reader{from: from}, reader{from: d.engine}
 	have, err := there.next(ctx)
 	if err != nil {
@@ -133,6 +139,9 @@ func (d *destination) level(ctx context.Context, from Records, progress func(rec
 			}
 		}
 		if record == nil {
+			if !bytes.Equal(source.schema, want) {
+				return nil, fmt.Errorf("%w: what is to be copied has the schema version %q, not %q", catalog.ErrBadChange, source.schema, want)
+			}
 			return s, d.flush(ctx)
 		}
 		s.add(record)
@@ -152,7 +161,7 @@ func (d *destination) level(ctx context.Context, from Records, progress func(rec
 			}
 		}
 		if s.records%pageRecords == 0 {
-			progress(s.records)
+			progress(s)
 		}
 	}
 }

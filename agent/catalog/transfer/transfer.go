@@ -33,10 +33,22 @@ func Moved(address string) string {
 // Source is a catalog that is copied.
 type Source interface {
 	Snapshot(ctx context.Context) (kv.Snapshot, error)
+	Size(ctx context.Context) (kv.Size, error)
 }
 
-// Progress is told what a copy is doing and how many records it has dealt with.
-type Progress func(doing string, records int64)
+// Progress is told what a copy is doing, how many records it has dealt with, and which part of all that is, about.
+type Progress func(doing string, records int64, part float64)
+
+// of returns what tells p of sums, up to one of about the size.
+func (p Progress) of(doing string, size kv.Size) func(*sum) {
+	return func(s *sum) {
+		part := float64(s.bytes) / float64(max(1, size.Bytes))
+		if size.Records > 0 {
+			part = float64(s.records) / float64(size.Records)
+		}
+		p(doing, s.records, min(1, part))
+	}
+}
 
 // Copied says what a copy has in it.
 type Copied struct {
@@ -76,7 +88,7 @@ func open(ctx context.Context, engine kv.Engine, reason string) (*destination, e
 
 // end verifies what the destination has and lets it be what schema says.
 func (d *destination) end(ctx context.Context, want *sum, progress Progress, schema []byte, writes ...kv.Write) error {
-	have, err := total(ctx, d.engine, func(records int64) { progress("verified", records) })
+	have, err := total(ctx, d.engine, progress.of("verified", kv.Size{Records: want.records}))
 	if err != nil {
 		return err
 	}
@@ -88,22 +100,17 @@ func (d *destination) end(ctx context.Context, want *sum, progress Progress, sch
 
 // levelFrom gives the destination the records that a source has at one instant.
 func (d *destination) levelFrom(ctx context.Context, from Source, want []byte, progress Progress) (s *sum, at time.Time, err error) {
+	size, err := from.Size(ctx)
+	if err != nil {
+		return nil, at, err
+	}
 	snapshot, err := from.Snapshot(ctx)
 	if err != nil {
 		return nil, at, err
 	}
 	at = time.Now()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	schema, err := snapshot.Scan(ctx, catalog.KeySchema, "", 1)
-	switch {
-	case err != nil:
-		return nil, at, err
-	case len(schema) == 0 || schema[0].Key != catalog.KeySchema:
-		return nil, at, fmt.Errorf("%w: there is no catalog to copy", catalog.ErrBadChange)
-	case !bytes.Equal(schema[0].Value, want):
-		return nil, at, fmt.Errorf("%w: what is to be copied has the schema version %q, not %q", catalog.ErrBadChange, schema[0].Value, want)
-	}
-	s, err = d.level(ctx, snapshot, func(records int64) { progress("compared", records) })
+	s, err = d.level(ctx, snapshot, want, progress.of("compared", size))
 	return s, at, err
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/transfer"
 )
 
-func silent(string, int64) {}
+func silent(string, int64, float64) {}
 
 // world is a catalog at work.
 type world struct {
