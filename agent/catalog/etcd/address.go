@@ -27,6 +27,9 @@ const (
 	againLast    = time.Second
 )
 
+// nameLimit is the longest name of a catalog, in bytes; it is part of every key.
+const nameLimit = 100
+
 // parsedAddress is an address in parts; location is the address without secrets.
 type parsedAddress struct {
 	location, name string
@@ -87,8 +90,8 @@ func parse(address string) (parsedAddress, error) {
 			return wrong("there is no %s=; there are catalog, cacert, cert, key and passwordfile", key)
 		}
 	}
-	if p.name == "" || strings.Contains(p.name, "/") {
-		return wrong("the name %q must not be empty or have slashes", p.name)
+	if p.name == "" || len(p.name) > nameLimit || strings.Contains(p.name, "/") {
+		return wrong("the name %q must not be empty, have slashes or more than %d bytes", p.name, nameLimit)
 	}
 	if err := p.user(parsed.User, files["passwordfile"]); err != nil {
 		return wrong("%w", err)

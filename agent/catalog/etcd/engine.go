@@ -44,7 +44,7 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := reach(ctx, parsed.hosts); err != nil {
+	if err := reach(ctx, parsed.hosts, parsed.config.TLS); err != nil {
 		return nil, fmt.Errorf("connecting to the catalog %s: %w", parsed.location, err)
 	}
 	client, err := clientv3.New(parsed.config)

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -38,14 +39,18 @@ func (e *Engine) warn(format string, arguments ...any) {
 	e.warnings = append(e.warnings, fmt.Sprintf("The catalog %s ", e.location)+fmt.Sprintf(format, arguments...))
 }
 
-// reach reports why none of the hosts can be connected with; the client would wait without saying.
-func reach(ctx context.Context, hosts []string) error {
+// reach reports why none of the hosts can be connected with, nil where one can; the client would wait without saying.
+func reach(ctx context.Context, hosts []string, secured *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	answers := make(chan error, len(hosts))
 	for _, host := range hosts {
 		go func() {
-			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+			dial := (&net.Dialer{}).DialContext
+			if secured != nil {
+				dial = (&tls.Dialer{Config: secured}).DialContext
+			}
+			connection, err := dial(ctx, "tcp", host)
 			if err == nil {
 				err = connection.Close()
 			}
