@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +85,8 @@ func codeOf(err error) codes.Code {
 
 // isUndone reports whether a member said that it had not even begun, for a reason that passes.
 func isUndone(err error) bool {
-	for _, refusal := range []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	refusals := []error{rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision}
+	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // isTooLarge reports whether a request was refused for its size, by etcd or by what it is sent or received with.

@@ -13,7 +13,7 @@
 //   - Compaction, for they keep every version of a key until they are told otherwise: --auto-compaction-mode=periodic
 //     --auto-compaction-retention=1h. A Snapshot lasts as long.
 //   - A --quota-backend-bytes for all records; about twice their size is good. Warnings says when a member has used 60 % of it. What does
-//     not fit is an error that says what to do; the Update that fills the last of it may have been made.
+//     not fit is an error that says what to do; the Update that fills the last of it may have been made, and removing goes on.
 //   - Three members, for one to fail; Warnings says when there are fewer.
 //   - Where it has users, one of a role that may read and write the prefix restripe/NAME/, NAME being the catalog's.
 //

@@ -56,8 +56,8 @@ func (e *Engine) hearOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	create := &etcdserverpb.WatchCreateRequest{Key: []byte(e.told)}
-	if err := stream.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: create}}); err != nil {
+	create := &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: &etcdserverpb.WatchCreateRequest{Key: []byte(e.told)}}
+	if err := stream.Send(&etcdserverpb.WatchRequest{RequestUnion: create}); err != nil {
 		return err
 	}
 	for {
