@@ -35,4 +35,4 @@ func asideError(schema []byte) error {
 }
 
 // Raw returns the engine without the conditions of the session, for what works on the records as such.
-func (c *Catalog) Raw() kv.Engine { return c.session.Engine }
+func (c *Catalog) Raw() *kv.Observed { return c.session.Observed }

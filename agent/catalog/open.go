@@ -92,7 +92,7 @@ func Open(ctx context.Context, engine kv.Engine, owner string, options ...Option
 
 // build puts the parts together, each over those before it, with the defaults of Open.
 func build(engine kv.Engine, owner string) *Catalog {
-	begun := newSession(engine, owner)
+	begun := newSession(&kv.Observed{Engine: engine}, owner)
 	kept := &records{
 		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: kv.PauseDoubling,
 	}
