@@ -20,15 +20,19 @@ const (
 	lightMemoryKiB    = 32 << 10
 )
 
+// packageTags are what released programs are built with: without tracing, gRPC does without templates, with which the linker would
+// keep every method of every type.
+const packageTags = "grpcnotrace"
+
 // The program for the machines with the data knows neither Kubernetes nor the faces.
 func TestPackageOfAgentsKnowsNoFaces(t *testing.T) {
-	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "../tui/restripe-agent")
+	command := exec.CommandContext(t.Context(), "go", "list", "-tags", packageTags, "-deps", "../tui/restripe-agent")
 	list, err := command.Output()
 	if err != nil {
 		t.Fatalf("listing what restripe-agent is made of: %v", err)
 	}
-	foreign := []string{"k8s.io/", "sigs.k8s.io/controller-runtime", "charm.land/", "github.com/charmbracelet/", "cuelang.org/",
-		"connectrpc.com/", "go.etcd.io/", module + "/operator", module + "/policies", module + "/web", module + "/tui/screen"}
+	foreign := []string{"html/template", "k8s.io/", "sigs.k8s.io/controller-runtime", "charm.land/", "github.com/charmbracelet/", "cuelang.org/",
+		"connectrpc.com/", "go.etcd.io/etcd/server/", "go.etcd.io/bbolt", "go.etcd.io/raft/", module + "/operator", module + "/policies", module + "/web", module + "/tui/screen"}
 	packages := strings.Fields(string(list))
 	for _, name := range packages {
 		for _, prefix := range foreign {
@@ -40,6 +44,13 @@ func TestPackageOfAgentsKnowsNoFaces(t *testing.T) {
 	if len(packages) < 100 {
 		t.Errorf("only %d packages were looked at", len(packages))
 	}
+	for _, path := range []string{"../Makefile", "../playbooks/package/build.sh", "../playbooks/images/build.sh"} {
+		for line := range strings.Lines(readFile(t, path)) {
+			if strings.Contains(line, "CGO_ENABLED=") && strings.Contains(line, "go build") && !strings.Contains(line, packageTags) {
+				t.Errorf("%s builds without %s: %s", path, packageTags, line)
+			}
+		}
+	}
 }
 
 // It is small, and holds little while it has nothing to do.
@@ -49,7 +60,7 @@ func TestPackageOfAgentsIsSmall(t *testing.T) {
 	}
 	directory := t.TempDir()
 	path := filepath.Join(directory, "restripe-agent")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "../tui/restripe-agent")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", packageTags, "-trimpath", "-ldflags", "-s -w", "-o", path, "../tui/restripe-agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building restripe-agent: %v\n%s", err, output)

@@ -8,7 +8,7 @@
 #   ARCHITECTURES  default: amd64 arm64
 #   PROGRAMS       default: restripe-agent restripe
 #   OUT            default: bin/images
-#   TAGS           as go build takes them
+#   TAGS           as go build takes them, beside grpcnotrace
 #   BILLS          directory with PROGRAM.cdx.json, what is in each program, as `make sbom` writes it; default: none is attached
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -26,7 +26,7 @@ mkdir -p "$out" "$work/again"
 declare -A sources=([restripe]=. [restripe-agent]=./tui/restripe-agent)
 for name in ${PROGRAMS:-restripe-agent restripe}; do
   for arch in ${ARCHITECTURES:-amd64 arm64}; do
-    GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "${TAGS:-}" \
+    GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" \
       -ldflags "-s -w -X github.com/restripe/restripe/tui/cli/program.release=$says" -o "$work/$arch/$name" "${sources[$name]}"
   done
   for into in "$out" "$work/again"; do

@@ -5,7 +5,7 @@
 #   VERSION        what the programs say that they are; default: what git says
 #   ARCHITECTURES  default: amd64 arm64
 #   NFPM           what packs: a module of Go at a version
-#   TAGS           as go build takes them
+#   TAGS           as go build takes them, beside grpcnotrace
 #
 # The descriptions are NAME.yaml. They take programs and pages from bin/packages/build, and ARCH and DEB_VERSION from the environment.
 set -euo pipefail
@@ -44,7 +44,7 @@ GOBIN=$PWD/bin/tools GOFLAGS= go install "$NFPM"
 
 for ARCH in ${ARCHITECTURES:-amd64 arm64}; do
   export ARCH
-  GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "${TAGS:-}" -ldflags "$link" -o "$out/build/" . ./tui/restripe-agent
+  GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" -ldflags "$link" -o "$out/build/" . ./tui/restripe-agent
   for name in "${packages[@]}"; do
     file=$out/${name}_${DEB_VERSION}_$ARCH.deb
     pack "$name" "$out/once.deb"

@@ -13,13 +13,15 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/etcd"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
-// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port or rediss://host:port, for one start of the
-// gateway id; blocks that die stay readable for the grace. The caller closes it. warnings say what the engine may lose.
+// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port, etcd://host:port,host:port, or rediss:// or
+// etcds:// for TLS, for one start of the gateway id; blocks that die stay readable for the grace. The caller closes it. warnings say what
+// the engine may lose.
 func Catalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
 	engine, err := Engine(ctx, address)
 	if err != nil {
@@ -43,8 +45,11 @@ func Check(address string) error {
 		return nil
 	case scheme == "redis" || scheme == "rediss":
 		return redis.Check(address)
+	case scheme == "etcd" || scheme == "etcds":
+		return etcd.Check(address)
 	}
-	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port, etcd://host:port,host:port, or rediss:// or "+
+		"etcds:// for TLS", scheme+":")
 }
 
 // WithoutSecrets returns an address that may be shown to everybody.
@@ -62,10 +67,16 @@ func Engine(ctx context.Context, address string) (kv.Engine, error) {
 	if err := Check(address); err != nil {
 		return nil, err
 	}
-	if path, is := strings.CutPrefix(address, "sqlite:"); is {
-		return sqlite.Open(ctx, path)
+	var engine kv.Engine
+	var err error
+	switch scheme, rest, _ := strings.Cut(address, ":"); scheme {
+	case "sqlite":
+		engine, err = sqlite.Open(ctx, rest)
+	case "etcd", "etcds":
+		engine, err = etcd.Open(ctx, address)
+	default:
+		engine, err = redis.Open(ctx, address)
 	}
-	engine, err := redis.Open(ctx, address)
 	if err == nil {
 		return engine, nil
 	}

@@ -28,7 +28,7 @@ func TestAddressesAreRefused(t *testing.T) {
 			t.Errorf("%q was opened: %v", address, engine.Close())
 			continue
 		}
-		want := "want sqlite:FILE, redis://host:port or rediss://host:port"
+		want := "want sqlite:FILE, redis://host:port, etcd://host:port,host:port, or rediss:// or etcds:// for TLS"
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
@@ -44,8 +44,10 @@ func TestAServerThatIsNotThereIsSaid(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open.Engine(t.Context(), "redis://"+listener.Addr().String())
-	if err == nil || !strings.Contains(err.Error(), "see that the server runs and is reachable from here") {
-		t.Errorf("where nobody listens: %v", err)
+	for _, scheme := range []string{"redis", "etcd"} {
+		_, err = open.Engine(t.Context(), scheme+"://"+listener.Addr().String())
+		if err == nil || !strings.Contains(err.Error(), "see that the server runs and is reachable from here") {
+			t.Errorf("where nobody listens, %s says: %v", scheme, err)
+		}
 	}
 }
