@@ -25,7 +25,7 @@ const concurrentUpdates = 64
 //
 // Until begin it passes everything through.
 type session struct {
-	kv.Engine
+	*kv.Observed
 	owner   string
 	gateway string // key of the record that says which start its gateway has at present
 
@@ -47,10 +47,10 @@ type lane struct {
 	doubt bool         // one more may have
 }
 
-func newSession(engine kv.Engine, owner string) *session {
+func newSession(engine *kv.Observed, owner string) *session {
 	gateway, _, _ := strings.Cut(owner, "/")
 	return &session{
-		Engine: engine, owner: owner, gateway: gatewayKey(gateway),
+		Observed: engine, owner: owner, gateway: gatewayKey(gateway),
 		slots: semaphore.NewWeighted(concurrentUpdates), over: make(chan struct{}),
 	}
 }
@@ -61,7 +61,7 @@ func (s *session) mark() uint32 { return block.Mark(s.owner) }
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. None begins in a catalog that is set aside. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
-	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
+	values, err := s.Observed.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
 	if err != nil {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 	}
 	if values[1] != nil {
 		if !s.asked {
-			return false, final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", kv.ErrInUse, s.owner))
+			return false, kv.Final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", kv.ErrInUse, s.owner))
 		}
 		s.mutex.Lock()
 		s.begun = true
@@ -84,7 +84,7 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 		writes = append(writes, kv.Write{Key: keyDrawn, Value: values[3]})
 	}
 	s.asked = true
-	_, err = s.Engine.Update(ctx, checks, writes)
+	_, err = s.Observed.Update(ctx, checks, writes)
 	return false, err // the next turn sees
 }
 
@@ -95,7 +95,7 @@ func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 	begun := s.begun
 	s.mutex.Unlock()
 	if !begun {
-		return s.Engine.Update(ctx, checks, writes)
+		return s.Observed.Update(ctx, checks, writes)
 	}
 	if err := s.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 		return nil, err
 	}
 	own := []kv.Check{{Key: s.gateway, Value: []byte(s.owner)}, used.check()}
-	failed, err := s.Engine.Update(ctx, append(checks[:len(checks):len(checks)], own...),
+	failed, err := s.Observed.Update(ctx, append(checks[:len(checks):len(checks)], own...),
 		append(writes[:len(writes):len(writes)], kv.Write{Key: used.key, Value: encodeCount(used.count.Load() + 1)}))
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 	case failed[len(failed)-1] > len(checks):
 		return nil, s.end(fmt.Errorf("%w: record %s is not %d, as it was left", ErrBehind, used.key, used.count.Load()))
 	case failed[len(failed)-1] == len(checks):
-		present, err := s.Engine.Read(ctx, s.gateway)
+		present, err := s.Observed.Read(ctx, s.gateway)
 		if err != nil {
 			return nil, s.endFenced([]byte{}) // by whom does not matter
 		}
@@ -140,7 +140,7 @@ func (s *session) take(ctx context.Context) (*lane, error) {
 		if err != nil || !used.doubt {
 			return used, err
 		}
-		values, err := s.Engine.Read(ctx, used.key)
+		values, err := s.Observed.Read(ctx, used.key)
 		if err != nil {
 			s.give(used)
 			return nil, err

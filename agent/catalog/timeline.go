@@ -17,8 +17,7 @@ func (c *Catalog) Start() string { return c.session.owner }
 
 // MayLose reports whether the engine may lose updates that it has acknowledged.
 func (c *Catalog) MayLose() bool {
-	engine, is := c.session.Engine.(kv.Forgetful)
-	return is && engine.MayLose()
+	return c.session.MayLose()
 }
 
 // Counts returns how many updates of this start are known to have taken effect, by lane.

@@ -198,6 +198,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups,
 	})
 	g.metrics.read(&g.Objects.Counters)
+	g.catalog.Raw().Observe(g.metrics.observe)
 	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g}, view{g})
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{

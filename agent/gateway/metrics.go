@@ -3,11 +3,13 @@ package gateway
 import (
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/gateway/object"
@@ -19,6 +21,7 @@ type metrics struct {
 	requests  *prometheus.HistogramVec
 	unaudited prometheus.Counter
 	moved     *prometheus.CounterVec // by transitions: bytes read, sent, written
+	catalog   *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
@@ -34,13 +37,26 @@ func newMetrics() *metrics {
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_transition_bytes_total", Help: "Bytes that transitions read, sent between nodes and wrote.",
 		}, []string{"kind"}),
+		catalog: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "restripe_catalog_operation_seconds", Help: "Time of reads, scans and updates of the catalog, by how they ended: done, " +
+				"conflict (an update that somebody else was faster than), error.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+		}, []string{"operation", "outcome"}),
+	}
+	for _, outcome := range []string{kv.OutcomeDone, kv.OutcomeConflict, kv.OutcomeError} {
+		m.catalog.WithLabelValues("update", outcome)
 	}
 	for _, kind := range []string{"read", "sent", "written"} {
 		m.moved.WithLabelValues(kind)
 	}
-	m.registry.MustRegister(m.requests, m.unaudited, m.moved, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.requests, m.unaudited, m.moved, m.catalog, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// observe shows what the operations of the catalog take.
+func (m *metrics) observe(operation, outcome string, took time.Duration) {
+	m.catalog.WithLabelValues(operation, outcome).Observe(took.Seconds())
 }
 
 // read shows what reads met.

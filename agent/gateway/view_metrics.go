@@ -39,7 +39,10 @@ var (
 		"newcomer (not yet), copy (it has expelled one with a copy of the catalog).", "node", "refusal")
 	catalogWritten = describe("restripe_catalog_written_timestamp_seconds",
 		"When this gateway last wrote to the catalog, which it does every few seconds; 0 before the first time.")
-	unproven = describe("restripe_verification_failures_total",
+	catalogBytes   = describe("restripe_catalog_bytes", "Bytes that the engine of the catalog has for its records.")
+	catalogLimit   = describe("restripe_catalog_limit_bytes", "Bytes that the engine of the catalog may have; absent where it knows no limit.")
+	catalogRecords = describe("restripe_catalog_records", "Records of the catalog, about; absent where counting would take long.")
+	unproven       = describe("restripe_verification_failures_total",
 		"Times that blocks which were staged did not hold the equations of their code, so that they were not committed.")
 
 	objectCounts = describe("restripe_objects", "Objects, by class.", "class")
@@ -56,7 +59,8 @@ var (
 		"transition", "to", "state")
 
 	viewMetrics = []*prometheus.Desc{
-		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, unproven,
+		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
+		catalogRecords, unproven,
 		objectCounts, objectBytes, storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
 )
@@ -104,7 +108,26 @@ func (v view) Collect(metrics chan<- prometheus.Metric) {
 	}
 	gauge(catalogWritten, written)
 	counter(unproven, g.groups.Unproven.Load())
+	v.measured(gauge)
 	v.counted(gauge)
+}
+
+// measured shows how much the catalog has, if its engine answers.
+func (v view) measured(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
+	ctx, cancel := context.WithTimeout(context.Background(), viewPatience)
+	defer cancel()
+	size, err := v.gateway.catalog.Raw().Size(ctx)
+	if err != nil {
+		v.gateway.log.Warn("figures lack the size of the catalog", "cause", err)
+		return
+	}
+	gauge(catalogBytes, float64(size.Bytes))
+	if size.Limit > 0 {
+		gauge(catalogLimit, float64(size.Limit))
+	}
+	if size.Records >= 0 {
+		gauge(catalogRecords, float64(size.Records))
+	}
 }
 
 // counted shows what is counted of all records, if that is known by now.
