@@ -91,7 +91,8 @@ func always(*variant) bool                                 { return true }
 func inMemory(v *variant) bool                             { return v.store == "memcached" }
 func hasServer(v *variant) bool                            { return v.store != "file" }
 func hasDisk(v *variant) bool                              { return v.store != "memcached" }
-func hasCatalogs(v *variant) bool                          { return v.gateways > 1 }
+func hasCatalogs(v *variant) bool                          { return v.catalog != "" }
+func hasMembers(v *variant) bool                           { return v.catalog == "etcd" }
 func nothing(context.Context, *networkChaos, *place) error { return nil }
 
 // flush empties a store behind the back of its agent.
@@ -104,7 +105,7 @@ func flush(_ context.Context, c *networkChaos, p *place) error {
 	return err
 }
 
-// allFaults lists every kind, and which variants have it.
+// allFaults lists every kind, and which variants have it. Where the catalog has members nothing but they is struck.
 var allFaults = []struct {
 	fault
 	in func(v *variant) bool
@@ -130,12 +131,19 @@ var allFaults = []struct {
 	{fault{"gateway cut off from the catalog", atGateway, cut(theCatalog), mend(theCatalog), nil}, hasCatalogs},
 	{fault{"catalog killed", atCatalog, kill("catalog"), start("catalog"), nil}, hasCatalogs},
 	{fault{"catalog stopped", atCatalog, stop("catalog"), resume("catalog"), nil}, hasCatalogs},
+	{fault{"catalog's link down", atCatalog, linkTo("down"), linkTo("up"), nil}, hasMembers},
+	{fault{"catalog cut off from its other members", atCatalog, cut(otherCatalogs), mend(otherCatalogs), nil}, hasMembers},
+	{fault{"catalog cut off from the gateways", atCatalog, cut(allGateways), mend(allGateways), nil}, hasMembers},
+	{fault{"catalog hears and is not heard", atCatalog, func(ctx context.Context, c *networkChaos, p *place) error { return mute(ctx, p, others(c, p)) },
+		func(ctx context.Context, c *networkChaos, p *place) error { return speaking(ctx, p, others(c, p)) }, nil}, hasMembers},
+	{fault{"catalog's disk full", atCatalog, fillCatalog, reviveCatalog, nil}, hasMembers},
 }
 
 // strike is one fault at one place for a while.
 type strike struct {
 	fault
 	place  *place
+	leads  bool // at the leader of the catalog, whichever that is
 	length time.Duration
 }
 
@@ -162,7 +170,7 @@ func (n *nemesis) deal() []strike {
 func (n *nemesis) draw() strike {
 	if len(n.deck) == 0 {
 		for _, each := range allFaults {
-			if each.in(&n.chaos.variant) {
+			if each.in(&n.chaos.variant) && (each.at == atCatalog || !hasMembers(&n.chaos.variant)) {
 				n.deck = append(n.deck, each.fault)
 			}
 		}
@@ -175,6 +183,7 @@ func (n *nemesis) draw() strike {
 	}
 	where := map[site][]*place{atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs}[s.at]
 	s.place = where[n.random.IntN(len(where))]
+	s.leads = s.at == atCatalog && hasMembers(&n.chaos.variant) && n.random.IntN(3) > 0
 	return s
 }
 
@@ -189,6 +198,9 @@ func (c *networkChaos) strike(strikes []strike) {
 	lost := false
 	var all errgroup.Group
 	for _, s := range strikes {
+		if s.leads {
+			s.place = c.leader()
+		}
 		c.faults[s.kind]++
 		c.t.Logf("%6.2f s: %s at %s for %v", time.Since(c.began).Seconds(), s.kind, s.place.name, s.length)
 		lost = lost || s.loses != nil && s.loses(&c.variant)

@@ -52,13 +52,15 @@ const (
 // variant is one cluster that faults happen to.
 type variant struct {
 	name, store string
-	gateways    int // more than one share a catalog in Redis
+	gateways    int
+	catalog     string // that more than one share: redis, or etcd of three members; empty: a file
 }
 
 var variants = []variant{
-	{"one-gateway-over-memcached", "memcached", 1},
-	{"two-gateways-over-redis", "redis", 2},
-	{"one-gateway-over-files", "file", 1},
+	{"one-gateway-over-memcached", "memcached", 1, ""},
+	{"two-gateways-over-redis", "redis", 2, "redis"},
+	{"one-gateway-over-files", "file", 1, ""},
+	{"two-gateways-with-etcd", "file", 2, "etcd"},
 }
 
 // TestNetworkFaults has clients write, update, read, move and delete objects while transitions run and a seeded nemesis
@@ -75,6 +77,9 @@ func TestNetworkFaults(t *testing.T) {
 			if base := os.Getenv(insideVariable); base != "" {
 				newNetworkChaos(t, v, base, seed).run()
 				return
+			}
+			if v.catalog == "etcd" {
+				t.Setenv(etcdVariable, etcdProgram(t))
 			}
 			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(), "-test.timeout="+(10*time.Minute+5**chaosNetwork).String())
 		})
@@ -204,20 +209,12 @@ func (c *networkChaos) startRedis(base string, p *place, name, sync string) erro
 
 func (c *networkChaos) startGateways(base string) error {
 	ctx := c.t.Context()
-	catalog := ""
-	if c.variant.gateways > 1 {
-		p, err := newPlace(ctx, base, "records", 101)
-		if err != nil {
-			return err
-		}
-		c.catalogs = append(c.catalogs, p)
-		if err := c.startRedis(base, p, "catalog", "always"); err != nil {
-			return err
-		}
-		catalog = "redis://" + p.address + storePort
+	catalog, err := c.startCatalog(base)
+	if err != nil {
+		return err
 	}
 	for i := range c.variant.gateways {
-		p, err := newPlace(ctx, base, "gw"+strconv.Itoa(i+1), 102+i)
+		p, err := newPlace(ctx, base, "gw"+strconv.Itoa(i+1), 112+i)
 		if err != nil {
 			return err
 		}
@@ -243,6 +240,25 @@ func (c *networkChaos) startGateways(base string) error {
 		c.clients = append(c.clients, connection)
 	}
 	return nil
+}
+
+// startCatalog starts what the gateways share, and returns its address; empty where each has a file.
+func (c *networkChaos) startCatalog(base string) (address string, err error) {
+	names := map[string][]string{"redis": {"records"}, "etcd": {"records1", "records2", "records3"}}[c.catalog]
+	for i, name := range names {
+		p, err := newPlace(c.t.Context(), base, name, 101+i)
+		if err != nil {
+			return "", err
+		}
+		c.catalogs = append(c.catalogs, p)
+	}
+	switch c.catalog {
+	case "redis":
+		return "redis://" + c.catalogs[0].address + storePort, c.startRedis(base, c.catalogs[0], "catalog", "always")
+	case "etcd":
+		return c.startEtcd(base)
+	}
+	return "", nil
 }
 
 func (c *networkChaos) run() {

@@ -267,6 +267,9 @@ func (c *child) kill() error {
 	c.mutex.Unlock()
 	err := process.Kill()
 	<-ended
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
 	return err
 }
 

@@ -15,7 +15,7 @@ type build struct {
 	err  error
 }
 
-var built, builtBefore build
+var built, builtBefore, builtEtcd build
 
 // before is the commit of the release before, with which this one works together.
 const before = "28323ac0ddd01c6035f69b98cda699712b786842"
@@ -37,6 +37,26 @@ func program(t *testing.T) string {
 		t.Fatalf("building the program: %v", built.err)
 	}
 	return built.path
+}
+
+// etcdProgram builds the server of etcd, from the module that the console's API server has it from.
+func etcdProgram(t *testing.T) string {
+	t.Helper()
+	b := &builtEtcd
+	b.once.Do(func() {
+		var directory string
+		if directory, b.err = os.MkdirTemp("", "restripe-etcd-"); b.err != nil {
+			return
+		}
+		b.path = filepath.Join(directory, "etcd")
+		command := exec.Command("go", "build", "-o", b.path, "go.etcd.io/etcd/server/v3")
+		command.Stderr = os.Stderr
+		b.err = command.Run()
+	})
+	if b.err != nil {
+		t.Fatalf("building etcd: %v", b.err)
+	}
+	return b.path
 }
 
 // programBefore builds the program of the release before.
@@ -66,7 +86,7 @@ func programBefore(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, b := range []*build{&built, &builtBefore} {
+	for _, b := range []*build{&built, &builtBefore, &builtEtcd} {
 		if b.path == "" {
 			continue
 		}
