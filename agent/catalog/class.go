@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
@@ -43,6 +42,11 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 	return classes, version, nil
 }
 
+// WatchClasses returns a channel that holds a token when it is worth asking for the version; see kv.Engine.Watch.
+func (c *classes) WatchClasses(ctx context.Context) <-chan struct{} {
+	return c.engine.Watch(ctx, keyClasses)
+}
+
 // readClasses returns the classes as they were found one page after the other, and the version before.
 func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
 	values, err := c.engine.Read(ctx, keyClasses)
@@ -74,7 +78,7 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		if err != nil {
 			return false, err
 		}
-		writes := []kv.Write{{Key: keyClasses, Value: strconv.AppendInt(nil, version+1, 10)}}
+		writes := []kv.Write{{Key: keyClasses, Value: encodeCount(version + 1), Notify: true}}
 		for i := range changed {
 			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(prefixClass) {
 				return false, final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))

@@ -418,7 +418,7 @@ func (t *transaction) replace(key string, raw []byte, extents []Extent, object *
 // count writes the live counts.
 func (t *transaction) count() {
 	for id := range t.created {
-		t.writes = append(t.writes, kv.Write{Key: liveKey(id), Value: encodeCount(t.lives[id])})
+		t.writes = append(t.writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: t.lives[id]})
 		if t.lives[id] == 0 {
 			t.writes = append(t.writes, kv.Write{Key: freeableKey(id), Value: []byte{}})
 		}

@@ -32,6 +32,8 @@ var (
 	ErrNewer = kv.ErrNewer
 	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.
 	ErrOlder = errors.New("catalog is older than this program")
+	// ErrAside says that the catalog is not in service: it is a backup, was moved to another engine, or is not whole.
+	ErrAside = errors.New("catalog is not in service")
 	// ErrFenced says that the gateway has a later start than this one, which therefore changes nothing any more.
 	ErrFenced = errors.New("this gateway was started again elsewhere")
 	// ErrClaimed says that a person has claimed the catalog: it is for starts from then on.

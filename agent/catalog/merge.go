@@ -13,8 +13,8 @@ import (
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// merging stands in the place of the schema version while a catalog takes up what it lacks: nothing opens it.
-const merging = "merging"
+// merging is why a catalog is set aside while it takes up what it lacks.
+const merging = "what it lacks is being brought back into it, or that did not end: say `restripe catalog rebuild --into` again"
 
 // Merged says what Merge brought into a catalog, or would.
 type Merged struct {
@@ -35,7 +35,7 @@ type Merged struct {
 // One that does not end leaves a catalog that Open refuses, and that is merged again. It fails with ErrBadChange for a catalog
 // of another cluster, or none.
 func Merge(ctx context.Context, engine kv.Engine, contents *Contents, dryRun bool, progress func(written, of int)) (*Merged, error) {
-	m := &merger{Catalog: build(engine, "rebuild/into"), contents: contents, fill: filler{engine, merging, "say it again"}}
+	m := &merger{Catalog: build(engine, "rebuild/into"), contents: contents, fill: filler{engine, string(Aside(merging)), "say it again"}}
 	if err := m.merge(ctx, dryRun, progress); err != nil {
 		return nil, fmt.Errorf("merging into the catalog: %w", err)
 	}
@@ -106,7 +106,7 @@ func (m *merger) check(ctx context.Context) ([]byte, error) {
 	switch version := string(values[0]); {
 	case values[0] == nil:
 		return nil, fmt.Errorf("%w: there is none: rebuild a new one, without --into", ErrBadChange)
-	case version != merging && version != strconv.Itoa(SchemaVersion):
+	case version != m.fill.mark && version != strconv.Itoa(SchemaVersion):
 		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, SchemaVersion)
 	}
 	cluster, err := decode[Cluster](keyCluster, values[1])
@@ -211,7 +211,7 @@ func (m *merger) writes() ([]kv.Write, error) {
 		if was, counted := m.was.lives[id]; counted && was == live && m.was.freeable[id] == (live == 0) {
 			continue
 		}
-		set(liveKey(id), encodeCount(live))
+		writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: live})
 		if live == 0 {
 			set(freeableKey(id), []byte{})
 		} else {

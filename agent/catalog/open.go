@@ -108,11 +108,8 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if string(values[0]) == rebuilding {
-		return false, final(fmt.Errorf("%w: a rebuild into it did not end: remove it and rebuild again", ErrCorrupt))
-	}
-	if string(values[0]) == merging {
-		return false, errMerging()
+	if err := asideError(values[0]); err != nil {
+		return false, err
 	}
 	if values[0] != nil {
 		version, err := strconv.Atoi(string(values[0]))
@@ -148,11 +145,6 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
 	return false, err
-}
-
-func errMerging() error {
-	return final(fmt.Errorf("%w: what it lacks is being brought back into it, or that did not end: "+
-		"say `restripe catalog rebuild --into` again", ErrCorrupt))
 }
 
 // Over is closed once this start of the gateway can change nothing any more; Err says why.

@@ -21,8 +21,8 @@ type Contents struct {
 	Starts       []string // of gateways that agents have obeyed: they obey this catalog although it does not have them
 }
 
-// rebuilding stands in the place of the schema version while a catalog is being filled: nothing opens it.
-const rebuilding = "rebuilding"
+// rebuilding is why a catalog is set aside while it is being filled.
+const rebuilding = "a rebuild into it did not end: remove it and rebuild again"
 
 // restoreBatch is how many records one transaction of Restore writes.
 const restoreBatch = 256
@@ -41,7 +41,7 @@ func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress
 	if err := CheckEmpty(ctx, engine); err != nil {
 		return err
 	}
-	fill := filler{engine, rebuilding, "remove what there is of it and rebuild again"}
+	fill := filler{engine, string(Aside(rebuilding)), "remove what there is of it and rebuild again"}
 	if err := fill.begin(ctx, nil); err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
 	}
@@ -129,7 +129,7 @@ func (c *Contents) records() ([]kv.Write, error) {
 		p.lives[id] += 0 // a group without extents has a count too
 		p.freeable[id] = p.lives[id] == 0
 		set(groupKey(id), encode(c.Groups[i]))
-		set(liveKey(id), encodeCount(p.lives[id]))
+		writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: p.lives[id]})
 		if p.freeable[id] {
 			set(freeableKey(id), []byte{})
 		}

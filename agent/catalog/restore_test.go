@@ -94,8 +94,8 @@ func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 		if stopAfter == 0 {
 			continue // nothing was written
 		}
-		if _, err := catalog.Open(t.Context(), engine, "g/1"); !errors.Is(err, catalog.ErrCorrupt) {
-			t.Errorf("opening what was stopped after %d updates: %v, want ErrCorrupt", stopAfter, err)
+		if _, err := catalog.Open(t.Context(), engine, "g/1"); !errors.Is(err, catalog.ErrAside) {
+			t.Errorf("opening what was stopped after %d updates: %v, want ErrAside", stopAfter, err)
 		}
 		if err := catalog.Restore(t.Context(), engine, contents(), nil); !errors.Is(err, kv.ErrInUse) {
 			t.Errorf("restoring over what was stopped after %d updates: %v, want kv.ErrInUse", stopAfter, err)

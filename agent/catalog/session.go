@@ -59,14 +59,14 @@ func newSession(engine kv.Engine, owner string) *session {
 func (s *session) mark() uint32 { return block.Mark(s.owner) }
 
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
-// were sessions. None begins in a catalog that is being merged into. It is a turn of retry.
+// were sessions. None begins in a catalog that is set aside. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
 	values, err := s.Engine.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
 	if err != nil {
 		return false, err
 	}
-	if string(values[4]) == merging {
-		return false, errMerging()
+	if err := asideError(values[4]); err != nil {
+		return false, err
 	}
 	if values[1] != nil {
 		if !s.asked {

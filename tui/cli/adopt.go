@@ -17,8 +17,8 @@ import (
 	"github.com/restripe/restripe/tui/progress"
 )
 
-// transfer is what adoption and export share: the flags, the two ends and the job between them.
-type transfer struct {
+// carriage is what adoption and export share: the flags, the two ends and the job between them.
+type carriage struct {
 	session   *session
 	command   *cobra.Command
 	access    *pools.Access
@@ -32,8 +32,8 @@ type transfer struct {
 	format    *formatValue
 }
 
-func (s *session) newTransfer(command *cobra.Command) *transfer {
-	t := &transfer{session: s, command: command, access: accessFlags(command, administrator)}
+func (s *session) newCarriage(command *cobra.Command) *carriage {
+	t := &carriage{session: s, command: command, access: accessFlags(command, administrator)}
 	flags := command.Flags()
 	flags.StringVar(&t.pool.Name, "pool", "", "the pool of Ceph (required)")
 	flags.StringVar(&t.pool.Namespace, "namespace", "", "the namespace in the pool (default: the default one)")
@@ -56,7 +56,7 @@ func adoptCommand(s *session) *cobra.Command {
 		Example: "  restripe adopt --pool archive --class cold --throttle 200MiB/s\n  restripe adopt --pool archive --class cold --prefix 2025/ --trim",
 		Args:    cobra.NoArgs,
 	}
-	t := s.newTransfer(command)
+	t := s.newCarriage(command)
 	flags := command.Flags()
 	flags.StringVar(&t.class, "class", "", "the class the objects will be in (required)")
 	flags.StringVar(&t.prefix, "prefix", "", "only objects whose names begin so")
@@ -89,7 +89,7 @@ func exportCommand(s *session) *cobra.Command {
 		Example: "  restripe export --class cold --pool archive2\n  restripe export --prefix archive/ --key-prefix archive/ --pool archive2",
 		Args:    cobra.NoArgs,
 	}
-	t := s.newTransfer(command)
+	t := s.newCarriage(command)
 	flags := command.Flags()
 	flags.StringVar(&t.class, "class", "", "only objects of this class")
 	flags.StringVar(&t.prefix, "prefix", "", "only objects whose keys begin so")
@@ -109,7 +109,7 @@ func exportCommand(s *session) *cobra.Command {
 }
 
 // run opens both ends and carries the job out.
-func (t *transfer) run(work func(context.Context, *adopt.Gateway, *adopt.Pool, *pools.State) error) (err error) {
+func (t *carriage) run(work func(context.Context, *adopt.Gateway, *adopt.Pool, *pools.State) error) (err error) {
 	if t.pool.Name == "" {
 		return program.Misuse(t.command, "--pool is required")
 	}
@@ -140,7 +140,7 @@ func (t *transfer) run(work func(context.Context, *adopt.Gateway, *adopt.Pool, *
 	})
 }
 
-func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adopt.Pool, state *pools.State) error {
+func (t *carriage) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adopt.Pool, state *pools.State) error {
 	described := state.Pool(t.pool.Name)
 	if err := adopt.CheckPool(described); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (t *transfer) adopt(ctx context.Context, gateway *adopt.Gateway, pool *adop
 	return t.carry(ctx, state, pool, gateway, "adoption", survey.Objects, 0, gateway)
 }
 
-func (t *transfer) export(ctx context.Context, gateway *adopt.Gateway, pool *adopt.Pool, state *pools.State) error {
+func (t *carriage) export(ctx context.Context, gateway *adopt.Gateway, pool *adopt.Pool, state *pools.State) error {
 	described := state.Pool(t.pool.Name)
 	if err := adopt.CheckPool(described); err != nil {
 		return fmt.Errorf("exporting into another program's pool: %w", err)
@@ -175,7 +175,7 @@ func (t *transfer) export(ctx context.Context, gateway *adopt.Gateway, pool *ado
 }
 
 // carry runs the job between two ends and shows what becomes of it.
-func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.Source, target adopt.Target, kind string, objects, bytes int64, gateway *adopt.Gateway) (err error) {
+func (t *carriage) carry(ctx context.Context, state *pools.State, source adopt.Source, target adopt.Target, kind string, objects, bytes int64, gateway *adopt.Gateway) (err error) {
 	cluster, err := gateway.Cluster(ctx)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (t *transfer) carry(ctx context.Context, state *pools.State, source adopt.S
 // errNotAllCarried ends an adoption or export that left objects behind.
 var errNotAllCarried = errors.New("not all objects were carried")
 
-func (t *transfer) defaultJournal(kind string) (string, error) {
+func (t *carriage) defaultJournal(kind string) (string, error) {
 	directory, err := stateDirectory()
 	if err != nil {
 		return "", err
@@ -239,7 +239,7 @@ func transferLine(p adopt.Progress) string {
 // problemsShown bounds the lines about objects that were not carried.
 const problemsShown = 20
 
-func (t *transfer) showReport(report adopt.Report, kind string) error {
+func (t *carriage) showReport(report adopt.Report, kind string) error {
 	carried := "adopted"
 	if kind == "export" {
 		carried = "exported"

@@ -28,8 +28,8 @@ import (
 
 func catalogCommand(s *session) *cobra.Command {
 	return program.Family(&cobra.Command{
-		Use: "catalog", Short: "See which timeline of the catalog counts, and rebuild a lost one from the stores",
-	}, catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogRebuild(s))
+		Use: "catalog", Short: "Back the catalog up, move it, see which timeline of it counts, rebuild a lost one",
+	}, catalogBackup(s), catalogRestore(s), catalogCopy(s), catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogRebuild(s))
 }
 
 // rebuildFlags are the flags of `restripe catalog rebuild`.

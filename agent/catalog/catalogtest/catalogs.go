@@ -24,7 +24,7 @@ func catalogs(t *testing.T, instance Instance) {
 	if both[0].Cluster() != both[1].Cluster() || both[0].Cluster().ID == "" {
 		t.Errorf("two catalogs of one engine say they are %q and %q", both[0].Cluster().ID, both[1].Cluster().ID)
 	}
-	nodes, incarnations := enroll(ctx, t, both[0])
+	nodes, incarnations := Enroll(ctx, t, both[0])
 	var mu sync.Mutex
 	stamps := map[uint64]bool{}
 	var all sync.WaitGroup
@@ -33,7 +33,7 @@ func catalogs(t *testing.T, instance Instance) {
 			c := both[client%2]
 			for i := range 6 {
 				key := fmt.Sprintf("key\xff\x00%d", (client+i)%5)
-				stamp, err := putAlone(ctx, c, key, i%2, nodes, incarnations)
+				stamp, err := PutAlone(ctx, c, key, i%2, nodes, incarnations)
 				if err != nil {
 					t.Error(err)
 					return

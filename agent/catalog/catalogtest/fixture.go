@@ -35,8 +35,8 @@ func Announce(stamp block.Stamp, index uint32, nodes []block.NodeID) catalog.Blo
 	return set
 }
 
-// enroll registers the contents of three nodes.
-func enroll(ctx context.Context, t *testing.T, c *catalog.Catalog) (nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation) {
+// Enroll registers the contents of three nodes.
+func Enroll(ctx context.Context, t *testing.T, c *catalog.Catalog) (nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation) {
 	t.Helper()
 	nodes, incarnations = []block.NodeID{"n0", "n1", "n2"}, map[block.NodeID]block.Incarnation{}
 	for _, node := range nodes {
@@ -48,8 +48,8 @@ func enroll(ctx context.Context, t *testing.T, c *catalog.Catalog) (nodes []bloc
 	return nodes, incarnations
 }
 
-// putAlone puts an object of ten bytes into a column of a group of its own. The stamp is zero where it was not announced.
-func putAlone(
+// PutAlone puts an object of ten bytes into a column of a group of its own. The stamp is zero where it was not announced.
+func PutAlone(
 	ctx context.Context, c *catalog.Catalog, key string, column int, nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation,
 ) (block.Stamp, error) {
 	attempt, err := c.Begin(ctx, catalog.KindPut, time.Now().Add(time.Hour), func(stamp block.Stamp) []catalog.BlockSet {

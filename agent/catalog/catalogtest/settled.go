@@ -21,7 +21,7 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, incarnations := enroll(ctx, t, plain)
+	nodes, incarnations := Enroll(ctx, t, plain)
 	var both []*catalog.Catalog
 	for i := range 2 {
 		c, err := catalog.Open(ctx, through(t, instance, seed+uint64(i)), catalog.Owner(fmt.Sprintf("gateway%d", i), "start"), pause)
@@ -37,7 +37,7 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 		all.Go(func() {
 			c, key := both[client%2], fmt.Sprintf("settled/%d", client)
 			for range puts {
-				stamp, err := putAlone(ctx, c, key, 0, nodes, incarnations)
+				stamp, err := PutAlone(ctx, c, key, 0, nodes, incarnations)
 				switch {
 				case err == nil:
 					acknowledged[client], unknown[client] = stamp, block.Stamp{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -44,6 +45,16 @@ func Check(address string) error {
 		return redis.Check(address)
 	}
 	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+}
+
+// WithoutSecrets returns an address that may be shown to everybody.
+func WithoutSecrets(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.User == nil {
+		return address
+	}
+	parsed.User = url.User(parsed.User.Username())
+	return parsed.String()
 }
 
 // Engine opens the engine that the scheme of an address names. The caller closes it.

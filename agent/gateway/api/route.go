@@ -70,6 +70,8 @@ var (
 	RouteGetLineage    = Route{"GET", "/v1/catalog/lineage"}
 	RouteClaimCatalog  = Route{"POST", "/v1/catalog/claim"}
 	RouteAcceptCatalog = Route{"POST", "/v1/catalog/accept"}
+	RouteCopyCatalog   = Route{"GET", "/v1/catalog/records"}
+	RouteAsideCatalog  = Route{"POST", "/v1/catalog/aside"}
 )
 
 // The repair of what was lost.
@@ -137,7 +139,7 @@ var Routes = []Route{
 	RouteListNodes, RouteGetNode, RouteDrainNode, RouteUndrainNode, RouteDownNode, RouteUpNode, RouteRemoveNode,
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
-	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog,
+	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog, RouteCopyCatalog, RouteAsideCatalog,
 	RouteListAudit, RouteVerifyAudit,
 	RouteHealthy, RouteReady, RouteMetrics,
 }

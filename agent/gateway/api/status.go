@@ -50,7 +50,20 @@ type Lineage struct {
 	// and is not accepted yet; 0 where nothing is.
 	KeptBelow uint64 `json:"keptBelow,omitempty"`
 	// Refusals are what nodes have against this gateway, or others.
-	Refusals []Refusal `json:"refusals,omitempty"`
+	Refusals []Refusal   `json:"refusals,omitempty"`
+	Size     CatalogSize `json:"size"`
+}
+
+// CatalogSize is how much a catalog holds.
+type CatalogSize struct {
+	Records int64 `json:"records"`         // about; -1 where counting would take long
+	Bytes   int64 `json:"bytes"`           // that its engine has for them
+	Limit   int64 `json:"limit,omitempty"` // of bytes, where the engine knows one
+}
+
+// CatalogMoved says where a catalog is moved to.
+type CatalogMoved struct {
+	Address string `json:"address"` // without secrets
 }
 
 // Refusal is what a node has against a gateway: that its catalog is not the one that the node obeys, or not yet.

@@ -63,6 +63,20 @@ func (c *upkeep) AcceptCatalog(ctx context.Context) error {
 	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
 }
 
+// CopyCatalog returns all records of the catalog as of one instant, in the form that package transfer reads. The caller closes it.
+func (c *upkeep) CopyCatalog(ctx context.Context) (io.ReadCloser, error) {
+	reply, err := c.send(ctx, request{route: api.RouteCopyCatalog})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Body, nil
+}
+
+// SetCatalogAside takes the catalog out of service, as it is moved to an address. Its gateways end by it.
+func (c *upkeep) SetCatalogAside(ctx context.Context, address string) error {
+	return c.call(ctx, api.RouteAsideCatalog, nil, api.CatalogMoved{Address: address}, nil)
+}
+
 // Audit returns a page of what was done to the cluster through this gateway, newest first: at most limit actions (0: as many as the
 // gateway gives by itself), of those that began before the record before (0: all).
 func (c *upkeep) Audit(ctx context.Context, filter api.AuditFilter, before int64, limit int) (page api.AuditPage, err error) {

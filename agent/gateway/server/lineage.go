@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/restripe/restripe/agent/catalog/transfer"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
@@ -19,6 +21,31 @@ func (s *Server) routeLineage(route func(route api.Route, serve func(w http.Resp
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
+	route(api.RouteCopyCatalog, s.copyCatalog)
+	route(api.RouteAsideCatalog, func(w http.ResponseWriter, r *http.Request) error {
+		var moved api.CatalogMoved
+		if err := readJSON(r, &moved); err != nil {
+			return err
+		}
+		if moved.Address == "" {
+			return api.Refuse(api.ErrBadRequest, "say where the catalog is moved to: address is empty")
+		}
+		if err := s.catalog.SetAside(r.Context(), transfer.Moved(moved.Address)); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+// copyCatalog sends all records, as they are at one instant. A copy that breaks off is seen by its end that is not there.
+func (s *Server) copyCatalog(w http.ResponseWriter, r *http.Request) error {
+	records, err := s.catalog.Records(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	return errors.Join(transfer.Send(r.Context(), w, records), records.Close())
 }
 
 // heardLately is how long ago a node may have said what it knows.
@@ -32,6 +59,11 @@ func (s *Server) claim(ctx context.Context) (api.Claimed, error) {
 
 func (s *Server) lineage(ctx context.Context) (api.Lineage, error) {
 	lineage := api.Lineage{Cluster: s.catalog.Cluster().ID, Sessions: []api.Session{}}
+	size, err := s.catalog.Size(ctx)
+	if err != nil {
+		return lineage, err
+	}
+	lineage.Size = api.CatalogSize(size)
 	sessions, err := s.catalog.Sessions(ctx)
 	if err != nil {
 		return lineage, err
