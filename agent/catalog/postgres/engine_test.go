@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 
 func TestEngine(t *testing.T) {
 	for _, folder := range programs(t) {
-		t.Run(filepath.Base(filepath.Dir(folder)), func(t *testing.T) {
+		t.Run(release(t, folder), func(t *testing.T) {
 			s := start(t, folder)
 			count := 0
 			catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {

