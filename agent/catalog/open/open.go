@@ -10,16 +10,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/rueidis"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/postgres"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
-// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port or rediss://host:port, for one start of the
-// gateway id; blocks that die stay readable for the grace. The caller closes it. warnings say what the engine may lose.
+// forms are those of addresses.
+const forms = "sqlite:FILE, redis://host:port, rediss://host:port or postgres://user@host:port/database"
+
+// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port, rediss://host:port or
+// postgres://user@host:port/database, for one start of the gateway id; blocks that die stay readable for the grace. The caller closes
+// it. warnings say what the engine may lose.
 func Catalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
 	engine, err := Engine(ctx, address)
 	if err != nil {
@@ -43,12 +49,21 @@ func Check(address string) error {
 		return nil
 	case scheme == "redis" || scheme == "rediss":
 		return redis.Check(address)
+	case isPostgres(address):
+		return postgres.Check(address)
 	}
-	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port or rediss://host:port", scheme+":")
+	return fmt.Errorf("%q is not the address of a catalog: want %s", scheme+":", forms)
+}
+
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres:") || strings.HasPrefix(address, "postgresql:")
 }
 
 // WithoutSecrets returns an address that may be shown to everybody.
 func WithoutSecrets(address string) string {
+	if isPostgres(address) {
+		return postgres.Location(address)
+	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.User == nil {
 		return address
@@ -65,17 +80,31 @@ func Engine(ctx context.Context, address string) (kv.Engine, error) {
 	if path, is := strings.CutPrefix(address, "sqlite:"); is {
 		return sqlite.Open(ctx, path)
 	}
-	engine, err := redis.Open(ctx, address)
-	if err == nil {
+	if isPostgres(address) {
+		engine, err := postgres.Open(ctx, address)
+		if err != nil {
+			return nil, advised(err, "postgres://user@host:port/database, or the password in the file of a passfile parameter")
+		}
 		return engine, nil
 	}
+	engine, err := redis.Open(ctx, address)
+	if err != nil {
+		return nil, advised(err, "redis://user:password@host:port")
+	}
+	return engine, nil
+}
+
+// advised adds to the error of who did not reach a server, or was not let in, what to do.
+func advised(err error, form string) error {
 	var unreachable *net.OpError
 	var refused *rueidis.RedisError
+	var rejected *pgconn.PgError
 	switch {
+	case errors.As(err, &rejected) && !strings.HasPrefix(rejected.Code, "28"), errors.Is(err, context.Canceled):
 	case errors.As(err, &unreachable):
 		err = fmt.Errorf("%w; see that the server runs and is reachable from here", err)
-	case errors.As(err, &refused):
-		err = fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+	case errors.As(err, &refused), rejected != nil:
+		err = fmt.Errorf("%w; give the right user and password in %s", err, form)
 	}
-	return nil, err
+	return err
 }

@@ -22,13 +22,13 @@ func TestACatalogInAFile(t *testing.T) {
 
 // What is no address is refused with the forms that an address has, and without what may be a password in it.
 func TestAddressesAreRefused(t *testing.T) {
-	for _, address := range []string{"", "sqlite", "sqlite:", "file:/catalog.db", "postgres://user:secret@host/db"} {
+	for _, address := range []string{"", "sqlite", "sqlite:", "file:/catalog.db", "mysql://user:secret@host/db"} {
 		engine, err := open.Engine(t.Context(), address)
 		if err == nil {
 			t.Errorf("%q was opened: %v", address, engine.Close())
 			continue
 		}
-		want := "want sqlite:FILE, redis://host:port or rediss://host:port"
+		want := "want sqlite:FILE, redis://host:port, rediss://host:port or postgres://user@host:port/database"
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
@@ -44,8 +44,11 @@ func TestAServerThatIsNotThereIsSaid(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open.Engine(t.Context(), "redis://"+listener.Addr().String())
-	if err == nil || !strings.Contains(err.Error(), "see that the server runs and is reachable from here") {
-		t.Errorf("where nobody listens: %v", err)
+	for _, address := range []string{"redis://" + listener.Addr().String(), "postgresql://user:secret@" + listener.Addr().String() + "/db"} {
+		_, err := open.Engine(t.Context(), address)
+		if err == nil || !strings.Contains(err.Error(), "see that the server runs and is reachable from here") ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("where nobody listens: %v", err)
+		}
 	}
 }

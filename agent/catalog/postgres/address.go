@@ -40,6 +40,15 @@ func Check(address string) error {
 	return err
 }
 
+// Location returns an address without what may be secret in it; only its scheme where it is none.
+func Location(address string) string {
+	target, err := parse(address)
+	if err != nil {
+		return "postgres:"
+	}
+	return target.location
+}
+
 // parse reads address. Errors of the client repeat addresses, in which there may be a password: of them only those of files are told.
 func parse(address string) (*target, error) {
 	base, query, _ := strings.Cut(address, "?")

@@ -48,12 +48,16 @@ func (c *connection) words(ctx context.Context, sql string) ([]string, error) {
 func (e *Engine) judge(ctx context.Context, c *connection) error {
 	answer, err := c.words(ctx, `select current_setting('server_version_num'), current_setting('server_version'),
 		current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_standby_names'),
-		(select count(*) from pg_stat_replication)`)
+		(select count(*) from pg_stat_replication), current_setting('transaction_isolation')`)
 	if err != nil {
 		return fmt.Errorf("asking how the server is configured: %w", err)
 	}
 	if number, err := strconv.Atoi(answer[0]); err != nil || number < oldest {
 		return fmt.Errorf("the server is PostgreSQL %s: use 14 or newer", answer[1])
+	}
+	if answer[6] != "read committed" {
+		return fmt.Errorf("transactions are %s by default, not read committed: alter role %s set default_transaction_isolation = 'read committed'",
+			answer[6], quoted(e.target.config.User))
 	}
 	warn := func(text string) {
 		e.mayLose = true

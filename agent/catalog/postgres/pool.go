@@ -59,12 +59,11 @@ func (p *pool) take(ctx context.Context) (*connection, error) {
 	for !p.closed && len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if p.follows(c.origin) {
+		if p.follows(c.origin) && !ended(c.wire) {
 			p.mu.Unlock()
 			return c, nil
 		}
-		delete(p.open, c)
-		_ = c.wire.Close() // it leads to a server whose place another has taken
+		p.drop(c)
 	}
 	p.mu.Unlock()
 	c, err := p.connect(ctx)

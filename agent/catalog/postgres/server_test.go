@@ -157,7 +157,10 @@ func (s *server) address(parameters string) string {
 
 // command is a program of the server, as the user that it runs as.
 func (s *server) command(program string, arguments ...string) *exec.Cmd {
-	command := exec.Command(filepath.Join(s.programs, program), arguments...)
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(s.programs, program)
+	}
+	command := exec.Command(program, arguments...)
 	command.Dir = s.directory
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "PGTZ=UTC"}
 	command.SysProcAttr = s.attributes
@@ -192,6 +195,16 @@ func (s *server) run(t *testing.T) {
 	await(t, "the server answers", func() bool {
 		return s.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port)).Run() == nil
 	})
+}
+
+// read returns what is in a file of the server.
+func (s *server) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.directory, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // await asks until what is waited for is so.

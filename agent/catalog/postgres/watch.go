@@ -16,7 +16,7 @@ import (
 // error nothing is asked.
 const (
 	askEvery   = 2 * time.Second
-	askAlone   = time.Second
+	askAlone   = 250 * time.Millisecond
 	againAfter = 200 * time.Millisecond
 )
 
