@@ -27,7 +27,7 @@ type Merged struct {
 }
 
 // Merge brings into the catalog in engine what contents, all that is in the stores, have and it lacks, as it was put back: what
-// no session of it has drawn. Of two versions of an object the one with the greater revision stays; what the catalog itself has
+// no session of it has drawn, and what was under way. Of two versions of an object the one with the greater revision stays; what the catalog itself has
 // seen to be deleted or replaced is not brought back. Nothing in it is removed. It claims the catalog (see Claim): blocks from
 // before are kept until Accept. With dryRun it only says what it would do; otherwise it tells progress, if that is not nil, of
 // the records it has written.
@@ -51,6 +51,7 @@ type merger struct {
 
 	drawn    *drawn
 	was      *picture
+	active   map[block.Stamp]bool     // attempts that are under way, as far as the catalog knows
 	groups   map[block.GroupID]*Group // that are brought in, or replaced
 	brought  []*Object
 	attempts map[block.Stamp]bool // of the groups that are brought in
@@ -89,6 +90,10 @@ func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 	if len(m.was.malformed) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.malformed...))
 	}
+	m.active = map[block.Stamp]bool{}
+	for _, intent := range m.was.intents {
+		m.active[intent.Stamp] = intent.State == IntentActive
+	}
 	m.chooseGroups()
 	m.chooseObjects()
 	if writes, err = m.writes(); err != nil {
@@ -116,6 +121,9 @@ func (m *merger) check(ctx context.Context) ([]byte, error) {
 	return values[0], err
 }
 
+// knows reports whether the catalog knows how an attempt ended: one of its sessions drew the stamp, and it is not under way.
+func (m *merger) knows(stamp block.Stamp) bool { return m.drawn.has(stamp) && !m.active[stamp] }
+
 // chooseGroups takes the groups whose blocks in the stores are of attempts that the catalog never knew.
 func (m *merger) chooseGroups() {
 	m.groups, m.attempts = map[block.GroupID]*Group{}, map[block.Stamp]bool{}
@@ -125,7 +133,7 @@ func (m *merger) chooseGroups() {
 		for _, items := range found.Slots {
 			for _, item := range items {
 				isThere := item.Incarnation == m.contents.Incarnations[item.Node]
-				if isThere && !m.drawn.has(item.Stamp) {
+				if isThere && !m.knows(item.Stamp) {
 					newest = max(newest, item.Stamp.Sequence)
 				}
 			}
@@ -157,9 +165,9 @@ func (m *merger) chooseObjects() {
 		sound[found.Key] = have != nil && found.Revision == have.Revision
 		isMoved := sound[found.Key] && !slices.Equal(found.Extents, have.Extents)
 		switch {
-		case isMoved && slices.ContainsFunc(found.Extents, func(e Extent) bool { return !m.drawn.has(e.Group.Stamp) }):
+		case isMoved && slices.ContainsFunc(found.Extents, func(e Extent) bool { return !m.knows(e.Group.Stamp) }):
 			m.result.Newer++
-		case sound[found.Key] || m.drawn.has(found.Revision):
+		case sound[found.Key] || m.knows(found.Revision):
 			continue
 		case have == nil:
 			m.result.Objects++

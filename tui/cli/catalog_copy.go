@@ -254,9 +254,12 @@ func (m *mover) close() error {
 }
 
 // reach opens the engine of the catalog, or turns to the gateway that has it open.
-func (m *mover) reach(ctx context.Context) (err error) {
-	m.engine, err = open.Engine(ctx, m.source)
-	if errors.Is(err, kv.ErrInUse) {
+func (m *mover) reach(ctx context.Context) error {
+	engine, err := open.Engine(ctx, m.source)
+	switch {
+	case err == nil:
+		m.engine = engine
+	case errors.Is(err, kv.ErrInUse):
 		m.gateway, err = m.client()
 	}
 	if err != nil {
@@ -300,9 +303,13 @@ func (m *mover) aside(ctx context.Context) (kv.Engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, freedWithin)
 	defer cancel()
 	for {
-		var err error
-		if m.engine, err = open.Engine(ctx, m.source); !errors.Is(err, kv.ErrInUse) {
-			return m.engine, err
+		engine, err := open.Engine(ctx, m.source)
+		if err == nil {
+			m.engine = engine
+			return engine, nil
+		}
+		if !errors.Is(err, kv.ErrInUse) {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -313,10 +320,11 @@ func (m *mover) aside(ctx context.Context) (kv.Engine, error) {
 }
 
 func (m *mover) abort(ctx context.Context, to kv.Engine) error {
-	var err error
-	if m.engine, err = open.Engine(ctx, m.source); err != nil {
+	engine, err := open.Engine(ctx, m.source)
+	if err != nil {
 		return fmt.Errorf("opening the catalog: %w", err)
 	}
+	m.engine = engine
 	if err := transfer.Abort(ctx, m.engine, to, m.address); err != nil {
 		return err
 	}
