@@ -90,6 +90,14 @@ func engines(t *testing.T) map[string]string {
 	}
 }
 
+// gatewayWith returns what runs a gateway over the nodes of a file with a catalog.
+func gatewayWith(t *testing.T, nodes string) func(catalog string) []string {
+	classes := write(t, "classes.yaml", smallClasses)
+	return func(catalog string) []string {
+		return []string{"gateway", "--catalog", catalog, "--nodes", nodes, "--classes", classes, "--listen", "127.0.0.1:0", "--grace", "0s"}
+	}
+}
+
 // TestCatalogMovesUnderLoad moves a catalog in a file, while clients put, to each other engine, and goes on with it there.
 func TestCatalogMovesUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -98,14 +106,12 @@ func TestCatalogMovesUnderLoad(t *testing.T) {
 			t.Parallel()
 			agents := agentsOver(t, directories(t, 4)...)
 			file := filepath.Join(t.TempDir(), "laptop.db")
-			arguments := func(catalog string) []string {
-				return []string{"gateway", "--catalog", catalog, "--nodes", nodeFile(t, agents...), "--listen", "127.0.0.1:0", "--grace", "0s",
-					"--classes", write(t, "classes.yaml", smallClasses)}
-			}
+			arguments := gatewayWith(t, nodeFile(t, agents...))
 			g := serve(t, arguments("sqlite:"+file)...)
 			w := newTraffic(clientOf(t, g.address), t)
 			until(t, "objects are put", func() bool { return w.puts() > 50 })
-			out := must(t, g.address, "catalog", "copy", "--catalog", "sqlite:"+file, "--to", address)
+			copyOf := []string{"catalog", "copy", "--catalog", "sqlite:" + file, "--to", address}
+			out := must(t, g.address, copyOf...)
 			if !strings.Contains(out, "is in service") {
 				t.Errorf("the copy says:\n%s", out)
 			}
@@ -116,10 +122,10 @@ func TestCatalogMovesUnderLoad(t *testing.T) {
 				t.Fatal("the gateway of the catalog that was moved does not end")
 			}
 			refused(t, restripe(t, "", arguments("sqlite:"+file)...), "catalog is not in service", "moved to "+address)
-			if out := must(t, g.address, "catalog", "copy", "--catalog", "sqlite:"+file, "--to", address); !strings.Contains(out, "before") {
+			if out := must(t, g.address, copyOf...); !strings.Contains(out, "before") {
 				t.Errorf("the copy that was made before says:\n%s", out)
 			}
-			refused(t, restripe(t, g.address, "catalog", "copy", "--catalog", "sqlite:"+file, "--to", address, "--abort"), "in service")
+			refused(t, restripe(t, g.address, append(copyOf, "--abort")...), "in service")
 			again := serve(t, arguments(address)...)
 			c := clientOf(t, again.address)
 			w.holds(t, c)
@@ -144,10 +150,7 @@ func TestCatalogBackup(t *testing.T) {
 	agents := agentsOver(t, directories(t, 4)...)
 	nodes := nodeFile(t, agents...)
 	file, backup := filepath.Join(t.TempDir(), "catalog.db"), filepath.Join(t.TempDir(), "backup.db")
-	arguments := func(catalog string) []string {
-		return []string{"gateway", "--catalog", catalog, "--nodes", nodes, "--listen", "127.0.0.1:0", "--grace", "0s",
-			"--classes", write(t, "classes.yaml", smallClasses)}
-	}
+	arguments := gatewayWith(t, nodes)
 	g := serve(t, arguments("sqlite:"+file)...)
 	w := newTraffic(clientOf(t, g.address), t)
 	until(t, "objects are put", func() bool { return w.puts() > 50 })

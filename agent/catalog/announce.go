@@ -208,7 +208,7 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 	for _, a := range batch {
 		salt, err := l.salt()
 		if err != nil {
-			return nil, batch, final(err)
+			return nil, batch, kv.Final(err)
 		}
 		a.stamp = block.Stamp{Sequence: next, Salt: salt}
 		a.sets = a.blocks(a.stamp)

@@ -36,7 +36,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 			return false, err
 		}
 		if values[0] == nil {
-			return false, final(ErrNotActive)
+			return false, kv.Final(ErrNotActive)
 		}
 		if want != nil && bytes.Equal(values[0], want) {
 			return true, nil // an earlier turn was applied though its answer was lost

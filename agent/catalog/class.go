@@ -72,7 +72,7 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		}
 		changed, err := decide(classes)
 		if err != nil || len(changed) == 0 {
-			return err == nil, final(err)
+			return err == nil, kv.Final(err)
 		}
 		version, err := decodeCount(keyClasses, raw)
 		if err != nil {
@@ -81,7 +81,7 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		writes := []kv.Write{{Key: keyClasses, Value: encodeCount(version + 1), Notify: true}}
 		for i := range changed {
 			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(prefixClass) {
-				return false, final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
+				return false, kv.Final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
 			}
 			writes = append(writes, kv.Write{Key: classKey(changed[i].Name), Value: encode(changed[i])})
 		}

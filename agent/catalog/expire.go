@@ -105,6 +105,9 @@ func (f *forgetting) pass(ctx context.Context, prefix string, read dated) error 
 	return nil
 }
 
+// scanPage is how many records are looked at before those of them are changed.
+const scanPage = 256
+
 // page looks at one page of records and returns the last of them, empty at the end, and how many it changed.
 func (f *forgetting) page(ctx context.Context, prefix, after string, read dated) (last string, changed int, err error) {
 	records, err := f.ledger.engine.Scan(ctx, prefix, after, scanPage)

@@ -75,10 +75,10 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 			}
 		}
 		if was.Version != job.Version && unclear {
-			return false, final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, ErrStale, ErrUnknown))
+			return false, kv.Final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, ErrStale, ErrUnknown))
 		}
 		if was.Version != job.Version {
-			return false, final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
+			return false, kv.Final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
 		}
 		failed, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
 		unclear = unclear || err != nil

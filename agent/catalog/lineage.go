@@ -217,7 +217,7 @@ func (a *auditor) Accept(ctx context.Context) error {
 			return false, err
 		}
 		if values[2] != nil {
-			return false, final(a.CheckAlarm(ctx))
+			return false, kv.Final(a.CheckAlarm(ctx))
 		}
 		if values[0] == nil {
 			return true, nil

@@ -44,9 +44,9 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 		case unclear && now == is:
 			return true, nil
 		case now != was && unclear:
-			return false, final(fmt.Errorf("it was changed after an unclear answer: %w, %w", ErrStale, ErrUnknown))
+			return false, kv.Final(fmt.Errorf("it was changed after an unclear answer: %w, %w", ErrStale, ErrUnknown))
 		case now != was:
-			return false, final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
+			return false, kv.Final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
 		}
 		failed, err := m.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, nodeWrites(&is))
 		unclear = unclear || err != nil
@@ -115,13 +115,13 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 			return err == nil, err
 		}
 		if string(values[0]) != string(was) {
-			return false, final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
+			return false, kv.Final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
 		}
 		if was.Outdates(now) {
-			return false, final(fmt.Errorf("its contents are older than those that the catalog knows, %q: %w", was, ErrStale))
+			return false, kv.Final(fmt.Errorf("its contents are older than those that the catalog knows, %q: %w", was, ErrStale))
 		}
 		if err := checkMember(member, values[1]); err != nil {
-			return false, final(err)
+			return false, kv.Final(err)
 		}
 		checks := []kv.Check{{Key: key, Value: values[0]}, {Key: member, Value: values[1]}}
 		failed, err := m.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}})

@@ -94,7 +94,7 @@ func Open(ctx context.Context, engine kv.Engine, owner string, options ...Option
 func build(engine kv.Engine, owner string) *Catalog {
 	begun := newSession(engine, owner)
 	kept := &records{
-		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: pauseDoubling,
+		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: kv.PauseDoubling,
 	}
 	graves := &graveyard{records: kept, grace: time.Minute}
 	return &Catalog{
@@ -117,11 +117,11 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 			return false, fmt.Errorf("decoding record %q: %w: %w", keySchema, ErrCorrupt, err)
 		}
 		if version > SchemaVersion {
-			return false, final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
+			return false, kv.Final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
 				"use a newer release of restripe, or name another catalog", kv.ErrNewer, version, SchemaVersion))
 		}
 		if version < SchemaVersion {
-			return false, final(fmt.Errorf("%w: its records have version %d, this program knows version %d alone: "+
+			return false, kv.Final(fmt.Errorf("%w: its records have version %d, this program knows version %d alone: "+
 				"read the objects with the release that wrote them and put them into a new catalog", ErrOlder, version, SchemaVersion))
 		}
 		if values[1] == nil || values[2] == nil {
@@ -133,7 +133,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	}
 	var identity [32]byte
 	if _, err := io.ReadFull(c.random, identity[:]); err != nil {
-		return false, final(fmt.Errorf("drawing the cluster's identity: %w", err))
+		return false, kv.Final(fmt.Errorf("drawing the cluster's identity: %w", err))
 	}
 	cluster := Cluster{ID: hex.EncodeToString(identity[:16]), FingerprintKey: [16]byte(identity[16:])}
 	_, err = c.engine.Update(ctx,

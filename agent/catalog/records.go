@@ -23,59 +23,17 @@ type records struct {
 	pause    func(ctx context.Context, turn int) error
 }
 
-// finalError marks an error that asking again cannot mend.
-type finalError struct{ error }
-
-func (e finalError) Unwrap() error { return e.error }
-
-func final(err error) error {
-	if err == nil {
-		return nil
-	}
-	return finalError{err}
-}
-
-// retry calls turn until it is done, fails for good, or patience or ctx ends. A turn that is neither done nor failed
-// is repeated at once: somebody else was faster, so the system as a whole makes progress. A turn must be such that
-// repeating it after an unclear answer is right.
+// retry is kv.Retry for as long as the catalog is patient. It gives up where a record is damaged, and where the session is over.
 func (r *records) retry(ctx context.Context, turn func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	for failures := 0; ; {
+	return kv.Retry(ctx, r.pause, func(ctx context.Context) (bool, error) {
 		done, err := turn(ctx)
-		if done {
-			return nil
+		if errors.Is(err, ErrCorrupt) || isOver(err) {
+			err = kv.Final(err)
 		}
-		if err == nil {
-			if err = ctx.Err(); err != nil {
-				return err
-			}
-			continue
-		}
-		var last finalError
-		if errors.As(err, &last) {
-			return last.error
-		}
-		if errors.Is(err, kv.ErrClosed) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) || isOver(err) {
-			return err
-		}
-		failures++
-		if pauseErr := r.pause(ctx, failures); pauseErr != nil {
-			return errors.Join(err, pauseErr)
-		}
-	}
-}
-
-func pauseDoubling(ctx context.Context, turn int) error {
-	wait := min(time.Second, 10*time.Millisecond<<min(turn-1, 10))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		return done, err
+	})
 }
 
 // apply carries out writes that may be repeated at any time.
@@ -99,26 +57,9 @@ func (r *records) assign(ctx context.Context, key string, value []byte) error {
 	})
 }
 
-// scanPage is how many records are listed at a time.
-const scanPage = 256
-
-// each visits every record with a prefix, page by page.
+// each visits every record with a prefix.
 func (r *records) each(ctx context.Context, prefix string, visit func(kv.Record) error) error {
-	for after := prefix; ; {
-		records, err := r.engine.Scan(ctx, prefix, after, scanPage)
-		if err != nil {
-			return err
-		}
-		for _, record := range records {
-			if err := visit(record); err != nil {
-				return err
-			}
-			after = record.Key
-		}
-		if len(records) < scanPage {
-			return nil
-		}
-	}
+	return kv.Each(ctx, r.engine, prefix, visit)
 }
 
 // draw returns 64 random bits.

@@ -70,7 +70,7 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 	}
 	if values[1] != nil {
 		if !s.asked {
-			return false, final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", kv.ErrInUse, s.owner))
+			return false, kv.Final(fmt.Errorf("%w: start %s was opened before; every start needs a name of its own", kv.ErrInUse, s.owner))
 		}
 		s.mutex.Lock()
 		s.begun = true

@@ -13,7 +13,6 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/open"
-	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/catalog/transfer"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
@@ -28,9 +27,9 @@ const partialSuffix = ".partial"
 func catalogBackup(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "backup FILE", Short: "Copy the catalog, while it is at work, into a file",
-		Long: "Copy the catalog, while it is at work, into a file: all records as they are at one instant, verified. It is asked of the\n" +
-			"gateway, or with --catalog of the engine itself. The copy is made in FILE" + partialSuffix + ", where one that was broken off goes\n" +
-			"on, and takes the place of FILE once it is whole.",
+		Long: "Copy the catalog, while it is at work, into a file: all records as they are at one instant, verified. It is\n" +
+			"asked of the gateway, or with --catalog of the engine itself. The copy is made in FILE" + partialSuffix + ", where one\n" +
+			"that was broken off goes on, and takes the place of FILE once it is whole.",
 		Example: "  restripe catalog backup /backup/catalog.db",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -90,7 +89,7 @@ func (s served) Size(ctx context.Context) (kv.Size, error) {
 
 func (s *session) backup(ctx context.Context, from transfer.Source, path string) (made transfer.Copied, err error) {
 	partial := path + partialSuffix
-	to, err := sqlite.Open(ctx, partial)
+	to, err := open.Engine(ctx, "sqlite:"+partial)
 	if err != nil {
 		return made, fmt.Errorf("opening the file of the backup: %w", err)
 	}
@@ -135,9 +134,10 @@ func (s *session) showCopied(format *formatValue, made transfer.Copied, lines ..
 func catalogRestore(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "restore FILE --to ADDRESS", Short: "Make a catalog, on any engine, of a backup",
-		Long: "Make a catalog of a backup, on any engine, which must be empty. It is the catalog as it was: what was stored since is in the\n" +
-			"stores, and `restripe catalog rebuild --into` brings it back before the first gateway starts. Where nothing was stored since,\n" +
-			"gateways work with it at once; where something was, agents refuse it until then or until `restripe catalog claim`.",
+		Long: "Make a catalog of a backup, on any engine, which must be empty. It is the catalog as it was: what was stored\n" +
+			"since is in the stores, and `restripe catalog rebuild --into` brings it back before the first gateway starts. Where\n" +
+			"nothing was stored since, gateways work with it at once; where something was, agents refuse it until then, or\n" +
+			"until `restripe catalog claim`.",
 		Example: "  restripe catalog restore /backup/catalog.db --to sqlite:/var/lib/restripe/catalog.db",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -152,7 +152,7 @@ func catalogRestore(s *session) *cobra.Command {
 			return err
 		}
 		defer func() { err = errors.Join(err, destination.Close()) }()
-		backup, err := sqlite.Open(command.Context(), arguments[0])
+		backup, err := open.Engine(command.Context(), "sqlite:"+arguments[0])
 		if err != nil {
 			return fmt.Errorf("opening the backup: %w", err)
 		}
@@ -187,15 +187,17 @@ func openDestination(command *cobra.Command, flag string) (kv.Engine, string, er
 func catalogCopy(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "copy --catalog ADDRESS --to ADDRESS", Short: "Move the catalog to another engine, while it is at work",
-		Long: "Move the catalog to another engine, which must be empty. The records are copied while gateways work; then the catalog is set\n" +
-			"aside, so that its gateways end, what has changed since is copied and verified, and the copy is in service: start the gateways\n" +
-			"with its address. One that was broken off goes on when it is said again; --abort gives it up, and the catalog is in\n" +
-			"service as before. A catalog in a file is asked of the gateway that has it open, so say this on its machine.",
-		Example: "  restripe catalog copy --catalog sqlite:/var/lib/restripe/catalog.db --to etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379",
+		Long: "Move the catalog to another engine, which must be empty. The records are copied while gateways work; then the\n" +
+			"catalog is set aside, so that its gateways end, what has changed since is copied and verified, and the copy is in\n" +
+			"service: start the gateways with its address. One that was broken off goes on when it is said again; --abort gives\n" +
+			"it up, and the catalog is in service as before. A catalog in a file is asked of the gateway that has it open, so\n" +
+			"say this on its machine.",
+		Example: "  restripe catalog copy --catalog sqlite:/var/lib/restripe/catalog.db --to redis://10.0.0.1:6379",
 		Args:    cobra.NoArgs,
 	}
 	flags := command.Flags()
-	catalogFlag := flags.String("catalog", "", "catalog to move: its address, or @FILE with it, or what "+daemon.CatalogVariable+" says (required)")
+	catalogFlag := flags.String("catalog", "",
+		"catalog to move: its address, or @FILE with it, or what "+daemon.CatalogVariable+" says (required)")
 	to := flags.String("to", "", "empty catalog to move it to: its address, or @FILE with it (required)")
 	abort := flags.Bool("abort", false, "give up a copy that has not ended")
 	format := outputFlag(command, "table", "json", "yaml")
@@ -283,7 +285,7 @@ func (m *mover) move(ctx context.Context, to kv.Engine) (made transfer.Copied, e
 	if err != nil {
 		return made, fmt.Errorf("reading the catalog: %w", err)
 	}
-	if string(values[0]) != string(catalog.Aside(transfer.Moved(m.address))) {
+	if !transfer.IsMoved(values[0], m.address) {
 		move.Live = m.engine
 	}
 	return move.Run(ctx)
@@ -295,7 +297,7 @@ const freedWithin = 2 * time.Minute
 // aside sets the catalog aside, and opens it once its gateway has ended.
 func (m *mover) aside(ctx context.Context) (kv.Engine, error) {
 	if m.engine != nil {
-		return m.engine, catalog.SetAside(ctx, m.engine, transfer.Moved(m.address))
+		return m.engine, transfer.SetAside(ctx, m.engine, transfer.Moved(m.address))
 	}
 	if err := m.gateway.SetCatalogAside(ctx, m.address); err != nil {
 		return nil, err

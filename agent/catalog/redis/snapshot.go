@@ -15,8 +15,8 @@ import (
 // snapshotSeconds is how long the server keeps a copy that nobody reads.
 const snapshotSeconds = 3600
 
-// copyAll makes copies of the hash and the index at one instant, and says whether there was anything to copy. KEYS: hash, index, their copies.
-// ARGV: seconds that the copies are kept.
+// copyAll makes copies of the hash and the index at one instant, and says whether there was anything to copy. KEYS: hash, index, their
+// copies. ARGV: seconds that the copies are kept.
 var copyAll = rueidis.NewLuaScript(`
 for i = 1, 2 do
   redis.call('COPY', KEYS[i], KEYS[i + 2], 'REPLACE')
@@ -40,7 +40,8 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Snapshot, error) {
 	}
 	name := rand.Text()
 	s := &snapshot{engine: e, hash: e.records + ":" + name, index: e.index + ":" + name}
-	there, err := copyAll.Exec(ctx, e.client, []string{e.records, e.index, s.hash, s.index}, []string{strconv.Itoa(snapshotSeconds)}).AsBool()
+	keys := []string{e.records, e.index, s.hash, s.index}
+	there, err := copyAll.Exec(ctx, e.client, keys, []string{strconv.Itoa(snapshotSeconds)}).AsBool()
 	if s.empty = !there; err != nil {
 		return nil, fmt.Errorf("copying the catalog %s on its server: %w", e.location, err)
 	}

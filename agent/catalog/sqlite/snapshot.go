@@ -63,7 +63,8 @@ func (e *Engine) Size(ctx context.Context) (kv.Size, error) {
 		return kv.Size{}, kv.ErrClosed
 	}
 	size := kv.Size{Records: -1}
-	err := e.reading.QueryRowContext(ctx, "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size").Scan(&size.Bytes)
+	err := e.reading.QueryRowContext(ctx, "SELECT (page_count - freelist_count) * page_size "+
+		"FROM pragma_page_count, pragma_freelist_count, pragma_page_size").Scan(&size.Bytes)
 	if err != nil {
 		return size, fmt.Errorf("measuring the catalog %s: %w", e.path, err)
 	}

@@ -140,7 +140,8 @@ func (d *destination) level(ctx context.Context, from Records, want []byte, prog
 		}
 		if record == nil {
 			if !bytes.Equal(source.schema, want) {
-				return nil, fmt.Errorf("%w: what is to be copied has the schema version %q, not %q", catalog.ErrBadChange, source.schema, want)
+				return nil, fmt.Errorf("%w: what is to be copied has the schema version %q, not %q",
+					catalog.ErrBadChange, source.schema, want)
 			}
 			return s, d.flush(ctx)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
@@ -69,21 +68,21 @@ func copied(s *sum, at time.Time, d *destination) Copied {
 
 // open takes an engine that is empty, or that a copy for the same reason was begun in, as a destination.
 func open(ctx context.Context, engine kv.Engine, reason string) (*destination, error) {
-	d := &destination{engine: engine, mark: catalog.Aside(reason)}
 	values, err := engine.Read(ctx, catalog.KeySchema)
-	if err != nil || bytes.Equal(values[0], d.mark) {
-		return d, err
-	}
-	if there, err := engine.Scan(ctx, "", "", 1); err != nil {
+	if err != nil {
 		return nil, err
-	} else if len(there) > 0 && string(values[0]) != string(catalog.Aside(givenUp)) {
-		return nil, fmt.Errorf("%w: the destination holds records; name one that is empty", kv.ErrInUse)
 	}
-	failed, err := engine.Update(ctx, []kv.Check{{Key: catalog.KeySchema, Value: values[0]}}, []kv.Write{{Key: catalog.KeySchema, Value: d.mark}})
-	if err == nil && len(failed) > 0 {
-		err = fmt.Errorf("%w: somebody else has begun to fill the destination", kv.ErrInUse)
+	if was := values[0]; !isMarked(was, reason) && !isMarked(was, givenUp) {
+		there, err := engine.Scan(ctx, "", "", 1)
+		if err == nil && len(there) > 0 {
+			err = fmt.Errorf("%w: the destination holds records; name one that is empty", kv.ErrInUse)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return d, err
+	d := &destination{engine: engine, mark: mark(reason)}
+	return d, replace(ctx, engine, values[0], d.mark)
 }
 
 // end verifies what the destination has and lets it be what schema says.
@@ -93,7 +92,8 @@ func (d *destination) end(ctx context.Context, want *sum, progress Progress, sch
 		return err
 	}
 	if have.checksum() != want.checksum() {
-		return fmt.Errorf("%w: %d records and %d bytes, want %d and %d, or other ones", ErrDiffers, have.records, have.bytes, want.records, want.bytes)
+		return fmt.Errorf("%w: %d records and %d bytes, want %d and %d, or other ones",
+			ErrDiffers, have.records, have.bytes, want.records, want.bytes)
 	}
 	return d.update(ctx, append(writes, kv.Write{Key: catalog.KeySchema, Value: schema}))
 }
@@ -158,7 +158,8 @@ func Restore(ctx context.Context, backup, to kv.Engine, progress Progress) (made
 		return made, fmt.Errorf("restoring a backup: %w", err)
 	}
 	if s.checksum() != was.Checksum {
-		return made, fmt.Errorf("restoring a backup: %w: it has %d records and had %d, or other ones than were copied", catalog.ErrCorrupt, s.records, was.Records)
+		return made, fmt.Errorf("restoring a backup: %w: it has %d records and had %d, or other ones than were copied",
+			catalog.ErrCorrupt, s.records, was.Records)
 	}
 	made = copied(s, was.At, d)
 	if err := d.end(ctx, s, progress, catalog.InService()); err != nil {
@@ -239,17 +240,11 @@ func Abort(ctx context.Context, from, to kv.Engine, address string) error {
 	if err != nil {
 		return fmt.Errorf("giving up a copy: %w", err)
 	}
-	was := string(values[0])
-	if was != "" && was != string(catalog.Aside(copying)) && was != string(catalog.Aside(givenUp)) {
-		return fmt.Errorf("giving up a copy: %w: the destination is in service or has another use (%s)", catalog.ErrBadChange, strings.TrimSpace(was))
+	if was := values[0]; was != nil && !isMarked(was, copying) && !isMarked(was, givenUp) {
+		return fmt.Errorf("giving up a copy: %w: the destination is in service or has another use (%s)", catalog.ErrBadChange, was)
 	}
-	failed, err := to.Update(ctx, []kv.Check{{Key: catalog.KeySchema, Value: values[0]}},
-		[]kv.Write{{Key: catalog.KeySchema, Value: catalog.Aside(givenUp)}})
-	if err == nil && len(failed) > 0 {
-		err = fmt.Errorf("%w: somebody else works on the destination", kv.ErrInUse)
-	}
-	if err != nil {
+	if err := replace(ctx, to, values[0], mark(givenUp)); err != nil {
 		return fmt.Errorf("giving up a copy: %w", err)
 	}
-	return catalog.PutBack(ctx, from, Moved(address))
+	return PutBack(ctx, from, Moved(address))
 }

@@ -133,7 +133,8 @@ func TestBackupOfACatalogAtWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if restored.Checksum != made.Checksum || restored.Records != made.Records || !restored.At.Equal(made.At) || made.Records < int64(before) {
+	isSame := restored.Checksum == made.Checksum && restored.Records == made.Records && restored.At.Equal(made.At)
+	if !isSame || made.Records < int64(before) {
 		t.Errorf("restored is %+v of %+v", restored, made)
 	}
 	c, err := catalog.Open(t.Context(), engine, catalog.Owner("gateway", "restored"))
@@ -184,7 +185,7 @@ func (w *world) move(to kv.Engine) transfer.Move {
 	return transfer.Move{
 		Live: w.engine, To: to, Progress: silent,
 		Aside: func(ctx context.Context) (kv.Engine, error) {
-			return w.engine, catalog.SetAside(ctx, w.engine, transfer.Moved(address))
+			return w.engine, transfer.SetAside(ctx, w.engine, transfer.Moved(address))
 		},
 	}
 }
@@ -258,9 +259,9 @@ func TestMoveThatIsBrokenOff(t *testing.T) {
 				if !errors.Is(err, errBroken) {
 					t.Fatal(err)
 				}
-				isAside := catalog.SetAside(t.Context(), w.engine, "another reason") != nil
+				isAside := transfer.SetAside(t.Context(), w.engine, "another reason") != nil
 				if !isAside {
-					if err := catalog.PutBack(t.Context(), w.engine, "another reason"); err != nil {
+					if err := transfer.PutBack(t.Context(), w.engine, "another reason"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -313,7 +314,7 @@ func TestSetAsideWhileGatewaysStart(t *testing.T) {
 				}
 			})
 		}
-		if err := catalog.SetAside(t.Context(), w.engine, "a test"); err != nil {
+		if err := transfer.SetAside(t.Context(), w.engine, "a test"); err != nil {
 			t.Fatal(err)
 		}
 		starting.Wait()
@@ -323,4 +324,58 @@ func TestSetAsideWhileGatewaysStart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A request to put the destination into service that comes late, when the move was given up and begun anew, has no effect; nor has one
+// to put the catalog back.
+func TestRequestsThatComeLate(t *testing.T) {
+	w := newWorld(t, mem.New(), 300)
+	to := mem.New()
+	destination, source := &catalogtest.Faulty{Engine: to}, &catalogtest.Faulty{Engine: w.engine}
+	destination.Decide = func() catalogtest.Fault {
+		values, err := to.Scan(t.Context(), "v/", "", 1)
+		if err != nil || len(values) == 0 {
+			return catalogtest.None
+		}
+		return catalogtest.Delay // the last: all records are there
+	}
+	move := w.move(destination)
+	if _, err := move.Run(t.Context()); !errors.Is(err, catalogtest.ErrLost) {
+		t.Fatal(err)
+	}
+	source.Decide = func() catalogtest.Fault { return catalogtest.Delay }
+	if err := transfer.Abort(t.Context(), source, to, address); !errors.Is(err, catalogtest.ErrLost) {
+		t.Fatal(err)
+	}
+	if err := transfer.Abort(t.Context(), w.engine, to, address); err != nil {
+		t.Fatal(err)
+	}
+	again := w.move(to)
+	again.Aside = func(context.Context) (kv.Engine, error) { return nil, errBroken }
+	if _, err := again.Run(t.Context()); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	for destination.Late() > 0 {
+		if err := destination.Deliver(t.Context(), 0, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := catalog.Open(t.Context(), to, catalog.Owner("gateway", "early")); !errors.Is(err, catalog.ErrAside) {
+		t.Fatalf("the destination is in service before its time: %v, %v", c, err)
+	}
+	last := w.move(to)
+	setAside := last.Aside
+	last.Aside = func(ctx context.Context) (kv.Engine, error) {
+		if _, err := setAside(ctx); err != nil {
+			return nil, err
+		}
+		return w.engine, source.Deliver(ctx, 0, false)
+	}
+	if _, err := last.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := catalog.Open(t.Context(), w.engine, catalog.Owner("gateway", "late")); !errors.Is(err, catalog.ErrAside) {
+		t.Errorf("the catalog that was moved is in service: %v, %v", c, err)
+	}
+	w.holds(t, to)
 }

@@ -64,8 +64,8 @@ type Entry struct {
 	origin api.ClassOrigin
 }
 
-// classRefresh is how often a gateway looks whether classes have changed.
-const classRefresh = time.Second
+// refreshAgain is how long a gateway waits before it asks again for classes that it could not read.
+const refreshAgain = time.Second
 
 // All returns the classes in force, by name.
 func (r *Registry) All() []*Entry { return r.current.Load().entries }
@@ -233,13 +233,18 @@ func (r *Registry) refresh(ctx context.Context) error {
 	return nil
 }
 
-// Loop looks for changes of classes for as long as ctx lives.
+// Loop takes over changes of classes, of which the catalog tells, for as long as ctx lives.
 func (r *Registry) Loop(ctx context.Context) {
-	job.Every(ctx, classRefresh, func(ctx context.Context) {
-		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
+	for range r.catalog.WatchClasses(ctx) {
+		for {
+			err := r.refresh(ctx)
+			if err == nil || ctx.Err() != nil {
+				break
+			}
 			r.log.Warn("looking for changes of classes", "cause", err)
+			job.Sleep(ctx, refreshAgain)
 		}
-	})
+	}
 }
 
 // Classes returns the classes in force, by name.

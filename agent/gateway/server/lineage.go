@@ -30,7 +30,7 @@ func (s *Server) routeLineage(route func(route api.Route, serve func(w http.Resp
 		if moved.Address == "" {
 			return api.Refuse(api.ErrBadRequest, "say where the catalog is moved to: address is empty")
 		}
-		if err := s.catalog.SetAside(r.Context(), transfer.Moved(moved.Address)); err != nil {
+		if err := transfer.SetAside(r.Context(), s.catalog.Raw(), transfer.Moved(moved.Address)); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -40,7 +40,7 @@ func (s *Server) routeLineage(route func(route api.Route, serve func(w http.Resp
 
 // copyCatalog sends all records, as they are at one instant. A copy that breaks off is seen by its end that is not there.
 func (s *Server) copyCatalog(w http.ResponseWriter, r *http.Request) error {
-	records, err := s.catalog.Records(r.Context())
+	records, err := s.catalog.Raw().Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Server) claim(ctx context.Context) (api.Claimed, error) {
 
 func (s *Server) lineage(ctx context.Context) (api.Lineage, error) {
 	lineage := api.Lineage{Cluster: s.catalog.Cluster().ID, Sessions: []api.Session{}}
-	size, err := s.catalog.Size(ctx)
+	size, err := s.catalog.Raw().Size(ctx)
 	if err != nil {
 		return lineage, err
 	}
