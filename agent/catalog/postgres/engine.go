@@ -38,7 +38,6 @@ type Engine struct {
 	mu      sync.Mutex
 	queue   []*request
 	writing int
-	closed  bool
 }
 
 var _ kv.Engine = (*Engine)(nil)
@@ -80,7 +79,7 @@ func (e *Engine) ask(ctx context.Context, sql string, a *arguments) ([][][]byte,
 		return nil, e.orClosed(err)
 	}
 	rows, err := c.query(ctx, sql, a)
-	e.reads.give(c, c.IsClosed())
+	e.reads.give(c, unfit(err) || c.IsClosed() && ctx.Err() == nil) // of who has gone only that one is lost
 	return rows, e.orClosed(err)
 }
 
@@ -194,6 +193,12 @@ func (e *Engine) Close() error {
 		<-done
 	}
 	return nil
+}
+
+// unfit reports whether a server has said that it only reads.
+func unfit(err error) bool {
+	answer := refused(err)
+	return answer != nil && answer.Code == "25006"
 }
 
 // refused returns what a server has said, nil for none. A server that says so has not done what it was asked, and goes on.

@@ -3,13 +3,18 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
-	"github.com/restripe/restripe/agent/catalog/postgres"
 )
 
 // newest is the newest release that is here.
@@ -147,7 +152,8 @@ func TestFullTable(t *testing.T) {
 	defer shut(t, engine)
 	put(t.Context(), t, engine, "k", "v")
 	other := session(t, s)
-	say(t, other, "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$")
+	say(t, other, "create function refuse() returns trigger language plpgsql as $$ "+
+		"begin raise exception 'no room' using errcode = 'disk_full'; end $$")
 	say(t, other, "create trigger refuse before insert on restripe.records execute function refuse()")
 	for range 2 {
 		_, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: []byte("w")}, {Key: "l", Value: []byte("w")}})
@@ -205,5 +211,82 @@ func TestTooLarge(t *testing.T) {
 	if !errors.Is(err, kv.ErrTooLarge) {
 		t.Errorf("an update of 128 MiB: %v", err)
 	}
-	var _ kv.Forgetful = (*postgres.Engine)(nil)
+}
+
+// Who writes a record that many others check all the time is not kept from it by them.
+func TestWriterAmongCheckers(t *testing.T) {
+	s := start(t, newest(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	first := open(t, s.address(""))
+	put(t.Context(), t, first, "checked", "0")
+	var made atomic.Int64
+	for i := range 4 {
+		engine := first
+		if i > 0 {
+			engine = open(t, s.address(""))
+		}
+		for j := range 4 {
+			all.Go(func() {
+				own := fmt.Sprintf("own/%d/%d", i, j)
+				for ctx.Err() == nil {
+					values, err := engine.Read(t.Context(), "checked")
+					if err == nil {
+						_, err = engine.Update(t.Context(), []kv.Check{{Key: "checked", Value: values[0]}}, []kv.Write{{Key: own, Value: values[0]}})
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					made.Add(1)
+				}
+			})
+		}
+		defer shut(t, engine)
+	}
+	writer := open(t, s.address(""))
+	defer shut(t, writer)
+	longest := time.Duration(0)
+	for i := range 20 {
+		before := made.Load()
+		await(t, "others go on", func() bool { return made.Load() > before+20 })
+		began := time.Now()
+		put(t.Context(), t, writer, "checked", strconv.Itoa(i))
+		longest = max(longest, time.Since(began))
+	}
+	cancel()
+	all.Wait()
+	t.Logf("the longest of 20 writes took %s while %d checked", longest, made.Load())
+}
+
+// While nothing is told nobody gets tokens, and the connection that listens stays.
+func TestQuietWatch(t *testing.T) {
+	s := start(t, newest(t))
+	engine := open(t, s.address(""))
+	defer shut(t, engine)
+	tokens := engine.Watch(t.Context(), "k")
+	<-tokens
+	other := session(t, s)
+	const asking = "select pid || ' ' || query_start from pg_stat_activity where query like '%told_since(%' and pid <> pg_backend_pid()"
+	first := say(t, other, asking)
+	last := first
+	for range 2 {
+		await(t, "it is asked again", func() bool {
+			now := say(t, other, asking)
+			changed := len(now) > 0 && !slices.Equal(now, last)
+			if changed {
+				last = now
+			}
+			return changed
+		})
+	}
+	pid, _, _ := strings.Cut(first[0], " ")
+	if len(last) != 1 || !strings.HasPrefix(last[0], pid+" ") {
+		t.Errorf("at first there was %q, then %q", first, last)
+	}
+	select {
+	case <-tokens:
+		t.Error("there is a token, though nothing was told")
+	default:
+	}
 }

@@ -56,7 +56,7 @@ func (e *Engine) judge(ctx context.Context, c *connection) error {
 		return fmt.Errorf("the server is PostgreSQL %s: use 14 or newer", answer[1])
 	}
 	if answer[6] != "read committed" {
-		return fmt.Errorf("transactions are %s by default, not read committed: alter role %s set default_transaction_isolation = 'read committed'",
+		return fmt.Errorf("transactions are %s by default: alter role %s set default_transaction_isolation = 'read committed'",
 			answer[6], quoted(e.target.config.User))
 	}
 	warn := func(text string) {
@@ -67,7 +67,8 @@ func (e *Engine) judge(ctx context.Context, c *connection) error {
 		warn("does not wait for its disk (fsync off): a crash of the machine loses acknowledged writes, or everything. Set fsync on.")
 	}
 	if answer[3] != "on" {
-		warn("does not protect pages that are written in part (full_page_writes off): a crash of the machine may spoil it. Set full_page_writes on.")
+		warn("does not protect pages that are written in part (full_page_writes off): a crash of the machine may spoil it. " +
+			"Set full_page_writes on.")
 	}
 	if answer[4] == "" && answer[5] != "0" {
 		warn("has standbys that may take its place without the newest writes. Set synchronous_standby_names.")

@@ -27,6 +27,9 @@ insert into $schema.format values ($version);
 // another in a circle, compares what is then there, and makes those whose checks hold. What it answers is which checks failed, by
 // position, and which updates increment what is no counter.
 //
+// Who only checks shares a row with others of the kind, who may come and go for ever while one waits who writes it. So once a second,
+// for a moment, nobody shares, and all wait in the order in which they came.
+//
 // Every statement has a snapshot of its own, taken after the locks, which is what the isolation level is checked for. Plans go by the
 // primary key whatever is known of the tables: they are kept while these grow.
 const apply = `
@@ -44,9 +47,11 @@ declare
   made integer[] := '{}';
   refused integer[] := '{}';
   added bigint;
+  alone boolean := extract(milliseconds from clock_timestamp())::integer % 1000 < 50;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'the transaction is %, not read committed', current_setting('transaction_isolation') using errcode = 'invalid_transaction_state';
+    raise exception 'the transaction is %, not read committed', current_setting('transaction_isolation')
+      using errcode = 'invalid_transaction_state';
   end if;
   if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
     perform set_config('synchronous_commit', 'on', true);
@@ -54,7 +59,7 @@ begin
   wanted := array(select generate_series(1, cardinality(leads)));
   loop
     select array_agg(k.i order by k.i) into absent from (
-      select w.i, case when exclusive[w.i]
+      select w.i, case when alone or exclusive[w.i]
         then (select true from $schema.records r where r.lead = leads[w.i] and r.digest = digests[w.i] for update)
         else (select true from $schema.records r where r.lead = leads[w.i] and r.digest = digests[w.i] for share)
       end as locked from unnest(wanted) w(i) offset 0

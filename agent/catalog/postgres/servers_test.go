@@ -33,7 +33,8 @@ func refusal(t *testing.T, address string) string {
 func TestStandby(t *testing.T) {
 	primary := start(t, newest(t))
 	standby := prepare(t, primary.programs)
-	standby.do(t, "pg_basebackup", "-D", standby.data(), "-R", "-c", "fast", "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "owner")
+	from := strings.TrimSuffix(primary.address(""), "&")
+	standby.do(t, "pg_basebackup", "-D", standby.data(), "-R", "-c", "fast", "-d", from)
 	standby.run(t)
 	catalog := func(parameters string, servers ...*server) string {
 		var hosts []string

@@ -57,7 +57,8 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 	r.fold(writes)
 	err := ctx.Err()
 	if len(checks)+len(writes) > updateRecords || r.size > updateBytes {
-		err = fmt.Errorf("%w: it has %d records and %d bytes, of %d and %d", kv.ErrTooLarge, len(checks)+len(writes), r.size, updateRecords, updateBytes)
+		err = fmt.Errorf("%w: it has %d records and %d bytes, of %d and %d",
+			kv.ErrTooLarge, len(checks)+len(writes), r.size, updateRecords, updateBytes)
 	}
 	if e.isClosed() {
 		return nil, kv.ErrClosed
@@ -265,7 +266,7 @@ func (e *Engine) apply(batch []*request) (failed [][]int, broken []bool, err err
 	if err == nil && c.doubted {
 		err = errDoubted
 	}
-	e.updates.give(c, err != nil && refused(err) == nil)
+	e.updates.give(c, err != nil && refused(err) == nil || unfit(err))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -285,9 +286,9 @@ const applying = "select failed, broken from $schema.apply($1, $2, $3, $4, $5, $
 // call returns what makes a batch; the update that each check is of; and the first check of each update.
 func call(batch []*request) (a *arguments, owners []int32, firsts []int) {
 	exclusive := map[string]bool{}
-	for _, r := range batch {
+	for _, r := range batch { // an update that writes what another one checks is not in the batch
 		for _, check := range r.checks {
-			exclusive[check.Key] = exclusive[check.Key]
+			exclusive[check.Key] = false
 		}
 		for _, write := range r.writes {
 			exclusive[write.Key] = true
