@@ -28,8 +28,7 @@ func isMarked(schema []byte, reason string) bool {
 func IsMoved(schema []byte, address string) bool { return isMarked(schema, Moved(address)) }
 
 // SetAside takes the catalog in engine out of service for a reason: the starts of gateways that it knows end, with ErrClaimed, and
-// none begins. What they had announced stays as it is. It does nothing more where the catalog is set aside for the same reason
-// already, and fails with ErrAside where it is for another one.
+// none begins. What they had announced stays as it is. It fails with ErrAside where the catalog is set aside for another reason.
 func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, asidePatience)
 	defer cancel()
@@ -38,18 +37,14 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 		if err != nil {
 			return false, err
 		}
-		set := values[0]
-		switch {
-		case isMarked(set, reason):
-		case bytes.Equal(set, catalog.InService()):
-			set = mark(reason)
-			checks := []kv.Check{{Key: catalog.KeySchema, Value: values[0]}}
-			failed, err := engine.Update(ctx, checks, []kv.Write{{Key: catalog.KeySchema, Value: set}})
-			if err != nil || len(failed) > 0 {
-				return false, err
-			}
-		default:
-			return false, kv.Final(fmt.Errorf("%w, or of another release: its schema version is %q", catalog.ErrAside, set))
+		if was := values[0]; !isMarked(was, reason) && !bytes.Equal(was, catalog.InService()) {
+			return false, kv.Final(fmt.Errorf("%w, or of another release: its schema version is %q", catalog.ErrAside, was))
+		}
+		// Also where it is set aside already: what put it back may be on its way.
+		set := mark(reason)
+		failed, err := engine.Update(ctx, []kv.Check{{Key: catalog.KeySchema, Value: values[0]}}, []kv.Write{{Key: catalog.KeySchema, Value: set}})
+		if err != nil || len(failed) > 0 {
+			return false, err
 		}
 		// None begins from here on, so these are all.
 		var writes []kv.Write

@@ -210,6 +210,9 @@ func (m Move) Run(ctx context.Context) (made Copied, err error) {
 		return made, fmt.Errorf("copying the catalog: %w", err)
 	}
 	values, err := from.Read(ctx, catalog.KeySchema)
+	if err == nil && !bytes.HasPrefix(values[0], catalog.Aside("")) {
+		err = fmt.Errorf("%w: somebody else has put it back into service", kv.ErrInUse)
+	}
 	if err != nil {
 		return made, fmt.Errorf("copying the catalog: %w", err)
 	}
