@@ -273,7 +273,7 @@ func backendImports(s *source) (breaches []string) {
 				breaches = append(breaches, "imports the backend "+below+"; open stores through agent/store/open")
 			}
 		}
-		for _, engine := range []string{"sqlite", "redis", "etcd", "mem"} {
+		for _, engine := range []string{"sqlite", "redis", "etcd", "postgres", "mem"} {
 			if under(below, "agent/catalog/"+engine) && !s.within("agent/catalog") && !s.within("agent/sim") && !s.within("operator/operatortest") && !s.within("e2e") {
 				breaches = append(breaches, "imports the engine "+below+"; take a *catalog.Catalog, or open one through agent/catalog/open")
 			}

@@ -10,18 +10,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/rueidis"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/etcd"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/postgres"
 	"github.com/restripe/restripe/agent/catalog/redis"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
-// Catalog opens the catalog at an address, which is sqlite:FILE, redis://host:port, etcd://host:port,host:port, or rediss:// or
-// etcds:// for TLS, for one start of the gateway id; blocks that die stay readable for the grace. The caller closes it. warnings say what
-// the engine may lose.
+// Addresses are the forms that the address of a catalog has.
+const Addresses = "sqlite:FILE, redis://host:port, etcd://host:port,host:port, postgres://user@host:port/database, " +
+	"or rediss:// or etcds:// for TLS"
+
+// Catalog opens the catalog at an address, which has one of the forms of Addresses, for one start of the gateway id; blocks that die
+// stay readable for the grace. The caller closes it. warnings say what the engine may lose.
 func Catalog(ctx context.Context, address, id, start string, grace time.Duration) (opened *catalog.Catalog, warnings []string, err error) {
 	engine, err := Engine(ctx, address)
 	if err != nil {
@@ -47,13 +52,17 @@ func Check(address string) error {
 		return redis.Check(address)
 	case scheme == "etcd" || scheme == "etcds":
 		return etcd.Check(address)
+	case scheme == "postgres" || scheme == "postgresql":
+		return postgres.Check(address)
 	}
-	return fmt.Errorf("%q is not the address of a catalog: want sqlite:FILE, redis://host:port, etcd://host:port,host:port, or rediss:// or "+
-		"etcds:// for TLS", scheme+":")
+	return fmt.Errorf("%q is not the address of a catalog: want %s", scheme+":", Addresses)
 }
 
 // WithoutSecrets returns an address that may be shown to everybody.
 func WithoutSecrets(address string) string {
+	if strings.HasPrefix(address, "postgres") {
+		return postgres.Location(address)
+	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.User == nil {
 		return address
@@ -69,24 +78,36 @@ func Engine(ctx context.Context, address string) (kv.Engine, error) {
 	}
 	var engine kv.Engine
 	var err error
+	form := ""
 	switch scheme, rest, _ := strings.Cut(address, ":"); scheme {
 	case "sqlite":
 		engine, err = sqlite.Open(ctx, rest)
 	case "etcd", "etcds":
 		engine, err = etcd.Open(ctx, address)
+	case "postgres", "postgresql":
+		engine, err = postgres.Open(ctx, address)
+		form = "postgres://user@host:port/database, or the password in the file of a passfile parameter"
 	default:
 		engine, err = redis.Open(ctx, address)
+		form = "redis://user:password@host:port"
 	}
-	if err == nil {
-		return engine, nil
+	if err != nil {
+		return nil, advised(err, form)
 	}
+	return engine, nil
+}
+
+// advised adds to the error of who did not reach a server, or was not let in, what to do.
+func advised(err error, form string) error {
 	var unreachable *net.OpError
 	var refused *rueidis.RedisError
+	var rejected *pgconn.PgError
 	switch {
+	case errors.As(err, &rejected) && !strings.HasPrefix(rejected.Code, "28"), errors.Is(err, context.Canceled):
 	case errors.As(err, &unreachable):
 		err = fmt.Errorf("%w; see that the server runs and is reachable from here", err)
-	case errors.As(err, &refused):
-		err = fmt.Errorf("%w; give the right user and password in redis://user:password@host:port", err)
+	case errors.As(err, &refused), rejected != nil:
+		err = fmt.Errorf("%w; give the right user and password in %s", err, form)
 	}
-	return nil, err
+	return err
 }

@@ -1,0 +1,27 @@
+// Package postgres keeps a catalog in a schema of a PostgreSQL database, for several gateways.
+//
+// Its records are the rows of one table, ordered by their keys. Updates that exclude none of one another share a transaction, which is one
+// call of one function: it locks the rows of all keys in ascending order, those of absent keys as rows that it makes and removes again,
+// evaluates the checks on what is then there, and makes the writes of those updates whose checks hold. A row that is checked alone is
+// shared by many. A Read, and a page of a Scan, is one statement on the primary.
+//
+// # What the server needs
+//
+// PostgreSQL 14 or newer. A role that may make a schema, or one that the owner of the schema grants what Open names: usage of the schema,
+// execution of its functions, and to select, insert, update and delete in its tables. A gateway has up to nine connections: six that
+// read, two that update, one that listens; and one for each snapshot. Between them there may be a pooler that lends sessions for single
+// transactions, as PgBouncer does: no statement is kept in a session. Where there is one, watchers ask four times a second, because nobody
+// can listen through it.
+//
+// # What can be lost
+//
+// Nothing that was acknowledged, as long as the server waits for its disk; the engine has it wait, whatever synchronous_commit says.
+// Where a standby takes over, nothing is lost if synchronous_standby_names names it. Warnings says where it is otherwise.
+//
+// A standby is refused, and so is a server whose timeline is older than one that was seen before. A primary that has lost its place and
+// does not know yet goes on answering reads until whoever manages it ends it: that is the manager's to prevent. Updates it cannot
+// acknowledge while it waits for standbys. No call is cancelled on the server, because a transaction that waits for standbys would then
+// take effect without them; where a person cancels one, its outcome is unknown.
+//
+// An Update is asked again only where the server has refused it, because of what others did at the same time, or nothing of it was sent.
+package postgres
