@@ -28,6 +28,7 @@ type Options struct {
 	Ceph        *Ceph        // required over Ceph
 	ClassFile   string       // default: one class for every key
 	Ladder      string       // of that class, in a directory that is new; default: the gateway's
+	Catalog     string       // as the gateway's flag has it; default the one that the directory was last run with, or a file in it
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	AllowRemote bool         // lets Listen be an address that other machines can reach
 	Users       string       // file of those who may do something at the gateway, which is served over TLS then; default: everybody may
@@ -284,8 +285,11 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 		}
 		movable = true
 	}
-	arguments := []string{"gateway", "--id", GatewayName, "--catalog", "sqlite:" + c.path("catalog.db"), "--nodes", c.path("nodes.yaml"),
-		"--audit", c.path("audit")}
+	catalog, err := c.catalog()
+	if err != nil {
+		return err
+	}
+	arguments := []string{"gateway", "--id", GatewayName, "--catalog", catalog, "--nodes", c.path("nodes.yaml"), "--audit", c.path("audit")}
 	switch {
 	case c.options.Users != "":
 		arguments = append(arguments, "--users", c.options.Users, "--https")
@@ -316,6 +320,19 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 		return err
 	}
 	return atomicfile.Write(c.path("gateway.addr"), []byte(gateway.address+"\n"))
+}
+
+// catalog returns where the catalog is, and has the directory remember one that was named.
+func (c *Cluster) catalog() (string, error) {
+	remembered := c.path("catalog.addr")
+	if named := c.options.Catalog; named != "" {
+		return named, atomicfile.Write(remembered, []byte(named+"\n"))
+	}
+	text, err := os.ReadFile(remembered)
+	if errors.Is(err, os.ErrNotExist) {
+		return "sqlite:" + c.path("catalog.db"), nil
+	}
+	return strings.TrimSpace(string(text)), err
 }
 
 // Gateway returns the address clients reach the cluster at, host:port.

@@ -56,7 +56,7 @@ func catalogRebuild(s *session) *cobra.Command {
 	}
 	format := outputFlag(command, "table", "json", "yaml")
 	flags := command.Flags()
-	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: sqlite:FILE or redis://host:port, without records, "+
+	flags.StringVar(&f.catalog, "catalog", "", "catalog to make: "+open.Addresses+", without records, "+
 		"or @FILE with one of them, or what "+daemon.CatalogVariable+" says (required but for --dry-run)")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents, as the gateway has it (required)")
 	flags.StringVar(&f.report, "report", "", "write the whole report as JSON into this file too")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/catalog/open"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/stripe"
@@ -46,6 +47,8 @@ func upCommand(s *session) *cobra.Command {
 		"class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2), or a narrower one that fits fewer nodes)")
 	flags.BoolVar(&withoutOperator, "no-operator", false, "without API server, operator and console: nothing moves but by 'restripe transition'")
 	flags.StringVar(&consoleListen, "console", defaultConsole, "loopback address of the console; port 0: any free one")
+	flags.StringVar(&options.Catalog, "catalog", "", "catalog of the gateway: "+open.Addresses+", or @FILE with it (default: as the\n"+
+		"directory had it last, and a file in one that is new)")
 	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
 	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+
 		"gateway, which serves TLS then, and the console (default: whoever reaches them may do everything)")

@@ -48,7 +48,7 @@ func Gateway(s *program.Streams) *program.Server {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.id, "id", "gw1", "name of this gateway, the same at every start and no other's")
-	flags.StringVar(&f.catalog, "catalog", "", "catalog: sqlite:FILE for one gateway, redis://host:port for several, "+
+	flags.StringVar(&f.catalog, "catalog", "", "catalog: "+open.Addresses+", of which a file is for one gateway, "+
 		"or @FILE with one of them; with a password it is in such a file, or in "+CatalogVariable+" (required)")
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
@@ -77,7 +77,7 @@ func (f *gatewayFlags) check(report *program.Report) {
 	if f.catalog, err = SecretAddress(report.Command(), "catalog", f.catalog, CatalogVariable); err != nil {
 		report.Add("catalog", err)
 	} else if f.catalog == "" {
-		report.Misuse("catalog", "say where the catalog is: --catalog sqlite:FILE or --catalog redis://host:port")
+		report.Misuse("catalog", "say where the catalog is: --catalog ADDRESS, which is "+open.Addresses)
 	} else if err := open.Check(f.catalog); err != nil {
 		report.Add("catalog", fmt.Errorf("--catalog: %w", err))
 	}
