@@ -326,6 +326,13 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 func (c *Cluster) catalog() (string, error) {
 	remembered := c.path("catalog.addr")
 	if named := c.options.Catalog; named != "" {
+		if file, is := strings.CutPrefix(named, "@"); is {
+			path, err := filepath.Abs(file)
+			if err != nil {
+				return "", err
+			}
+			named = "@" + path
+		}
 		return named, atomicfile.Write(remembered, []byte(named+"\n"))
 	}
 	text, err := os.ReadFile(remembered)

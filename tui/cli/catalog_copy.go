@@ -102,6 +102,7 @@ func (s *session) backup(ctx context.Context, from transfer.Source, path string)
 	if err := os.Rename(partial, path); err != nil {
 		return made, fmt.Errorf("putting the backup in its place: %w", err)
 	}
+	_ = os.Remove(partial + ".lock") // what is left of it harms nobody
 	return made, nil
 }
 
