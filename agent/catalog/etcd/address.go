@@ -43,6 +43,18 @@ func Check(address string) error {
 	return err
 }
 
+// Location returns an address without what may be secret in it; only its scheme where it is none.
+func Location(address string) string {
+	parsed, err := parse(address)
+	if err != nil {
+		return "etcd:"
+	}
+	return parsed.location
+}
+
+// defaultName is that of a catalog whose address names none.
+const defaultName = "restripe"
+
 const wanted = "want etcd://host:port,host:port, or etcds://user@host:port?cacert=FILE&passwordfile=FILE"
 
 // parse reads address. The package url does not take several hosts.
@@ -62,7 +74,7 @@ func parse(address string) (parsedAddress, error) {
 		// The error would repeat the address and the password in it.
 		return none, errors.New("reading the address of the catalog: " + wanted + ", with special characters percent-encoded")
 	}
-	p := parsedAddress{location: scheme + "://" + hosts, name: "restripe", hosts: strings.Split(hosts, ",")}
+	p := parsedAddress{location: scheme + "://" + hosts, name: defaultName, hosts: strings.Split(hosts, ",")}
 	wrong := func(format string, arguments ...any) (parsedAddress, error) {
 		return none, fmt.Errorf("reading the address of the catalog %s: "+format, append([]any{p.location}, arguments...)...)
 	}
@@ -92,6 +104,9 @@ func parse(address string) (parsedAddress, error) {
 	}
 	if p.name == "" || len(p.name) > nameLimit || strings.Contains(p.name, "/") {
 		return wrong("the name %q must not be empty, have slashes or more than %d bytes", p.name, nameLimit)
+	}
+	if p.name != defaultName {
+		p.location += "/?catalog=" + url.QueryEscape(p.name)
 	}
 	if err := p.user(parsed.User, files["passwordfile"]); err != nil {
 		return wrong("%w", err)

@@ -45,6 +45,9 @@ func TestAddresses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), complaint) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v, want %s", address, err, complaint)
 		}
+		if location := etcd.Location(address); location != "etcd:" {
+			t.Errorf("%s is shown as %s", address, location)
+		}
 		if _, err := etcd.Open(t.Context(), address); err == nil {
 			t.Errorf("%s was opened", address)
 		}
@@ -55,6 +58,14 @@ func TestAddresses(t *testing.T) {
 	} {
 		if err := etcd.Check(address); err != nil {
 			t.Error(err)
+		}
+	}
+	for address, want := range map[string]string{
+		"etcd://user:s3cr3t@a:1,b:2/?catalog=photos": "etcd://a:1,b:2/?catalog=photos",
+		"etcds://user:s3cr3t@[::1]:2379":             "etcds://[::1]:2379",
+	} {
+		if got := etcd.Location(address); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
 		}
 	}
 }

@@ -63,6 +63,9 @@ func WithoutSecrets(address string) string {
 	if strings.HasPrefix(address, "postgres") {
 		return postgres.Location(address)
 	}
+	if strings.HasPrefix(address, "etcd") {
+		return etcd.Location(address)
+	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.User == nil {
 		return address
