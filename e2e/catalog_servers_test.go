@@ -108,7 +108,7 @@ func postgresServer(t *testing.T) string {
 		t.Fatalf("initdb: %v\n%s", err, output)
 	}
 	_, port := freeAddress(t)
-	background(t, run("postgres", "-D", data, "-c", "port="+port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+directory),
-		syscall.SIGINT, func() bool { return run("pg_isready", "-q", "-h", "127.0.0.1", "-p", port).Run() == nil })
+	command := run("postgres", "-D", data, "-c", "port="+port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+directory)
+	background(t, command, syscall.SIGINT, func() bool { return run("pg_isready", "-q", "-h", "127.0.0.1", "-p", port).Run() == nil })
 	return fmt.Sprintf("postgres://owner@127.0.0.1:%s/postgres?sslmode=disable", port)
 }

@@ -32,11 +32,12 @@ func (c *networkChaos) startEtcd(base string) (address string, err error) {
 	for _, p := range c.catalogs {
 		own, fellows := "http://"+p.address+storePort, "http://"+p.address+memberPort
 		all.Go(func() error {
-			return p.run(c.t, base, "catalog", storePort, "", os.Getenv(etcdVariable), "--name", p.name, "--data-dir", filepath.Join(p.disk, "etcd"),
+			return p.run(c.t, base, "catalog", storePort, "", os.Getenv(etcdVariable), "--name", p.name,
+				"--data-dir", filepath.Join(p.disk, "etcd"),
 				"--listen-client-urls", own, "--advertise-client-urls", own, "--listen-peer-urls", fellows,
 				"--initial-advertise-peer-urls", fellows, "--initial-cluster", strings.Join(members, ","),
 				"--max-txn-ops", "8192", "--max-request-bytes", "18874368", "--auto-compaction-mode", "periodic",
-				"--auto-compaction-retention", "10m", "--log-level", "warn")
+				"--auto-compaction-retention", "1h", "--log-level", "warn")
 		})
 	}
 	return "etcd://" + strings.Join(clients, ","), all.Wait()
@@ -64,7 +65,8 @@ func (c *networkChaos) leader() (found *place) {
 func isLeader(ctx context.Context, p *place) (leads bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	call, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address+storePort+"/v3/maintenance/status", strings.NewReader("{}"))
+	address := "http://" + p.address + storePort + "/v3/maintenance/status"
+	call, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader("{}"))
 	if err != nil {
 		return false, err
 	}
@@ -75,14 +77,12 @@ func isLeader(ctx context.Context, p *place) (leads bool, err error) {
 	defer func() { err = errors.Join(err, reply.Body.Close()) }()
 	var status struct {
 		Leader string
-		Header struct {
-			Member string `json:"member_id"`
-		}
+		Header map[string]string
 	}
 	if err := json.NewDecoder(reply.Body).Decode(&status); err != nil {
 		return false, fmt.Errorf("asking %s whether it leads: %w", p.name, err)
 	}
-	return status.Leader != "" && status.Leader == status.Header.Member, nil
+	return status.Leader != "" && status.Leader == status.Header["member_id"], nil
 }
 
 // fillCatalog fills the disk of a member, which ends by it.

@@ -65,6 +65,14 @@ func mend(from func(c *networkChaos, p *place) []*place) func(context.Context, *
 	}
 }
 
+// isNotHeard loses what a place sends to all others; isHeard ends it.
+func isNotHeard(ctx context.Context, c *networkChaos, p *place) error {
+	return mute(ctx, p, others(c, p))
+}
+func isHeard(ctx context.Context, c *networkChaos, p *place) error {
+	return speaking(ctx, p, others(c, p))
+}
+
 // others are all places but p, everyOther every second node but p.
 func others(c *networkChaos, p *place) (list []*place) {
 	for _, other := range c.everywhere() {
@@ -120,8 +128,7 @@ var allFaults = []struct {
 	{fault{"link down", atNode, linkTo("down"), linkTo("up"), nil}, always},
 	{fault{"cut off from half of the nodes", atNode, cut(everyOther), mend(everyOther), nil}, always},
 	{fault{"cut off from the gateways", atNode, cut(allGateways), mend(allGateways), nil}, always},
-	{fault{"hears and is not heard", atNode, func(ctx context.Context, c *networkChaos, p *place) error { return mute(ctx, p, others(c, p)) },
-		func(ctx context.Context, c *networkChaos, p *place) error { return speaking(ctx, p, others(c, p)) }, nil}, always},
+	{fault{"hears and is not heard", atNode, isNotHeard, isHeard, nil}, always},
 	{fault{"is heard and does not hear", atNode, func(ctx context.Context, c *networkChaos, p *place) error { return deafen(ctx, p, others(c, p)) },
 		func(ctx context.Context, c *networkChaos, p *place) error { return hearing(ctx, p, others(c, p)) }, nil}, always},
 	{fault{"gateway killed", atGateway, kill("gateway"), start("gateway"), nil}, always},
@@ -134,8 +141,7 @@ var allFaults = []struct {
 	{fault{"catalog's link down", atCatalog, linkTo("down"), linkTo("up"), nil}, hasMembers},
 	{fault{"catalog cut off from its other members", atCatalog, cut(otherCatalogs), mend(otherCatalogs), nil}, hasMembers},
 	{fault{"catalog cut off from the gateways", atCatalog, cut(allGateways), mend(allGateways), nil}, hasMembers},
-	{fault{"catalog hears and is not heard", atCatalog, func(ctx context.Context, c *networkChaos, p *place) error { return mute(ctx, p, others(c, p)) },
-		func(ctx context.Context, c *networkChaos, p *place) error { return speaking(ctx, p, others(c, p)) }, nil}, hasMembers},
+	{fault{"catalog hears and is not heard", atCatalog, isNotHeard, isHeard, nil}, hasMembers},
 	{fault{"catalog's disk full", atCatalog, fillCatalog, reviveCatalog, nil}, hasMembers},
 }
 

@@ -28,9 +28,9 @@ type Merged struct {
 
 // Merge brings into the catalog in engine what contents, all that is in the stores, have and it lacks, as it was put back: what
 // no session of it has drawn, and what was under way. Of two versions of an object the one with the greater revision stays; what
-// the catalog itself has seen to be deleted or replaced is not brought back. Nothing in it is removed. It claims the catalog (see Claim): blocks from
-// before are kept until Accept. With dryRun it only says what it would do; otherwise it tells progress, if that is not nil, of
-// the records it has written.
+// the catalog itself has seen to be deleted or replaced is not brought back. Nothing in it is removed. It claims the catalog (see
+// Claim): blocks from before are kept until Accept. With dryRun it only says what it would do; otherwise it tells progress, if that
+// is not nil, of the records it has written.
 //
 // One that does not end leaves a catalog that Open refuses, and that is merged again. It fails with ErrBadChange for a catalog
 // of another cluster, or none.

@@ -86,7 +86,7 @@ func Run(t *testing.T, open func(t *testing.T) Instance) {
 
 // deadline bounds every test of the suite.
 func deadline(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -14,6 +14,9 @@ import (
 func TestEngine(t *testing.T) {
 	for _, folder := range programs(t) {
 		t.Run(release(t, folder), func(t *testing.T) {
+			if testing.Short() && folder != newest(t) {
+				t.Skip("-short leaves it out")
+			}
 			s := start(t, folder)
 			count := 0
 			catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {

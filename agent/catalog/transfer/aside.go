@@ -42,7 +42,8 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 		}
 		// Also where it is set aside already: what put it back may be on its way.
 		set := mark(reason)
-		failed, err := engine.Update(ctx, []kv.Check{{Key: catalog.KeySchema, Value: values[0]}}, []kv.Write{{Key: catalog.KeySchema, Value: set}})
+		checks := []kv.Check{{Key: catalog.KeySchema, Value: values[0]}}
+		failed, err := engine.Update(ctx, checks, []kv.Write{{Key: catalog.KeySchema, Value: set}})
 		if err != nil || len(failed) > 0 {
 			return false, err
 		}
