@@ -39,8 +39,8 @@ var (
 		"newcomer (not yet), copy (it has expelled one with a copy of the catalog).", "node", "refusal")
 	catalogWritten = describe("restripe_catalog_written_timestamp_seconds",
 		"When this gateway last wrote to the catalog, which it does every few seconds; 0 before the first time.")
-	catalogBytes   = describe("restripe_catalog_bytes", "Bytes that the engine of the catalog has for its records.")
-	catalogLimit   = describe("restripe_catalog_limit_bytes",
+	catalogBytes = describe("restripe_catalog_bytes", "Bytes that the engine of the catalog has for its records.")
+	catalogLimit = describe("restripe_catalog_limit_bytes",
 		"Bytes that the engine of the catalog may have; absent where it knows no limit.")
 	catalogRecords = describe("restripe_catalog_records", "Records of the catalog, about; absent where counting would take long.")
 	unproven       = describe("restripe_verification_failures_total",
