@@ -82,3 +82,16 @@ func Each(ctx context.Context, engine Engine, prefix string, visit func(Record) 
 		}
 	}
 }
+
+// Successor returns the smallest string greater than all that begin with prefix; empty if there is none.
+func Successor(prefix string) string {
+	end := []byte(prefix)
+	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return string(end)
+}

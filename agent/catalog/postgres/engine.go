@@ -148,7 +148,7 @@ func page(prefix, after string, limit int) *arguments {
 	a.bytes(lead)
 	a.bytes(tail)
 	a.bool(beyond)
-	if end := successor(prefix); end != "" {
+	if end := kv.Successor(prefix); end != "" {
 		lead, _, tail := split(end)
 		a.bytes(lead)
 		a.bytes(tail)

@@ -16,19 +16,6 @@ func split(key string) (lead, digest, tail []byte) {
 	return []byte(key[:leadBytes]), sum[:], []byte(key[leadBytes:])
 }
 
-// successor returns the smallest string greater than all that begin with prefix; empty if there is none.
-func successor(prefix string) string {
-	end := []byte(prefix)
-	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
-	for len(end) > 0 && end[len(end)-1] == 0xff {
-		end = end[:len(end)-1]
-	}
-	if len(end) > 0 {
-		end[len(end)-1]++
-	}
-	return string(end)
-}
-
 // arguments are those of one call of a function, in binary form.
 type arguments struct {
 	values [][]byte

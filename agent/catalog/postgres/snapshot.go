@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -62,7 +63,10 @@ func (s *snapshot) Close() error {
 func (e *Engine) Size(ctx context.Context) (size kv.Size, err error) {
 	rows, err := e.ask(ctx, in(e.target.schema, `select c.reltuples::bigint, pg_total_relation_size(c.oid)
 		from pg_class c where c.oid = to_regclass($name || '.records')`), &arguments{})
-	if err != nil || len(rows) == 0 {
+	if err == nil && len(rows) == 0 {
+		err = errors.New("its table is gone")
+	}
+	if err != nil {
 		return size, fmt.Errorf("measuring the catalog %s: %w", e.target.location, err)
 	}
 	return kv.Size{Records: number(rows[0][0]), Bytes: number(rows[0][1])}, nil

@@ -176,7 +176,7 @@ func (e *Engine) list(ctx context.Context, hash, index, prefix, after string, li
 	if after < prefix {
 		from = "[" + prefix
 	}
-	if end := successor(prefix); end != "" {
+	if end := kv.Successor(prefix); end != "" {
 		to = "(" + end
 	}
 	answer, err := scan.Exec(ctx, e.client, []string{hash, index}, []string{from, to, strconv.Itoa(limit)}).ToArray()
@@ -196,19 +196,6 @@ func (e *Engine) list(ctx context.Context, hash, index, prefix, after string, li
 		records = append(records, kv.Record{Key: key, Value: content})
 	}
 	return records, nil
-}
-
-// successor returns the smallest string greater than all that begin with prefix; empty if there is none.
-func successor(prefix string) string {
-	end := []byte(prefix)
-	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
-	for len(end) > 0 && end[len(end)-1] == 0xff {
-		end = end[:len(end)-1]
-	}
-	if len(end) > 0 {
-		end[len(end)-1]++
-	}
-	return string(end)
 }
 
 // Update implements kv.Engine.

@@ -228,8 +228,8 @@ func list(ctx context.Context, from interface {
 	if after < prefix {
 		query, arguments = "SELECT key, value FROM records WHERE key >= ?", []any{[]byte(prefix)}
 	}
-	if end := successor(prefix); end != nil {
-		query, arguments = query+" AND key < ?", append(arguments, end)
+	if end := kv.Successor(prefix); end != "" {
+		query, arguments = query+" AND key < ?", append(arguments, []byte(end))
 	}
 	rows, err := from.QueryContext(ctx, query+" ORDER BY key LIMIT ?", append(arguments, max(0, limit))...)
 	if err != nil {
@@ -244,20 +244,6 @@ func list(ctx context.Context, from interface {
 		records = append(records, kv.Record{Key: string(key), Value: present(value)})
 	}
 	return records, rows.Err()
-}
-
-// successor returns the smallest string greater than all that begin with prefix; nil if there is none.
-func successor(prefix string) []byte {
-	end := []byte(prefix)
-	// Byte by byte: the trimming functions of the library take an invalid byte for every other one.
-	for len(end) > 0 && end[len(end)-1] == 0xff {
-		end = end[:len(end)-1]
-	}
-	if len(end) == 0 {
-		return nil
-	}
-	end[len(end)-1]++
-	return end
 }
 
 // Watch implements kv.Engine: the process that has the file open makes every change.
