@@ -1,6 +1,7 @@
 package block
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -8,10 +9,10 @@ import (
 	"strings"
 )
 
-// Stamp numbers attempts, groups, epochs and revisions alike. Sequence is drawn from the catalog's counter and never
-// drawn twice. The upper half of Salt is the Mark of the start of the gateway that drew it, the lower half is random: so a
-// catalog restored from an old copy cannot repeat a stamp unnoticed, and whoever sees a stamp knows whose it is.
-// The zero Stamp means "none".
+// Stamp numbers attempts, groups, epochs and revisions alike. Sequence is the time in microseconds at which it was drawn, or
+// later where that is not above what the stamp follows; a start of a gateway draws none twice. The upper half of Salt is the
+// Mark of that start, the lower half is random: so no two are the same, also where a catalog was restored from an old copy,
+// and whoever sees a stamp knows whose it is. The zero Stamp means "none".
 type Stamp struct {
 	Sequence uint64 `cbor:"1,keyasint" json:"sequence"`
 	Salt     uint64 `cbor:"2,keyasint" json:"salt"`
@@ -26,6 +27,11 @@ func Mark(start string) uint32 {
 
 // Mark returns the mark of the start that drew s.
 func (s Stamp) Mark() uint32 { return uint32(s.Salt >> 32) }
+
+// Compare orders stamps by their sequence, and those of one sequence by their salt: as their texts are.
+func (s Stamp) Compare(other Stamp) int {
+	return cmp.Or(cmp.Compare(s.Sequence, other.Sequence), cmp.Compare(s.Salt, other.Salt))
+}
 
 // IsZero reports whether s is the zero Stamp, which names no attempt.
 func (s Stamp) IsZero() bool { return s == Stamp{} }
@@ -65,7 +71,7 @@ type GroupID struct {
 	Index uint32 `cbor:"2,keyasint" json:"index"`
 }
 
-// String returns the canonical text of id; text order is creation order.
+// String returns the canonical text of id; text order is the order of the stamps.
 func (id GroupID) String() string { return fmt.Sprintf("%s.%08x", id.Stamp, id.Index) }
 
 // ParseGroupID reads the form written by GroupID.String.

@@ -13,8 +13,11 @@ import (
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// batchLimit bounds how many announcements share one transaction.
-const batchLimit = 64
+// batchLimit bounds how many announcements share one transaction, and how many objects they look at.
+const (
+	batchLimit = 64
+	lookLimit  = 4096
+)
 
 // ledger keeps the attempts: it announces them, settles them, and remembers for a while how each of them ended. What an
 // attempt leaves behind goes to the graves.
@@ -40,6 +43,7 @@ type announcement struct {
 	deadline time.Time
 	blocks   func(block.Stamp) []BlockSet
 	basis    []Basis
+	over     []string // record keys
 
 	lead chan struct{} // holds one token when the lead was handed over
 	done chan struct{} // closed once attempt or err is set
@@ -50,16 +54,24 @@ type announcement struct {
 	err     error
 }
 
-// Begin announces an attempt (rules 1 and 3): one transaction draws its stamp, checks that every basis is as it was
+// Begin announces an attempt (rules 1, 3 and 43): one transaction draws its stamp, checks that every basis is as it was
 // read, and inserts the intent with every address that may be written. blocks is told the stamp and names those
-// addresses; it may be called more than once, from another goroutine, and must only compute.
+// addresses; it may be called more than once, from another goroutine, and must only compute. What the attempt will change
+// must be among the basis, objects that it writes over blindly as Over.
 //
 // It fails with ErrStale if a basis moved. After an error no block may be written; if the announcement did happen, it
 // expires at its deadline.
 func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, blocks func(stamp block.Stamp) []BlockSet, basis ...Basis) (*Attempt, error) {
 	a := &announcement{
-		ctx: ctx, kind: kind, deadline: deadline, blocks: blocks, basis: basis,
+		ctx: ctx, kind: kind, deadline: deadline, blocks: blocks,
 		lead: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	for _, one := range basis {
+		if over, is := one.(Over); is {
+			a.over = append(a.over, objectKey(string(over)))
+		} else {
+			a.basis = append(a.basis, one)
+		}
 	}
 	if l.drawing.enter(a) {
 		l.lead(ctx)
@@ -131,7 +143,11 @@ func (d *drawing) handOver() {
 func (l *ledger) lead(ctx context.Context) {
 	d := &l.drawing
 	d.mu.Lock()
-	count := min(len(d.waiting), batchLimit)
+	count, looks := 0, 0
+	for count < min(len(d.waiting), batchLimit) && (count == 0 || looks+len(d.waiting[count].over) <= lookLimit) {
+		looks += len(d.waiting[count].over)
+		count++
+	}
 	batch := slices.Clone(d.waiting[:count])
 	d.waiting = slices.Delete(d.waiting, 0, count)
 	d.mu.Unlock()
@@ -157,7 +173,7 @@ func (l *ledger) announce(ctx context.Context, batch []*announcement) {
 		if len(batch) == 0 {
 			return true, nil
 		}
-		raw, next, err := l.readNext(ctx)
+		raw, next, err := l.readNumbers(ctx, batch)
 		if err != nil {
 			return false, err
 		}
@@ -171,7 +187,7 @@ func (l *ledger) announce(ctx context.Context, batch []*announcement) {
 		}
 		if done {
 			for _, a := range batch {
-				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind}
+				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind, over: a.over}
 				close(a.done)
 			}
 			return true, nil
@@ -193,17 +209,50 @@ func (a *announcement) fail(err error) {
 
 // draw is the transaction that announces a batch.
 type draw struct {
-	raw    []byte // counter as read
+	raw    []byte // number of the last stamp of the session, as read
 	checks []kv.Check
 	writes []kv.Write
-	asker  []int // announcement of each check; -1 for the counter
+	asker  []int // announcement of each check; -1 for that number
 	basis  []Basis
 	failed []int
 }
 
+// readNumbers returns the number of the last stamp of the session, as it is recorded, and the next for a batch: above that one,
+// above the floor, and above all that the batch is over and builds on.
+func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []byte, next uint64, err error) {
+	keys := []string{uptoKey(l.session.owner), keyFloor}
+	above := uint64(0)
+	for _, a := range batch {
+		keys = append(keys, a.over...)
+		for _, basis := range a.basis {
+			above = max(above, basis.newest())
+		}
+	}
+	values, err := l.engine.Read(ctx, keys...)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range 2 {
+		number, err := decodeCount(keys[i], values[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		above = max(above, uint64(number))
+	}
+	for i, value := range values[2:] {
+		if value == nil {
+			continue
+		}
+		if object, err := decode[Object](keys[2+i], value); err == nil { // what is wrong with one the commit says, and of that attempt alone
+			above = max(above, object.newest())
+		}
+	}
+	return values[0], max(above+1, l.clock()), nil
+}
+
 // prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
 func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
-	d := &draw{raw: raw, checks: []kv.Check{{Key: keyNext, Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
+	d := &draw{raw: raw, checks: []kv.Check{{Key: uptoKey(l.session.owner), Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
 	var kept []*announcement
 	for _, a := range batch {
 		salt, err := l.salt()
@@ -225,8 +274,7 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes,
-		kv.Write{Key: keyNext, Value: encodeNext(next)}, kv.Write{Key: uptoKey(l.session.owner), Value: encodeNext(next - 1)})
+	d.writes = append(d.writes, kv.Write{Key: uptoKey(l.session.owner), Value: encodeNumber(next - 1)})
 	return d, kept, nil
 }
 
@@ -236,13 +284,13 @@ func (l *ledger) salt() (uint64, error) {
 	return uint64(l.session.mark())<<32 | drawn&math.MaxUint32, err
 }
 
-// insert carries out a draw. Where the engine's answer is unclear it is found out: the counter never returns to an
-// earlier value, so once it has moved without the intents being there, the request can never be applied any more.
+// insert carries out a draw. Where the engine's answer is unclear it is found out: the number of the last stamp never returns to
+// an earlier one, so once it has moved without the intents being there, the request can never be applied any more.
 func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (done bool, err error) {
 	unclear := false
 	err = l.retry(ctx, func(ctx context.Context) (bool, error) {
 		if unclear {
-			values, err := l.engine.Read(ctx, keyNext, intentKey(batch[0].stamp), endedKey(batch[0].stamp))
+			values, err := l.engine.Read(ctx, uptoKey(l.session.owner), intentKey(batch[0].stamp), endedKey(batch[0].stamp))
 			if err != nil {
 				return false, err
 			}
@@ -260,7 +308,7 @@ func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (do
 			return false, err
 		}
 		if len(failed) > 0 && unclear && failed[0] == 0 {
-			return false, nil // the earlier request may have moved the counter: look
+			return false, nil // the earlier request may have moved the number: look
 		}
 		d.failed, done = failed, len(failed) == 0
 		return true, nil

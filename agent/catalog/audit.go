@@ -49,7 +49,7 @@ func (a *auditor) Audit(ctx context.Context) error {
 
 // picture is everything an audit looks at.
 type picture struct {
-	next      uint64
+	drawn     func(block.Stamp) bool // whether a stamp is one that was drawn
 	objects   []Object
 	groups    map[block.GroupID]*Group
 	lives     map[block.GroupID]int64
@@ -59,13 +59,20 @@ type picture struct {
 	malformed []error
 }
 
+func newPicture(drawn func(block.Stamp) bool) *picture {
+	return &picture{drawn: drawn, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
+}
+
 func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
-	p := &picture{groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
-	_, next, err := a.readNext(ctx)
+	drawn, err := a.drawn(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	p.next = next
+	floor, err := a.floor(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	p := newPicture(func(stamp block.Stamp) bool { return stamp.Sequence < floor || drawn.has(stamp) })
 	sum := fnv.New64a()
 	takers := []struct {
 		prefix string
@@ -152,7 +159,7 @@ func (p *picture) violations() []error {
 			add("%w", err)
 		}
 		for _, stamp := range []block.Stamp{id.Stamp, group.Generation, group.Epoch} {
-			if stamp.Sequence >= p.next {
+			if !p.drawn(stamp) {
 				add("group %s: stamp %s was never drawn", id, stamp)
 			}
 		}
@@ -194,7 +201,7 @@ func (p *picture) extentViolations() (violations []error) {
 		if err := checkExtents(object.Key, object.Extents, object.Size); err != nil {
 			add("%w", err)
 		}
-		if object.Revision.Sequence >= p.next {
+		if !p.drawn(object.Revision) {
 			add("object %q: revision %s was never drawn", object.Key, object.Revision)
 		}
 		for _, extent := range object.Extents {

@@ -293,7 +293,8 @@ func (t *transaction) requireWhole() {
 	}
 }
 
-// put stores objects and drops the extents found in this transaction.
+// put stores objects and drops the extents found in this transaction. One whose revision is later than the attempt was put after
+// the attempt was announced, as that looked at what it is over: so this put took place before it, and is overwritten already (rule 43).
 func (t *transaction) put(change *Change) error {
 	for i := range change.Put {
 		object := change.Put[i]
@@ -307,14 +308,18 @@ func (t *transaction) put(change *Change) error {
 				return err
 			}
 		}
-		if want, conditional := change.IfRevision[object.Key]; conditional && want != was.Revision {
+		want, conditional := change.IfRevision[object.Key]
+		isOvertaken := object.Revision.Compare(was.Revision) < 0
+		if conditional && want != was.Revision || isOvertaken && (conditional || !slices.Contains(t.attempt.over, key)) {
 			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
 			continue
 		}
 		if err := t.place(object.Key, object.Extents, nil); err != nil {
 			return err
 		}
-		t.replace(key, raw, was.Extents, &object)
+		if !isOvertaken {
+			t.replace(key, raw, was.Extents, &object)
+		}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stam
 
 // delete tries once; errRace says that nothing happened and the object is another one now.
 func (o *objects) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
-	values, err := o.engine.Read(ctx, objectKey(key))
+	values, err := o.engine.Read(ctx, objectKey(key), keyFloor)
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +72,16 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	writes := append(countWrites(deltas),
 		kv.Write{Key: objectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
-	failed, err := o.engine.Update(ctx, []kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}, writes)
+	checks := []kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}
+	floor, err := decodeCount(keyFloor, values[1])
+	if err != nil {
+		return false, err
+	}
+	if number := object.Revision.Sequence; number > uint64(floor) { // what is put after this has a later revision (rule 43)
+		checks = append(checks, kv.Check{Key: keyFloor, Value: values[1]})
+		writes = append(writes, kv.Write{Key: keyFloor, Value: encodeNumber(max(number, o.clock()))})
+	}
+	failed, err := o.engine.Update(ctx, checks, writes)
 	switch {
 	case err != nil:
 		return o.settleRequest(context.WithoutCancel(ctx), name, err)

@@ -37,7 +37,8 @@
 //	w/<gateway>   the present start of the gateway, as <gateway>/<start>
 //	u/<gateway>/<start>         number of the last stamp that the start drew
 //	view/<gateway>  View: which nodes the gateway hears, and its sign of life
-//	meta/schema, meta/cluster, meta/next
+//	meta/schema, meta/cluster
+//	meta/next     the floor: every stamp that is drawn is above this number, as it is read for that
 //	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
 //	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts
 //	meta/disowned starts of gateways that count no more, as the catalog was claimed after them
@@ -56,6 +57,13 @@
 // gateway has at present, so that of two starts of one name only the later takes effect (ErrFenced). And the salt of a stamp
 // says which session drew it: a block whose stamp no session of this catalog has drawn is another timeline's, and is not
 // deleted (rule 27). Agents remember how far the catalog had come (Timeline) and obey no other (rule 24).
+//
+// # Numbers of stamps
+//
+// Nobody counts stamps for all gateways. The number of a stamp is the time in microseconds, unless the gateway has drawn that or
+// a later one, or the attempt follows something later: what it writes over, what it is built on, or what was deleted, which
+// the floor is not below. So versions of an object are in the order of their stamps, as far as clocks may differ (rule 43). A put
+// whose commit finds a later version, put since it was announced, is overwritten at once.
 //
 // # Clocks
 //

@@ -373,8 +373,8 @@ func TestAuditFinds(t *testing.T) {
 		"damaged record": func(*world, block.GroupID) []kv.Write {
 			return []kv.Write{{Key: "o/k", Value: []byte("\xff")}}
 		},
-		"rolled back counter": func(*world, block.GroupID) []kv.Write {
-			return []kv.Write{{Key: "meta/next", Value: []byte("1")}}
+		"forgotten stamps": func(*world, block.GroupID) []kv.Write {
+			return []kv.Write{{Key: "u/b/1", Kind: kv.Remove}}
 		},
 		"missing object": func(*world, block.GroupID) []kv.Write {
 			return []kv.Write{{Key: "o/k", Kind: kv.Remove}}
@@ -422,7 +422,7 @@ func TestGravePages(t *testing.T) {
 	})
 }
 
-// An announcement that got lost, or arrives while its caller asks again, is told apart by the counter.
+// An announcement that got lost, or arrives while its caller asks again, is told apart by the number of the last stamp.
 func TestUnclearAnnouncement(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
 		none := func(block.Stamp) []catalog.BlockSet { return nil }
@@ -432,8 +432,9 @@ func TestUnclearAnnouncement(t *testing.T) {
 			return attempt
 		}
 		for name, prepare := range map[string]func() catalogtest.Fault{
-			"lost, and somebody else drew": func() catalogtest.Fault { begin(w.b); return catalogtest.LoseRequest },
-			"late, and somebody else drew": func() catalogtest.Fault { begin(w.b); return catalogtest.Delay },
+			"lost":                 func() catalogtest.Fault { return catalogtest.LoseRequest },
+			"lost, and other drew": func() catalogtest.Fault { begin(w.b); return catalogtest.LoseRequest },
+			"late, and other drew": func() catalogtest.Fault { begin(w.b); return catalogtest.Delay },
 			"late, before the caller looks": func() catalogtest.Fault {
 				w.engine.beforeRead = func() { must(t, w.faults.Deliver(w.ctx, 0, false)) }
 				return catalogtest.Delay
@@ -453,7 +454,7 @@ func TestUnclearAnnouncement(t *testing.T) {
 			if outcome, err := w.b.Settle(w.ctx, attempt.Stamp()); err != nil || outcome != catalog.Failed {
 				t.Errorf("%s: the attempt was %s when it was settled, %v", name, outcome, err)
 			}
-			if next := begin(w.b); next.Stamp().Sequence <= attempt.Stamp().Sequence {
+			if next := begin(w.a); next.Stamp().Sequence <= attempt.Stamp().Sequence {
 				t.Errorf("%s: stamp %s after %s", name, next.Stamp(), attempt.Stamp())
 			}
 		}

@@ -22,6 +22,7 @@ type machine struct {
 	*world
 	keys      []string
 	revisions map[string]block.Stamp // as told; absent keys have none
+	latest    map[string]block.Stamp // the same, of absent keys what they had
 	attempts  []*modelled
 	losses    int
 	counts    map[string]int // of commits, by operation and answer
@@ -44,7 +45,8 @@ func TestInterleavings(t *testing.T) {
 	counts := map[string]int{}
 	defer func() { t.Log(counts) }()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{counts: counts, world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}}
+		m := &machine{counts: counts, world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}, latest: map[string]block.Stamp{}}
+		m.behind = time.Duration(rapid.IntRange(0, 20).Draw(rt, "behind")) * time.Second
 		m.faults.Decide = func() catalogtest.Fault {
 			// Mostly none: a call has to come to an end.
 			return max(0, catalogtest.Fault(rapid.IntRange(-12, int(catalogtest.Duplicate)).Draw(rt, "fault")))
@@ -90,6 +92,7 @@ func (m *machine) add(name string, o operation) {
 func (m *machine) beginPut(rt *rapid.T) {
 	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(m.keys), 1, 3, rapid.ID[string]).Draw(rt, "keys")
 	put := m.put(rt, m.pick(rt), keys...)
+	m.follows(rt, put.Stamp(), keys)
 	if rapid.Bool().Draw(rt, "conditional") {
 		put.change.IfRevision = map[string]block.Stamp{keys[0]: m.revisions[keys[0]]}
 	}
@@ -100,13 +103,32 @@ func (m *machine) beginPut(rt *rapid.T) {
 func (m *machine) putAtOnce(rt *rapid.T) {
 	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(m.keys), 1, 3, rapid.ID[string]).Draw(rt, "keys")
 	put := m.put(rt, m.b, keys...)
+	m.follows(rt, put.Stamp(), keys)
 	if !m.admissible(rt, &modelled{operation: put}) {
 		rt.Fatalf("a put of the stores as they are is not admissible")
 	}
 	must(rt, put.commit(m.world))
 	for _, key := range keys {
-		m.revisions[key] = put.Stamp()
+		m.told(key, put.Stamp())
 	}
+}
+
+// follows checks that a put that begins has a later stamp than whatever its keys had (rule 43).
+func (m *machine) follows(rt *rapid.T, stamp block.Stamp, keys []string) {
+	for _, key := range keys {
+		if stamp.Compare(m.latest[key]) <= 0 {
+			rt.Fatalf("a put of %q is announced as %s, and there was %s", key, stamp, m.latest[key])
+		}
+	}
+}
+
+// told takes note of a revision, unless what there is is later.
+func (m *machine) told(key string, revision block.Stamp) {
+	if m.revisions[key].Compare(revision) > 0 {
+		m.counts["put overtaken"]++
+		return
+	}
+	m.revisions[key], m.latest[key] = revision, revision
 }
 
 func (m *machine) anyGroup(rt *rapid.T) *catalog.GroupView {
@@ -229,10 +251,10 @@ func (m *machine) commitOne(rt *rapid.T, o *modelled, between func()) {
 	}
 	o.done = true
 	for _, object := range o.change.Put {
-		m.revisions[object.Key] = o.Stamp()
+		m.told(object.Key, o.Stamp())
 	}
 	if o.change.Update != nil {
-		m.revisions[o.change.Update.Snapshot.Object.Key] = o.Stamp()
+		m.told(o.change.Update.Snapshot.Object.Key, o.Stamp())
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 
 	keySchema   = "meta/schema"
 	keyCluster  = "meta/cluster"
-	keyNext     = "meta/next"
+	keyFloor    = "meta/next"
 	keyClasses  = "meta/classes"
 	keyHeat     = "meta/heat"
 	keyScrub    = "meta/scrub"

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,8 +13,9 @@ import (
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// claimAhead is how far Claim raises the counter of stamps above what was drawn, here or in the other timeline.
-const claimAhead = 1 << 20
+// Ahead is how far above all known stamps those begin that are drawn after a catalog was claimed or rebuilt: 72 minutes, as others
+// may have drawn some that are not known.
+const Ahead = 1 << 32
 
 // ErrAlarm says that the catalog was found to have gone back in time, or that a copy of it is at work: nothing is deleted
 // before a person has said what counts.
@@ -111,6 +114,11 @@ func (d *drawn) has(stamp block.Stamp) bool {
 	return stamp.Sequence < d.below || stamp.Sequence <= d.upto[stamp.Mark()]
 }
 
+// last returns the greatest number that any session has drawn.
+func (d *drawn) last() uint64 {
+	return max(d.below, slices.Max(append(slices.Collect(maps.Values(d.upto)), 0)))
+}
+
 // RaiseAlarm takes note that the catalog is behind. Blocks below what Claim keeps were told of before: they raise none.
 func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
@@ -158,18 +166,23 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 
 // Claim says that this catalog counts, and no other timeline of it (rule 28). The alarm ends, and stamps go on far above all
 // that were drawn. The starts of gateways that it knows, or that are named as agents told of them, count no more: those that
-// are at work, the caller's too, end with ErrClaimed, and agents obey the ones after them. What was drawn before, here or there, is kept, dead or not, until Accept: so another timeline can be
-// claimed instead, and what this one lacks can be brought back.
+// are at work, the caller's too, end with ErrClaimed, and agents obey the ones after them. What was drawn before, here or there, is
+// kept, dead or not, until Accept: so another timeline can be claimed instead, and what this one lacks can be brought back.
 func (a *auditor) Claim(ctx context.Context, starts []string) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyNext, keyAlarm, keyKept, keyDisowned)
+		values, err := a.engine.Read(ctx, keyFloor, keyAlarm, keyKept, keyDisowned)
 		if err != nil {
 			return false, err
 		}
-		above, err := decodeNext(values[0])
+		floor, err := decodeCount(keyFloor, values[0])
 		if err != nil {
 			return false, err
 		}
+		drawn, err := a.drawn(ctx)
+		if err != nil {
+			return false, err
+		}
+		above := max(uint64(floor), drawn.last(), a.clock())
 		if values[1] != nil {
 			alarm, err := decode[Alarm](keyAlarm, values[1])
 			if err != nil {
@@ -177,13 +190,13 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 			}
 			above = max(above, alarm.Stamp.Sequence)
 		}
-		above += claimAhead
+		above += Ahead
 		checks := []kv.Check{
-			{Key: keyNext, Value: values[0]}, {Key: keyAlarm, Value: values[1]},
+			{Key: keyFloor, Value: values[0]}, {Key: keyAlarm, Value: values[1]},
 			{Key: keyKept, Value: values[2]}, {Key: keyDisowned, Value: values[3]},
 		}
 		writes := []kv.Write{
-			{Key: keyNext, Value: encodeNext(above)}, {Key: keyKept, Value: encodeNext(above)}, {Key: keyAlarm, Kind: kv.Remove},
+			{Key: keyFloor, Value: encodeNumber(above)}, {Key: keyKept, Value: encodeNumber(above)}, {Key: keyAlarm, Kind: kv.Remove},
 		}
 		var present []kv.Record
 		err = a.each(ctx, prefixGateway, func(record kv.Record) error {

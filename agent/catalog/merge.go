@@ -73,8 +73,8 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 	if err != nil {
 		return err
 	}
-	above := encodeNext(max(m.was.next, m.contents.Next) + claimAhead)
-	last := []kv.Write{{Key: keyNext, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
+	above := encodeNumber(max(m.drawn.last(), m.contents.Next) + Ahead)
+	last := []kv.Write{{Key: keyFloor, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
 	return m.fill.end(ctx, writes, last, progress)
 }
 
@@ -129,17 +129,17 @@ func (m *merger) chooseGroups() {
 	m.groups, m.attempts = map[block.GroupID]*Group{}, map[block.Stamp]bool{}
 	for i := range m.contents.Groups {
 		found := &m.contents.Groups[i]
-		newest := uint64(0)
+		var newest block.Stamp
 		for _, items := range found.Slots {
 			for _, item := range items {
 				isThere := item.Incarnation == m.contents.Incarnations[item.Node]
 				if isThere && !m.knows(item.Stamp) {
-					newest = max(newest, item.Stamp.Sequence)
+					newest = slices.MaxFunc([]block.Stamp{newest, item.Stamp}, block.Stamp.Compare)
 				}
 			}
 		}
 		have := m.was.groups[found.ID]
-		if newest == 0 || have != nil && have.Generation.Sequence > newest {
+		if newest.IsZero() || have != nil && have.Generation.Compare(newest) > 0 {
 			continue
 		}
 		m.result.Groups++
@@ -171,7 +171,7 @@ func (m *merger) chooseObjects() {
 			continue
 		case have == nil:
 			m.result.Objects++
-		case have.Revision.Sequence > found.Revision.Sequence:
+		case have.Revision.Compare(found.Revision) > 0:
 			m.result.Kept = append(m.result.Kept, found.Key)
 			continue
 		default:
@@ -190,8 +190,8 @@ func (m *merger) chooseObjects() {
 
 // writes are the records that are changed. They are checked to hold together with those that stay.
 func (m *merger) writes() ([]kv.Write, error) {
-	after := &picture{next: max(m.was.next, m.contents.Next), groups: maps.Clone(m.was.groups), lives: map[block.GroupID]int64{},
-		freeable: map[block.GroupID]bool{}}
+	after := newPicture(func(stamp block.Stamp) bool { return m.drawn.has(stamp) || stamp.Sequence < m.contents.Next })
+	after.groups = maps.Clone(m.was.groups)
 	maps.Copy(after.groups, m.groups)
 	objects := map[string]*Object{}
 	for i := range m.was.objects {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -104,7 +105,7 @@ func build(engine kv.Engine, owner string) *Catalog {
 }
 
 func (c *Catalog) open(ctx context.Context) (done bool, err error) {
-	values, err := c.engine.Read(ctx, keySchema, keyCluster, keyNext)
+	values, err := c.engine.Read(ctx, keySchema, keyCluster, keyFloor)
 	if err != nil {
 		return false, err
 	}
@@ -126,7 +127,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		}
 		if values[1] == nil || values[2] == nil {
 			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",
-				ErrCorrupt, keyCluster, keyNext, keySchema)
+				ErrCorrupt, keyCluster, keyFloor, keySchema)
 		}
 		c.cluster, err = decode[Cluster](keyCluster, values[1])
 		return err == nil, err
@@ -137,11 +138,11 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	}
 	cluster := Cluster{ID: hex.EncodeToString(identity[:16]), FingerprintKey: [16]byte(identity[16:])}
 	_, err = c.engine.Update(ctx,
-		[]kv.Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyNext}},
+		[]kv.Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyFloor}},
 		[]kv.Write{
 			{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
 			{Key: keyCluster, Value: encode(cluster)},
-			{Key: keyNext, Value: []byte("1")},
+			{Key: keyFloor, Value: []byte("1")},
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
 	return false, err
@@ -161,4 +162,27 @@ func (c *Catalog) Err() error {
 func (c *Catalog) Cluster() Cluster { return c.cluster }
 
 // Close closes the engine. Attempts that are still active are settled by whoever finds them.
-func (c *Catalog) Close() error { return c.engine.Close() }
+func (c *Catalog) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closingPatience)
+	defer cancel()
+	_ = c.raiseFloor(ctx) // asked for by the release before alone
+	return c.engine.Close()
+}
+
+// closingPatience bounds how long Close waits for an engine.
+const closingPatience = 2 * time.Second
+
+// raiseFloor raises the floor of stamps above what the session drew. The release before takes stamps above it for never drawn.
+func (c *Catalog) raiseFloor(ctx context.Context) error {
+	values, err := c.engine.Read(ctx, keyFloor, uptoKey(c.session.owner))
+	if err != nil || values[0] == nil || values[1] == nil {
+		return err
+	}
+	floor, err := decodeCount(keyFloor, values[0])
+	last, wrong := decodeCount(uptoKey(c.session.owner), values[1])
+	if err != nil || wrong != nil || last < floor {
+		return cmp.Or(err, wrong)
+	}
+	_, err = c.engine.Update(ctx, []kv.Check{{Key: keyFloor, Value: values[0]}}, []kv.Write{{Key: keyFloor, Value: encodeCount(last + 1)}})
+	return err
+}

@@ -83,24 +83,20 @@ func (r *lockedReader) Read(p []byte) (int, error) {
 	return r.source.Read(p)
 }
 
-func (r *records) readNext(ctx context.Context) (raw []byte, next uint64, err error) {
-	values, err := r.engine.Read(ctx, keyNext)
+// floor returns the number that every stamp is above that is drawn from now on.
+func (r *records) floor(ctx context.Context) (uint64, error) {
+	values, err := r.engine.Read(ctx, keyFloor)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	next, err = decodeNext(values[0])
-	return values[0], next, err
+	floor, err := decodeCount(keyFloor, values[0])
+	return uint64(floor), err
 }
 
-func decodeNext(raw []byte) (uint64, error) {
-	next, err := strconv.ParseUint(string(raw), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("decoding record %q: %w: %w", keyNext, ErrCorrupt, err)
-	}
-	return next, nil
-}
+// clock returns the time as a number of a stamp.
+func (r *records) clock() uint64 { return uint64(max(1, r.now().UnixMicro())) }
 
-func encodeNext(next uint64) []byte { return strconv.AppendUint(nil, next, 10) }
+func encodeNumber(number uint64) []byte { return strconv.AppendUint(nil, number, 10) }
 
 // Kept returns the number below which the blocks of attempts are kept, dead or not: see Claim. 0 where none are.
 func (r *records) Kept(ctx context.Context) (uint64, error) {

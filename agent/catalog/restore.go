@@ -47,9 +47,9 @@ func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress
 	}
 	err = fill.end(ctx, records, []kv.Write{
 		{Key: keyCluster, Value: encode(contents.Cluster)},
-		{Key: keyNext, Value: encodeNext(contents.Next)},
-		{Key: keyKept, Value: encodeNext(contents.Next)},
-		{Key: keyDrawn, Value: encodeNext(contents.Next)},
+		{Key: keyFloor, Value: encodeNumber(contents.Next)},
+		{Key: keyKept, Value: encodeNumber(contents.Next)},
+		{Key: keyDrawn, Value: encodeNumber(contents.Next)},
 		{Key: keyDisowned, Value: encode(contents.Starts)},
 	}, progress)
 	if err != nil {
@@ -114,7 +114,8 @@ func CheckEmpty(ctx context.Context, engine kv.Engine) error {
 
 // records checks that the contents hold together and encodes them.
 func (c *Contents) records() ([]kv.Write, error) {
-	p := &picture{next: c.Next, objects: c.Objects, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
+	p := newPicture(func(stamp block.Stamp) bool { return stamp.Sequence < c.Next })
+	p.objects = c.Objects
 	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for i := range c.Objects {

@@ -61,7 +61,7 @@ func (s *session) mark() uint32 { return block.Mark(s.owner) }
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. None begins in a catalog that is set aside. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
-	values, err := s.Observed.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyNext, keySchema)
+	values, err := s.Observed.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyFloor, keySchema)
 	if err != nil {
 		return false, err
 	}
@@ -80,7 +80,7 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 	writes := []kv.Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
 	checks := []kv.Check{{Key: s.gateway, Value: values[0]}, {Key: sessionKey(s.owner)}, {Key: keySchema, Value: values[4]}}
 	if values[2] == nil {
-		checks = append(checks, kv.Check{Key: keyDrawn}, kv.Check{Key: keyNext, Value: values[3]})
+		checks = append(checks, kv.Check{Key: keyDrawn}, kv.Check{Key: keyFloor, Value: values[3]})
 		writes = append(writes, kv.Write{Key: keyDrawn, Value: values[3]})
 	}
 	s.asked = true

@@ -15,11 +15,20 @@ import (
 type objects struct{ *records }
 
 // Basis is a record, as it was read, that an attempt is built on: a *Snapshot stands for its object, a *GroupView for
-// its group.
+// its group, and an Over for an object that may be any.
 type Basis interface {
 	basis() kv.Check
 	stale() StaleDetail
+	newest() uint64 // the stamp of the attempt is above this number
 }
+
+// Over is the Basis of an attempt that writes over the object of this key, whatever it is: its stamp is greater than all stamps
+// that the record names when the attempt is announced.
+type Over string
+
+func (o Over) basis() kv.Check    { return kv.Check{Key: objectKey(string(o))} }
+func (o Over) stale() StaleDetail { return StaleDetail{Violation: ViolationObject, Key: string(o)} }
+func (o Over) newest() uint64     { return 0 }
 
 // Snapshot is one consistent picture of an object and its groups, or some of them. Treat it as immutable.
 type Snapshot struct {
@@ -46,8 +55,20 @@ func (s *Snapshot) stale() StaleDetail {
 	return StaleDetail{Violation: ViolationObject, Key: s.Object.Key}
 }
 
+func (s *Snapshot) newest() uint64 { return s.Object.newest() }
+
+// newest returns the number of the latest stamp that the record names: its revision's, or that of a group it was moved to.
+func (o *Object) newest() uint64 {
+	number := o.Revision.Sequence
+	for _, extent := range o.Extents {
+		number = max(number, extent.Group.Stamp.Sequence)
+	}
+	return number
+}
+
 func (v *GroupView) basis() kv.Check    { return kv.Check{Key: groupKey(v.ID), Value: v.raw} }
 func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: ViolationGroup, Group: v.ID} }
+func (v *GroupView) newest() uint64     { return v.Generation.Sequence }
 
 // Snapshot reads an object and the records of all its groups as of one instant (rule 14). ErrNoObject if there is none.
 func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {

@@ -41,6 +41,7 @@ type world struct {
 	a, b         *catalog.Catalog
 	faults       *catalogtest.Faulty // between a and the engine
 	now          time.Time
+	behind       time.Duration // by how much the clock of gateway b is
 	incarnations map[block.NodeID]block.Incarnation
 	stored       map[block.Address]bool
 }
@@ -106,7 +107,12 @@ func (w *world) open(t failer, engine kv.Engine, gateway, start string) *catalog
 	// Salts repeat from run to run, so that a failure can be replayed, and differ between starts.
 	random := rand.NewChaCha8(sha256.Sum256([]byte(gateway + start)))
 	c, err := catalog.Open(w.ctx, engine, catalog.Owner(gateway, start), catalog.WithRandom(random),
-		catalog.WithClock(func() time.Time { return w.now }),
+		catalog.WithClock(func() time.Time {
+			if gateway == "b" {
+				return w.now.Add(-w.behind)
+			}
+			return w.now
+		}),
 		catalog.WithPause(func(_ context.Context, turn int) error {
 			if turn > 50 {
 				return errors.New("patience is over")
@@ -177,7 +183,7 @@ func (w *world) put(t failer, c *catalog.Catalog, keys ...string) operation {
 	t.Helper()
 	attempt := w.begin(t, c, catalog.KindPut, func(stamp block.Stamp) []catalog.BlockSet {
 		return []catalog.BlockSet{catalogtest.Announce(stamp, 0, home)}
-	})
+	}, catalogtest.Over(keys...)...)
 	group := catalogtest.NewGroup(attempt.Stamp(), 0, home, w.incarnations)
 	change := catalog.Change{NewGroups: []catalog.Group{group}}
 	for i, key := range keys {
@@ -287,7 +293,7 @@ func (w *world) move(t failer, c *catalog.Catalog, was *catalog.Snapshot) operat
 // append prepares putting an object into an open group, in a row after all others.
 func (w *world) append(t failer, c *catalog.Catalog, was *catalog.GroupView, key string) operation {
 	t.Helper()
-	attempt := w.begin(t, c, catalog.KindPut, own(&was.Group, 0, parity), was)
+	attempt := w.begin(t, c, catalog.KindPut, own(&was.Group, 0, parity), was, catalog.Over(key))
 	slots := w.rewritten(&was.Group, attempt.Stamp(), parity, was.Slots[parity][0].Node)
 	last := was.Slots[0][len(was.Slots[0])-1]
 	row := last.First + last.Units

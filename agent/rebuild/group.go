@@ -74,7 +74,7 @@ func (a *assembly) note(kind string, node block.NodeID, format string, arguments
 func (a *assembly) take(found []Found) error {
 	found = slices.Clone(found)
 	slices.SortFunc(found, func(x, y Found) int {
-		return cmp.Or(compareStamps(x.Header.Stamp, y.Header.Stamp), cmp.Compare(x.Header.Slot, y.Header.Slot), cmp.Compare(x.Header.Node, y.Header.Node))
+		return cmp.Or(x.Header.Stamp.Compare(y.Header.Stamp), cmp.Compare(x.Header.Slot, y.Header.Slot), cmp.Compare(x.Header.Node, y.Header.Node))
 	})
 	votes := map[shape]int{}
 	for i := range found {
@@ -184,8 +184,4 @@ func (a *assembly) census() string {
 		slots[a.found[i].Header.Slot], attempts[a.found[i].Header.Stamp] = true, true
 	}
 	return fmt.Sprintf("%d blocks of %d slots and %d attempts, of %d columns", len(a.found), len(slots), len(attempts), a.layout.Columns)
-}
-
-func compareStamps(a, b block.Stamp) int {
-	return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Salt, b.Salt))
 }

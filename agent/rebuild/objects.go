@@ -74,7 +74,7 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 		}
 	}
 	newestFirst := func(a, b version) int {
-		return -cmp.Or(compareStamps(a.revision, b.revision), compareStamps(a.put, b.put))
+		return -cmp.Or(a.revision.Compare(b.revision), a.put.Compare(b.put))
 	}
 	slices.SortFunc(complete, newestFirst)
 	slices.SortFunc(partial, newestFirst)
@@ -128,7 +128,7 @@ func assembleVersion(key string, put block.Stamp, parts []part) version {
 	var at, size int64
 	for _, p := range parts {
 		entry := &p.entry
-		if compareStamps(entry.Revision, v.revision) > 0 {
+		if entry.Revision.Compare(v.revision) > 0 {
 			v.revision = entry.Revision
 		}
 		if entry.At != at && v.problem == "" {
@@ -179,7 +179,7 @@ func Torn(groups []Group) map[block.Stamp]bool {
 					continue // nothing is known of it
 				}
 				newest := other.Attempts[len(other.Attempts)-1]
-				if compareStamps(newest, attempt) < 0 {
+				if newest.Compare(attempt) < 0 {
 					torn[attempt] = true
 				}
 			}

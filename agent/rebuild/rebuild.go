@@ -29,9 +29,6 @@ type Options struct {
 // groupWorkers is how many groups are read side by side.
 const groupWorkers = 16
 
-// stampMargin is how far above the highest stamp in the stores the next one is: attempts that left no block had stamps too.
-const stampMargin = 1 << 20
-
 // Run reads the stores of all nodes and returns what a catalog of theirs would hold. It changes nothing but that agents
 // which were not attached yet serve. No gateway may run meanwhile.
 func Run(ctx context.Context, options Options) (*catalog.Contents, *Report, error) {
@@ -193,7 +190,7 @@ func (r *reader) contents(groups []Group, blocks map[block.GroupID][]block.Addre
 		}
 	}
 	slices.Sort(report.Classes)
-	c.Next = highest + stampMargin
+	c.Next = highest + catalog.Ahead // attempts that left no block had stamps too
 	for _, node := range r.nodes {
 		record := node.node
 		if record.State == "" {

@@ -112,7 +112,7 @@ func (a *assembly) noteAttempts(s *state) {
 	for stamp := range s.without {
 		out = append(out, stamp)
 	}
-	slices.SortFunc(out, compareStamps)
+	slices.SortFunc(out, block.Stamp.Compare)
 	for _, stamp := range out {
 		a.note(ProblemAborted, "", "the blocks of attempt %s are left out: without them the group is more whole, so it was not committed", stamp)
 	}

@@ -184,7 +184,7 @@ func (a *assembly) improve(best *state) *state {
 
 // nameOf makes a key of a set of attempts.
 func nameOf(set map[block.Stamp]bool) string {
-	stamps := slices.SortedFunc(maps.Keys(set), compareStamps)
+	stamps := slices.SortedFunc(maps.Keys(set), block.Stamp.Compare)
 	return fmt.Sprint(stamps)
 }
 

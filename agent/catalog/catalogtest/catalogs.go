@@ -26,7 +26,7 @@ func catalogs(t *testing.T, instance Instance) {
 	}
 	nodes, incarnations := Enroll(ctx, t, both[0])
 	var mu sync.Mutex
-	stamps := map[uint64]bool{}
+	stamps := map[block.Stamp]bool{}
 	var all sync.WaitGroup
 	for client := range clients {
 		all.Go(func() {
@@ -39,10 +39,10 @@ func catalogs(t *testing.T, instance Instance) {
 					return
 				}
 				mu.Lock()
-				if stamps[stamp.Sequence] {
+				if stamps[stamp] {
 					t.Errorf("stamp %s was drawn twice", stamp)
 				}
-				stamps[stamp.Sequence] = true
+				stamps[stamp] = true
 				mu.Unlock()
 				switch i % 3 {
 				case 1:

@@ -35,6 +35,15 @@ func Announce(stamp block.Stamp, index uint32, nodes []block.NodeID) catalog.Blo
 	return set
 }
 
+// Over is what an attempt that puts keys is based on.
+func Over(keys ...string) []catalog.Basis {
+	basis := make([]catalog.Basis, len(keys))
+	for i, key := range keys {
+		basis[i] = catalog.Over(key)
+	}
+	return basis
+}
+
 // Enroll registers the contents of three nodes.
 func Enroll(ctx context.Context, t *testing.T, c *catalog.Catalog) (nodes []block.NodeID, incarnations map[block.NodeID]block.Incarnation) {
 	t.Helper()
@@ -54,7 +63,7 @@ func PutAlone(
 ) (block.Stamp, error) {
 	attempt, err := c.Begin(ctx, catalog.KindPut, time.Now().Add(time.Hour), func(stamp block.Stamp) []catalog.BlockSet {
 		return []catalog.BlockSet{Announce(stamp, 0, nodes)}
-	})
+	}, catalog.Over(key))
 	if err != nil {
 		return block.Stamp{}, fmt.Errorf("announcing: %w", err)
 	}

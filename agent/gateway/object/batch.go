@@ -189,7 +189,11 @@ func (b *batch) leaveOut(refusal error) bool {
 
 // putPacked writes small objects into one shared group and commits them together.
 func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string]entry) (map[string]api.Object, error) {
-	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
+	over := make([]catalog.Basis, 0, len(entries))
+	for key := range entries {
+		over = append(over, catalog.Over(key))
+	}
+	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil }, over...)
 	if err != nil {
 		return nil, fmt.Errorf("announcing a batch: %w", err)
 	}

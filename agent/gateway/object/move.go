@@ -16,6 +16,7 @@ import (
 func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
 	entries := map[string][]byte{}
 	byKey := map[string]*catalog.Snapshot{}
+	basis := make([]catalog.Basis, 0, len(snapshots))
 	var total int64
 	for _, snapshot := range snapshots {
 		total += snapshot.Object.Size
@@ -31,9 +32,10 @@ func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.S
 		if err := reader.WriteTo(ctx, &data, 0, snapshot.Object.Size); err != nil {
 			return fmt.Errorf("reading an object to move: %w", err)
 		}
+		basis = append(basis, snapshot)
 		entries[snapshot.Object.Key], byKey[snapshot.Object.Key] = data.Bytes(), snapshot
 	}
-	attempt, err := o.catalog.Begin(ctx, catalog.KindMove, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil })
+	attempt, err := o.catalog.Begin(ctx, catalog.KindMove, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil }, basis...)
 	if err != nil {
 		return fmt.Errorf("announcing a move: %w", err)
 	}

@@ -96,7 +96,7 @@ const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
 	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes}
-	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil })
+	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil }, catalog.Over(key))
 	if err != nil {
 		return api.Object{}, fmt.Errorf("announcing the put: %w", err)
 	}

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func (w *Sweeper) sweepOrphans(ctx context.Context, id block.NodeID, beyondBrake
 	others := w.notOfCopies(ctx, unknown)
 	if found.Copied = len(unknown) - len(others); len(others) > 0 {
 		w.note(id, found)
-		newest := slices.MaxFunc(others, func(one, other block.Stamp) int { return cmp.Compare(one.Sequence, other.Sequence) })
+		newest := slices.MaxFunc(others, block.Stamp.Compare)
 		if err := w.alarm(ctx, catalog.Alarm{At: found.At.UnixMilli(), Node: id, Blocks: len(others), Stamp: newest}); err != nil {
 			return err
 		}

@@ -1,0 +1,98 @@
+-------------------------------- MODULE Numbers --------------------------------
+(* The numbers of stamps: drawn from clocks that differ, and yet in the order of the commits of each key (rule 43), so that
+   of two versions of an object in the stores the one with the greater stamp is the later one. One object; a put is announced,
+   staged and committed, an update is announced over what was read before, a delete is one update.                            *)
+EXTENDS Naturals, Sequences, FiniteSets, TLC
+CONSTANTS
+  Gateways, Ops,  \* each operation is of one gateway
+  Kind,           \* operation -> "put", "update", "delete"
+  Of,             \* operation -> gateway
+  Times,          \* what clocks may show
+  Without
+On(rule) == rule \notin Without
+
+Two == [o \in Ops |-> IF o = "d" THEN "delete" ELSE IF o = "u" THEN "update" ELSE "put"]
+Spread == [o \in Ops |-> IF o \in {"a", "d", "u"} THEN "g" ELSE "h"]
+
+None == <<0, "">>
+Rank(g) == IF g = "" THEN 0 ELSE IF g = "g" THEN 1 ELSE 2
+\* Stamps are ordered by their numbers, and those with one number by their salts.
+Less(s, t) == s[1] < t[1] \/ (s[1] = t[1] /\ Rank(s[2]) < Rank(t[2]))
+Max(S) == CHOOSE x \in S : \A y \in S : y <= x
+
+VARIABLES
+  floor,   \* the record meta/next: every stamp that is drawn is above it as it was read
+  object,  \* revision of the object; None: there is none
+  upto,    \* gateway -> the record of the last number that it drew
+  op,      \* operation -> its state
+  log,     \* commits in their order, None for a delete, a ghost
+  drawn    \* stamps that were drawn, a ghost
+vars == <<floor, object, upto, op, log, drawn>>
+
+Idle == [at |-> "idle", floor |-> 0, object |-> None, upto |-> 0, basis |-> None, stamp |-> None, begun |-> 0]
+Init ==
+  /\ floor = 0 /\ object = None /\ upto = [g \in Gateways |-> 0]
+  /\ op = [o \in Ops |-> Idle] /\ log = <<>> /\ drawn = {}
+
+\* An update reads the object it changes first.
+Ask(o) ==
+  /\ op[o].at = "idle" /\ (Kind[o] = "update" => object # None)
+  /\ op' = [op EXCEPT ![o].at = "asked", ![o].basis = object, ![o].begun = Len(log)]
+  /\ UNCHANGED <<floor, object, upto, log, drawn>>
+\* What an announcement, or a delete, reads as of one instant.
+Read(o) ==
+  /\ op[o].at = "asked"
+  /\ op' = [op EXCEPT ![o].at = "read", ![o].floor = floor, ![o].object = object, ![o].upto = upto[Of[o]]]
+  /\ UNCHANGED <<floor, object, upto, log, drawn>>
+Above(o, time) == Max({time, op[o].floor + 1, op[o].upto + 1}
+  \cup (IF On("over") /\ Kind[o] = "put" THEN {op[o].object[1] + 1} ELSE {})
+  \cup (IF On("met") /\ Kind[o] = "update" THEN {op[o].basis[1] + 1} ELSE {}))
+\* It is repeated from its reading if another announcement of the gateway was faster.
+Announce(o) ==
+  \E time \in Times :
+    LET r == op[o]  g == Of[o]  s == <<Above(o, time), g>> IN
+    /\ r.at = "read" /\ Kind[o] # "delete"
+    /\ IF On("own") /\ upto[g] # r.upto
+       THEN op' = [op EXCEPT ![o].at = "asked"] /\ UNCHANGED <<upto, drawn>>
+       ELSE IF Kind[o] = "update" /\ object # r.basis
+       THEN op' = [op EXCEPT ![o].at = "failed"] /\ UNCHANGED <<upto, drawn>>
+       ELSE /\ op' = [op EXCEPT ![o].at = "staged", ![o].stamp = s] /\ drawn' = drawn \cup {s}
+            /\ upto' = [upto EXCEPT ![g] = s[1]]
+    /\ UNCHANGED <<floor, object, log>>
+\* A put that finds a later revision took place before that one: the client is told that it is done.
+Commit(o) ==
+  LET r == op[o] IN
+  /\ r.at = "staged"
+  /\ IF Kind[o] = "update" /\ object # r.basis
+     THEN op' = [op EXCEPT ![o].at = "failed"] /\ UNCHANGED <<object, log>>
+     ELSE IF On("overtaken") /\ Kind[o] = "put" /\ Less(r.stamp, object)
+     THEN op' = [op EXCEPT ![o].at = "overtaken"] /\ UNCHANGED <<object, log>>
+     ELSE op' = [op EXCEPT ![o].at = "done"] /\ object' = r.stamp /\ log' = Append(log, r.stamp)
+  /\ UNCHANGED <<floor, upto, drawn>>
+\* A delete leaves the floor at the revision that it deletes, or above it.
+Delete(o) ==
+  \E time \in Times :
+    LET r == op[o]  raise == On("floor") /\ r.floor < r.object[1] IN
+    /\ r.at = "read" /\ Kind[o] = "delete" /\ r.object # None
+    /\ IF object # r.object \/ (raise /\ floor # r.floor)
+       THEN op' = [op EXCEPT ![o].at = "asked"] /\ UNCHANGED <<floor, object, log>>
+       ELSE /\ op' = [op EXCEPT ![o].at = "done"] /\ object' = None /\ log' = Append(log, None)
+            /\ floor' = (IF raise THEN Max({time, r.object[1]}) ELSE floor)
+    /\ UNCHANGED <<upto, drawn>>
+
+Next == \E o \in Ops : Ask(o) \/ Read(o) \/ Announce(o) \/ Commit(o) \/ Delete(o)
+Spec == Init /\ [][Next]_vars
+
+(* ------------------------------------------------------------------ what holds *)
+\* Of two versions the later one has the greater stamp, but for a put that was asked for before what was committed in between was
+\* deleted.
+Grow == \A o \in Ops : op[o].at = "done" /\ op[o].stamp # None =>
+  \A i \in 1..Len(log) : \A j \in 1..i-1 : log[i] = op[o].stamp /\ Less(log[i], log[j]) => \E k \in j..i : k > op[o].begun /\ log[k] = None
+\* What is said to have been overwritten at once was: something was committed since it was asked for.
+Overwritten == \A o \in Ops : op[o].at = "overtaken" => \E i \in 1..Len(log) : i > op[o].begun /\ Less(op[o].stamp, log[i])
+\* What a gateway drew is known of it, and is of one attempt.
+Known == \A s \in drawn : s[1] <= upto[s[2]]
+Unique == Cardinality(drawn) = Cardinality({o \in Ops : op[o].stamp # None})
+\* To be violated: a put is overtaken, another is committed after a delete.
+Idleness == ~(\E o \in Ops : op[o].at = "overtaken" /\ Len(log) = 3 /\ \E d \in Ops : Kind[d] = "delete" /\ op[d].at = "done")
+================================================================================
