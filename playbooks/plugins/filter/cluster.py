@@ -315,9 +315,11 @@ def catalog(host, groups, hostvars):
 
 
 def catalog_with(address, password):
-    """Returns the address of a catalog with the password of the user that it names."""
+    """Returns the address of a catalog with the password of the user that it names; Redis has passwords of nobody, too."""
     if not password:
         return address
+    if engine_of(address) == "redis" and "@" not in address:
+        return address.replace("://", "://:%s@" % quote(password, safe=""), 1)
     return re.sub(r"\A([a-z]+://[^/?#@:]+)@", lambda match: "%s:%s@" % (match.group(1), quote(password, safe="")), address)
 
 

@@ -166,6 +166,7 @@ class Catalogs(unittest.TestCase):
     def test_a_password(self):
         self.assertEqual("postgres://u:a%2Fb%40c@db/r", cluster.catalog_with("postgres://u@db/r", "a/b@c"))
         self.assertEqual("postgres://u@db/r", cluster.catalog_with("postgres://u@db/r", ""))
+        self.assertEqual("rediss://:a%2Fb@db:1?catalog=x", cluster.catalog_with("rediss://db:1?catalog=x", "a/b"))
         self.assertEqual("redis://u@db", cluster.shown_address("redis://u:a@db"))
 
     def test_whether_two_are_one(self):
