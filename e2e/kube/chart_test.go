@@ -85,7 +85,8 @@ catalog:
 	"postgres": `
 gateways: {users: people, autoscaling: {enabled: true}}
 catalog:
-  address: "postgres://app@pg-rw:5432/app?sslmode=verify-full&sslrootcert=/etc/restripe/catalog/ca.crt&passfile=/etc/restripe/catalog/pgpass"
+  address: "postgres://app@pg-rw:5432/app?sslmode=verify-full&sslrootcert=/etc/restripe/catalog/ca.crt\
+    &passfile=/etc/restripe/catalog/pgpass"
   files: [{secret: pg-ca, keys: [ca.crt]}, {secret: pg-app, keys: [pgpass]}]
 `,
 	"cloudnativepg": `
@@ -345,7 +346,7 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 	h := newHelm(t)
 	for values, want := range map[string]string{
 		"":                                     "say gateways.anybody=true",
-		"gateways.users=x,gateways.replicas=2": "etcd, PostgreSQL or Redis: name it in catalog.address or, with a password, as a Secret in catalog.secret",
+		"gateways.users=x,gateways.replicas=2": "etcd, PostgreSQL or Redis: name it in catalog.address",
 		"gateways.users=x,gateways.autoscaling.enabled=true,catalog.address=sqlite:/var/lib/restripe/a.db": "a file is the catalog of one gateway",
 		"gateways.users=x,catalog.address=mem:":                              "/catalog/address",
 		"gateways.users=x,catalog.address=postgres://a:b@pg/app":             "there is a password in it",
