@@ -302,7 +302,8 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 	}
 	write("users.yaml", "users: [{name: ada, tokenSHA256: 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b, verbs: [get]}]\n")
 	write("store", "redis://:secret@redis:6379\n")
-	if _, err := authority.Issue(pki.Identity{Role: pki.RoleGateway, Name: "gateway"}, nil, 0, filepath.Join(folder, "catalog")); err != nil {
+	known := pki.Identity{Role: pki.RoleGateway, Name: "gateway"} // to the catalog
+	if _, err := authority.Issue(known, nil, 0, filepath.Join(folder, "catalog")); err != nil {
 		t.Fatal(err)
 	}
 	write(filepath.Join("catalog", "pgpass"), "pg-rw:5432:app:app:secret\n")
@@ -347,7 +348,7 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 	for values, want := range map[string]string{
 		"":                                     "say gateways.anybody=true",
 		"gateways.users=x,gateways.replicas=2": "etcd, PostgreSQL or Redis: name it in catalog.address",
-		"gateways.users=x,gateways.autoscaling.enabled=true,catalog.address=sqlite:/var/lib/restripe/a.db": "a file is the catalog of one gateway",
+		"gateways.users=x,gateways.autoscaling.enabled=true,catalog.address=sqlite:/var/lib/restripe/a.db": "catalog of one gateway",
 		"gateways.users=x,catalog.address=mem:":                              "/catalog/address",
 		"gateways.users=x,catalog.address=postgres://a:b@pg/app":             "there is a password in it",
 		"gateways.users=x,catalog.address=etcd://a:2379,catalog.secret=etcd": "take catalog.address or catalog.secret away",
@@ -415,13 +416,16 @@ func TestChartCatalogs(t *testing.T) {
 				files = append(files, source.Secret.Name+"["+strings.Join(keys, " ")+"]")
 			}
 		}
-		mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/restripe/catalog" })
+		mounted := slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
+			return mount.MountPath == "/etc/restripe/catalog"
+		})
 		claims := ""
 		for _, claim := range gateway.Spec.VolumeClaimTemplates {
 			claims += claim.Name
 		}
 		got := []string{configured.Catalog, variable, strings.Join(files, " "), claims}
-		if want := []string{test.configured, test.variable, test.files, test.claims}; !slices.Equal(got, want) || mounted != (test.files != "") {
+		want := []string{test.configured, test.variable, test.files, test.claims}
+		if !slices.Equal(got, want) || mounted != (test.files != "") {
 			t.Errorf("%s: the catalog is %q, want %q; its files are mounted: %v", test.variant, got, want, mounted)
 		}
 	}
