@@ -306,7 +306,7 @@ says "the catalog of c2 is sqlite:/var/lib/restripe/catalog.db, and the inventor
 client put README.md files/before-the-move >/dev/null
 play move-check 0 move_catalog --check
 client get --stored files/before-the-move "$work/read" || fail "check mode stopped the gateway"
-guest 20 grep -q '^catalog: sqlite:' /etc/restripe/gateway.yaml || fail "check mode moved the catalog"
+guest 20 "grep -q '^catalog: sqlite:' /etc/restripe/gateway.yaml" || fail "check mode moved the catalog"
 play move 0 move_catalog
 says "records of sqlite:/var/lib/restripe/catalog.db are in etcds://"
 play move-again 0 move_catalog
