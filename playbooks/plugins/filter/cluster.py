@@ -366,8 +366,10 @@ def wrong_address(address):
 
 
 def shown_address(address):
-    """Returns the address of a catalog without a password in it."""
-    return re.sub(r"://([^/?#@:]*):[^/?#]*@", r"://\1@", address)
+    """Returns the address of a catalog without a password in it, and of its parameters only the catalog's name."""
+    base, _, query = re.sub(r"://([^/?#@:]*):[^/?#]*@", r"://\1@", address).partition("?")
+    names = parse_qs(query).get("catalog")
+    return base + ("?catalog=" + quote(names[-1], safe="") if names else "")
 
 
 def mistakes_in_catalog(groups, hostvars):

@@ -168,6 +168,7 @@ class Catalogs(unittest.TestCase):
         self.assertEqual("postgres://u@db/r", cluster.catalog_with("postgres://u@db/r", ""))
         self.assertEqual("rediss://:a%2Fb@db:1?catalog=x", cluster.catalog_with("rediss://db:1?catalog=x", "a/b"))
         self.assertEqual("redis://u@db", cluster.shown_address("redis://u:a@db"))
+        self.assertEqual("etcds://a:1,b:2?catalog=x", cluster.shown_address("etcds://a:1,b:2?cert=c&catalog=x&key=k"))
 
     def test_whether_two_are_one(self):
         for one, other in (
