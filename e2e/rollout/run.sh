@@ -113,7 +113,7 @@ patiently() {
     [ $((SECONDS - since)) -lt 60 ] || return 1
     sleep 0.2
   done
-  away=$((SECONDS - since > away ? SECONDS - since : away))
+  away=$((SECONDS - since > ${away:-0} ? SECONDS - since : ${away:-0}))
 }
 
 # load: stores a file and reads it, again and again, until the file load.stop is there; ends with an error if that fails.
