@@ -207,6 +207,7 @@ func TestPartsOfTheClusterAtTheGateway(t *testing.T) {
 		{"the operator changes", declare(certificate(authority, pki.RoleOperator)), nil},
 		{"the operator stores", put(certificate(authority, pki.RoleOperator)), api.ErrForbidden},
 		{"a node changes", declare(certificate(authority, pki.RoleAgent)), api.ErrForbidden},
+		{"a member of the catalog changes", declare(certificate(authority, pki.RoleCatalog)), api.ErrForbidden},
 		{"a node stores", put(certificate(authority, pki.RoleAgent)), api.ErrForbidden},
 		{"a stranger changes", declare(certificate(newAuthority(t, "green"), pki.RoleAdmin)), client.ErrUnreachable},
 		{"whoever does not believe the authority", put(client.Options{Token: "token of ada"}), client.ErrUnreachable},

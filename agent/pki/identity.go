@@ -17,10 +17,11 @@ const (
 	RoleConsole  Role = "console"  // asks gateways for what it shows
 	RoleOperator Role = "operator" // asks gateways to carry out what is declared
 	RoleAdmin    Role = "admin"    // a person at a command line
+	RoleCatalog  Role = "catalog"  // a member of the etcd that gateways keep the catalog in; it asks nobody for anything
 )
 
 // Roles are all roles.
-var Roles = []Role{RoleAgent, RoleGateway, RoleConsole, RoleOperator, RoleAdmin}
+var Roles = []Role{RoleAgent, RoleGateway, RoleConsole, RoleOperator, RoleAdmin, RoleCatalog}
 
 // Identity says who somebody is: of agents the name is that of the node.
 type Identity struct {

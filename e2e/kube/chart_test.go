@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -72,8 +75,27 @@ agents:
 monitoring: {enabled: true, tokenSecret: prometheus, labels: {release: prometheus}}
 traces: {collector: "http://collector:4318"}
 `,
+	"etcd": `
+gateways: {users: people, replicas: 2}
+catalog:
+  address: "etcds://etcd-0.etcd:2379,etcd-1.etcd:2379,etcd-2.etcd:2379?cacert=/etc/restripe/catalog/ca.crt\
+    &cert=/etc/restripe/catalog/tls.crt&key=/etc/restripe/catalog/tls.key"
+  files: [{secret: etcd-client}]
+`,
+	"postgres": `
+gateways: {users: people, autoscaling: {enabled: true}}
+catalog:
+  address: "postgres://app@pg-rw:5432/app?sslmode=verify-full&sslrootcert=/etc/restripe/catalog/ca.crt\
+    &passfile=/etc/restripe/catalog/pgpass"
+  files: [{secret: pg-ca, keys: [ca.crt]}, {secret: pg-app, keys: [pgpass]}]
+`,
+	"cloudnativepg": `
+gateways: {users: people, replicas: 2}
+catalog: {secret: pg-app, key: uri}
+`,
 	"secrets": `
 gateways: {users: people}
+catalog: {address: "sqlite:/var/lib/restripe/other.db"}
 tls: {from: secrets}
 console: {enabled: false}
 networkPolicies: {clients: [{namespaceSelector: {}}]}
@@ -280,6 +302,11 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 	}
 	write("users.yaml", "users: [{name: ada, tokenSHA256: 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b, verbs: [get]}]\n")
 	write("store", "redis://:secret@redis:6379\n")
+	known := pki.Identity{Role: pki.RoleGateway, Name: "gateway"} // to the catalog
+	if _, err := authority.Issue(known, nil, 0, filepath.Join(folder, "catalog")); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join("catalog", "pgpass"), "pg-rw:5432:app:app:secret\n")
 	for name, values := range variants {
 		var files []string
 		for _, object := range rendered(t, h, values) {
@@ -299,6 +326,7 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 					}
 				}
 				text = strings.NewReplacer("/etc/restripe/tls", certificate, "/etc/restripe/users/", folder+"/", "/etc/restripe/store/", folder+"/",
+					"/etc/restripe/catalog/", filepath.Join(folder, "catalog")+"/",
 					"/etc/restripe/config/", filepath.Join(folder, name)+"-r-gateway-").Replace(text)
 				path := write(name+"-"+object.GetName()+"-"+file, text)
 				if strings.HasPrefix(text, "command:") || strings.Contains(text, "\ncommand:") {
@@ -318,20 +346,87 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 func TestChartRefusesWhatCannotWork(t *testing.T) {
 	h := newHelm(t)
 	for values, want := range map[string]string{
-		"":                                       "say gateways.anybody=true",
-		"gateways.users=x,gateways.replicas=2":   "catalog.secret",
-		"gateways.users=x,gateways.anybody=true": "take gateways.users or gateways.anybody away",
-		"gateways.users=x,monitoring.enabled=true": "monitoring.tokenSecret",
-		"gateways.users=x,cluster=A_B":             "/cluster",
-		"gateways.users=x,agents[0].name=disk":     "needs one of storage",
-		"gateways.users=x,agents[0].name=Disk":     "/agents/0/name",
-		"gateways.users=x,gateway.replicas=2":      "gateway",
+		"":                                     "say gateways.anybody=true",
+		"gateways.users=x,gateways.replicas=2": "etcd, PostgreSQL or Redis: name it in catalog.address",
+		"gateways.users=x,gateways.autoscaling.enabled=true,catalog.address=sqlite:/var/lib/restripe/a.db": "catalog of one gateway",
+		"gateways.users=x,catalog.address=mem:":                              "/catalog/address",
+		"gateways.users=x,catalog.address=postgres://a:b@pg/app":             "there is a password in it",
+		"gateways.users=x,catalog.address=etcd://a:2379,catalog.secret=etcd": "take catalog.address or catalog.secret away",
+		"gateways.users=x,gateways.anybody=true":                             "take gateways.users or gateways.anybody away",
+		"gateways.users=x,monitoring.enabled=true":                           "monitoring.tokenSecret",
+		"gateways.users=x,cluster=A_B":                                       "/cluster",
+		"gateways.users=x,agents[0].name=disk":                               "needs one of storage",
+		"gateways.users=x,agents[0].name=Disk":                               "/agents/0/name",
+		"gateways.users=x,gateway.replicas=2":                                "gateway",
 		"gateways.users=x,agents[0].name=a,agents[0].stores={redis://a},agents[1].name=a,agents[1].stores={redis://b}": "two sets are named a",
 		"gateways.users=x,agents[0].name=a,agents[0].storage.size=1Gi":                                                 "how many agents",
 	} {
 		output, err := h.command(t, "template", "r", chart, "--set", values).CombinedOutput()
 		if err == nil || !strings.Contains(string(output), want) {
 			t.Errorf("%s: %v\n%s", values, err, output)
+		}
+	}
+}
+
+// Gateways find the catalog where the values say: its address, in their configuration or out of a Secret; the files that the address
+// names, and no others of their Secrets; and a volume where the catalog is a file, only there.
+func TestChartCatalogs(t *testing.T) {
+	h := newHelm(t)
+	for _, test := range []struct{ variant, configured, variable, files, claims string }{
+		{"small", "sqlite:/var/lib/restripe/catalog.db", "", "", "catalog"},
+		{"secrets", "sqlite:/var/lib/restripe/other.db", "", "", "catalog"},
+		{"large", "", "redis/catalog", "", ""},
+		{"cloudnativepg", "", "pg-app/uri", "", ""},
+		{"etcd", "etcds://etcd-0.etcd:2379,etcd-1.etcd:2379,etcd-2.etcd:2379?cacert=/etc/restripe/catalog/ca.crt" +
+			"&cert=/etc/restripe/catalog/tls.crt&key=/etc/restripe/catalog/tls.key", "", "etcd-client[]", ""},
+		{"postgres", "postgres://app@pg-rw:5432/app?sslmode=verify-full&sslrootcert=/etc/restripe/catalog/ca.crt" +
+			"&passfile=/etc/restripe/catalog/pgpass", "", "pg-ca[ca.crt] pg-app[pgpass]", ""},
+	} {
+		objects := rendered(t, h, variants[test.variant])
+		text, _, _ := unstructured.NestedString(named(t, objects, "ConfigMap", "r-gateway").Object, "data", "gateway.yaml")
+		var configured struct{ Catalog string }
+		if err := yaml.Unmarshal([]byte(text), &configured); err != nil {
+			t.Fatal(err)
+		}
+		set, err := yaml.Marshal(named(t, objects, "StatefulSet", "r-gateway").Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var gateway appsv1.StatefulSet
+		if err := yaml.UnmarshalStrict(set, &gateway); err != nil {
+			t.Fatal(err)
+		}
+		container := gateway.Spec.Template.Spec.Containers[0]
+		variable := ""
+		for _, one := range container.Env {
+			if one.Name == "RESTRIPE_CATALOG" {
+				variable = one.ValueFrom.SecretKeyRef.Name + "/" + one.ValueFrom.SecretKeyRef.Key
+			}
+		}
+		var files []string
+		for _, volume := range gateway.Spec.Template.Spec.Volumes {
+			if volume.Name != "catalog-files" {
+				continue
+			}
+			for _, source := range volume.Projected.Sources {
+				var keys []string
+				for _, item := range source.Secret.Items {
+					keys = append(keys, item.Path)
+				}
+				files = append(files, source.Secret.Name+"["+strings.Join(keys, " ")+"]")
+			}
+		}
+		mounted := slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
+			return mount.MountPath == "/etc/restripe/catalog"
+		})
+		claims := ""
+		for _, claim := range gateway.Spec.VolumeClaimTemplates {
+			claims += claim.Name
+		}
+		got := []string{configured.Catalog, variable, strings.Join(files, " "), claims}
+		want := []string{test.configured, test.variable, test.files, test.claims}
+		if !slices.Equal(got, want) || mounted != (test.files != "") {
+			t.Errorf("%s: the catalog is %q, want %q; its files are mounted: %v", test.variant, got, want, mounted)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 #
 # The storage and the settings of podman are those of $work alone, so that nothing else on the machine is touched or seen.
 
-guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,sudo,faketime,memcached,redis-server
+guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,sudo,faketime,memcached,redis-server,etcd-server
 
 # guests_hindrance: why this machine cannot have guests; nothing where it can.
 guests_hindrance() {
@@ -49,7 +49,7 @@ guests_image() {
   # shellcheck disable=SC2086 # several files
   mmdebstrap --quiet --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' --include="$guests_packages" \
     --customize-hook='rm -f "$1"/etc/ssh/ssh_host_*; : >"$1"/etc/machine-id' \
-    --customize-hook='systemctl --root="$1" --quiet disable memcached redis-server' \
+    --customize-hook='systemctl --root="$1" --quiet disable memcached redis-server etcd' \
     bookworm - $guests_sources |
     podman import --quiet --change 'STOPSIGNAL SIGRTMIN+3' --change 'CMD ["/sbin/init"]' - "$guests_image_name" >/dev/null
 }

@@ -1,7 +1,9 @@
 # The inventories of the rollout test, written from the guests that there are; to be sourced.
 
 # inventory FILE AGENT...: five nodes in three racks or what is left of them, and one machine for all else. An agent is
-# NAME:NUMBER:RACK, or NAME:NUMBER:RACK:STORE where its blocks go to a disk, memcached or redis. $gateway is NAME:NUMBER of the machine of the gateway, $inventory_more further settings of all.
+# NAME:NUMBER:RACK, or NAME:NUMBER:RACK:STORE where its blocks go to a disk, memcached or redis. $gateway is NAME:NUMBER of the machine
+# of the gateway, $second that of another gateway's, $members the names of agents whose machines have a member of etcd, and
+# $inventory_more further settings of all.
 inventory() {
   local file=$1 agent name number rack store more
   shift
@@ -49,6 +51,7 @@ END
         restripe_gateways:
           hosts:
             ${gateway%:*}: {ansible_host: $guests_subnet.${gateway#*:}}
+            ${second:+${second%:*}: {ansible_host: $guests_subnet.${second#*:}\}}
         restripe_operators:
           hosts:
             ${gateway%:*}:
@@ -56,5 +59,7 @@ END
           hosts:
             ${gateway%:*}:
 END
+    [ -z "${members:-}" ] || printf '        restripe_etcd:\n          hosts:\n'
+    for name in ${members:-}; do echo "            $name:"; done
   } >"$file"
 }

@@ -2,7 +2,7 @@
 # Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
 # find, a cluster from nothing over directories, a disk, memcached and Redis, a second run that changes nothing, real files stored
 # and read, a guest lost and replaced, certificates rotated, an upgrade under load, a node emptied and removed, the catalog and what
-# was declared restored on an empty guest; what is run twice changes nothing the second time and says so. Where the
+# was declared restored on an empty guest; the catalog moved to three members of etcd, for two gateways, backed up and restored there; what is run twice changes nothing the second time and says so. Where the
 # machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -58,7 +58,7 @@ says() {
   done
 }
 
-# client COMMAND...: the program as a client of the cluster.
+# client COMMAND...: the program as a client of the cluster, at the gateway $gateway.
 client() {
   RESTRIPE_GATEWAY=https://$guests_subnet.${gateway#*:}:7480 RESTRIPE_ACCESS_KEY=TESTER:$secret RESTRIPE_CA=$work/authority/ca.crt "$program" "$@"
 }
@@ -113,7 +113,7 @@ patiently() {
     [ $((SECONDS - since)) -lt 60 ] || return 1
     sleep 0.2
   done
-  away=$((SECONDS - since > away ? SECONDS - since : away))
+  away=$((SECONDS - since > ${away:-0} ? SECONDS - since : ${away:-0}))
 }
 
 # load: stores a file and reads it, again and again, until the file load.stop is there; ends with an error if that fails.
@@ -157,7 +157,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 guests_prepare
-rm -rf "$work/authority" "$work/backup" "$work"/*.log
+rm -rf "$work/authority" "$work/backup" "$work/backup-etcd" "$work"/*.log
 version=v0.0.1
 secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 kubeconfig=/var/lib/restripe/api/kubeconfig
@@ -171,14 +171,14 @@ for guest in r2:12 r3:13 r4:14 r5:15; do guest_start "${guest%:*}" "${guest#*:}"
 wait
 
 # On r1 a full disk; on r2 a name that is used already; on r3 a port that is taken; on r4 a user who may not become root; on r5 a
-# clock that is five minutes ahead, for what Ansible runs, and packages for another machine; no r9 at all.
+# clock that is five minutes ahead, for what Ansible runs, and packages for another machine; no r9 at all; two members of etcd.
 say "planting mistakes"
 guest 11 mount -t tmpfs -o size=64m none /mnt
 guest 13 systemd-run --quiet --unit=squatter python3 -m http.server 7400
 guest 14 'useradd --create-home visitor && cp -r .ssh /home/visitor && chown -R visitor /home/visitor/.ssh'
 guest 15 'printf "#!/bin/sh\nexec faketime -f +300s /usr/bin/python3 \"\$@\"\n" >/usr/local/bin/python-ahead && chmod +x /usr/local/bin/python-ahead'
 other_package "$work/other.deb"
-inventory "$work/inventory.yml" "${agents[@]}" r9:99:c
+members='r1 r2' inventory "$work/inventory.yml" "${agents[@]}" r9:99:c
 sed -i "$work/inventory.yml" \
   -e 's/{disk: restripe-r1}/{store: "file:\/mnt\/r1"}/' \
   -e 's/store_servers: \[memcached\], agent_nodes: .*}/agent_nodes: [{id: r1}]}/' \
@@ -187,7 +187,7 @@ sed -i "$work/inventory.yml" \
 sed 's/"rs(2,2)"/"rs(12,2)"/' "$here/policies.yaml" >"$work/policies.yaml"
 sed -i "s|$here/policies.yaml|$work/policies.yaml|" "$work/inventory.yml"
 play preflight mistakes preflight
-says "8 mistakes" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
+says "9 mistakes" "restripe_etcd: 2 members of etcd survive the loss of no more than 1 would" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
   "r3: python3 listens on port 7400" "r4: one can log in, and not become root" "--ask-become-pass" "r5: its clock is" "s ahead of that of the controller" \
   "r5: $work/other.deb: the package is for arm64, and the machine is amd64" "r9: it does not answer"
 guest 13 systemctl stop squatter
@@ -291,6 +291,55 @@ grep -q 'team: blue' "$work/by-hand.yaml" || fail "what was declared by hand cam
 play restore-accept 0 restore --extra-vars "restore_from=$(echo "$work"/backup/*) restore_accept=true"
 says "was put there already, and the catalog is left as it is"
 play site-after-restore 0 site
+unchanged
+
+say "a second gateway, which takes a catalog that both reach: etcd on three guests"
+guest_start c3 21
+second=c3:21
+inventory "$work/inventory.yml" "${agents[@]}"
+play preflight-two-gateways mistakes preflight
+says "c2, c3: a file is the catalog of one gateway, and the inventory has 2" "put three machines into the group restripe_etcd"
+members='r1 r6 r7'
+inventory "$work/inventory.yml" "${agents[@]}"
+play site-other-catalog mistakes site
+says "the catalog of c2 is sqlite:/var/lib/restripe/catalog.db, and the inventory names" "run the playbook restripe.storage.move_catalog"
+client put README.md files/before-the-move >/dev/null
+play move-check 0 move_catalog --check
+client get --stored files/before-the-move "$work/read" || fail "check mode stopped the gateway"
+guest 20 "grep -q '^catalog: sqlite:' /etc/restripe/gateway.yaml" || fail "check mode moved the catalog"
+play move 0 move_catalog
+says "records of sqlite:/var/lib/restripe/catalog.db are in etcds://"
+play move-again 0 move_catalog
+unchanged
+says "the catalog of c2 is etcds://" "the catalog of c3 is etcds://"
+play site-after-move 0 site
+unchanged
+stored files/
+gateway=$second client get --stored files/before-the-move "$work/read"
+cmp "$work/read" README.md || fail "the second gateway reads something else than what was stored before the move"
+guest 16 systemctl stop restripe-etcd.service
+gateway=$second patiently put CONTRIBUTING.md files/without-a-member
+patiently get --stored files/without-a-member "$work/read"
+cmp "$work/read" CONTRIBUTING.md || fail "without a member of etcd a gateway reads something else than the other has stored"
+guest 16 systemctl start restripe-etcd.service
+
+say "asking the members as somebody who is no gateway"
+etcds=etcds://$guests_subnet.11:2379,$guests_subnet.16:2379,$guests_subnet.17:2379
+as() { guest 20 "restripe catalog backup /root/$1.db --catalog '$etcds?cacert=/etc/restripe/tls/$1/ca.crt&cert=/etc/restripe/tls/$1/tls.crt&key=/etc/restripe/tls/$1/tls.key'" >"$work/as-$1.log" 2>&1; }
+as gateway-c2 || fail "who has the certificate of a gateway is not let in: $(cat "$work/as-gateway-c2.log")"
+! as operator-c2 || fail "who has the certificate of an operator is let in"
+
+play backup-etcd 0 backup --extra-vars "backup_directory=$work/backup-etcd"
+client put SECURITY.md files/after-the-backup-of-etcd >/dev/null
+play restore-full mistakes restore --extra-vars "restore_from=$(echo "$work"/backup-etcd/*)"
+says "the destination holds records; name one that is empty"
+inventory_more='    gateway_catalog_name: restored'
+inventory "$work/inventory.yml" "${agents[@]}"
+play restore-etcd 0 restore --extra-vars "restore_from=$(echo "$work"/backup-etcd/*) restore_accept=true"
+stored files/
+client get --stored files/after-the-backup-of-etcd "$work/read"
+cmp "$work/read" SECURITY.md || fail "what was stored after the backup of etcd is not what it was"
+play site-after-restore-etcd 0 site
 unchanged
 
 echo "rollout: all of it passed in $SECONDS s"

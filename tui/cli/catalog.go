@@ -337,8 +337,21 @@ func lineageListing(lineage api.Lineage) listing {
 	return l
 }
 
-// lineageNotes say what a person has to decide.
+// sizeText says how much a catalog holds, and how much its engine takes where that is known.
+func sizeText(size api.CatalogSize) string {
+	text := "The catalog has " + words.Bytes(size.Bytes)
+	if size.Records >= 0 {
+		text += fmt.Sprintf(" in about %s", words.Count(size.Records, "record"))
+	}
+	if size.Limit > 0 {
+		text += fmt.Sprintf(", %.0f %% of the %s that its engine takes", 100*float64(size.Bytes)/float64(size.Limit), words.Bytes(size.Limit))
+	}
+	return text + "."
+}
+
+// lineageNotes say how large the catalog is, and what a person has to decide.
 func lineageNotes(lineage api.Lineage) (notes []string) {
+	notes = append(notes, "", sizeText(lineage.Size))
 	if behind := lineage.Behind; behind != nil {
 		found := fmt.Sprintf("holds %s that no session here has drawn", words.Count(int64(behind.Blocks), "block"))
 		if behind.Refused != "" {

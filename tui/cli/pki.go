@@ -52,8 +52,9 @@ func lifeFlag(command *cobra.Command) *time.Duration {
 
 func pkiIssue(s *session) *cobra.Command {
 	command := &cobra.Command{
-		Use: "issue ROLE NAME", Short: "Issue a certificate: of an agent, gateway, console, operator or admin",
-		Long: "Issue a certificate and its key: of an agent, gateway, console, operator or admin. The name of an agent is that of its node.\n" +
+		Use: "issue ROLE NAME", Short: "Issue a certificate: of an agent, gateway, console, operator, admin or catalog",
+		Long: "Issue a certificate and its key: of an agent, gateway, console, operator or admin, or of a member of the etcd that has the\n" +
+			"catalog, which is the role catalog. The name of an agent is that of its node.\n" +
 			"The directory gets " + pki.CertificateFile + ", " + pki.KeyFile + ", " + pki.AuthorityFile + " and " + pki.RevokedFile +
 			"; it is what --tls names.",
 		Example: "  restripe pki issue agent n1 --out n1-tls\n" +

@@ -64,6 +64,11 @@ securityContext:
 {{- if .Values.gateways.anybody }}http{{ else }}https{{ end -}}
 {{- end -}}
 
+{{/* Whether the catalog is a file, on a volume of the gateway. */}}
+{{- define "restripe.catalogFile" -}}
+{{- with .Values.catalog }}{{ and (not .secret) (or (not .address) (hasPrefix "sqlite:" .address)) }}{{ end -}}
+{{- end -}}
+
 {{/* What most of the nodes keep blocks in, as a StorageBackend says it: that of the first set. */}}
 {{- define "restripe.kind" -}}
 {{- $first := first .Values.agents -}}

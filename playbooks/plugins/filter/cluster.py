@@ -6,12 +6,24 @@ __metaclass__ = type
 
 import json
 import re
+from urllib.parse import parse_qs, quote, urlsplit
 
 import yaml
 from ansible.errors import AnsibleFilterError
 
 FIRST_PORT = 7400
 GATEWAY_PORT = 7480
+ETCD_PORT = 2379
+ETCD_PEER_PORT = 2380
+
+# The catalog of a gateway where the inventory names none.
+CATALOG_FILE = "sqlite:/var/lib/restripe/catalog.db"
+# The name in the certificates of gateways and of members of etcd, by which members let them in and nobody else of the cluster.
+CATALOG_HOST = "restripe-catalog"
+CATALOG_FORMS = "sqlite:/FILE, redis://HOST:PORT, etcd://HOST:PORT,HOST:PORT or postgres://USER@HOST:PORT/DATABASE"
+CATALOG_ENGINES = {
+    "sqlite": "sqlite", "redis": "redis", "rediss": "redis", "etcd": "etcd", "etcds": "etcd", "postgres": "postgres", "postgresql": "postgres",
+}
 
 # Annotations in which other programs keep what they did to an object.
 KEPT_BY_OTHERS = ("kubectl.kubernetes.io/", "meta.helm.sh/")
@@ -260,17 +272,135 @@ def mistakes_in_versions(hosts):
     return [mistake("versions", words, "run the playbook upgrade, which brings all to one")]
 
 
-def mistakes(all_nodes, hosts, seen, documents, classes, limits):
+def mistakes(all_nodes, hosts, seen, documents, classes, limits, groups, hostvars):
     """Returns every mistake in an inventory, and on the machines that it names: where, what, and the cure.
 
     hosts has what restripe_host_info told of each host, or how it failed. seen has by host what the controller knows of it: when
     the answer was there (after), the version that it is to have, the packages on the controller that it gets for that, and
     which program may listen on a port besides Restripe (servers)."""
-    found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes))
+    found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes)) + mistakes_in_catalog(groups, hostvars)
     for host in sorted(hosts):
         found += mistakes_of_host(host, hosts[host], seen.get(host, {}), limits)
     # A package that cannot be read is one mistake, however many machines are to get it.
     return list(dict.fromkeys(found)) + mistakes_in_versions(hosts)
+
+
+def etcd_members(hosts, hostvars):
+    """Returns the members of the etcd that runs on hosts: the host, its address and port for gateways, what its fellows reach it by (peer),
+    and how a new cluster is told of it (bootstrap)."""
+    found = []
+    for host in hosts:
+        variables = hostvars[host]
+        address = address_of(host, variables)
+        peer = "https://%s:%d" % (address, int(variables.get("etcd_peer_port", ETCD_PEER_PORT)))
+        port = int(variables.get("etcd_port", ETCD_PORT))
+        found.append({"host": host, "address": address, "port": port, "peer": peer, "bootstrap": "%s=%s" % (host, peer)})
+    return found
+
+
+def catalog(host, groups, hostvars):
+    """Returns the address of the catalog of the gateway on a host, without the password of gateway_catalog_password."""
+    variables = hostvars[host]
+    address = str(variables.get("gateway_catalog") or "")
+    members = etcd_members(groups.get("restripe_etcd", []), hostvars)
+    if not address and members:
+        files = "/etc/restripe/tls/gateway-" + gateway_id(host, variables)
+        hosts = ",".join("%s:%d" % (member["address"], member["port"]) for member in members)
+        address = "etcds://%s?cacert=%s/ca.crt&cert=%s/tls.crt&key=%s/tls.key" % (hosts, files, files, files)
+    address = address or CATALOG_FILE
+    name = str(variables.get("gateway_catalog_name") or "")
+    if name and engine_of(address) != "sqlite":
+        address += ("&" if "?" in address else "?") + "catalog=" + quote(name, safe="")
+    return address
+
+
+def catalog_with(address, password):
+    """Returns the address of a catalog with the password of the user that it names; Redis has passwords of nobody, too."""
+    if not password:
+        return address
+    if engine_of(address) == "redis" and "@" not in address:
+        return address.replace("://", "://:%s@" % quote(password, safe=""), 1)
+    return re.sub(r"\A([a-z]+://[^/?#@:]+)@", lambda match: "%s:%s@" % (match.group(1), quote(password, safe="")), address)
+
+
+def engine_of(address):
+    """Returns the engine that an address of a catalog names; empty where it names none."""
+    scheme, colon, _ = address.partition(":")
+    return CATALOG_ENGINES.get(scheme, "") if colon else ""
+
+
+def catalog_place(address):
+    """Returns where a catalog is: its engine, hosts, database and name, without who asks and how."""
+    engine = engine_of(address)
+    if not engine:
+        return engine, frozenset([address]), "", ""
+    if engine == "sqlite":
+        return engine, frozenset([address.split(":", 1)[1]]), "", ""
+    hosts, tail = re.match(r"[a-z]+:(?://)?(?:[^/?#]*@)?([^/?#]*)([^#]*)", address).groups()
+    parts = urlsplit("any://host" + tail)
+    return engine, frozenset(hosts.split(",")), parts.path.strip("/"), parse_qs(parts.query).get("catalog", ["restripe"])[-1]
+
+
+def same_catalog(one, other):
+    """Returns whether two addresses are of one catalog: some of the hosts are the same, and all else but who asks and how."""
+    one, other = catalog_place(one), catalog_place(other)
+    return one[0] == other[0] and one[2:] == other[2:] and bool(one[1] & other[1])
+
+
+def wrong_address(address):
+    """Returns what is wrong with the address of a catalog; None where nothing is."""
+    engine = engine_of(address)
+    if not engine:
+        return "it names no engine of a catalog"
+    if engine == "sqlite":
+        return None if address.startswith("sqlite:/") else "the path of the file does not begin with /"
+    if "://" not in address:
+        return "it has no //"
+    _, hosts, database, _ = catalog_place(address)
+    for host in sorted(hosts):
+        if not re.match(r"([\w.-]+|\[[0-9a-fA-F:.%]+\])(:\d+)?\Z", host) or (engine == "etcd" and not re.search(r":\d+\Z", host)):
+            return "%r is not HOST:PORT" % host
+    if engine == "postgres" and not database:
+        return "it names no database"
+    return None
+
+
+def shown_address(address):
+    """Returns the address of a catalog without a password in it, and of its parameters only the catalog's name."""
+    base, _, query = re.sub(r"://([^/?#@:]*):[^/?#]*@", r"://\1@", address).partition("?")
+    names = parse_qs(query).get("catalog")
+    return base + ("?catalog=" + quote(names[-1], safe="") if names else "")
+
+
+def mistakes_in_catalog(groups, hostvars):
+    """Returns what is wrong with what the inventory says of the catalog."""
+    found = []
+    gateways = groups.get("restripe_gateways", [])
+    members = groups.get("restripe_etcd")
+    if members is not None and not members:
+        found.append(mistake("restripe_etcd", "no machine is in this group", "put three or five there, or take it out of the inventory"))
+    elif members and len(members) % 2 == 0:
+        what = "%d members of etcd survive the loss of no more than %d would" % (len(members), len(members) - 1)
+        found.append(mistake("restripe_etcd", what, "put three or five machines there"))
+    by_address = {}
+    for host in gateways:
+        address = catalog(host, groups, hostvars)
+        wrong = wrong_address(address)
+        if wrong:
+            found.append(mistake("gateway_catalog of %s: %s" % (host, shown_address(address)), wrong, "write " + CATALOG_FORMS))
+        by_address.setdefault(catalog_place(address), []).append(host)
+        password = hostvars[host].get("gateway_catalog_password")
+        if password and catalog_with(address, str(password)) == address:
+            what = "gateway_catalog names no user whose password this could be"
+            found.append(mistake("gateway_catalog_password of %s" % host, what, "write USER@ before the first host of gateway_catalog"))
+    if len(by_address) > 1:
+        words = ", ".join("%s of %s" % (shown_address(catalog(hosts[0], groups, hostvars)), " ".join(hosts)) for hosts in by_address.values())
+        found.append(mistake("gateway_catalog", "gateways of one cluster have several catalogs: %s" % words, "set it for all of them together"))
+    elif len(gateways) > 1 and engine_of(catalog(gateways[0], groups, hostvars)) == "sqlite":
+        what = "a file is the catalog of one gateway, and the inventory has %d" % len(gateways)
+        cure = "put three machines into the group restripe_etcd, or name a Redis, etcd or PostgreSQL in gateway_catalog"
+        found.append(mistake(", ".join(gateways), what, cure))
+    return list(dict.fromkeys(found))
 
 
 def gateway_id(host, variables):
@@ -293,9 +423,12 @@ def certificates(host, groups, hostvars, without=""):
     if host in groups.get("restripe_agents", []):
         found += [{"role": "agent", "name": node["id"], "hosts": []} for node in nodes([host], hostvars) if node["id"] != without]
     if host in groups.get("restripe_gateways", []):
-        names = sorted({address_of(host, hostvars[host]), host, "localhost", "127.0.0.1"})
-        found.append({"role": "gateway", "name": gateway_id(host, hostvars[host]), "hosts": names})
+        names = {address_of(host, hostvars[host]), host, "localhost", "127.0.0.1"} | ({CATALOG_HOST} if groups.get("restripe_etcd") else set())
+        found.append({"role": "gateway", "name": gateway_id(host, hostvars[host]), "hosts": sorted(names)})
         found.append({"role": "admin", "name": host, "hosts": []})
+    if host in groups.get("restripe_etcd", []):
+        names = sorted({address_of(host, hostvars[host]), host, "localhost", "127.0.0.1", CATALOG_HOST})
+        found.append({"role": "catalog", "name": host, "hosts": names})
     for role in ("operator", "console"):
         if host in groups.get("restripe_%ss" % role, []):
             found.append({"role": role, "name": host, "hosts": []})
@@ -348,12 +481,18 @@ class FilterModule(object):
         return {
             "at_once": at_once,
             "batches": batches,
+            "catalog": catalog,
+            "catalog_with": catalog_with,
             "certificates": certificates,
             "declarations": declarations,
             "declared_nodes": declared_nodes,
             "disks": disks,
+            "engine_of": engine_of,
+            "etcd_members": etcd_members,
             "gateway_urls": gateway_urls,
             "mistakes": mistakes,
             "node_entries": node_entries,
             "nodes": nodes,
+            "same_catalog": same_catalog,
+            "shown_address": shown_address,
         }

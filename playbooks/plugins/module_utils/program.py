@@ -30,6 +30,8 @@ class Program:
             self.environment["RESTRIPE_TLS"] = module.params["tls"]
         self.environment = {name: value for name, value in self.environment.items() if value}
         self.path = module.get_bin_path(module.params["program"], required=True)
+        user = module.params.get("user")
+        self.prefix = [module.get_bin_path("runuser", required=True), "--user=" + user, "--"] if user else []
 
     def run(self, *arguments, **options):
         """Returns what a command printed. Exit codes besides 0 are errors, unless `codes` has them."""
@@ -41,7 +43,7 @@ class Program:
     def call(self, *arguments, **options):
         """Returns exit code, standard output and standard error of a command."""
         return self.module.run_command(
-            [self.path] + list(arguments), environ_update=self.environment, data=options.get("data"), binary_data=False
+            self.prefix + [self.path] + list(arguments), environ_update=self.environment, data=options.get("data"), binary_data=False
         )
 
     def read(self, *arguments, **options):

@@ -9,8 +9,8 @@ DOCUMENTATION = r"""
 module: restripe_catalog_copy
 short_description: A copy of a catalog in SQLite, as it was at one moment
 description:
-  - Copies the database with the means of SQLite, so that the gateway can go on writing, and checks the copy. The file
-    appears whole or not at all.
+  - Copies the database with the means of SQLite and checks the copy, which is a catalog like the first, and no backup as
+    M(restripe.storage.restripe_catalog) makes them. The file appears whole or not at all.
 options:
   source:
     description: The database of the catalog.

@@ -24,7 +24,7 @@ options:
   role:
     description: What the certificate is for.
     type: str
-    choices: [agent, gateway, console, operator, admin]
+    choices: [agent, gateway, console, operator, admin, catalog]
     required: true
   name:
     description: Whom it is for; of an agent the name of its node.
@@ -204,7 +204,7 @@ def main():
         argument_spec={
             "authority": {"type": "path", "required": True},
             "cluster": {"type": "str", "required": True},
-            "role": {"type": "str", "required": True, "choices": ["agent", "gateway", "console", "operator", "admin"]},
+            "role": {"type": "str", "required": True, "choices": ["agent", "gateway", "console", "operator", "admin", "catalog"]},
             "name": {"type": "str", "required": True},
             "hosts": {"type": "list", "elements": "str", "default": []},
             "days": {"type": "int", "default": 90},

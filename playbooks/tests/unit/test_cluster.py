@@ -17,7 +17,7 @@ def sound(**changes):
     return dict(found, **changes)
 
 
-def told(hostvars=None, host=None, seen=None, documents=(), classes=()):
+def told(hostvars=None, host=None, seen=None, documents=(), classes=(), groups=None):
     """Returns the mistakes where the first machine is as told, and has two others beside it."""
     hostvars = hostvars or {name: {"agent_domain": name} for name in ("m1", "m2", "m3")}
     hosts = {name: sound() for name in hostvars}
@@ -25,7 +25,7 @@ def told(hostvars=None, host=None, seen=None, documents=(), classes=()):
         hosts["m1"] = host
     known = dict({"after": 101, "version": "v1", "packages": [AMD64]}, **(seen or {}))
     nodes = cluster.nodes(sorted(hostvars), hostvars)
-    return cluster.mistakes(nodes, hosts, {name: known for name in hosts}, list(documents), list(classes), LIMITS)
+    return cluster.mistakes(nodes, hosts, {name: known for name in hosts}, list(documents), list(classes), LIMITS, groups or {}, hostvars)
 
 
 class Mistakes(unittest.TestCase):
@@ -98,6 +98,98 @@ class Mistakes(unittest.TestCase):
     def test_a_ladder(self):
         found = told(classes=[{"name": "files", "ladder": "rep(3),rs(12,2)"}])
         self.says(found, ["class files: rs(12,2) takes 14 nodes, and the inventory has 3", "add nodes"])
+
+
+    def catalog(self, gateways=("m1",), etcd=None, **variables):
+        """Returns the mistakes where gateways have variables, and etcd is on machines."""
+        groups = {"restripe_gateways": list(gateways)}
+        if etcd is not None:
+            groups["restripe_etcd"] = list(etcd)
+        return told({name: dict(variables, agent_domain=name) for name in ("m1", "m2", "m3", "m4")}, groups=groups)
+
+    def test_a_file_for_several_gateways(self):
+        self.assertEqual([], self.catalog())
+        cure = ["m1, m2: a file is the catalog of one gateway, and the inventory has 2", "restripe_etcd", "Redis, etcd or PostgreSQL"]
+        self.says(self.catalog(("m1", "m2")), cure)
+        self.says(self.catalog(("m1", "m2"), gateway_catalog="sqlite:/srv/catalog.db"), cure)
+        for address in ("etcd://a:1,b:1,c:1", "postgres://restripe@db/restripe", "redis://db:6379"):
+            self.assertEqual([], self.catalog(("m1", "m2"), gateway_catalog=address), address)
+
+    def test_members_of_etcd(self):
+        self.assertEqual([], self.catalog(("m1", "m2"), etcd=("m1", "m2", "m3")))
+        self.says(self.catalog(etcd=("m1", "m2")), ["restripe_etcd: 2 members of etcd survive the loss of no more than 1 would", "three or five"])
+        self.says(self.catalog(etcd=("m1", "m2", "m3", "m4")), ["restripe_etcd: 4 members", "three or five"])
+        # A group without machines is a mistake, and so is the file that two gateways have for it.
+        self.says(self.catalog(("m1", "m2"), etcd=()), ["restripe_etcd: no machine is in this group", "take it out"], ["m1, m2: a file is"])
+
+    def test_an_address(self):
+        for address, wrong in (
+            ("mysql://u:hidden@db/restripe", "names no engine"), ("mem:", "names no engine"), ("postgres", "names no engine"),
+            ("sqlite:catalog.db", "does not begin with /"), ("etcd:a:2379", "it has no //"), ("etcds://a:2379,b", "'b' is not HOST:PORT"),
+            ("redis://u:hidden@a b:1", "'a b:1' is not HOST:PORT"), ("postgres://u:hidden@db", "names no database"),
+        ):
+            found = self.catalog(gateway_catalog=address)
+            self.says(found, ["gateway_catalog of m1: ", wrong, "write sqlite:/FILE, redis://"])
+            self.assertNotIn("hidden", found[0])
+        for address in ("postgres://restripe@a,b:5433/restripe?target_session_attrs=read-write", "rediss://h:1", "etcds://[fd00::1]:2379"):
+            self.assertEqual([], self.catalog(gateway_catalog=address), address)
+
+    def test_a_password_of_nobody(self):
+        self.says(self.catalog(gateway_catalog="postgres://db/restripe", gateway_catalog_password="hidden"), ["gateway_catalog_password of m1", "write USER@"])
+
+    def test_gateways_with_several_catalogs(self):
+        hostvars = {name: {"agent_domain": name, "gateway_catalog": "redis://u:hidden@%s:1" % name} for name in ("m1", "m2", "m3")}
+        found = told(hostvars, groups={"restripe_gateways": ["m1", "m2"]})
+        self.says(found, ["redis://u@m1:1 of m1, redis://u@m2:1 of m2", "all of them together"])
+        self.assertNotIn("hidden", found[0])
+
+    def test_all_at_once(self):
+        hostvars = {name: {"agent_domain": name} for name in ("m1", "m2", "m3")}
+        found = told(hostvars, host=sound(clock=400), groups={"restripe_gateways": ["m1", "m2"], "restripe_etcd": []})
+        self.says(found, ["restripe_etcd: no machine"], ["a file is the catalog"], ["m1: its clock"])
+
+
+class Catalogs(unittest.TestCase):
+    GROUPS = {"restripe_gateways": ["g"], "restripe_etcd": ["a", "b", "c"]}
+    HOSTVARS = {"g": {"gateway_id": "gw1"}, "a": {"ansible_host": "10.0.0.1"}, "b": {"program_address": "b.example"}, "c": {}}
+
+    def test_what_the_inventory_says(self):
+        self.assertEqual("sqlite:/var/lib/restripe/catalog.db", cluster.catalog("g", {}, self.HOSTVARS))
+        files = "/etc/restripe/tls/gateway-gw1/"
+        want = "etcds://10.0.0.1:2379,b.example:2379,c:2379?cacert=%sca.crt&cert=%stls.crt&key=%stls.key" % (files, files, files)
+        self.assertEqual(want, cluster.catalog("g", self.GROUPS, self.HOSTVARS))
+        named = dict(self.HOSTVARS, g={"gateway_id": "gw1", "gateway_catalog_name": "blue"})
+        self.assertEqual(want + "&catalog=blue", cluster.catalog("g", self.GROUPS, named))
+        other = dict(self.HOSTVARS, g={"gateway_catalog": "postgres://u@db/r", "gateway_catalog_name": "blue"})
+        self.assertEqual("postgres://u@db/r?catalog=blue", cluster.catalog("g", self.GROUPS, other))
+
+    def test_a_password(self):
+        self.assertEqual("postgres://u:a%2Fb%40c@db/r", cluster.catalog_with("postgres://u@db/r", "a/b@c"))
+        self.assertEqual("postgres://u@db/r", cluster.catalog_with("postgres://u@db/r", ""))
+        self.assertEqual("rediss://:a%2Fb@db:1?catalog=x", cluster.catalog_with("rediss://db:1?catalog=x", "a/b"))
+        self.assertEqual("redis://u@db", cluster.shown_address("redis://u:a@db"))
+        self.assertEqual("etcds://a:1,b:2?catalog=x", cluster.shown_address("etcds://a:1,b:2?cert=c&catalog=x&key=k"))
+
+    def test_whether_two_are_one(self):
+        for one, other in (
+            ("sqlite:/a", "sqlite:/a"), ("etcd://a:1,b:1", "etcds://b:1,c:1?cert=x"), ("postgres://u:x@db/r", "postgresql://w@db/r"),
+            ("etcd://a:1", "etcd://a:1/?catalog=restripe"),
+        ):
+            self.assertTrue(cluster.same_catalog(one, other), (one, other))
+        for one, other in (
+            ("sqlite:/a", "sqlite:/b"), ("sqlite:/a", "etcd://a:1"), ("etcd://a:1", "etcd://b:1"), ("postgres://db/r", "postgres://db/s"),
+            ("etcd://a:1", "etcd://a:1?catalog=blue"),
+        ):
+            self.assertFalse(cluster.same_catalog(one, other), (one, other))
+
+    def test_who_is_let_in(self):
+        def hosts(host, groups, role):
+            return [one["hosts"] for one in cluster.certificates(host, groups, self.HOSTVARS) if one["role"] == role]
+        groups = dict(self.GROUPS, restripe_agents=["a"])
+        self.assertEqual([["127.0.0.1", "g", "localhost", cluster.CATALOG_HOST]], hosts("g", groups, "gateway"))
+        self.assertEqual([["10.0.0.1", "127.0.0.1", "a", "localhost", cluster.CATALOG_HOST]], hosts("a", groups, "catalog"))
+        self.assertEqual([[]], hosts("a", groups, "agent"))
+        self.assertEqual([["127.0.0.1", "g", "localhost"]], hosts("g", {"restripe_gateways": ["g"]}, "gateway"))
 
 
 class Disks(unittest.TestCase):
