@@ -1,0 +1,179 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/postgres"
+)
+
+// follow makes a standby of a server, which from then on waits for it.
+func (s *server) follow(t *testing.T) *server {
+	t.Helper()
+	standby := prepare(t, s.programs)
+	standby.do(t, "pg_basebackup", "-D", standby.data(), "-R", "-c", "fast", "-d", strings.TrimSuffix(s.address(""), "&"))
+	standby.run(t)
+	other := session(t, s)
+	await(t, "the standby follows", func() bool {
+		return say(t, other, "select count(*) from pg_stat_replication where state = 'streaming'")[0] == "1"
+	})
+	say(t, other, "alter system set synchronous_standby_names = '*'")
+	say(t, other, "select pg_reload_conf()")
+	await(t, "the server waits for it", func() bool { return say(t, other, "select sync_state from pg_stat_replication")[0] == "sync" })
+	return standby
+}
+
+func (s *server) promote(t *testing.T) {
+	t.Helper()
+	s.do(t, "pg_ctl", "promote", "-D", s.data(), "-w")
+}
+
+// signal is for a server and all its processes.
+func (s *server) signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	pid := s.process.Process.Pid
+	for _, process := range append([]int{pid}, children(t, pid)...) {
+		if err := syscall.Kill(process, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read reads a record with bounded patience.
+func read(t *testing.T, engine kv.Engine, key string) (value string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	values, err := engine.Read(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return string(values[0]), nil
+}
+
+// A primary whose standby has taken over without its knowledge answers nobody any more, neither who had connections nor who comes,
+// nor after it was started again, also where nobody has met the new one.
+func TestOldPrimary(t *testing.T) {
+	old := start(t, newest(t))
+	standby := old.follow(t)
+	isolated := open(t, old.address("")) // it never meets the other
+	defer shut(t, isolated)
+	put(t.Context(), t, isolated, "k", "v")
+	standby.promote(t)
+	await(t, "the old primary is not read from any more", func() bool {
+		_, err := read(t, isolated, "k")
+		return err != nil
+	})
+	both := strings.Replace(old.address(""), old.host(), old.host()+","+standby.host(), 1)
+	follower := open(t, both)
+	defer shut(t, follower)
+	put(t.Context(), t, follower, "k", "w")
+	refused := func(when string) {
+		t.Helper()
+		for range 3 {
+			if value, err := read(t, isolated, "k"); err == nil {
+				t.Errorf("%s the old primary is read from: %q", when, value)
+			}
+		}
+		if value, err := read(t, follower, "k"); err != nil || value != "w" {
+			t.Errorf("%s there is %q, %v", when, value, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if engine, err := postgres.Open(ctx, old.address("")); err == nil {
+			shut(t, engine)
+			t.Errorf("%s the old primary is opened", when)
+		} else if !strings.Contains(err.Error(), "standbys do not answer") {
+			t.Errorf("%s the old primary is not opened, for: %v", when, err)
+		}
+		newcomer := open(t, both)
+		defer shut(t, newcomer)
+		if value, err := read(t, newcomer, "k"); err != nil || value != "w" {
+			t.Errorf("%s who comes is told %q, %v", when, value, err)
+		}
+	}
+	refused("at once")
+	old.kill(t)
+	old.run(t)
+	refused("started again")
+}
+
+// What waits for a primary that hangs is ended as soon as a standby has taken over, and all goes on there.
+func TestHangingPrimary(t *testing.T) {
+	old := start(t, newest(t))
+	standby := old.follow(t)
+	engine := open(t, strings.Replace(old.address(""), old.host(), old.host()+","+standby.host(), 1))
+	defer shut(t, engine)
+	put(t.Context(), t, engine, "k", "v")
+	old.signal(t, syscall.SIGSTOP)
+	defer old.signal(t, syscall.SIGCONT)
+	stuck := make(chan error, 2)
+	go func() {
+		_, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: []byte("of the old")}})
+		stuck <- err
+	}()
+	go func() {
+		_, err := engine.Read(t.Context(), "k")
+		stuck <- err
+	}()
+	standby.promote(t)
+	promoted := time.Now()
+	for range cap(stuck) { // the read may have been answered before
+		t.Logf("told %v after the standby took over: %v", time.Since(promoted).Round(time.Millisecond), <-stuck)
+	}
+	await(t, "updates are made", func() bool {
+		failed, err := engine.Update(t.Context(), []kv.Check{{Key: "k", Value: []byte("v")}}, []kv.Write{{Key: "k", Value: []byte("w")}})
+		return err == nil && failed == nil
+	})
+	if took := time.Since(promoted); took > 30*time.Second {
+		t.Errorf("it goes on %v after the standby took over; a hanging server is left after a minute only if nothing is known", took)
+	}
+	if value, err := read(t, engine, "k"); err != nil || value != "w" {
+		t.Errorf("read is %q, %v", value, err)
+	}
+}
+
+// What a primary has that was started again, and no standby, is not read before one has it: else it could be gone after it was read.
+func TestUnconfirmedAfterRestart(t *testing.T) {
+	s := start(t, newest(t))
+	other := session(t, s)
+	engine := open(t, s.address(""))
+	defer shut(t, engine)
+	say(t, other, "alter system set synchronous_standby_names = 'nobody'")
+	say(t, other, "select pg_reload_conf()")
+	ctx, leave := context.WithCancel(t.Context())
+	told := make(chan error, 1)
+	await(t, "the server has read it", func() bool { return slices.Equal(say(t, other, "show synchronous_standby_names"), []string{"nobody"}) })
+	go func() {
+		_, err := engine.Update(ctx, nil, []kv.Write{{Key: "k", Value: []byte("v")}})
+		told <- err
+	}()
+	await(t, "the update waits", func() bool {
+		return len(say(t, other, "select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%apply%'")) == 1
+	})
+	leave()
+	<-told
+	s.kill(t)
+	s.run(t)
+	other = session(t, s)
+	if found := say(t, other, "select value from restripe.records where lead = 'k'"); len(found) != 1 {
+		t.Fatalf("the server shows %q itself: the test shows nothing", found)
+	}
+	for range 3 {
+		if value, err := read(t, engine, "k"); err == nil {
+			t.Errorf("read is %q, which no standby has", value)
+		}
+	}
+	say(t, other, "alter system reset synchronous_standby_names")
+	say(t, other, "select pg_reload_conf()")
+	await(t, "it is read once nobody has to confirm it", func() bool {
+		value, err := read(t, engine, "k")
+		return err == nil && value == "v"
+	})
+}
