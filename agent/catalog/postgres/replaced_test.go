@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,14 +10,15 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/postgres"
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 // follow makes a standby of a server, which from then on waits for it.
-func (s *server) follow(t *testing.T) *server {
+func follow(t *testing.T, s *postgrestest.Server) *postgrestest.Server {
 	t.Helper()
-	standby := prepare(t, s.programs)
-	standby.do(t, "pg_basebackup", "-D", standby.data(), "-R", "-c", "fast", "-d", strings.TrimSuffix(s.address(""), "&"))
-	standby.run(t)
+	standby := postgrestest.Prepare(t, s.Folder)
+	standby.Do("pg_basebackup", "-D", standby.Data(), "-R", "-c", "fast", "-d", strings.TrimSuffix(s.Address(""), "&"))
+	standby.Run()
 	other := session(t, s)
 	await(t, "the standby follows", func() bool {
 		return say(t, other, "select count(*) from pg_stat_replication where state = 'streaming'")[0] == "1"
@@ -27,22 +27,6 @@ func (s *server) follow(t *testing.T) *server {
 	say(t, other, "select pg_reload_conf()")
 	await(t, "the server waits for it", func() bool { return say(t, other, "select sync_state from pg_stat_replication")[0] == "sync" })
 	return standby
-}
-
-func (s *server) promote(t *testing.T) {
-	t.Helper()
-	s.do(t, "pg_ctl", "promote", "-D", s.data(), "-w")
-}
-
-// signal is for a server and all its processes.
-func (s *server) signal(t *testing.T, signal syscall.Signal) {
-	t.Helper()
-	pid := s.process.Process.Pid
-	for _, process := range append([]int{pid}, children(t, pid)...) {
-		if err := syscall.Kill(process, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
-		}
-	}
 }
 
 // read reads a record with bounded patience.
@@ -60,17 +44,17 @@ func read(t *testing.T, engine kv.Engine, key string) (value string, err error) 
 // A primary whose standby has taken over without its knowledge answers nobody any more, neither who had connections nor who comes,
 // nor after it was started again, also where nobody has met the new one.
 func TestOldPrimary(t *testing.T) {
-	old := start(t, newest(t))
-	standby := old.follow(t)
-	isolated := open(t, old.address("")) // it never meets the other
+	old := postgrestest.Start(t, newest(t))
+	standby := follow(t, old)
+	isolated := open(t, old.Address("")) // it never meets the other
 	defer shut(t, isolated)
 	put(t.Context(), t, isolated, "k", "v")
-	standby.promote(t)
+	standby.Do("pg_ctl", "promote", "-D", standby.Data(), "-w")
 	await(t, "the old primary is not read from any more", func() bool {
 		_, err := read(t, isolated, "k")
 		return err != nil
 	})
-	both := strings.Replace(old.address(""), old.host(), old.host()+","+standby.host(), 1)
+	both := strings.Replace(old.Address(""), old.Host(), old.Host()+","+standby.Host(), 1)
 	follower := open(t, both)
 	defer shut(t, follower)
 	put(t.Context(), t, follower, "k", "w")
@@ -86,7 +70,7 @@ func TestOldPrimary(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if engine, err := postgres.Open(ctx, old.address("")); err == nil {
+		if engine, err := postgres.Open(ctx, old.Address("")); err == nil {
 			shut(t, engine)
 			t.Errorf("%s the old primary is opened", when)
 		} else if !strings.Contains(err.Error(), "standbys do not answer") {
@@ -99,20 +83,20 @@ func TestOldPrimary(t *testing.T) {
 		}
 	}
 	refused("at once")
-	old.kill(t)
-	old.run(t)
+	old.Kill()
+	old.Run()
 	refused("started again")
 }
 
 // What waits for a primary that hangs is ended as soon as a standby has taken over, and all goes on there.
 func TestHangingPrimary(t *testing.T) {
-	old := start(t, newest(t))
-	standby := old.follow(t)
-	engine := open(t, strings.Replace(old.address(""), old.host(), old.host()+","+standby.host(), 1))
+	old := postgrestest.Start(t, newest(t))
+	standby := follow(t, old)
+	engine := open(t, strings.Replace(old.Address(""), old.Host(), old.Host()+","+standby.Host(), 1))
 	defer shut(t, engine)
 	put(t.Context(), t, engine, "k", "v")
-	old.signal(t, syscall.SIGSTOP)
-	defer old.signal(t, syscall.SIGCONT)
+	old.Signal(syscall.SIGSTOP)
+	defer old.Signal(syscall.SIGCONT)
 	stuck := make(chan error, 2)
 	go func() {
 		_, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: []byte("of the old")}})
@@ -122,7 +106,7 @@ func TestHangingPrimary(t *testing.T) {
 		_, err := engine.Read(t.Context(), "k")
 		stuck <- err
 	}()
-	standby.promote(t)
+	standby.Do("pg_ctl", "promote", "-D", standby.Data(), "-w")
 	promoted := time.Now()
 	for range cap(stuck) { // the read may have been answered before
 		t.Logf("told %v after the standby took over: %v", time.Since(promoted).Round(time.Millisecond), <-stuck)
@@ -141,9 +125,9 @@ func TestHangingPrimary(t *testing.T) {
 
 // What a primary has that was started again, and no standby, is not read before one has it: else it could be gone after it was read.
 func TestUnconfirmedAfterRestart(t *testing.T) {
-	s := start(t, newest(t))
+	s := postgrestest.Start(t, newest(t))
 	other := session(t, s)
-	engine := open(t, s.address(""))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	say(t, other, "alter system set synchronous_standby_names = 'nobody'")
 	say(t, other, "select pg_reload_conf()")
@@ -159,8 +143,8 @@ func TestUnconfirmedAfterRestart(t *testing.T) {
 	})
 	leave()
 	<-told
-	s.kill(t)
-	s.run(t)
+	s.Kill()
+	s.Run()
 	other = session(t, s)
 	if found := say(t, other, "select value from restripe.records where lead = 'k'"); len(found) != 1 {
 		t.Fatalf("the server shows %q itself: the test shows nothing", found)
