@@ -198,7 +198,9 @@ func (n *nemesis) draw() strike {
 	if n.random.IntN(8) == 0 {
 		s.length += 4 * time.Second // a node is given up meanwhile
 	}
-	where := map[site][]*place{atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs, atPrimary: n.chaos.catalogs}[s.at]
+	where := map[site][]*place{
+		atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs, atPrimary: n.chaos.catalogs,
+	}[s.at]
 	s.place = where[n.random.IntN(len(where))]
 	s.leads = s.at == atPrimary || s.at == atCatalog && hasMembers(&n.chaos.variant) && n.random.IntN(3) > 0
 	return s

@@ -50,7 +50,8 @@ func (c *networkChaos) startPostgres(base string) (address string, err error) {
 		}
 	}
 	c.primary = first
-	err = c.runPostgres(first, "initdb", "--pgdata="+dataFolder(first), "--username=owner", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+	err = c.runPostgres(first, "initdb", "--pgdata="+dataFolder(first), "--username=owner", "--auth=trust", "--encoding=UTF8",
+		"--locale=C", "--no-sync")
 	if err != nil {
 		return "", err
 	}

@@ -24,8 +24,9 @@ const (
 
 // proving commits a transaction of its own that writes something, which standbys confirm where the server waits for them. They follow
 // one primary at a time: so none of them had been promoted when it was asked, and they have all that could be read of the server then.
-const proving = `select set_config('synchronous_commit', case when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply'
-	else 'on' end, true), case when current_setting('synchronous_standby_names') <> '' then pg_logical_emit_message(true, 'restripe', '') end`
+const proving = `select
+	set_config('synchronous_commit', case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, true),
+	case when current_setting('synchronous_standby_names') <> '' then pg_logical_emit_message(true, 'restripe', '') end`
 
 // errReplaced refuses a server of a timeline that a later one has followed.
 var errReplaced = errors.New("another server has taken the place of this one")
