@@ -70,7 +70,7 @@ func (c *networkChaos) startPostgres(base string) (address string, err error) {
 			return "", err
 		}
 		for _, setting := range append([]string{
-			"port=" + storePort[1:], "listen_addresses=" + p.address, "unix_socket_directories=" + postgresFolder(p),
+			"port=" + storePort[1:], "listen_addresses=" + p.address, "unix_socket_directories=",
 		}, postgresSettings...) {
 			program = append(program, "-c", setting)
 		}
