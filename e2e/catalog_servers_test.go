@@ -2,16 +2,16 @@ package e2e
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 // freeAddress is one on the loopback interface that nobody listens at.
@@ -73,42 +73,18 @@ func etcdServer(t *testing.T) string {
 	return "etcd://" + client
 }
 
-// postgresServer runs Debian's PostgreSQL and returns the address of a catalog in it.
-func postgresServer(t *testing.T) string {
+// postgresPrograms is the folder with the programs of Debian's PostgreSQL.
+func postgresPrograms(t *testing.T) string {
 	t.Helper()
-	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	folders, err := postgrestest.Programs("")
 	if err != nil || len(folders) == 0 {
 		t.Skipf("PostgreSQL is not installed (%v); e2e/setup.sh installs it", err)
 	}
-	folder := slices.Max(folders)
-	directory := t.TempDir()
-	data := filepath.Join(directory, "data")
-	as := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 { // as whom it does not run
-		other, err := user.Lookup("nobody")
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := strconv.Atoi(other.Uid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		as.Credential = &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}
-		if err := errors.Join(os.Chown(directory, id, id), os.Chmod(filepath.Dir(directory), 0o755)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run := func(name string, arguments ...string) *exec.Cmd {
-		command := exec.Command(filepath.Join(folder, name), arguments...)
-		command.Dir, command.SysProcAttr = directory, as
-		return command
-	}
-	made := run("initdb", "--pgdata="+data, "--username=owner", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
-	if output, err := made.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, output)
-	}
-	_, port := freeAddress(t)
-	command := run("postgres", "-D", data, "-c", "port="+port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+directory)
-	background(t, command, syscall.SIGINT, func() bool { return run("pg_isready", "-q", "-h", "127.0.0.1", "-p", port).Run() == nil })
-	return fmt.Sprintf("postgres://owner@127.0.0.1:%s/postgres?sslmode=disable", port)
+	return folders[len(folders)-1]
+}
+
+// postgresServer runs a server and returns the address of a catalog in it.
+func postgresServer(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSuffix(postgrestest.Start(t, postgresPrograms(t)).Address(""), "&")
 }

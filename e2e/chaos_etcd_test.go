@@ -50,6 +50,9 @@ func otherCatalogs(c *networkChaos, p *place) []*place {
 
 // leader returns the member of the catalog that leads.
 func (c *networkChaos) leader() (found *place) {
+	if c.primary != nil {
+		return c.primary
+	}
 	c.await("the catalog has a leader", func() bool {
 		for _, p := range c.catalogs {
 			if leads, err := isLeader(c.t.Context(), p); err == nil && leads {

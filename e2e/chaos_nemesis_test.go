@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,7 @@ const (
 	atNode site = iota
 	atGateway
 	atCatalog
+	atPrimary // of a catalog that has one; the other server takes its place
 )
 
 // kill, stop and the like are faults of one process of a place.
@@ -100,7 +102,8 @@ func inMemory(v *variant) bool                             { return v.store == "
 func hasServer(v *variant) bool                            { return v.store != "file" }
 func hasDisk(v *variant) bool                              { return v.store != "memcached" }
 func hasCatalogs(v *variant) bool                          { return v.catalog != "" }
-func hasMembers(v *variant) bool                           { return v.catalog == "etcd" }
+func hasMembers(v *variant) bool                           { return v.catalog == "etcd" || hasStandby(v) }
+func hasStandby(v *variant) bool                           { return v.catalog == "postgres" }
 func nothing(context.Context, *networkChaos, *place) error { return nil }
 
 // flush empties a store behind the back of its agent.
@@ -143,6 +146,11 @@ var allFaults = []struct {
 	{fault{"catalog cut off from the gateways", atCatalog, cut(allGateways), mend(allGateways), nil}, hasMembers},
 	{fault{"catalog hears and is not heard", atCatalog, isNotHeard, isHeard, nil}, hasMembers},
 	{fault{"catalog's disk full", atCatalog, fillCatalog, reviveCatalog, nil}, hasMembers},
+	{fault{"fail-over, primary killed", atPrimary, failOver(kill("catalog")), takeBack(comeBack), nil}, hasStandby},
+	{fault{"fail-over, primary stopped", atPrimary, failOver(stop("catalog")), takeBack(resume("catalog")), nil}, hasStandby},
+	{fault{"fail-over, primary's link down", atPrimary, failOver(linkTo("down")), takeBack(linkTo("up")), nil}, hasStandby},
+	{fault{"fail-over, primary's disk full", atPrimary, failOver(fillCatalog), takeBack(reviveCatalog), nil}, hasStandby},
+	{fault{"fail-over, primary alone with a gateway", atPrimary, failOver(isolate), takeBack(join), nil}, hasStandby},
 }
 
 // strike is one fault at one place for a while.
@@ -176,20 +184,25 @@ func (n *nemesis) deal() []strike {
 func (n *nemesis) draw() strike {
 	if len(n.deck) == 0 {
 		for _, each := range allFaults {
-			if each.in(&n.chaos.variant) && (each.at == atCatalog || !hasMembers(&n.chaos.variant)) {
+			if each.in(&n.chaos.variant) && (each.at == atCatalog || each.at == atPrimary || !hasMembers(&n.chaos.variant)) {
 				n.deck = append(n.deck, each.fault)
 			}
 		}
 		n.random.Shuffle(len(n.deck), func(i, j int) { n.deck[i], n.deck[j] = n.deck[j], n.deck[i] })
+		if first := slices.IndexFunc(n.deck, func(f fault) bool { return f.at == atPrimary }); first > 0 { // a short test has one too
+			n.deck[0], n.deck[first] = n.deck[first], n.deck[0]
+		}
 	}
 	s := strike{fault: n.deck[0], length: time.Duration(100+n.random.IntN(1100)) * time.Millisecond}
 	n.deck = n.deck[1:]
 	if n.random.IntN(8) == 0 {
 		s.length += 4 * time.Second // a node is given up meanwhile
 	}
-	where := map[site][]*place{atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs}[s.at]
+	where := map[site][]*place{
+		atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs, atPrimary: n.chaos.catalogs,
+	}[s.at]
 	s.place = where[n.random.IntN(len(where))]
-	s.leads = s.at == atCatalog && hasMembers(&n.chaos.variant) && n.random.IntN(3) > 0
+	s.leads = s.at == atPrimary || s.at == atCatalog && hasMembers(&n.chaos.variant) && n.random.IntN(3) > 0
 	return s
 }
 
@@ -207,6 +220,7 @@ func (c *networkChaos) strike(strikes []strike) {
 		if s.leads {
 			s.place = c.leader()
 		}
+		c.strikes++
 		c.faults[s.kind]++
 		c.t.Logf("%6.2f s: %s at %s for %v", time.Since(c.began).Seconds(), s.kind, s.place.name, s.length)
 		lost = lost || s.loses != nil && s.loses(&c.variant)

@@ -53,7 +53,7 @@ const (
 type variant struct {
 	name, store string
 	gateways    int
-	catalog     string // that more than one share: redis, or etcd of three members; empty: a file
+	catalog     string // that more than one share: redis, etcd of three members, or postgres with a standby; empty: a file
 }
 
 var variants = []variant{
@@ -61,6 +61,7 @@ var variants = []variant{
 	{"two-gateways-over-redis", "redis", 2, "redis"},
 	{"one-gateway-over-files", "file", 1, ""},
 	{"two-gateways-with-etcd", "file", 2, "etcd"},
+	{"two-gateways-with-postgres", "file", 2, "postgres"},
 }
 
 // TestNetworkFaults has clients write, update, read, move and delete objects while transitions run and a seeded nemesis
@@ -81,6 +82,9 @@ func TestNetworkFaults(t *testing.T) {
 			if v.catalog == "etcd" {
 				t.Setenv(etcdVariable, etcdProgram(t))
 			}
+			if v.catalog == "postgres" {
+				t.Setenv(postgresVariable, postgresPrograms(t))
+			}
 			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(), "-test.timeout="+(10*time.Minute+5**chaosNetwork).String())
 		})
 	}
@@ -90,8 +94,10 @@ type networkChaos struct {
 	*workload
 	variant
 	nodes, gateways, catalogs []*place
+	primary                   *place // of the catalog, where it has one
 	nemesis                   nemesis
 	faults                    map[string]int
+	strikes                   int
 	seen                      *outages
 }
 
@@ -244,7 +250,9 @@ func (c *networkChaos) startGateways(base string) error {
 
 // startCatalog starts what the gateways share, and returns its address; empty where each has a file.
 func (c *networkChaos) startCatalog(base string) (address string, err error) {
-	names := map[string][]string{"redis": {"records"}, "etcd": {"records1", "records2", "records3"}}[c.catalog]
+	names := map[string][]string{
+		"redis": {"records"}, "etcd": {"records1", "records2", "records3"}, "postgres": {"records1", "records2"},
+	}[c.catalog]
 	for i, name := range names {
 		p, err := newPlace(c.t.Context(), base, name, 101+i)
 		if err != nil {
@@ -257,6 +265,8 @@ func (c *networkChaos) startCatalog(base string) (address string, err error) {
 		return "redis://" + c.catalogs[0].address + storePort, c.startRedis(base, c.catalogs[0], "catalog", "always")
 	case "etcd":
 		return c.startEtcd(base)
+	case "postgres":
+		return c.startPostgres(base)
 	}
 	return "", nil
 }

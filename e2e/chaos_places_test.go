@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 const (
@@ -259,18 +261,30 @@ func ask(address, line string) (answer string, err error) {
 	return answer, err
 }
 
-// kill ends the process by SIGKILL and returns when it is gone.
+// kill ends the process, and all that it has started, by SIGKILL, and returns when they are gone.
 func (c *child) kill() error {
 	c.mutex.Lock()
 	c.expected = true
 	process, ended := c.command.Process, c.ended
 	c.mutex.Unlock()
-	err := process.Kill()
-	<-ended
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
+	select {
+	case <-ended:
+		return nil // it did so by itself
+	default:
 	}
-	return err
+	gone, err := postgrestest.Kill(process.Pid)
+	if err != nil {
+		return fmt.Errorf("killing %s of %s: %w", c.name, c.place.name, err)
+	}
+	<-ended
+	for deadline := time.After(startPatience); !gone(); {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			return fmt.Errorf("%s of %s was killed, and has processes that do not end", c.name, c.place.name)
+		}
+	}
+	return nil
 }
 
 func (c *child) stop() error   { return c.signal(syscall.SIGSTOP) }
@@ -279,8 +293,8 @@ func (c *child) resume() error { return c.signal(syscall.SIGCONT) }
 func (c *child) signal(signal syscall.Signal) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if err := c.command.Process.Signal(signal); err != nil {
-		return fmt.Errorf("sending %v to %s of %s: %w", signal, c.name, c.place.name, err)
+	if err := postgrestest.Signal(c.command.Process.Pid, signal); err != nil {
+		return fmt.Errorf("%s of %s: %w", c.name, c.place.name, err)
 	}
 	return nil
 }

@@ -253,7 +253,8 @@ func pureImports(s *source) (breaches []string) {
 
 // processImports: few places start processes.
 func processImports(s *source) []string {
-	allowed := []string{"agent/launch", "tui/cli", "e2e", "agent/sim/host", "agent/store/storetest/server", "agent/store/ceph/cephtest"}
+	allowed := []string{"agent/launch", "tui/cli", "e2e", "agent/sim/host", "agent/store/storetest/server", "agent/store/ceph/cephtest",
+		"agent/catalog/postgres/postgrestest"}
 	if s.isTest() || slices.ContainsFunc(allowed, s.within) || !slices.Contains(s.imports(), "os/exec") {
 		return nil
 	}
@@ -333,8 +334,8 @@ func TestTheClientOfAGatewayIsSmall(t *testing.T) {
 
 // testImports: product code does not link the testing package.
 func testImports(s *source) []string {
-	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "operator/api/apitest", "operator/operatortest",
-		"operator/gateways/gatewaystest"} {
+	for _, folder := range []string{"agent/store/storetest", "agent/catalog/catalogtest", "agent/catalog/postgres/postgrestest",
+		"operator/api/apitest", "operator/operatortest", "operator/gateways/gatewaystest"} {
 		if s.within(folder) {
 			return nil
 		}

@@ -32,6 +32,7 @@ const form = "want postgres://user@host:port/database, with special characters p
 type target struct {
 	location, schema string
 	config           *pgconn.Config
+	hosts            []*pgconn.Config // one for each server
 }
 
 // Check reports what is wrong with an address, and with the files that it names, without reaching the server.
@@ -85,15 +86,29 @@ func parse(address string) (*target, error) {
 		config.RuntimeParams["application_name"] = "restripe"
 	}
 	config.DialFunc = dial
-	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
-	for _, other := range config.Fallbacks {
-		host := net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port)))
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
+	hosts := perHost(config)
+	var named []string
+	for _, host := range hosts {
+		named = append(named, net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))))
 	}
-	location := "postgres://" + strings.Join(hosts, ",") + "/" + config.Database + "?catalog=" + schema
-	return &target{location: location, schema: schema, config: config}, nil
+	location := "postgres://" + strings.Join(named, ",") + "/" + config.Database + "?catalog=" + schema
+	return &target{location: location, schema: schema, config: config, hosts: hosts}, nil
+}
+
+// perHost takes a configuration apart into one for each server, with all the ways to connect to it.
+func perHost(config *pgconn.Config) (hosts []*pgconn.Config) {
+	ways := append([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks...)
+	for _, way := range ways {
+		known := slices.IndexFunc(hosts, func(host *pgconn.Config) bool { return host.Host == way.Host && host.Port == way.Port })
+		if known >= 0 {
+			hosts[known].Fallbacks = append(hosts[known].Fallbacks, way)
+			continue
+		}
+		host := config.Copy()
+		host.Host, host.Port, host.TLSConfig, host.Fallbacks = way.Host, way.Port, way.TLSConfig, nil
+		hosts = append(hosts, host)
+	}
+	return hosts
 }
 
 // connecting marks the context of who connects.

@@ -12,7 +12,8 @@ import (
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
-// How many connections an engine has at most, beside one that listens and those of snapshots: a server has a hundred by default.
+// How many connections an engine has at most, beside one that listens, one that asks for proofs,
+// and those of snapshots: a server has a hundred by default.
 const (
 	readers = 6
 	writers = 2
@@ -24,6 +25,7 @@ const closePatience = 5 * time.Second
 // Engine is a kv.Engine over one PostgreSQL server, or over several of which one is the primary.
 type Engine struct {
 	target   *target
+	servers  *servers
 	reads    *pool
 	updates  *pool
 	mayLose  bool
@@ -33,7 +35,7 @@ type Engine struct {
 	listen sync.Once
 	life   context.Context
 	end    context.CancelFunc
-	work   sync.WaitGroup // of writers and of who listens
+	work   sync.WaitGroup // of writers, of who listens, and of who asks for proofs
 
 	mu      sync.Mutex
 	queue   []*request
@@ -50,9 +52,11 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{target: target, reads: newPool(target.config, readers), updates: newPool(target.config, writers)}
+	e := &Engine{target: target}
 	e.hub.Deafen()
 	e.life, e.end = context.WithCancel(context.Background())
+	e.servers = newServers(target, e.life, &e.work)
+	e.reads, e.updates = newPool(e.servers, target.hosts, readers, true), newPool(e.servers, target.hosts, writers, false)
 	if err := e.inspect(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -173,13 +177,16 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	waiting := e.queue
 	e.queue = nil
+	e.servers.mu.Lock() // as no work begins after it
 	e.end()
+	e.servers.mu.Unlock()
 	e.mu.Unlock()
 	for _, r := range waiting {
 		r.settle(nil, kv.ErrClosed)
 	}
 	e.hub.Close()
 	e.reads.close()
+	e.servers.proofs.close()
 	done := make(chan struct{})
 	go func() {
 		e.work.Wait()

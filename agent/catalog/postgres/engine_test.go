@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/postgres"
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 func TestEngine(t *testing.T) {
@@ -17,18 +18,18 @@ func TestEngine(t *testing.T) {
 			if testing.Short() && folder != newest(t) {
 				t.Skip("-short leaves it out")
 			}
-			s := start(t, folder)
+			s := postgrestest.Start(t, folder)
 			count := 0
 			catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
 				count++
-				return s.instance(t, s.address(fmt.Sprintf("catalog=test%d", count)))
+				return instance(t, s, s.Address(fmt.Sprintf("catalog=test%d", count)))
 			})
 		})
 	}
 }
 
 // instance opens what the suite tests.
-func (s *server) instance(t *testing.T, address string) catalogtest.Instance {
+func instance(t *testing.T, s *postgrestest.Server, address string) catalogtest.Instance {
 	t.Helper()
 	engine := open(t, address)
 	if warnings := engine.Warnings(); len(warnings) > 0 || engine.MayLose() {
@@ -38,13 +39,13 @@ func (s *server) instance(t *testing.T, address string) catalogtest.Instance {
 		Engine: engine,
 		Second: func() (kv.Engine, error) { return postgres.Open(context.Background(), address) },
 		Crash: func() kv.Engine {
-			s.kill(t)
-			s.run(t)
+			s.Kill()
+			s.Run()
 			return open(t, address)
 		},
-		Server: s.host(),
+		Server: s.Host(),
 		Dial: func(server string) (kv.Engine, error) {
-			return postgres.Open(context.Background(), strings.Replace(address, s.host(), server, 1))
+			return postgres.Open(context.Background(), strings.Replace(address, s.Host(), server, 1))
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 // newest is the newest release that is here.
@@ -25,9 +26,9 @@ func newest(t *testing.T) string {
 }
 
 // session is one beside those of engines.
-func session(t *testing.T, s *server) *pgconn.PgConn {
+func session(t *testing.T, s *postgrestest.Server) *pgconn.PgConn {
 	t.Helper()
-	connection, err := pgconn.Connect(t.Context(), s.address(""))
+	connection, err := pgconn.Connect(t.Context(), s.Address(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,8 @@ func put(ctx context.Context, t *testing.T, engine kv.Engine, key, value string)
 
 // A lock that another client keeps is waited for, even where the server gives up on it, and a caller who goes is let go.
 func TestLocksOfOthers(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address("lock_timeout=20"))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address("lock_timeout=20"))
 	defer shut(t, engine)
 	put(t.Context(), t, engine, "k", "first")
 	other := session(t, s)
@@ -92,7 +93,7 @@ func TestLocksOfOthers(t *testing.T) {
 		}
 		stays <- err
 	}()
-	refusals := func() int { return strings.Count(s.read(t, "log"), "canceling statement due to lock timeout") }
+	refusals := func() int { return strings.Count(s.Log(), "canceling statement due to lock timeout") }
 	before := refusals()
 	await(t, "the server has refused it again", func() bool { return refusals() > before+2 })
 	say(t, other, "commit")
@@ -104,8 +105,8 @@ func TestLocksOfOthers(t *testing.T) {
 // A server that waits for a standby is not cancelled: the update would take effect without it. Where a person does, it is not taken
 // for made.
 func TestNoStandbyAnswers(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	other := session(t, s)
 	reload := func(names string) {
@@ -134,9 +135,8 @@ func TestNoStandbyAnswers(t *testing.T) {
 	if err := <-answers; err == nil || !strings.Contains(err.Error(), "standbys") {
 		t.Errorf("an update whose wait was cancelled: %v", err)
 	}
-	values, err := engine.Read(t.Context(), "left")
-	if err != nil || values[0] != nil {
-		t.Errorf("read is %q, which no standby has, %v", values, err)
+	if found := say(t, other, "select value from restripe.records where lead = 'left'"); len(found) > 0 {
+		t.Errorf("%q is seen, which no standby has", found)
 	}
 	reload("")
 	await(t, "the update is made", func() bool {
@@ -147,8 +147,8 @@ func TestNoStandbyAnswers(t *testing.T) {
 
 // What a disk has no room for is not made, and what was there stays.
 func TestFullTable(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	put(t.Context(), t, engine, "k", "v")
 	other := session(t, s)
@@ -169,8 +169,8 @@ func TestFullTable(t *testing.T) {
 
 // A counter that would be too large is an error of its update alone.
 func TestLargeCounters(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	add := func(key string, count int64) error {
 		_, err := engine.Update(t.Context(), nil, []kv.Write{{Key: key, Kind: kv.Increment, Add: count}})
@@ -204,8 +204,8 @@ func TestLargeCounters(t *testing.T) {
 
 // An update that is larger than any catalog makes is refused before it is sent.
 func TestTooLarge(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	_, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "k", Value: make([]byte, 16*kv.UpdateBytes)}})
 	if !errors.Is(err, kv.ErrTooLarge) {
@@ -215,16 +215,16 @@ func TestTooLarge(t *testing.T) {
 
 // Who writes a record that many others check all the time is not kept from it by them.
 func TestWriterAmongCheckers(t *testing.T) {
-	s := start(t, newest(t))
+	s := postgrestest.Start(t, newest(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	first := open(t, s.address(""))
+	first := open(t, s.Address(""))
 	put(t.Context(), t, first, "checked", "0")
 	var made atomic.Int64
 	for i := range 4 {
 		engine := first
 		if i > 0 {
-			engine = open(t, s.address(""))
+			engine = open(t, s.Address(""))
 		}
 		for j := range 4 {
 			all.Go(func() {
@@ -244,7 +244,7 @@ func TestWriterAmongCheckers(t *testing.T) {
 		}
 		defer shut(t, engine)
 	}
-	writer := open(t, s.address(""))
+	writer := open(t, s.Address(""))
 	defer shut(t, writer)
 	longest := time.Duration(0)
 	for i := range 20 {
@@ -261,8 +261,8 @@ func TestWriterAmongCheckers(t *testing.T) {
 
 // While nothing is told nobody gets tokens, and the connection that listens stays.
 func TestQuietWatch(t *testing.T) {
-	s := start(t, newest(t))
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
 	defer shut(t, engine)
 	tokens := engine.Watch(t.Context(), "k")
 	<-tokens

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -16,36 +16,31 @@ import (
 // errStandby refuses a server that follows another: what it has may be old.
 var errStandby = errors.New("the server is a standby or only reads: name the primary, or all servers as postgres://user@host,host/database")
 
-// origin is which server a connection leads to. A standby that takes over begins a new timeline.
-type origin struct {
-	system   string
-	timeline uint64
-}
-
 // pool keeps connections. None is used again after an error.
 type pool struct {
-	config *pgconn.Config
-	slots  chan struct{} // one for each connection that is used
+	*servers
+	hosts   []*pgconn.Config
+	assured bool          // what is read over its connections has to be what the primary has
+	slots   chan struct{} // one for each connection that is used
 
-	mu     sync.Mutex
+	// Guarded by the mutex of the servers.
 	idle   []*connection
-	open   map[*connection]bool
-	newest origin
 	closed bool
 }
 
 // connection is one of a pool.
 type connection struct {
 	*pgconn.PgConn
+	owner   *pool
 	wire    net.Conn
+	made    time.Time
 	origin  origin
 	pooler  bool // something between shares the server's sessions
 	doubted bool // the server warned of what it answers
 }
 
-func newPool(config *pgconn.Config, most int) *pool {
-	p := &pool{config: config, slots: make(chan struct{}, most), open: map[*connection]bool{}}
-	return p
+func newPool(servers *servers, hosts []*pgconn.Config, most int, assured bool) *pool {
+	return &pool{servers: servers, hosts: hosts, assured: assured, slots: make(chan struct{}, most)}
 }
 
 // take returns a connection, which the caller gives back.
@@ -55,22 +50,43 @@ func (p *pool) take(ctx context.Context) (*connection, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	for attempt := 0; ; attempt++ {
+		c, err := p.next(ctx)
+		if err != nil {
+			<-p.slots
+			return nil, err
+		}
+		if !p.assured {
+			return c, nil
+		}
+		err = p.assure(ctx, c)
+		switch {
+		case err == nil:
+			return c, nil
+		case !errors.Is(err, errReplaced) || attempt == cap(p.slots):
+			p.give(c, false)
+			return nil, err
+		}
+		p.mu.Lock()
+		p.drop(c)
+		p.mu.Unlock()
+	}
+}
+
+// next returns an idle connection, or else a new one.
+func (p *pool) next(ctx context.Context) (*connection, error) {
 	p.mu.Lock()
 	for !p.closed && len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if p.follows(c.origin) && !ended(c.wire) {
+		if c.origin == p.newest && !ended(c.wire) {
 			p.mu.Unlock()
 			return c, nil
 		}
 		p.drop(c)
 	}
 	p.mu.Unlock()
-	c, err := p.connect(ctx)
-	if err != nil {
-		<-p.slots
-	}
-	return c, err
+	return p.connect(ctx)
 }
 
 // give takes a connection back. broken says that it is of no use any more; then the idle ones are most likely not either.
@@ -97,10 +113,56 @@ func (p *pool) drop(c *connection) {
 	_ = c.wire.Close() // the other side may have done so
 }
 
-// connect makes a connection and finds out where it leads.
-func (p *pool) connect(ctx context.Context) (*connection, error) {
-	c := &connection{}
-	config := p.config.Copy()
+// connect makes a connection to the server that is the first to show that it may be used. All are tried at once, for one that does not
+// answer takes as long as who waits has patience.
+func (p *pool) connect(ctx context.Context) (made *connection, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		host int
+		c    *connection
+		err  error
+	}
+	outcomes := make(chan outcome, len(p.hosts))
+	for i, host := range p.hosts {
+		go func() {
+			c, err := p.reach(ctx, host)
+			outcomes <- outcome{i, c, err}
+		}()
+	}
+	failures := make([]error, len(p.hosts))
+	for range p.hosts {
+		each := <-outcomes
+		switch {
+		case each.err != nil:
+			failures[each.host] = each.err
+		case made != nil:
+			_ = each.c.wire.Close() // nobody knows of it
+		default:
+			made = each.c
+			cancel()
+		}
+	}
+	if made == nil {
+		return nil, fmt.Errorf("connecting: %w", errors.Join(failures...))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || made.origin != p.newest {
+		_ = made.wire.Close() // nobody knows of it
+		if p.closed {
+			return nil, kv.ErrClosed
+		}
+		return nil, fmt.Errorf("connecting: %w", errReplaced)
+	}
+	p.open[made] = true
+	return made, nil
+}
+
+// reach makes a connection to one server and finds out which it is.
+func (p *pool) reach(ctx context.Context, host *pgconn.Config) (*connection, error) {
+	c := &connection{owner: p}
+	config := host.Copy()
 	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
 		c.doubted = c.doubted || notice.SeverityUnlocalized == "WARNING"
 	}
@@ -111,33 +173,17 @@ func (p *pool) connect(ctx context.Context) (*connection, error) {
 				return err
 			}
 		}
-		c.origin, c.pooler, err = originOf(ctx, connection)
-		return err
+		if c.origin, c.pooler, err = originOf(ctx, connection); err != nil {
+			return err
+		}
+		return p.meet(c.origin)
 	}
 	made, err := pgconn.ConnectConfig(context.WithValue(ctx, connecting{}, true), config)
 	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
+		return nil, err
 	}
-	c.PgConn, c.wire, c.doubted = made, made.Conn(), false
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		_ = c.wire.Close() // nobody knows of it
-		return nil, kv.ErrClosed
-	}
-	if !p.follows(c.origin) {
-		_ = c.wire.Close() // nobody knows of it
-		return nil, fmt.Errorf("connecting: another server has taken the place of this one, which is at timeline %d, not %d",
-			c.origin.timeline, p.newest.timeline)
-	}
-	p.newest = c.origin
-	p.open[c] = true
+	c.PgConn, c.wire, c.made, c.doubted = made, made.Conn(), time.Now(), false
 	return c, nil
-}
-
-// follows reports whether a server is not one whose place another has taken. The caller holds mu.
-func (p *pool) follows(o origin) bool {
-	return o.system != p.newest.system || o.timeline >= p.newest.timeline
 }
 
 // originOf asks a server which one it is.
@@ -165,7 +211,9 @@ func (p *pool) close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for c := range p.open {
-		p.drop(c)
+		if c.owner == p {
+			p.drop(c)
+		}
 	}
 	p.idle = nil
 }

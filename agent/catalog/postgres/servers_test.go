@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/postgres"
+	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
 // refusal is why a catalog is not opened.
@@ -31,15 +32,15 @@ func refusal(t *testing.T, address string) string {
 // A standby is not opened, for what it has may be old, and the primary is found among several; once another has taken its place, who
 // was told so does not go back to it.
 func TestStandby(t *testing.T) {
-	primary := start(t, newest(t))
-	standby := prepare(t, primary.programs)
-	from := strings.TrimSuffix(primary.address(""), "&")
-	standby.do(t, "pg_basebackup", "-D", standby.data(), "-R", "-c", "fast", "-d", from)
-	standby.run(t)
-	catalog := func(parameters string, servers ...*server) string {
+	primary := postgrestest.Start(t, newest(t))
+	standby := postgrestest.Prepare(t, primary.Folder)
+	from := strings.TrimSuffix(primary.Address(""), "&")
+	standby.Do("pg_basebackup", "-D", standby.Data(), "-R", "-c", "fast", "-d", from)
+	standby.Run()
+	catalog := func(parameters string, servers ...*postgrestest.Server) string {
 		var hosts []string
 		for _, s := range servers {
-			hosts = append(hosts, s.host())
+			hosts = append(hosts, s.Host())
 		}
 		return "postgres://owner@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable" + parameters
 	}
@@ -68,13 +69,13 @@ func TestStandby(t *testing.T) {
 	}
 	put(t.Context(), t, engine, "k", "w")
 
-	standby.do(t, "pg_ctl", "promote", "-D", standby.data(), "-w")
+	standby.Do("pg_ctl", "promote", "-D", standby.Data(), "-w")
 	follower := open(t, catalog("", standby, primary))
 	defer shut(t, follower)
 	if values, err := follower.Read(t.Context(), "k"); err != nil || string(values[0]) != "w" {
 		t.Errorf("the new primary has %q, %v", values, err)
 	}
-	standby.kill(t)
+	standby.Kill()
 	await(t, "the old primary is refused", func() bool {
 		values, err := follower.Read(t.Context(), "k")
 		if err == nil {
@@ -86,14 +87,14 @@ func TestStandby(t *testing.T) {
 
 // What a role lacks is named with the statement that grants it; who has no more than that works.
 func TestRights(t *testing.T) {
-	s := start(t, newest(t))
+	s := postgrestest.Start(t, newest(t))
 	other := session(t, s)
 	say(t, other, `create role "some body" login; revoke create on database postgres from public`)
-	address := strings.Replace(s.address(""), "owner@", "some%20body@", 1)
+	address := strings.Replace(s.Address(""), "owner@", "some%20body@", 1)
 	if got := refusal(t, address); !strings.Contains(got, `grant create on database "postgres" to "some body"`) {
 		t.Errorf("making a schema without the right: %s", got)
 	}
-	shut(t, open(t, s.address("")))
+	shut(t, open(t, s.Address("")))
 	say(t, other, "revoke execute on all functions in schema restripe from public")
 	for granted := 0; ; granted++ {
 		engine, err := postgres.Open(t.Context(), address)
@@ -121,20 +122,20 @@ func TestRights(t *testing.T) {
 
 // A schema of a newer release is not touched, and what is no schema of a catalog neither.
 func TestOtherSchemas(t *testing.T) {
-	s := start(t, newest(t))
-	shut(t, open(t, s.address("")))
+	s := postgrestest.Start(t, newest(t))
+	shut(t, open(t, s.Address("")))
 	other := session(t, s)
 	say(t, other, "update restripe.format set version = 99")
-	_, err := postgres.Open(t.Context(), s.address(""))
+	_, err := postgres.Open(t.Context(), s.Address(""))
 	if !errors.Is(err, kv.ErrNewer) || !strings.Contains(err.Error(), "use the newer release") {
 		t.Errorf("opening a schema of a newer release: %v", err)
 	}
 	say(t, other, "delete from restripe.format")
-	if got := refusal(t, s.address("")); !strings.Contains(got, "says no version") {
+	if got := refusal(t, s.Address("")); !strings.Contains(got, "says no version") {
 		t.Errorf("opening a schema without a version: %s", got)
 	}
 	say(t, other, "alter role owner set default_transaction_isolation = 'serializable'")
-	if got := refusal(t, s.address("catalog=second")); !strings.Contains(got, "read committed") {
+	if got := refusal(t, s.Address("catalog=second")); !strings.Contains(got, "read committed") {
 		t.Errorf("opening with another isolation: %s", got)
 	}
 }
@@ -142,8 +143,8 @@ func TestOtherSchemas(t *testing.T) {
 // What a server loses in a crash is said.
 func TestWarnings(t *testing.T) {
 	for setting, want := range map[string]string{"fsync=off": "Set fsync on", "full_page_writes=off": "Set full_page_writes on"} {
-		s := start(t, newest(t), setting)
-		engine := open(t, s.address(""))
+		s := postgrestest.Start(t, newest(t), setting)
+		engine := open(t, s.Address(""))
 		if warnings := strings.Join(engine.Warnings(), "\n"); !engine.MayLose() || !strings.Contains(warnings, want) {
 			t.Errorf("%s is warned of by %q", setting, warnings)
 		}
@@ -153,15 +154,15 @@ func TestWarnings(t *testing.T) {
 
 // A server that does not wait for its disk by itself does so for a catalog.
 func TestAsynchronousServer(t *testing.T) {
-	s := start(t, newest(t), "synchronous_commit=off", "wal_writer_delay=10s")
-	engine := open(t, s.address(""))
+	s := postgrestest.Start(t, newest(t), "synchronous_commit=off", "wal_writer_delay=10s")
+	engine := open(t, s.Address(""))
 	if engine.MayLose() {
 		t.Errorf("warned of: %q", engine.Warnings())
 	}
 	for i := range 5 {
 		put(t.Context(), t, engine, "k", strconv.Itoa(i))
-		s.kill(t)
-		s.run(t)
+		s.Kill()
+		s.Run()
 		await(t, "the server is reached again", func() bool {
 			values, err := engine.Read(t.Context(), "k")
 			if err == nil && string(values[0]) != strconv.Itoa(i) {
@@ -174,7 +175,7 @@ func TestAsynchronousServer(t *testing.T) {
 }
 
 // bouncer runs PgBouncer, which shares sessions of a server for a transaction each, until the test ends.
-func (s *server) bouncer(t *testing.T) (host string) {
+func bouncer(t *testing.T, s *postgrestest.Server) (host string) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -182,8 +183,8 @@ func (s *server) bouncer(t *testing.T) (host string) {
 			t.Skip("pgbouncer is not installed")
 		}
 	}
-	port := freePort(t)
-	configuration := filepath.Join(s.directory, "pgbouncer.ini")
+	port := postgrestest.FreePort(t)
+	configuration := filepath.Join(s.Directory, "pgbouncer.ini")
 	text := fmt.Sprintf(`[databases]
 postgres = host=127.0.0.1 port=%d user=owner
 [pgbouncer]
@@ -194,11 +195,11 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 10
 server_login_retry = 0
-`, s.port, port)
+`, s.Port, port)
 	if err := os.WriteFile(configuration, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := s.command(program, configuration)
+	command := s.Command(program, configuration)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -210,26 +211,26 @@ server_login_retry = 0
 	})
 	host = fmt.Sprintf("127.0.0.1:%d", port)
 	await(t, "pgbouncer answers", func() bool {
-		return s.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port)).Run() == nil
+		return s.Command("pg_isready", "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port)).Run() == nil
 	})
 	return host
 }
 
 // Behind a pooler that shares sessions everything is the same.
 func TestPooler(t *testing.T) {
-	s := start(t, programs(t)[0])
-	host := s.bouncer(t)
+	s := postgrestest.Start(t, programs(t)[0])
+	host := bouncer(t, s)
 	count := 0
 	catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
 		count++
-		direct := s.address(fmt.Sprintf("catalog=test%d", count))
-		address := strings.Replace(direct, s.host(), host, 1)
+		direct := s.Address(fmt.Sprintf("catalog=test%d", count))
+		address := strings.Replace(direct, s.Host(), host, 1)
 		return catalogtest.Instance{
 			Engine: open(t, address),
 			Second: func() (kv.Engine, error) { return postgres.Open(context.Background(), direct) },
 			Crash: func() kv.Engine {
-				s.kill(t)
-				s.run(t)
+				s.Kill()
+				s.Run()
 				return open(t, direct)
 			},
 			Server: host,

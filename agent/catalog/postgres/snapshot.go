@@ -19,7 +19,7 @@ type snapshot struct {
 
 // Snapshot implements kv.Engine. The server keeps old records while it is open.
 func (e *Engine) Snapshot(ctx context.Context) (kv.Snapshot, error) {
-	s := &snapshot{engine: e, single: newPool(e.target.config, 1)}
+	s := &snapshot{engine: e, single: newPool(e.servers, e.target.hosts, 1, true)}
 	if e.isClosed() {
 		return nil, kv.ErrClosed
 	}

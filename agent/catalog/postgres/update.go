@@ -258,13 +258,18 @@ func (e *Engine) apply(batch []*request) (failed [][]int, broken []bool, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	a, owners, firsts := call(batch)
+	a, keys, owners, firsts := call(batch)
 	limit := time.AfterFunc(answerLimit, func() { _ = c.wire.Close() }) // whoever waits for the answer is told
+	slow, at := time.AfterFunc(suspectAfter, e.servers.suspect), time.Now()
 	// A call that was begun is not cancelled: nothing would be known of it.
 	rows, err := c.query(context.Background(), in(e.target.schema, applying), a)
 	limit.Stop()
+	slow.Stop()
 	if err == nil && c.doubted {
 		err = errDoubted
+	}
+	if err == nil && len(keys) > 0 { // which were locked
+		e.servers.prove(c.origin, at)
 	}
 	e.updates.give(c, err != nil && refused(err) == nil || unfit(err))
 	if err != nil {
@@ -283,8 +288,8 @@ func (e *Engine) apply(batch []*request) (failed [][]int, broken []bool, err err
 
 const applying = "select failed, broken from $schema.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 
-// call returns what makes a batch; the update that each check is of; and the first check of each update.
-func call(batch []*request) (a *arguments, owners []int32, firsts []int) {
+// call returns what makes a batch; its keys; the update that each check is of; and the first check of each update.
+func call(batch []*request) (a *arguments, keys []string, owners []int32, firsts []int) {
 	exclusive := map[string]bool{}
 	for _, r := range batch { // an update that writes what another one checks is not in the batch
 		for _, check := range r.checks {
@@ -294,7 +299,7 @@ func call(batch []*request) (a *arguments, owners []int32, firsts []int) {
 			exclusive[write.Key] = true
 		}
 	}
-	keys := make([]string, 0, len(exclusive))
+	keys = make([]string, 0, len(exclusive))
 	for key := range exclusive {
 		keys = append(keys, key)
 	}
@@ -338,5 +343,5 @@ func call(batch []*request) (a *arguments, owners []int32, firsts []int) {
 	a.byteas(values)
 	a.counts(counts)
 	a.bools(tells)
-	return a, owners, firsts
+	return a, keys, owners, firsts
 }

@@ -54,8 +54,7 @@ func (e *Engine) hear() {
 
 // session listens over one connection until it breaks, of which others learn why.
 func (l *listener) session(ctx context.Context) {
-	config := l.engine.target.config.Copy()
-	config.OnNotification = func(_ *pgconn.PgConn, told *pgconn.Notification) {
+	heard := func(_ *pgconn.PgConn, told *pgconn.Notification) {
 		at, key, _ := strings.Cut(told.Payload, " ")
 		transaction, errAt := strconv.ParseUint(at, 10, 64)
 		name, errKey := base64.StdEncoding.DecodeString(key)
@@ -63,7 +62,13 @@ func (l *listener) session(ctx context.Context) {
 			l.told(string(name), transaction)
 		}
 	}
-	single := newPool(config, 1)
+	var hosts []*pgconn.Config
+	for _, host := range l.engine.target.hosts {
+		host = host.Copy()
+		host.OnNotification = heard
+		hosts = append(hosts, host)
+	}
+	single := newPool(l.engine.servers, hosts, 1, true)
 	defer single.close()
 	c, err := single.take(ctx)
 	if err != nil {
@@ -98,6 +103,9 @@ func (l *listener) session(ctx context.Context) {
 func (l *listener) ask(ctx context.Context, c *connection, pass bool) error {
 	limited, cancel := context.WithTimeout(ctx, silentTimeout)
 	defer cancel()
+	if err := l.engine.servers.assure(limited, c); err != nil {
+		return err
+	}
 	var a arguments
 	a.add(pgtype.XID8OID, binary.BigEndian.AppendUint64(nil, l.since))
 	rows, err := c.query(limited, in(l.engine.target.schema, "select key, at, next from $schema.told_since($1)"), &a)
