@@ -28,6 +28,7 @@ type bench struct {
 	rounds    int
 	phase     time.Duration
 	objects   int64
+	kept      string // file in which what was measured of sizes is kept
 	nodes     int
 	most      map[string]*int64 // objects in one catalog, by engine
 }
@@ -53,6 +54,7 @@ func start() error {
 	flag.DurationVar(&b.phase, "phase", 4*time.Second, "how long puts are measured at a time, and gets as well")
 	flag.IntVar(&b.nodes, "nodes", 100, "nodes of the cluster")
 	flag.Int64Var(&b.objects, "objects", 0, "measure catalogs of up to so many objects instead of rates: 100000, and ten times as many until there")
+	flag.StringVar(&b.kept, "keep", "", "file to keep what was measured of catalogs in: the same command goes on after it was broken off")
 	b.most["Redis"] = flag.Int64("redis", 1_000_000, "objects in Redis at most, which has them in memory")
 	b.most["etcd, 1 member"] = flag.Int64("etcd", 1_000_000, "objects in etcd at most, whose database is to have 8 GiB at most")
 	flag.Parse()
@@ -74,14 +76,14 @@ func (b *bench) run(ctx context.Context, write bool) (err error) {
 		return err
 	}
 	if b.objects > 0 {
-		tables, err := b.sizes(ctx)
+		text, err := b.sizes(ctx, from)
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(os.Stdout, from+tables); err != nil || !write {
+		if _, err := io.WriteString(os.Stdout, text); err != nil || !write {
 			return err
 		}
-		return replaceMeasured(sizesDocument, from+tables)
+		return replaceMeasured(sizesDocument, text)
 	}
 	tables, err := b.rates(ctx)
 	if err != nil {
@@ -149,7 +151,7 @@ func (b *bench) provenance() (string, error) {
 	}
 	command := "go run ./e2e/bench/catalog -write"
 	flag.Visit(func(f *flag.Flag) {
-		if f.Name != "write" && f.Name != "directory" {
+		if f.Name != "write" && f.Name != "directory" && f.Name != "keep" {
 			command += " -" + f.Name + " " + f.Value.String()
 		}
 	})

@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/restripe/restripe/agent/atomicfile"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -25,51 +27,98 @@ var sized = []string{"SQLite", "PostgreSQL", "Redis", "etcd, 1 member"}
 
 // sizing is a catalog of so many objects, and what was measured of it.
 type sizing struct {
-	engine       string
-	objects      int64
-	loaded       result
-	asked        result
-	audited      *result
-	disk, memory int64 // of the server, after the load
-	byKind       map[string]int64
+	Engine  string           `json:"engine"`
+	Objects int64            `json:"objects"`
+	Loaded  result           `json:"loaded"`
+	Asked   result           `json:"asked"`
+	Audited *result          `json:"audited"`
+	Disk    int64            `json:"disk"`   // bytes of the server's files, after the load
+	Memory  int64            `json:"memory"` // of the server, after the load
+	ByKind  map[string]int64 `json:"byKind"`
 }
 
-// sizes measures catalogs of more and more objects.
-func (b *bench) sizes(ctx context.Context) (string, error) {
-	var all []sizing
-	var restores []result
+// measured is what has been measured of sizes. It is kept in a file, if there is one, after each, so that a run that was broken off
+// goes on where it was.
+type measured struct {
+	From     string   `json:"from"` // provenance of the run that began
+	All      []sizing `json:"all"`
+	Restores []result `json:"restores"`
+
+	file string
+}
+
+func readMeasured(file, from string) (*measured, error) {
+	m := &measured{From: from, file: file}
+	if file == "" {
+		return m, nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, m)
+	}
+	return m, err
+}
+
+func (m *measured) keep() error {
+	if m.file == "" {
+		return nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(m.file, text)
+}
+
+// sizes measures catalogs of more and more objects, but what has been measured already.
+func (b *bench) sizes(ctx context.Context, from string) (string, error) {
+	m, err := readMeasured(b.kept, from)
+	if err != nil {
+		return "", err
+	}
 	for objects := int64(smallest); ; objects *= 10 {
 		objects = min(objects, b.objects)
 		for _, engine := range sized {
-			if most := b.most[engine]; most != nil && objects > *most {
+			there := slices.ContainsFunc(m.All, func(s sizing) bool { return s.Engine == engine && s.Objects == objects })
+			if most := b.most[engine]; there || most != nil && objects > *most {
 				continue
 			}
 			one, err := b.sizing(ctx, engine, objects)
 			if err != nil {
 				return "", err
 			}
-			all = append(all, one)
+			m.All = append(m.All, one)
+			if err := m.keep(); err != nil {
+				return "", err
+			}
 			fmt.Fprintf(os.Stderr, "%s: %s objects were loaded in %s and asked in %s\n",
-				engine, words.Number(objects), short(one.loaded.Took), short(one.asked.Took))
+				engine, words.Number(objects), short(one.Loaded.Took), short(one.Asked.Took))
 		}
-		if objects <= wholeBelow {
+		there := slices.ContainsFunc(m.Restores, func(r result) bool { return r.Operations == objects })
+		if objects <= wholeBelow && !there {
 			made, err := errand{Kind: "restore", Objects: objects, Nodes: b.nodes}.run(ctx, &server{name: "no engine"})
 			if err != nil {
 				return "", err
 			}
-			restores = append(restores, made)
+			m.Restores = append(m.Restores, made)
+			if err := m.keep(); err != nil {
+				return "", err
+			}
 		}
 		if objects == b.objects {
-			return sizesText(all, restores, b.nodes), nil
+			return m.From + sizesText(m.All, m.Restores, b.nodes), nil
 		}
 	}
 }
 
 // sizing makes a catalog of so many objects, asks it, and removes it.
 func (b *bench) sizing(ctx context.Context, engine string, objects int64) (one sizing, err error) {
-	one = sizing{engine: engine, objects: objects}
+	one = sizing{Engine: engine, Objects: objects}
 	if objects == smallest {
-		if one.byKind, err = b.kinds(ctx, engine); err != nil {
+		if one.ByKind, err = b.kinds(ctx, engine); err != nil {
 			return one, err
 		}
 	}
@@ -79,19 +128,19 @@ func (b *bench) sizing(ctx context.Context, engine string, objects int64) (one s
 	}
 	defer func() { err = errors.Join(err, s.stop(), os.RemoveAll(s.directory)) }()
 	e := errand{Kind: "load", Run: engine, Objects: objects, Nodes: b.nodes, Clients: 1}
-	if one.loaded, err = e.run(ctx, s); err != nil {
+	if one.Loaded, err = e.run(ctx, s); err != nil {
 		return one, err
 	}
 	used, err := s.use()
 	if err != nil {
 		return one, err
 	}
-	one.memory = used.memory
-	if one.disk, err = s.onDisk(); err != nil {
+	one.Memory = used.memory
+	if one.Disk, err = s.onDisk(); err != nil {
 		return one, err
 	}
 	e.Kind = "ask"
-	if one.asked, err = e.run(ctx, s); err != nil {
+	if one.Asked, err = e.run(ctx, s); err != nil {
 		return one, err
 	}
 	if objects <= wholeBelow && engine == sized[0] {
@@ -100,7 +149,7 @@ func (b *bench) sizing(ctx context.Context, engine string, objects int64) (one s
 		if err != nil {
 			return one, err
 		}
-		one.audited = &audited
+		one.Audited = &audited
 	}
 	return one, nil
 }
@@ -147,20 +196,20 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 	header, rule := "| kind | records for 1,000 objects | key and value", "|---|---|---"
 	var first []sizing
 	for _, one := range all {
-		if one.objects == all[0].objects {
+		if one.Objects == all[0].Objects {
 			first = append(first, one)
-			header, rule = header+" | "+one.engine, rule+"|---"
+			header, rule = header+" | "+one.Engine, rule+"|---"
 		}
 	}
 	line("%s |\n%s|", header, rule)
 	for _, kind := range loadedKinds {
-		size := first[0].loaded.Kinds[kind.prefix]
-		row := fmt.Sprintf("| %s | %d | %d B", kind.name, size.Records*1000/first[0].objects, size.Bytes/size.Records)
+		size := first[0].Loaded.Kinds[kind.prefix]
+		row := fmt.Sprintf("| %s | %d | %d B", kind.name, size.Records*1000/first[0].Objects, size.Bytes/size.Records)
 		for _, one := range first {
-			if one.byKind == nil {
+			if one.ByKind == nil {
 				row += " | -"
 			} else {
-				row += fmt.Sprintf(" | %d B", one.byKind[kind.prefix])
+				row += fmt.Sprintf(" | %d B", one.ByKind[kind.prefix])
 			}
 		}
 		line("%s |", row)
@@ -168,9 +217,9 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 	line("\n| engine | objects | records | the engine says | for an object | files | memory of the server | loaded in | records a second |")
 	line("|---|---|---|---|---|---|---|---|---|")
 	for _, one := range all {
-		line("| %s | %s | %s | %s | %d B | %s | %s | %s | %s |", one.engine, words.Number(one.objects), words.Number(one.loaded.Operations),
-			words.Bytes(one.loaded.Bytes), one.loaded.Bytes/one.objects, words.Bytes(one.disk), orNone(one.memory),
-			short(one.loaded.Took), words.Number(int64(float64(one.loaded.Operations)/one.loaded.Took.Seconds())))
+		line("| %s | %s | %s | %s | %d B | %s | %s | %s | %s |", one.Engine, words.Number(one.Objects), words.Number(one.Loaded.Operations),
+			words.Bytes(one.Loaded.Bytes), one.Loaded.Bytes/one.Objects, words.Bytes(one.Disk), orNone(one.Memory),
+			short(one.Loaded.Took), words.Number(int64(float64(one.Loaded.Operations)/one.Loaded.Took.Seconds())))
 	}
 	line("\n### Questions\n\nOne client on a cluster of %d nodes. Where a question is asked again and again: median, 99th percentile and "+
 		"slowest; else how long it takes, and what the client has on its heap after it.\n", nodes)
@@ -189,9 +238,9 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 		"stores, which is the same for every engine and leaves the engine out.\n")
 	line("| | objects | took | memory of the process | for an object |\n|---|---|---|---|---|")
 	for _, one := range all {
-		if a := one.audited; a != nil {
-			line("| audit, %s | %s | %s | %s | %s |", one.engine, words.Number(one.objects), short(a.Took), words.Bytes(a.Memory),
-				words.Bytes(a.Memory/one.objects))
+		if a := one.Audited; a != nil {
+			line("| audit, %s | %s | %s | %s | %s |", one.Engine, words.Number(one.Objects), short(a.Took), words.Bytes(a.Memory),
+				words.Bytes(a.Memory/one.Objects))
 		}
 	}
 	for _, r := range restores {
@@ -206,9 +255,9 @@ func questions(line func(string, ...any), what string, all []sizing, engines []s
 	header, rule := "| "+what, "|---"
 	var counts []int64
 	for _, one := range all {
-		if !slices.Contains(counts, one.objects) {
-			counts = append(counts, one.objects)
-			header, rule = header+" | "+words.Number(one.objects), rule+"|---"
+		if !slices.Contains(counts, one.Objects) {
+			counts = append(counts, one.Objects)
+			header, rule = header+" | "+words.Number(one.Objects), rule+"|---"
 		}
 	}
 	line("%s |\n%s|", header, rule)
@@ -217,9 +266,9 @@ func questions(line func(string, ...any), what string, all []sizing, engines []s
 		for _, count := range counts {
 			answer := "-"
 			for _, one := range all {
-				at := slices.IndexFunc(one.asked.Asked, func(a asked) bool { return a.What == what })
-				if one.engine == engine && one.objects == count && at >= 0 {
-					answer = cell(one.asked.Asked[at])
+				at := slices.IndexFunc(one.Asked.Asked, func(a asked) bool { return a.What == what })
+				if one.Engine == engine && one.Objects == count && at >= 0 {
+					answer = cell(one.Asked.Asked[at])
 				}
 			}
 			row += " | " + answer
