@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ type result struct {
 	Processor  time.Duration `json:"processor"` // of the client
 	Memory     int64         `json:"memory"`    // the most that the client had, in bytes
 	Server     use           `json:"-"`
+	Idle       float64       `json:"-"` // part of the time of all processors meanwhile
 
 	Kinds map[string]kindSize `json:"kinds"` // of load: by prefix
 	Bytes int64               `json:"bytes"` // that the engine says it has
@@ -97,6 +99,10 @@ func (e errand) run(ctx context.Context, s *server) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
+	idleBefore, allBefore, err := processors()
+	if err != nil {
+		return r, err
+	}
 	if _, err := io.WriteString(to, "begin\n"); err != nil {
 		return r, err
 	}
@@ -104,10 +110,15 @@ func (e errand) run(ctx context.Context, s *server) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
+	idleAfter, allAfter, err := processors()
+	if err != nil {
+		return r, err
+	}
 	after, err := s.use()
 	if err != nil {
 		return r, err
 	}
+	r.Idle = float64(idleAfter-idleBefore) / float64(max(1, allAfter-allBefore))
 	r.Server = use{after.processor - before.processor, after.memory}
 	return r, json.Unmarshal([]byte(answer), &r)
 }
@@ -172,4 +183,26 @@ func ownMemory() (int64, error) {
 	}
 	kilobytes, err := field(text, "VmHWM:")
 	return kilobytes << 10, err
+}
+
+// processors is for how long the processors of this machine were idle so far, and how long that is in all.
+func processors() (idle, all int64, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading what processors do: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	for i, word := range strings.Fields(first)[1:] {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("reading what processors do: %w", err)
+		}
+		switch {
+		case i == 3 || i == 4: // also while they wait for disks
+			idle, all = idle+n, all+n
+		case i < 8: // guests are counted as users
+			all += n
+		}
+	}
+	return idle, all, nil
 }

@@ -135,38 +135,40 @@ func (b *bench) ratesText(all map[measuring][]result) string {
 // whereTimeGoes says what an engine's puts wait for, by the part of the processors that they had.
 func whereTimeGoes(name string, aim float64, rounds, base []result) string {
 	s, of, got := summarize(rounds), summarize(base), ratio(rounds, base)
-	verdict := "which is aimed at"
+	verdict := "so the aim is held"
 	if got < aim {
-		verdict = "which is less"
+		verdict = "so the aim is missed"
 	}
-	busy := s.rate * (s.client + s.server).Seconds() / float64(runtime.NumCPU())
-	why := "so most of the time its puts wait: for the disk, and for others' turns"
-	if busy > 0.75 {
-		why = "so processors are what there is too little of"
+	own := s.rate * (s.client + s.server).Seconds() / float64(runtime.NumCPU())
+	others := max(0, 1-s.idle-own)
+	why := "most of the time its puts wait for the disk and for the turns of others"
+	if own > 2*s.idle {
+		why = "processors are what there is too little of"
 	}
-	return fmt.Sprintf("- **%s** with %d clients puts %.2f times as many objects a second as SQLite (%.2f is aimed at, %s). A put takes %s of "+
-		"processors in the client and %s in the server, beside %s of SQLite, which has no server. That is %.0f %% of the %d processors of "+
-		"this machine, %s.", name, crowds[len(crowds)-1], got, aim, verdict, short(s.client), short(s.server), short(of.client),
-		100*busy, runtime.NumCPU(), why)
+	return fmt.Sprintf("- **%s** with %d clients puts %.2f times as many objects a second as SQLite; at least %.2f is aimed at, %s. A put takes "+
+		"%s of a processor in the client and %s in the server, beside %s of SQLite, which has no server. Of the %d processors that was "+
+		"%.0f %%, %.0f %% went to other work and %.0f %% were idle: %s.", name, crowds[len(crowds)-1], got, aim, verdict, short(s.client),
+		short(s.server), short(of.client), runtime.NumCPU(), 100*own, 100*others, 100*s.idle, why)
 }
 
 // summary is one line of a table.
 type summary struct {
 	rate, lowest, highest                float64 // operations a second
+	idle                                 float64
 	median, p99, slowest, client, server time.Duration
 }
 
 func summarize(rounds []result) summary {
-	var rates []float64
+	var rates, idle []float64
 	var medians, p99s, slowest, clients, servers []time.Duration
 	for _, r := range rounds {
 		count := time.Duration(max(1, r.Operations))
-		rates = append(rates, rate(r))
+		rates, idle = append(rates, rate(r)), append(idle, r.Idle)
 		medians, p99s, slowest = append(medians, r.Times.Median), append(p99s, r.Times.P99), append(slowest, r.Times.Slowest)
 		clients, servers = append(clients, r.Processor/count), append(servers, r.Server.processor/count)
 	}
 	return summary{
-		rate: middle(rates), lowest: slices.Min(rates), highest: slices.Max(rates), median: middle(medians), p99: middle(p99s),
+		rate: middle(rates), idle: middle(idle), lowest: slices.Min(rates), highest: slices.Max(rates), median: middle(medians), p99: middle(p99s),
 		slowest: slices.Max(slowest), client: middle(clients), server: middle(servers),
 	}
 }

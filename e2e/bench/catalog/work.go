@@ -126,15 +126,20 @@ func putOne(ctx context.Context, c *catalog.Catalog, key string, nodes []block.N
 		return err
 	}
 	group := newGroup(attempt.Stamp(), (largeBytes+columns-1)/columns, false, nodes, random)
-	set := catalog.BlockSet{Group: group.ID, Nodes: group.Home}
-	for slot := range group.Slots {
-		set.Slots = append(set.Slots, slot)
-	}
-	if err := attempt.Extend(ctx, []catalog.BlockSet{set}, deadline); err != nil {
+	if err := attempt.Extend(ctx, []catalog.BlockSet{blocksOf(&group)}, deadline); err != nil {
 		return err
 	}
 	object := newObject(key, &group, catalog.Extent{Column: catalog.WholeGroup, Length: largeBytes})
 	return attempt.Commit(ctx, catalog.Change{NewGroups: []catalog.Group{group}, Put: []catalog.Object{object}})
+}
+
+// blocksOf announces all blocks of a new group.
+func blocksOf(group *catalog.Group) catalog.BlockSet {
+	set := catalog.BlockSet{Group: group.ID, Nodes: group.Home}
+	for slot := range group.Slots {
+		set.Slots = append(set.Slots, slot)
+	}
+	return set
 }
 
 // get is what the gateway asks of the catalog to read an object that it has not seen.
