@@ -222,7 +222,8 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 			short(one.Loaded.Took), words.Number(int64(float64(one.Loaded.Operations)/one.Loaded.Took.Seconds())))
 	}
 	line("\n### Questions\n\nOne client on a cluster of %d nodes. Where a question is asked again and again: median, 99th percentile and "+
-		"slowest; else how long it takes, and what the client has on its heap after it.\n", nodes)
+		"slowest; else how long it takes for how many records (a walk whose pages all take the same is ended after %s), and what the client "+
+		"has on its heap after it.\n", nodes, words.Number(walkRecords))
 	engines := slices.Clone(sized)
 	for _, what := range []string{askedGet, askedPut, askedPage, askedFullPage} {
 		questions(line, what, all, engines, func(a asked) string {

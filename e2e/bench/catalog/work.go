@@ -284,6 +284,8 @@ const (
 	askedPages = 30
 	pageLimit  = 1000
 	fullPages  = 3
+
+	walkRecords = 500_000 // after which the walks end whose pages all take the same
 )
 
 // ask asks a catalog what gateways ask.
@@ -354,7 +356,7 @@ func (e errand) ask(ctx context.Context, c *catalog.Catalog) (r result, err erro
 	})
 	once(askedGroups, func() (n int64, err error) {
 		for _, err := range c.AllGroups(ctx, block.GroupID{}) {
-			if err != nil {
+			if err != nil || n == walkRecords {
 				return n, err
 			}
 			n++
@@ -406,7 +408,7 @@ func copyAll(ctx context.Context, c *catalog.Catalog) (n int64, err error) {
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 	for after := ""; ; {
 		page, err := snapshot.Scan(ctx, "", after, 256) // as agent/catalog/transfer does
-		if err != nil || len(page) == 0 {
+		if err != nil || len(page) == 0 || n >= walkRecords {
 			return n, err
 		}
 		n, after = n+int64(len(page)), page[len(page)-1].Key
