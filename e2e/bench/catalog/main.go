@@ -28,6 +28,7 @@ type bench struct {
 	rounds    int
 	phase     time.Duration
 	objects   int64
+	report    bool   // what is kept
 	kept      string // file in which what was measured of sizes is kept
 	nodes     int
 	most      map[string]*int64 // objects in one catalog, by engine
@@ -55,6 +56,7 @@ func start() error {
 	flag.IntVar(&b.nodes, "nodes", 100, "nodes of the cluster")
 	flag.Int64Var(&b.objects, "objects", 0, "measure catalogs of up to so many objects instead of rates: 100000, and ten times as many until there")
 	flag.StringVar(&b.kept, "keep", "", "file to keep what was measured of catalogs in: the same command goes on after it was broken off")
+	flag.BoolVar(&b.report, "report", false, "measure nothing more, and report what -keep has")
 	b.most["Redis"] = flag.Int64("redis", 1_000_000, "objects in Redis at most, which has them in memory")
 	b.most["etcd, 1 member"] = flag.Int64("etcd", 1_000_000, "objects in etcd at most, whose database is to have 8 GiB at most")
 	flag.Parse()
@@ -151,7 +153,7 @@ func (b *bench) provenance() (string, error) {
 	}
 	command := "go run ./e2e/bench/catalog -write"
 	flag.Visit(func(f *flag.Flag) {
-		if f.Name != "write" && f.Name != "directory" && f.Name != "keep" {
+		if f.Name != "write" && f.Name != "directory" && f.Name != "keep" && f.Name != "report" {
 			command += " -" + f.Name + " " + f.Value.String()
 		}
 	})

@@ -73,17 +73,21 @@ func (m *measured) keep() error {
 	return atomicfile.Write(m.file, text)
 }
 
-// sizes measures catalogs of more and more objects, but what has been measured already.
+// sizes measures catalogs of many objects, the largest first, but what has been measured already.
 func (b *bench) sizes(ctx context.Context, from string) (string, error) {
 	m, err := readMeasured(b.kept, from)
 	if err != nil {
 		return "", err
 	}
-	for objects := int64(smallest); ; objects *= 10 {
-		objects = min(objects, b.objects)
+	var counts []int64
+	for objects := int64(smallest); objects < b.objects; objects *= 10 {
+		counts = append(counts, objects)
+	}
+	counts = append(counts, b.objects)
+	for _, objects := range slices.Backward(counts) {
 		for _, engine := range sized {
 			there := slices.ContainsFunc(m.All, func(s sizing) bool { return s.Engine == engine && s.Objects == objects })
-			if most := b.most[engine]; there || most != nil && objects > *most {
+			if most := b.most[engine]; b.report || there || most != nil && objects > *most {
 				continue
 			}
 			one, err := b.sizing(ctx, engine, objects)
@@ -98,20 +102,26 @@ func (b *bench) sizes(ctx context.Context, from string) (string, error) {
 				engine, words.Number(objects), short(one.Loaded.Took), short(one.Asked.Took))
 		}
 		there := slices.ContainsFunc(m.Restores, func(r result) bool { return r.Operations == objects })
-		if objects <= wholeBelow && !there {
-			made, err := errand{Kind: "restore", Objects: objects, Nodes: b.nodes}.run(ctx, &server{name: "no engine"})
-			if err != nil {
-				return "", err
-			}
-			m.Restores = append(m.Restores, made)
-			if err := m.keep(); err != nil {
-				return "", err
-			}
+		if objects > wholeBelow || b.report || there {
+			continue
 		}
-		if objects == b.objects {
-			return m.From + sizesText(m.All, m.Restores, b.nodes), nil
+		made, err := errand{Kind: "restore", Objects: objects, Nodes: b.nodes}.run(ctx, &server{name: "no engine"})
+		if err != nil {
+			return "", err
+		}
+		m.Restores = append(m.Restores, made)
+		if err := m.keep(); err != nil {
+			return "", err
 		}
 	}
+	if len(m.All) == 0 {
+		return "", errors.New("nothing has been measured")
+	}
+	slices.SortStableFunc(m.All, func(a, b sizing) int {
+		return cmp.Or(cmp.Compare(a.Objects, b.Objects), cmp.Compare(slices.Index(sized, a.Engine), slices.Index(sized, b.Engine)))
+	})
+	slices.SortFunc(m.Restores, func(a, b result) int { return cmp.Compare(a.Operations, b.Operations) })
+	return m.From + sizesText(m.All, m.Restores, b.nodes), nil
 }
 
 // sizing makes a catalog of so many objects, asks it, and removes it.
@@ -222,7 +232,7 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 			short(one.Loaded.Took), words.Number(int64(float64(one.Loaded.Operations)/one.Loaded.Took.Seconds())))
 	}
 	line("\n### Questions\n\nOne client on a cluster of %d nodes. Where a question is asked again and again: median, 99th percentile and "+
-		"slowest; else how long it takes for how many records (a walk whose pages all take the same is ended after %s), and what the client "+
+		"slowest; else how long it takes for how many records (a walk is ended after %s: its pages all take the same), and what the client "+
 		"has on its heap after it.\n", nodes, words.Number(walkRecords))
 	engines := slices.Clone(sized)
 	for _, what := range []string{askedGet, askedPut, askedPage, askedFullPage} {

@@ -285,7 +285,7 @@ const (
 	pageLimit  = 1000
 	fullPages  = 3
 
-	walkRecords = 500_000 // after which the walks end whose pages all take the same
+	walkRecords = 500_000 // after which a walk ends
 )
 
 // ask asks a catalog what gateways ask.
@@ -328,7 +328,7 @@ func (e errand) ask(ctx context.Context, c *catalog.Catalog) (r result, err erro
 	once(askedObjects, func() (n int64, err error) {
 		classes := map[string]int64{}
 		for page, err := range c.ObjectSummaries(ctx) {
-			if err != nil {
+			if err != nil || n >= walkRecords {
 				return n, err
 			}
 			n += int64(len(page))
@@ -341,7 +341,7 @@ func (e errand) ask(ctx context.Context, c *catalog.Catalog) (r result, err erro
 	once(askedSurvey, func() (n int64, err error) {
 		on := map[block.NodeID]int64{}
 		for page, err := range c.GroupRecords(ctx) {
-			if err != nil {
+			if err != nil || n >= walkRecords {
 				return n, err
 			}
 			n += int64(len(page))
