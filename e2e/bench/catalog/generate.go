@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/stripe"
 )
 
 // What is generated: of ten objects one is large and has a group of its own, and the others are small and share groups. All groups
@@ -50,8 +51,8 @@ func contentsOf(id block.NodeID) block.Incarnation {
 // newGroup returns a group all of whose blocks are under stamp, on slots of nodes from a place on.
 func newGroup(stamp block.Stamp, cellBytes int, isPacked bool, nodes []block.NodeID, random *rand.Rand) catalog.Group {
 	group := catalog.Group{
-		ID: block.GroupID{Stamp: stamp}, Generation: stamp, Epoch: stamp, Class: className, Ladder: ladder, Mode: "free", LayoutVersion: 1,
-		Columns: columns, Scheme: scheme, CellBytes: cellBytes, Packed: isPacked, Settled: 1_790_000_000_000,
+		ID: block.GroupID{Stamp: stamp}, Generation: stamp, Epoch: stamp, Class: className, Ladder: ladder, Mode: string(stripe.ModeFree),
+		LayoutVersion: stripe.LayoutVersion, Columns: columns, Scheme: scheme, CellBytes: cellBytes, Packed: isPacked, Settled: 1_790_000_000_000,
 	}
 	first := random.IntN(len(nodes))
 	for slot := range slots {
@@ -84,7 +85,9 @@ func contents(from, to int64, nodes []block.NodeID) *catalog.Contents {
 		Incarnations: map[block.NodeID]block.Incarnation{},
 	}
 	for _, id := range nodes {
-		c.Nodes = append(c.Nodes, catalog.Node{ID: id, Address: "10.0.0.1:7481", Domain: "rack" + string(id[len(id)-2:]), State: catalog.NodeUp, Version: 1})
+		c.Nodes = append(c.Nodes, catalog.Node{
+			ID: id, Address: "10.0.0.1:7481", Domain: "rack" + string(id[len(id)-2:]), State: catalog.NodeUp, Version: 1,
+		})
 		c.Incarnations[id] = contentsOf(id)
 	}
 	stamp := func(i int64) block.Stamp { return block.Stamp{Sequence: uint64(i) + 1, Salt: random.Uint64()} }

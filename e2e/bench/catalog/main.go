@@ -29,6 +29,7 @@ type bench struct {
 	phase     time.Duration
 	objects   int64
 	report    bool   // what is kept
+	only      string // engine whose sizes are measured; empty: all
 	kept      string // file in which what was measured of sizes is kept
 	nodes     int
 	most      map[string]*int64 // objects in one catalog, by engine
@@ -50,12 +51,14 @@ func start() error {
 	}
 	b := bench{most: map[string]*int64{}}
 	write := flag.Bool("write", false, "write "+ratesDocument+", or with -objects the tables of "+sizesDocument)
-	flag.StringVar(&b.directory, "directory", "", "where the catalogs are made, on the disk that is to be measured; default: where temporary files are")
+	flag.StringVar(&b.directory, "directory", "", "where the catalogs are made, on the disk to be measured; default: with temporary files")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds over all engines")
 	flag.DurationVar(&b.phase, "phase", 4*time.Second, "how long puts are measured at a time, and gets as well")
 	flag.IntVar(&b.nodes, "nodes", 100, "nodes of the cluster")
-	flag.Int64Var(&b.objects, "objects", 0, "measure catalogs of up to so many objects instead of rates: 100000, and ten times as many until there")
+	flag.Int64Var(&b.objects, "objects", 0,
+		"measure catalogs of up to so many objects instead of rates: 100000, and ten times as many until there")
 	flag.StringVar(&b.kept, "keep", "", "file to keep what was measured of catalogs in: the same command goes on after it was broken off")
+	flag.StringVar(&b.only, "engine", "", "measure catalogs of this engine alone: "+strings.Join(sized, "; "))
 	flag.BoolVar(&b.report, "report", false, "measure nothing more, and report what -keep has")
 	b.most["Redis"] = flag.Int64("redis", 1_000_000, "objects in Redis at most, which has them in memory")
 	b.most["etcd, 1 member"] = flag.Int64("etcd", 1_000_000, "objects in etcd at most, whose database is to have 8 GiB at most")
@@ -178,7 +181,8 @@ func (b *bench) provenance() (string, error) {
 	}
 	slices.Sort(servers)
 	return strings.Join([]string{
-		fmt.Sprintf("- date: %s, commit: %s, %s", time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
+		fmt.Sprintf("- date: %s, commit: %s, %s",
+			time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
 		fmt.Sprintf("- machine: %s, %d cores, %.0f GiB; load average before the run: %s; a write of 4 KiB is on the disk after %s "+
 			"(median of %d; the slowest %s)",
 			processor, runtime.NumCPU(), float64(kilobytes)/(1<<20), first, short(sync.Median), syncs, short(sync.Slowest)),

@@ -145,8 +145,8 @@ func whereTimeGoes(name string, aim float64, rounds, base []result) string {
 	if own > 2*s.idle {
 		why = "processors are what there is too little of"
 	}
-	return fmt.Sprintf("- **%s** with %d clients puts %.2f times as many objects a second as SQLite; at least %.2f is aimed at, %s. A put takes "+
-		"%s of a processor in the client and %s in the server, beside %s of SQLite, which has no server. Of the %d processors that was "+
+	return fmt.Sprintf("- **%s** with %d clients puts %.2f times as many objects a second as SQLite; at least %.2f is aimed at, %s. "+
+		"A put takes %s of a processor in the client and %s in the server, beside %s of SQLite, which has no server. Of the %d processors that was "+
 		"%.0f %%, %.0f %% went to other work and %.0f %% were idle: %s.", name, crowds[len(crowds)-1], got, aim, verdict, short(s.client),
 		short(s.server), short(of.client), runtime.NumCPU(), 100*own, 100*others, 100*s.idle, why)
 }
@@ -168,8 +168,8 @@ func summarize(rounds []result) summary {
 		clients, servers = append(clients, r.Processor/count), append(servers, r.Server.processor/count)
 	}
 	return summary{
-		rate: middle(rates), idle: middle(idle), lowest: slices.Min(rates), highest: slices.Max(rates), median: middle(medians), p99: middle(p99s),
-		slowest: slices.Max(slowest), client: middle(clients), server: middle(servers),
+		rate: middle(rates), idle: middle(idle), lowest: slices.Min(rates), highest: slices.Max(rates),
+		median: middle(medians), p99: middle(p99s), slowest: slices.Max(slowest), client: middle(clients), server: middle(servers),
 	}
 }
 

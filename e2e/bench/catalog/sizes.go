@@ -87,7 +87,7 @@ func (b *bench) sizes(ctx context.Context, from string) (string, error) {
 	for _, objects := range slices.Backward(counts) {
 		for _, engine := range sized {
 			there := slices.ContainsFunc(m.All, func(s sizing) bool { return s.Engine == engine && s.Objects == objects })
-			if most := b.most[engine]; b.report || there || most != nil && objects > *most {
+			if most := b.most[engine]; b.report || there || most != nil && objects > *most || b.only != "" && b.only != engine {
 				continue
 			}
 			one, err := b.sizing(ctx, engine, objects)
@@ -102,7 +102,7 @@ func (b *bench) sizes(ctx context.Context, from string) (string, error) {
 				engine, words.Number(objects), short(one.Loaded.Took), short(one.Asked.Took))
 		}
 		there := slices.ContainsFunc(m.Restores, func(r result) bool { return r.Operations == objects })
-		if objects > wholeBelow || b.report || there {
+		if objects > wholeBelow || b.report || there || b.only != "" {
 			continue
 		}
 		made, err := errand{Kind: "restore", Objects: objects, Nodes: b.nodes}.run(ctx, &server{name: "no engine"})
@@ -255,7 +255,8 @@ func sizesText(all []sizing, restores []result, nodes int) string {
 		}
 	}
 	for _, r := range restores {
-		line("| rebuild | %s | %s | %s | %s |", words.Number(r.Operations), short(r.Took), words.Bytes(r.Memory), words.Bytes(r.Memory/r.Operations))
+		line("| rebuild | %s | %s | %s | %s |",
+			words.Number(r.Operations), short(r.Took), words.Bytes(r.Memory), words.Bytes(r.Memory/r.Operations))
 	}
 	line("")
 	return text.String()
