@@ -22,7 +22,7 @@ const (
 	parities    = 2
 	largeBytes  = 1 << 20
 	smallBytes  = 16 << 10
-	chunk       = 64_000 // objects that are generated at a time
+	chunk       = 16_000 // objects that are generated at a time
 	neverDrawn  = 1 << 40
 	ladder      = "rs(4,2),rs(12,2)"
 	scheme      = "rs(4,2)"

@@ -146,9 +146,10 @@ func whereTimeGoes(name string, aim float64, rounds, base []result) string {
 		why = "processors are what there is too little of"
 	}
 	return fmt.Sprintf("- **%s** with %d clients puts %.2f times as many objects a second as SQLite; at least %.2f is aimed at, %s. "+
-		"A put takes %s of a processor in the client and %s in the server, beside %s of SQLite, which has no server. Of the %d processors that was "+
-		"%.0f %%, %.0f %% went to other work and %.0f %% were idle: %s.", name, crowds[len(crowds)-1], got, aim, verdict, short(s.client),
-		short(s.server), short(of.client), runtime.NumCPU(), 100*own, 100*others, 100*s.idle, why)
+		"A put takes %s of a processor in the client and %s in the server, beside %s of SQLite, which has no server. "+
+		"Of the %d processors that was %.0f %%, %.0f %% went to other work and %.0f %% were idle: %s.",
+		name, crowds[len(crowds)-1], got, aim, verdict, short(s.client), short(s.server), short(of.client),
+		runtime.NumCPU(), 100*own, 100*others, 100*s.idle, why)
 }
 
 // summary is one line of a table.
