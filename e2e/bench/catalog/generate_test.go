@@ -6,12 +6,20 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/catalog"
-	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/catalog/sqlite"
 )
 
 // What is generated in parts is a whole catalog: its audit finds nothing, every question is answered, and a put goes on from there.
 func TestALoadedCatalogIsWhole(t *testing.T) {
-	engine := catalogmem.New()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	e := errand{Run: "test", Objects: chunk + 1000, Nodes: 20}
 	loaded, err := e.load(t.Context(), engine)
 	if err != nil {
