@@ -183,7 +183,8 @@ func (b *bench) provenance() (string, error) {
 	return strings.Join([]string{
 		fmt.Sprintf("- date: %s, commit: %s, %s",
 			time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
-		fmt.Sprintf("- machine: %s, %d cores, %.0f GiB; load average before the run: %s; a write of 4 KiB is on the disk after %s "+
+		fmt.Sprintf("- machine: %s, %d cores, %.0f GiB; load average before the run: %s (with more than about 0.3 something else "+
+			"was running: rates and times are then preliminary, processor times are not); a write of 4 KiB is on the disk after %s "+
 			"(median of %d; the slowest %s)",
 			processor, runtime.NumCPU(), float64(kilobytes)/(1<<20), first, short(sync.Median), syncs, short(sync.Slowest)),
 		"- servers: " + strings.Join(servers, ", ") + ", as they come from the distribution but for what the head says",
