@@ -41,6 +41,21 @@ type Draft struct {
 
 // NewDraft reserves memory of a budget for a group of the given cell size, parities included, and returns it zeroed.
 func (g *Groups) NewDraft(ctx context.Context, memory budget.Budget, class *api.Class, scheme stripe.Scheme, cell int) (*Draft, error) {
+	code, err := g.CodeFor(class, scheme)
+	if err != nil {
+		return nil, err
+	}
+	free, err := memory.Reserve(ctx, int64(cell)*int64(code.Layout.Cells()+scheme.M*code.Stripes()))
+	if err != nil {
+		return nil, err
+	}
+	d := &Draft{class: class, Code: code, cell: cell, free: free}
+	g.allocate(d)
+	return d, nil
+}
+
+// CodeFor returns the code of new groups of a class under a scheme.
+func (g *Groups) CodeFor(class *api.Class, scheme stripe.Scheme) (*Code, error) {
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)
@@ -49,13 +64,7 @@ func (g *Groups) NewDraft(ctx context.Context, memory budget.Budget, class *api.
 	if err != nil {
 		return nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	free, err := memory.Reserve(ctx, int64(cell)*int64(layout.Cells()+scheme.M*code.Stripes()))
-	if err != nil {
-		return nil, err
-	}
-	d := &Draft{class: class, Code: code, cell: cell, free: free}
-	g.allocate(d)
-	return d, nil
+	return code, nil
 }
 
 func (g *Groups) allocate(d *Draft) {

@@ -190,22 +190,15 @@ func (b *batch) leaveOut(refusal error) bool {
 // putPacked writes small objects into one shared group and commits them together.
 func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string]entry) (map[string]api.Object, error) {
 	over := make([]catalog.Basis, 0, len(entries))
-	for key := range entries {
-		over = append(over, catalog.Over(key))
-	}
-	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil }, over...)
-	if err != nil {
-		return nil, fmt.Errorf("announcing a batch: %w", err)
-	}
-	now := time.Now().UnixMilli()
-	revision := func(string) block.Stamp { return attempt.Stamp() }
 	bytes := make(map[string][]byte, len(entries))
 	for key := range entries {
-		bytes[key] = entries[key].data
+		over, bytes[key] = append(over, catalog.Over(key)), entries[key].data
 	}
-	group, extents, err := o.stagePacked(ctx, attempt, class, scheme, bytes, revision)
+	now := time.Now().UnixMilli()
+	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
+	attempt, group, extents, err := o.stagePacked(ctx, catalog.KindPut, class, scheme, bytes, revision, over...)
 	if err != nil {
-		return nil, o.groups.Abandon(ctx, attempt, err)
+		return nil, err
 	}
 	change := catalog.Change{NewGroups: []catalog.Group{*group}, IfRevision: map[string]block.Stamp{}}
 	result := make(map[string]api.Object, len(entries))
@@ -227,9 +220,12 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 	return result, nil
 }
 
-// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and stages it.
-func (o *Objects) stagePacked(ctx context.Context, attempt *catalog.Attempt, class *api.Class, scheme stripe.Scheme, entries map[string][]byte, revision func(key string) block.Stamp) (*catalog.Group, map[string]catalog.Extent, error) {
-	id := block.GroupID{Stamp: attempt.Stamp()}
+// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and announces and stages it.
+// After an error the attempt is given up.
+func (o *Objects) stagePacked(
+	ctx context.Context, kind catalog.Kind, class *api.Class, scheme stripe.Scheme, entries map[string][]byte,
+	revision func(attempt *catalog.Attempt, key string) block.Stamp, basis ...catalog.Basis,
+) (*catalog.Attempt, *catalog.Group, map[string]catalog.Extent, error) {
 	keys := make([]string, 0, len(entries))
 	for key := range entries {
 		keys = append(keys, key)
@@ -247,35 +243,48 @@ func (o *Objects) stagePacked(ctx context.Context, attempt *catalog.Attempt, cla
 				emptiest = x
 			}
 		}
-		extents[key] = catalog.Extent{Group: id, Column: emptiest, Offset: filled[emptiest], Length: int64(len(entries[key]))}
+		extents[key] = catalog.Extent{Column: emptiest, Offset: filled[emptiest], Length: int64(len(entries[key]))}
 		filled[emptiest] += int64(len(entries[key]))
 	}
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
-		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
+		return nil, nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
 	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, scheme, group.CellBytesFor(layout.Rows, slices.Max(filled)))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
-	d.ID, d.Packed = id, true
+	var home []block.NodeID
+	var nowhere error
+	attempt, err := o.catalog.Begin(ctx, kind, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet {
+		d.ID = block.GroupID{Stamp: stamp}
+		if home, nowhere = o.agents.Place(class, d.ID); nowhere != nil {
+			return nil
+		}
+		return []catalog.BlockSet{group.Announce(d.ID, d.Code.Slots(), home)}
+	}, basis...)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("announcing a group of small objects: %w", err)
+	}
+	if nowhere != nil {
+		return nil, nil, nil, o.groups.Abandon(ctx, attempt, nowhere)
+	}
+	d.Packed = true
 	for _, key := range keys {
 		extent := extents[key]
+		extent.Group = d.ID
+		extents[key] = extent
 		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
 		d.Manifest = append(d.Manifest, block.ManifestEntry{
-			Key: []byte(key), Revision: revision(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+			Key: []byte(key), Revision: revision(attempt, key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
 		})
 	}
-	home, err := o.agents.Place(class, id)
+	staged, err := o.groups.Stage(ctx, attempt, d, home)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, o.groups.Abandon(ctx, attempt, err)
 	}
-	if err := attempt.Extend(ctx, []catalog.BlockSet{group.Announce(id, d.Code.Slots(), home)}, o.groups.Deadline()); err != nil {
-		return nil, nil, fmt.Errorf("announcing the group: %w", err)
-	}
-	group, err := o.groups.Stage(ctx, attempt, d, home)
-	return group, extents, err
+	return attempt, staged, extents, nil
 }
 
 // ErrClosed says that the gateway takes no more requests.

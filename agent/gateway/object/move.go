@@ -35,14 +35,10 @@ func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.S
 		basis = append(basis, snapshot)
 		entries[snapshot.Object.Key], byKey[snapshot.Object.Key] = data.Bytes(), snapshot
 	}
-	attempt, err := o.catalog.Begin(ctx, catalog.KindMove, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet { return nil }, basis...)
+	revision := func(_ *catalog.Attempt, key string) block.Stamp { return byKey[key].Object.Revision }
+	attempt, group, extents, err := o.stagePacked(ctx, catalog.KindMove, class, to, entries, revision, basis...)
 	if err != nil {
-		return fmt.Errorf("announcing a move: %w", err)
-	}
-	revision := func(key string) block.Stamp { return byKey[key].Object.Revision }
-	group, extents, err := o.stagePacked(ctx, attempt, class, to, entries, revision)
-	if err != nil {
-		return o.groups.Abandon(ctx, attempt, err)
+		return fmt.Errorf("moving small objects: %w", err)
 	}
 	change := catalog.Change{NewGroups: []catalog.Group{*group}}
 	for key, snapshot := range byKey {

@@ -96,11 +96,10 @@ const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
 	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes}
-	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet { return nil }, catalog.Over(key))
+	attempt, err := p.begin(ctx)
 	if err != nil {
-		return api.Object{}, fmt.Errorf("announcing the put: %w", err)
+		return api.Object{}, err
 	}
-	p.attempt = attempt
 	defer o.groups.KeepAlive(ctx, attempt)()
 	p.record = catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
 	groups, err := p.stageAll(ctx, head)
@@ -119,6 +118,29 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	}
 	p.record.Revision = attempt.Stamp()
 	return publicObject(&p.record), nil
+}
+
+// begin announces the put and its first groups.
+func (p *put) begin(ctx context.Context) (*catalog.Attempt, error) {
+	code, err := p.objects.groups.CodeFor(p.class, p.scheme)
+	if err != nil {
+		return nil, err
+	}
+	ahead := p.ahead(0)
+	var nowhere error
+	p.attempt, err = p.objects.catalog.Begin(ctx, catalog.KindPut, p.objects.groups.Deadline(), func(stamp block.Stamp) (sets []catalog.BlockSet) {
+		p.homes = nil
+		sets, nowhere = p.place(stamp, 0, ahead, code.Slots())
+		return sets
+	}, catalog.Over(p.key))
+	if err != nil {
+		return nil, fmt.Errorf("announcing the put: %w", err)
+	}
+	if nowhere != nil {
+		return nil, p.objects.groups.Abandon(ctx, p.attempt, nowhere)
+	}
+	p.announced = ahead
+	return p.attempt, nil
 }
 
 // stageAll reads the body, whose first bytes are head, and stages it group by group; the record gets its size and extents.
@@ -181,16 +203,35 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 	if index < p.announced {
 		return p.homes[index], nil
 	}
-	ahead := uint32(1)
-	if p.size >= 0 {
-		left := (p.size - p.record.Size + p.class.GroupBytes - 1) / p.class.GroupBytes
-		ahead = uint32(min(max(1, left), groupsPerAnnouncement))
-	} else if index > 0 {
-		ahead = min(index, groupsPerAnnouncement)
+	ahead := p.ahead(index)
+	sets, err := p.place(p.attempt.Stamp(), index, ahead, slots)
+	if err != nil {
+		return nil, err
 	}
-	var sets []catalog.BlockSet
-	for i := range ahead {
-		id := block.GroupID{Stamp: p.attempt.Stamp(), Index: index + i}
+	p.announced = index + ahead
+	if err := p.attempt.Extend(ctx, sets, p.objects.groups.Deadline()); err != nil {
+		return nil, fmt.Errorf("announcing groups: %w", err)
+	}
+	return p.homes[index], nil
+}
+
+// ahead is how many groups are announced at a time, from one on that is the next.
+func (p *put) ahead(index uint32) uint32 {
+	switch {
+	case p.size >= 0:
+		left := (p.size - p.record.Size + p.class.GroupBytes - 1) / p.class.GroupBytes
+		return uint32(min(max(1, left), groupsPerAnnouncement))
+	case index > 0:
+		return min(index, groupsPerAnnouncement)
+	default:
+		return 1
+	}
+}
+
+// place chooses the nodes of count groups of an attempt, from index on.
+func (p *put) place(stamp block.Stamp, index, count uint32, slots int) (sets []catalog.BlockSet, err error) {
+	for i := range count {
+		id := block.GroupID{Stamp: stamp, Index: index + i}
 		home, err := p.objects.agents.Place(p.class, id)
 		if err != nil {
 			return nil, err
@@ -198,9 +239,5 @@ func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID
 		p.homes = append(p.homes, home)
 		sets = append(sets, group.Announce(id, slots, home))
 	}
-	p.announced = index + ahead
-	if err := p.attempt.Extend(ctx, sets, p.objects.groups.Deadline()); err != nil {
-		return nil, fmt.Errorf("announcing groups: %w", err)
-	}
-	return p.homes[index], nil
+	return sets, nil
 }

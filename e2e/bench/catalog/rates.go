@@ -17,7 +17,7 @@ import (
 const ratesHead = `# Engines of the catalog, side by side
 
 What a gateway asks of the catalog for puts and gets, without stores: of each put it draws a stamp, announces the blocks of a group of
-fourteen, and commits group and object, which are three reads and three updates; of each get it reads the object, and then the object and
+fourteen, and commits group and object, which are two reads and two updates; of each get it reads the object, and then the object and
 its group as of one instant. All engines keep what they acknowledged through a crash of the machine (SQLite synchronous FULL, Redis
 appendfsync always, etcd and PostgreSQL as they come), all have their files on one disk, and one gateway's clients are one process.
 Engines take turns, in another order each round, so that what disturbs the machine disturbs all; servers that are not asked run idle.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -46,14 +47,11 @@ func TestMain(m *testing.M) {
 }
 
 // The round trips to the catalog, one after the other, as kinds of the records that are read or written. A get of what was not seen
-// before has two, as only the object says which groups to read as of one instant with it. A put draws a stamp, announces the
-// blocks, whose places follow from the stamp, and commits.
+// before has two, as only the object says which groups to read as of one instant with it. A put looks at what it writes over, announces
+// its blocks, whose places follow from its stamp, looks at what its commit needs, and commits.
 var (
-	putTrips = []string{"read meta", "update i meta u v", "read i", "update i v", "read e i o x", "update e g i l o v"}
+	putTrips = []string{"read meta o u", "update i u v", "read e i o x", "update e g i l o v"}
 	getTrips = []string{"read o", "read g l o"}
-
-	// Of a put that names its blocks with its stamp.
-	fewestPutTrips = []string{"read meta", "update i meta u v", "read e i o x", "update e g i l o v"}
 )
 
 // recorder takes down the round trips for puts and gets, and leaves out what goes on in the background.
@@ -200,18 +198,6 @@ func TestTripsOfTheCatalog(t *testing.T) {
 		_, err := c.Again(t.Context(), seen, 0, largeBytes)
 		return err
 	}), getTrips[1:])
-	wantTrips(t, "a put that names its blocks with its stamp", engine.of(t, func() error {
-		var group catalog.Group
-		attempt, err := c.Begin(t.Context(), catalog.KindPut, time.Now().Add(time.Minute), func(stamp block.Stamp) []catalog.BlockSet {
-			group = newGroup(stamp, largeBytes, false, nodes, random)
-			return []catalog.BlockSet{blocksOf(&group)}
-		})
-		if err != nil {
-			return err
-		}
-		object := newObject("b", &group, catalog.Extent{Column: catalog.WholeGroup, Length: largeBytes})
-		return attempt.Commit(t.Context(), catalog.Change{NewGroups: []catalog.Group{group}, Put: []catalog.Object{object}})
-	}), fewestPutTrips)
 }
 
 // Each call of an engine is one exchange with its server, as the servers count them.
@@ -256,16 +242,15 @@ func TestTripsOnTheWire(t *testing.T) {
 				}
 				return trips() - before
 			}
-			for i := range 5 {
+			// The first makes connections and a script known, and where a second has passed PostgreSQL is asked whether it is the primary.
+			puts, gets := int64(math.MaxInt64), int64(math.MaxInt64)
+			for i := range 10 {
 				key := strconv.Itoa(i)
-				puts := of(func() error { return putOne(t.Context(), c, key, nodes, random) })
-				gets := of(func() error { return getOne(t.Context(), c, key) })
-				if i == 0 {
-					continue // it makes connections, and a script known
-				}
-				if puts != int64(len(putTrips)) || gets != int64(len(getTrips)) {
-					t.Errorf("a put exchanges %d messages with %s and a get %d; want %d and %d", puts, name, gets, len(putTrips), len(getTrips))
-				}
+				puts = min(puts, of(func() error { return putOne(t.Context(), c, key, nodes, random) }))
+				gets = min(gets, of(func() error { return getOne(t.Context(), c, key) }))
+			}
+			if puts != int64(len(putTrips)) || gets != int64(len(getTrips)) {
+				t.Errorf("a put exchanges %d messages with %s and a get %d; want %d and %d", puts, name, gets, len(putTrips), len(getTrips))
 			}
 		})
 	}

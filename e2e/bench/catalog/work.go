@@ -121,12 +121,12 @@ func (e errand) put(ctx context.Context, c *catalog.Catalog) (result, error) {
 // putOne announces an attempt, then the blocks of its group, whose names have the stamp in them, and commits it.
 func putOne(ctx context.Context, c *catalog.Catalog, key string, nodes []block.NodeID, random *rand.Rand) error {
 	deadline := time.Now().Add(time.Minute)
-	attempt, err := c.Begin(ctx, catalog.KindPut, deadline, func(block.Stamp) []catalog.BlockSet { return nil })
+	var group catalog.Group
+	attempt, err := c.Begin(ctx, catalog.KindPut, deadline, func(stamp block.Stamp) []catalog.BlockSet {
+		group = newGroup(stamp, (largeBytes+columns-1)/columns, false, nodes, random)
+		return []catalog.BlockSet{blocksOf(&group)}
+	}, catalog.Over(key))
 	if err != nil {
-		return err
-	}
-	group := newGroup(attempt.Stamp(), (largeBytes+columns-1)/columns, false, nodes, random)
-	if err := attempt.Extend(ctx, []catalog.BlockSet{blocksOf(&group)}, deadline); err != nil {
 		return err
 	}
 	object := newObject(key, &group, catalog.Extent{Column: catalog.WholeGroup, Length: largeBytes})
