@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -233,7 +234,7 @@ func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []
 		return nil, 0, err
 	}
 	for i := range 2 {
-		number, err := decodeCount(keys[i], values[i])
+		number, err := codec.DecodeCount(keys[i], values[i])
 		if err != nil {
 			return nil, 0, err
 		}
@@ -243,7 +244,8 @@ func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []
 		if value == nil {
 			continue
 		}
-		if object, err := decode[Object](keys[2+i], value); err == nil { // what is wrong with one the commit says, and of that attempt alone
+		// What is wrong with one the commit says, and of that attempt alone.
+		if object, err := codec.Decode[Object](keys[2+i], value); err == nil {
 			above = max(above, object.newest())
 		}
 	}
@@ -269,12 +271,12 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 		for _, basis := range a.basis {
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
-		d.writes = append(d.writes, kv.Write{Key: intentKey(a.stamp), Value: encode(Intent{
+		d.writes = append(d.writes, kv.Write{Key: intentKey(a.stamp), Value: codec.Encode(Intent{
 			Stamp: a.stamp, Kind: a.kind, Owner: l.session.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes, kv.Write{Key: uptoKey(l.session.owner), Value: encodeNumber(next - 1)})
+	d.writes = append(d.writes, kv.Write{Key: uptoKey(l.session.owner), Value: codec.EncodeCount(next - 1)})
 	return d, kept, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -42,13 +43,13 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		if want != nil && bytes.Equal(values[0], want) {
 			return true, nil // an earlier turn was applied though its answer was lost
 		}
-		intent, err := decodeToChange[Intent](key, values[0])
+		intent, err := codec.DecodeToChange[Intent](key, values[0])
 		if err != nil {
 			return false, err
 		}
 		intent.Blocks = addBlocks(intent, blocks)
 		intent.Deadline = deadline.UnixMilli()
-		want = encode(intent)
+		want = codec.Encode(intent)
 		failed, err := a.ledger.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
 		return err == nil && len(failed) == 0, err
 	})

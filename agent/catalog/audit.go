@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -97,7 +98,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 }
 
 func (p *picture) takeObject(record kv.Record) error {
-	object, err := decode[Object](record.Key, record.Value)
+	object, err := codec.Decode[Object](record.Key, record.Value)
 	if err == nil && objectKey(object.Key) != record.Key {
 		err = fmt.Errorf("record %q holds object %q", record.Key, object.Key)
 	}
@@ -106,7 +107,7 @@ func (p *picture) takeObject(record kv.Record) error {
 }
 
 func (p *picture) takeGroup(record kv.Record) error {
-	group, err := decode[Group](record.Key, record.Value)
+	group, err := codec.Decode[Group](record.Key, record.Value)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (p *picture) takeLive(record kv.Record) error {
 	if err != nil {
 		return err
 	}
-	p.lives[id], err = decodeCount(record.Key, record.Value)
+	p.lives[id], err = codec.DecodeCount(record.Key, record.Value)
 	return err
 }
 
@@ -133,7 +134,7 @@ func (p *picture) takeFreeable(record kv.Record) error {
 }
 
 func (p *picture) takeIntent(record kv.Record) error {
-	intent, err := decode[Intent](record.Key, record.Value)
+	intent, err := codec.Decode[Intent](record.Key, record.Value)
 	if err == nil && (intentKey(intent.Stamp) != record.Key || intent.State != IntentActive) {
 		err = fmt.Errorf("record %q holds the intent of %s in state %s", record.Key, intent.Stamp, intent.State)
 	}

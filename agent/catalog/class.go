@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -18,13 +19,13 @@ func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading the version of the classes: %w", err)
 	}
-	return decodeCount(keyClasses, values[0])
+	return codec.DecodeCount(keyClasses, values[0])
 }
 
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
 func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, err error) {
 	err = c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, list, err := c.readClasses(ctx, decode[Class])
+		raw, list, err := c.readClasses(ctx, codec.Decode[Class])
 		if err != nil {
 			return false, err
 		}
@@ -33,7 +34,7 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 			return false, err
 		}
 		classes = list
-		version, err = decodeCount(keyClasses, raw)
+		version, err = codec.DecodeCount(keyClasses, raw)
 		return err == nil, err
 	})
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (
 // changes nothing; so do no classes.
 func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
 	return c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, classes, err := c.readClasses(ctx, decodeToChange[Class])
+		raw, classes, err := c.readClasses(ctx, codec.DecodeToChange[Class])
 		if err != nil {
 			return false, fmt.Errorf("listing classes: %w", err)
 		}
@@ -74,16 +75,16 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		if err != nil || len(changed) == 0 {
 			return err == nil, kv.Final(err)
 		}
-		version, err := decodeCount(keyClasses, raw)
+		version, err := codec.DecodeCount(keyClasses, raw)
 		if err != nil {
 			return false, err
 		}
-		writes := []kv.Write{{Key: keyClasses, Value: encodeCount(version + 1), Notify: true}}
+		writes := []kv.Write{{Key: keyClasses, Value: codec.EncodeCount(version + 1), Notify: true}}
 		for i := range changed {
 			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(prefixClass) {
 				return false, kv.Final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
 			}
-			writes = append(writes, kv.Write{Key: classKey(changed[i].Name), Value: encode(changed[i])})
+			writes = append(writes, kv.Write{Key: classKey(changed[i].Name), Value: codec.Encode(changed[i])})
 		}
 		// decide saw the classes of this version, or the check fails: they do not change without it.
 		failed, err := c.engine.Update(ctx, []kv.Check{{Key: keyClasses, Value: raw}}, writes)

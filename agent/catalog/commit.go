@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -140,7 +141,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 
 func (t *transaction) useIntent() (err error) {
 	key := intentKey(t.attempt.stamp)
-	t.intent, err = decode[Intent](key, t.values[key])
+	t.intent, err = codec.Decode[Intent](key, t.values[key])
 	t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})
 	return err
 }
@@ -177,7 +178,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 		t.checks = append(t.checks, kv.Check{Key: key, Value: was.raw})
 		t.open[was.ID] = was.Open
-		if _, err := decodeToChange[Group](key, was.raw); err != nil {
+		if _, err := codec.DecodeToChange[Group](key, was.raw); err != nil {
 			return err
 		}
 		group := edit.apply(stamp, now)
@@ -257,7 +258,7 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 	}
 	sortAddresses(dead)
 	t.results[group.ID] = group
-	t.writes = append(t.writes, kv.Write{Key: groupKey(group.ID), Value: encode(group)})
+	t.writes = append(t.writes, kv.Write{Key: groupKey(group.ID), Value: codec.Encode(group)})
 	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded)...)
 	return nil
 }
@@ -304,7 +305,7 @@ func (t *transaction) put(change *Change) error {
 		var was Object
 		if raw != nil {
 			var err error
-			if was, err = decodeToChange[Object](key, raw); err != nil {
+			if was, err = codec.DecodeToChange[Object](key, raw); err != nil {
 				return err
 			}
 		}
@@ -378,7 +379,7 @@ func (t *transaction) move(change *Change) error {
 func (t *transaction) asRead(was *Snapshot) (bool, error) {
 	key := objectKey(was.Object.Key)
 	if bytes.Equal(t.values[key], was.object) {
-		_, err := decodeToChange[Object](key, was.object)
+		_, err := codec.DecodeToChange[Object](key, was.object)
 		return err == nil, err
 	}
 	t.violate(StaleDetail{Violation: ViolationObject, Key: was.Object.Key})
@@ -417,7 +418,7 @@ func (t *transaction) replace(key string, raw []byte, extents []Extent, object *
 	for _, extent := range object.Extents {
 		t.lives[extent.Group]++
 	}
-	t.writes = append(t.writes, kv.Write{Key: key, Value: encode(object)})
+	t.writes = append(t.writes, kv.Write{Key: key, Value: codec.Encode(object)})
 }
 
 // count writes the live counts.

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -55,7 +56,7 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	raw := values[0]
 	object := Object{}
 	if raw != nil {
-		if object, err = decodeToChange[Object](objectKey(key), raw); err != nil {
+		if object, err = codec.DecodeToChange[Object](objectKey(key), raw); err != nil {
 			return false, err
 		}
 	}
@@ -71,15 +72,15 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	}
 	writes := append(countWrites(deltas),
 		kv.Write{Key: objectKey(key), Kind: kv.Remove},
-		kv.Write{Key: name, Value: encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
+		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
 	checks := []kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}
-	floor, err := decodeCount(keyFloor, values[1])
+	floor, err := codec.DecodeCount(keyFloor, values[1])
 	if err != nil {
 		return false, err
 	}
 	if number := object.Revision.Sequence; number > uint64(floor) { // what is put after this has a later revision (rule 43)
 		checks = append(checks, kv.Check{Key: keyFloor, Value: values[1]})
-		writes = append(writes, kv.Write{Key: keyFloor, Value: encodeNumber(max(number, o.clock()))})
+		writes = append(writes, kv.Write{Key: keyFloor, Value: codec.EncodeCount(max(number, o.clock()))})
 	}
 	failed, err := o.engine.Update(ctx, checks, writes)
 	switch {
@@ -93,7 +94,7 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 
 // settleRequest finds out whether a delete took effect, and sees to it that it never does if it did not yet.
 func (o *objects) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
-	row := encode(request{State: IntentAborted, At: o.now().UnixMilli()})
+	row := codec.Encode(request{State: IntentAborted, At: o.now().UnixMilli()})
 	var outcome []byte
 	err = o.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := o.engine.Read(ctx, name)

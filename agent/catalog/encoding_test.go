@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"pgregory.net/rapid"
 )
 
@@ -23,12 +24,12 @@ func TestEncodingRoundTrip(t *testing.T) {
 					rapid.IntRange(-1, 70).Draw(t, "column"), rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "length")}
 			}), 1, 5).Draw(t, "extents"),
 		}
-		raw := encode(object)
-		again, err := decode[Object]("o/", raw)
+		raw := codec.Encode(object)
+		again, err := codec.Decode[Object]("o/", raw)
 		if err != nil || !reflect.DeepEqual(object, again) {
 			t.Fatalf("%+v became %+v, %v", object, again, err)
 		}
-		if !bytes.Equal(raw, encode(again)) {
+		if !bytes.Equal(raw, codec.Encode(again)) {
 			t.Fatal("one record has two encodings")
 		}
 	})
@@ -39,33 +40,33 @@ func TestEncodingIsFixed(t *testing.T) {
 	object := Object{Key: "k\xff", Revision: block.Stamp{Sequence: 1, Salt: 2}, Class: "c", Scheme: "rep(3)", Size: 3, Modified: 4,
 		Extents: []Extent{{Group: block.GroupID{Stamp: block.Stamp{Sequence: 1, Salt: 2}, Index: 3}, Column: WholeGroup, Length: 3}}}
 	want := "\xa7\x01\x42k\xff\x02\xa2\x01\x01\x02\x02\x03\x41c\x04\x46rep(3)\x05\x03\x06\x04\x07\x81\xa4\x01\xa2\x01\xa2\x01\x01\x02\x02\x02\x03\x02\x20\x03\x00\x04\x03"
-	if got := string(encode(object)); got != want {
+	if got := string(codec.Encode(object)); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
 // Damaged records are errors, never panics, and what is read is written as it was.
 func FuzzDecode(f *testing.F) {
-	f.Add(encode(Object{Key: "k", Extents: []Extent{{Column: WholeGroup}}}))
-	f.Add(encode(Group{Slots: []Slot{{{Units: 1, Node: "n"}}}}))
-	f.Add(encode(Intent{Kind: KindPut, Blocks: []BlockSet{{Slots: []int{1}, Nodes: []block.NodeID{"n"}}}}))
+	f.Add(codec.Encode(Object{Key: "k", Extents: []Extent{{Column: WholeGroup}}}))
+	f.Add(codec.Encode(Group{Slots: []Slot{{{Units: 1, Node: "n"}}}}))
+	f.Add(codec.Encode(Intent{Kind: KindPut, Blocks: []BlockSet{{Slots: []int{1}, Nodes: []block.NodeID{"n"}}}}))
 	f.Add([]byte("17"))
-	f.Add(encode(Group{Columns: 3, Slots: []Slot{{{Units: 1, Node: "n"}}}}))
+	f.Add(codec.Encode(Group{Columns: 3, Slots: []Slot{{{Units: 1, Node: "n"}}}}))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if object, err := decode[Object]("o/k", raw); err == nil {
-			if again, err := decode[Object]("o/k", encode(object)); err != nil || !reflect.DeepEqual(object, again) {
+		if object, err := codec.Decode[Object]("o/k", raw); err == nil {
+			if again, err := codec.Decode[Object]("o/k", codec.Encode(object)); err != nil || !reflect.DeepEqual(object, again) {
 				t.Errorf("%+v became %+v, %v", object, again, err)
 			}
 		}
-		if group, err := decode[Group]("g/k", raw); err == nil {
+		if group, err := codec.Decode[Group]("g/k", raw); err == nil {
 			shape, inside := checkShape(&group), checkInside(&group, []Extent{{Group: group.ID, Column: 0, Length: 1}})
 			if shape == nil && inside == nil && len(group.Slots[0]) == 0 {
 				t.Errorf("a byte lies inside an empty column of %+v", group)
 			}
 		}
-		_, intentErr := decode[Intent]("i/k", raw)
-		_, graveErr := decode[graveRecord]("d/k", raw)
-		if _, err := decodeCount("l/k", raw); err == nil && intentErr == nil && graveErr == nil && len(raw) > 0 && raw[0] >= 0x80 {
+		_, intentErr := codec.Decode[Intent]("i/k", raw)
+		_, graveErr := codec.Decode[graveRecord]("d/k", raw)
+		if _, err := codec.DecodeCount("l/k", raw); err == nil && intentErr == nil && graveErr == nil && len(raw) > 0 && raw[0] >= 0x80 {
 			t.Errorf("%q is a number and a map", raw)
 		}
 	})

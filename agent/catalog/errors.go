@@ -42,7 +42,7 @@ var (
 	// lacks them. Nothing is changed by this start any more.
 	ErrBehind = errors.New("the catalog has lost acknowledged changes")
 	// ErrCorrupt says that a record cannot be decoded, or that records contradict each other.
-	ErrCorrupt = errors.New("catalog record is damaged")
+	ErrCorrupt = kv.ErrCorrupt
 )
 
 // Violation names the condition of a commit that did not hold.

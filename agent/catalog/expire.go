@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -37,13 +38,13 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, retention time.Durat
 	}
 	f := forgetting{ledger: l, now: now.UnixMilli(), cutoff: now.Add(-retention).UnixMilli()}
 	err = f.pass(ctx, prefixEnded, func(record kv.Record) (int64, func(int64) []byte, error) {
-		intent, err := decode[Intent](record.Key, record.Value)
-		return intent.Settled, func(at int64) []byte { intent.Settled = at; return encode(intent) }, err
+		intent, err := codec.Decode[Intent](record.Key, record.Value)
+		return intent.Settled, func(at int64) []byte { intent.Settled = at; return codec.Encode(intent) }, err
 	})
 	if err == nil {
 		err = f.pass(ctx, prefixRequest, func(record kv.Record) (int64, func(int64) []byte, error) {
-			row, err := decode[request](record.Key, record.Value)
-			return row.At, func(at int64) []byte { row.At = at; return encode(row) }, err
+			row, err := codec.Decode[request](record.Key, record.Value)
+			return row.At, func(at int64) []byte { row.At = at; return codec.Encode(row) }, err
 		})
 	}
 	result.Forgotten = f.forgotten
@@ -71,7 +72,7 @@ func (l *ledger) AbortOwn(ctx context.Context, ownerID, startID string) error {
 // eachIntent visits every active intent.
 func (l *ledger) eachIntent(ctx context.Context, visit func(intent *Intent, raw []byte) error) error {
 	return l.each(ctx, prefixIntent, func(record kv.Record) error {
-		intent, err := decode[Intent](record.Key, record.Value)
+		intent, err := codec.Decode[Intent](record.Key, record.Value)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -34,7 +35,7 @@ func (g *graveyard) bury(addresses []block.Address, cause string) []kv.Write {
 	if len(addresses) == 0 {
 		return nil
 	}
-	value := encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
+	value := codec.Encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
 	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
 		writes[i] = kv.Write{Key: graveKey(address), Value: value}
@@ -70,7 +71,7 @@ func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, lim
 			if err != nil {
 				return nil, err
 			}
-			fields, err := decode[graveRecord](record.Key, record.Value)
+			fields, err := codec.Decode[graveRecord](record.Key, record.Value)
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -74,7 +75,7 @@ func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
 			return false, err
 		}
 		if values[0] != nil {
-			milliseconds, err := decodeCount(keyHeat, values[0])
+			milliseconds, err := codec.DecodeCount(keyHeat, values[0])
 			since = time.UnixMilli(milliseconds).UTC()
 			return err == nil, err
 		}

@@ -45,7 +45,10 @@ func TestInterleavings(t *testing.T) {
 	counts := map[string]int{}
 	defer func() { t.Log(counts) }()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{counts: counts, world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"}, revisions: map[string]block.Stamp{}, latest: map[string]block.Stamp{}}
+		m := &machine{
+			counts: counts, world: newWorld(rt, mem.New()), keys: []string{"k0", "k1", "k2"},
+			revisions: map[string]block.Stamp{}, latest: map[string]block.Stamp{},
+		}
 		m.behind = time.Duration(rapid.IntRange(0, 20).Draw(rt, "behind")) * time.Second
 		m.faults.Decide = func() catalogtest.Fault {
 			// Mostly none: a call has to come to an end.

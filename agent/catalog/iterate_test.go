@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 )
@@ -25,7 +26,7 @@ func TestWalksGoPageByPage(t *testing.T) {
 			read := 0
 			walk := func() func(func(*int, error) bool) {
 				read = 0
-				return each(pages(func() ([]int, bool, error) {
+				return codec.Items(codec.Pages(func() ([]int, bool, error) {
 					if read == len(pages3) {
 						return nil, true, errBroken
 					}
@@ -55,12 +56,12 @@ func TestWalksGoPageByPage(t *testing.T) {
 
 // A walk over records goes over all of a prefix from the place where it begins, whether or not they fill their pages.
 func TestWalksOverRecords(t *testing.T) {
-	for _, count := range []int{0, 1, pageRecords - 1, pageRecords, pageRecords + 1, 2*pageRecords + 5} {
+	for _, count := range []int{0, 1, codec.PageRecords - 1, codec.PageRecords, codec.PageRecords + 1, 2*codec.PageRecords + 5} {
 		engine := mem.New()
 		writes := []kv.Write{{Key: "n/before", Value: []byte{}}, {Key: "p/after", Value: []byte{}}}
 		for i := range count {
 			key := fmt.Sprintf("%05d", i)
-			writes = append(writes, kv.Write{Key: objectKey(key), Value: encode(Object{Key: key, Size: int64(i)})})
+			writes = append(writes, kv.Write{Key: objectKey(key), Value: codec.Encode(Object{Key: key, Size: int64(i)})})
 		}
 		if _, err := engine.Update(t.Context(), nil, writes); err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func TestWalksOverRecords(t *testing.T) {
 				place = objectKey(fmt.Sprintf("%05d", after))
 			}
 			next := after + 1
-			for page, err := range recordPages[ObjectSummary](t.Context(), engine, prefixObject, place) {
+			for page, err := range codec.Records[ObjectSummary](t.Context(), engine, prefixObject, place) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -15,7 +16,7 @@ type jobs struct{ *records }
 func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 	var jobs []Job
 	err := j.each(ctx, prefixJob, func(record kv.Record) error {
-		job, err := decode[Job](record.Key, record.Value)
+		job, err := codec.Decode[Job](record.Key, record.Value)
 		jobs = append(jobs, job)
 		return err
 	})
@@ -38,7 +39,7 @@ func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
 	if values[0] == nil {
 		return nil, fmt.Errorf("job %s: %w", id, ErrNoJob)
 	}
-	job, err := decode[Job](key, values[0])
+	job, err := codec.Decode[Job](key, values[0])
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (j *jobs) SaveJob(ctx context.Context, job *Job) error {
 func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 	saved := *job
 	saved.Version++
-	want := encode(saved)
+	want := codec.Encode(saved)
 	unclear := false
 	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := j.engine.Read(ctx, key)
@@ -70,7 +71,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 		}
 		was := Job{}
 		if values[0] != nil {
-			if was, err = decodeToChange[Job](key, values[0]); err != nil {
+			if was, err = codec.DecodeToChange[Job](key, values[0]); err != nil {
 				return false, err
 			}
 		}
@@ -95,7 +96,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 func (j *jobs) DropJob(ctx context.Context, job Job) error {
 	key := jobKey(job.ID)
 	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
+		_, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: codec.Encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -50,7 +51,7 @@ func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
 			sessions = append(sessions, Session{Gateway: gateway, Start: start})
 			return nil
 		}
-		count, err := decodeCount(record.Key, record.Value)
+		count, err := codec.DecodeCount(record.Key, record.Value)
 		if last := len(sessions) - 1; err == nil && last >= 0 && sessions[last].Gateway == gateway && sessions[last].Start == start {
 			sessions[last].Updates += count
 		}
@@ -91,13 +92,13 @@ func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading which stamps were drawn: %w", err)
 	}
-	below, err := decodeCount(keyDrawn, values[0])
+	below, err := codec.DecodeCount(keyDrawn, values[0])
 	if err != nil {
 		return nil, err
 	}
 	d := &drawn{below: uint64(below), upto: map[uint32]uint64{}, owners: map[string]uint64{}}
 	err = a.each(ctx, prefixUpto, func(record kv.Record) error {
-		last, err := decodeCount(record.Key, record.Value)
+		last, err := codec.DecodeCount(record.Key, record.Value)
 		owner := record.Key[len(prefixUpto):]
 		d.owners[owner] = uint64(last)
 		d.upto[block.Mark(owner)] = max(d.upto[block.Mark(owner)], uint64(last))
@@ -126,12 +127,12 @@ func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 		if err != nil || values[0] != nil {
 			return err == nil, err
 		}
-		kept, err := decodeCount(keyKept, values[1])
+		kept, err := codec.DecodeCount(keyKept, values[1])
 		if err != nil || alarm.Refused == "" && alarm.Stamp.Sequence < uint64(kept) {
 			return err == nil, err
 		}
 		checks := []kv.Check{{Key: keyAlarm}, {Key: keyKept, Value: values[1]}}
-		failed, err := a.engine.Update(ctx, checks, []kv.Write{{Key: keyAlarm, Value: encode(alarm)}})
+		failed, err := a.engine.Update(ctx, checks, []kv.Write{{Key: keyAlarm, Value: codec.Encode(alarm)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -146,7 +147,7 @@ func (a *auditor) Alarm(ctx context.Context) (*Alarm, error) {
 	if err != nil || values[0] == nil {
 		return nil, err
 	}
-	alarm, err := decode[Alarm](keyAlarm, values[0])
+	alarm, err := codec.Decode[Alarm](keyAlarm, values[0])
 	return &alarm, err
 }
 
@@ -174,7 +175,7 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 		if err != nil {
 			return false, err
 		}
-		floor, err := decodeCount(keyFloor, values[0])
+		floor, err := codec.DecodeCount(keyFloor, values[0])
 		if err != nil {
 			return false, err
 		}
@@ -184,7 +185,7 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 		}
 		above := max(uint64(floor), drawn.last(), a.clock())
 		if values[1] != nil {
-			alarm, err := decode[Alarm](keyAlarm, values[1])
+			alarm, err := codec.Decode[Alarm](keyAlarm, values[1])
 			if err != nil {
 				return false, err
 			}
@@ -196,7 +197,7 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 			{Key: keyKept, Value: values[2]}, {Key: keyDisowned, Value: values[3]},
 		}
 		writes := []kv.Write{
-			{Key: keyFloor, Value: encodeNumber(above)}, {Key: keyKept, Value: encodeNumber(above)}, {Key: keyAlarm, Kind: kv.Remove},
+			{Key: keyFloor, Value: codec.EncodeCount(above)}, {Key: keyKept, Value: codec.EncodeCount(above)}, {Key: keyAlarm, Kind: kv.Remove},
 		}
 		var present []kv.Record
 		err = a.each(ctx, prefixGateway, func(record kv.Record) error {
@@ -235,17 +236,17 @@ func (a *auditor) Accept(ctx context.Context) error {
 		if values[0] == nil {
 			return true, nil
 		}
-		kept, err := decodeCount(keyKept, values[0])
+		kept, err := codec.DecodeCount(keyKept, values[0])
 		if err != nil {
 			return false, err
 		}
-		below, err := decodeCount(keyDrawn, values[1])
+		below, err := codec.DecodeCount(keyDrawn, values[1])
 		if err != nil {
 			return false, err
 		}
 		checks := []kv.Check{{Key: keyKept, Value: values[0]}, {Key: keyDrawn, Value: values[1]}, {Key: keyAlarm}}
 		failed, err := a.engine.Update(ctx, checks, []kv.Write{
-			{Key: keyKept, Kind: kv.Remove}, {Key: keyDrawn, Value: encodeCount(max(below, kept))},
+			{Key: keyKept, Kind: kv.Remove}, {Key: keyDrawn, Value: codec.EncodeCount(max(below, kept))},
 		})
 		return err == nil && len(failed) == 0, err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -15,7 +16,7 @@ type members struct{ *records }
 func (m *members) Nodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
 	err := m.each(ctx, prefixNode, func(record kv.Record) error {
-		node, err := decode[Node](record.Key, record.Value)
+		node, err := codec.Decode[Node](record.Key, record.Value)
 		nodes = append(nodes, node)
 		return err
 	})
@@ -61,7 +62,7 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 // nodeWrites stores the record of a member. Where it is excluded the registration of its contents goes in the same
 // transaction, so that no commit onto it can come later.
 func nodeWrites(node *Node) []kv.Write {
-	writes := []kv.Write{{Key: nodeKey(node.ID), Value: encode(node)}}
+	writes := []kv.Write{{Key: nodeKey(node.ID), Value: codec.Encode(node)}}
 	if node.IsExcluded() {
 		writes = append(writes, kv.Write{Key: incarnationKey(node.ID), Kind: kv.Remove})
 	}
@@ -74,7 +75,7 @@ func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, no
 	if err != nil || values[0] == nil {
 		return nil, Node{}, err
 	}
-	node, err = decodeToChange[Node](nodeKey(id), values[0])
+	node, err = codec.DecodeToChange[Node](nodeKey(id), values[0])
 	return values[0], node, err
 }
 
@@ -87,12 +88,12 @@ func (m *members) Membership(ctx context.Context) (Membership, error) {
 	if values[0] == nil {
 		return Membership{}, nil
 	}
-	return decode[Membership](keyMembers, values[0])
+	return codec.Decode[Membership](keyMembers, values[0])
 }
 
 // PutMembership sets how patient the cluster is with nodes that do not answer.
 func (m *members) PutMembership(ctx context.Context, membership Membership) error {
-	if err := m.assign(ctx, keyMembers, encode(membership)); err != nil {
+	if err := m.assign(ctx, keyMembers, codec.Encode(membership)); err != nil {
 		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
@@ -138,7 +139,7 @@ func checkMember(key string, raw []byte) error {
 	if raw == nil {
 		return nil
 	}
-	node, err := decode[Node](key, raw)
+	node, err := codec.Decode[Node](key, raw)
 	if err == nil && node.IsExcluded() {
 		err = fmt.Errorf("its record says that it is %s; declare it up to make it a member again: %w", node.State, ErrStale)
 	}

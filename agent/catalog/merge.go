@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -73,7 +74,7 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 	if err != nil {
 		return err
 	}
-	above := encodeNumber(max(m.drawn.last(), m.contents.Next) + Ahead)
+	above := codec.EncodeCount(max(m.drawn.last(), m.contents.Next) + Ahead)
 	last := []kv.Write{{Key: keyFloor, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
 	return m.fill.end(ctx, writes, last, progress)
 }
@@ -114,7 +115,7 @@ func (m *merger) check(ctx context.Context) ([]byte, error) {
 	case version != m.fill.mark && version != strconv.Itoa(SchemaVersion):
 		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, SchemaVersion)
 	}
-	cluster, err := decode[Cluster](keyCluster, values[1])
+	cluster, err := codec.Decode[Cluster](keyCluster, values[1])
 	if err == nil && cluster != m.contents.Cluster {
 		err = fmt.Errorf("%w: it is of cluster %s, and the stores of %s", ErrBadChange, cluster.ID, m.contents.Cluster.ID)
 	}
@@ -212,7 +213,7 @@ func (m *merger) writes() ([]kv.Write, error) {
 	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
-		set(groupKey(id), encode(*group))
+		set(groupKey(id), codec.Encode(*group))
 	}
 	for id, live := range after.lives {
 		after.freeable[id] = live == 0
@@ -227,7 +228,7 @@ func (m *merger) writes() ([]kv.Write, error) {
 		}
 	}
 	for _, object := range m.brought {
-		set(objectKey(object.Key), encode(*object))
+		set(objectKey(object.Key), codec.Encode(*object))
 	}
 	named := map[block.Address]bool{}
 	for _, group := range m.groups {
@@ -292,7 +293,7 @@ func (m *merger) members(ctx context.Context, writes []kv.Write) ([]kv.Write, er
 			return nil, err
 		}
 		if values[0] == nil {
-			writes = append(writes, kv.Write{Key: nodeKey(node.ID), Value: encode(node)})
+			writes = append(writes, kv.Write{Key: nodeKey(node.ID), Value: codec.Encode(node)})
 		}
 		now := []byte(m.contents.Incarnations[node.ID])
 		if len(now) > 0 && !bytes.Equal(values[1], now) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -129,7 +130,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",
 				ErrCorrupt, keyCluster, keyFloor, keySchema)
 		}
-		c.cluster, err = decode[Cluster](keyCluster, values[1])
+		c.cluster, err = codec.Decode[Cluster](keyCluster, values[1])
 		return err == nil, err
 	}
 	var identity [32]byte
@@ -141,7 +142,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		[]kv.Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyFloor}},
 		[]kv.Write{
 			{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
-			{Key: keyCluster, Value: encode(cluster)},
+			{Key: keyCluster, Value: codec.Encode(cluster)},
 			{Key: keyFloor, Value: []byte("1")},
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
@@ -178,11 +179,12 @@ func (c *Catalog) raiseFloor(ctx context.Context) error {
 	if err != nil || values[0] == nil || values[1] == nil {
 		return err
 	}
-	floor, err := decodeCount(keyFloor, values[0])
-	last, wrong := decodeCount(uptoKey(c.session.owner), values[1])
+	floor, err := codec.DecodeCount(keyFloor, values[0])
+	last, wrong := codec.DecodeCount(uptoKey(c.session.owner), values[1])
 	if err != nil || wrong != nil || last < floor {
 		return cmp.Or(err, wrong)
 	}
-	_, err = c.engine.Update(ctx, []kv.Check{{Key: keyFloor, Value: values[0]}}, []kv.Write{{Key: keyFloor, Value: encodeCount(last + 1)}})
+	raised := kv.Write{Key: keyFloor, Value: codec.EncodeCount(last + 1)}
+	_, err = c.engine.Update(ctx, []kv.Check{{Key: keyFloor, Value: values[0]}}, []kv.Write{raised})
 	return err
 }

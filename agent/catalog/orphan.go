@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 )
 
 // orphanBatch bounds how many addresses are judged by one read.
@@ -33,7 +34,7 @@ func (a *auditor) Orphans(ctx context.Context, listed []block.Address) (orphans,
 		if err != nil {
 			return nil, nil, fmt.Errorf("judging listed blocks: %w", err)
 		}
-		kept, err := decodeCount(keyKept, values[0])
+		kept, err := codec.DecodeCount(keyKept, values[0])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -60,7 +61,7 @@ func isAccounted(address block.Address, groupRaw, intentRaw, graveRaw []byte) (b
 		return true, nil
 	}
 	if groupRaw != nil {
-		group, err := decode[Group](groupKey(address.Group), groupRaw)
+		group, err := codec.Decode[Group](groupKey(address.Group), groupRaw)
 		if err != nil {
 			return false, err
 		}
@@ -69,7 +70,7 @@ func isAccounted(address block.Address, groupRaw, intentRaw, graveRaw []byte) (b
 		}
 	}
 	if intentRaw != nil {
-		intent, err := decode[Intent](intentKey(address.Stamp), intentRaw)
+		intent, err := codec.Decode[Intent](intentKey(address.Stamp), intentRaw)
 		if err != nil {
 			return false, err
 		}

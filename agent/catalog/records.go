@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -89,14 +89,12 @@ func (r *records) floor(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	floor, err := decodeCount(keyFloor, values[0])
+	floor, err := codec.DecodeCount(keyFloor, values[0])
 	return uint64(floor), err
 }
 
 // clock returns the time as a number of a stamp.
 func (r *records) clock() uint64 { return uint64(max(1, r.now().UnixMicro())) }
-
-func encodeNumber(number uint64) []byte { return strconv.AppendUint(nil, number, 10) }
 
 // Kept returns the number below which the blocks of attempts are kept, dead or not: see Claim. 0 where none are.
 func (r *records) Kept(ctx context.Context) (uint64, error) {
@@ -104,6 +102,6 @@ func (r *records) Kept(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("asking what is kept: %w", err)
 	}
-	below, err := decodeCount(keyKept, values[0])
+	below, err := codec.DecodeCount(keyKept, values[0])
 	return uint64(below), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -31,7 +32,7 @@ func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
 	if values[0] == nil {
 		return RepairControl{}, nil
 	}
-	return decode[RepairControl](keyRepair, values[0])
+	return codec.Decode[RepairControl](keyRepair, values[0])
 }
 
 // ChangeRepairControl declares what change makes of what was declared before, and returns it. It may call change several
@@ -45,12 +46,12 @@ func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairContro
 		}
 		var was RepairControl
 		if values[0] != nil {
-			if was, err = decodeToChange[RepairControl](keyRepair, values[0]); err != nil {
+			if was, err = codec.DecodeToChange[RepairControl](keyRepair, values[0]); err != nil {
 				return false, err
 			}
 		}
 		changed = change(was)
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: keyRepair, Value: values[0]}}, []kv.Write{{Key: keyRepair, Value: encode(changed)}})
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: keyRepair, Value: values[0]}}, []kv.Write{{Key: keyRepair, Value: codec.Encode(changed)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -46,11 +47,11 @@ func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress
 		return fmt.Errorf("restoring a catalog: %w", err)
 	}
 	err = fill.end(ctx, records, []kv.Write{
-		{Key: keyCluster, Value: encode(contents.Cluster)},
-		{Key: keyFloor, Value: encodeNumber(contents.Next)},
-		{Key: keyKept, Value: encodeNumber(contents.Next)},
-		{Key: keyDrawn, Value: encodeNumber(contents.Next)},
-		{Key: keyDisowned, Value: encode(contents.Starts)},
+		{Key: keyCluster, Value: codec.Encode(contents.Cluster)},
+		{Key: keyFloor, Value: codec.EncodeCount(contents.Next)},
+		{Key: keyKept, Value: codec.EncodeCount(contents.Next)},
+		{Key: keyDrawn, Value: codec.EncodeCount(contents.Next)},
+		{Key: keyDisowned, Value: codec.Encode(contents.Starts)},
 	}, progress)
 	if err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
@@ -122,14 +123,14 @@ func (c *Contents) records() ([]kv.Write, error) {
 		for _, extent := range c.Objects[i].Extents {
 			p.lives[extent.Group]++
 		}
-		set(objectKey(c.Objects[i].Key), encode(c.Objects[i]))
+		set(objectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
 	}
 	for i := range c.Groups {
 		id := c.Groups[i].ID
 		p.groups[id] = &c.Groups[i]
 		p.lives[id] += 0 // a group without extents has a count too
 		p.freeable[id] = p.lives[id] == 0
-		set(groupKey(id), encode(c.Groups[i]))
+		set(groupKey(id), codec.Encode(c.Groups[i]))
 		writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: p.lives[id]})
 		if p.freeable[id] {
 			set(freeableKey(id), []byte{})
@@ -139,7 +140,7 @@ func (c *Contents) records() ([]kv.Write, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
 	}
 	for _, node := range c.Nodes {
-		set(nodeKey(node.ID), encode(node))
+		set(nodeKey(node.ID), codec.Encode(node))
 	}
 	for id, incarnation := range c.Incarnations {
 		set(incarnationKey(id), []byte(incarnation))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -107,7 +108,7 @@ func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 	}
 	own := []kv.Check{{Key: s.gateway, Value: []byte(s.owner)}, used.check()}
 	failed, err := s.Observed.Update(ctx, append(checks[:len(checks):len(checks)], own...),
-		append(writes[:len(writes):len(writes)], kv.Write{Key: used.key, Value: encodeCount(used.count.Load() + 1)}))
+		append(writes[:len(writes):len(writes)], kv.Write{Key: used.key, Value: codec.EncodeCount(used.count.Load() + 1)}))
 	switch {
 	case err != nil:
 		used.doubt = true
@@ -128,7 +129,7 @@ func (s *session) Update(ctx context.Context, checks []kv.Check, writes []kv.Wri
 
 func (l *lane) check() kv.Check {
 	if count := l.count.Load(); count != 0 {
-		return kv.Check{Key: l.key, Value: encodeCount(count)}
+		return kv.Check{Key: l.key, Value: codec.EncodeCount(count)}
 	}
 	return kv.Check{Key: l.key}
 }
@@ -146,7 +147,7 @@ func (s *session) take(ctx context.Context) (*lane, error) {
 			return nil, err
 		}
 		switch {
-		case bytes.Equal(values[0], encodeCount(used.count.Load()+1)):
+		case bytes.Equal(values[0], codec.EncodeCount(used.count.Load()+1)):
 			used.count.Add(1)
 			used.doubt = false
 			return used, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -63,7 +64,7 @@ func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []by
 		return nil, nil, err
 	}
 	if values[1] != nil {
-		intent, err := decode[Intent](endedKey(stamp), values[1])
+		intent, err := codec.Decode[Intent](endedKey(stamp), values[1])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -74,7 +75,7 @@ func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []by
 
 // abort aborts the attempt if its intent is still exactly raw, and reports whether it did.
 func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
-	intent, err := decodeToChange[Intent](intentKey(stamp), raw)
+	intent, err := codec.DecodeToChange[Intent](intentKey(stamp), raw)
 	if err != nil {
 		return false, err
 	}
@@ -87,7 +88,7 @@ func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool
 func (l *ledger) end(intent *Intent, state IntentState) []kv.Write {
 	ended := *intent
 	ended.State, ended.Blocks, ended.Settled = state, nil, l.now().UnixMilli()
-	return []kv.Write{{Key: intentKey(intent.Stamp), Kind: kv.Remove}, {Key: endedKey(intent.Stamp), Value: encode(ended)}}
+	return []kv.Write{{Key: intentKey(intent.Stamp), Kind: kv.Remove}, {Key: endedKey(intent.Stamp), Value: codec.Encode(ended)}}
 }
 
 // Intents lists up to limit active attempts after the given one, oldest first.
@@ -96,5 +97,5 @@ func (l *ledger) Intents(ctx context.Context, after block.Stamp, limit int) ([]I
 	if err != nil {
 		return nil, fmt.Errorf("listing intents: %w", err)
 	}
-	return decodeAll[Intent](records)
+	return codec.DecodeAll[Intent](records)
 }

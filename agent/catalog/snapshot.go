@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -96,7 +97,7 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 		if raw == nil {
 			return nil, fmt.Errorf("object %q: %w", key, ErrNoObject)
 		}
-		object, err := decode[Object](name, raw)
+		object, err := codec.Decode[Object](name, raw)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +146,7 @@ func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit i
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
-	return decodeAll[Object](records)
+	return codec.DecodeAll[Object](records)
 }
 
 // ListGroups returns up to limit groups after the given one, in the order they were created. Groups that are freed
@@ -203,11 +204,11 @@ func viewGroup(id block.GroupID, raw, live []byte) (*GroupView, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("group %s: %w", id, ErrNoGroup)
 	}
-	group, err := decode[Group](groupKey(id), raw)
+	group, err := codec.Decode[Group](groupKey(id), raw)
 	if err != nil {
 		return nil, err
 	}
-	count, err := decodeCount(liveKey(id), live)
+	count, err := codec.DecodeCount(liveKey(id), live)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -49,7 +50,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 	}
 	t := &block.Timeline{Sessions: map[string]block.Counts{}, Ended: map[string]block.Counts{}}
 	if values[0] != nil {
-		if t.Disowned, err = decode[[]string](keyDisowned, values[0]); err != nil {
+		if t.Disowned, err = codec.Decode[[]string](keyDisowned, values[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +103,7 @@ func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts,
 		if err != nil || lane == 0 {
 			return fmt.Errorf("record %q: %w: it names no lane", record.Key, ErrCorrupt)
 		}
-		count, err := decodeCount(record.Key, record.Value)
+		count, err := codec.DecodeCount(record.Key, record.Value)
 		for len(counts) < int(lane) {
 			counts = append(counts, 0)
 		}
@@ -117,7 +118,7 @@ func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts,
 func disown(was []byte, present []kv.Record, told []string) (kv.Write, error) {
 	var disowned []string
 	if was != nil {
-		before, err := decode[[]string](keyDisowned, was)
+		before, err := codec.Decode[[]string](keyDisowned, was)
 		if err != nil {
 			return kv.Write{}, err
 		}
@@ -130,5 +131,5 @@ func disown(was []byte, present []kv.Record, told []string) (kv.Write, error) {
 	for _, record := range present {
 		all[string(record.Value)] = true
 	}
-	return kv.Write{Key: keyDisowned, Value: encode(slices.Sorted(maps.Keys(all)))}, nil
+	return kv.Write{Key: keyDisowned, Value: codec.Encode(slices.Sorted(maps.Keys(all)))}, nil
 }

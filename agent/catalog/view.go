@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -20,7 +21,7 @@ type View struct {
 
 // PutView replaces the view of a gateway.
 func (m *members) PutView(ctx context.Context, view View) error {
-	if err := m.assign(ctx, viewKey(view.Gateway), encode(view)); err != nil {
+	if err := m.assign(ctx, viewKey(view.Gateway), codec.Encode(view)); err != nil {
 		return fmt.Errorf("saving what gateway %s hears: %w", view.Gateway, err)
 	}
 	return nil
@@ -30,7 +31,7 @@ func (m *members) PutView(ctx context.Context, view View) error {
 func (m *members) Views(ctx context.Context) ([]View, error) {
 	var views []View
 	err := m.each(ctx, prefixView, func(record kv.Record) error {
-		view, err := decode[View](record.Key, record.Value)
+		view, err := codec.Decode[View](record.Key, record.Value)
 		views = append(views, view)
 		return err
 	})

@@ -12,6 +12,8 @@ var (
 	ErrInUse = errors.New("catalog is in use")
 	// ErrNewer says that the catalog was written by a newer release.
 	ErrNewer = errors.New("catalog is newer than this program")
+	// ErrCorrupt says that a record cannot be decoded, or that records contradict each other.
+	ErrCorrupt = errors.New("catalog record is damaged")
 	// ErrClosed says that the engine was closed.
 	ErrClosed = errors.New("catalog engine is closed")
 	// ErrTooLarge says that an Update has more in it than the engine takes, which is at least UpdateRecords and UpdateBytes. Nothing
