@@ -188,7 +188,7 @@ func (l *ledger) announce(ctx context.Context, batch []*announcement) {
 		}
 		if done {
 			for _, a := range batch {
-				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind, over: a.over}
+				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind}
 				close(a.done)
 			}
 			return true, nil

@@ -17,7 +17,6 @@ type Attempt struct {
 	ledger *ledger
 	stamp  block.Stamp
 	kind   Kind
-	over   []string // record keys of the objects that it was announced to write over
 }
 
 // Stamp returns the stamp all blocks of the attempt carry.

@@ -69,7 +69,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	floor, err := a.floor(ctx)
+	floor, err := a.number(ctx, keyFloor)
 	if err != nil {
 		return nil, 0, err
 	}

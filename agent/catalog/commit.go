@@ -65,6 +65,7 @@ type transaction struct {
 	results  map[block.GroupID]*Group // new and changed groups as they will be
 	dead     []block.Address
 	whole    map[block.NodeID]block.Incarnation // what the stores must still be
+	above    uint64                             // the floor of stamps must not be below this number
 	violated []StaleDetail
 }
 
@@ -95,13 +96,12 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 		return nil, &StaleError{Details: t.violated}
 	}
 	t.count()
-	t.finish()
-	return t, nil
+	return t, t.finish()
 }
 
 func (t *transaction) read(ctx context.Context, change *Change) error {
 	stamp := t.attempt.stamp
-	keys := []string{intentKey(stamp), endedKey(stamp)}
+	keys := []string{intentKey(stamp), endedKey(stamp), keyFloor}
 	for i := range change.Put {
 		keys = append(keys, objectKey(change.Put[i].Key))
 	}
@@ -294,8 +294,7 @@ func (t *transaction) requireWhole() {
 	}
 }
 
-// put stores objects and drops the extents found in this transaction. One whose revision is later than the attempt was put after
-// the attempt was announced, as that looked at what it is over: so this put took place before it, and is overwritten already (rule 43).
+// put stores objects and drops the extents found in this transaction.
 func (t *transaction) put(change *Change) error {
 	for i := range change.Put {
 		object := change.Put[i]
@@ -309,17 +308,16 @@ func (t *transaction) put(change *Change) error {
 				return err
 			}
 		}
-		want, conditional := change.IfRevision[object.Key]
-		isOvertaken := object.Revision.Compare(was.Revision) < 0
-		if conditional && want != was.Revision || isOvertaken && (conditional || !slices.Contains(t.attempt.over, key)) {
+		if want, conditional := change.IfRevision[object.Key]; conditional && want != was.Revision {
 			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
 			continue
 		}
 		if err := t.place(object.Key, object.Extents, nil); err != nil {
 			return err
 		}
-		if !isOvertaken {
-			t.replace(key, raw, was.Extents, &object)
+		t.replace(key, raw, was.Extents, &object)
+		if object.Revision.Compare(was.Revision) < 0 { // it was put meanwhile, by an attempt that was announced later
+			t.above = max(t.above, was.newest())
 		}
 	}
 	return nil
@@ -448,6 +446,12 @@ func countWrites(deltas map[block.GroupID]int64) []kv.Write {
 	return writes
 }
 
-func (t *transaction) finish() {
+func (t *transaction) finish() error {
+	raise, writes, err := t.attempt.ledger.raise(t.values[keyFloor], t.above)
+	if err != nil {
+		return err
+	}
+	t.checks, t.writes = append(t.checks, raise...), append(t.writes, writes...)
 	t.writes = append(t.writes, t.attempt.ledger.end(&t.intent, IntentCommitted)...)
+	return nil
 }

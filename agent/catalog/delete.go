@@ -73,16 +73,12 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	writes := append(countWrites(deltas),
 		kv.Write{Key: objectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
-	checks := []kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}
-	floor, err := codec.DecodeCount(keyFloor, values[1])
+	checks, raised, err := o.raise(values[1], object.newest())
 	if err != nil {
 		return false, err
 	}
-	if number := object.Revision.Sequence; number > uint64(floor) { // what is put after this has a later revision (rule 43)
-		checks = append(checks, kv.Check{Key: keyFloor, Value: values[1]})
-		writes = append(writes, kv.Write{Key: keyFloor, Value: codec.EncodeCount(max(number, o.clock()))})
-	}
-	failed, err := o.engine.Update(ctx, checks, writes)
+	checks = append([]kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}, checks...)
+	failed, err := o.engine.Update(ctx, checks, append(writes, raised...))
 	switch {
 	case err != nil:
 		return o.settleRequest(context.WithoutCancel(ctx), name, err)

@@ -62,8 +62,8 @@
 //
 // Nobody counts stamps for all gateways. The number of a stamp is the time in microseconds, unless the gateway has drawn that or
 // a later one, or the attempt follows something later: what it writes over, what it is built on, or what was deleted, which
-// the floor is not below. So versions of an object are in the order of their stamps, as far as clocks may differ (rule 43). A put
-// whose commit finds a later version, put since it was announced, is overwritten at once.
+// the floor is not below. So what is asked for after a commit has a greater stamp than that, however clocks differ (rule 43); puts
+// of one key that overlap may be committed in another order than their stamps.
 //
 // # Clocks
 //

@@ -22,7 +22,7 @@ type machine struct {
 	*world
 	keys      []string
 	revisions map[string]block.Stamp // as told; absent keys have none
-	latest    map[string]block.Stamp // the same, of absent keys what they had
+	latest    map[string]block.Stamp // the greatest that each key had
 	attempts  []*modelled
 	losses    int
 	counts    map[string]int // of commits, by operation and answer
@@ -125,13 +125,14 @@ func (m *machine) follows(rt *rapid.T, stamp block.Stamp, keys []string) {
 	}
 }
 
-// told takes note of a revision, unless what there is is later.
+// told takes note of a revision.
 func (m *machine) told(key string, revision block.Stamp) {
-	if m.revisions[key].Compare(revision) > 0 {
-		m.counts["put overtaken"]++
+	m.revisions[key] = revision
+	if m.latest[key].Compare(revision) > 0 {
+		m.counts["commit out of order"]++
 		return
 	}
-	m.revisions[key], m.latest[key] = revision, revision
+	m.latest[key] = revision
 }
 
 func (m *machine) anyGroup(rt *rapid.T) *catalog.GroupView {

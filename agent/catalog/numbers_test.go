@@ -6,7 +6,6 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/catalog/catalogtest"
 )
 
 // What comes after a put has a later stamp, though the clock of its gateway is an hour behind and it has drawn none yet.
@@ -44,49 +43,21 @@ func TestStampsFollowWhatTheyReplace(t *testing.T) {
 	}
 }
 
-// Puts whose commits come in another order than their announcements: the one that was announced first is overwritten at once,
-// and nothing of it is left over.
-func TestAPutIsOvertaken(t *testing.T) {
+// Of puts that overlap the one that is committed last is what there is, whatever their stamps. What comes after both is above both.
+func TestPutsOutOfOrder(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
-		early := w.put(t, w.a, "k", "other")
+		early := w.put(t, w.a, "k")
 		w.now = w.now.Add(time.Second)
 		late := w.put(t, w.b, "k")
 		must(t, late.commit(w))
 		must(t, early.commit(w))
-		must(t, early.commit(w)) // asked again
-		if now := w.snapshot(t, "k"); now.Object.Revision != late.Stamp() {
-			t.Errorf("k has the revision %s, want %s", now.Object.Revision, late.Stamp())
+		if now := w.snapshot(t, "k"); now.Object.Revision != early.Stamp() {
+			t.Errorf("k has the revision %s, want %s", now.Object.Revision, early.Stamp())
 		}
-		if now := w.snapshot(t, "other"); now.Object.Revision != early.Stamp() {
-			t.Errorf("other has the revision %s, want %s", now.Object.Revision, early.Stamp())
+		w.now = w.now.Add(-time.Minute)
+		if next := w.put(t, w.a, "k"); next.Stamp().Sequence <= late.Stamp().Sequence {
+			t.Errorf("stamp %s, and then %s", late.Stamp(), next.Stamp())
 		}
-		alone := w.put(t, w.a, "k")
-		w.now = w.now.Add(time.Second)
-		must(t, w.put(t, w.b, "k").commit(w))
-		must(t, alone.commit(w))
-		freed, err := w.a.FreeAll(w.ctx)
-		if must(t, err); freed != 2 {
-			t.Errorf("%d groups were freed, want that of the first k and that of the one that was overtaken alone", freed)
-		}
-		w.audit(t)
-	})
-}
-
-// Where the outcome depends on what there was, a put that is overtaken fails. So does one that did not say what it is over: it
-// may have begun after what it would hide.
-func TestAPutThatCannotBeOvertaken(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, w *world) {
-		unsaid := w.begin(t, w.a, catalog.KindPut, func(stamp block.Stamp) []catalog.BlockSet {
-			return []catalog.BlockSet{catalogtest.Announce(stamp, 0, home)}
-		})
-		guess := w.put(t, w.a, "k")
-		w.now = w.now.Add(time.Second)
-		must(t, w.put(t, w.b, "k").commit(w))
-		guess.change.IfRevision = map[string]block.Stamp{"k": w.snapshot(t, "k").Object.Revision}
-		violates(t, guess.commit(w), catalog.ViolationRevision)
-		group := catalogtest.NewGroup(unsaid.Stamp(), 0, home, w.incarnations)
-		err := unsaid.Commit(w.ctx, catalog.Change{NewGroups: []catalog.Group{group}, Put: []catalog.Object{object("k", group.ID, 0, 0)}})
-		violates(t, err, catalog.ViolationRevision)
 		w.audit(t)
 	})
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -176,15 +175,16 @@ const closingPatience = 2 * time.Second
 // raiseFloor raises the floor of stamps above what the session drew. The release before takes stamps above it for never drawn.
 func (c *Catalog) raiseFloor(ctx context.Context) error {
 	values, err := c.engine.Read(ctx, keyFloor, uptoKey(c.session.owner))
-	if err != nil || values[0] == nil || values[1] == nil {
+	if err != nil || values[0] == nil {
 		return err
 	}
-	floor, err := codec.DecodeCount(keyFloor, values[0])
-	last, wrong := codec.DecodeCount(uptoKey(c.session.owner), values[1])
-	if err != nil || wrong != nil || last < floor {
-		return cmp.Or(err, wrong)
+	last, err := codec.DecodeCount(uptoKey(c.session.owner), values[1])
+	if err != nil {
+		return err
 	}
-	raised := kv.Write{Key: keyFloor, Value: codec.EncodeCount(last + 1)}
-	_, err = c.engine.Update(ctx, []kv.Check{{Key: keyFloor, Value: values[0]}}, []kv.Write{raised})
+	checks, writes, err := c.records.raise(values[0], uint64(last)+1)
+	if err == nil && len(writes) > 0 {
+		_, err = c.engine.Update(ctx, checks, writes)
+	}
 	return err
 }

@@ -83,25 +83,29 @@ func (r *lockedReader) Read(p []byte) (int, error) {
 	return r.source.Read(p)
 }
 
-// floor returns the number that every stamp is above that is drawn from now on.
-func (r *records) floor(ctx context.Context) (uint64, error) {
-	values, err := r.engine.Read(ctx, keyFloor)
+// number reads a record that is a number; 0 where there is none.
+func (r *records) number(ctx context.Context, key string) (uint64, error) {
+	values, err := r.engine.Read(ctx, key)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("reading %q: %w", key, err)
 	}
-	floor, err := codec.DecodeCount(keyFloor, values[0])
-	return uint64(floor), err
+	number, err := codec.DecodeCount(key, values[0])
+	return uint64(number), err
+}
+
+// raise returns what an update does to the floor, given its record as it was read, when it takes a stamp with the given number out of
+// sight of those who look at what they write over: what they draw is above it all the same (rule 43). Once raised to the time now,
+// the floor is above all that was drawn before.
+func (r *records) raise(raw []byte, number uint64) ([]kv.Check, []kv.Write, error) {
+	floor, err := codec.DecodeCount(keyFloor, raw)
+	if err != nil || number <= uint64(floor) {
+		return nil, nil, err
+	}
+	return []kv.Check{{Key: keyFloor, Value: raw}}, []kv.Write{{Key: keyFloor, Value: codec.EncodeCount(max(number, r.clock()))}}, nil
 }
 
 // clock returns the time as a number of a stamp.
 func (r *records) clock() uint64 { return uint64(max(1, r.now().UnixMicro())) }
 
 // Kept returns the number below which the blocks of attempts are kept, dead or not: see Claim. 0 where none are.
-func (r *records) Kept(ctx context.Context) (uint64, error) {
-	values, err := r.engine.Read(ctx, keyKept)
-	if err != nil {
-		return 0, fmt.Errorf("asking what is kept: %w", err)
-	}
-	below, err := codec.DecodeCount(keyKept, values[0])
-	return uint64(below), err
-}
+func (r *records) Kept(ctx context.Context) (uint64, error) { return r.number(ctx, keyKept) }

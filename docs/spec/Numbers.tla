@@ -1,7 +1,7 @@
 -------------------------------- MODULE Numbers --------------------------------
-(* The numbers of stamps: drawn from clocks that differ, and yet in the order of the commits of each key (rule 43), so that
-   of two versions of an object in the stores the one with the greater stamp is the later one. One object; a put is announced,
-   staged and committed, an update is announced over what was read before, a delete is one update.                            *)
+(* The numbers of stamps: drawn from clocks that differ, and yet what is asked for after a commit has a greater stamp (rule 43), so
+   that of two versions of an object in the stores that did not overlap the one with the greater stamp is the later one. One object; a
+   put is announced, staged and committed, an update is announced over what was read before, a delete is one update.          *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 CONSTANTS
   Gateways, Ops,  \* each operation is of one gateway
@@ -59,16 +59,15 @@ Announce(o) ==
        ELSE /\ op' = [op EXCEPT ![o].at = "staged", ![o].stamp = s] /\ drawn' = drawn \cup {s}
             /\ upto' = [upto EXCEPT ![g] = s[1]]
     /\ UNCHANGED <<floor, object, log>>
-\* A put that finds a later revision took place before that one: the client is told that it is done.
+\* A commit that writes over a greater stamp leaves the floor there, as a delete does.
 Commit(o) ==
   LET r == op[o] IN
   /\ r.at = "staged"
   /\ IF Kind[o] = "update" /\ object # r.basis
-     THEN op' = [op EXCEPT ![o].at = "failed"] /\ UNCHANGED <<object, log>>
-     ELSE IF On("overtaken") /\ Kind[o] = "put" /\ Less(r.stamp, object)
-     THEN op' = [op EXCEPT ![o].at = "overtaken"] /\ UNCHANGED <<object, log>>
-     ELSE op' = [op EXCEPT ![o].at = "done"] /\ object' = r.stamp /\ log' = Append(log, r.stamp)
-  /\ UNCHANGED <<floor, upto, drawn>>
+     THEN op' = [op EXCEPT ![o].at = "failed"] /\ UNCHANGED <<object, log, floor>>
+     ELSE /\ op' = [op EXCEPT ![o].at = "done"] /\ object' = r.stamp /\ log' = Append(log, r.stamp)
+          /\ floor' = (IF On("raise") /\ Less(r.stamp, object) THEN Max({floor, object[1]}) ELSE floor)
+  /\ UNCHANGED <<upto, drawn>>
 \* A delete leaves the floor at the revision that it deletes, or above it.
 Delete(o) ==
   \E time \in Times :
@@ -84,15 +83,11 @@ Next == \E o \in Ops : Ask(o) \/ Read(o) \/ Announce(o) \/ Commit(o) \/ Delete(o
 Spec == Init /\ [][Next]_vars
 
 (* ------------------------------------------------------------------ what holds *)
-\* Of two versions the later one has the greater stamp, but for a put that was asked for before what was committed in between was
-\* deleted.
-Grow == \A o \in Ops : op[o].at = "done" /\ op[o].stamp # None =>
-  \A i \in 1..Len(log) : \A j \in 1..i-1 : log[i] = op[o].stamp /\ Less(log[i], log[j]) => \E k \in j..i : k > op[o].begun /\ log[k] = None
-\* What is said to have been overwritten at once was: something was committed since it was asked for.
-Overwritten == \A o \in Ops : op[o].at = "overtaken" => \E i \in 1..Len(log) : i > op[o].begun /\ Less(op[o].stamp, log[i])
+\* What was asked for after a commit has a greater stamp, also where what was committed was deleted in between.
+Grow == \A o \in Ops : op[o].stamp # None => \A i \in 1..op[o].begun : Less(log[i], op[o].stamp)
 \* What a gateway drew is known of it, and is of one attempt.
 Known == \A s \in drawn : s[1] <= upto[s[2]]
 Unique == Cardinality(drawn) = Cardinality({o \in Ops : op[o].stamp # None})
-\* To be violated: a put is overtaken, another is committed after a delete.
-Idleness == ~(\E o \in Ops : op[o].at = "overtaken" /\ Len(log) = 3 /\ \E d \in Ops : Kind[d] = "delete" /\ op[d].at = "done")
+\* To be violated: two puts are committed in another order than their stamps', and one after a delete.
+Idleness == ~(Len(log) = 4 /\ Less(log[2], log[1]) /\ \E d \in Ops : Kind[d] = "delete" /\ op[d].at = "done")
 ================================================================================
