@@ -27,9 +27,10 @@ type links struct {
 	mayLose bool // acknowledged updates
 	watches kv.Hub
 
-	mutex  sync.Mutex
-	odds   linkOdds
-	astray *catalogmem.Engine // an old copy of the catalog, in its place; nil: none
+	mutex    sync.Mutex
+	odds     linkOdds
+	astray   *catalogmem.Engine // an old copy of the catalog, in its place; nil: none
+	election chan struct{}      // closed once there is a leader again; nil: there is one
 }
 
 // records are what requests of now go to: the catalog that is checked, or a copy of it.
@@ -62,6 +63,48 @@ func (l *links) lead(astray *catalogmem.Engine) {
 	defer l.mutex.Unlock()
 	l.astray = astray
 	l.watches.Hears()
+}
+
+// elect has the catalog be without a leader until elected is called.
+func (l *links) elect() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.election == nil {
+		l.election = make(chan struct{})
+	}
+}
+
+// elected gives the catalog a leader, who has all that took effect. Who watches is told to look, as after a cut connection.
+func (l *links) elected() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.election != nil {
+		close(l.election)
+		l.election = nil
+		l.watches.Hears()
+	}
+}
+
+// vacancy is closed once there is a leader again; nil where there is one.
+func (l *links) vacancy() <-chan struct{} {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.election
+}
+
+// reach waits until the catalog has a leader.
+func (l *links) reach(ctx context.Context) error {
+	for {
+		vacancy := l.vacancy()
+		if vacancy == nil {
+			return nil
+		}
+		select {
+		case <-vacancy:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (l *links) oddsNow() linkOdds {
@@ -132,7 +175,7 @@ func (l *link) ask(ctx context.Context) error {
 	if !l.process.isAlive() {
 		return errNoAnswer
 	}
-	return nil
+	return l.reach(ctx)
 }
 
 func (l *link) hear(ctx context.Context) error {
@@ -207,9 +250,29 @@ func (l *link) Update(ctx context.Context, checks []kv.Check, writes []kv.Write)
 	if odds.twice > 0 && l.dice.chance(odds.twice) {
 		later("comes twice")
 	}
+	if vacancy := l.vacancy(); vacancy != nil {
+		switch l.dice.below(3) {
+		case 0: // it went with the leader
+			return nil, errNoAnswer
+		case 1: // the next leader has it, and nobody is told
+			go func() {
+				<-vacancy
+				failed, err := to.apply(checks, writes)
+				l.journal.write(catalogName, "an update of %s is found by the next leader: failed %v, %v", l.process.name, failed, err)
+			}()
+			return nil, errNoAnswer
+		default:
+			if err := l.reach(ctx); err != nil {
+				return nil, errors.Join(errNoAnswer, err)
+			}
+		}
+	}
 	failed, err := to.apply(checks, writes)
 	if err != nil {
 		return nil, err
+	}
+	if l.vacancy() != nil && l.dice.chance(0.5) { // the leader had no time to answer
+		return nil, errNoAnswer
 	}
 	if odds.loseAnswer > 0 && l.dice.chance(odds.loseAnswer) {
 		return nil, errNoAnswer

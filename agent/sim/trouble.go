@@ -36,6 +36,7 @@ var kinds = []kind{
 	{"stores that go back", (*trouble).goBack},
 	{"old catalogs", (*trouble).putBack},
 	{"copies of the catalog", (*trouble).copyCatalog},
+	{"leaders of the catalog lost", (*trouble).loseLeader},
 }
 
 // trouble causes the faults that the plan has, and ends them.
@@ -90,6 +91,7 @@ func (t *trouble) calm() {
 	t.links.mutex.Lock()
 	t.links.odds = linkOdds{}
 	t.links.mutex.Unlock()
+	t.links.elected()
 	for _, a := range t.cluster.agents {
 		a.disk.mutex.Lock()
 		a.disk.full, a.disk.slow, a.disk.odds = false, 0, diskOdds{}
@@ -221,6 +223,14 @@ func (t *trouble) loseUpdates(d *dice) func() {
 	p := pick(d, []float64{0.02, 0.15})
 	t.fault(catalogName, "requests and answers are lost with %v", p)
 	return t.links.with(linkOdds{loseRequest: p, loseAnswer: p})
+}
+
+// loseLeader has the engine of the catalog elect another leader: nobody is answered until it has, and some of the updates that are asked for
+// meanwhile take effect and some do not.
+func (t *trouble) loseLeader(*dice) func() {
+	t.fault(catalogName, "the leader is lost")
+	t.links.elect()
+	return t.links.elected
 }
 
 func (t *trouble) delayUpdates(d *dice) func() {

@@ -34,6 +34,7 @@ const (
 	obeysFile    = "agent/node/allegiance.go"
 	decodeFile   = "agent/gateway/object/decode.go"
 	readFile     = "agent/gateway/object/read.go"
+	linkFile     = "agent/sim/link.go"
 )
 
 var canaries = []canary{
@@ -229,6 +230,23 @@ var canaries = []canary{
 		size:   sim.Long,
 		from:   1600,
 		within: 2000,
+	},
+	{
+		name: "a leader of the catalog that has lost its place goes on answering reads",
+		edits: []edit{
+			{linkFile, "	election chan struct{}", "	former   *catalogmem.Engine\n	election chan struct{}"},
+			{linkFile, "		l.election = make(chan struct{})\n", "		l.election, l.former = make(chan struct{}), l.checker.ledger.engine.Clone()\n"},
+			{linkFile, "	values, err := l.records().engine.Read(ctx, keys...)\n", `	from := l.records().engine
+			l.mutex.Lock()
+			if l.former != nil && l.astray == nil && l.election == nil && l.dice.chance(0.1) {
+				from = l.former
+			}
+			l.mutex.Unlock()
+			values, err := from.Read(ctx, keys...)
+`},
+		},
+		breaks: []sim.Promise{sim.Linearizable, sim.NoFalseAlarm},
+		within: 100,
 	},
 	{
 		name:   "agents delete at once for a gateway that nobody named",
