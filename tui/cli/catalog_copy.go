@@ -233,7 +233,7 @@ func catalogCopy(s *session) *cobra.Command {
 			return s.showCopied(format, made, "the catalog was moved to "+address+" before; start the gateways with it")
 		}
 		return s.showCopied(format, made, fmt.Sprintf("%s has %s, and is in service; the catalog was set aside %s before", address,
-			copiedText(made), words.Span(made.Away)), "start the gateways with it")
+			copiedText(made), words.Span(time.Duration(made.AwaySeconds*float64(time.Second)))), "start the gateways with it")
 	}
 	return command
 }

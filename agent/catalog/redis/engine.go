@@ -119,6 +119,10 @@ func (e *Engine) inspect(ctx context.Context) error {
 	case settings["appendonly"] == "yes" && settings["appendfsync"] != "always" && settings["appendfsync"] != "":
 		warn("syncs its append-only file %s: a crash of its machine loses acknowledged writes. Set appendfsync always.", settings["appendfsync"])
 	}
+	if err == nil && !isAlone {
+		warn("has replicas, which are sent what was acknowledged already: a fail-over loses acknowledged writes, which WAIT would not prevent. " +
+			"What was lost is noticed, and nothing is deleted by it; take etcd or PostgreSQL where a fail-over has to lose nothing.")
+	}
 	return nil
 }
 

@@ -176,6 +176,28 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A server that loses nothing itself has a replica, which may take its place: it is warned of that.
+func TestReplicas(t *testing.T) {
+	s := start(t, "appendonly yes", "appendfsync always", "repl-diskless-sync-delay 0")
+	start(t, fmt.Sprintf("replicaof 127.0.0.1 %d", s.port))
+	deadline := time.Now().Add(time.Minute)
+	for {
+		engine := open(t, "redis://"+s.host())
+		warnings, mayLose := strings.Join(engine.Warnings(), "\n"), engine.MayLose()
+		if err := engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case mayLose && strings.Contains(warnings, "has replicas"):
+			return
+		case mayLose || warnings != "":
+			t.Fatalf("may lose writes: %t, warned of %q", mayLose, warnings)
+		case time.Now().After(deadline): // the replica takes a moment to come
+			t.Fatal("a server with a replica is not warned of")
+		}
+	}
+}
+
 func TestPassword(t *testing.T) {
 	const secret = "s3cr3t-%2Fword"
 	s := start(t, "requirepass s3cr3t-/word")

@@ -57,9 +57,9 @@ type Copied struct {
 	Checksum string    `json:"checksum"` // SHA-256 of all records in order, in hexadecimal digits
 
 	// What the work was, which a backup does not say of itself.
-	Written int64         `json:"written,omitempty"` // records that were not there yet, or not as they had to be
-	Away    time.Duration `json:"away,omitempty"`    // for how long no gateway could work
-	Already bool          `json:"already,omitempty"` // it had been done before
+	Written     int64   `json:"written,omitempty"`     // records that were not there yet, or not as they had to be
+	AwaySeconds float64 `json:"awaySeconds,omitempty"` // for how long no gateway could work
+	Already     bool    `json:"already,omitempty"`     // it had been done before
 }
 
 func copied(s *sum, at time.Time, d *destination) Copied {
@@ -224,7 +224,7 @@ func (m Move) Run(ctx context.Context) (made Copied, err error) {
 	if err != nil {
 		return made, fmt.Errorf("copying the catalog, which is set aside and stays so: %w; say it again", err)
 	}
-	made.Away = time.Since(began)
+	made.AwaySeconds = time.Since(began).Seconds()
 	return made, nil
 }
 

@@ -200,7 +200,7 @@ func TestMoveUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.putters.Wait() // they end by themselves
-	t.Logf("%d records, %d written, away for %s", made.Records, made.Written, made.Away)
+	t.Logf("%d records, %d written, away for %.3f s", made.Records, made.Written, made.AwaySeconds)
 	if made.Written < made.Records {
 		t.Errorf("%d records were written of %d", made.Written, made.Records)
 	}
