@@ -50,6 +50,7 @@ type Options struct {
 	Audit *audit.Log       // of changes of the cluster; owned by the caller, who closes it after the Gateway; nil: none is kept
 	HTTPS bool             // clients are served over TLS, with Certificates, and may show certificates of the cluster
 
+	CatalogAddress  string   // where the catalog is, without secrets
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
 	// MemoryBytes bounds buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what
@@ -258,7 +259,8 @@ func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 
 func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{
-		Catalog: g.catalog, Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
+		Catalog: g.catalog, CatalogAddress: g.options.CatalogAddress,
+		Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
 		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
 		Users: g.options.Users, Audit: g.options.Audit, Certificates: g.options.Certificates,
 		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Unaudited: g.metrics.unaudited,

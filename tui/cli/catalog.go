@@ -331,10 +331,21 @@ func lineageListing(lineage api.Lineage) listing {
 		}
 		l.names = append(l.names, session.Gateway)
 		l.rows = append(l.rows, []string{
-			session.Gateway, session.Start, words.Number(session.Updates), words.Number(int64(session.Upto)), present,
+			session.Gateway, session.Start, words.Number(session.Updates), drawnText(session.Upto), present,
 		})
 	}
 	return l
+}
+
+// firstClock is a number that stamps of releases that counted them have not reached, and those that are drawn from clocks are above.
+const firstClock = 1e15 // microseconds: in 2001
+
+// drawnText says when a stamp with this number was drawn, or the number of one that was counted.
+func drawnText(number uint64) string {
+	if number < firstClock {
+		return words.Number(int64(number))
+	}
+	return time.UnixMicro(int64(number)).UTC().Format(time.DateTime)
 }
 
 // sizeText says how much a catalog holds, and how much its engine takes where that is known.
@@ -351,7 +362,7 @@ func sizeText(size api.CatalogSize) string {
 
 // lineageNotes say how large the catalog is, and what a person has to decide.
 func lineageNotes(lineage api.Lineage) (notes []string) {
-	notes = append(notes, "", sizeText(lineage.Size))
+	notes = append(notes, "", fmt.Sprintf("The catalog is %s.", lineage.Address), sizeText(lineage.Size))
 	if behind := lineage.Behind; behind != nil {
 		found := fmt.Sprintf("holds %s that no session here has drawn", words.Count(int64(behind.Blocks), "block"))
 		if behind.Refused != "" {

@@ -44,6 +44,7 @@ type Counting struct {
 // Lineage is what a catalog knows of its own timeline.
 type Lineage struct {
 	Cluster  string         `json:"cluster"`
+	Address  string         `json:"address"`          // of the catalog, without secrets; its scheme names the engine
 	Sessions []Session      `json:"sessions"`         // starts of gateways, by gateway
 	Behind   *CatalogBehind `json:"behind,omitempty"` // nil: nothing was found that this catalog does not know
 	// KeptBelow is the number below which the blocks of attempts are kept, dead or not, as the catalog was rebuilt or claimed

@@ -33,6 +33,7 @@ type Agents struct {
 	log     *slog.Logger
 
 	gateway string // who declares nodes out
+	turns   atomic.Uint64
 
 	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
 	mutex    sync.RWMutex

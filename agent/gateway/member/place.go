@@ -14,8 +14,9 @@ import (
 
 // Place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
 // answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
-// that every node carries data and parity evenly. Spares are taken only where the others are too few.
-func (a *Agents) Place(class *api.Class, id block.GroupID) ([]block.NodeID, error) {
+// that every node carries data and parity evenly: turn is of Turn, one for each put, and index that of the group in it. Spares are
+// taken only where the others are too few.
+func (a *Agents) Place(class *api.Class, turn uint64, index uint32) ([]block.NodeID, error) {
 	want := class.Nodes()
 	var candidates, spares []catalog.Node
 	members := 0
@@ -33,7 +34,7 @@ func (a *Agents) Place(class *api.Class, id block.GroupID) ([]block.NodeID, erro
 		}
 	}
 	if short := want - len(candidates); short > 0 {
-		candidates = append(candidates, rotate(spares, id)[:min(short, len(spares))]...)
+		candidates = append(candidates, rotate(spares, turn, index)[:min(short, len(spares))]...)
 	}
 	if len(candidates) < want {
 		short := api.Refuse(api.ErrTooFewNodes, "class %s (ladder %s) lays each group over %d nodes (%d data columns and %d parity rows), and %d of %d nodes take blocks now; bring nodes back, add some, or use a narrower ladder",
@@ -43,19 +44,22 @@ func (a *Agents) Place(class *api.Class, id block.GroupID) ([]block.NodeID, erro
 		}
 		return nil, short
 	}
-	return spread(rotate(candidates, id), want), nil
+	return spread(rotate(candidates, turn, index), want), nil
 }
 
-// rotate returns the nodes in their order, begun at a place that the group decides.
-func rotate(nodes []catalog.Node, id block.GroupID) []catalog.Node {
+// Turn returns the next number for Place.
+func (a *Agents) Turn() uint64 { return a.turns.Add(1) }
+
+// rotate returns the nodes in their order, begun at a place that turn and index decide.
+func rotate(nodes []catalog.Node, turn uint64, index uint32) []catalog.Node {
 	if len(nodes) == 0 {
 		return nil
 	}
 	hash := fnv.New64a()
 	var number [8]byte
-	binary.LittleEndian.PutUint64(number[:], id.Stamp.Sequence)
+	binary.LittleEndian.PutUint64(number[:], turn)
 	hash.Write(number[:])
-	first := int((hash.Sum64()>>1)+uint64(id.Index)) % len(nodes)
+	first := int((hash.Sum64()>>1)+uint64(index)) % len(nodes)
 	if first < 0 {
 		first = -first
 	}

@@ -255,11 +255,12 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
+	turn := o.agents.Turn()
 	var home []block.NodeID
 	var nowhere error
 	attempt, err := o.catalog.Begin(ctx, kind, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet {
 		d.ID = block.GroupID{Stamp: stamp}
-		if home, nowhere = o.agents.Place(class, d.ID); nowhere != nil {
+		if home, nowhere = o.agents.Place(class, turn, 0); nowhere != nil {
 			return nil
 		}
 		return []catalog.BlockSet{group.Announce(d.ID, d.Code.Slots(), home)}

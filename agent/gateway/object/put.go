@@ -80,6 +80,7 @@ type put struct {
 	body    io.Reader
 	attempt *catalog.Attempt
 	workers *errgroup.Group
+	turn    uint64 // by which its nodes are chosen
 
 	mutex     sync.Mutex // of what follows
 	head      []byte     // of a group for which there is no memory yet
@@ -95,7 +96,9 @@ type put struct {
 const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
-	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes}
+	p := &put{
+		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes, turn: o.agents.Turn(),
+	}
 	attempt, err := p.begin(ctx)
 	if err != nil {
 		return api.Object{}, err
@@ -232,7 +235,7 @@ func (p *put) ahead(index uint32) uint32 {
 func (p *put) place(stamp block.Stamp, index, count uint32, slots int) (sets []catalog.BlockSet, err error) {
 	for i := range count {
 		id := block.GroupID{Stamp: stamp, Index: index + i}
-		home, err := p.objects.agents.Place(p.class, id)
+		home, err := p.objects.agents.Place(p.class, p.turn, id.Index)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (s *Server) claim(ctx context.Context) (api.Claimed, error) {
 }
 
 func (s *Server) lineage(ctx context.Context) (api.Lineage, error) {
-	lineage := api.Lineage{Cluster: s.catalog.Cluster().ID, Sessions: []api.Session{}}
+	lineage := api.Lineage{Cluster: s.catalog.Cluster().ID, Address: s.address, Sessions: []api.Session{}}
 	size, err := s.catalog.Raw().Size(ctx)
 	if err != nil {
 		return lineage, err

@@ -36,18 +36,19 @@ type Overview interface {
 
 // Parts are what a Server serves. All are required.
 type Parts struct {
-	Catalog     *catalog.Catalog
-	Members     *member.Membership
-	Classes     *class.Registry
-	Objects     *object.Objects
-	Heat        *temperature.Thermometer
-	Transitions *transition.Coordinator
-	Repairs     *repair.Repairs
-	Scrubber    *scrub.Scrubber
-	Sweeper     *sweep.Sweeper
-	Overview    Overview
-	Load        *load.Window // of clients' requests for objects
-	Logger      *slog.Logger
+	Catalog        *catalog.Catalog
+	CatalogAddress string // without secrets
+	Members        *member.Membership
+	Classes        *class.Registry
+	Objects        *object.Objects
+	Heat           *temperature.Thermometer
+	Transitions    *transition.Coordinator
+	Repairs        *repair.Repairs
+	Scrubber       *scrub.Scrubber
+	Sweeper        *sweep.Sweeper
+	Overview       Overview
+	Load           *load.Window // of clients' requests for objects
+	Logger         *slog.Logger
 
 	Users        access.Authority // says who clients are and what they may do; nil: nobody is asked
 	Audit        *audit.Log       // of changes of the cluster; nil: none is kept
@@ -62,6 +63,7 @@ type Parts struct {
 // Server serves the requests of a gateway.
 type Server struct {
 	catalog      *catalog.Catalog
+	address      string // of the catalog
 	members      *member.Membership
 	classes      *class.Registry
 	objects      *object.Objects
@@ -85,7 +87,8 @@ type Server struct {
 // New returns a server of the parts.
 func New(p Parts) *Server {
 	return &Server{
-		catalog: p.Catalog, members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
+		catalog: p.Catalog, address: p.CatalogAddress,
+		members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
 		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, overview: p.Overview, load: p.Load, log: p.Logger,
 		users: p.Users, audit: p.Audit, certificates: p.Certificates,
 		closing: p.Closing, requests: p.Requests, unaudited: p.Unaudited, metrics: p.Metrics,

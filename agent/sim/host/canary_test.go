@@ -228,7 +228,7 @@ var canaries = []canary{
 		}`}},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		from:   1600,
+		from:   2100,
 		within: 2000,
 	},
 	{

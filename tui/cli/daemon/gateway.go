@@ -149,7 +149,7 @@ func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err
 
 // serveStart runs one start of a gateway until ctx ends or the catalog says that it is over. It closes the listener.
 func serveStart(ctx context.Context, f *gatewayFlags, options gateway.Options, listener net.Listener, announce func() error) (err error) {
-	options.Start = rand.Text()
+	options.Start, options.CatalogAddress = rand.Text(), open.WithoutSecrets(f.catalog)
 	if options.Catalog, options.CatalogWarnings, err = open.Catalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
 		return errors.Join(err, listener.Close())
 	}
