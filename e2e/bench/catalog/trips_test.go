@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 
 // The round trips to the catalog, one after the other, as kinds of the records that are read or written. A get of what was not seen
 // before has two, as only the object says which groups to read as of one instant with it. A put looks at what it writes over, announces
-// its blocks, whose places follow from its stamp, looks at what its commit needs, and commits.
+// its blocks, looks at what its commit needs, and commits.
 var (
 	putTrips = []string{"read meta o u", "update i u v", "read e i o x", "update e g i l o v"}
 	getTrips = []string{"read o", "read g l o"}
