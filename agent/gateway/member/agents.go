@@ -32,8 +32,8 @@ type Agents struct {
 	dial    DialTo
 	log     *slog.Logger
 
-	gateway string // who declares nodes out
-	turns   atomic.Uint64
+	gateway string        // who declares nodes out
+	Turns   atomic.Uint64 // of Place
 
 	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
 	mutex    sync.RWMutex

@@ -14,7 +14,7 @@ import (
 
 // Place chooses the nodes of a new group, one for every slot the ladder may ever use: nodes that take blocks and
 // answer, distinct, of distinct failure domains as far as there are enough. Successive groups rotate over the nodes, so
-// that every node carries data and parity evenly: turn is of Turn, one for each put, and index that of the group in it. Spares are
+// that every node carries data and parity evenly: turn is the next of Turns for each put, and index that of the group in it. Spares are
 // taken only where the others are too few.
 func (a *Agents) Place(class *api.Class, turn uint64, index uint32) ([]block.NodeID, error) {
 	want := class.Nodes()
@@ -46,9 +46,6 @@ func (a *Agents) Place(class *api.Class, turn uint64, index uint32) ([]block.Nod
 	}
 	return spread(rotate(candidates, turn, index), want), nil
 }
-
-// Turn returns the next number for Place.
-func (a *Agents) Turn() uint64 { return a.turns.Add(1) }
 
 // rotate returns the nodes in their order, begun at a place that turn and index decide.
 func rotate(nodes []catalog.Node, turn uint64, index uint32) []catalog.Node {

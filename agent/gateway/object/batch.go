@@ -255,7 +255,7 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
-	turn := o.agents.Turn()
+	turn := o.agents.Turns.Add(1)
 	var home []block.NodeID
 	var nowhere error
 	attempt, err := o.catalog.Begin(ctx, kind, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet {

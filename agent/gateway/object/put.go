@@ -97,7 +97,7 @@ const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
 	p := &put{
-		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes, turn: o.agents.Turn(),
+		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes, turn: o.agents.Turns.Add(1),
 	}
 	attempt, err := p.begin(ctx)
 	if err != nil {
