@@ -51,6 +51,7 @@ type merger struct {
 	fill     filler
 
 	drawn    *drawn
+	floor    uint64
 	was      *picture
 	active   map[block.Stamp]bool     // attempts that are under way, as far as the catalog knows
 	groups   map[block.GroupID]*Group // that are brought in, or replaced
@@ -74,7 +75,7 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 	if err != nil {
 		return err
 	}
-	above := codec.EncodeCount(max(m.drawn.last(), m.contents.Next) + Ahead)
+	above := codec.EncodeCount(max(m.floor, m.drawn.last(), m.contents.Next, m.clock()) + Ahead)
 	last := []kv.Write{{Key: keyFloor, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
 	return m.fill.end(ctx, writes, last, progress)
 }
@@ -83,6 +84,9 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 	m.result, m.brought = &Merged{Kept: []string{}, Missing: []string{}}, nil
 	if m.drawn, err = m.auditor.drawn(ctx); err != nil {
+		return nil, err
+	}
+	if m.floor, err = m.number(ctx, keyFloor); err != nil {
 		return nil, err
 	}
 	if m.was, _, err = m.auditor.picture(ctx); err != nil {
@@ -191,7 +195,9 @@ func (m *merger) chooseObjects() {
 
 // writes are the records that are changed. They are checked to hold together with those that stay.
 func (m *merger) writes() ([]kv.Write, error) {
-	after := newPicture(func(stamp block.Stamp) bool { return m.drawn.has(stamp) || stamp.Sequence < m.contents.Next })
+	after := newPicture(func(stamp block.Stamp) bool {
+		return m.drawn.has(stamp) || stamp.Sequence < max(m.floor, m.contents.Next)
+	})
 	after.groups = maps.Clone(m.was.groups)
 	maps.Copy(after.groups, m.groups)
 	objects := map[string]*Object{}

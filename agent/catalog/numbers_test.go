@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/mem"
 )
 
 // What comes after a put has a later stamp, though the clock of its gateway is an hour behind and it has drawn none yet.
@@ -60,4 +61,27 @@ func TestPutsOutOfOrder(t *testing.T) {
 		}
 		w.audit(t)
 	})
+}
+
+// The floor never falls, also where a catalog was claimed again and again and nobody drew a stamp in between.
+func TestAMergeLeavesTheFloor(t *testing.T) {
+	engine := mem.New()
+	w := newWorld(t, engine)
+	var before uint64
+	for _, start := range []string{"2", "3", "4"} {
+		c := w.open(t, w.engine, "b", start)
+		must(t, c.Claim(w.ctx, nil))
+		kept, err := c.Kept(w.ctx)
+		if must(t, err); kept <= before {
+			t.Errorf("blocks are kept below %d, and were below %d before", kept, before)
+		}
+		before = kept
+	}
+	if _, err := catalog.Merge(w.ctx, engine, &catalog.Contents{Cluster: w.b.Cluster(), Next: 1}, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := w.open(t, w.engine, "b", "5").Kept(w.ctx)
+	if must(t, err); kept <= before {
+		t.Errorf("after a merge blocks are kept below %d, and were below %d before", kept, before)
+	}
 }
