@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // batchLimit bounds how many announcements share one transaction, and how many objects they look at.
@@ -69,7 +70,7 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 	}
 	for _, one := range basis {
 		if over, is := one.(Over); is {
-			a.over = append(a.over, objectKey(string(over)))
+			a.over = append(a.over, schema.ObjectKey(string(over)))
 		} else {
 			a.basis = append(a.basis, one)
 		}
@@ -221,7 +222,7 @@ type draw struct {
 // readNumbers returns the number of the last stamp of the session, as it is recorded, and the next for a batch: above that one,
 // above the floor, and above all that the batch is over and builds on.
 func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []byte, next uint64, err error) {
-	keys := []string{uptoKey(l.session.owner), keyFloor}
+	keys := []string{schema.UptoKey(l.session.owner), schema.KeyFloor}
 	above := uint64(0)
 	for _, a := range batch {
 		keys = append(keys, a.over...)
@@ -246,7 +247,7 @@ func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []
 		}
 		// What is wrong with one the commit says, and of that attempt alone.
 		if object, err := codec.Decode[Object](keys[2+i], value); err == nil {
-			above = max(above, object.newest())
+			above = max(above, object.Newest())
 		}
 	}
 	return values[0], max(above+1, l.clock()), nil
@@ -254,7 +255,7 @@ func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []
 
 // prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
 func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
-	d := &draw{raw: raw, checks: []kv.Check{{Key: uptoKey(l.session.owner), Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
+	d := &draw{raw: raw, checks: []kv.Check{{Key: schema.UptoKey(l.session.owner), Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
 	var kept []*announcement
 	for _, a := range batch {
 		salt, err := l.salt()
@@ -271,12 +272,12 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 		for _, basis := range a.basis {
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
-		d.writes = append(d.writes, kv.Write{Key: intentKey(a.stamp), Value: codec.Encode(Intent{
+		d.writes = append(d.writes, kv.Write{Key: schema.IntentKey(a.stamp), Value: codec.Encode(Intent{
 			Stamp: a.stamp, Kind: a.kind, Owner: l.session.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes, kv.Write{Key: uptoKey(l.session.owner), Value: codec.EncodeCount(next - 1)})
+	d.writes = append(d.writes, kv.Write{Key: schema.UptoKey(l.session.owner), Value: codec.EncodeCount(next - 1)})
 	return d, kept, nil
 }
 
@@ -292,7 +293,7 @@ func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (do
 	unclear := false
 	err = l.retry(ctx, func(ctx context.Context) (bool, error) {
 		if unclear {
-			values, err := l.engine.Read(ctx, uptoKey(l.session.owner), intentKey(batch[0].stamp), endedKey(batch[0].stamp))
+			values, err := l.engine.Read(ctx, schema.UptoKey(l.session.owner), schema.IntentKey(batch[0].stamp), schema.EndedKey(batch[0].stamp))
 			if err != nil {
 				return false, err
 			}
@@ -349,15 +350,4 @@ func checkBlockSets(sets []BlockSet) error {
 		}
 	}
 	return nil
-}
-
-// announced returns every address of an intent.
-func announced(intent *Intent) []block.Address {
-	var addresses []block.Address
-	for _, set := range intent.Blocks {
-		for i, slot := range set.Slots {
-			addresses = append(addresses, block.Address{Node: set.Nodes[i], Group: set.Group, Slot: slot, Stamp: intent.Stamp})
-		}
-	}
-	return addresses
 }

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // KeySchema is the key of the record that says which version the records of a catalog have, or why it is set aside.
-const KeySchema = keySchema
+const KeySchema = schema.KeySchema
 
 // aside begins the schema record of a catalog that is not in service.
 const aside = "aside: "
@@ -21,10 +22,10 @@ func Aside(reason string) []byte { return []byte(aside + reason) }
 func InService() []byte { return []byte(strconv.Itoa(SchemaVersion)) }
 
 // PrefixPresent begins the keys of the records that say which start a gateway has at present.
-const PrefixPresent = prefixGateway
+const PrefixPresent = schema.PrefixGateway
 
 // IsCounter reports whether the record under key is a counter, and not a value.
-func IsCounter(key string) bool { return strings.HasPrefix(key, prefixLive) }
+func IsCounter(key string) bool { return strings.HasPrefix(key, schema.PrefixLive) }
 
 // asideError says that a catalog with this schema record is not in service; nil if it may be.
 func asideError(schema []byte) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Attempt is one announced operation. It takes effect at most once, by Commit, and only its owner commits it (rule 9).
@@ -29,7 +30,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 	if err := checkBlockSets(blocks); err != nil {
 		return fmt.Errorf("extending attempt %s: %w", a.stamp, err)
 	}
-	key := intentKey(a.stamp)
+	key := schema.IntentKey(a.stamp)
 	var want []byte
 	err := a.ledger.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := a.ledger.engine.Read(ctx, key)
@@ -60,7 +61,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 
 func addBlocks(intent Intent, blocks []BlockSet) []BlockSet {
 	known := map[block.Address]bool{}
-	for _, address := range announced(&intent) {
+	for _, address := range intent.Addresses() {
 		known[address] = true
 	}
 	sets := intent.Blocks

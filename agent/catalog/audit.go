@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // auditor compares the records with each other and with what stores hold, which matters most after a catalog was lost and
@@ -69,7 +70,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	floor, err := a.number(ctx, keyFloor)
+	floor, err := a.number(ctx, schema.KeyFloor)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -79,8 +80,8 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 		prefix string
 		take   func(kv.Record) error
 	}{
-		{prefixObject, p.takeObject}, {prefixGroup, p.takeGroup}, {prefixLive, p.takeLive},
-		{prefixFreeable, p.takeFreeable}, {prefixIntent, p.takeIntent}, {prefixGrave, p.takeGrave},
+		{schema.PrefixObject, p.takeObject}, {schema.PrefixGroup, p.takeGroup}, {schema.PrefixLive, p.takeLive},
+		{schema.PrefixFreeable, p.takeFreeable}, {schema.PrefixIntent, p.takeIntent}, {schema.PrefixGrave, p.takeGrave},
 	}
 	for _, taker := range takers {
 		err := a.each(ctx, taker.prefix, func(record kv.Record) error {
@@ -99,7 +100,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 
 func (p *picture) takeObject(record kv.Record) error {
 	object, err := codec.Decode[Object](record.Key, record.Value)
-	if err == nil && objectKey(object.Key) != record.Key {
+	if err == nil && schema.ObjectKey(object.Key) != record.Key {
 		err = fmt.Errorf("record %q holds object %q", record.Key, object.Key)
 	}
 	p.objects = append(p.objects, object)
@@ -111,7 +112,7 @@ func (p *picture) takeGroup(record kv.Record) error {
 	if err != nil {
 		return err
 	}
-	if groupKey(group.ID) != record.Key {
+	if schema.GroupKey(group.ID) != record.Key {
 		return fmt.Errorf("record %q holds group %s", record.Key, group.ID)
 	}
 	p.groups[group.ID] = &group
@@ -119,7 +120,7 @@ func (p *picture) takeGroup(record kv.Record) error {
 }
 
 func (p *picture) takeLive(record kv.Record) error {
-	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixLive))
+	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, schema.PrefixLive))
 	if err != nil {
 		return err
 	}
@@ -128,14 +129,14 @@ func (p *picture) takeLive(record kv.Record) error {
 }
 
 func (p *picture) takeFreeable(record kv.Record) error {
-	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, prefixFreeable))
+	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, schema.PrefixFreeable))
 	p.freeable[id] = true
 	return err
 }
 
 func (p *picture) takeIntent(record kv.Record) error {
 	intent, err := codec.Decode[Intent](record.Key, record.Value)
-	if err == nil && (intentKey(intent.Stamp) != record.Key || intent.State != IntentActive) {
+	if err == nil && (schema.IntentKey(intent.Stamp) != record.Key || intent.State != IntentActive) {
 		err = fmt.Errorf("record %q holds the intent of %s in state %s", record.Key, intent.Stamp, intent.State)
 	}
 	p.intents = append(p.intents, intent)
@@ -143,7 +144,7 @@ func (p *picture) takeIntent(record kv.Record) error {
 }
 
 func (p *picture) takeGrave(record kv.Record) error {
-	address, err := addressOfGrave(record.Key)
+	address, err := schema.AddressOfGrave(record.Key)
 	p.graves = append(p.graves, address)
 	return err
 }
@@ -156,7 +157,7 @@ func (p *picture) violations() []error {
 
 	named := map[block.Address]bool{}
 	for id, group := range p.groups {
-		if err := checkShape(group); err != nil {
+		if err := group.Check(); err != nil {
 			add("%w", err)
 		}
 		for _, stamp := range []block.Stamp{id.Stamp, group.Generation, group.Epoch} {
@@ -164,7 +165,7 @@ func (p *picture) violations() []error {
 				add("group %s: stamp %s was never drawn", id, stamp)
 			}
 		}
-		for address := range addresses(group) {
+		for address := range group.Addresses() {
 			named[address] = true
 		}
 		if _, counted := p.lives[id]; !counted {
@@ -177,7 +178,7 @@ func (p *picture) violations() []error {
 		}
 	}
 	for i := range p.intents {
-		for _, address := range announced(&p.intents[i]) {
+		for _, address := range p.intents[i].Addresses() {
 			if named[address] {
 				add("active attempt %s announces the live block %s", p.intents[i].Stamp, address)
 			}
@@ -199,7 +200,7 @@ func (p *picture) extentViolations() (violations []error) {
 	places := map[block.GroupID][]place{}
 	for i := range p.objects {
 		object := &p.objects[i]
-		if err := checkExtents(object.Key, object.Extents, object.Size); err != nil {
+		if err := schema.CheckLengths(object.Key, object.Extents, object.Size); err != nil {
 			add("%w", err)
 		}
 		if !p.drawn(object.Revision) {
@@ -210,7 +211,7 @@ func (p *picture) extentViolations() (violations []error) {
 			group := p.groups[extent.Group]
 			if group == nil {
 				add("object %q lies in group %s, which does not exist", object.Key, extent.Group)
-			} else if err := checkInside(group, []Extent{extent}); err != nil {
+			} else if err := group.CheckExtents([]Extent{extent}); err != nil {
 				add("object %q: %w", object.Key, err)
 			}
 		}

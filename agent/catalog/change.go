@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Change is what an attempt asks the catalog to do, in one transaction. A key may be named once in all of Put, Update
@@ -67,7 +68,7 @@ type GroupChange struct {
 func (change *Change) check(stamp block.Stamp) error {
 	keys := map[string]bool{}
 	key := func(key string) error {
-		if key == "" || len(key) > kv.KeyLimit-len(prefixObject) {
+		if key == "" || len(key) > kv.KeyLimit-len(schema.PrefixObject) {
 			return fmt.Errorf("object key of %d bytes: %w", len(key), ErrBadChange)
 		}
 		if keys[key] {
@@ -83,7 +84,7 @@ func (change *Change) check(stamp block.Stamp) error {
 			return err
 		}
 		puts[object.Key] = true
-		if err := checkExtents(object.Key, object.Extents, object.Size); err != nil {
+		if err := checkLengths(object, object.Extents); err != nil {
 			return err
 		}
 	}
@@ -105,7 +106,7 @@ func (change *Change) check(stamp block.Stamp) error {
 		if err := key(object.Key); err != nil {
 			return err
 		}
-		if err := checkExtents(object.Key, move.Extents, object.Size); err != nil {
+		if err := checkLengths(object, move.Extents); err != nil {
 			return err
 		}
 	}
@@ -146,17 +147,10 @@ func (change *Change) checkGroups(stamp block.Stamp) error {
 	return nil
 }
 
-// checkExtents checks that extents are well-formed and hold size bytes.
-func checkExtents(key string, extents []Extent, size int64) error {
-	sum := int64(0)
-	for _, extent := range extents {
-		if extent.Length <= 0 || extent.Offset < 0 || extent.Column < WholeGroup {
-			return fmt.Errorf("object %q has the extent %+v: %w", key, extent, ErrBadChange)
-		}
-		sum += extent.Length
-	}
-	if sum != size {
-		return fmt.Errorf("object %q has %d bytes and extents for %d: %w", key, size, sum, ErrBadChange)
+// checkLengths checks that extents are what an object of its size may have.
+func checkLengths(object *Object, extents []Extent) error {
+	if err := schema.CheckLengths(object.Key, extents, object.Size); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrBadChange)
 	}
 	return nil
 }
@@ -172,7 +166,7 @@ func resize(object Object, size int64) (Object, error) {
 	extents := append([]Extent(nil), object.Extents...)
 	extents[len(extents)-1].Length += size - object.Size
 	object.Extents, object.Size = extents, size
-	return object, checkExtents(object.Key, extents, size)
+	return object, checkLengths(&object, extents)
 }
 
 // apply returns the group as the change leaves it, at the given time.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // classes keeps the classes, which change one after the other.
@@ -15,11 +16,11 @@ type classes struct{ *records }
 // ClassesVersion changes with every change of a class, so that it tells, for one small read, whether Classes is worth
 // asking.
 func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
-	values, err := c.engine.Read(ctx, keyClasses)
+	values, err := c.engine.Read(ctx, schema.KeyClasses)
 	if err != nil {
 		return 0, fmt.Errorf("reading the version of the classes: %w", err)
 	}
-	return codec.DecodeCount(keyClasses, values[0])
+	return codec.DecodeCount(schema.KeyClasses, values[0])
 }
 
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
@@ -29,12 +30,12 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 		if err != nil {
 			return false, err
 		}
-		again, err := c.engine.Read(ctx, keyClasses)
+		again, err := c.engine.Read(ctx, schema.KeyClasses)
 		if err != nil || !bytes.Equal(raw, again[0]) {
 			return false, err
 		}
 		classes = list
-		version, err = codec.DecodeCount(keyClasses, raw)
+		version, err = codec.DecodeCount(schema.KeyClasses, raw)
 		return err == nil, err
 	})
 	if err != nil {
@@ -45,16 +46,16 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 
 // WatchClasses returns a channel that holds a token when it is worth asking for the version; see kv.Engine.Watch.
 func (c *classes) WatchClasses(ctx context.Context) <-chan struct{} {
-	return c.engine.Watch(ctx, keyClasses)
+	return c.engine.Watch(ctx, schema.KeyClasses)
 }
 
 // readClasses returns the classes as they were found one page after the other, and the version before.
 func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
-	values, err := c.engine.Read(ctx, keyClasses)
+	values, err := c.engine.Read(ctx, schema.KeyClasses)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.each(ctx, prefixClass, func(record kv.Record) error {
+	err = c.each(ctx, schema.PrefixClass, func(record kv.Record) error {
 		class, err := decode(record.Key, record.Value)
 		classes = append(classes, class)
 		return err
@@ -75,19 +76,19 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		if err != nil || len(changed) == 0 {
 			return err == nil, kv.Final(err)
 		}
-		version, err := codec.DecodeCount(keyClasses, raw)
+		version, err := codec.DecodeCount(schema.KeyClasses, raw)
 		if err != nil {
 			return false, err
 		}
-		writes := []kv.Write{{Key: keyClasses, Value: codec.EncodeCount(version + 1), Notify: true}}
+		writes := []kv.Write{{Key: schema.KeyClasses, Value: codec.EncodeCount(version + 1), Notify: true}}
 		for i := range changed {
-			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(prefixClass) {
+			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(schema.PrefixClass) {
 				return false, kv.Final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
 			}
-			writes = append(writes, kv.Write{Key: classKey(changed[i].Name), Value: codec.Encode(changed[i])})
+			writes = append(writes, kv.Write{Key: schema.ClassKey(changed[i].Name), Value: codec.Encode(changed[i])})
 		}
 		// decide saw the classes of this version, or the check fails: they do not change without it.
-		failed, err := c.engine.Update(ctx, []kv.Check{{Key: keyClasses, Value: raw}}, writes)
+		failed, err := c.engine.Update(ctx, []kv.Check{{Key: schema.KeyClasses, Value: raw}}, writes)
 		if err != nil {
 			return false, fmt.Errorf("saving classes: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Commit makes change take effect, whole or not at all (rule 6). It computes by itself whether the result is whole, the
@@ -78,7 +79,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 	if err := t.read(ctx, change); err != nil {
 		return nil, err
 	}
-	if t.values[intentKey(a.stamp)] == nil {
+	if t.values[schema.IntentKey(a.stamp)] == nil {
 		// Ended, by whomever: settling says how.
 		return nil, ErrNotActive
 	}
@@ -101,15 +102,15 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 
 func (t *transaction) read(ctx context.Context, change *Change) error {
 	stamp := t.attempt.stamp
-	keys := []string{intentKey(stamp), endedKey(stamp), keyFloor}
+	keys := []string{schema.IntentKey(stamp), schema.EndedKey(stamp), schema.KeyFloor}
 	for i := range change.Put {
-		keys = append(keys, objectKey(change.Put[i].Key))
+		keys = append(keys, schema.ObjectKey(change.Put[i].Key))
 	}
 	if change.Update != nil {
-		keys = append(keys, objectKey(change.Update.Snapshot.Object.Key))
+		keys = append(keys, schema.ObjectKey(change.Update.Snapshot.Object.Key))
 	}
 	for i := range change.Move {
-		keys = append(keys, objectKey(change.Move[i].Snapshot.Object.Key))
+		keys = append(keys, schema.ObjectKey(change.Move[i].Snapshot.Object.Key))
 	}
 	nodes := map[block.NodeID]bool{}
 	use := func(slots []Slot) {
@@ -117,7 +118,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 			for _, item := range slot {
 				if !nodes[item.Node] {
 					nodes[item.Node] = true
-					keys = append(keys, incarnationKey(item.Node))
+					keys = append(keys, schema.IncarnationKey(item.Node))
 				}
 			}
 		}
@@ -126,7 +127,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 		use(change.NewGroups[i].Slots)
 	}
 	for i := range change.Groups {
-		keys = append(keys, groupKey(change.Groups[i].Was.ID))
+		keys = append(keys, schema.GroupKey(change.Groups[i].Was.ID))
 		use(change.Groups[i].Slots)
 	}
 	values, err := t.attempt.ledger.engine.Read(ctx, keys...)
@@ -140,7 +141,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 }
 
 func (t *transaction) useIntent() (err error) {
-	key := intentKey(t.attempt.stamp)
+	key := schema.IntentKey(t.attempt.stamp)
 	t.intent, err = codec.Decode[Intent](key, t.values[key])
 	t.checks = append(t.checks, kv.Check{Key: key, Value: t.values[key]})
 	return err
@@ -152,14 +153,14 @@ func (t *transaction) violate(detail StaleDetail) { t.violated = append(t.violat
 func (t *transaction) changeGroups(change *Change) error {
 	stamp, now := t.attempt.stamp, t.attempt.ledger.now()
 	own := map[block.Address]bool{}
-	for _, address := range announced(&t.intent) {
+	for _, address := range t.intent.Addresses() {
 		own[address] = true
 	}
 	used := map[block.Address]bool{}
 	for i := range change.NewGroups {
 		group := change.NewGroups[i]
 		group.Generation, group.Epoch, group.Settled = stamp, stamp, now.UnixMilli()
-		t.checks = append(t.checks, kv.Check{Key: groupKey(group.ID)})
+		t.checks = append(t.checks, kv.Check{Key: schema.GroupKey(group.ID)})
 		t.created[group.ID], t.open[group.ID] = true, true
 		if err := t.result(&group, nil, own, used, false); err != nil {
 			return err
@@ -168,7 +169,7 @@ func (t *transaction) changeGroups(change *Change) error {
 	}
 	for i := range change.Groups {
 		edit := &change.Groups[i]
-		was, key := edit.Was, groupKey(edit.Was.ID)
+		was, key := edit.Was, schema.GroupKey(edit.Was.ID)
 		if raw := t.values[key]; raw == nil {
 			t.violate(StaleDetail{Violation: ViolationFreed, Group: was.ID})
 			continue
@@ -200,7 +201,7 @@ func (t *transaction) changeGroups(change *Change) error {
 			t.dead = append(t.dead, address)
 		}
 	}
-	sortAddresses(t.dead)
+	schema.SortAddresses(t.dead)
 	t.writes = append(t.writes, t.attempt.ledger.graves.bury(t.dead, causeUnused)...)
 	return nil
 }
@@ -230,14 +231,14 @@ func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bo
 // result takes a group as it will be: checks it, writes it, and buries what it does not name any more. A repair may say of
 // a block that it was found in other contents than it was stored in; require holds them to be those of now.
 func (t *transaction) result(group, was *Group, own, used map[block.Address]bool, isRepair bool) error {
-	if err := checkShape(group); err != nil {
+	if err := group.Check(); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrBadChange)
 	}
 	before := map[block.Address]block.Incarnation{}
 	if was != nil {
-		before = addresses(was)
+		before = was.Addresses()
 	}
-	after := addresses(group)
+	after := group.Addresses()
 	for address, incarnation := range after {
 		old, kept := before[address]
 		switch {
@@ -256,9 +257,9 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 			dead = append(dead, address)
 		}
 	}
-	sortAddresses(dead)
+	schema.SortAddresses(dead)
 	t.results[group.ID] = group
-	t.writes = append(t.writes, kv.Write{Key: groupKey(group.ID), Value: codec.Encode(group)})
+	t.writes = append(t.writes, kv.Write{Key: schema.GroupKey(group.ID), Value: codec.Encode(group)})
 	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded)...)
 	return nil
 }
@@ -275,7 +276,7 @@ func (t *transaction) require(group *Group, slots []int) {
 				continue
 			}
 			t.whole[item.Node] = item.Incarnation
-			if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {
+			if now := t.values[schema.IncarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {
 				t.violate(StaleDetail{Violation: ViolationWhole, Group: group.ID, Node: item.Node})
 			}
 		}
@@ -290,7 +291,7 @@ func (t *transaction) requireWhole() {
 	}
 	slices.Sort(nodes)
 	for _, node := range nodes {
-		t.checks = append(t.checks, kv.Check{Key: incarnationKey(node), Value: []byte(t.whole[node])})
+		t.checks = append(t.checks, kv.Check{Key: schema.IncarnationKey(node), Value: []byte(t.whole[node])})
 	}
 }
 
@@ -299,7 +300,7 @@ func (t *transaction) put(change *Change) error {
 	for i := range change.Put {
 		object := change.Put[i]
 		object.Revision = t.attempt.stamp
-		key := objectKey(object.Key)
+		key := schema.ObjectKey(object.Key)
 		raw := t.values[key]
 		var was Object
 		if raw != nil {
@@ -317,7 +318,7 @@ func (t *transaction) put(change *Change) error {
 		}
 		t.replace(key, raw, was.Extents, &object)
 		if object.Revision.Compare(was.Revision) < 0 { // it was put meanwhile, by an attempt that was announced later
-			t.above = max(t.above, was.newest())
+			t.above = max(t.above, was.Newest())
 		}
 	}
 	return nil
@@ -338,7 +339,7 @@ func (t *transaction) update(change *Change) error {
 	}
 	for _, id := range groupsOf(object.Extents, 0, object.Size) {
 		if group := t.results[id]; group != nil {
-			if err := checkInside(group, object.Extents); err != nil {
+			if err := group.CheckExtents(object.Extents); err != nil {
 				return fmt.Errorf("object %q: %w: %w", object.Key, err, ErrBadChange)
 			}
 		}
@@ -347,7 +348,7 @@ func (t *transaction) update(change *Change) error {
 	if change.Update.Modified != 0 {
 		object.Modified = change.Update.Modified
 	}
-	t.replace(objectKey(object.Key), was.object, was.Object.Extents, &object)
+	t.replace(schema.ObjectKey(object.Key), was.object, was.Object.Extents, &object)
 	return nil
 }
 
@@ -368,14 +369,14 @@ func (t *transaction) move(change *Change) error {
 		if err := t.place(object.Key, object.Extents, was.Object.Extents); err != nil {
 			return err
 		}
-		t.replace(objectKey(object.Key), was.object, was.Object.Extents, &object)
+		t.replace(schema.ObjectKey(object.Key), was.object, was.Object.Extents, &object)
 	}
 	return nil
 }
 
 // asRead reports whether an object that is to be changed is as it was read.
 func (t *transaction) asRead(was *Snapshot) (bool, error) {
-	key := objectKey(was.Object.Key)
+	key := schema.ObjectKey(was.Object.Key)
 	if bytes.Equal(t.values[key], was.object) {
 		_, err := codec.DecodeToChange[Object](key, was.object)
 		return err == nil, err
@@ -400,7 +401,7 @@ func (t *transaction) place(key string, extents, kept []Extent) error {
 		if !t.open[group.ID] {
 			t.violate(StaleDetail{Violation: ViolationSealed, Group: group.ID})
 		}
-		if err := checkInside(group, []Extent{extent}); err != nil {
+		if err := group.CheckExtents([]Extent{extent}); err != nil {
 			return fmt.Errorf("object %q: %w: %w", key, err, ErrBadChange)
 		}
 	}
@@ -422,9 +423,9 @@ func (t *transaction) replace(key string, raw []byte, extents []Extent, object *
 // count writes the live counts.
 func (t *transaction) count() {
 	for id := range t.created {
-		t.writes = append(t.writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: t.lives[id]})
+		t.writes = append(t.writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: t.lives[id]})
 		if t.lives[id] == 0 {
-			t.writes = append(t.writes, kv.Write{Key: freeableKey(id), Value: []byte{}})
+			t.writes = append(t.writes, kv.Write{Key: schema.FreeableKey(id), Value: []byte{}})
 		}
 		delete(t.lives, id)
 	}
@@ -436,10 +437,10 @@ func countWrites(deltas map[block.GroupID]int64) []kv.Write {
 	var writes []kv.Write
 	for id, delta := range deltas {
 		if delta != 0 {
-			writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Increment, Add: delta})
+			writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Increment, Add: delta})
 		}
 		if delta < 0 {
-			writes = append(writes, kv.Write{Key: freeableKey(id), Value: []byte{}})
+			writes = append(writes, kv.Write{Key: schema.FreeableKey(id), Value: []byte{}})
 		}
 	}
 	slices.SortFunc(writes, func(a, b kv.Write) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
@@ -447,7 +448,7 @@ func countWrites(deltas map[block.GroupID]int64) []kv.Write {
 }
 
 func (t *transaction) finish() error {
-	raise, writes, err := t.attempt.ledger.raise(t.values[keyFloor], t.above)
+	raise, writes, err := t.attempt.ledger.raise(t.values[schema.KeyFloor], t.above)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // request is the outcome of a delete, kept under a name that is used once, so that it can be asked for later and a late
@@ -49,14 +50,14 @@ func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stam
 
 // delete tries once; errRace says that nothing happened and the object is another one now.
 func (o *objects) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
-	values, err := o.engine.Read(ctx, objectKey(key), keyFloor)
+	values, err := o.engine.Read(ctx, schema.ObjectKey(key), schema.KeyFloor)
 	if err != nil {
 		return false, err
 	}
 	raw := values[0]
 	object := Object{}
 	if raw != nil {
-		if object, err = codec.DecodeToChange[Object](objectKey(key), raw); err != nil {
+		if object, err = codec.DecodeToChange[Object](schema.ObjectKey(key), raw); err != nil {
 			return false, err
 		}
 	}
@@ -71,13 +72,13 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 		deltas[extent.Group]--
 	}
 	writes := append(countWrites(deltas),
-		kv.Write{Key: objectKey(key), Kind: kv.Remove},
+		kv.Write{Key: schema.ObjectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
-	checks, raised, err := o.raise(values[1], object.newest())
+	checks, raised, err := o.raise(values[1], object.Newest())
 	if err != nil {
 		return false, err
 	}
-	checks = append([]kv.Check{{Key: objectKey(key), Value: raw}, {Key: name}}, checks...)
+	checks = append([]kv.Check{{Key: schema.ObjectKey(key), Value: raw}, {Key: name}}, checks...)
 	failed, err := o.engine.Update(ctx, checks, append(writes, raised...))
 	switch {
 	case err != nil:
@@ -118,5 +119,5 @@ func (o *objects) requestKey() (string, error) {
 		return "", fmt.Errorf("naming the request: %w", err)
 	}
 	// The time in front keeps the rows in the order Expire forgets them.
-	return fmt.Sprintf("%s%016x/%s", prefixRequest, max(0, o.now().UnixMilli()), hex.EncodeToString(name[:])), nil
+	return fmt.Sprintf("%s%016x/%s", schema.PrefixRequest, max(0, o.now().UnixMilli()), hex.EncodeToString(name[:])), nil
 }

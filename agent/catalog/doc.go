@@ -16,39 +16,6 @@
 // is noticed too). Encoding is CBOR with core deterministic encoding (RFC 8949 section 4.2), strings as byte strings
 // because object keys are arbitrary bytes.
 //
-// # Records
-//
-//	o/<key>       Object
-//	g/<group>     Group
-//	l/<group>     live extents of the group, a decimal changed by increments only once the group exists
-//	f/<group>     the live count of the group went down or began at zero: look whether it can be freed
-//	i/<stamp>     Intent of an active attempt
-//	e/<stamp>     Intent that ended, without its blocks, kept for a while to answer late questions
-//	d/<address>   grave: a dead block that may still lie on its node
-//	r/<request>   outcome of a delete
-//	n/<node>      Node
-//	x/<node>      Incarnation of the node's store, raw
-//	j/<id>        Job
-//	c/<name>      Class, also of a class that was removed
-//	h/<part>/<gateway>  heat counters of a part of the groups, the gateway's own encoding
-//	s/<finding>   what a scrub found, newest first, the gateway's own encoding
-//	v/<gateway>/<start>         a start of a gateway, empty
-//	v/<gateway>/<start>/<lane>  how many updates it carried out in the lane; see Sessions
-//	w/<gateway>   the present start of the gateway, as <gateway>/<start>
-//	u/<gateway>/<start>         number of the last stamp that the start drew
-//	view/<gateway>  View: which nodes the gateway hears, and its sign of life
-//	meta/schema, meta/cluster
-//	meta/next     the floor: every stamp that is drawn is above this number, as it is read for that
-//	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
-//	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts
-//	meta/disowned starts of gateways that count no more, as the catalog was claimed after them
-//	meta/classes  raised by every change of a class
-//	meta/heat     since when accesses are counted, Unix milliseconds
-//	meta/scrub    Job of the scrub, of which a cluster has one
-//	meta/rebuilt  in a catalog that was rebuilt or claimed: blocks of attempts below this number are kept, dead or not
-//	meta/members  Membership
-//	meta/repair   RepairControl
-//
 // # Sessions
 //
 // Nothing inside a catalog can tell that it went back in time, as all its marks go back with it. So each start of a gateway is

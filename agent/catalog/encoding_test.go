@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"pgregory.net/rapid"
 )
 
@@ -20,8 +21,11 @@ func TestEncodingRoundTrip(t *testing.T) {
 			Key: string(rapid.SliceOf(rapid.Byte()).Draw(t, "key")), Revision: stamp.Draw(t, "revision"), Class: "c", Scheme: "rs(4,2)",
 			Size: rapid.Int64().Draw(t, "size"), Modified: rapid.Int64().Draw(t, "modified"),
 			Extents: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Extent {
-				return Extent{block.GroupID{Stamp: stamp.Draw(t, "group"), Index: rapid.Uint32().Draw(t, "index")},
-					rapid.IntRange(-1, 70).Draw(t, "column"), rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "length")}
+				return Extent{
+					Group:  block.GroupID{Stamp: stamp.Draw(t, "group"), Index: rapid.Uint32().Draw(t, "index")},
+					Column: rapid.IntRange(-1, 70).Draw(t, "column"),
+					Offset: rapid.Int64().Draw(t, "offset"), Length: rapid.Int64().Draw(t, "length"),
+				}
 			}), 1, 5).Draw(t, "extents"),
 		}
 		raw := codec.Encode(object)
@@ -59,7 +63,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		if group, err := codec.Decode[Group]("g/k", raw); err == nil {
-			shape, inside := checkShape(&group), checkInside(&group, []Extent{{Group: group.ID, Column: 0, Length: 1}})
+			shape, inside := group.Check(), group.CheckExtents([]Extent{{Group: group.ID, Column: 0, Length: 1}})
 			if shape == nil && inside == nil && len(group.Slots[0]) == 0 {
 				t.Errorf("a byte lies inside an empty column of %+v", group)
 			}
@@ -73,11 +77,12 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzAddressOfGrave(f *testing.F) {
-	f.Add(graveKey(block.Address{Node: "n-1", Slot: 300, Stamp: block.Stamp{Sequence: 1, Salt: 2}}))
+	f.Add(schema.GraveKey(block.Address{Node: "n-1", Slot: 300, Stamp: block.Stamp{Sequence: 1, Salt: 2}}))
 	f.Add("d/:")
 	f.Fuzz(func(t *testing.T, key string) {
-		if address, err := addressOfGrave(key); err == nil && graveKey(address) != key && prefixGrave+key != graveKey(address) {
-			t.Errorf("%q became %q", key, graveKey(address))
+		address, err := schema.AddressOfGrave(key)
+		if err == nil && schema.GraveKey(address) != key && schema.PrefixGrave+key != schema.GraveKey(address) {
+			t.Errorf("%q became %q", key, schema.GraveKey(address))
 		}
 	})
 }

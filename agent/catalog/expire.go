@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // ExpireResult says what Expire did.
@@ -37,12 +37,12 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, retention time.Durat
 		return result, fmt.Errorf("expiring attempts: %w", err)
 	}
 	f := forgetting{ledger: l, now: now.UnixMilli(), cutoff: now.Add(-retention).UnixMilli()}
-	err = f.pass(ctx, prefixEnded, func(record kv.Record) (int64, func(int64) []byte, error) {
+	err = f.pass(ctx, schema.PrefixEnded, func(record kv.Record) (int64, func(int64) []byte, error) {
 		intent, err := codec.Decode[Intent](record.Key, record.Value)
 		return intent.Settled, func(at int64) []byte { intent.Settled = at; return codec.Encode(intent) }, err
 	})
 	if err == nil {
-		err = f.pass(ctx, prefixRequest, func(record kv.Record) (int64, func(int64) []byte, error) {
+		err = f.pass(ctx, schema.PrefixRequest, func(record kv.Record) (int64, func(int64) []byte, error) {
 			row, err := codec.Decode[request](record.Key, record.Value)
 			return row.At, func(at int64) []byte { row.At = at; return codec.Encode(row) }, err
 		})
@@ -71,7 +71,7 @@ func (l *ledger) AbortOwn(ctx context.Context, ownerID, startID string) error {
 
 // eachIntent visits every active intent.
 func (l *ledger) eachIntent(ctx context.Context, visit func(intent *Intent, raw []byte) error) error {
-	return l.each(ctx, prefixIntent, func(record kv.Record) error {
+	return l.each(ctx, schema.PrefixIntent, func(record kv.Record) error {
 		intent, err := codec.Decode[Intent](record.Key, record.Value)
 		if err != nil {
 			return err
@@ -143,22 +143,4 @@ func (f *forgetting) page(ctx context.Context, prefix, after string, read dated)
 		last = records[len(records)-1].Key
 	}
 	return last, changed + len(old), nil
-}
-
-// has reports whether the intent announces address.
-func (intent *Intent) has(address block.Address) bool {
-	if intent.Stamp != address.Stamp {
-		return false
-	}
-	for _, set := range intent.Blocks {
-		if set.Group != address.Group {
-			continue
-		}
-		for i, slot := range set.Slots {
-			if slot == address.Slot && set.Nodes[i] == address.Node {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // freeBatch bounds how many groups one transaction frees.
@@ -24,9 +25,9 @@ func (g *graveyard) Free(ctx context.Context, id block.GroupID) (freed bool, err
 // FreeAll frees every group whose live count is zero and returns how many it freed. It looks only at groups whose count
 // went down, or began at zero, since it last looked.
 func (g *graveyard) FreeAll(ctx context.Context) (int, error) {
-	total, after := 0, prefixFreeable
+	total, after := 0, schema.PrefixFreeable
 	for {
-		records, err := g.engine.Scan(ctx, prefixFreeable, after, freeBatch)
+		records, err := g.engine.Scan(ctx, schema.PrefixFreeable, after, freeBatch)
 		if err != nil {
 			return total, fmt.Errorf("listing groups to free: %w", err)
 		}
@@ -35,7 +36,7 @@ func (g *graveyard) FreeAll(ctx context.Context) (int, error) {
 		}
 		ids := make([]block.GroupID, 0, len(records))
 		for _, record := range records {
-			id, err := block.ParseGroupID(record.Key[len(prefixFreeable):])
+			id, err := block.ParseGroupID(record.Key[len(schema.PrefixFreeable):])
 			if err != nil {
 				return total, fmt.Errorf("listing groups to free: %w: %w", ErrCorrupt, err)
 			}
@@ -55,7 +56,7 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 	err = g.retry(ctx, func(ctx context.Context) (bool, error) {
 		keys := make([]string, 0, 3*len(ids))
 		for _, id := range ids {
-			keys = append(keys, groupKey(id), liveKey(id), freeableKey(id))
+			keys = append(keys, schema.GroupKey(id), schema.LiveKey(id), schema.FreeableKey(id))
 		}
 		values, err := g.engine.Read(ctx, keys...)
 		if err != nil {
@@ -89,7 +90,7 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 
 // freeOne decides what to do about one group, whose records are given as read.
 func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []kv.Check, writes []kv.Write, err error) {
-	forget := kv.Write{Key: freeableKey(id), Kind: kv.Remove}
+	forget := kv.Write{Key: schema.FreeableKey(id), Kind: kv.Remove}
 	if group == nil {
 		if note != nil {
 			writes = []kv.Write{forget} // names are never used twice
@@ -102,17 +103,17 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 	}
 	if view.Live != 0 {
 		if note != nil {
-			checks, writes = []kv.Check{{Key: liveKey(id), Value: live}}, []kv.Write{forget}
+			checks, writes = []kv.Check{{Key: schema.LiveKey(id), Value: live}}, []kv.Write{forget}
 		}
 		return false, checks, writes, nil
 	}
 	var dead []block.Address
-	for address := range addresses(&view.Group) {
+	for address := range view.Group.Addresses() {
 		dead = append(dead, address)
 	}
-	sortAddresses(dead)
-	checks = []kv.Check{{Key: groupKey(id), Value: group}, {Key: liveKey(id), Value: live}}
+	schema.SortAddresses(dead)
+	checks = []kv.Check{{Key: schema.GroupKey(id), Value: group}, {Key: schema.LiveKey(id), Value: live}}
 	writes = append(g.bury(dead, causeFreed), forget,
-		kv.Write{Key: groupKey(id), Kind: kv.Remove}, kv.Write{Key: liveKey(id), Kind: kv.Remove})
+		kv.Write{Key: schema.GroupKey(id), Kind: kv.Remove}, kv.Write{Key: schema.LiveKey(id), Kind: kv.Remove})
 	return true, checks, writes, nil
 }

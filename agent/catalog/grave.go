@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // graveyard keeps the dead until their nodes have deleted them, and frees the groups that no object needs any more.
@@ -38,7 +39,7 @@ func (g *graveyard) bury(addresses []block.Address, cause string) []kv.Write {
 	value := codec.Encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
 	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
-		writes[i] = kv.Write{Key: graveKey(address), Value: value}
+		writes[i] = kv.Write{Key: schema.GraveKey(address), Value: value}
 	}
 	return writes
 }
@@ -59,15 +60,15 @@ func (g *graveyard) Graves(ctx context.Context, now time.Time, after string, lim
 		return nil, err
 	}
 	var graves []Grave
-	cursor := prefixGrave + after
+	cursor := schema.PrefixGrave + after
 	for len(graves) < limit {
-		records, err := g.engine.Scan(ctx, prefixGrave, cursor, limit)
+		records, err := g.engine.Scan(ctx, schema.PrefixGrave, cursor, limit)
 		if err != nil {
 			return nil, fmt.Errorf("listing graves: %w", err)
 		}
 		for _, record := range records {
 			cursor = record.Key
-			address, err := addressOfGrave(record.Key)
+			address, err := schema.AddressOfGrave(record.Key)
 			if err != nil {
 				return nil, err
 			}
@@ -91,7 +92,7 @@ func (g *graveyard) InGraves(ctx context.Context, addresses []block.Address) (de
 	for batch := range slices.Chunk(addresses, transactionWrites) {
 		keys := make([]string, len(batch))
 		for i, address := range batch {
-			keys[i] = graveKey(address)
+			keys[i] = schema.GraveKey(address)
 		}
 		values, err := g.engine.Read(ctx, keys...)
 		if err != nil {
@@ -110,7 +111,7 @@ func (g *graveyard) InGraves(ctx context.Context, addresses []block.Address) (de
 func (g *graveyard) Buried(ctx context.Context, addresses []block.Address) error {
 	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
-		writes[i] = kv.Write{Key: graveKey(address), Kind: kv.Remove}
+		writes[i] = kv.Write{Key: schema.GraveKey(address), Kind: kv.Remove}
 	}
 	for len(writes) > 0 {
 		count := min(len(writes), transactionWrites)

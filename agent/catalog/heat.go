@@ -8,6 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // heat keeps what the gateways counted of accesses.
@@ -25,7 +26,7 @@ type HeatPart struct {
 func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 	writes := make([]kv.Write, 0, len(parts))
 	for _, part := range parts {
-		write := kv.Write{Key: heatKey(part.Part, part.Gateway), Value: part.Raw}
+		write := kv.Write{Key: schema.HeatKey(part.Part, part.Gateway), Value: part.Raw}
 		if part.Raw == nil {
 			write.Kind = kv.Remove
 		}
@@ -43,7 +44,7 @@ func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 // Heat returns what every gateway counted of one part, by gateway.
 func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 	var parts []HeatPart
-	prefix := heatPrefix(part)
+	prefix := schema.HeatPrefix(part)
 	err := h.each(ctx, prefix, func(record kv.Record) error {
 		parts = append(parts, HeatPart{Part: part, Gateway: record.Key[len(prefix):], Raw: record.Value})
 		return nil
@@ -56,7 +57,7 @@ func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 
 // DropHeat removes a part if it is still as it was read.
 func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
-	key := heatKey(part.Part, part.Gateway)
+	key := schema.HeatKey(part.Part, part.Gateway)
 	err := h.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := h.engine.Update(ctx, []kv.Check{{Key: key, Value: part.Raw}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
@@ -70,17 +71,17 @@ func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 // HeatSince returns since when accesses are counted in this cluster: since now, for the first who asks.
 func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
 	err = h.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := h.engine.Read(ctx, keyHeat)
+		values, err := h.engine.Read(ctx, schema.KeyHeat)
 		if err != nil {
 			return false, err
 		}
 		if values[0] != nil {
-			milliseconds, err := codec.DecodeCount(keyHeat, values[0])
+			milliseconds, err := codec.DecodeCount(schema.KeyHeat, values[0])
 			since = time.UnixMilli(milliseconds).UTC()
 			return err == nil, err
 		}
 		first := strconv.AppendInt(nil, h.now().UnixMilli(), 10)
-		_, err = h.engine.Update(ctx, []kv.Check{{Key: keyHeat}}, []kv.Write{{Key: keyHeat, Value: first}})
+		_, err = h.engine.Update(ctx, []kv.Check{{Key: schema.KeyHeat}}, []kv.Write{{Key: schema.KeyHeat, Value: first}})
 		return false, err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Forever is later than any time at which a grave falls due.
@@ -38,17 +39,17 @@ func (o *objects) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[
 
 // GroupSummaries walks the summaries of the groups after the given one, page by page.
 func (o *objects) GroupSummaries(ctx context.Context, after block.GroupID) iter.Seq2[[]GroupSummary, error] {
-	return codec.Records[GroupSummary](ctx, o.engine, prefixGroup, groupKey(after))
+	return codec.Records[GroupSummary](ctx, o.engine, schema.PrefixGroup, schema.GroupKey(after))
 }
 
 // GroupRecords walks the records of all groups, page by page. It is AllGroups for those who do not ask how many extents live.
 func (o *objects) GroupRecords(ctx context.Context) iter.Seq2[[]Group, error] {
-	return codec.Records[Group](ctx, o.engine, prefixGroup, prefixGroup)
+	return codec.Records[Group](ctx, o.engine, schema.PrefixGroup, schema.PrefixGroup)
 }
 
 // ObjectSummaries walks the summaries of all objects, page by page.
 func (o *objects) ObjectSummaries(ctx context.Context) iter.Seq2[[]ObjectSummary, error] {
-	return codec.Records[ObjectSummary](ctx, o.engine, prefixObject, prefixObject)
+	return codec.Records[ObjectSummary](ctx, o.engine, schema.PrefixObject, schema.PrefixObject)
 }
 
 // AllIntents walks the attempts that are active.

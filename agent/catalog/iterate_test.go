@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // A walk yields everything once and in order, whatever the pages are like, ends with the first error, and reads no page that
@@ -61,18 +62,18 @@ func TestWalksOverRecords(t *testing.T) {
 		writes := []kv.Write{{Key: "n/before", Value: []byte{}}, {Key: "p/after", Value: []byte{}}}
 		for i := range count {
 			key := fmt.Sprintf("%05d", i)
-			writes = append(writes, kv.Write{Key: objectKey(key), Value: codec.Encode(Object{Key: key, Size: int64(i)})})
+			writes = append(writes, kv.Write{Key: schema.ObjectKey(key), Value: codec.Encode(Object{Key: key, Size: int64(i)})})
 		}
 		if _, err := engine.Update(t.Context(), nil, writes); err != nil {
 			t.Fatal(err)
 		}
 		for _, after := range []int{-1, 0, count / 2} {
-			place := prefixObject
+			place := schema.PrefixObject
 			if after >= 0 {
-				place = objectKey(fmt.Sprintf("%05d", after))
+				place = schema.ObjectKey(fmt.Sprintf("%05d", after))
 			}
 			next := after + 1
-			for page, err := range codec.Records[ObjectSummary](t.Context(), engine, prefixObject, place) {
+			for page, err := range codec.Records[ObjectSummary](t.Context(), engine, schema.PrefixObject, place) {
 				if err != nil {
 					t.Fatal(err)
 				}

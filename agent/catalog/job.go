@@ -7,6 +7,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // jobs keeps how far work in the background has come: jobs, the scrub and what it found, and what is declared of repair.
@@ -15,7 +16,7 @@ type jobs struct{ *records }
 // Jobs returns all jobs, by id.
 func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 	var jobs []Job
-	err := j.each(ctx, prefixJob, func(record kv.Record) error {
+	err := j.each(ctx, schema.PrefixJob, func(record kv.Record) error {
 		job, err := codec.Decode[Job](record.Key, record.Value)
 		jobs = append(jobs, job)
 		return err
@@ -28,7 +29,7 @@ func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 
 // Job returns one job. ErrNoJob if there is none.
 func (j *jobs) Job(ctx context.Context, id string) (*Job, error) {
-	return j.readJob(ctx, jobKey(id), id)
+	return j.readJob(ctx, schema.JobKey(id), id)
 }
 
 func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
@@ -53,7 +54,7 @@ func (j *jobs) SaveJob(ctx context.Context, job *Job) error {
 	if job.ID == "" {
 		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
 	}
-	return j.saveJob(ctx, jobKey(job.ID), job)
+	return j.saveJob(ctx, schema.JobKey(job.ID), job)
 }
 
 func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
@@ -94,7 +95,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 
 // DropJob removes a job if it is still as it was read.
 func (j *jobs) DropJob(ctx context.Context, job Job) error {
-	key := jobKey(job.ID)
+	key := schema.JobKey(job.ID)
 	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: codec.Encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err

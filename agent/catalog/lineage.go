@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Ahead is how far above all known stamps those begin that are drawn after a catalog was claimed or rebuilt: 72 minutes, as others
@@ -44,8 +45,8 @@ type Session struct {
 // Sessions returns the starts of gateways that the catalog knows.
 func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
 	var sessions []Session
-	err := a.each(ctx, prefixSession, func(record kv.Record) error {
-		gateway, rest, _ := strings.Cut(record.Key[len(prefixSession):], "/")
+	err := a.each(ctx, schema.PrefixSession, func(record kv.Record) error {
+		gateway, rest, _ := strings.Cut(record.Key[len(schema.PrefixSession):], "/")
 		start, _, isLane := strings.Cut(rest, "/")
 		if !isLane {
 			sessions = append(sessions, Session{Gateway: gateway, Start: start})
@@ -66,7 +67,7 @@ func (a *auditor) Sessions(ctx context.Context) ([]Session, error) {
 	}
 	keys := make([]string, len(sessions))
 	for i := range sessions {
-		keys[i] = gatewayKey(sessions[i].Gateway)
+		keys[i] = schema.GatewayKey(sessions[i].Gateway)
 	}
 	present, err := a.engine.Read(ctx, keys...)
 	if err != nil {
@@ -88,18 +89,18 @@ type drawn struct {
 }
 
 func (a *auditor) drawn(ctx context.Context) (*drawn, error) {
-	values, err := a.engine.Read(ctx, keyDrawn)
+	values, err := a.engine.Read(ctx, schema.KeyDrawn)
 	if err != nil {
 		return nil, fmt.Errorf("reading which stamps were drawn: %w", err)
 	}
-	below, err := codec.DecodeCount(keyDrawn, values[0])
+	below, err := codec.DecodeCount(schema.KeyDrawn, values[0])
 	if err != nil {
 		return nil, err
 	}
 	d := &drawn{below: uint64(below), upto: map[uint32]uint64{}, owners: map[string]uint64{}}
-	err = a.each(ctx, prefixUpto, func(record kv.Record) error {
+	err = a.each(ctx, schema.PrefixUpto, func(record kv.Record) error {
 		last, err := codec.DecodeCount(record.Key, record.Value)
-		owner := record.Key[len(prefixUpto):]
+		owner := record.Key[len(schema.PrefixUpto):]
 		d.owners[owner] = uint64(last)
 		d.upto[block.Mark(owner)] = max(d.upto[block.Mark(owner)], uint64(last))
 		return err
@@ -123,16 +124,16 @@ func (d *drawn) last() uint64 {
 // RaiseAlarm takes note that the catalog is behind. Blocks below what Claim keeps were told of before: they raise none.
 func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyAlarm, keyKept)
+		values, err := a.engine.Read(ctx, schema.KeyAlarm, schema.KeyKept)
 		if err != nil || values[0] != nil {
 			return err == nil, err
 		}
-		kept, err := codec.DecodeCount(keyKept, values[1])
+		kept, err := codec.DecodeCount(schema.KeyKept, values[1])
 		if err != nil || alarm.Refused == "" && alarm.Stamp.Sequence < uint64(kept) {
 			return err == nil, err
 		}
-		checks := []kv.Check{{Key: keyAlarm}, {Key: keyKept, Value: values[1]}}
-		failed, err := a.engine.Update(ctx, checks, []kv.Write{{Key: keyAlarm, Value: codec.Encode(alarm)}})
+		checks := []kv.Check{{Key: schema.KeyAlarm}, {Key: schema.KeyKept, Value: values[1]}}
+		failed, err := a.engine.Update(ctx, checks, []kv.Write{{Key: schema.KeyAlarm, Value: codec.Encode(alarm)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -143,11 +144,11 @@ func (a *auditor) RaiseAlarm(ctx context.Context, alarm Alarm) error {
 
 // Alarm returns how the catalog was found to be behind, nil if it was not or if a person has settled it.
 func (a *auditor) Alarm(ctx context.Context) (*Alarm, error) {
-	values, err := a.engine.Read(ctx, keyAlarm)
+	values, err := a.engine.Read(ctx, schema.KeyAlarm)
 	if err != nil || values[0] == nil {
 		return nil, err
 	}
-	alarm, err := codec.Decode[Alarm](keyAlarm, values[0])
+	alarm, err := codec.Decode[Alarm](schema.KeyAlarm, values[0])
 	return &alarm, err
 }
 
@@ -171,11 +172,11 @@ func (a *auditor) CheckAlarm(ctx context.Context) error {
 // kept, dead or not, until Accept: so another timeline can be claimed instead, and what this one lacks can be brought back.
 func (a *auditor) Claim(ctx context.Context, starts []string) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyFloor, keyAlarm, keyKept, keyDisowned)
+		values, err := a.engine.Read(ctx, schema.KeyFloor, schema.KeyAlarm, schema.KeyKept, schema.KeyDisowned)
 		if err != nil {
 			return false, err
 		}
-		floor, err := codec.DecodeCount(keyFloor, values[0])
+		floor, err := codec.DecodeCount(schema.KeyFloor, values[0])
 		if err != nil {
 			return false, err
 		}
@@ -185,7 +186,7 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 		}
 		above := max(uint64(floor), drawn.last(), a.clock())
 		if values[1] != nil {
-			alarm, err := codec.Decode[Alarm](keyAlarm, values[1])
+			alarm, err := codec.Decode[Alarm](schema.KeyAlarm, values[1])
 			if err != nil {
 				return false, err
 			}
@@ -193,14 +194,14 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 		}
 		above += Ahead
 		checks := []kv.Check{
-			{Key: keyFloor, Value: values[0]}, {Key: keyAlarm, Value: values[1]},
-			{Key: keyKept, Value: values[2]}, {Key: keyDisowned, Value: values[3]},
+			{Key: schema.KeyFloor, Value: values[0]}, {Key: schema.KeyAlarm, Value: values[1]},
+			{Key: schema.KeyKept, Value: values[2]}, {Key: schema.KeyDisowned, Value: values[3]},
 		}
 		writes := []kv.Write{
-			{Key: keyFloor, Value: codec.EncodeCount(above)}, {Key: keyKept, Value: codec.EncodeCount(above)}, {Key: keyAlarm, Kind: kv.Remove},
+			{Key: schema.KeyFloor, Value: codec.EncodeCount(above)}, {Key: schema.KeyKept, Value: codec.EncodeCount(above)}, {Key: schema.KeyAlarm, Kind: kv.Remove},
 		}
 		var present []kv.Record
-		err = a.each(ctx, prefixGateway, func(record kv.Record) error {
+		err = a.each(ctx, schema.PrefixGateway, func(record kv.Record) error {
 			present = append(present, record)
 			checks = append(checks, kv.Check(record))
 			writes = append(writes, kv.Write{Key: record.Key, Kind: kv.Remove})
@@ -226,7 +227,7 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 // blocks that nobody names are deleted from then on, as ever. It fails with ErrAlarm while the catalog is behind.
 func (a *auditor) Accept(ctx context.Context) error {
 	err := a.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := a.engine.Read(ctx, keyKept, keyDrawn, keyAlarm)
+		values, err := a.engine.Read(ctx, schema.KeyKept, schema.KeyDrawn, schema.KeyAlarm)
 		if err != nil {
 			return false, err
 		}
@@ -236,17 +237,17 @@ func (a *auditor) Accept(ctx context.Context) error {
 		if values[0] == nil {
 			return true, nil
 		}
-		kept, err := codec.DecodeCount(keyKept, values[0])
+		kept, err := codec.DecodeCount(schema.KeyKept, values[0])
 		if err != nil {
 			return false, err
 		}
-		below, err := codec.DecodeCount(keyDrawn, values[1])
+		below, err := codec.DecodeCount(schema.KeyDrawn, values[1])
 		if err != nil {
 			return false, err
 		}
-		checks := []kv.Check{{Key: keyKept, Value: values[0]}, {Key: keyDrawn, Value: values[1]}, {Key: keyAlarm}}
+		checks := []kv.Check{{Key: schema.KeyKept, Value: values[0]}, {Key: schema.KeyDrawn, Value: values[1]}, {Key: schema.KeyAlarm}}
 		failed, err := a.engine.Update(ctx, checks, []kv.Write{
-			{Key: keyKept, Kind: kv.Remove}, {Key: keyDrawn, Value: codec.EncodeCount(max(below, kept))},
+			{Key: schema.KeyKept, Kind: kv.Remove}, {Key: schema.KeyDrawn, Value: codec.EncodeCount(max(below, kept))},
 		})
 		return err == nil && len(failed) == 0, err
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // members keeps which nodes belong to the cluster, which contents their stores have, and how patient it is with them.
@@ -15,7 +16,7 @@ type members struct{ *records }
 // Nodes returns the members of the cluster, by id.
 func (m *members) Nodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
-	err := m.each(ctx, prefixNode, func(record kv.Record) error {
+	err := m.each(ctx, schema.PrefixNode, func(record kv.Record) error {
 		node, err := codec.Decode[Node](record.Key, record.Value)
 		nodes = append(nodes, node)
 		return err
@@ -35,7 +36,7 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 	}
 	is.Version = was.Version + 1
 	is.Fenced = is.Fenced || is.IsGone()
-	key, unclear := nodeKey(is.ID), false
+	key, unclear := schema.NodeKey(is.ID), false
 	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
 		raw, now, err := m.readNode(ctx, is.ID)
 		if err != nil {
@@ -62,38 +63,38 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 // nodeWrites stores the record of a member. Where it is excluded the registration of its contents goes in the same
 // transaction, so that no commit onto it can come later.
 func nodeWrites(node *Node) []kv.Write {
-	writes := []kv.Write{{Key: nodeKey(node.ID), Value: codec.Encode(node)}}
+	writes := []kv.Write{{Key: schema.NodeKey(node.ID), Value: codec.Encode(node)}}
 	if node.IsExcluded() {
-		writes = append(writes, kv.Write{Key: incarnationKey(node.ID), Kind: kv.Remove})
+		writes = append(writes, kv.Write{Key: schema.IncarnationKey(node.ID), Kind: kv.Remove})
 	}
 	return writes
 }
 
 // readNode returns the record of a member, raw nil and a zero Node if there is none.
 func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
-	values, err := m.engine.Read(ctx, nodeKey(id))
+	values, err := m.engine.Read(ctx, schema.NodeKey(id))
 	if err != nil || values[0] == nil {
 		return nil, Node{}, err
 	}
-	node, err = codec.DecodeToChange[Node](nodeKey(id), values[0])
+	node, err = codec.DecodeToChange[Node](schema.NodeKey(id), values[0])
 	return values[0], node, err
 }
 
 // Membership returns how patient the cluster is with nodes that do not answer.
 func (m *members) Membership(ctx context.Context) (Membership, error) {
-	values, err := m.engine.Read(ctx, keyMembers)
+	values, err := m.engine.Read(ctx, schema.KeyMembers)
 	if err != nil {
 		return Membership{}, fmt.Errorf("reading the patience with nodes: %w", err)
 	}
 	if values[0] == nil {
 		return Membership{}, nil
 	}
-	return codec.Decode[Membership](keyMembers, values[0])
+	return codec.Decode[Membership](schema.KeyMembers, values[0])
 }
 
 // PutMembership sets how patient the cluster is with nodes that do not answer.
 func (m *members) PutMembership(ctx context.Context, membership Membership) error {
-	if err := m.assign(ctx, keyMembers, codec.Encode(membership)); err != nil {
+	if err := m.assign(ctx, schema.KeyMembers, codec.Encode(membership)); err != nil {
 		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
@@ -109,7 +110,7 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 	if node == "" || now == "" {
 		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
 	}
-	key, member := incarnationKey(node), nodeKey(node)
+	key, member := schema.IncarnationKey(node), schema.NodeKey(node)
 	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := m.engine.Read(ctx, key, member)
 		if err != nil || string(values[0]) == string(now) {
@@ -149,8 +150,8 @@ func checkMember(key string, raw []byte) error {
 // Incarnations returns what is registered of each node's store.
 func (m *members) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
 	incarnations := map[block.NodeID]block.Incarnation{}
-	err := m.each(ctx, prefixIncarnation, func(record kv.Record) error {
-		incarnations[block.NodeID(record.Key[len(prefixIncarnation):])] = block.Incarnation(record.Value)
+	err := m.each(ctx, schema.PrefixIncarnation, func(record kv.Record) error {
+		incarnations[block.NodeID(record.Key[len(schema.PrefixIncarnation):])] = block.Incarnation(record.Value)
 		return nil
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // merging is why a catalog is set aside while it takes up what it lacks.
@@ -60,7 +61,7 @@ type merger struct {
 }
 
 func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, of int)) error {
-	schema, err := m.check(ctx)
+	version, err := m.check(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 	if _, err = m.choose(ctx); err != nil || dryRun {
 		return err
 	}
-	if err := m.fence(ctx, schema); err != nil {
+	if err := m.fence(ctx, version); err != nil {
 		return err
 	}
 	writes, err := m.choose(ctx) // anew: sessions have gone on until now
@@ -76,7 +77,7 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 		return err
 	}
 	above := codec.EncodeCount(max(m.floor, m.drawn.last(), m.contents.Next, m.clock()) + Ahead)
-	last := []kv.Write{{Key: keyFloor, Value: above}, {Key: keyKept, Value: above}, {Key: keyAlarm, Kind: kv.Remove}}
+	last := []kv.Write{{Key: schema.KeyFloor, Value: above}, {Key: schema.KeyKept, Value: above}, {Key: schema.KeyAlarm, Kind: kv.Remove}}
 	return m.fill.end(ctx, writes, last, progress)
 }
 
@@ -86,7 +87,7 @@ func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 	if m.drawn, err = m.auditor.drawn(ctx); err != nil {
 		return nil, err
 	}
-	if m.floor, err = m.number(ctx, keyFloor); err != nil {
+	if m.floor, err = m.number(ctx, schema.KeyFloor); err != nil {
 		return nil, err
 	}
 	if m.was, _, err = m.auditor.picture(ctx); err != nil {
@@ -109,7 +110,7 @@ func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 
 // check returns the schema version as it is read, unless the catalog is none that can be merged into.
 func (m *merger) check(ctx context.Context) ([]byte, error) {
-	values, err := m.engine.Read(ctx, keySchema, keyCluster)
+	values, err := m.engine.Read(ctx, schema.KeySchema, schema.KeyCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (m *merger) check(ctx context.Context) ([]byte, error) {
 	case version != m.fill.mark && version != strconv.Itoa(SchemaVersion):
 		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, SchemaVersion)
 	}
-	cluster, err := codec.Decode[Cluster](keyCluster, values[1])
+	cluster, err := codec.Decode[Cluster](schema.KeyCluster, values[1])
 	if err == nil && cluster != m.contents.Cluster {
 		err = fmt.Errorf("%w: it is of cluster %s, and the stores of %s", ErrBadChange, cluster.ID, m.contents.Cluster.ID)
 	}
@@ -219,26 +220,26 @@ func (m *merger) writes() ([]kv.Write, error) {
 	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
-		set(groupKey(id), codec.Encode(*group))
+		set(schema.GroupKey(id), codec.Encode(*group))
 	}
 	for id, live := range after.lives {
 		after.freeable[id] = live == 0
 		if was, counted := m.was.lives[id]; counted && was == live && m.was.freeable[id] == (live == 0) {
 			continue
 		}
-		writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: live})
+		writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: live})
 		if live == 0 {
-			set(freeableKey(id), []byte{})
+			set(schema.FreeableKey(id), []byte{})
 		} else {
-			writes = append(writes, kv.Write{Key: freeableKey(id), Kind: kv.Remove})
+			writes = append(writes, kv.Write{Key: schema.FreeableKey(id), Kind: kv.Remove})
 		}
 	}
 	for _, object := range m.brought {
-		set(objectKey(object.Key), codec.Encode(*object))
+		set(schema.ObjectKey(object.Key), codec.Encode(*object))
 	}
 	named := map[block.Address]bool{}
 	for _, group := range m.groups {
-		for address := range addresses(group) {
+		for address := range group.Addresses() {
 			named[address] = true
 		}
 	}
@@ -248,14 +249,14 @@ func (m *merger) writes() ([]kv.Write, error) {
 			continue
 		}
 		m.result.Attempts++
-		writes = append(writes, kv.Write{Key: intentKey(intent.Stamp), Kind: kv.Remove})
+		writes = append(writes, kv.Write{Key: schema.IntentKey(intent.Stamp), Kind: kv.Remove})
 	}
 	for _, grave := range m.was.graves {
 		if !named[grave] {
 			after.graves = append(after.graves, grave)
 			continue
 		}
-		writes = append(writes, kv.Write{Key: graveKey(grave), Kind: kv.Remove})
+		writes = append(writes, kv.Write{Key: schema.GraveKey(grave), Kind: kv.Remove})
 	}
 	if violations := after.violations(); len(violations) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
@@ -264,19 +265,19 @@ func (m *merger) writes() ([]kv.Write, error) {
 }
 
 // fence marks the catalog, so that no session begins, and then ends those that have.
-func (m *merger) fence(ctx context.Context, schema []byte) error {
-	if err := m.fill.begin(ctx, schema); err != nil {
+func (m *merger) fence(ctx context.Context, version []byte) error {
+	if err := m.fill.begin(ctx, version); err != nil {
 		return err
 	}
 	var present []kv.Record
-	err := m.auditor.each(ctx, prefixGateway, func(record kv.Record) error {
+	err := m.auditor.each(ctx, schema.PrefixGateway, func(record kv.Record) error {
 		present = append(present, record)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	last, err := m.engine.Read(ctx, keyDisowned)
+	last, err := m.engine.Read(ctx, schema.KeyDisowned)
 	if err != nil {
 		return err
 	}
@@ -294,16 +295,16 @@ func (m *merger) fence(ctx context.Context, schema []byte) error {
 // members adds the nodes that the catalog does not know, and the contents that stores have now.
 func (m *merger) members(ctx context.Context, writes []kv.Write) ([]kv.Write, error) {
 	for _, node := range m.contents.Nodes {
-		values, err := m.engine.Read(ctx, nodeKey(node.ID), incarnationKey(node.ID))
+		values, err := m.engine.Read(ctx, schema.NodeKey(node.ID), schema.IncarnationKey(node.ID))
 		if err != nil {
 			return nil, err
 		}
 		if values[0] == nil {
-			writes = append(writes, kv.Write{Key: nodeKey(node.ID), Value: codec.Encode(node)})
+			writes = append(writes, kv.Write{Key: schema.NodeKey(node.ID), Value: codec.Encode(node)})
 		}
 		now := []byte(m.contents.Incarnations[node.ID])
 		if len(now) > 0 && !bytes.Equal(values[1], now) {
-			writes = append(writes, kv.Write{Key: incarnationKey(node.ID), Value: now})
+			writes = append(writes, kv.Write{Key: schema.IncarnationKey(node.ID), Value: now})
 		}
 	}
 	return writes, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // SchemaVersion is the version of the records this release writes, and the only one it reads: the fingerprints of
@@ -105,7 +106,7 @@ func build(engine kv.Engine, owner string) *Catalog {
 }
 
 func (c *Catalog) open(ctx context.Context) (done bool, err error) {
-	values, err := c.engine.Read(ctx, keySchema, keyCluster, keyFloor)
+	values, err := c.engine.Read(ctx, schema.KeySchema, schema.KeyCluster, schema.KeyFloor)
 	if err != nil {
 		return false, err
 	}
@@ -115,7 +116,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	if values[0] != nil {
 		version, err := strconv.Atoi(string(values[0]))
 		if err != nil {
-			return false, fmt.Errorf("decoding record %q: %w: %w", keySchema, ErrCorrupt, err)
+			return false, fmt.Errorf("decoding record %q: %w: %w", schema.KeySchema, ErrCorrupt, err)
 		}
 		if version > SchemaVersion {
 			return false, kv.Final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
@@ -127,9 +128,9 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		}
 		if values[1] == nil || values[2] == nil {
 			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",
-				ErrCorrupt, keyCluster, keyFloor, keySchema)
+				ErrCorrupt, schema.KeyCluster, schema.KeyFloor, schema.KeySchema)
 		}
-		c.cluster, err = codec.Decode[Cluster](keyCluster, values[1])
+		c.cluster, err = codec.Decode[Cluster](schema.KeyCluster, values[1])
 		return err == nil, err
 	}
 	var identity [32]byte
@@ -138,11 +139,11 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	}
 	cluster := Cluster{ID: hex.EncodeToString(identity[:16]), FingerprintKey: [16]byte(identity[16:])}
 	_, err = c.engine.Update(ctx,
-		[]kv.Check{{Key: keySchema}, {Key: keyCluster}, {Key: keyFloor}},
+		[]kv.Check{{Key: schema.KeySchema}, {Key: schema.KeyCluster}, {Key: schema.KeyFloor}},
 		[]kv.Write{
-			{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
-			{Key: keyCluster, Value: codec.Encode(cluster)},
-			{Key: keyFloor, Value: []byte("1")},
+			{Key: schema.KeySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
+			{Key: schema.KeyCluster, Value: codec.Encode(cluster)},
+			{Key: schema.KeyFloor, Value: []byte("1")},
 		})
 	// Made by us or by somebody who was faster: the next turn reads what there is.
 	return false, err
@@ -174,11 +175,11 @@ const closingPatience = 2 * time.Second
 
 // raiseFloor raises the floor of stamps above what the session drew. The release before takes stamps above it for never drawn.
 func (c *Catalog) raiseFloor(ctx context.Context) error {
-	values, err := c.engine.Read(ctx, keyFloor, uptoKey(c.session.owner))
+	values, err := c.engine.Read(ctx, schema.KeyFloor, schema.UptoKey(c.session.owner))
 	if err != nil || values[0] == nil {
 		return err
 	}
-	last, err := codec.DecodeCount(uptoKey(c.session.owner), values[1])
+	last, err := codec.DecodeCount(schema.UptoKey(c.session.owner), values[1])
 	if err != nil {
 		return err
 	}

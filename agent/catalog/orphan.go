@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // orphanBatch bounds how many addresses are judged by one read.
@@ -26,15 +27,15 @@ func (a *auditor) Orphans(ctx context.Context, listed []block.Address) (orphans,
 		count := min(len(listed), orphanBatch)
 		batch := listed[:count]
 		listed = listed[count:]
-		keys := []string{keyKept}
+		keys := []string{schema.KeyKept}
 		for _, address := range batch {
-			keys = append(keys, groupKey(address.Group), intentKey(address.Stamp), graveKey(address))
+			keys = append(keys, schema.GroupKey(address.Group), schema.IntentKey(address.Stamp), schema.GraveKey(address))
 		}
 		values, err := a.engine.Read(ctx, keys...)
 		if err != nil {
 			return nil, nil, fmt.Errorf("judging listed blocks: %w", err)
 		}
-		kept, err := codec.DecodeCount(keyKept, values[0])
+		kept, err := codec.DecodeCount(schema.KeyKept, values[0])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -61,20 +62,20 @@ func isAccounted(address block.Address, groupRaw, intentRaw, graveRaw []byte) (b
 		return true, nil
 	}
 	if groupRaw != nil {
-		group, err := codec.Decode[Group](groupKey(address.Group), groupRaw)
+		group, err := codec.Decode[Group](schema.GroupKey(address.Group), groupRaw)
 		if err != nil {
 			return false, err
 		}
-		if _, live := addresses(&group)[address]; live {
+		if _, live := group.Addresses()[address]; live {
 			return true, nil
 		}
 	}
 	if intentRaw != nil {
-		intent, err := codec.Decode[Intent](intentKey(address.Stamp), intentRaw)
+		intent, err := codec.Decode[Intent](schema.IntentKey(address.Stamp), intentRaw)
 		if err != nil {
 			return false, err
 		}
-		return intent.has(address), nil
+		return intent.Has(address), nil
 	}
 	return false, nil
 }

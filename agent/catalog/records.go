@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // records is what every part of a catalog works on: the engine, and how it is asked until it gives a clear answer.
@@ -97,15 +98,17 @@ func (r *records) number(ctx context.Context, key string) (uint64, error) {
 // sight of those who look at what they write over: what they draw is above it all the same (rule 43). Once raised to the time now,
 // the floor is above all that was drawn before.
 func (r *records) raise(raw []byte, number uint64) ([]kv.Check, []kv.Write, error) {
-	floor, err := codec.DecodeCount(keyFloor, raw)
+	floor, err := codec.DecodeCount(schema.KeyFloor, raw)
 	if err != nil || number <= uint64(floor) {
 		return nil, nil, err
 	}
-	return []kv.Check{{Key: keyFloor, Value: raw}}, []kv.Write{{Key: keyFloor, Value: codec.EncodeCount(max(number, r.clock()))}}, nil
+	return []kv.Check{{Key: schema.KeyFloor, Value: raw}}, []kv.Write{{
+		Key: schema.KeyFloor, Value: codec.EncodeCount(max(number, r.clock())),
+	}}, nil
 }
 
 // clock returns the time as a number of a stamp.
 func (r *records) clock() uint64 { return uint64(max(1, r.now().UnixMicro())) }
 
 // Kept returns the number below which the blocks of attempts are kept, dead or not: see Claim. 0 where none are.
-func (r *records) Kept(ctx context.Context) (uint64, error) { return r.number(ctx, keyKept) }
+func (r *records) Kept(ctx context.Context) (uint64, error) { return r.number(ctx, schema.KeyKept) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // RepairControl is what a person declares of the repair of what was lost. The zero value is the default of the gateways.
@@ -25,14 +26,14 @@ type RepairControl struct {
 
 // RepairControl returns what is declared of repair.
 func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
-	values, err := j.engine.Read(ctx, keyRepair)
+	values, err := j.engine.Read(ctx, schema.KeyRepair)
 	if err != nil {
 		return RepairControl{}, fmt.Errorf("reading what is declared of repair: %w", err)
 	}
 	if values[0] == nil {
 		return RepairControl{}, nil
 	}
-	return codec.Decode[RepairControl](keyRepair, values[0])
+	return codec.Decode[RepairControl](schema.KeyRepair, values[0])
 }
 
 // ChangeRepairControl declares what change makes of what was declared before, and returns it. It may call change several
@@ -40,18 +41,18 @@ func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
 func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
 	var changed RepairControl
 	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := j.engine.Read(ctx, keyRepair)
+		values, err := j.engine.Read(ctx, schema.KeyRepair)
 		if err != nil {
 			return false, err
 		}
 		var was RepairControl
 		if values[0] != nil {
-			if was, err = codec.DecodeToChange[RepairControl](keyRepair, values[0]); err != nil {
+			if was, err = codec.DecodeToChange[RepairControl](schema.KeyRepair, values[0]); err != nil {
 				return false, err
 			}
 		}
 		changed = change(was)
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: keyRepair, Value: values[0]}}, []kv.Write{{Key: keyRepair, Value: codec.Encode(changed)}})
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: schema.KeyRepair, Value: values[0]}}, []kv.Write{{Key: schema.KeyRepair, Value: codec.Encode(changed)}})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

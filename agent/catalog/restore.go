@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Contents are the records of a catalog that is made anew from what stores hold.
@@ -47,11 +48,11 @@ func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress
 		return fmt.Errorf("restoring a catalog: %w", err)
 	}
 	err = fill.end(ctx, records, []kv.Write{
-		{Key: keyCluster, Value: codec.Encode(contents.Cluster)},
-		{Key: keyFloor, Value: codec.EncodeCount(contents.Next)},
-		{Key: keyKept, Value: codec.EncodeCount(contents.Next)},
-		{Key: keyDrawn, Value: codec.EncodeCount(contents.Next)},
-		{Key: keyDisowned, Value: codec.Encode(contents.Starts)},
+		{Key: schema.KeyCluster, Value: codec.Encode(contents.Cluster)},
+		{Key: schema.KeyFloor, Value: codec.EncodeCount(contents.Next)},
+		{Key: schema.KeyKept, Value: codec.EncodeCount(contents.Next)},
+		{Key: schema.KeyDrawn, Value: codec.EncodeCount(contents.Next)},
+		{Key: schema.KeyDisowned, Value: codec.Encode(contents.Starts)},
 	}, progress)
 	if err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
@@ -66,14 +67,14 @@ type filler struct {
 	cure   string // what to do after an error
 }
 
-// begin sets the mark in the place of schema, nil for none.
-func (f filler) begin(ctx context.Context, schema []byte) error {
-	return f.update(ctx, kv.Check{Key: keySchema, Value: schema}, []kv.Write{{Key: keySchema, Value: []byte(f.mark)}})
+// begin sets the mark in the place of version, nil for none.
+func (f filler) begin(ctx context.Context, version []byte) error {
+	return f.update(ctx, kv.Check{Key: schema.KeySchema, Value: version}, []kv.Write{{Key: schema.KeySchema, Value: []byte(f.mark)}})
 }
 
 // write makes one update of what is marked.
 func (f filler) write(ctx context.Context, writes []kv.Write) error {
-	return f.update(ctx, kv.Check{Key: keySchema, Value: []byte(f.mark)}, writes)
+	return f.update(ctx, kv.Check{Key: schema.KeySchema, Value: []byte(f.mark)}, writes)
 }
 
 // end writes records, of whose number it tells progress if that is not nil, and with the last of them the schema version.
@@ -87,7 +88,7 @@ func (f filler) end(ctx context.Context, records, last []kv.Write, progress func
 			progress(written, len(records))
 		}
 	}
-	return f.write(ctx, append(last, kv.Write{Key: keySchema, Value: []byte(strconv.Itoa(SchemaVersion))}))
+	return f.write(ctx, append(last, kv.Write{Key: schema.KeySchema, Value: []byte(strconv.Itoa(SchemaVersion))}))
 }
 
 func (f filler) update(ctx context.Context, check kv.Check, writes []kv.Write) error {
@@ -123,27 +124,27 @@ func (c *Contents) records() ([]kv.Write, error) {
 		for _, extent := range c.Objects[i].Extents {
 			p.lives[extent.Group]++
 		}
-		set(objectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
+		set(schema.ObjectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
 	}
 	for i := range c.Groups {
 		id := c.Groups[i].ID
 		p.groups[id] = &c.Groups[i]
 		p.lives[id] += 0 // a group without extents has a count too
 		p.freeable[id] = p.lives[id] == 0
-		set(groupKey(id), codec.Encode(c.Groups[i]))
-		writes = append(writes, kv.Write{Key: liveKey(id), Kind: kv.Count, Add: p.lives[id]})
+		set(schema.GroupKey(id), codec.Encode(c.Groups[i]))
+		writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: p.lives[id]})
 		if p.freeable[id] {
-			set(freeableKey(id), []byte{})
+			set(schema.FreeableKey(id), []byte{})
 		}
 	}
 	if violations := p.violations(); len(violations) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
 	}
 	for _, node := range c.Nodes {
-		set(nodeKey(node.ID), codec.Encode(node))
+		set(schema.NodeKey(node.ID), codec.Encode(node))
 	}
 	for id, incarnation := range c.Incarnations {
-		set(incarnationKey(id), []byte(incarnation))
+		set(schema.IncarnationKey(id), []byte(incarnation))
 	}
 	return writes, nil
 }

@@ -8,18 +8,21 @@ import (
 	"math"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // scrubID is the id of the one scrub of a cluster, as its job has it.
 const scrubID = "scrub"
 
 // Scrub returns the record of the cluster's scrub. ErrNoJob if there was none yet.
-func (j *jobs) Scrub(ctx context.Context) (*Job, error) { return j.readJob(ctx, keyScrub, scrubID) }
+func (j *jobs) Scrub(ctx context.Context) (*Job, error) {
+	return j.readJob(ctx, schema.KeyScrub, scrubID)
+}
 
 // SaveScrub stores the record of the scrub as SaveJob stores a job: over job.Version only, which it raises.
 func (j *jobs) SaveScrub(ctx context.Context, job *Job) error {
 	job.ID = scrubID
-	return j.saveJob(ctx, keyScrub, job)
+	return j.saveJob(ctx, schema.KeyScrub, job)
 }
 
 // AddFinding notes what a scrub found, and forgets the oldest findings beyond the number to keep. Newer findings come
@@ -32,12 +35,12 @@ func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
 	var name [16]byte
 	binary.BigEndian.PutUint64(name[:], math.MaxUint64-uint64(j.now().UnixNano()))
 	binary.BigEndian.PutUint64(name[8:], salt)
-	if err := j.assign(ctx, prefixFinding+hex.EncodeToString(name[:]), body); err != nil {
+	if err := j.assign(ctx, schema.PrefixFinding+hex.EncodeToString(name[:]), body); err != nil {
 		return fmt.Errorf("noting a finding: %w", err)
 	}
 	var old []kv.Write
 	seen := 0
-	err = j.each(ctx, prefixFinding, func(record kv.Record) error {
+	err = j.each(ctx, schema.PrefixFinding, func(record kv.Record) error {
 		if seen++; seen > keep {
 			old = append(old, kv.Write{Key: record.Key, Kind: kv.Remove})
 		}
@@ -52,7 +55,7 @@ func (j *jobs) AddFinding(ctx context.Context, body []byte, keep int) error {
 // Findings returns what scrubs found, newest first.
 func (j *jobs) Findings(ctx context.Context) ([][]byte, error) {
 	var findings [][]byte
-	err := j.each(ctx, prefixFinding, func(record kv.Record) error {
+	err := j.each(ctx, schema.PrefixFinding, func(record kv.Record) error {
 		findings = append(findings, record.Value)
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // concurrentUpdates bounds the updates of one session that are under way at a time.
@@ -51,7 +52,7 @@ type lane struct {
 func newSession(engine *kv.Observed, owner string) *session {
 	gateway, _, _ := strings.Cut(owner, "/")
 	return &session{
-		Observed: engine, owner: owner, gateway: gatewayKey(gateway),
+		Observed: engine, owner: owner, gateway: schema.GatewayKey(gateway),
 		slots: semaphore.NewWeighted(concurrentUpdates), over: make(chan struct{}),
 	}
 }
@@ -62,7 +63,7 @@ func (s *session) mark() uint32 { return block.Mark(s.owner) }
 // begin makes the session the present start of its gateway, in one update that also says which stamps were drawn before there
 // were sessions. None begins in a catalog that is set aside. It is a turn of retry.
 func (s *session) begin(ctx context.Context) (done bool, err error) {
-	values, err := s.Observed.Read(ctx, s.gateway, sessionKey(s.owner), keyDrawn, keyFloor, keySchema)
+	values, err := s.Observed.Read(ctx, s.gateway, schema.SessionKey(s.owner), schema.KeyDrawn, schema.KeyFloor, schema.KeySchema)
 	if err != nil {
 		return false, err
 	}
@@ -78,11 +79,11 @@ func (s *session) begin(ctx context.Context) (done bool, err error) {
 		s.mutex.Unlock()
 		return true, nil
 	}
-	writes := []kv.Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: sessionKey(s.owner), Value: []byte{}}}
-	checks := []kv.Check{{Key: s.gateway, Value: values[0]}, {Key: sessionKey(s.owner)}, {Key: keySchema, Value: values[4]}}
+	writes := []kv.Write{{Key: s.gateway, Value: []byte(s.owner)}, {Key: schema.SessionKey(s.owner), Value: []byte{}}}
+	checks := []kv.Check{{Key: s.gateway, Value: values[0]}, {Key: schema.SessionKey(s.owner)}, {Key: schema.KeySchema, Value: values[4]}}
 	if values[2] == nil {
-		checks = append(checks, kv.Check{Key: keyDrawn}, kv.Check{Key: keyFloor, Value: values[3]})
-		writes = append(writes, kv.Write{Key: keyDrawn, Value: values[3]})
+		checks = append(checks, kv.Check{Key: schema.KeyDrawn}, kv.Check{Key: schema.KeyFloor, Value: values[3]})
+		writes = append(writes, kv.Write{Key: schema.KeyDrawn, Value: values[3]})
 	}
 	s.asked = true
 	_, err = s.Observed.Update(ctx, checks, writes)
@@ -170,7 +171,7 @@ func (s *session) next() (*lane, error) {
 		s.free = s.free[:last]
 		return used, nil
 	}
-	made := &lane{key: laneKey(s.owner, len(s.lanes)+1)}
+	made := &lane{key: schema.LaneKey(s.owner, len(s.lanes)+1)}
 	s.lanes = append(s.lanes, made)
 	return made, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Outcome is what became of an attempt.
@@ -59,12 +60,12 @@ func (l *ledger) Settle(ctx context.Context, stamp block.Stamp) (Outcome, error)
 
 // readIntent returns the encoded intent if it is active, or the record of how it ended; neither if there is none.
 func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []byte, ended *Intent, err error) {
-	values, err := l.engine.Read(ctx, intentKey(stamp), endedKey(stamp))
+	values, err := l.engine.Read(ctx, schema.IntentKey(stamp), schema.EndedKey(stamp))
 	if err != nil {
 		return nil, nil, err
 	}
 	if values[1] != nil {
-		intent, err := codec.Decode[Intent](endedKey(stamp), values[1])
+		intent, err := codec.Decode[Intent](schema.EndedKey(stamp), values[1])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -75,12 +76,12 @@ func (l *ledger) readIntent(ctx context.Context, stamp block.Stamp) (active []by
 
 // abort aborts the attempt if its intent is still exactly raw, and reports whether it did.
 func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool, error) {
-	intent, err := codec.DecodeToChange[Intent](intentKey(stamp), raw)
+	intent, err := codec.DecodeToChange[Intent](schema.IntentKey(stamp), raw)
 	if err != nil {
 		return false, err
 	}
-	writes := append(l.end(&intent, IntentAborted), l.graves.bury(announced(&intent), causeAborted)...)
-	failed, err := l.engine.Update(ctx, []kv.Check{{Key: intentKey(stamp), Value: raw}}, writes)
+	writes := append(l.end(&intent, IntentAborted), l.graves.bury(intent.Addresses(), causeAborted)...)
+	failed, err := l.engine.Update(ctx, []kv.Check{{Key: schema.IntentKey(stamp), Value: raw}}, writes)
 	return err == nil && len(failed) == 0, err
 }
 
@@ -88,12 +89,12 @@ func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool
 func (l *ledger) end(intent *Intent, state IntentState) []kv.Write {
 	ended := *intent
 	ended.State, ended.Blocks, ended.Settled = state, nil, l.now().UnixMilli()
-	return []kv.Write{{Key: intentKey(intent.Stamp), Kind: kv.Remove}, {Key: endedKey(intent.Stamp), Value: codec.Encode(ended)}}
+	return []kv.Write{{Key: schema.IntentKey(intent.Stamp), Kind: kv.Remove}, {Key: schema.EndedKey(intent.Stamp), Value: codec.Encode(ended)}}
 }
 
 // Intents lists up to limit active attempts after the given one, oldest first.
 func (l *ledger) Intents(ctx context.Context, after block.Stamp, limit int) ([]Intent, error) {
-	records, err := l.engine.Scan(ctx, prefixIntent, intentKey(after), limit)
+	records, err := l.engine.Scan(ctx, schema.PrefixIntent, schema.IntentKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing intents: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // objects reads objects and groups as they are, one or many, and deletes objects.
@@ -27,7 +28,7 @@ type Basis interface {
 // that the record names when the attempt is announced.
 type Over string
 
-func (o Over) basis() kv.Check    { return kv.Check{Key: objectKey(string(o))} }
+func (o Over) basis() kv.Check    { return kv.Check{Key: schema.ObjectKey(string(o))} }
 func (o Over) stale() StaleDetail { return StaleDetail{Violation: ViolationObject, Key: string(o)} }
 func (o Over) newest() uint64     { return 0 }
 
@@ -51,23 +52,16 @@ type GroupView struct {
 // View returns the group as the snapshot has it, to base a GroupChange on; nil if it has not.
 func (s *Snapshot) View(id block.GroupID) *GroupView { return s.views[id] }
 
-func (s *Snapshot) basis() kv.Check { return kv.Check{Key: objectKey(s.Object.Key), Value: s.object} }
+func (s *Snapshot) basis() kv.Check {
+	return kv.Check{Key: schema.ObjectKey(s.Object.Key), Value: s.object}
+}
 func (s *Snapshot) stale() StaleDetail {
 	return StaleDetail{Violation: ViolationObject, Key: s.Object.Key}
 }
 
-func (s *Snapshot) newest() uint64 { return s.Object.newest() }
+func (s *Snapshot) newest() uint64 { return s.Object.Newest() }
 
-// newest returns the number of the latest stamp that the record names: its revision's, or that of a group it was moved to.
-func (o *Object) newest() uint64 {
-	number := o.Revision.Sequence
-	for _, extent := range o.Extents {
-		number = max(number, extent.Group.Stamp.Sequence)
-	}
-	return number
-}
-
-func (v *GroupView) basis() kv.Check    { return kv.Check{Key: groupKey(v.ID), Value: v.raw} }
+func (v *GroupView) basis() kv.Check    { return kv.Check{Key: schema.GroupKey(v.ID), Value: v.raw} }
 func (v *GroupView) stale() StaleDetail { return StaleDetail{Violation: ViolationGroup, Group: v.ID} }
 func (v *GroupView) newest() uint64     { return v.Generation.Sequence }
 
@@ -78,7 +72,7 @@ func (o *objects) Snapshot(ctx context.Context, key string) (*Snapshot, error) {
 
 // SnapshotRange is Snapshot with the records of those groups alone that bytes [offset, offset+length) of the object lie in.
 func (o *objects) SnapshotRange(ctx context.Context, key string, offset, length int64) (*Snapshot, error) {
-	values, err := o.engine.Read(ctx, objectKey(key))
+	values, err := o.engine.Read(ctx, schema.ObjectKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("reading object %q: %w", key, err)
 	}
@@ -92,7 +86,7 @@ func (o *objects) Again(ctx context.Context, seen *Snapshot, offset, length int6
 
 // snapshot reads the groups of a range as of one instant with the object, whose record was raw: within this call, if it is fresh.
 func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bool, offset, length int64) (*Snapshot, error) {
-	name := objectKey(key)
+	name := schema.ObjectKey(key)
 	for {
 		if raw == nil {
 			return nil, fmt.Errorf("object %q: %w", key, ErrNoObject)
@@ -104,7 +98,7 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 		snapshot := &Snapshot{Object: object, Groups: map[block.GroupID]*Group{}, object: raw, views: map[block.GroupID]*GroupView{}}
 		keys, ids := []string{name}, groupsOf(object.Extents, offset, length)
 		for _, id := range ids {
-			keys = append(keys, groupKey(id), liveKey(id))
+			keys = append(keys, schema.GroupKey(id), schema.LiveKey(id))
 		}
 		if fresh && len(ids) == 0 {
 			return snapshot, nil
@@ -133,7 +127,7 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 
 // Group reads one group. ErrNoGroup if there is none.
 func (o *objects) Group(ctx context.Context, id block.GroupID) (*GroupView, error) {
-	values, err := o.engine.Read(ctx, groupKey(id), liveKey(id))
+	values, err := o.engine.Read(ctx, schema.GroupKey(id), schema.LiveKey(id))
 	if err != nil {
 		return nil, fmt.Errorf("reading group %s: %w", id, err)
 	}
@@ -142,7 +136,7 @@ func (o *objects) Group(ctx context.Context, id block.GroupID) (*GroupView, erro
 
 // ListObjects returns up to limit objects whose key begins with prefix and is greater than after, ascending by bytes.
 func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
-	records, err := o.engine.Scan(ctx, objectKey(prefix), objectKey(after), limit)
+	records, err := o.engine.Scan(ctx, schema.ObjectKey(prefix), schema.ObjectKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
@@ -153,7 +147,7 @@ func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit i
 // meanwhile are left out, so a page may be shorter than limit; only an empty page is the end.
 func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupView, error) {
 	for {
-		records, err := o.engine.Scan(ctx, prefixGroup, groupKey(after), limit)
+		records, err := o.engine.Scan(ctx, schema.PrefixGroup, schema.GroupKey(after), limit)
 		if err != nil {
 			return nil, fmt.Errorf("listing groups: %w", err)
 		}
@@ -165,7 +159,7 @@ func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int
 			return views, err
 		}
 		// All of them were freed in between: look further.
-		if after, err = block.ParseGroupID(records[len(records)-1].Key[len(prefixGroup):]); err != nil {
+		if after, err = block.ParseGroupID(records[len(records)-1].Key[len(schema.PrefixGroup):]); err != nil {
 			return nil, fmt.Errorf("listing groups: %w: %w", ErrCorrupt, err)
 		}
 	}
@@ -175,12 +169,12 @@ func (o *objects) viewGroups(ctx context.Context, records []kv.Record) ([]GroupV
 	keys := make([]string, 0, 2*len(records))
 	ids := make([]block.GroupID, 0, len(records))
 	for _, record := range records {
-		id, err := block.ParseGroupID(record.Key[len(prefixGroup):])
+		id, err := block.ParseGroupID(record.Key[len(schema.PrefixGroup):])
 		if err != nil {
 			return nil, fmt.Errorf("listing groups: %w: %w", ErrCorrupt, err)
 		}
 		ids = append(ids, id)
-		keys = append(keys, groupKey(id), liveKey(id))
+		keys = append(keys, schema.GroupKey(id), schema.LiveKey(id))
 	}
 	values, err := o.engine.Read(ctx, keys...)
 	if err != nil {
@@ -204,11 +198,11 @@ func viewGroup(id block.GroupID, raw, live []byte) (*GroupView, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("group %s: %w", id, ErrNoGroup)
 	}
-	group, err := codec.Decode[Group](groupKey(id), raw)
+	group, err := codec.Decode[Group](schema.GroupKey(id), raw)
 	if err != nil {
 		return nil, err
 	}
-	count, err := codec.DecodeCount(liveKey(id), live)
+	count, err := codec.DecodeCount(schema.LiveKey(id), live)
 	if err != nil {
 		return nil, err
 	}

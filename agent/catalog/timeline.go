@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Start returns the name of the start of a gateway that has the catalog open, as Owner made it.
@@ -41,7 +42,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 	}
 	s := c.session
 	known := s.counts() // before the catalog is asked
-	values, err := c.engine.Read(ctx, keyDisowned, s.gateway)
+	values, err := c.engine.Read(ctx, schema.KeyDisowned, s.gateway)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +51,11 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 	}
 	t := &block.Timeline{Sessions: map[string]block.Counts{}, Ended: map[string]block.Counts{}}
 	if values[0] != nil {
-		if t.Disowned, err = codec.Decode[[]string](keyDisowned, values[0]); err != nil {
+		if t.Disowned, err = codec.Decode[[]string](schema.KeyDisowned, values[0]); err != nil {
 			return nil, err
 		}
 	}
-	err = c.auditor.each(ctx, prefixGateway, func(record kv.Record) error {
+	err = c.auditor.each(ctx, schema.PrefixGateway, func(record kv.Record) error {
 		t.Sessions[string(record.Value)] = nil
 		return nil
 	})
@@ -78,7 +79,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 func (c *Catalog) findEnded(ctx context.Context, t *block.Timeline, starts []string) error {
 	var keys []string
 	for _, start := range starts {
-		keys = append(keys, sessionKey(start))
+		keys = append(keys, schema.SessionKey(start))
 	}
 	if len(keys) == 0 {
 		return nil
@@ -97,7 +98,7 @@ func (c *Catalog) findEnded(ctx context.Context, t *block.Timeline, starts []str
 
 // lanes reads the counts of a start. A lane that was never used has none.
 func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts, err error) {
-	prefix := sessionKey(start) + "/"
+	prefix := schema.SessionKey(start) + "/"
 	err = c.auditor.each(ctx, prefix, func(record kv.Record) error {
 		lane, err := strconv.ParseUint(strings.TrimPrefix(record.Key, prefix), 16, 16)
 		if err != nil || lane == 0 {
@@ -118,7 +119,7 @@ func (c *Catalog) lanes(ctx context.Context, start string) (counts block.Counts,
 func disown(was []byte, present []kv.Record, told []string) (kv.Write, error) {
 	var disowned []string
 	if was != nil {
-		before, err := codec.Decode[[]string](keyDisowned, was)
+		before, err := codec.Decode[[]string](schema.KeyDisowned, was)
 		if err != nil {
 			return kv.Write{}, err
 		}
@@ -131,5 +132,5 @@ func disown(was []byte, present []kv.Record, told []string) (kv.Write, error) {
 	for _, record := range present {
 		all[string(record.Value)] = true
 	}
-	return kv.Write{Key: keyDisowned, Value: codec.Encode(slices.Sorted(maps.Keys(all)))}, nil
+	return kv.Write{Key: schema.KeyDisowned, Value: codec.Encode(slices.Sorted(maps.Keys(all)))}, nil
 }

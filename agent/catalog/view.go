@@ -7,6 +7,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // View is what a gateway says of the nodes, and its sign of life: it is written anew every few seconds.
@@ -21,7 +22,7 @@ type View struct {
 
 // PutView replaces the view of a gateway.
 func (m *members) PutView(ctx context.Context, view View) error {
-	if err := m.assign(ctx, viewKey(view.Gateway), codec.Encode(view)); err != nil {
+	if err := m.assign(ctx, schema.ViewKey(view.Gateway), codec.Encode(view)); err != nil {
 		return fmt.Errorf("saving what gateway %s hears: %w", view.Gateway, err)
 	}
 	return nil
@@ -30,7 +31,7 @@ func (m *members) PutView(ctx context.Context, view View) error {
 // Views returns the last views of all gateways there ever were, by gateway.
 func (m *members) Views(ctx context.Context) ([]View, error) {
 	var views []View
-	err := m.each(ctx, prefixView, func(record kv.Record) error {
+	err := m.each(ctx, schema.PrefixView, func(record kv.Record) error {
 		view, err := codec.Decode[View](record.Key, record.Value)
 		views = append(views, view)
 		return err

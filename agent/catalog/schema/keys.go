@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/kv"
+)
+
+// Prefixes of the record kinds; see the package comment.
+const (
+	PrefixObject      = "o/"
+	PrefixGroup       = "g/"
+	PrefixLive        = "l/"
+	PrefixFreeable    = "f/"
+	PrefixIntent      = "i/"
+	PrefixEnded       = "e/"
+	PrefixGrave       = "d/"
+	PrefixRequest     = "r/"
+	PrefixNode        = "n/"
+	PrefixIncarnation = "x/"
+	PrefixJob         = "j/"
+	PrefixClass       = "c/"
+	PrefixHeat        = "h/"
+	PrefixFinding     = "s/"
+	PrefixSession     = "v/"
+	PrefixGateway     = "w/"
+	PrefixUpto        = "u/"
+	PrefixView        = "view/"
+
+	KeySchema   = "meta/schema"
+	KeyCluster  = "meta/cluster"
+	KeyFloor    = "meta/next"
+	KeyClasses  = "meta/classes"
+	KeyHeat     = "meta/heat"
+	KeyScrub    = "meta/scrub"
+	KeyKept     = "meta/rebuilt"
+	KeyDrawn    = "meta/drawn"
+	KeyAlarm    = "meta/alarm"
+	KeyDisowned = "meta/disowned"
+	KeyMembers  = "meta/members"
+	KeyRepair   = "meta/repair"
+)
+
+func ObjectKey(key string) string             { return PrefixObject + key }
+func GroupKey(id block.GroupID) string        { return PrefixGroup + id.String() }
+func LiveKey(id block.GroupID) string         { return PrefixLive + id.String() }
+func FreeableKey(id block.GroupID) string     { return PrefixFreeable + id.String() }
+func IntentKey(stamp block.Stamp) string      { return PrefixIntent + stamp.String() }
+func EndedKey(stamp block.Stamp) string       { return PrefixEnded + stamp.String() }
+func GraveKey(address block.Address) string   { return PrefixGrave + address.String() }
+func NodeKey(node block.NodeID) string        { return PrefixNode + string(node) }
+func IncarnationKey(node block.NodeID) string { return PrefixIncarnation + string(node) }
+func JobKey(id string) string                 { return PrefixJob + id }
+func ViewKey(gateway string) string           { return PrefixView + gateway }
+func ClassKey(name string) string             { return PrefixClass + name }
+func GatewayKey(gateway string) string        { return PrefixGateway + gateway }
+func SessionKey(owner string) string          { return PrefixSession + owner }
+func LaneKey(owner string, lane int) string {
+	return fmt.Sprintf("%s%s/%04x", PrefixSession, owner, lane)
+}
+func UptoKey(owner string) string             { return PrefixUpto + owner }
+func HeatPrefix(part int) string              { return fmt.Sprintf("%s%02x/", PrefixHeat, part) }
+func HeatKey(part int, gateway string) string { return HeatPrefix(part) + gateway }
+func AddressOfGrave(key string) (block.Address, error) {
+	node, name, found := strings.Cut(strings.TrimPrefix(key, PrefixGrave), ":")
+	if !found {
+		return block.Address{}, fmt.Errorf("grave %q: no node: %w", key, kv.ErrCorrupt)
+	}
+	address, err := block.ParseKey(block.NodeID(node), name)
+	if err != nil {
+		return block.Address{}, fmt.Errorf("grave %q: %w: %w", key, kv.ErrCorrupt, err)
+	}
+	return address, nil
+}
