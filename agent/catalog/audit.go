@@ -55,6 +55,7 @@ type picture struct {
 	objects   []Object
 	groups    map[block.GroupID]*Group
 	lives     map[block.GroupID]int64
+	bytes     map[block.GroupID]int64
 	freeable  map[block.GroupID]bool
 	intents   []Intent
 	graves    []block.Address
@@ -62,7 +63,10 @@ type picture struct {
 }
 
 func newPicture(drawn func(block.Stamp) bool) *picture {
-	return &picture{drawn: drawn, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, freeable: map[block.GroupID]bool{}}
+	return &picture{
+		drawn: drawn, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, bytes: map[block.GroupID]int64{},
+		freeable: map[block.GroupID]bool{},
+	}
 }
 
 func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
@@ -81,7 +85,8 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 		take   func(kv.Record) error
 	}{
 		{schema.PrefixObject, p.takeObject}, {schema.PrefixGroup, p.takeGroup}, {schema.PrefixLive, p.takeLive},
-		{schema.PrefixFreeable, p.takeFreeable}, {schema.PrefixIntent, p.takeIntent}, {schema.PrefixGrave, p.takeGrave},
+		{schema.PrefixBytes, p.takeBytes}, {schema.PrefixFreeable, p.takeFreeable}, {schema.PrefixIntent, p.takeIntent},
+		{schema.PrefixGrave, p.takeGrave},
 	}
 	for _, taker := range takers {
 		err := a.each(ctx, taker.prefix, func(record kv.Record) error {
@@ -125,6 +130,15 @@ func (p *picture) takeLive(record kv.Record) error {
 		return err
 	}
 	p.lives[id], err = codec.DecodeCount(record.Key, record.Value)
+	return err
+}
+
+func (p *picture) takeBytes(record kv.Record) error {
+	id, err := block.ParseGroupID(strings.TrimPrefix(record.Key, schema.PrefixBytes))
+	if err != nil {
+		return err
+	}
+	p.bytes[id], err = codec.DecodeCount(record.Key, record.Value)
 	return err
 }
 
@@ -187,6 +201,23 @@ func (p *picture) violations() []error {
 	return append(violations, p.extentViolations()...)
 }
 
+// count adds an extent that an object has to the counts of its group.
+func (p *picture) count(extent Extent) {
+	p.lives[extent.Group]++
+	if extent.Column != WholeGroup {
+		p.bytes[extent.Group] += extent.Length
+	}
+}
+
+// countWrites writes the counts of a group, as they are in the picture.
+func (p *picture) countWrites(id block.GroupID) []kv.Write {
+	writes := []kv.Write{{Key: schema.LiveKey(id), Kind: kv.Count, Add: p.lives[id]}}
+	if p.groups[id].Packed {
+		writes = append(writes, kv.Write{Key: schema.BytesKey(id), Kind: kv.Count, Add: p.bytes[id]})
+	}
+	return writes
+}
+
 // place is an extent and whose it is.
 type place struct {
 	key    string
@@ -225,6 +256,15 @@ func (p *picture) extentViolations() (violations []error) {
 		}
 		if live == 0 && !p.freeable[id] {
 			add("group %s has the live count 0 and is not noted for freeing", id)
+		}
+	}
+	for id, counted := range p.bytes {
+		bytes := int64(0)
+		for _, inside := range places[id] {
+			bytes += inside.extent.Length
+		}
+		if counted >= 0 && counted != bytes { // below 0 it is of a group that a release wrote which did not count
+			add("group %s has %d live bytes by its count and %d by its extents", id, counted, bytes)
 		}
 	}
 	for id, inside := range places {

@@ -25,8 +25,10 @@ type Change struct {
 	// Update changes bytes of one object within its groups, which are among Groups. Commit sets Revision.
 	Update *ObjectUpdate
 
-	// Move gives objects other extents and leaves their revision alone.
-	Move []ObjectMove
+	// Move gives objects other extents and leaves their revision alone. With LeaveOut those that are not as they were read are
+	// left as they are, unless that is all of them.
+	Move     []ObjectMove
+	LeaveOut bool
 
 	// NewGroups are created; Commit sets Generation and Epoch. Their IDs carry the attempt's stamp.
 	NewGroups []Group

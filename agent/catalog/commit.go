@@ -60,7 +60,7 @@ type transaction struct {
 	values   map[string][]byte // records as read
 	checks   []kv.Check
 	writes   []kv.Write
-	lives    map[block.GroupID]int64 // change of the live counts
+	lives    lives
 	created  map[block.GroupID]bool
 	open     map[block.GroupID]bool   // groups that take extents in this commit
 	results  map[block.GroupID]*Group // new and changed groups as they will be
@@ -73,7 +73,7 @@ type transaction struct {
 // prepare reads what the commit needs as of one instant and builds its transaction.
 func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, error) {
 	t := &transaction{
-		attempt: a, values: map[string][]byte{}, lives: map[block.GroupID]int64{}, created: map[block.GroupID]bool{},
+		attempt: a, values: map[string][]byte{}, lives: lives{}, created: map[block.GroupID]bool{},
 		open: map[block.GroupID]bool{}, results: map[block.GroupID]*Group{}, whole: map[block.NodeID]block.Incarnation{},
 	}
 	if err := t.read(ctx, change); err != nil {
@@ -330,8 +330,11 @@ func (t *transaction) update(change *Change) error {
 		return nil
 	}
 	was := change.Update.Snapshot
-	if as, err := t.asRead(was); !as {
+	if as, err := t.asRead(was); err != nil {
 		return err
+	} else if !as {
+		t.violate(was.stale())
+		return nil
 	}
 	object, err := resize(was.Object, change.Update.Size)
 	if err != nil {
@@ -354,11 +357,13 @@ func (t *transaction) update(change *Change) error {
 
 // move gives objects other extents under the same revision.
 func (t *transaction) move(change *Change) error {
+	var changed []StaleDetail
 	for i := range change.Move {
 		was := change.Move[i].Snapshot
 		if as, err := t.asRead(was); err != nil {
 			return err
 		} else if !as {
+			changed = append(changed, was.stale())
 			continue
 		}
 		object := was.Object
@@ -371,6 +376,9 @@ func (t *transaction) move(change *Change) error {
 		}
 		t.replace(schema.ObjectKey(object.Key), was.object, was.Object.Extents, &object)
 	}
+	if !change.LeaveOut || len(changed) == len(change.Move) {
+		t.violated = append(t.violated, changed...)
+	}
 	return nil
 }
 
@@ -381,7 +389,6 @@ func (t *transaction) asRead(was *Snapshot) (bool, error) {
 		_, err := codec.DecodeToChange[Object](key, was.object)
 		return err == nil, err
 	}
-	t.violate(StaleDetail{Violation: ViolationObject, Key: was.Object.Key})
 	return false, nil
 }
 
@@ -411,40 +418,25 @@ func (t *transaction) place(key string, extents, kept []Extent) error {
 // replace writes an object over the record that was read.
 func (t *transaction) replace(key string, raw []byte, extents []Extent, object *Object) {
 	t.checks = append(t.checks, kv.Check{Key: key, Value: raw})
-	for _, extent := range extents {
-		t.lives[extent.Group]--
-	}
-	for _, extent := range object.Extents {
-		t.lives[extent.Group]++
-	}
+	t.lives.add(extents, -1)
+	t.lives.add(object.Extents, 1)
 	t.writes = append(t.writes, kv.Write{Key: key, Value: codec.Encode(object)})
 }
 
 // count writes the live counts.
 func (t *transaction) count() {
 	for id := range t.created {
-		t.writes = append(t.writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: t.lives[id]})
-		if t.lives[id] == 0 {
+		live := t.lives[id]
+		t.writes = append(t.writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: live.extents})
+		if t.results[id].Packed {
+			t.writes = append(t.writes, kv.Write{Key: schema.BytesKey(id), Kind: kv.Count, Add: live.bytes})
+		}
+		if live.extents == 0 {
 			t.writes = append(t.writes, kv.Write{Key: schema.FreeableKey(id), Value: []byte{}})
 		}
 		delete(t.lives, id)
 	}
-	t.writes = append(t.writes, countWrites(t.lives)...)
-}
-
-// countWrites changes live counts by deltas, and leaves a note for Free where one went down.
-func countWrites(deltas map[block.GroupID]int64) []kv.Write {
-	var writes []kv.Write
-	for id, delta := range deltas {
-		if delta != 0 {
-			writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Increment, Add: delta})
-		}
-		if delta < 0 {
-			writes = append(writes, kv.Write{Key: schema.FreeableKey(id), Value: []byte{}})
-		}
-	}
-	slices.SortFunc(writes, func(a, b kv.Write) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
-	return writes
+	t.writes = append(t.writes, t.lives.writes()...)
 }
 
 func (t *transaction) finish() error {

@@ -67,11 +67,9 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	if raw == nil {
 		return false, ErrNoObject
 	}
-	deltas := map[block.GroupID]int64{}
-	for _, extent := range object.Extents {
-		deltas[extent.Group]--
-	}
-	writes := append(countWrites(deltas),
+	dropped := lives{}
+	dropped.add(object.Extents, -1)
+	writes := append(dropped.writes(),
 		kv.Write{Key: schema.ObjectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
 	checks, raised, err := o.raise(values[1], object.Newest())

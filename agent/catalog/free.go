@@ -22,31 +22,31 @@ func (g *graveyard) Free(ctx context.Context, id block.GroupID) (freed bool, err
 	return count == 1, nil
 }
 
-// FreeAll frees every group whose live count is zero and returns how many it freed. It looks only at groups whose count
-// went down, or began at zero, since it last looked.
-func (g *graveyard) FreeAll(ctx context.Context) (int, error) {
-	total, after := 0, schema.PrefixFreeable
+// FreeAll frees every group whose live count is zero and returns how many it freed, of how many whose count went down, or began at
+// zero, since it last looked: it looks at those alone.
+func (g *graveyard) FreeAll(ctx context.Context) (total, looked int, err error) {
+	after := schema.PrefixFreeable
 	for {
 		records, err := g.engine.Scan(ctx, schema.PrefixFreeable, after, freeBatch)
 		if err != nil {
-			return total, fmt.Errorf("listing groups to free: %w", err)
+			return total, looked, fmt.Errorf("listing groups to free: %w", err)
 		}
 		if len(records) == 0 {
-			return total, nil
+			return total, looked, nil
 		}
 		ids := make([]block.GroupID, 0, len(records))
 		for _, record := range records {
 			id, err := block.ParseGroupID(record.Key[len(schema.PrefixFreeable):])
 			if err != nil {
-				return total, fmt.Errorf("listing groups to free: %w: %w", ErrCorrupt, err)
+				return total, looked, fmt.Errorf("listing groups to free: %w: %w", ErrCorrupt, err)
 			}
 			ids = append(ids, id)
 		}
 		after = records[len(records)-1].Key
 		count, err := g.free(ctx, ids)
-		total += count
+		total, looked = total+count, looked+len(ids)
 		if err != nil {
-			return total, fmt.Errorf("freeing groups: %w", err)
+			return total, looked, fmt.Errorf("freeing groups: %w", err)
 		}
 	}
 }
@@ -114,6 +114,7 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 	schema.SortAddresses(dead)
 	checks = []kv.Check{{Key: schema.GroupKey(id), Value: group}, {Key: schema.LiveKey(id), Value: live}}
 	writes = append(g.bury(dead, causeFreed), forget,
-		kv.Write{Key: schema.GroupKey(id), Kind: kv.Remove}, kv.Write{Key: schema.LiveKey(id), Kind: kv.Remove})
+		kv.Write{Key: schema.GroupKey(id), Kind: kv.Remove}, kv.Write{Key: schema.LiveKey(id), Kind: kv.Remove},
+		kv.Write{Key: schema.BytesKey(id), Kind: kv.Remove})
 	return true, checks, writes, nil
 }

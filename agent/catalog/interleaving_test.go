@@ -393,7 +393,7 @@ func (m *machine) delete(rt *rapid.T) {
 func (m *machine) free(rt *rapid.T) {
 	c := m.pick(rt)
 	if rapid.Bool().Draw(rt, "all") {
-		_, err := c.FreeAll(m.ctx)
+		_, _, err := c.FreeAll(m.ctx)
 		must(rt, err)
 		return
 	}

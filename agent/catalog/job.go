@@ -105,3 +105,17 @@ func (j *jobs) DropJob(ctx context.Context, job Job) error {
 	}
 	return nil
 }
+
+// compactionID is the id of the one compaction of a cluster, as its job has it.
+const compactionID = "compaction"
+
+// Compaction returns the record of the cluster's compaction. ErrNoJob if there was none yet.
+func (j *jobs) Compaction(ctx context.Context) (*Job, error) {
+	return j.readJob(ctx, schema.KeyCompact, compactionID)
+}
+
+// SaveCompaction stores the record of the compaction as SaveJob stores a job: over job.Version only, which it raises.
+func (j *jobs) SaveCompaction(ctx context.Context, job *Job) error {
+	job.ID = compactionID
+	return j.saveJob(ctx, schema.KeyCompact, job)
+}

@@ -214,7 +214,7 @@ func (m *merger) writes() ([]kv.Write, error) {
 	for _, object := range objects {
 		after.objects = append(after.objects, *object)
 		for _, extent := range object.Extents {
-			after.lives[extent.Group]++
+			after.count(extent)
 		}
 	}
 	var writes []kv.Write
@@ -224,10 +224,11 @@ func (m *merger) writes() ([]kv.Write, error) {
 	}
 	for id, live := range after.lives {
 		after.freeable[id] = live == 0
-		if was, counted := m.was.lives[id]; counted && was == live && m.was.freeable[id] == (live == 0) {
+		was, counted := m.was.lives[id]
+		if counted && was == live && m.was.bytes[id] == after.bytes[id] && m.was.freeable[id] == (live == 0) {
 			continue
 		}
-		writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: live})
+		writes = append(writes, after.countWrites(id)...)
 		if live == 0 {
 			set(schema.FreeableKey(id), []byte{})
 		} else {

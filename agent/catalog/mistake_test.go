@@ -124,7 +124,7 @@ func TestMistake04RacingInsideTheCommit(t *testing.T) {
 			if _, err := w.b.Delete(w.ctx, "k", nil); err != nil {
 				t.Error(err)
 			}
-			if count, err := w.b.FreeAll(w.ctx); err != nil || count != 1 {
+			if count, _, err := w.b.FreeAll(w.ctx); err != nil || count != 1 {
 				t.Errorf("freed %d groups, %v", count, err)
 			}
 		}
@@ -158,7 +158,7 @@ func TestMistake05WritingBackTheWholeRecord(t *testing.T) {
 		if _, err := w.a.Delete(w.ctx, "k3", nil); err != nil {
 			t.Fatal(err)
 		}
-		if count, err := w.a.FreeAll(w.ctx); err != nil || count != 1 {
+		if count, _, err := w.a.FreeAll(w.ctx); err != nil || count != 1 {
 			t.Fatalf("freed %d groups, %v", count, err)
 		}
 		w.audit(t)
@@ -199,7 +199,7 @@ func TestMistake07FreeingWhatWasReadAtTheStart(t *testing.T) {
 		if got := w.group(t, packed).Live; got != 1 {
 			t.Errorf("live count %d, want 1", got)
 		}
-		if count, err := w.a.FreeAll(w.ctx); err != nil || count != 1 {
+		if count, _, err := w.a.FreeAll(w.ctx); err != nil || count != 1 {
 			t.Errorf("freed %d groups, %v; the first put's is one", count, err)
 		}
 		w.bury(t, w.a)
@@ -218,7 +218,7 @@ func TestMistake07RacingInsideTheCommit(t *testing.T) {
 		if got := w.snapshot(t, "k").Object.Revision; got != first.Stamp() {
 			t.Errorf("revision %s, want that of the last commit", got)
 		}
-		if count, err := w.a.FreeAll(w.ctx); err != nil || count != 2 {
+		if count, _, err := w.a.FreeAll(w.ctx); err != nil || count != 2 {
 			t.Errorf("freed %d groups, %v", count, err)
 		}
 	})
@@ -517,7 +517,7 @@ func TestMistake15RecordsReadOneByOne(t *testing.T) {
 			w.engine.beforeRead = func() {
 				moved = w.move(t, w.b, w.snapshot(t, "k"))
 				must(t, moved.commit(w))
-				if _, err := w.b.FreeAll(w.ctx); err != nil {
+				if _, _, err := w.b.FreeAll(w.ctx); err != nil {
 					t.Error(err)
 				}
 			}

@@ -122,7 +122,7 @@ func (c *Contents) records() ([]kv.Write, error) {
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for i := range c.Objects {
 		for _, extent := range c.Objects[i].Extents {
-			p.lives[extent.Group]++
+			p.count(extent)
 		}
 		set(schema.ObjectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
 	}
@@ -132,7 +132,7 @@ func (c *Contents) records() ([]kv.Write, error) {
 		p.lives[id] += 0 // a group without extents has a count too
 		p.freeable[id] = p.lives[id] == 0
 		set(schema.GroupKey(id), codec.Encode(c.Groups[i]))
-		writes = append(writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: p.lives[id]})
+		writes = append(writes, p.countWrites(id)...)
 		if p.freeable[id] {
 			set(schema.FreeableKey(id), []byte{})
 		}

@@ -12,6 +12,7 @@ type GroupSummary struct {
 	Columns       int           `cbor:"8,keyasint"`
 	Scheme        string        `cbor:"9,keyasint"`
 	CellBytes     int           `cbor:"10,keyasint"`
+	Packed        bool          `cbor:"11,keyasint"`
 	Settled       int64         `cbor:"15,keyasint"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/compact"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/load"
@@ -64,6 +65,9 @@ type Options struct {
 	OrphanEvery time.Duration // how often stores are listed for leftovers; default 10 min; negative: only on request
 	ScrubEvery  time.Duration // from one scrub of all groups to the next; default a week; negative: only on request
 
+	CompactEvery   time.Duration // from one look for dead space to the next, where nothing died; default 10 min; negative: only on request
+	CompactSettled time.Duration // how long a group of small objects is left alone; default 30 s; negative: not at all
+
 	HeatGroups int              // most groups whose accesses are counted, at up to 64 bytes each; default heat.DefaultGroups
 	Now        func() time.Time // the clock of temperature, and of nothing else; default time.Now
 
@@ -90,6 +94,7 @@ type Gateway struct {
 	*relocate.Relocator
 	*scrub.Scrubber
 	*sweep.Sweeper
+	*compact.Compactor
 
 	options    Options
 	catalog    *catalog.Catalog
@@ -209,8 +214,14 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.Scrubber = scrub.New(g.catalog, g.agents, g.groups, g.Repairs, g.log, scrub.Options{
 		ID: o.ID, Start: o.Start, Every: o.ScrubEvery, Metrics: g.metrics.registry,
 	})
+	g.Compactor = compact.New(compact.Parts{
+		Catalog: g.catalog, Groups: g.groups, Objects: g.Objects, Classes: g.Registry, Load: &g.load, Logger: g.log,
+	}, compact.Options{
+		ID: o.ID, Start: o.Start, Every: o.CompactEvery, Settled: o.CompactSettled, Clock: o.Clock, Metrics: g.metrics.registry,
+	})
 	g.Sweeper = sweep.New(g.catalog, g.agents, g.Membership, g.log, sweep.Options{
-		ID: o.ID, Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery, Metrics: g.metrics.registry,
+		ID: o.ID, Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery,
+		Died: g.Compactor.Died, Metrics: g.metrics.registry,
 	})
 	return nil
 }
@@ -225,7 +236,7 @@ func (g *Gateway) start(ctx context.Context) {
 	if g.options.SweepEvery > 0 {
 		loops = append(loops,
 			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop,
-			g.countLoop,
+			g.countLoop, g.Compactor.Loop,
 			g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
 			func(ctx context.Context) { g.Coordinator.Loop(ctx, g.options.SweepEvery) },
 		)
@@ -261,7 +272,8 @@ func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{
 		Catalog: g.catalog, CatalogAddress: g.options.CatalogAddress,
 		Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
-		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Overview: g, Load: &g.load,
+		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Compactor: g.Compactor,
+		Overview: g, Load: &g.load,
 		Users: g.options.Users, Audit: g.options.Audit, Certificates: g.options.Certificates,
 		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Unaudited: g.metrics.unaudited,
 		Metrics: g.metrics.handler(),

@@ -50,7 +50,7 @@ func catalogs(t *testing.T, instance Instance) {
 						t.Error(err)
 					}
 				case 2:
-					if _, err := c.FreeAll(ctx); err != nil {
+					if _, _, err := c.FreeAll(ctx); err != nil {
 						t.Error(err)
 					}
 				}
@@ -61,7 +61,7 @@ func catalogs(t *testing.T, instance Instance) {
 	if err := both[0].Audit(ctx); err != nil {
 		t.Error(err)
 	}
-	if _, err := both[1].FreeAll(ctx); err != nil {
+	if _, _, err := both[1].FreeAll(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := both[1].Audit(ctx); err != nil {

@@ -64,7 +64,7 @@ func catalogsThroughFaults(t *testing.T, instance Instance) {
 				snapshot.Object.Revision, acknowledged[client], unknown[client])
 		}
 	}
-	if _, err := plain.FreeAll(ctx); err != nil {
+	if _, _, err := plain.FreeAll(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := plain.Audit(ctx); err != nil {

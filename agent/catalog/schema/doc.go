@@ -3,6 +3,7 @@
 //	o/<key>       Object
 //	g/<group>     Group
 //	l/<group>     live extents of the group, a decimal changed by increments only once the group exists
+//	b/<group>     bytes of the live extents of a packed group, a decimal changed with l/; releases before did not keep it
 //	f/<group>     the live count of the group went down or began at zero: look whether it can be freed
 //	i/<stamp>     Intent of an active attempt
 //	e/<stamp>     Intent that ended, without its blocks, kept for a while to answer late questions
@@ -30,4 +31,5 @@
 //	meta/rebuilt  in a catalog that was rebuilt or claimed: blocks of attempts below this number are kept, dead or not
 //	meta/members  Membership
 //	meta/repair   RepairControl
+//	meta/compact  Job of the compaction, of which a cluster has one
 package schema

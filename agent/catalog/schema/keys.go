@@ -13,6 +13,7 @@ const (
 	PrefixObject      = "o/"
 	PrefixGroup       = "g/"
 	PrefixLive        = "l/"
+	PrefixBytes       = "b/"
 	PrefixFreeable    = "f/"
 	PrefixIntent      = "i/"
 	PrefixEnded       = "e/"
@@ -41,11 +42,13 @@ const (
 	KeyDisowned = "meta/disowned"
 	KeyMembers  = "meta/members"
 	KeyRepair   = "meta/repair"
+	KeyCompact  = "meta/compact"
 )
 
 func ObjectKey(key string) string             { return PrefixObject + key }
 func GroupKey(id block.GroupID) string        { return PrefixGroup + id.String() }
 func LiveKey(id block.GroupID) string         { return PrefixLive + id.String() }
+func BytesKey(id block.GroupID) string        { return PrefixBytes + id.String() }
 func FreeableKey(id block.GroupID) string     { return PrefixFreeable + id.String() }
 func IntentKey(stamp block.Stamp) string      { return PrefixIntent + stamp.String() }
 func EndedKey(stamp block.Stamp) string       { return PrefixEnded + stamp.String() }

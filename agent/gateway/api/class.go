@@ -24,6 +24,7 @@ type Class struct {
 	PackBelow  int64         // objects smaller than this share groups; 0: none do
 	PackDelay  time.Duration // how long a small object waits for company
 	GroupBytes int64         // user bytes per group of a large object
+	DeadAtMost int           // percent of the bytes of small objects that may be dead beside them; NeverCompact: any
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
 	Prices     *RungPrices   // of the ladder's schemes; nil: nobody reckons what candidates would cost
@@ -51,6 +52,10 @@ const (
 	DefaultPackDelay = 5 * time.Millisecond
 	MaxPackDelay     = time.Minute
 
+	DefaultDeadAtMost = 15   // percent
+	MinDeadAtMost     = 5    // less would be moved again and again for little
+	NeverCompact      = 1000 // percent, the greatest there is
+
 	DefaultHalfLife = 24 * time.Hour
 	MinHalfLife     = time.Second
 	MaxHalfLife     = 10 * 365 * 24 * time.Hour
@@ -70,6 +75,7 @@ type ClassSpec struct {
 	PackBelow  string   `json:"packBelow,omitempty"`
 	PackDelay  string   `json:"packDelay,omitempty"`
 	GroupBytes string   `json:"groupBytes,omitempty"`
+	DeadAtMost *int     `json:"deadAtMostPercent,omitempty"`
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
 
@@ -100,6 +106,7 @@ type ClassInfo struct {
 	PackBelow  int64       `json:"packBelow"`  // bytes; objects smaller than this share groups
 	PackDelay  string      `json:"packDelay"`  // how long a small object waits for company
 	GroupBytes int64       `json:"groupBytes"` // user bytes per group of a large object
+	DeadAtMost int         `json:"deadAtMostPercent"`
 	HalfLife   string      `json:"halfLife"`
 	Dwell      string      `json:"dwell"`
 	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
@@ -123,7 +130,7 @@ func DefaultClasses() []Class {
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
-// groupBytes 4MiB, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown fields are refused.
+// groupBytes 4MiB, deadAtMostPercent 15, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown fields are refused.
 func ParseClasses(text []byte) ([]Class, error) {
 	var file classFile
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
@@ -193,6 +200,14 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	}
 	if class.Dwell, err = parseDuration("dwell", spec.Dwell, DefaultDwell, 0, MaxDwell); err != nil {
 		return class, err
+	}
+	class.DeadAtMost = DefaultDeadAtMost
+	if spec.DeadAtMost != nil {
+		class.DeadAtMost = *spec.DeadAtMost
+	}
+	if class.DeadAtMost < MinDeadAtMost || class.DeadAtMost > NeverCompact {
+		return class, wrong("deadAtMostPercent", "%d is outside %d to %d, which has nothing compacted",
+			class.DeadAtMost, MinDeadAtMost, NeverCompact)
 	}
 	class.Prices, class.Expected, class.ExpectMean = spec.Prices, spec.Expected, spec.ExpectMean
 	if class.ExpectMean && !class.Expected {
@@ -278,17 +293,27 @@ func (c *Class) Spec() ClassSpec {
 	bytes := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
-		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes),
+		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes), DeadAtMost: c.deadAtMost(),
 		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
+}
+
+// deadAtMost is what the specification says of it: nothing of the default, which releases before have not heard of.
+func (c *Class) deadAtMost() *int {
+	if c.DeadAtMost == DefaultDeadAtMost {
+		return nil
+	}
+	at := c.DeadAtMost
+	return &at
 }
 
 // Info describes the class to clients.
 func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
-		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, HalfLife: c.HalfLife.String(),
-		Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin, Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
+		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, DeadAtMost: c.DeadAtMost,
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
+		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 

@@ -112,6 +112,10 @@ var (
 	RoutePauseScrub        = Route{"POST", "/v1/scrub/pause"}
 	RouteResumeScrub       = Route{"POST", "/v1/scrub/resume"}
 	RouteListScrubFindings = Route{"GET", "/v1/scrub/findings"}
+	RouteGetCompaction     = Route{"GET", "/v1/compaction"}
+	RouteStartCompaction   = Route{"POST", "/v1/compaction"}
+	RoutePauseCompaction   = Route{"POST", "/v1/compaction/pause"}
+	RouteResumeCompaction  = Route{"POST", "/v1/compaction/resume"}
 )
 
 // What was done to the cluster.
@@ -139,6 +143,7 @@ var Routes = []Route{
 	RouteListNodes, RouteGetNode, RouteDrainNode, RouteUndrainNode, RouteDownNode, RouteUpNode, RouteRemoveNode,
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
+	RouteGetCompaction, RouteStartCompaction, RoutePauseCompaction, RouteResumeCompaction,
 	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog, RouteCopyCatalog, RouteAsideCatalog,
 	RouteListAudit, RouteVerifyAudit,
 	RouteHealthy, RouteReady, RouteMetrics,

@@ -25,6 +25,7 @@ type Client struct {
 	*nodes
 	*repairs
 	*scrubs
+	*compactions
 	*transitions
 	*upkeep
 }
@@ -78,6 +79,7 @@ func NewWith(address string, options Options) (*Client, error) {
 	}}
 	return &Client{
 		transport: t, objects: &objects{t}, classes: &classes{t}, nodes: &nodes{t}, repairs: &repairs{t}, scrubs: &scrubs{t},
+		compactions: &compactions{t},
 		transitions: &transitions{t}, upkeep: &upkeep{t},
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -226,31 +227,16 @@ func (o *Objects) stagePacked(
 	ctx context.Context, kind catalog.Kind, class *api.Class, scheme stripe.Scheme, entries map[string][]byte,
 	revision func(attempt *catalog.Attempt, key string) block.Stamp, basis ...catalog.Basis,
 ) (*catalog.Attempt, *catalog.Group, map[string]catalog.Extent, error) {
-	keys := make([]string, 0, len(entries))
+	sizes := make(map[string]int64, len(entries))
 	for key := range entries {
-		keys = append(keys, key)
+		sizes[key] = int64(len(entries[key]))
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(entries[b]), len(entries[a])), cmp.Compare(a, b))
-	})
-	columns := class.Ladder.Width()
-	filled := make([]int64, columns)
-	extents := make(map[string]catalog.Extent, len(keys))
-	for _, key := range keys {
-		emptiest := 0
-		for x := range filled {
-			if filled[x] < filled[emptiest] {
-				emptiest = x
-			}
-		}
-		extents[key] = catalog.Extent{Column: emptiest, Offset: filled[emptiest], Length: int64(len(entries[key]))}
-		filled[emptiest] += int64(len(entries[key]))
-	}
+	keys, extents, fullest := pack(class.Ladder.Width(), sizes)
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, scheme, group.CellBytesFor(layout.Rows, slices.Max(filled)))
+	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, scheme, group.CellBytesFor(layout.Rows, fullest))
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -286,6 +272,41 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, o.groups.Abandon(ctx, attempt, err)
 	}
 	return attempt, staged, extents, nil
+}
+
+// pack puts objects of these sizes into columns, the largest first into the emptiest column. It returns their keys in that order,
+// where they lie, and how many bytes the fullest column has.
+func pack(columns int, sizes map[string]int64) (keys []string, extents map[string]catalog.Extent, fullest int64) {
+	keys = slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a, b))
+	})
+	filled := make([]int64, columns)
+	extents = make(map[string]catalog.Extent, len(keys))
+	for _, key := range keys {
+		emptiest := 0
+		for x := range filled {
+			if filled[x] < filled[emptiest] {
+				emptiest = x
+			}
+		}
+		extents[key] = catalog.Extent{Column: emptiest, Offset: filled[emptiest], Length: sizes[key]}
+		filled[emptiest] += sizes[key]
+	}
+	return keys, extents, slices.Max(filled)
+}
+
+// PackedBytes is how many bytes the data columns of one new group take that objects are packed into.
+func (o *Objects) PackedBytes(class *api.Class, snapshots []*catalog.Snapshot) (int64, error) {
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return 0, fmt.Errorf("class %s: %w", class.Name, err)
+	}
+	sizes := make(map[string]int64, len(snapshots))
+	for _, snapshot := range snapshots {
+		sizes[snapshot.Object.Key] = snapshot.Object.Size
+	}
+	_, _, fullest := pack(class.Ladder.Width(), sizes)
+	return int64(layout.Cells()) * int64(group.CellBytesFor(layout.Rows, fullest)), nil
 }
 
 // ErrClosed says that the gateway takes no more requests.

@@ -3,7 +3,11 @@ package object
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -11,12 +15,31 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 )
 
-// MoveObjects takes small objects out of groups they share with others, into new groups under another scheme. Each keeps
-// its revision: the bytes are the same. Objects that change meanwhile are left to the caller's next look.
+// readsPerMove is how many objects are read at once to be moved.
+const readsPerMove = 8
+
+// MoveObjects takes small objects out of groups they share with others, into a new group under another scheme. Each keeps
+// its revision: the bytes are the same. It fails if one of them has changed since its snapshot.
 func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
-	entries := map[string][]byte{}
-	byKey := map[string]*catalog.Snapshot{}
-	basis := make([]catalog.Basis, 0, len(snapshots))
+	basis := make([]catalog.Basis, len(snapshots))
+	for i, snapshot := range snapshots {
+		basis[i] = snapshot
+	}
+	return o.moveObjects(ctx, class, to, snapshots, catalog.Change{}, basis)
+}
+
+// MoveUnchanged is MoveObjects of those that have not changed since their snapshots, or cannot be read; others stay where they are.
+func (o *Objects) MoveUnchanged(ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
+	basis := make([]catalog.Basis, len(snapshots))
+	for i, snapshot := range snapshots {
+		basis[i] = catalog.Over(snapshot.Object.Key)
+	}
+	return o.moveObjects(ctx, class, to, snapshots, catalog.Change{LeaveOut: true}, basis)
+}
+
+func (o *Objects) moveObjects(
+	ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot, change catalog.Change, basis []catalog.Basis,
+) error {
 	var total int64
 	for _, snapshot := range snapshots {
 		total += snapshot.Object.Size
@@ -26,23 +49,59 @@ func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.S
 		return err
 	}
 	defer release()
+	entries, err := o.readToMove(ctx, snapshots, change.LeaveOut)
+	if err != nil {
+		return fmt.Errorf("reading an object to move: %w", err)
+	}
+	byKey := map[string]*catalog.Snapshot{}
 	for _, snapshot := range snapshots {
-		var data bytes.Buffer
-		reader := &Reader{objects: o, memory: o.groups.Memory.Reads, current: snapshot}
-		if err := reader.WriteTo(ctx, &data, 0, snapshot.Object.Size); err != nil {
-			return fmt.Errorf("reading an object to move: %w", err)
-		}
-		basis = append(basis, snapshot)
-		entries[snapshot.Object.Key], byKey[snapshot.Object.Key] = data.Bytes(), snapshot
+		byKey[snapshot.Object.Key] = snapshot
 	}
 	revision := func(_ *catalog.Attempt, key string) block.Stamp { return byKey[key].Object.Revision }
 	attempt, group, extents, err := o.stagePacked(ctx, catalog.KindMove, class, to, entries, revision, basis...)
 	if err != nil {
 		return fmt.Errorf("moving small objects: %w", err)
 	}
-	change := catalog.Change{NewGroups: []catalog.Group{*group}}
-	for key, snapshot := range byKey {
-		change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extents[key]}, Scheme: to.String()})
+	change.NewGroups = []catalog.Group{*group}
+	for key := range entries {
+		change.Move = append(change.Move, catalog.ObjectMove{
+			Snapshot: byKey[key], Extents: []catalog.Extent{extents[key]}, Scheme: to.String(),
+		})
 	}
 	return o.groups.Commit(ctx, attempt, change)
+}
+
+// readToMove reads objects as they were when their snapshots were taken, some at a time. With leaveOut those that cannot be read
+// are left out, unless none can.
+func (o *Objects) readToMove(ctx context.Context, snapshots []*catalog.Snapshot, leaveOut bool) (map[string][]byte, error) {
+	var mutex sync.Mutex
+	var failures []error
+	entries := map[string][]byte{}
+	readers, ctx := errgroup.WithContext(ctx)
+	readers.SetLimit(readsPerMove)
+	for _, snapshot := range snapshots {
+		readers.Go(func() error {
+			var data bytes.Buffer
+			reader := &Reader{objects: o, memory: o.groups.Memory.Reads, current: snapshot}
+			err := reader.WriteTo(ctx, &data, 0, snapshot.Object.Size)
+			mutex.Lock()
+			defer mutex.Unlock()
+			switch {
+			case err == nil:
+				entries[snapshot.Object.Key] = data.Bytes()
+			case !leaveOut || ctx.Err() != nil:
+				return err
+			default:
+				failures = append(failures, err)
+			}
+			return nil
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, errors.Join(failures...)
+	}
+	return entries, nil
 }

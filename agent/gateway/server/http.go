@@ -110,6 +110,7 @@ func (s *Server) Handler() http.Handler {
 	route(api.RouteDeleteClass, s.serveDeleteClass)
 	s.routeNodes(route)
 	s.routeScrub(route)
+	s.routeCompaction(route)
 	s.routeLineage(route)
 	s.routeAudit(route)
 	sayOK := func(w io.Writer) error {

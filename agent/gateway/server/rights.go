@@ -41,6 +41,7 @@ var rights = map[api.Route]access.Right{
 	api.RouteGetNode:           on(access.Get, access.Backends),
 	api.RouteGetScrub:          on(access.Get, access.Backends),
 	api.RouteListScrubFindings: on(access.Get, access.Backends),
+	api.RouteGetCompaction:     on(access.Get, access.Backends),
 	api.RouteListTransitions:   on(access.Get, access.Transitions),
 	api.RouteGetTransition:     on(access.Get, access.Transitions),
 
@@ -53,6 +54,7 @@ var rights = map[api.Route]access.Right{
 	api.RouteSweep:           on(access.Apply, access.Backends),
 	api.RouteStartRepair:     on(access.Apply, access.Backends),
 	api.RouteStartScrub:      on(access.Apply, access.Backends),
+	api.RouteStartCompaction: on(access.Apply, access.Backends),
 	api.RouteClaimCatalog:    on(access.Apply, access.Backends),
 	api.RouteAcceptCatalog:   on(access.Apply, access.Backends),
 	api.RouteCopyCatalog:     on(access.Apply, access.Backends), // with the key of fingerprints, and the names of all objects
@@ -75,6 +77,8 @@ var rights = map[api.Route]access.Right{
 	api.RouteThrottleRepair:     on(access.Pause, access.Backends),
 	api.RoutePauseScrub:         on(access.Pause, access.Backends),
 	api.RouteResumeScrub:        on(access.Pause, access.Backends),
+	api.RoutePauseCompaction:    on(access.Pause, access.Backends),
+	api.RouteResumeCompaction:   on(access.Pause, access.Backends),
 
 	api.RouteCancelTransition: on(access.Cancel, access.Transitions),
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/compact"
 	"github.com/restripe/restripe/agent/gateway/load"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/gateway/object"
@@ -46,6 +47,7 @@ type Parts struct {
 	Repairs        *repair.Repairs
 	Scrubber       *scrub.Scrubber
 	Sweeper        *sweep.Sweeper
+	Compactor      *compact.Compactor
 	Overview       Overview
 	Load           *load.Window // of clients' requests for objects
 	Logger         *slog.Logger
@@ -72,6 +74,7 @@ type Server struct {
 	repairs      *repair.Repairs
 	scrubber     *scrub.Scrubber
 	sweeper      *sweep.Sweeper
+	compactor    *compact.Compactor
 	overview     Overview
 	load         *load.Window
 	log          *slog.Logger
@@ -89,7 +92,8 @@ func New(p Parts) *Server {
 	return &Server{
 		catalog: p.Catalog, address: p.CatalogAddress,
 		members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
-		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, overview: p.Overview, load: p.Load, log: p.Logger,
+		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, compactor: p.Compactor,
+		overview: p.Overview, load: p.Load, log: p.Logger,
 		users: p.Users, audit: p.Audit, certificates: p.Certificates,
 		closing: p.Closing, requests: p.Requests, unaudited: p.Unaudited, metrics: p.Metrics,
 	}

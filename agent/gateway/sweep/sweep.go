@@ -26,6 +26,7 @@ type Options struct {
 	Retention   time.Duration    // how long settled attempts are remembered
 	SweepEvery  time.Duration
 	OrphanEvery time.Duration // how long after one search of the stores for leftovers the next begins; negative: only on request
+	Died        func()        // is called when objects have died in groups in which others live
 	Metrics     prometheus.Registerer
 }
 
@@ -166,7 +167,11 @@ func (w *Sweeper) sweepRecords(ctx context.Context, result *api.SweepResult) err
 		}
 	}
 	var err error
-	result.GroupsFreed, err = w.catalog.FreeAll(ctx)
+	var dead int
+	result.GroupsFreed, dead, err = w.catalog.FreeAll(ctx)
+	if dead > result.GroupsFreed {
+		w.options.Died()
+	}
 	note("freeing groups", err)
 	expired, err := w.catalog.Expire(ctx, w.options.Clock(), w.options.Retention)
 	note("settling expired attempts", err)

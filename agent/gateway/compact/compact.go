@@ -1,0 +1,254 @@
+package compact
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/load"
+	"github.com/restripe/restripe/agent/gateway/object"
+)
+
+// Options configure a Compactor.
+type Options struct {
+	ID      string           // of the gateway
+	Start   string           // of this start of it
+	Every   time.Duration    // from one look at all groups to the next where nothing died; negative: only on request
+	Settled time.Duration    // for how long a group must have been there to be chosen; negative: not at all
+	Clock   func() time.Time // by which groups settled
+	Metrics prometheus.Registerer
+}
+
+// Parts are what a Compactor works with.
+type Parts struct {
+	Catalog *catalog.Catalog
+	Groups  *group.Groups
+	Objects *object.Objects
+	Classes *class.Registry
+	Load    *load.Window // of this gateway's clients
+	Logger  *slog.Logger
+}
+
+// Defaults of options, and how a compaction goes about.
+const (
+	DefaultEvery   = 10 * time.Minute
+	DefaultSettled = 30 * time.Second
+
+	apart = 15 * time.Second // between looks, however much dies
+	lease = time.Minute      // after which a record that does not change is of a gateway that is gone
+	saved = 2 * time.Second  // between saves of the progress
+)
+
+// Compactor carries out the compaction of a cluster.
+type Compactor struct {
+	Parts
+	options Options
+	wake    job.Wake
+	metrics metrics
+
+	mutex   sync.Mutex // of what follows
+	running *run
+	version uint64    // of the record, as seen last
+	since   time.Time // when that was seen first
+	stuck   map[block.GroupID]int64
+}
+
+// New returns a compactor that does nothing by itself before Loop runs.
+func New(parts Parts, options Options) *Compactor {
+	if options.Every == 0 {
+		options.Every = DefaultEvery
+	}
+	if options.Settled == 0 {
+		options.Settled = DefaultSettled
+	}
+	return &Compactor{
+		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]int64{},
+	}
+}
+
+// Died says that small objects were deleted or written over, so that looking is worth it.
+func (c *Compactor) Died() { c.wake.Notify() }
+
+// Loop carries out what the record says, for as long as the gateway lives.
+func (c *Compactor) Loop(ctx context.Context) {
+	if c.options.Every < 0 {
+		return
+	}
+	job.Again(ctx, c.wake, func() time.Duration { return min(c.options.Every, lease) }, func(ctx context.Context) {
+		if err := c.step(ctx); err != nil && ctx.Err() == nil {
+			c.Logger.Warn("compacting", "cause", err)
+		}
+		job.Sleep(ctx, min(apart, c.options.Every))
+	})
+}
+
+// step looks at the record and carries out a pass if it is this gateway's to do.
+func (c *Compactor) step(ctx context.Context) error {
+	record, compaction, err := c.record(ctx)
+	if err != nil {
+		return err
+	}
+	switch c.decide(record, &compaction, time.Now()) {
+	case rest:
+		return nil
+	case begin:
+		compaction = c.next(&compaction, api.CompactionRequest{})
+		compaction.Background = true
+	case take:
+	}
+	compaction.Owner = c.owner()
+	if err := c.save(ctx, record, &compaction); err != nil {
+		if errors.Is(err, catalog.ErrStale) {
+			return nil // another gateway was faster
+		}
+		return err
+	}
+	return c.run(ctx, *record, compaction)
+}
+
+// doing is what a gateway does about the compaction.
+type doing int
+
+const (
+	rest  doing = iota
+	begin       // a pass by itself
+	take        // go on with the one in the record
+)
+
+// decide is pure but for the memory of when the record was last seen to change.
+func (c *Compactor) decide(record *catalog.Job, compaction *api.Compaction, now time.Time) doing {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if record.Version != c.version || c.since.IsZero() {
+		c.version, c.since = record.Version, now
+	}
+	switch compaction.State {
+	case api.CompactionIdle:
+		return begin
+	case api.CompactionRunning:
+		// One start of a gateway lives at a time: what is of an earlier one is this one's to go on with.
+		if strings.HasPrefix(compaction.Owner, catalog.Owner(c.options.ID, "")) || now.Sub(c.since) > lease {
+			return take
+		}
+	}
+	return rest
+}
+
+func (c *Compactor) owner() string { return catalog.Owner(c.options.ID, c.options.Start) }
+
+// next is the pass after the last one.
+func (c *Compactor) next(last *api.Compaction, request api.CompactionRequest) api.Compaction {
+	return api.Compaction{
+		Pass: last.Pass + 1, State: api.CompactionRunning, Everything: request.Everything, BytesPerSecond: request.BytesPerSecond,
+		Owner: c.owner(), Started: time.Now().UTC(), ETASeconds: -1, Looked: last.Looked, Classes: last.Classes,
+	}
+}
+
+// record reads the record; without one there was no compaction yet.
+func (c *Compactor) record(ctx context.Context) (*catalog.Job, api.Compaction, error) {
+	compaction := api.Compaction{State: api.CompactionIdle, ETASeconds: -1, Classes: []api.CompactionClass{}}
+	record, err := c.Catalog.Compaction(ctx)
+	if errors.Is(err, catalog.ErrNoJob) {
+		return &catalog.Job{}, compaction, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(record.Body, &compaction)
+	}
+	if err != nil {
+		return nil, compaction, fmt.Errorf("reading the compaction: %w", err)
+	}
+	return record, compaction, nil
+}
+
+func (c *Compactor) save(ctx context.Context, record *catalog.Job, compaction *api.Compaction) error {
+	encoded, err := json.Marshal(compaction)
+	if err != nil {
+		return fmt.Errorf("encoding the compaction: %w", err)
+	}
+	record.Body, record.Owner = encoded, compaction.Owner
+	if err := c.Catalog.SaveCompaction(ctx, record); err != nil {
+		return fmt.Errorf("saving the compaction: %w", err)
+	}
+	return nil
+}
+
+// Compaction returns the compaction of the cluster as it is now.
+func (c *Compactor) Compaction(ctx context.Context) (api.Compaction, error) {
+	_, compaction, err := c.record(ctx)
+	if err != nil {
+		return compaction, err
+	}
+	if r := c.current(); r != nil && compaction.State == api.CompactionRunning && compaction.Owner == c.owner() {
+		return r.progress(), nil
+	}
+	return compaction, nil
+}
+
+func (c *Compactor) current() *run {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.running
+}
+
+// StartCompaction begins a pass now, in place of one that is under way.
+func (c *Compactor) StartCompaction(ctx context.Context, request api.CompactionRequest) (api.Compaction, error) {
+	if request.BytesPerSecond < 0 {
+		return api.Compaction{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit",
+			request.BytesPerSecond)
+	}
+	return c.steer(ctx, func(compaction *api.Compaction) { *compaction = c.next(compaction, request) })
+}
+
+// PauseCompaction stops the compaction until it is resumed; no pass begins by itself meanwhile. What is being moved is moved.
+func (c *Compactor) PauseCompaction(ctx context.Context) (api.Compaction, error) {
+	return c.steer(ctx, func(compaction *api.Compaction) { compaction.State = api.CompactionPaused })
+}
+
+// ResumeCompaction goes on where the compaction was paused.
+func (c *Compactor) ResumeCompaction(ctx context.Context) (api.Compaction, error) {
+	return c.steer(ctx, func(compaction *api.Compaction) {
+		switch {
+		case compaction.State != api.CompactionPaused:
+		case compaction.Pass == 0 || compaction.Finished != nil:
+			compaction.State = api.CompactionIdle
+		default:
+			compaction.State, compaction.Owner = api.CompactionRunning, c.owner()
+		}
+	})
+}
+
+// steer changes the record, after what this gateway has under way has stopped and saved.
+func (c *Compactor) steer(ctx context.Context, change func(*api.Compaction)) (api.Compaction, error) {
+	for {
+		if r := c.current(); r != nil {
+			r.Halt()
+			if err := r.Ended(ctx); err != nil {
+				return api.Compaction{}, err
+			}
+		}
+		record, compaction, err := c.record(ctx)
+		if err != nil {
+			return compaction, err
+		}
+		change(&compaction)
+		err = c.save(ctx, record, &compaction)
+		if errors.Is(err, catalog.ErrStale) && ctx.Err() == nil {
+			continue
+		}
+		c.wake.Notify()
+		return compaction, err
+	}
+}

@@ -1,0 +1,403 @@
+package compact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// run is one pass being carried out here.
+type run struct {
+	*Compactor
+	*job.Run
+	pacer *group.Pacer
+
+	mutex sync.Mutex // of what follows
+	saved catalog.Job
+	state api.Compaction
+	taken bool // the record is somebody else's now
+}
+
+// Bounds on what is moved into one group.
+const (
+	mostObjects = 2048
+	mostNames   = 1 << 20
+)
+
+// The share of the time that a pass works: while no client asks for anything, and otherwise.
+const (
+	shareIdle = 0.8
+	shareBusy = 0.2
+)
+
+// run carries out the pass in the record until it ends or is stopped.
+func (c *Compactor) run(ctx context.Context, record catalog.Job, compaction api.Compaction) error {
+	rates := group.Rates{Total: compaction.BytesPerSecond}
+	r := &run{
+		Compactor: c, Run: job.NewRun(compaction.ElapsedSeconds), saved: record, state: compaction,
+		pacer: group.NewPacer(rates, func(id block.NodeID) string { return string(id) }),
+	}
+	c.mutex.Lock()
+	c.running = r
+	c.mutex.Unlock()
+	defer func() {
+		c.mutex.Lock()
+		c.running = nil
+		c.mutex.Unlock()
+		r.End()
+	}()
+	err := r.Saving(ctx, saved, func(ctx context.Context) {
+		if err := r.save(ctx); err != nil && ctx.Err() == nil {
+			c.Logger.Warn("saving the progress of a compaction", "cause", err)
+		}
+	}, r.work)
+	r.update(func(compaction *api.Compaction) {
+		compaction.ElapsedSeconds = r.Elapsed()
+		if err != nil && ctx.Err() == nil {
+			compaction.Error = err.Error()
+		}
+		if !r.Halted() && ctx.Err() == nil {
+			now := time.Now().UTC()
+			compaction.State, compaction.Finished, compaction.ETASeconds = api.CompactionIdle, &now, 0
+		}
+	})
+	return r.save(context.WithoutCancel(ctx))
+}
+
+func (r *run) update(change func(*api.Compaction)) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	change(&r.state)
+}
+
+// progress is the compaction as of now.
+func (r *run) progress() api.Compaction {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	compaction := r.state
+	compaction.Classes = slices.Clone(compaction.Classes)
+	if compaction.State == api.CompactionRunning {
+		compaction.ElapsedSeconds = r.Elapsed()
+		compaction.ETASeconds = job.ETA(compaction.BytesDone, compaction.BytesTotal, compaction.ElapsedSeconds)
+	}
+	return compaction
+}
+
+// save writes the record. Where somebody else has changed it, the run ends.
+func (r *run) save(ctx context.Context) error {
+	now := r.progress()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.taken {
+		return nil
+	}
+	record := r.saved
+	err := r.Compactor.save(ctx, &record, &now)
+	switch {
+	case err == nil:
+		r.saved = record
+	case errors.Is(err, catalog.ErrStale):
+		r.taken = true
+		r.Halt()
+		return nil
+	}
+	return err
+}
+
+// kind is what groups have in common whose objects may be moved into one.
+type kind struct{ class, scheme string }
+
+// work looks at all packed groups and empties those that are chosen.
+func (r *run) work(ctx context.Context) error {
+	kinds, classes, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	chosen := map[kind][]candidate{}
+	r.update(func(compaction *api.Compaction) {
+		compaction.Looked, compaction.Classes = &now, classes
+		compaction.GroupsTotal, compaction.GroupsDone, compaction.BytesTotal, compaction.BytesDone = 0, 0, 0, 0
+		for of, groups := range kinds {
+			class := r.Classes.Named(of.class)
+			if class == nil {
+				continue
+			}
+			if chosen[of] = choose(groups, class.DeadAtMost, compaction.Everything); !isWorth(chosen[of]) {
+				delete(chosen, of)
+			}
+			for i := range chosen[of] {
+				compaction.GroupsTotal++
+				compaction.BytesTotal += chosen[of][i].live
+			}
+		}
+	})
+	r.metrics.dead(classes)
+	order := slices.SortedFunc(maps.Keys(chosen), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.scheme, b.scheme))
+	})
+	for _, of := range order {
+		if err := r.empty(ctx, of, chosen[of]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads how full the packed groups are that have been there for a while.
+func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionClass, error) {
+	kinds, classes := map[kind][]candidate{}, map[string]*api.CompactionClass{}
+	settled := r.options.Clock().Add(-max(0, r.options.Settled)).UnixMilli()
+	began := time.Now()
+	for page, err := range r.Catalog.PackedGroups(ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range page {
+			r.lookAt(&page[i], settled, kinds, classes)
+		}
+		if r.Halted() || !job.Rest(ctx, time.Since(began), r.share()) {
+			return nil, nil, ctx.Err()
+		}
+		began = time.Now()
+	}
+	list := make([]api.CompactionClass, 0, len(classes))
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		list = append(list, *classes[name])
+	}
+	return kinds, list, nil
+}
+
+func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]candidate, classes map[string]*api.CompactionClass) {
+	layout, err := stripe.ParseLayout(fill.LayoutVersion, fill.Ladder, fill.Mode, fill.Columns)
+	if err != nil || fill.Live == 0 {
+		return // what cannot be understood a scrub tells of; what nothing lives in is freed by itself
+	}
+	class := r.Classes.Named(fill.Class)
+	of := classes[fill.Class]
+	if of == nil {
+		of = &api.CompactionClass{Name: fill.Class}
+		if class != nil {
+			of.DeadAtMostPercent = class.DeadAtMost
+		}
+		classes[fill.Class] = of
+	}
+	found := candidate{
+		id: fill.ID, capacity: int64(layout.Cells()) * int64(fill.CellBytes), live: fill.Bytes, extents: fill.Live, columns: int64(fill.Columns),
+	}
+	if fill.Bytes < 0 || fill.Bytes > found.capacity {
+		found.live = 0 // it is looked into first, which counts it
+	}
+	of.Groups++
+	of.Bytes += found.capacity
+	of.Dead += found.dead()
+	if class == nil || class.DeadAtMost >= api.NeverCompact || fill.Settled > settled || r.isStuck(&found) {
+		return
+	}
+	if scheme, err := stripe.ParseScheme(fill.Scheme); err != nil || !class.Ladder.Contains(scheme) {
+		return // it would have to change its scheme, which is for transitions
+	}
+	key := kind{fill.Class, fill.Scheme}
+	kinds[key] = append(kinds[key], found)
+}
+
+// isStuck reports whether a group could not be emptied and is as it was then.
+func (c *Compactor) isStuck(found *candidate) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	extents, is := c.stuck[found.id]
+	return is && extents == found.extents
+}
+
+func (c *Compactor) setStuck(found *candidate) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if len(c.stuck) > 1<<16 {
+		clear(c.stuck)
+	}
+	c.stuck[found.id] = found.extents
+}
+
+// share is the share of the time to work.
+func (r *run) share() float64 {
+	if r.Load.Sum(time.Now()).Requests > 0 {
+		return shareBusy
+	}
+	return shareIdle
+}
+
+// batch is what is to be moved into one group.
+type batch struct {
+	snapshots    []*catalog.Snapshot
+	from         []candidate // groups whose last objects are in it
+	bytes, names int64
+	emptied      int64 // bytes of the data columns of from
+}
+
+// isFull reports whether an object does not fit any more.
+func (b *batch) isFull(object *catalog.Object, most int64) bool {
+	return b.bytes+object.Size > most || len(b.snapshots) >= mostObjects || b.names+int64(len(object.Key)) > mostNames
+}
+
+// empty moves what lives in groups of one kind into new ones.
+func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
+	class := r.Classes.Named(of.class)
+	if class == nil {
+		return nil
+	}
+	scheme, err := stripe.ParseScheme(of.scheme)
+	if err != nil {
+		return err
+	}
+	var next batch
+	flush := func() error {
+		if len(next.snapshots) > 0 {
+			if err := r.move(ctx, &class.Class, scheme, &next); err != nil {
+				return err
+			}
+		}
+		next = batch{}
+		return nil
+	}
+	for i := range groups {
+		if r.Halted() || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		inside, err := r.inside(ctx, groups[i].id)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			r.update(func(compaction *api.Compaction) { compaction.GroupsDone++ })
+			continue
+		}
+		if err != nil {
+			r.failed(&groups[i], err)
+			continue
+		}
+		if !inside.All {
+			r.setStuck(&groups[i]) // its manifest does not name all of them
+		}
+		for _, snapshot := range inside.Snapshots {
+			object := &snapshot.Object
+			if next.isFull(object, class.GroupBytes) {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			next.snapshots = append(next.snapshots, snapshot)
+			next.bytes, next.names = next.bytes+object.Size, next.names+int64(len(object.Key))
+		}
+		next.from = append(next.from, groups[i])
+		next.emptied += groups[i].capacity
+	}
+	return flush()
+}
+
+// inside reads which objects live in a group, by the names that its blocks have.
+func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, error) {
+	view, err := r.Catalog.Group(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	names, seen := []string{}, map[string]bool{}
+	var unread error
+	for slot := range view.Slots {
+		if slot != 0 && slot < view.Columns {
+			continue // parities have names, and the first column
+		}
+		entries, err := r.Groups.SlotManifest(ctx, &view.Group, slot)
+		if err != nil {
+			unread = err
+			continue
+		}
+		for i := range entries {
+			if name := string(entries[i].Key); !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+		if len(entries) > 0 {
+			break // each copy names all
+		}
+	}
+	if len(names) == 0 && unread != nil {
+		return nil, fmt.Errorf("reading which objects are in group %s: %w", id, unread)
+	}
+	return r.Catalog.Inside(ctx, id, names)
+}
+
+// failed notes a group that could not be emptied.
+func (r *run) failed(of *candidate, cause error) {
+	r.setStuck(of)
+	r.Logger.Warn("a group cannot be compacted", "group", of.id, "cause", cause)
+	r.update(func(compaction *api.Compaction) {
+		compaction.Failed++
+		compaction.GroupsDone++
+		compaction.Error = cause.Error()
+	})
+}
+
+// move moves a batch, if that is worth it, and then rests.
+func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch) error {
+	began := time.Now()
+	takes, err := r.Objects.PackedBytes(class, next.snapshots)
+	if err != nil {
+		return err
+	}
+	moved, freed := int64(0), int64(0)
+	if len(next.from) > 0 && float64(takes) > fullEnough*float64(next.emptied) {
+		for i := range next.from {
+			r.setStuck(&next.from[i])
+		}
+	} else {
+		if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
+			return ignoreHalt(err)
+		}
+		err := r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, catalog.ErrStale): // all of them have changed: the next look sees how it is then
+		case err != nil:
+			for i := range next.from {
+				r.failed(&next.from[i], err)
+			}
+			return nil
+		default:
+			moved, freed = int64(len(next.snapshots)), next.emptied-takes
+			r.metrics.moved.Add(float64(next.bytes))
+			r.metrics.freed.Add(float64(max(0, freed)))
+		}
+	}
+	r.update(func(compaction *api.Compaction) {
+		compaction.GroupsDone += int64(len(next.from))
+		compaction.BytesDone += next.bytes
+		compaction.ObjectsMoved += moved
+		compaction.BytesFreed += freed
+		for i := range compaction.Classes {
+			if of := &compaction.Classes[i]; of.Name == class.Name && moved > 0 {
+				of.Bytes, of.Dead = of.Bytes-freed, of.Dead-freed
+			}
+		}
+	})
+	r.metrics.dead(r.progress().Classes)
+	job.Rest(ctx, time.Since(began), r.share())
+	return nil
+}
+
+func ignoreHalt(err error) error {
+	if errors.Is(err, group.ErrHalted) {
+		return nil
+	}
+	return err
+}
