@@ -16,6 +16,7 @@ type journal struct {
 	out   io.Writer
 	began time.Time
 	lines int
+	moved int     // compactions that moved objects
 	first string  // the first violation
 	broke Promise // what it broke
 }
@@ -46,11 +47,18 @@ func (j *journal) violation() string {
 	return j.first
 }
 
+// compacted notes that a compaction moved objects.
+func (j *journal) compacted() {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.moved++
+}
+
 // result is what the journal knows of what a run came to.
 func (j *journal) result(seed uint64) Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Simulated: time.Since(j.began)}
+	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Compactions: j.moved, Simulated: time.Since(j.began)}
 }
 
 // logger is a slog.Handler that writes into the journal for one process.
@@ -69,6 +77,9 @@ func (l logger) Handle(_ context.Context, record slog.Record) error {
 		fmt.Fprintf(&text, " %s=%v", attribute.Key, attribute.Value)
 		return true
 	})
+	if record.Message == "compacted" {
+		l.journal.compacted()
+	}
 	l.journal.write(l.who, "%s", text.String())
 	return nil
 }

@@ -31,7 +31,7 @@ type plan struct {
 	memory   int64 // of each process, for buffers
 	losable  int   // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
-	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery, scrubEvery time.Duration
+	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery, scrubEvery, compactEvery time.Duration
 
 	kinds []kind // of trouble
 }
@@ -103,7 +103,7 @@ func newPlan(seed uint64, size Size) plan {
 	large := api.Class{Name: "large", Prefixes: []string{"l/"}}
 	for _, class := range []api.Class{packed, large} {
 		class.Ladder, class.Default, class.Mode, class.GroupBytes = ladder, pick(d, ladder), stripe.ModeFree, 64<<10
-		class.HalfLife, class.Dwell = 24*time.Hour, time.Hour
+		class.HalfLife, class.Dwell, class.DeadAtMost = 24*time.Hour, time.Hour, api.MinDeadAtMost
 		p.classes = append(p.classes, class)
 	}
 	for i := range 1 + d.below(many) {
@@ -117,6 +117,7 @@ func newPlan(seed uint64, size Size) plan {
 			p.kinds = append(p.kinds, kind)
 		}
 	}
+	p.compactEvery = pick(d, []time.Duration{-1, 100 * time.Millisecond, time.Second})
 	return p
 }
 

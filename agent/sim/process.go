@@ -244,6 +244,7 @@ func (s *server) open(ctx context.Context, p *process, start string) (*gateway.G
 		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 2 * s.plan.memory, ReadGroups: 2,
 		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
 		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: s.plan.scrubEvery, HeatGroups: 1024,
+		CompactEvery: s.plan.compactEvery, CompactSettled: -1,
 		Now: p.now, Clock: p.now, Dial: s.network.dialer(p),
 	})
 	return made, records, err

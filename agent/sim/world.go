@@ -16,14 +16,15 @@ import (
 
 // Result is what a run came to.
 type Result struct {
-	Seed       uint64
-	Violation  string  // the first promise that was broken; empty: none
-	Promise    Promise // which it was
-	Operations int     // of clients, of which the outcome is known
-	Commits    int     // of group records, each checked whole
-	Faults     int
-	Lines      int           // of the journal
-	Simulated  time.Duration // how long the run took by its own clock
+	Seed        uint64
+	Violation   string  // the first promise that was broken; empty: none
+	Promise     Promise // which it was
+	Operations  int     // of clients, of which the outcome is known
+	Commits     int     // of group records, each checked whole
+	Compactions int     // that moved objects
+	Faults      int
+	Lines       int           // of the journal
+	Simulated   time.Duration // how long the run took by its own clock
 }
 
 // world is one run: its parts, and how it goes.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,7 @@ type Compactor struct {
 	Parts
 	options Options
 	wake    job.Wake
+	died    atomic.Bool // since the last look of this gateway
 	metrics metrics
 
 	mutex   sync.Mutex // of what follows
@@ -80,7 +82,10 @@ func New(parts Parts, options Options) *Compactor {
 }
 
 // Died says that small objects were deleted or written over, so that looking is worth it.
-func (c *Compactor) Died() { c.wake.Notify() }
+func (c *Compactor) Died() {
+	c.died.Store(true)
+	c.wake.Notify()
+}
 
 // Loop carries out what the record says, for as long as the gateway lives.
 func (c *Compactor) Loop(ctx context.Context) {
@@ -137,7 +142,9 @@ func (c *Compactor) decide(record *catalog.Job, compaction *api.Compaction, now 
 	}
 	switch compaction.State {
 	case api.CompactionIdle:
-		return begin
+		if c.died.Swap(false) || compaction.Looked == nil || now.Sub(*compaction.Looked) >= c.options.Every {
+			return begin
+		}
 	case api.CompactionRunning:
 		// One start of a gateway lives at a time: what is of an earlier one is this one's to go on with.
 		if strings.HasPrefix(compaction.Owner, catalog.Owner(c.options.ID, "")) || now.Sub(c.since) > lease {

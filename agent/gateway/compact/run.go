@@ -72,6 +72,9 @@ func (c *Compactor) run(ctx context.Context, record catalog.Job, compaction api.
 			now := time.Now().UTC()
 			compaction.State, compaction.Finished, compaction.ETASeconds = api.CompactionIdle, &now, 0
 		}
+		if compaction.ObjectsMoved > 0 {
+			c.Logger.Info("compacted", "objects", compaction.ObjectsMoved, "groups", compaction.GroupsDone)
+		}
 	})
 	return r.save(context.WithoutCancel(ctx))
 }

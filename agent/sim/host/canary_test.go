@@ -78,8 +78,8 @@ var canaries = []canary{
 	{
 		name: "a commit does not compare incarnations",
 		edits: []edit{
-			{commitFile, "if now := t.values[incarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {", "if false {"},
-			{commitFile, "t.checks = append(t.checks, kv.Check{Key: incarnationKey(node), Value: []byte(t.whole[node])})", "_ = node"},
+			{commitFile, "if now := t.values[schema.IncarnationKey(item.Node)]; now == nil || string(now) != string(item.Incarnation) {", "if false {"},
+			{commitFile, "t.checks = append(t.checks, kv.Check{Key: schema.IncarnationKey(node), Value: []byte(t.whole[node])})", "_ = node"},
 		},
 		breaks: []sim.Promise{sim.Contents},
 		within: 1000,
@@ -140,6 +140,15 @@ var canaries = []canary{
 		},
 		breaks: []sim.Promise{sim.NoLiveDelete, sim.Whole},
 		within: 100,
+	},
+	{
+		name: "a move does not compare the object with what was read",
+		edits: []edit{
+			{commitFile, "} else if !as {\n\t\t\tchanged = append", "} else if !as && t.values[schema.ObjectKey(was.Object.Key)] == nil {\n\t\t\tchanged = append"},
+			{commitFile, "was.object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut", "t.values[schema.ObjectKey(object.Key)], was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut"},
+		},
+		breaks: []sim.Promise{sim.Linearizable, sim.Agreement, sim.Readable},
+		within: 1000,
 	},
 	{
 		name:   "a group is freed though objects have extents in it",
