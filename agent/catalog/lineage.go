@@ -198,7 +198,8 @@ func (a *auditor) Claim(ctx context.Context, starts []string) error {
 			{Key: schema.KeyKept, Value: values[2]}, {Key: schema.KeyDisowned, Value: values[3]},
 		}
 		writes := []kv.Write{
-			{Key: schema.KeyFloor, Value: codec.EncodeCount(above)}, {Key: schema.KeyKept, Value: codec.EncodeCount(above)}, {Key: schema.KeyAlarm, Kind: kv.Remove},
+			{Key: schema.KeyFloor, Value: codec.EncodeCount(above)}, {Key: schema.KeyKept, Value: codec.EncodeCount(above)},
+			{Key: schema.KeyAlarm, Kind: kv.Remove},
 		}
 		var present []kv.Record
 		err = a.each(ctx, schema.PrefixGateway, func(record kv.Record) error {

@@ -117,6 +117,7 @@ func newPlan(seed uint64, size Size) plan {
 			p.kinds = append(p.kinds, kind)
 		}
 	}
+	p.classes[0].PackMode = pick(d, []api.PackMode{api.PackBatch, api.PackBatch, ""})
 	p.compactEvery = pick(d, []time.Duration{-1, 100 * time.Millisecond, time.Second})
 	return p
 }

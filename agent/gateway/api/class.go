@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -22,7 +23,8 @@ type Class struct {
 	Mode       stripe.Mode
 	Prefixes   []string      // keys of this class where the client names none; the longest match wins
 	PackBelow  int64         // objects smaller than this share groups; 0: none do
-	PackDelay  time.Duration // how long a small object waits for company
+	PackDelay  time.Duration // how long a small object waits for company at most
+	PackMode   PackMode      // when it waits; empty: auto
 	GroupBytes int64         // user bytes per group of a large object
 	DeadAtMost int           // percent of the bytes of small objects that may be dead beside them; NeverCompact: any
 	HalfLife   time.Duration // after which an access counts half
@@ -38,6 +40,16 @@ type RungPrices struct {
 	Use    []float64   `json:"use"`    // for each use of its group, beyond what that costs on the rung where it costs least
 	Move   [][]float64 `json:"move"`   // for each move, by rung from and to
 }
+
+// PackMode says when small objects wait for others to share a group with.
+type PackMode string
+
+// The modes of packing.
+const (
+	PackAuto   PackMode = "auto"    // while they come so fast that a row of a group is full within the delay
+	PackBatch  PackMode = "batch"   // always
+	PackAtOnce PackMode = "at-once" // never: those that come while others are written share a group all the same
+)
 
 // Limits and defaults of a class.
 const (
@@ -74,6 +86,7 @@ type ClassSpec struct {
 	Prefixes   []string `json:"prefixes,omitempty"`
 	PackBelow  string   `json:"packBelow,omitempty"`
 	PackDelay  string   `json:"packDelay,omitempty"`
+	PackMode   PackMode `json:"packMode,omitempty"`
 	GroupBytes string   `json:"groupBytes,omitempty"`
 	DeadAtMost *int     `json:"deadAtMostPercent,omitempty"`
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
@@ -103,8 +116,9 @@ type ClassInfo struct {
 	Default    string      `json:"default"`
 	Mode       string      `json:"mode"`
 	Prefixes   []string    `json:"prefixes"`
-	PackBelow  int64       `json:"packBelow"`  // bytes; objects smaller than this share groups
-	PackDelay  string      `json:"packDelay"`  // how long a small object waits for company
+	PackBelow  int64       `json:"packBelow"` // bytes; objects smaller than this share groups
+	PackDelay  string      `json:"packDelay"` // how long a small object waits for company at most
+	PackMode   PackMode    `json:"packMode"`
 	GroupBytes int64       `json:"groupBytes"` // user bytes per group of a large object
 	DeadAtMost int         `json:"deadAtMostPercent"`
 	HalfLife   string      `json:"halfLife"`
@@ -194,6 +208,13 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	}
 	if class.PackDelay, err = parseDuration("packDelay", spec.PackDelay, DefaultPackDelay, 0, MaxPackDelay); err != nil {
 		return class, err
+	}
+	switch spec.PackMode {
+	case "", PackAuto: // the default, which releases before have not heard of
+	case PackBatch, PackAtOnce:
+		class.PackMode = spec.PackMode
+	default:
+		return class, wrong("packMode", "no mode is called %q; use %s, %s or %s", spec.PackMode, PackAuto, PackBatch, PackAtOnce)
 	}
 	if class.HalfLife, err = parseDuration("halfLife", spec.HalfLife, DefaultHalfLife, MinHalfLife, MaxHalfLife); err != nil {
 		return class, err
@@ -293,8 +314,9 @@ func (c *Class) Spec() ClassSpec {
 	bytes := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
-		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), GroupBytes: bytes(c.GroupBytes), DeadAtMost: c.deadAtMost(),
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
+		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), PackMode: c.PackMode, GroupBytes: bytes(c.GroupBytes),
+		DeadAtMost: c.deadAtMost(),
+		HalfLife:   c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 
@@ -311,8 +333,9 @@ func (c *Class) deadAtMost() *int {
 func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
-		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), GroupBytes: c.GroupBytes, DeadAtMost: c.DeadAtMost,
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
+		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), PackMode: cmp.Or(c.PackMode, PackAuto), GroupBytes: c.GroupBytes,
+		DeadAtMost: c.DeadAtMost,
+		HalfLife:   c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
 		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }

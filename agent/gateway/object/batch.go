@@ -20,7 +20,8 @@ import (
 
 // Small objects that arrive within the class's PackDelay of each other are packed into one shared group, each inside one
 // column, so that reading one touches one node (BCStore, Section III.A, without its open groups). All are acknowledged by
-// the one commit of their group. While as many groups as flushes allows are on their way, batches fill up further.
+// the one commit of their group. Where they come too slowly for that to be worth waiting for (Section III.B), each goes at once.
+// While as many groups as flushes allows are on their way, batches fill up further.
 
 // batchKey says which small objects may share a group.
 type batchKey struct {
@@ -39,6 +40,7 @@ const (
 type batches struct {
 	objects *Objects
 	slots   chan struct{} // one token per flush that may run
+	coming  arrivals
 	mutex   sync.Mutex
 	open    map[batchKey][]*batch // more than one only while a key is put again before its first put is flushed
 }
@@ -47,6 +49,7 @@ type batches struct {
 // one content of a key.
 type batch struct {
 	key     batchKey
+	wait    time.Duration // for company
 	entries map[string]entry
 	bytes   int64
 	names   int           // bytes of the keys: all are in the group's manifest
@@ -72,12 +75,13 @@ func newBatches(objects *Objects) *batches {
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
+	perSecond := b.coming.note(kind{key.class.Name, key.scheme.String()}, time.Now())
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
-	open := b.without(ctx, key, name)
+	open := b.without(ctx, key, name, wait(key.class, perSecond))
 	open.bytes += int64(len(object.data))
 	open.names += len(name)
 	open.entries[name] = object
@@ -113,15 +117,17 @@ func (b *batches) withdraw(from *batch, name string) bool {
 	return true
 }
 
-// without returns an open batch that has no put of that name, a new one if there is none, of whose trace it is then. The caller
-// holds the mutex.
-func (b *batches) without(first context.Context, key batchKey, name string) *batch {
+// without returns an open batch that has no put of that name, a new one if there is none, which waits as it is told and is of the
+// trace of the first. The caller holds the mutex.
+func (b *batches) without(first context.Context, key batchKey, name string, wait time.Duration) *batch {
 	for _, open := range b.open[key] {
 		if _, taken := open.entries[name]; !taken {
 			return open
 		}
 	}
-	open := &batch{key: key, entries: map[string]entry{}, refused: map[string]error{}, done: make(chan struct{}), full: make(chan struct{})}
+	open := &batch{
+		key: key, wait: wait, entries: map[string]entry{}, refused: map[string]error{}, done: make(chan struct{}), full: make(chan struct{}),
+	}
 	b.open[key] = append(b.open[key], open)
 	b.objects.background.Go(func(ctx context.Context) { b.flush(trace.Carry(ctx, first), open) })
 	return open
@@ -139,12 +145,15 @@ func (b *batches) close(closed *batch) {
 
 // flush waits for company and for its turn, then commits the batch.
 func (b *batches) flush(ctx context.Context, open *batch) {
-	timer := time.NewTimer(open.key.class.PackDelay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-open.full:
-	case <-ctx.Done():
+	began := time.Now()
+	if open.wait > 0 {
+		timer := time.NewTimer(open.wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-open.full:
+		case <-ctx.Done():
+		}
 	}
 	b.slots <- struct{}{}
 	defer func() { <-b.slots }()
@@ -160,6 +169,7 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		open.err = ErrClosed
 		return
 	}
+	b.objects.Packing.note(open, time.Since(began))
 	for try := 0; try < batchTries && len(open.entries) > 0; {
 		open.result, open.err = b.objects.putPacked(ctx, open.key.class, open.key.scheme, open.entries)
 		if open.leaveOut(open.err) { // the others have nothing to do with it

@@ -31,6 +31,7 @@ type Parts struct {
 // Objects are the objects of a catalog.
 type Objects struct {
 	Counters Counters
+	Packing  *Packing
 
 	catalog    *catalog.Catalog
 	agents     *member.Agents
@@ -57,6 +58,7 @@ type Counters struct {
 // New returns the objects of a catalog.
 func New(parts Parts) *Objects {
 	o := &Objects{
+		Packing: newPacking(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
 		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 	}

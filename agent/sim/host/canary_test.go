@@ -144,8 +144,14 @@ var canaries = []canary{
 	{
 		name: "a move does not compare the object with what was read",
 		edits: []edit{
-			{commitFile, "} else if !as {\n\t\t\tchanged = append", "} else if !as && t.values[schema.ObjectKey(was.Object.Key)] == nil {\n\t\t\tchanged = append"},
-			{commitFile, "was.object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut", "t.values[schema.ObjectKey(object.Key)], was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut"},
+			{
+				commitFile, "} else if !as {\n\t\t\tchanged = append",
+				"} else if !as && t.values[schema.ObjectKey(was.Object.Key)] == nil {\n\t\t\tchanged = append",
+			},
+			{
+				commitFile, "was.object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
+				"t.values[schema.ObjectKey(object.Key)], was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
+			},
 		},
 		breaks: []sim.Promise{sim.Linearizable, sim.Agreement, sim.Readable},
 		within: 1000,
