@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,9 +23,9 @@ type auditor struct{ *records }
 const auditPasses = 8
 
 // Audit checks the invariants of the protocol (PROTOCOL section 3) that the records alone can show: live counts equal
-// the extents objects have, no grave and no active attempt names a live block, every group is well-formed and on
-// distinct nodes, every object's extents add up to its size, overlap nobody's, and lie inside groups that exist, and
-// every group of live count 0 is noted for Free. It returns every violation, joined, as ErrCorrupt.
+// the extents objects and pieces have, no grave and no active attempt names a live block, every group is well-formed and on
+// distinct nodes, every object's extents add up to its size, overlap nobody's, and lie inside groups that exist, an
+// active attempt has the pieces that it has committed, and every group of live count 0 is noted for Free. It returns every violation, joined, as ErrCorrupt.
 //
 // It holds all records in memory. While others write, it believes a violation only when two passes in a row saw the
 // same records.
@@ -58,6 +57,7 @@ type picture struct {
 	bytes     map[block.GroupID]int64
 	freeable  map[block.GroupID]bool
 	intents   []Intent
+	pieces    map[string]schema.Piece // by the keys of their records
 	graves    []block.Address
 	malformed []error
 }
@@ -65,7 +65,7 @@ type picture struct {
 func newPicture(drawn func(block.Stamp) bool) *picture {
 	return &picture{
 		drawn: drawn, groups: map[block.GroupID]*Group{}, lives: map[block.GroupID]int64{}, bytes: map[block.GroupID]int64{},
-		freeable: map[block.GroupID]bool{},
+		freeable: map[block.GroupID]bool{}, pieces: map[string]schema.Piece{},
 	}
 }
 
@@ -86,6 +86,7 @@ func (a *auditor) picture(ctx context.Context) (*picture, uint64, error) {
 	}{
 		{schema.PrefixObject, p.takeObject}, {schema.PrefixGroup, p.takeGroup}, {schema.PrefixLive, p.takeLive},
 		{schema.PrefixBytes, p.takeBytes}, {schema.PrefixFreeable, p.takeFreeable}, {schema.PrefixIntent, p.takeIntent},
+		{schema.PrefixPiece, p.takePiece},
 		{schema.PrefixGrave, p.takeGrave},
 	}
 	for _, taker := range takers {
@@ -157,6 +158,11 @@ func (p *picture) takeIntent(record kv.Record) error {
 	return err
 }
 
+func (p *picture) takePiece(record kv.Record) (err error) {
+	p.pieces[record.Key], err = codec.Decode[schema.Piece](record.Key, record.Value)
+	return err
+}
+
 func (p *picture) takeGrave(record kv.Record) error {
 	address, err := schema.AddressOfGrave(record.Key)
 	p.graves = append(p.graves, address)
@@ -197,11 +203,16 @@ func (p *picture) violations() []error {
 				add("active attempt %s announces the live block %s", p.intents[i].Stamp, address)
 			}
 		}
+		for at := range p.intents[i].Pieces {
+			if _, there := p.pieces[schema.PieceKey(p.intents[i].Stamp.String(), at)]; !there {
+				add("active attempt %s has lost its piece %d", p.intents[i].Stamp, at)
+			}
+		}
 	}
 	return append(violations, p.extentViolations()...)
 }
 
-// count adds an extent that an object has to the counts of its group.
+// count adds an extent that an object or a piece has to the counts of its group.
 func (p *picture) count(extent Extent) {
 	p.lives[extent.Group]++
 	if extent.Column != WholeGroup {
@@ -218,9 +229,9 @@ func (p *picture) countWrites(id block.GroupID) []kv.Write {
 	return writes
 }
 
-// place is an extent and whose it is.
+// place is an extent and whose it is, an object's or a piece's.
 type place struct {
-	key    string
+	holder string
 	extent Extent
 }
 
@@ -229,6 +240,17 @@ func (p *picture) extentViolations() (violations []error) {
 		violations = append(violations, fmt.Errorf(format, arguments...))
 	}
 	places := map[block.GroupID][]place{}
+	lies := func(holder string, extents []Extent) {
+		for _, extent := range extents {
+			places[extent.Group] = append(places[extent.Group], place{holder, extent})
+			group := p.groups[extent.Group]
+			if group == nil {
+				add("%s lies in group %s, which does not exist", holder, extent.Group)
+			} else if err := group.CheckExtents([]Extent{extent}); err != nil {
+				add("%s: %w", holder, err)
+			}
+		}
+	}
 	for i := range p.objects {
 		object := &p.objects[i]
 		if err := schema.CheckLengths(object.Key, object.Extents, object.Size); err != nil {
@@ -237,15 +259,10 @@ func (p *picture) extentViolations() (violations []error) {
 		if !p.drawn(object.Revision) {
 			add("object %q: revision %s was never drawn", object.Key, object.Revision)
 		}
-		for _, extent := range object.Extents {
-			places[extent.Group] = append(places[extent.Group], place{object.Key, extent})
-			group := p.groups[extent.Group]
-			if group == nil {
-				add("object %q lies in group %s, which does not exist", object.Key, extent.Group)
-			} else if err := group.CheckExtents([]Extent{extent}); err != nil {
-				add("object %q: %w", object.Key, err)
-			}
-		}
+		lies(fmt.Sprintf("object %q", object.Key), object.Extents)
+	}
+	for key, piece := range p.pieces {
+		lies(fmt.Sprintf("piece %q", key), piece.Extents)
 	}
 	for id, live := range p.lives {
 		if p.groups[id] == nil {
@@ -270,15 +287,15 @@ func (p *picture) extentViolations() (violations []error) {
 	for id, inside := range places {
 		slices.SortFunc(inside, func(a, b place) int {
 			return cmp.Or(cmp.Compare(a.extent.Column, b.extent.Column), cmp.Compare(a.extent.Offset, b.extent.Offset),
-				bytes.Compare([]byte(a.key), []byte(b.key)))
+				cmp.Compare(a.holder, b.holder))
 		})
 		for i := 1; i < len(inside); i++ {
 			before, after := inside[i-1], inside[i]
 			if before.extent.Column == after.extent.Column && before.extent.Offset+before.extent.Length > after.extent.Offset {
-				add("group %s: objects %q and %q overlap at byte %d", id, before.key, after.key, after.extent.Offset)
+				add("group %s: %s and %s overlap at byte %d", id, before.holder, after.holder, after.extent.Offset)
 			}
 			if inside[0].extent.Column == WholeGroup && after.extent.Column != WholeGroup {
-				add("group %s: objects %q and %q lie in it by different orders", id, inside[0].key, after.key)
+				add("group %s: %s and %s lie in it by different orders", id, inside[0].holder, after.holder)
 			}
 		}
 	}

@@ -194,6 +194,37 @@ func (m *merger) chooseObjects() {
 	slices.Sort(m.result.Missing)
 }
 
+// pieces are the changes of what pieces hold: what is brought in is in their place, and the rest is held until it is swept.
+func (m *merger) pieces(after *picture) (writes []kv.Write) {
+	inside := map[block.GroupID]bool{}
+	for _, object := range m.brought {
+		for _, extent := range object.Extents {
+			inside[extent.Group] = true
+			m.attempts[extent.Group.Stamp] = true
+		}
+	}
+	for key, piece := range m.was.pieces {
+		left := slices.DeleteFunc(slices.Clone(piece.Extents), func(extent Extent) bool { return inside[extent.Group] })
+		isChanged := len(left) < len(piece.Extents)
+		piece.Extents = left
+		for _, extent := range left {
+			after.count(extent)
+		}
+		if len(left) > 0 {
+			after.pieces[key] = piece
+		}
+		switch {
+		case !isChanged:
+			continue
+		case len(left) > 0:
+			writes = append(writes, kv.Write{Key: key, Value: codec.Encode(piece)})
+		default:
+			writes = append(writes, kv.Write{Key: key, Kind: kv.Remove})
+		}
+	}
+	return writes
+}
+
 // writes are the records that are changed. They are checked to hold together with those that stay.
 func (m *merger) writes() ([]kv.Write, error) {
 	after := newPicture(func(stamp block.Stamp) bool {
@@ -211,13 +242,13 @@ func (m *merger) writes() ([]kv.Write, error) {
 	for id := range after.groups {
 		after.lives[id] = 0
 	}
+	writes := m.pieces(after)
 	for _, object := range objects {
 		after.objects = append(after.objects, *object)
 		for _, extent := range object.Extents {
 			after.count(extent)
 		}
 	}
-	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
 		set(schema.GroupKey(id), codec.Encode(*group))

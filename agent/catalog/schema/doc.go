@@ -7,6 +7,8 @@
 //	f/<group>     the live count of the group went down or began at zero: look whether it can be freed
 //	i/<stamp>     Intent of an active attempt
 //	e/<stamp>     Intent that ended, without its blocks, kept for a while to answer late questions
+//	p/<stamp>/<index>    Piece that an attempt has committed
+//	p/<request>/<index>  Piece of an object that was taken away
 //	d/<address>   grave: a dead block that may still lie on its node
 //	r/<request>   outcome of a delete
 //	n/<node>      Node
