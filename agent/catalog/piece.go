@@ -14,7 +14,7 @@ import (
 const (
 	// ExtentsLimit is how many extents an object has at most: one update takes its record, and the records that hold the extents of
 	// another one as large that it is put over, as kv.UpdateBytes are.
-	ExtentsLimit = 1 << 16
+	ExtentsLimit = 56 << 10
 
 	// pieceRecords and pieceBytes are what the groups of one piece take of an update: the rest is for blocks that were announced
 	// and not used, the incarnations of the nodes, and what was put over.

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
+	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
 )
 
@@ -347,6 +351,22 @@ func TestPieceBuriesWhatItDoesNotUse(t *testing.T) {
 		must(t, err)
 		w.empty(t)
 	})
+}
+
+// Of an object of the most extents the record fits into an update that puts it over another such one: beside it there are the record
+// that is compared, and those that hold what was in it.
+func TestTheLargestRecordsFit(t *testing.T) {
+	object := catalog.Object{Key: strings.Repeat("k", 4096), Size: math.MaxInt64}
+	stamp := block.Stamp{Sequence: math.MaxUint64, Salt: math.MaxUint64}
+	object.Extents = slices.Repeat([]catalog.Extent{{
+		Group: block.GroupID{Stamp: stamp, Index: catalog.ExtentsLimit}, Column: catalog.WholeGroup, Length: 64 << 20,
+	}}, catalog.ExtentsLimit)
+	record := len(codec.Encode(object))
+	held := catalog.ExtentsLimit / 512 * (len(object.Key) + 256)
+	t.Logf("%d bytes, %.1f an extent", record, float64(record)/catalog.ExtentsLimit)
+	if total := 3*record + held; total > kv.UpdateBytes*95/100 {
+		t.Errorf("a put of the largest object over one has %d bytes, %d are allowed", total, kv.UpdateBytes)
+	}
 }
 
 // A merge brings in what a put committed after the catalog was put back, in place of its pieces, and leaves other pieces to be swept.
