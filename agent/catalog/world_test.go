@@ -215,7 +215,9 @@ func (w *world) large(t failer, c *catalog.Catalog, key string, groups int) oper
 	return o
 }
 
-func extentIn(group block.GroupID) catalog.Extent { return catalog.Extent{Group: group, Column: 1, Length: 10} }
+func extentIn(group block.GroupID) catalog.Extent {
+	return catalog.Extent{Group: group, Column: 1, Length: 10}
+}
 
 // commitPiece commits the next piece of a large object.
 func (o *operation) commitPiece(w *world) error {
