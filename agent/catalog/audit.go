@@ -25,7 +25,8 @@ const auditPasses = 8
 // Audit checks the invariants of the protocol (PROTOCOL section 3) that the records alone can show: live counts equal
 // the extents objects and pieces have, no grave and no active attempt names a live block, every group is well-formed and on
 // distinct nodes, every object's extents add up to its size, overlap nobody's, and lie inside groups that exist, an
-// active attempt has the pieces that it has committed, and every group of live count 0 is noted for Free. It returns every violation, joined, as ErrCorrupt.
+// active attempt has the pieces that it has committed, and every group of live count 0 is noted for Free. It returns every
+// violation, joined, as ErrCorrupt.
 //
 // It holds all records in memory. While others write, it believes a violation only when two passes in a row saw the
 // same records.

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -80,6 +81,23 @@ func TestAPutInPieces(t *testing.T) {
 			t.Errorf("moved %d of %d slots", result.SlotsMoved, before)
 		}
 		c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
+		intents, err := c.catalog.Intents(t.Context(), block.Stamp{}, 2)
+		if err != nil || len(intents) != 1 {
+			return fmt.Errorf("%d attempts: %w", len(intents), err)
+		}
+		view, err := c.catalog.Group(t.Context(), block.GroupID{Stamp: intents[0].Stamp, Index: 4})
+		if err != nil {
+			return err
+		}
+		for _, slot := range []int{0, 3} {
+			address := view.Address(slot, view.Slots[slot][0])
+			if err := c.agent(address.Node).store.Delete(t.Context(), address.Key()); err != nil {
+				return err
+			}
+		}
+		if scrub := c.scrubbed(api.ScrubRequest{}); scrub.Findings != 2 || scrub.Repaired != 2 {
+			t.Errorf("two blocks of a group that is committed are lost: %+v", scrub)
+		}
 		if _, err := c.gateway.Sweep(t.Context(), api.SweepRequest{}); err != nil {
 			t.Error(err)
 		}

@@ -113,9 +113,9 @@ func newPlan(seed uint64, size Size) plan {
 	if d.chance(0.05) {
 		p.keys = append(p.keys, object{"l/huge", 17_000}) // of two groups
 	}
-	if pieces := newDice(seed, 6); pieces.chance(0.2) {
+	if pieces := newDice(seed, 6); pieces.chance(0.1) {
 		p.pieces = 1 + pieces.below(2)
-		p.keys = append(p.keys, object{"l/long", 50_000}) // of four groups
+		p.keys = append(p.keys, object{"l/long", 33_000}) // of three groups
 	}
 	for _, kind := range kinds {
 		if d.chance(0.5) {
