@@ -37,18 +37,29 @@ func PieceShare(group *Group) float64 {
 }
 
 // CommitPiece makes groups of a put live that has many of them, before the object is (rule 44): in one transaction the groups
-// appear, a record holds their extents, in the order in which the object will have them, and their blocks are announced no more. The
-// attempt goes on, and its Commit puts the one object whose first extents are those of its pieces. An attempt commits its pieces one
-// after the other.
+// appear, a record holds their extents, one for each, in the order in which the object will have them, and their blocks are announced no
+// more. Where that is more than the engine takes, as many blocks were announced that are not used, it is done in several. The attempt
+// goes on, and its Commit puts the one object whose first extents are those of its pieces. An attempt commits its pieces one after the
+// other.
 //
 // After any error the attempt can only be aborted: an ErrStale, as a *StaleError, names the conditions that did not hold,
 // ErrNotActive says that it has ended. What pieces of it were committed are swept then.
 func (a *Attempt) CommitPiece(ctx context.Context, key string, groups []Group, extents []Extent) error {
+	if a.kind != KindPut || len(groups) == 0 || len(extents) != len(groups) {
+		return fmt.Errorf("an attempt to %s has a piece of %d groups and %d extents: %w", a.kind, len(groups), len(extents), ErrBadChange)
+	}
+	err := a.commitGroups(ctx, key, groups, extents)
+	if half := len(groups) / 2; half > 0 && errors.Is(err, kv.ErrTooLarge) {
+		if err = a.CommitPiece(ctx, key, groups[:half], extents[:half]); err == nil {
+			err = a.CommitPiece(ctx, key, groups[half:], extents[half:])
+		}
+	}
+	return err
+}
+
+func (a *Attempt) commitGroups(ctx context.Context, key string, groups []Group, extents []Extent) error {
 	change := &Change{NewGroups: groups}
 	err := change.check(a.stamp)
-	if err == nil && a.kind != KindPut {
-		err = fmt.Errorf("an attempt to %s has no pieces: %w", a.kind, ErrBadChange)
-	}
 	if err == nil {
 		err = a.ledger.retry(ctx, func(ctx context.Context) (bool, error) {
 			done, err := a.commitPiece(ctx, change, schema.Piece{Attempt: a.stamp, Key: key, Extents: extents})

@@ -281,7 +281,7 @@ func TestImpossiblePieces(t *testing.T) {
 	for name, try := range map[string]func(w *world, put *operation) error{
 		"not of a put": func(w *world, put *operation) error {
 			attempt, err := w.a.Begin(w.ctx, catalog.KindUpdate, w.now.Add(time.Minute), func(block.Stamp) []catalog.BlockSet { return nil })
-			return errors.Join(attempt.CommitPiece(w.ctx, "k", nil, nil), err)
+			return errors.Join(attempt.CommitPiece(w.ctx, "k", put.pieces[0][:1], []catalog.Extent{extentIn(put.pieces[0][0].ID)}), err)
 		},
 		"group of another": func(w *world, put *operation) error { put.pieces[0][0].ID.Stamp.Salt++; return put.commitPiece(w) },
 		"not announced": func(w *world, put *operation) error {
@@ -290,6 +290,9 @@ func TestImpossiblePieces(t *testing.T) {
 		},
 		"extent in no group of it": func(w *world, put *operation) error {
 			return put.CommitPiece(w.ctx, "k", put.pieces[0][:1], []catalog.Extent{extentIn(put.pieces[0][1].ID)})
+		},
+		"group without an extent": func(w *world, put *operation) error {
+			return put.CommitPiece(w.ctx, "k", put.pieces[0], []catalog.Extent{extentIn(put.pieces[0][0].ID)})
 		},
 		"put without them": func(w *world, put *operation) error {
 			err := put.commitPiece(w)
@@ -351,6 +354,44 @@ func TestPieceBuriesWhatItDoesNotUse(t *testing.T) {
 		must(t, err)
 		w.empty(t)
 	})
+}
+
+// Where many blocks were announced and not used a piece is committed as several: each block that is buried takes a record.
+func TestAPieceWithManyUnusedBlocks(t *testing.T) {
+	w := newWorld(t, catalogtest.Bounded{Engine: mem.New()})
+	const groups, unused = 600, 5
+	attempt, err := w.a.Begin(w.ctx, catalog.KindPut, w.now.Add(time.Hour), func(stamp block.Stamp) (sets []catalog.BlockSet) {
+		for i := range uint32(groups) {
+			set := catalogtest.Announce(stamp, i, home)
+			for slot := range unused {
+				set.Slots, set.Nodes = append(set.Slots, slot), append(slices.Clone(set.Nodes), spare)
+			}
+			sets = append(sets, set)
+		}
+		return sets
+	})
+	must(t, err)
+	put := catalog.Object{Key: "k", Size: 10 * groups}
+	var made []catalog.Group
+	share := 0.0
+	for i := range uint32(groups) {
+		group := catalogtest.NewGroup(attempt.Stamp(), i, home, w.incarnations)
+		share += catalog.PieceShare(&group)
+		made, put.Extents = append(made, group), append(put.Extents, extentIn(group.ID))
+	}
+	if share > 1 {
+		t.Fatalf("%d groups are %.2f of a piece", groups, share)
+	}
+	must(t, attempt.CommitPiece(w.ctx, "k", made, put.Extents))
+	if w.held(t) < 2 {
+		t.Error("they were committed as one")
+	}
+	must(t, attempt.Commit(w.ctx, catalog.Change{Put: []catalog.Object{put}}))
+	must(t, w.b.Audit(w.ctx))
+	graves, err := w.b.Graves(w.ctx, w.now.Add(time.Hour), "", 10*groups)
+	if err != nil || len(graves) != groups*unused {
+		t.Errorf("%d graves, %v", len(graves), err)
+	}
 }
 
 // Of an object of the most extents the record fits into an update that puts it over another such one: beside it there are the record
