@@ -123,7 +123,7 @@ func (m *machine) commitPiece(rt *rapid.T) {
 	if other := m.anyAttempt(rt); other != o && len(other.pieces) == 0 && rapid.Bool().Draw(rt, "race") {
 		m.engine.beforeUpdate = func() {
 			m.commitOne(rt, other, nil)
-			_, err := m.b.FreeAll(m.ctx)
+			_, _, err := m.b.FreeAll(m.ctx)
 			must(rt, err)
 			wish = wish && m.admissible(rt, piece)
 		}

@@ -37,7 +37,7 @@ func TestPieces(t *testing.T) {
 					t.Errorf("group %s has the live count %d", group.ID, view.Live)
 				}
 			}
-			if count, err := w.b.FreeAll(w.ctx); err != nil || count > 0 {
+			if count, _, err := w.b.FreeAll(w.ctx); err != nil || count > 0 {
 				t.Errorf("freed %d groups of a put that goes on, %v", count, err)
 			}
 			if got := w.orphans(t, w.b, w.list()); len(got) > 0 {
@@ -162,7 +162,7 @@ func TestPieceThroughAFault(t *testing.T) {
 					must(t, err)
 				}
 				next = fault
-				_, err = w.a.FreeAll(w.ctx)
+				_, _, err = w.a.FreeAll(w.ctx)
 				must(t, err)
 				deliver()
 				w.empty(t)
@@ -206,7 +206,7 @@ func TestMistakeSweepDuringTheLastCommit(t *testing.T) {
 			must(t, put.commitPiece(w))
 		}
 		w.engine.beforeUpdate = func() {
-			_, err := w.b.FreeAll(w.ctx)
+			_, _, err := w.b.FreeAll(w.ctx)
 			must(t, err)
 		}
 		must(t, put.commit(w))
@@ -218,7 +218,7 @@ func TestMistakeSweepDuringTheLastCommit(t *testing.T) {
 		}
 		// What held the first object was read by a sweep; before it looks at attempts the last commit comes.
 		w.engine.beforeRead = func() { must(t, again.commit(w)) }
-		_, err := w.b.FreeAll(w.ctx)
+		_, _, err := w.b.FreeAll(w.ctx)
 		must(t, err)
 		w.audit(t)
 		if got := w.snapshot(t, "k").Object; got.Revision != again.Stamp() || len(got.Extents) != 5 {
@@ -241,10 +241,10 @@ func TestMistakeTwoSweepsOfAPiece(t *testing.T) {
 			t.Errorf("%d records hold five extents", w.held(t))
 		}
 		w.engine.beforeUpdate = func() {
-			_, err := w.b.FreeAll(w.ctx)
+			_, _, err := w.b.FreeAll(w.ctx)
 			must(t, err)
 		}
-		_, err = w.a.FreeAll(w.ctx)
+		_, _, err = w.a.FreeAll(w.ctx)
 		must(t, err)
 		w.audit(t)
 		_, err = w.a.Delete(w.ctx, "other", nil)
@@ -444,7 +444,7 @@ func TestMergeOverPieces(t *testing.T) {
 			c, err := catalog.Open(context.Background(), engine, catalog.Owner("c", "1"), catalog.WithClock(func() time.Time { return w.now }))
 			must(t, err)
 			must(t, c.Audit(w.ctx))
-			_, err = c.FreeAll(w.ctx)
+			_, _, err = c.FreeAll(w.ctx)
 			must(t, err)
 			must(t, c.Audit(w.ctx))
 			left, err := c.ListGroups(w.ctx, block.GroupID{}, 100)

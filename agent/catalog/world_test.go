@@ -253,7 +253,7 @@ func (w *world) held(t failer) int {
 // empty sweeps and checks that nothing is left of anything.
 func (w *world) empty(t failer) {
 	t.Helper()
-	_, err := w.b.FreeAll(w.ctx)
+	_, _, err := w.b.FreeAll(w.ctx)
 	must(t, err)
 	w.audit(t)
 	w.bury(t, w.b)

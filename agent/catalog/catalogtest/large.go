@@ -98,14 +98,14 @@ func largeObjects(t *testing.T, instance Instance) {
 	if err := c.Audit(ctx); err != nil {
 		t.Error(err)
 	}
-	freed, err := c.FreeAll(ctx)
+	freed, _, err := c.FreeAll(ctx)
 	if err != nil || freed != groups+groups/2 {
 		t.Errorf("freed %d groups, %v", freed, err)
 	}
 	if _, err := c.Delete(ctx, "large", nil); err != nil {
 		t.Fatal(err)
 	}
-	if freed, err := c.FreeAll(ctx); err != nil || freed != groups {
+	if freed, _, err := c.FreeAll(ctx); err != nil || freed != groups {
 		t.Errorf("freed %d groups, %v", freed, err)
 	}
 	if err := c.Audit(ctx); err != nil {
