@@ -31,9 +31,12 @@ const (
 // PieceShare returns which part of a piece, or of a commit without pieces, a new group takes, about: those of one together take no
 // more than 1.
 func PieceShare(group *Group) float64 {
-	const recordsOfGroup = 4 // that it is new, the record, the counts of what lives in it
-	bytes := len(codec.Encode(group)) + recordsOfGroup*len(schema.GroupKey(group.ID))
-	return max(recordsOfGroup/float64(pieceRecords), float64(bytes)/pieceBytes)
+	records := 3 // that it is new, the record, how many extents live in it
+	if group.Packed {
+		records++ // and how many bytes
+	}
+	bytes := len(codec.Encode(group)) + records*len(schema.GroupKey(group.ID))
+	return max(float64(records)/pieceRecords, float64(bytes)/pieceBytes)
 }
 
 // CommitPiece makes groups of a put live that has many of them, before the object is (rule 44): in one transaction the groups

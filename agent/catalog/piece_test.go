@@ -359,7 +359,7 @@ func TestPieceBuriesWhatItDoesNotUse(t *testing.T) {
 // Where many blocks were announced and not used a piece is committed as several: each block that is buried takes a record.
 func TestAPieceWithManyUnusedBlocks(t *testing.T) {
 	w := newWorld(t, catalogtest.Bounded{Engine: mem.New()})
-	const groups, unused = 600, 5
+	const groups, unused = 500, 5
 	attempt, err := w.a.Begin(w.ctx, catalog.KindPut, w.now.Add(time.Hour), func(stamp block.Stamp) (sets []catalog.BlockSet) {
 		for i := range uint32(groups) {
 			set := catalogtest.Announce(stamp, i, home)

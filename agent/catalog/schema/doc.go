@@ -1,4 +1,5 @@
-// Package schema has the records of a catalog: what is in them, the keys they stand under, and what must hold of each by itself.
+// Package schema has the records of a catalog: what is in them, the keys they stand under, and what must hold of each by itself
+// and of all together.
 //
 //	o/<key>       Object
 //	g/<group>     Group
