@@ -18,6 +18,7 @@ type Attempt struct {
 	ledger *ledger
 	stamp  block.Stamp
 	kind   Kind
+	pieces int // that it has committed
 }
 
 // Stamp returns the stamp all blocks of the attempt carry.

@@ -86,6 +86,9 @@ func (change *Change) check(stamp block.Stamp) error {
 			return err
 		}
 		puts[object.Key] = true
+		if len(object.Extents) > ExtentsLimit {
+			return fmt.Errorf("object %q has %d extents, at most %d are allowed: %w", object.Key, len(object.Extents), ExtentsLimit, ErrBadChange)
+		}
 		if err := checkLengths(object, object.Extents); err != nil {
 			return err
 		}

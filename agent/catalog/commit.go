@@ -67,11 +67,33 @@ type transaction struct {
 	dead     []block.Address
 	whole    map[block.NodeID]block.Incarnation // what the stores must still be
 	above    uint64                             // the floor of stamps must not be below this number
+	isPiece  bool                               // the attempt goes on after it
+	joined   []Extent                           // of the pieces that the attempt has committed
+	holds    int                                // records that hold what was taken from objects
 	violated []StaleDetail
 }
 
 // prepare reads what the commit needs as of one instant and builds its transaction.
 func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, error) {
+	t, err := a.open(ctx, change)
+	if err != nil {
+		return nil, err
+	}
+	steps := []func(*Change) error{t.changeGroups, t.joinPieces, t.put, t.update, t.move}
+	for _, step := range steps {
+		if err := step(change); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.requireWhole(); err != nil {
+		return nil, err
+	}
+	t.count()
+	return t, t.finish()
+}
+
+// open begins a transaction of an attempt that is active.
+func (a *Attempt) open(ctx context.Context, change *Change) (*transaction, error) {
 	t := &transaction{
 		attempt: a, values: map[string][]byte{}, lives: lives{}, created: map[block.GroupID]bool{},
 		open: map[block.GroupID]bool{}, results: map[block.GroupID]*Group{}, whole: map[block.NodeID]block.Incarnation{},
@@ -83,21 +105,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 		// Ended, by whomever: settling says how.
 		return nil, ErrNotActive
 	}
-	if err := t.useIntent(); err != nil {
-		return nil, err
-	}
-	steps := []func(*Change) error{t.changeGroups, t.put, t.update, t.move}
-	for _, step := range steps {
-		if err := step(change); err != nil {
-			return nil, err
-		}
-	}
-	t.requireWhole()
-	if len(t.violated) > 0 {
-		return nil, &StaleError{Details: t.violated}
-	}
-	t.count()
-	return t, t.finish()
+	return t, t.useIntent()
 }
 
 func (t *transaction) read(ctx context.Context, change *Change) error {
@@ -105,6 +113,11 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 	keys := []string{schema.IntentKey(stamp), schema.EndedKey(stamp), schema.KeyFloor}
 	for i := range change.Put {
 		keys = append(keys, schema.ObjectKey(change.Put[i].Key))
+	}
+	if len(change.Put) > 0 {
+		for i := range t.attempt.pieces {
+			keys = append(keys, schema.PieceKey(stamp.String(), i))
+		}
 	}
 	if change.Update != nil {
 		keys = append(keys, schema.ObjectKey(change.Update.Snapshot.Object.Key))
@@ -197,7 +210,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 	}
 	for address := range own {
-		if !used[address] {
+		if !used[address] && (!t.isPiece || t.created[address.Group]) {
 			t.dead = append(t.dead, address)
 		}
 	}
@@ -283,8 +296,9 @@ func (t *transaction) require(group *Group, slots []int) {
 	}
 }
 
-// requireWhole puts the demands of require into the transaction, so that a loss between reading and writing is seen.
-func (t *transaction) requireWhole() {
+// requireWhole puts the demands of require into the transaction, so that a loss between reading and writing is seen. It fails with
+// ErrStale if these, or what was demanded before, do not hold.
+func (t *transaction) requireWhole() error {
 	nodes := make([]block.NodeID, 0, len(t.whole))
 	for node := range t.whole {
 		nodes = append(nodes, node)
@@ -293,6 +307,10 @@ func (t *transaction) requireWhole() {
 	for _, node := range nodes {
 		t.checks = append(t.checks, kv.Check{Key: schema.IncarnationKey(node), Value: []byte(t.whole[node])})
 	}
+	if len(t.violated) > 0 {
+		return &StaleError{Details: t.violated}
+	}
+	return nil
 }
 
 // put stores objects and drops the extents found in this transaction.
@@ -313,10 +331,10 @@ func (t *transaction) put(change *Change) error {
 			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
 			continue
 		}
-		if err := t.place(object.Key, object.Extents, nil); err != nil {
+		if err := t.place(object.Key, object.Extents[len(t.joined):], nil); err != nil {
 			return err
 		}
-		t.replace(key, raw, was.Extents, &object)
+		t.replace(key, raw, t.hold(object.Key, was.Extents), &object)
 		if object.Revision.Compare(was.Revision) < 0 { // it was put meanwhile, by an attempt that was announced later
 			t.above = max(t.above, was.Newest())
 		}

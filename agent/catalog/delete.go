@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -67,9 +68,10 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 	if raw == nil {
 		return false, ErrNoObject
 	}
+	given, held := o.hold(strings.TrimPrefix(name, schema.PrefixRequest), 0, key, object.Extents)
 	dropped := lives{}
-	dropped.add(object.Extents, -1)
-	writes := append(dropped.writes(),
+	dropped.add(given, -1)
+	writes := append(append(dropped.writes(), held...),
 		kv.Write{Key: schema.ObjectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
 	checks, raised, err := o.raise(values[1], object.Newest())

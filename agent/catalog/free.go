@@ -23,8 +23,11 @@ func (g *graveyard) Free(ctx context.Context, id block.GroupID) (freed bool, err
 }
 
 // FreeAll frees every group whose live count is zero and returns how many it freed, of how many whose count went down, or began at
-// zero, since it last looked: it looks at those alone.
+// zero, since it last looked: it looks at those alone. Before that it sweeps the pieces that nobody goes on with.
 func (g *graveyard) FreeAll(ctx context.Context) (total, looked int, err error) {
+	if err := g.sweepPieces(ctx); err != nil {
+		return 0, 0, fmt.Errorf("sweeping pieces of large objects: %w", err)
+	}
 	after := schema.PrefixFreeable
 	for {
 		records, err := g.engine.Scan(ctx, schema.PrefixFreeable, after, freeBatch)

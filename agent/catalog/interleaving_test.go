@@ -57,6 +57,9 @@ func TestInterleavings(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"":           m.check,
 			"put":        m.beginPut,
+			"large":      m.beginLarge,
+			"piece1":     m.commitPiece,
+			"piece2":     m.commitPiece,
 			"append":     m.beginAppend,
 			"update":     m.beginUpdate,
 			"move":       m.beginMove,
@@ -100,6 +103,42 @@ func (m *machine) beginPut(rt *rapid.T) {
 		put.change.IfRevision = map[string]block.Stamp{keys[0]: m.revisions[keys[0]]}
 	}
 	m.add("put", put)
+}
+
+func (m *machine) beginLarge(rt *rapid.T) {
+	key := m.key(rt)
+	put := m.large(rt, m.pick(rt), key, rapid.IntRange(2, 5).Draw(rt, "groups"))
+	m.follows(rt, put.Stamp(), []string{key})
+	m.add("large put", put)
+}
+
+// commitPiece commits the next piece of a large object, now and then with what else may happen between its reading and its writing.
+func (m *machine) commitPiece(rt *rapid.T) {
+	o := m.anyAttempt(rt)
+	if len(o.pieces) == 0 {
+		rt.Skip("no piece")
+	}
+	piece := &modelled{operation: operation{change: catalog.Change{NewGroups: o.pieces[0]}}}
+	wish := !o.ended && m.admissible(rt, piece)
+	if other := m.anyAttempt(rt); other != o && len(other.pieces) == 0 && rapid.Bool().Draw(rt, "race") {
+		m.engine.beforeUpdate = func() {
+			m.commitOne(rt, other, nil)
+			_, _, err := m.b.FreeAll(m.ctx)
+			must(rt, err)
+			wish = wish && m.admissible(rt, piece)
+		}
+		defer func() { m.engine.beforeUpdate = nil }()
+	}
+	err := o.commitPiece(m.world)
+	m.count("piece", err)
+	switch {
+	case err == nil && !wish:
+		rt.Fatalf("a piece of %s was committed and must not be", o.Stamp())
+	case err != nil && wish:
+		rt.Fatalf("committing a piece of %s, with nothing against it: %v", o.Stamp(), err)
+	case err != nil && !errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrNotActive):
+		rt.Fatalf("committing a piece of %s: %v", o.Stamp(), err)
+	}
 }
 
 // putAtOnce stores keys without disturbance, for the other operations to work on.
@@ -213,7 +252,10 @@ func (m *machine) anyAttempt(rt *rapid.T) *modelled {
 // commit commits an attempt, now and then with another one's commit between its reading and its writing.
 func (m *machine) commit(rt *rapid.T) {
 	o := m.anyAttempt(rt)
-	if other := m.anyAttempt(rt); other != o && rapid.Bool().Draw(rt, "race") {
+	if len(o.pieces) > 0 {
+		rt.Skip("it has pieces to commit")
+	}
+	if other := m.anyAttempt(rt); other != o && len(other.pieces) == 0 && rapid.Bool().Draw(rt, "race") {
 		m.commitOne(rt, o, func() { m.commitOne(rt, other, nil) })
 		return
 	}

@@ -53,7 +53,7 @@ type merger struct {
 
 	drawn    *drawn
 	floor    uint64
-	was      *picture
+	was      *schema.Picture
 	active   map[block.Stamp]bool     // attempts that are under way, as far as the catalog knows
 	groups   map[block.GroupID]*Group // that are brought in, or replaced
 	brought  []*Object
@@ -93,11 +93,11 @@ func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 	if m.was, _, err = m.auditor.picture(ctx); err != nil {
 		return nil, err
 	}
-	if len(m.was.malformed) > 0 {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.malformed...))
+	if len(m.was.Malformed) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(m.was.Malformed...))
 	}
 	m.active = map[block.Stamp]bool{}
-	for _, intent := range m.was.intents {
+	for _, intent := range m.was.Intents {
 		m.active[intent.Stamp] = intent.State == IntentActive
 	}
 	m.chooseGroups()
@@ -144,7 +144,7 @@ func (m *merger) chooseGroups() {
 				}
 			}
 		}
-		have := m.was.groups[found.ID]
+		have := m.was.Groups[found.ID]
 		if newest.IsZero() || have != nil && have.Generation.Compare(newest) > 0 {
 			continue
 		}
@@ -161,8 +161,8 @@ func (m *merger) chooseGroups() {
 // chooseObjects takes the objects, and the versions of objects, that the catalog never knew.
 func (m *merger) chooseObjects() {
 	had := map[string]*Object{}
-	for i := range m.was.objects {
-		had[m.was.objects[i].Key] = &m.was.objects[i]
+	for i := range m.was.Objects {
+		had[m.was.Objects[i].Key] = &m.was.Objects[i]
 	}
 	sound := map[string]bool{}
 	for i := range m.contents.Objects {
@@ -194,41 +194,72 @@ func (m *merger) chooseObjects() {
 	slices.Sort(m.result.Missing)
 }
 
+// pieces are the changes of what pieces hold: what is brought in is in their place, and the rest is held until it is swept.
+func (m *merger) pieces(after *schema.Picture) (writes []kv.Write) {
+	inside := map[block.GroupID]bool{}
+	for _, object := range m.brought {
+		for _, extent := range object.Extents {
+			inside[extent.Group] = true
+			m.attempts[extent.Group.Stamp] = true
+		}
+	}
+	for key, piece := range m.was.Pieces {
+		left := slices.DeleteFunc(slices.Clone(piece.Extents), func(extent Extent) bool { return inside[extent.Group] })
+		isChanged := len(left) < len(piece.Extents)
+		piece.Extents = left
+		for _, extent := range left {
+			after.Count(extent)
+		}
+		if len(left) > 0 {
+			after.Pieces[key] = piece
+		}
+		switch {
+		case !isChanged:
+			continue
+		case len(left) > 0:
+			writes = append(writes, kv.Write{Key: key, Value: codec.Encode(piece)})
+		default:
+			writes = append(writes, kv.Write{Key: key, Kind: kv.Remove})
+		}
+	}
+	return writes
+}
+
 // writes are the records that are changed. They are checked to hold together with those that stay.
 func (m *merger) writes() ([]kv.Write, error) {
-	after := newPicture(func(stamp block.Stamp) bool {
+	after := schema.NewPicture(func(stamp block.Stamp) bool {
 		return m.drawn.has(stamp) || stamp.Sequence < max(m.floor, m.contents.Next)
 	})
-	after.groups = maps.Clone(m.was.groups)
-	maps.Copy(after.groups, m.groups)
+	after.Groups = maps.Clone(m.was.Groups)
+	maps.Copy(after.Groups, m.groups)
 	objects := map[string]*Object{}
-	for i := range m.was.objects {
-		objects[m.was.objects[i].Key] = &m.was.objects[i]
+	for i := range m.was.Objects {
+		objects[m.was.Objects[i].Key] = &m.was.Objects[i]
 	}
 	for _, object := range m.brought {
 		objects[object.Key] = object
 	}
-	for id := range after.groups {
-		after.lives[id] = 0
+	for id := range after.Groups {
+		after.Lives[id] = 0
 	}
+	writes := m.pieces(after)
 	for _, object := range objects {
-		after.objects = append(after.objects, *object)
+		after.Objects = append(after.Objects, *object)
 		for _, extent := range object.Extents {
-			after.count(extent)
+			after.Count(extent)
 		}
 	}
-	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
 		set(schema.GroupKey(id), codec.Encode(*group))
 	}
-	for id, live := range after.lives {
-		after.freeable[id] = live == 0
-		was, counted := m.was.lives[id]
-		if counted && was == live && m.was.bytes[id] == after.bytes[id] && m.was.freeable[id] == (live == 0) {
+	for id, live := range after.Lives {
+		after.Freeable[id] = live == 0
+		was, counted := m.was.Lives[id]
+		if counted && was == live && m.was.Bytes[id] == after.Bytes[id] && m.was.Freeable[id] == (live == 0) {
 			continue
 		}
-		writes = append(writes, after.countWrites(id)...)
+		writes = append(writes, after.CountWrites(id)...)
 		if live == 0 {
 			set(schema.FreeableKey(id), []byte{})
 		} else {
@@ -244,22 +275,22 @@ func (m *merger) writes() ([]kv.Write, error) {
 			named[address] = true
 		}
 	}
-	for _, intent := range m.was.intents { // an attempt that was under way, and committed since
+	for _, intent := range m.was.Intents { // an attempt that was under way, and committed since
 		if !m.attempts[intent.Stamp] {
-			after.intents = append(after.intents, intent)
+			after.Intents = append(after.Intents, intent)
 			continue
 		}
 		m.result.Attempts++
 		writes = append(writes, kv.Write{Key: schema.IntentKey(intent.Stamp), Kind: kv.Remove})
 	}
-	for _, grave := range m.was.graves {
+	for _, grave := range m.was.Graves {
 		if !named[grave] {
-			after.graves = append(after.graves, grave)
+			after.Graves = append(after.Graves, grave)
 			continue
 		}
 		writes = append(writes, kv.Write{Key: schema.GraveKey(grave), Kind: kv.Remove})
 	}
-	if violations := after.violations(); len(violations) > 0 {
+	if violations := after.Violations(); len(violations) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
 	}
 	return writes, nil

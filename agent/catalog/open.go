@@ -67,6 +67,10 @@ func WithPause(pause func(ctx context.Context, turn int) error) Option {
 	return func(c *Catalog) { c.pause = pause }
 }
 
+// WithHolding sets from how many extents on those of an object that is deleted or written over are given up later, by sweeps, so many
+// at a time. Default: 512.
+func WithHolding(extents int) Option { return func(c *Catalog) { c.holdFrom = extents } }
+
 // Owner names one start of a gateway, in the form intents carry. Gateway must not contain a slash.
 func Owner(gateway, start string) string { return gateway + "/" + start }
 
@@ -97,6 +101,7 @@ func build(engine kv.Engine, owner string) *Catalog {
 	begun := newSession(&kv.Observed{Engine: engine}, owner)
 	kept := &records{
 		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: kv.PauseDoubling,
+		holdFrom: holdFrom,
 	}
 	graves := &graveyard{records: kept, grace: time.Minute}
 	return &Catalog{

@@ -22,6 +22,7 @@ type records struct {
 	random   *lockedReader
 	patience time.Duration
 	pause    func(ctx context.Context, turn int) error
+	holdFrom int // how many extents an object has at least that are held when it is taken away, and at most in one record
 }
 
 // retry is kv.Retry for as long as the catalog is patient. It gives up where a record is damaged, and where the session is over.

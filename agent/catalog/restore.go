@@ -116,28 +116,28 @@ func CheckEmpty(ctx context.Context, engine kv.Engine) error {
 
 // records checks that the contents hold together and encodes them.
 func (c *Contents) records() ([]kv.Write, error) {
-	p := newPicture(func(stamp block.Stamp) bool { return stamp.Sequence < c.Next })
-	p.objects = c.Objects
+	p := schema.NewPicture(func(stamp block.Stamp) bool { return stamp.Sequence < c.Next })
+	p.Objects = c.Objects
 	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for i := range c.Objects {
 		for _, extent := range c.Objects[i].Extents {
-			p.count(extent)
+			p.Count(extent)
 		}
 		set(schema.ObjectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
 	}
 	for i := range c.Groups {
 		id := c.Groups[i].ID
-		p.groups[id] = &c.Groups[i]
-		p.lives[id] += 0 // a group without extents has a count too
-		p.freeable[id] = p.lives[id] == 0
+		p.Groups[id] = &c.Groups[i]
+		p.Lives[id] += 0 // a group without extents has a count too
+		p.Freeable[id] = p.Lives[id] == 0
 		set(schema.GroupKey(id), codec.Encode(c.Groups[i]))
-		writes = append(writes, p.countWrites(id)...)
-		if p.freeable[id] {
+		writes = append(writes, p.CountWrites(id)...)
+		if p.Freeable[id] {
 			set(schema.FreeableKey(id), []byte{})
 		}
 	}
-	if violations := p.violations(); len(violations) > 0 {
+	if violations := p.Violations(); len(violations) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrBadChange, violations[0])
 	}
 	for _, node := range c.Nodes {

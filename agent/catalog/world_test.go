@@ -106,7 +106,7 @@ func (w *world) open(t failer, engine kv.Engine, gateway, start string) *catalog
 	t.Helper()
 	// Salts repeat from run to run, so that a failure can be replayed, and differ between starts.
 	random := rand.NewChaCha8(sha256.Sum256([]byte(gateway + start)))
-	c, err := catalog.Open(w.ctx, engine, catalog.Owner(gateway, start), catalog.WithRandom(random),
+	c, err := catalog.Open(w.ctx, engine, catalog.Owner(gateway, start), catalog.WithRandom(random), catalog.WithHolding(2),
 		catalog.WithClock(func() time.Time {
 			if gateway == "b" {
 				return w.now.Add(-w.behind)
@@ -174,6 +174,7 @@ func (w *world) begin(t failer, c *catalog.Catalog, kind catalog.Kind, blocks fu
 type operation struct {
 	*catalog.Attempt
 	change catalog.Change
+	pieces [][]catalog.Group // to be committed before it, of a large object
 }
 
 func (o operation) commit(w *world) error { return o.Commit(w.ctx, o.change) }
@@ -189,7 +190,78 @@ func (w *world) put(t failer, c *catalog.Catalog, keys ...string) operation {
 	for i, key := range keys {
 		change.Put = append(change.Put, object(key, group.ID, i%2, int64(i/2)*10))
 	}
-	return operation{attempt, change}
+	return operation{Attempt: attempt, change: change}
+}
+
+// large prepares storing a key in so many groups, all but the last of them as pieces of two groups at most.
+func (w *world) large(t failer, c *catalog.Catalog, key string, groups int) operation {
+	t.Helper()
+	attempt := w.begin(t, c, catalog.KindPut, func(stamp block.Stamp) (sets []catalog.BlockSet) {
+		for i := range groups {
+			sets = append(sets, catalogtest.Announce(stamp, uint32(i), home))
+		}
+		return sets
+	}, catalog.Over(key))
+	o := operation{Attempt: attempt}
+	put := catalog.Object{Key: key, Class: "test", Scheme: "rs(2,1)", Size: int64(groups) * 10}
+	var all []catalog.Group
+	for i := range groups {
+		group := catalogtest.NewGroup(attempt.Stamp(), uint32(i), home, w.incarnations)
+		all = append(all, group)
+		put.Extents = append(put.Extents, extentIn(group.ID))
+	}
+	o.change = catalog.Change{Put: []catalog.Object{put}, NewGroups: all[groups-1:]}
+	o.pieces = slices.Collect(slices.Chunk(all[:groups-1], 2))
+	return o
+}
+
+func extentIn(group block.GroupID) catalog.Extent {
+	return catalog.Extent{Group: group, Column: 1, Length: 10}
+}
+
+// commitPiece commits the next piece of a large object.
+func (o *operation) commitPiece(w *world) error {
+	var extents []catalog.Extent
+	for i := range o.pieces[0] {
+		extents = append(extents, extentIn(o.pieces[0][i].ID))
+	}
+	err := o.CommitPiece(w.ctx, o.change.Put[0].Key, o.pieces[0], extents)
+	if err == nil {
+		o.pieces = o.pieces[1:]
+	}
+	return err
+}
+
+// haveLarge stores a key in so many groups.
+func (w *world) haveLarge(t failer, key string, groups int) {
+	t.Helper()
+	put := w.large(t, w.b, key, groups)
+	for len(put.pieces) > 0 {
+		must(t, put.commitPiece(w))
+	}
+	must(t, put.commit(w))
+}
+
+// held counts the records that hold extents no object has.
+func (w *world) held(t failer) int {
+	t.Helper()
+	records, err := w.engine.Scan(w.ctx, "p/", "", 1000)
+	must(t, err)
+	return len(records)
+}
+
+// empty sweeps and checks that nothing is left of anything.
+func (w *world) empty(t failer) {
+	t.Helper()
+	_, _, err := w.b.FreeAll(w.ctx)
+	must(t, err)
+	w.audit(t)
+	w.bury(t, w.b)
+	w.orphans(t, w.b, w.list())
+	w.audit(t)
+	if held := w.held(t); held > 0 || len(w.stored) > 0 {
+		t.Fatalf("%d records of pieces and %d blocks are left", held, len(w.stored))
+	}
 }
 
 func object(key string, group block.GroupID, column int, offset int64) catalog.Object {
@@ -240,7 +312,7 @@ func (w *world) transition(t failer, c *catalog.Catalog, was *catalog.GroupView)
 	t.Helper()
 	attempt := w.begin(t, c, catalog.KindTransition, own(&was.Group, parity), was)
 	slots := w.rewritten(&was.Group, attempt.Stamp(), parity, was.Slots[parity][0].Node)
-	return operation{attempt, catalog.Change{Groups: []catalog.GroupChange{{Was: was, Slots: slots, NewEpoch: true}}}}
+	return operation{Attempt: attempt, change: catalog.Change{Groups: []catalog.GroupChange{{Was: was, Slots: slots, NewEpoch: true}}}}
 }
 
 // repair prepares rebuilding one slot on node.
@@ -249,7 +321,7 @@ func (w *world) repair(t failer, c *catalog.Catalog, was *catalog.GroupView, slo
 	attempt := w.begin(t, c, catalog.KindRepair, func(block.Stamp) []catalog.BlockSet {
 		return []catalog.BlockSet{{Group: was.ID, Slots: []int{slot}, Nodes: []block.NodeID{node}}}
 	}, was)
-	return operation{attempt, catalog.Change{
+	return operation{Attempt: attempt, change: catalog.Change{
 		Groups:        []catalog.GroupChange{{Was: was, Slots: w.rewritten(&was.Group, attempt.Stamp(), slot, node)}},
 		RepairedSlots: map[block.GroupID][]int{was.ID: {slot}},
 	}}
@@ -271,7 +343,7 @@ func (w *world) update(t failer, c *catalog.Catalog, was *catalog.Snapshot) oper
 	}
 	column[0] = item
 	slots[extent.Column] = column
-	return operation{attempt, catalog.Change{
+	return operation{Attempt: attempt, change: catalog.Change{
 		Update: &catalog.ObjectUpdate{Snapshot: was, Size: was.Object.Size},
 		Groups: []catalog.GroupChange{{Was: view, Slots: slots, NewEpoch: true}},
 	}}
@@ -284,7 +356,7 @@ func (w *world) move(t failer, c *catalog.Catalog, was *catalog.Snapshot) operat
 		return []catalog.BlockSet{catalogtest.Announce(stamp, 0, home)}
 	}, was)
 	group := catalogtest.NewGroup(attempt.Stamp(), 0, home, w.incarnations)
-	return operation{attempt, catalog.Change{
+	return operation{Attempt: attempt, change: catalog.Change{
 		NewGroups: []catalog.Group{group},
 		Move:      []catalog.ObjectMove{{Snapshot: was, Extents: []catalog.Extent{{Group: group.ID, Column: 1, Length: was.Object.Size}}}},
 	}}
@@ -299,7 +371,7 @@ func (w *world) append(t failer, c *catalog.Catalog, was *catalog.GroupView, key
 	row := last.First + last.Units
 	node := last.Node
 	slots[0] = append(slices.Clone(slots[0]), catalog.Item{First: row, Units: 1, Base: row, Stamp: attempt.Stamp(), Node: node, Incarnation: w.incarnations[node]})
-	return operation{attempt, catalog.Change{
+	return operation{Attempt: attempt, change: catalog.Change{
 		Put:    []catalog.Object{object(key, was.ID, 0, int64(row)*catalogtest.CellBytes)},
 		Groups: []catalog.GroupChange{{Was: was, Slots: slots, NewEpoch: true}},
 	}}

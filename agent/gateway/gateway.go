@@ -58,6 +58,7 @@ type Options struct {
 	// they decode from (one eighth each), updates (a quarter), and small objects on their way in, an eighth more. Default 128 MiB.
 	MemoryBytes int64
 	ReadGroups  int           // of how many groups a read has the records at a time; default 64
+	PieceGroups int           // how many groups a put commits at a time; default as many as an update of the catalog takes
 	CallTimeout time.Duration // one request to an agent; default 30 s
 	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
 	Retention   time.Duration // how long settled attempts are remembered; default 24 h
@@ -201,7 +202,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups,
+		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
 	})
 	g.metrics.read(&g.Objects.Counters)
 	g.catalog.Raw().Observe(g.metrics.observe)

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -105,6 +106,9 @@ func (c *checker) apply(checks []kv.Check, writes []kv.Write) ([]int, error) {
 		return failed, err
 	}
 	for _, write := range writes {
+		if strings.HasPrefix(write.Key, schema.PrefixPiece) && write.Kind == kv.Remove {
+			c.checkPiece(write.Key)
+		}
 		name, isGroup := strings.CutPrefix(write.Key, "g/")
 		if !isGroup {
 			continue
@@ -121,6 +125,20 @@ func (c *checker) apply(checks []kv.Check, writes []kv.Write) ([]int, error) {
 		c.checkCommit(id)
 	}
 	return nil, nil
+}
+
+// checkPiece looks at an attempt right after a piece of it was removed: it has ended.
+func (c *checker) checkPiece(key string) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(key, schema.PrefixPiece), "/")
+	intent, err := c.ledger.engine.Read(context.Background(), schema.PrefixIntent+name)
+	if err != nil {
+		c.journal.violate(Setup, "reading the attempt of piece %s: %v", key, err)
+		return
+	}
+	if intent[0] != nil {
+		c.journal.violate(Agreement, "piece %s is gone, and its put goes on", key)
+	}
+	c.journal.write(catalogName, "piece %s is gone", key)
 }
 
 // checkCommit looks at a group record right after it was written: its generation is new, every block it names is at rest

@@ -29,6 +29,7 @@ type plan struct {
 	rate     int64 // of transitions and scrubs, bytes a second; 0: unlimited
 	forgets  bool  // the catalog may lose what it acknowledged
 	memory   int64 // of each process, for buffers
+	pieces   int   // how many groups a put commits at a time; 0: all that an update of the catalog takes
 	losable  int   // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
 	grace, patience, callTimeout, attemptTime, sweepEvery, orphanEvery, scrubEvery, compactEvery time.Duration
@@ -111,6 +112,10 @@ func newPlan(seed uint64, size Size) plan {
 	}
 	if d.chance(0.05) {
 		p.keys = append(p.keys, object{"l/huge", 17_000}) // of two groups
+	}
+	if pieces := newDice(seed, 6); pieces.chance(0.1) {
+		p.pieces = 1 + pieces.below(2)
+		p.keys = append(p.keys, object{"l/long", 33_000}) // of three groups
 	}
 	for _, kind := range kinds {
 		if d.chance(0.5) {

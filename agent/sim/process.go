@@ -230,8 +230,11 @@ func (s *server) run(p *process) {
 }
 
 func (s *server) open(ctx context.Context, p *process, start string) (*gateway.Gateway, *catalog.Catalog, error) {
-	records, err := catalog.Open(ctx, &link{links: s.links, process: p}, catalog.Owner(s.id, start),
-		catalog.WithClock(p.now), catalog.WithGrace(s.plan.grace), catalog.WithPatience(s.plan.patience))
+	options := []catalog.Option{catalog.WithClock(p.now), catalog.WithGrace(s.plan.grace), catalog.WithPatience(s.plan.patience)}
+	if s.plan.pieces > 0 {
+		options = append(options, catalog.WithHolding(2))
+	}
+	records, err := catalog.Open(ctx, &link{links: s.links, process: p}, catalog.Owner(s.id, start), options...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,6 +245,7 @@ func (s *server) open(ctx context.Context, p *process, start string) (*gateway.G
 	made, err := gateway.New(ctx, gateway.Options{
 		Catalog: records, ID: s.id, Start: start, Classes: s.plan.classes, Nodes: nodes,
 		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 2 * s.plan.memory, ReadGroups: 2,
+		PieceGroups: s.plan.pieces,
 		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
 		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: s.plan.scrubEvery, HeatGroups: 1024,
 		CompactEvery: s.plan.compactEvery, CompactSettled: -1,

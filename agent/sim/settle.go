@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
@@ -62,6 +63,10 @@ func (w *world) unsettled() (Promise, string) {
 	graves, err := w.ledger.engine.Scan(ctx, "d/", "d/", 1000)
 	if err != nil || len(graves) > 0 {
 		return Liveness, fmt.Sprintf("%d dead blocks wait for their delete (%v)", len(graves), err)
+	}
+	pieces, err := w.ledger.engine.Scan(ctx, schema.PrefixPiece, schema.PrefixPiece, 1000)
+	if err != nil || len(pieces) > 0 {
+		return NoLeak, fmt.Sprintf("%d pieces of large objects wait for a sweep (%v)", len(pieces), err)
 	}
 	jobs, err := w.ledger.records.Jobs(ctx)
 	if err != nil {

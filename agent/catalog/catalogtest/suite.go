@@ -58,6 +58,7 @@ var (
 		{"OtherReleases", otherReleases},
 		{"Catalogs", catalogs},
 		{"CatalogsThroughFaults", catalogsThroughFaults},
+		{"LargeObjects", largeObjects},
 		{"Classes", classes},
 		{"Members", members},
 		{"Exclusion", exclusion},

@@ -1,4 +1,5 @@
-// Package schema has the records of a catalog: what is in them, the keys they stand under, and what must hold of each by itself.
+// Package schema has the records of a catalog: what is in them, the keys they stand under, and what must hold of each by itself
+// and of all together.
 //
 //	o/<key>       Object
 //	g/<group>     Group
@@ -7,6 +8,8 @@
 //	f/<group>     the live count of the group went down or began at zero: look whether it can be freed
 //	i/<stamp>     Intent of an active attempt
 //	e/<stamp>     Intent that ended, without its blocks, kept for a while to answer late questions
+//	p/<stamp>/<index>    Piece that an attempt has committed
+//	p/<request>/<index>  Piece of an object that was taken away
 //	d/<address>   grave: a dead block that may still lie on its node
 //	r/<request>   outcome of a delete
 //	n/<node>      Node

@@ -17,6 +17,7 @@ const (
 	PrefixFreeable    = "f/"
 	PrefixIntent      = "i/"
 	PrefixEnded       = "e/"
+	PrefixPiece       = "p/"
 	PrefixGrave       = "d/"
 	PrefixRequest     = "r/"
 	PrefixNode        = "n/"
@@ -60,6 +61,9 @@ func ViewKey(gateway string) string           { return PrefixView + gateway }
 func ClassKey(name string) string             { return PrefixClass + name }
 func GatewayKey(gateway string) string        { return PrefixGateway + gateway }
 func SessionKey(owner string) string          { return PrefixSession + owner }
+func PieceKey(name string, index int) string {
+	return fmt.Sprintf("%s%s/%08x", PrefixPiece, name, index)
+}
 func LaneKey(owner string, lane int) string {
 	return fmt.Sprintf("%s%s/%04x", PrefixSession, owner, lane)
 }

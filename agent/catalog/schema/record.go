@@ -179,6 +179,15 @@ type Intent struct {
 	State    IntentState `cbor:"5,keyasint"`
 	Blocks   []BlockSet  `cbor:"6,keyasint"`
 	Settled  int64       `cbor:"7,keyasint,omitempty"` // when it stopped being active, Unix milliseconds
+	Pieces   int         `cbor:"8,keyasint,omitempty"` // that it has committed; their blocks are not among Blocks any more
+}
+
+// Piece holds extents that no object has: those of a put that goes on, until its last commit, and those that were taken from a
+// large object, until they are swept. They count as live.
+type Piece struct {
+	Attempt block.Stamp `cbor:"1,keyasint"` // that committed it; zero for what was taken from an object
+	Key     string      `cbor:"2,keyasint"` // of the object
+	Extents []Extent    `cbor:"3,keyasint"` // in object order
 }
 
 // Job is the record of a transition of many objects; its owner saves progress into it.

@@ -14,7 +14,18 @@ import (
 
 // Commit commits and turns the catalog's refusals into the gateway's.
 func (g *Groups) Commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
-	err := attempt.Commit(ctx, change)
+	return refused(attempt, attempt.Commit(ctx, change))
+}
+
+// CommitPiece commits a piece of a put. After an error the attempt has to be abandoned.
+func (g *Groups) CommitPiece(
+	ctx context.Context, attempt *catalog.Attempt, key string, groups []catalog.Group, extents []catalog.Extent,
+) error {
+	return refused(attempt, attempt.CommitPiece(ctx, key, groups, extents))
+}
+
+// refused is what the gateway says of a commit of an attempt.
+func refused(attempt *catalog.Attempt, err error) error {
 	var stale *catalog.StaleError
 	switch {
 	case err == nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -118,32 +117,23 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 	return list, nil
 }
 
-// commit commits what a client asked for, and sees to it that nodes of each of its groups notice if the catalog loses it.
-func (o *Objects) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change) error {
+// commit commits what a client asked for, and sees to it that nodes of each of its groups notice if the catalog loses it: also those of
+// groups that were committed before, in pieces.
+func (o *Objects) commit(ctx context.Context, attempt *catalog.Attempt, change catalog.Change, before ...witnesses) error {
 	if err := o.groups.Commit(ctx, attempt, change); err != nil || !o.catalog.MayLose() {
 		return err
 	}
-	groups := make([]*catalog.Group, 0, len(change.NewGroups)+len(change.Groups))
 	for i := range change.NewGroups {
-		groups = append(groups, &change.NewGroups[i])
+		before = append(before, witnessesOf(&change.NewGroups[i]))
 	}
 	for i := range change.Groups {
-		groups = append(groups, &change.Groups[i].Was.Group)
+		before = append(before, witnessesOf(&change.Groups[i].Was.Group))
 	}
-	var witnesses errgroup.Group
-	for _, one := range groups {
-		var ids []block.NodeID
-		for _, items := range one.Slots {
-			for _, item := range items {
-				ids = append(ids, item.Node)
-			}
-		}
-		slices.Sort(ids)
-		witnesses.Go(func() error {
-			return member.Witness(ctx, o.agents, slices.Compact(ids), len(one.Slots)-one.Columns)
-		})
+	var work errgroup.Group
+	for _, one := range before {
+		work.Go(func() error { return member.Witness(ctx, o.agents, one.ids, one.spare) })
 	}
-	return witnesses.Wait()
+	return work.Wait()
 }
 
 // witnessDelete has most of the nodes that answer notice if the catalog loses a delete: it has no groups of its own.

@@ -26,6 +26,8 @@ type Parts struct {
 	Background *job.Background
 	Logger     *slog.Logger
 	ReadGroups int // of how many groups a read has the records at a time
+
+	PieceGroups int // how many groups a put commits at a time; 0: as many as an update of the catalog takes
 }
 
 // Objects are the objects of a catalog.
@@ -42,6 +44,8 @@ type Objects struct {
 	background *job.Background
 	log        *slog.Logger
 	readGroups int
+
+	pieceGroups int
 
 	batches *batches
 	hedge   hedge
@@ -61,6 +65,7 @@ func New(parts Parts) *Objects {
 		Packing: newPacking(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
 		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
+		pieceGroups: parts.PieceGroups,
 	}
 	o.batches = newBatches(o)
 	return o

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,9 +89,11 @@ type put struct {
 	filling   *filling   // nil: none
 	wanted    int64      // how large the next group is to be
 	record    catalog.Object
-	groups    []*catalog.Group
+	groups    uint32 // that are staged, or on their way
 	announced uint32
 	homes     [][]block.NodeID
+
+	pieces pieces
 }
 
 // putStaging is how many groups of one put may be staged at once.
@@ -99,11 +103,15 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	p := &put{
 		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes, turn: o.agents.Turns.Add(1),
 	}
+	if err := refuseMany(class, (p.size+class.GroupBytes-1)/class.GroupBytes); err != nil {
+		return api.Object{}, err
+	}
 	attempt, err := p.begin(ctx)
 	if err != nil {
 		return api.Object{}, err
 	}
 	defer o.groups.KeepAlive(ctx, attempt)()
+	p.pieces = pieces{objects: o, attempt: attempt, key: key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
 	p.record = catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
 	groups, err := p.stageAll(ctx, head)
 	if err != nil {
@@ -113,7 +121,7 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	if options.IfRevision != nil {
 		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
 	}
-	if err := o.commit(ctx, attempt, change); err != nil {
+	if err := o.commit(ctx, attempt, change, slices.Collect(maps.Values(p.pieces.witnesses))...); err != nil {
 		return api.Object{}, err
 	}
 	for i := range groups {
@@ -159,18 +167,18 @@ func (p *put) stageAll(ctx context.Context, head []byte) ([]catalog.Group, error
 	if p.size >= 0 && p.record.Size != p.size {
 		return nil, api.Refuse(api.ErrBadRequest, "the body ended after %d bytes, %d were announced", p.record.Size, p.size)
 	}
-	done := make([]catalog.Group, len(p.groups))
-	for i, group := range p.groups {
-		done[i] = *group
-	}
-	return done, nil
+	return p.pieces.rest(ctx)
 }
 
 // stage has a group written that got so many bytes, beside others. p.mutex is held.
 func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool) error {
-	index, at := uint32(len(p.groups)), p.record.Size
+	index, at := p.groups, p.record.Size
 	d.ID = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
-	home, err := p.home(ctx, index, d.Code.Slots())
+	err := refuseMany(p.class, int64(index)+1)
+	var home []block.NodeID
+	if err == nil {
+		home, err = p.home(ctx, index, d.Code.Slots())
+	}
 	if err != nil {
 		p.objects.groups.Release(d)
 		return err
@@ -178,17 +186,17 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 	d.Manifest = []block.ManifestEntry{{
 		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
 	}}
-	p.record.Extents = append(p.record.Extents, catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes})
+	extent := catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes}
+	p.record.Extents = append(p.record.Extents, extent)
 	p.record.Size += bytes
-	staged := new(catalog.Group)
-	p.groups = append(p.groups, staged)
+	p.groups++
 	p.workers.Go(func() error {
-		defer p.objects.groups.Release(d)
 		group, err := p.objects.groups.Stage(ctx, p.attempt, d, home)
-		if err == nil {
-			*staged = *group
+		p.objects.groups.Release(d)
+		if err != nil {
+			return err
 		}
-		return err
+		return p.pieces.add(ctx, group, extent)
 	})
 	return nil
 }

@@ -24,6 +24,7 @@ type canary struct {
 
 const (
 	commitFile   = "agent/catalog/commit.go"
+	pieceFile    = "agent/catalog/piece.go"
 	dataflowFile = "agent/node/dataflow.go"
 	orphansFile  = "agent/gateway/sweep/orphans.go"
 	ownerFile    = "agent/node/owner.go"
@@ -208,6 +209,21 @@ var canaries = []canary{
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		size:   sim.Long,
 		within: 300,
+	},
+	{
+		name: "a piece is swept while its put goes on",
+		edits: []edit{
+			{pieceFile, "if err != nil || intent[0] != nil {", "if err != nil {"},
+			{pieceFile, "checks = append(checks, kv.Check{Key: schema.IntentKey(piece.Attempt)})", "_ = intent"},
+		},
+		breaks: []sim.Promise{sim.Agreement},
+		within: 600,
+	},
+	{
+		name:   "the last commit of a put leaves its pieces to be swept",
+		edits:  []edit{{pieceFile, "t.writes = append(t.writes, kv.Write{Key: key, Kind: kv.Remove})", ""}},
+		breaks: []sim.Promise{sim.Agreement, sim.Readable, sim.Linearizable, sim.NoLiveDelete},
+		within: 100,
 	},
 	{
 		name: "what is dead is not buried, and no store is searched",
