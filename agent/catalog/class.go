@@ -44,11 +44,6 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 	return classes, version, nil
 }
 
-// WatchClasses returns a channel that holds a token when it is worth asking for the version; see kv.Engine.Watch.
-func (c *classes) WatchClasses(ctx context.Context) <-chan struct{} {
-	return c.engine.Watch(ctx, schema.KeyClasses)
-}
-
 // readClasses returns the classes as they were found one page after the other, and the version before.
 func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
 	values, err := c.engine.Read(ctx, schema.KeyClasses)

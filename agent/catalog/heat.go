@@ -35,6 +35,7 @@ func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 	if len(writes) == 0 {
 		return nil
 	}
+	writes = append(writes, tell(SubjectHeat))
 	if err := h.apply(ctx, writes); err != nil {
 		return fmt.Errorf("saving heat counters: %w", err)
 	}

@@ -50,14 +50,22 @@ func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
 // SaveJob stores job if the catalog has it in job.Version, 0 meaning not at all, and raises job.Version. It fails with
 // ErrStale, changing nothing, if somebody else saved it meanwhile; if ErrUnknown is in the chain too, this save may have
 // come before theirs.
-func (j *jobs) SaveJob(ctx context.Context, job *Job) error {
+func (j *jobs) SaveJob(ctx context.Context, job *Job) error { return j.save(ctx, job) }
+
+// TellJob is SaveJob of what whoever carries the job out, or should, has to know of; it tells them.
+func (j *jobs) TellJob(ctx context.Context, job *Job) error {
+	return j.save(ctx, job, tell(SubjectJobs))
+}
+
+func (j *jobs) save(ctx context.Context, job *Job, with ...kv.Write) error {
 	if job.ID == "" {
 		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
 	}
-	return j.saveJob(ctx, schema.JobKey(job.ID), job)
+	return j.saveJob(ctx, schema.JobKey(job.ID), job, with...)
 }
 
-func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
+// saveJob writes what comes with it if the job is saved.
+func (j *jobs) saveJob(ctx context.Context, key string, job *Job, with ...kv.Write) error {
 	saved := *job
 	saved.Version++
 	want := codec.Encode(saved)
@@ -82,7 +90,7 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job) error {
 		if was.Version != job.Version {
 			return false, kv.Final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
 		}
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, append(with, kv.Write{Key: key, Value: want}))
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})

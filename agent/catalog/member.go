@@ -63,7 +63,7 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 // nodeWrites stores the record of a member. Where it is excluded the registration of its contents goes in the same
 // transaction, so that no commit onto it can come later.
 func nodeWrites(node *Node) []kv.Write {
-	writes := []kv.Write{{Key: schema.NodeKey(node.ID), Value: codec.Encode(node)}}
+	writes := []kv.Write{{Key: schema.NodeKey(node.ID), Value: codec.Encode(node)}, tell(SubjectMembers)}
 	if node.IsExcluded() {
 		writes = append(writes, kv.Write{Key: schema.IncarnationKey(node.ID), Kind: kv.Remove})
 	}
@@ -94,7 +94,7 @@ func (m *members) Membership(ctx context.Context) (Membership, error) {
 
 // PutMembership sets how patient the cluster is with nodes that do not answer.
 func (m *members) PutMembership(ctx context.Context, membership Membership) error {
-	if err := m.assign(ctx, schema.KeyMembers, codec.Encode(membership)); err != nil {
+	if err := m.assign(ctx, schema.KeyMembers, codec.Encode(membership), tell(SubjectMembers)); err != nil {
 		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
@@ -126,7 +126,7 @@ func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, wa
 			return false, kv.Final(err)
 		}
 		checks := []kv.Check{{Key: key, Value: values[0]}, {Key: member, Value: values[1]}}
-		failed, err := m.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}})
+		failed, err := m.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}, tell(SubjectMembers)})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

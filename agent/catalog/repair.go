@@ -52,7 +52,8 @@ func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairContro
 			}
 		}
 		changed = change(was)
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: schema.KeyRepair, Value: values[0]}}, []kv.Write{{Key: schema.KeyRepair, Value: codec.Encode(changed)}})
+		write := kv.Write{Key: schema.KeyRepair, Value: codec.Encode(changed), Notify: true}
+		failed, err := j.engine.Update(ctx, []kv.Check{{Key: schema.KeyRepair, Value: values[0]}}, []kv.Write{write})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

@@ -20,9 +20,16 @@ func (j *jobs) Scrub(ctx context.Context) (*Job, error) {
 }
 
 // SaveScrub stores the record of the scrub as SaveJob stores a job: over job.Version only, which it raises.
-func (j *jobs) SaveScrub(ctx context.Context, job *Job) error {
+func (j *jobs) SaveScrub(ctx context.Context, job *Job) error { return j.saveScrub(ctx, job) }
+
+// TellScrub is SaveScrub of what is more than progress; it tells of it.
+func (j *jobs) TellScrub(ctx context.Context, job *Job) error {
+	return j.saveScrub(ctx, job, tell(SubjectScrub))
+}
+
+func (j *jobs) saveScrub(ctx context.Context, job *Job, with ...kv.Write) error {
 	job.ID = scrubID
-	return j.saveJob(ctx, schema.KeyScrub, job)
+	return j.saveJob(ctx, schema.KeyScrub, job, with...)
 }
 
 // AddFinding notes what a scrub found, and forgets the oldest findings beyond the number to keep. Newer findings come

@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -10,34 +12,92 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// View is what a gateway says of the nodes, and its sign of life: it is written anew every few seconds.
+// View is what a gateway says of the nodes. It has two records: a small one, its sign of life, which is written anew every few
+// seconds, and one with the marks of stores, which is large and written when they have changed. Releases before this one have all of it
+// in the first, and take the second for what the same gateway said before it: its key comes first.
 type View struct {
 	Gateway string         `cbor:"1,keyasint"`
-	Count   uint64         `cbor:"2,keyasint"` // of the views it wrote since it started
+	Count   uint64         `cbor:"2,keyasint"` // of the views it wrote since it started, from 1
 	At      int64          `cbor:"3,keyasint"` // by its clock, Unix milliseconds
 	Unheard []block.NodeID `cbor:"4,keyasint"` // members that do not answer it, in order
 	// Water are the highest marks of stores that the gateway heard, itself or from another.
 	Water map[block.NodeID]block.Watermark `cbor:"5,keyasint,omitempty"`
 }
 
-// PutView replaces the view of a gateway.
-func (m *members) PutView(ctx context.Context, view View) error {
-	if err := m.assign(ctx, schema.ViewKey(view.Gateway), codec.Encode(view)); err != nil {
-		return fmt.Errorf("saving what gateway %s hears: %w", view.Gateway, err)
+// PutView replaces the sign of life of a gateway, which is expected to be was; zero: that is not known. It tells of it unless it was as
+// expected and the same nodes are not heard.
+func (m *members) PutView(ctx context.Context, was, is View) error {
+	is.Water = nil
+	key, value := schema.ViewKey(is.Gateway), codec.Encode(is)
+	raw, isKnown := codec.Encode(was), was.Count > 0
+	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
+		writes := []kv.Write{{Key: key, Value: value}}
+		if !isKnown || !slices.Equal(was.Unheard, is.Unheard) {
+			writes = append(writes, tell(SubjectViews))
+		}
+		if !isKnown {
+			values, err := m.engine.Read(ctx, key)
+			if err != nil {
+				return false, err
+			}
+			if raw = values[0]; string(raw) == string(value) {
+				return true, nil
+			}
+		}
+		isKnown = false
+		failed, err := m.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, writes)
+		return err == nil && len(failed) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("saving what gateway %s hears: %w", is.Gateway, err)
 	}
 	return nil
 }
 
-// Views returns the last views of all gateways there ever were, by gateway.
+// PutMarks replaces the marks of stores that a gateway heard.
+func (m *members) PutMarks(ctx context.Context, gateway string, water map[block.NodeID]block.Watermark) error {
+	if err := m.assign(ctx, schema.MarksKey(gateway), codec.Encode(View{Gateway: gateway, Water: water})); err != nil {
+		return fmt.Errorf("saving the marks of stores that gateway %s heard: %w", gateway, err)
+	}
+	return nil
+}
+
+// Views returns the last views of all gateways there ever were, by gateway, with the marks of stores. One that has written only those
+// has a Count of 0.
 func (m *members) Views(ctx context.Context) ([]View, error) {
 	var views []View
-	err := m.each(ctx, schema.PrefixView, func(record kv.Record) error {
+	err := m.eachView(ctx, schema.PrefixView, func(view View) {
+		i, _ := slices.BinarySearchFunc(views, view.Gateway, func(v View, gateway string) int { return strings.Compare(v.Gateway, gateway) })
+		if i == len(views) || views[i].Gateway != view.Gateway {
+			views = slices.Insert(views, i, View{Gateway: view.Gateway, Water: map[block.NodeID]block.Watermark{}})
+		}
+		all := views[i].Water
+		for node, mark := range view.Water { // what an earlier release wrote is as good
+			all[node] = all[node].Max(mark)
+		}
+		views[i] = view
+		views[i].Water = all
+	})
+	return views, err
+}
+
+// Signs returns the views without the marks, but for what releases before this one wrote.
+func (m *members) Signs(ctx context.Context) (views []View, err error) {
+	err = m.eachView(ctx, schema.PrefixView+"\x01", func(view View) { views = append(views, view) })
+	return views, err
+}
+
+// eachView visits the records of views whose keys are greater than after.
+func (m *members) eachView(ctx context.Context, after string, visit func(View)) error {
+	err := kv.EachAfter(ctx, m.engine, schema.PrefixView, after, func(record kv.Record) error {
 		view, err := codec.Decode[View](record.Key, record.Value)
-		views = append(views, view)
+		if err == nil {
+			visit(view)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what gateways hear: %w", err)
+		return fmt.Errorf("reading what gateways hear: %w", err)
 	}
-	return views, nil
+	return nil
 }

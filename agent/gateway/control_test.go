@@ -420,7 +420,7 @@ func TestATransitionWithoutARunnerIsTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.catalog.SaveJob(t.Context(), &catalog.Job{ID: "late", Owner: "other", Body: body}); err != nil {
+	if err := c.catalog.TellJob(t.Context(), &catalog.Job{ID: "late", Owner: "other", Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	if done := c.ended("late"); done.State != api.TransitionDone || c.stat("k0").Scheme != "rs(3,2)" {

@@ -1,6 +1,10 @@
 package gateway
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/gateway/member"
+)
 
 // HoldDecodes takes all the memory that fragments are decoded in, until release.
 func (g *Gateway) HoldDecodes() (release func(), held bool) {
@@ -25,3 +29,6 @@ func (g *Gateway) TakeLoss() bool { return g.agents.Lost.Swap(false) }
 
 // Figures is where the gateway's metrics are.
 func (g *Gateway) Figures() *prometheus.Registry { return g.metrics.registry }
+
+// Known returns the nodes as the gateway knows them, without asking anybody.
+func (g *Gateway) Known() []member.Member { return g.agents.Members() }

@@ -238,8 +238,8 @@ func (g *Gateway) start(ctx context.Context) {
 		loops = append(loops,
 			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop,
 			g.countLoop, g.Compactor.Loop,
-			g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
-			func(ctx context.Context) { g.Coordinator.Loop(ctx, g.options.SweepEvery) },
+			g.ControlLoop, g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
+			g.Coordinator.Loop,
 		)
 	}
 	for _, loop := range loops {

@@ -68,6 +68,8 @@ func watching(t *testing.T, instance Instance) {
 	update(t, writer, nil, kv.Write{Key: "c", Kind: kv.Remove, Notify: true}, tell("a", "last"))
 	told(ctx, t, both, "after many")
 	told(ctx, t, other, "after a removal")
+	update(t, writer, nil, kv.Write{Key: "c", Kind: kv.Remove, Notify: true})
+	told(ctx, t, other, "after a removal of what is not there")
 	stop()
 	ended(ctx, t, other)
 	if err := instance.Engine.Close(); err != nil {

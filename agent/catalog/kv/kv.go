@@ -137,5 +137,5 @@ type Write struct {
 	Value  []byte
 	Add    int64
 	Kind   WriteKind
-	Notify bool // tell those who watch Key
+	Notify bool // tell those who watch Key, also where there was nothing to remove
 }

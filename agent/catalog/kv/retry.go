@@ -66,7 +66,12 @@ const eachPage = 256
 
 // Each visits every record with a prefix, page by page.
 func Each(ctx context.Context, engine Engine, prefix string, visit func(Record) error) error {
-	for after := prefix; ; {
+	return EachAfter(ctx, engine, prefix, prefix, visit)
+}
+
+// EachAfter is Each of the records whose keys are greater than after.
+func EachAfter(ctx context.Context, engine Engine, prefix, after string, visit func(Record) error) error {
+	for {
 		records, err := engine.Scan(ctx, prefix, after, eachPage)
 		if err != nil {
 			return err

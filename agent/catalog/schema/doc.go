@@ -23,6 +23,7 @@
 //	w/<gateway>   the present start of the gateway, as <gateway>/<start>
 //	u/<gateway>/<start>         number of the last stamp that the start drew
 //	view/<gateway>  View: which nodes the gateway hears, and its sign of life
+//	view/\x00<gateway>  View: the marks of stores that it heard
 //	meta/schema, meta/cluster
 //	meta/next     the floor: every stamp that is drawn is above this number, as it is read for that
 //	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept

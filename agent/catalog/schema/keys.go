@@ -58,6 +58,7 @@ func NodeKey(node block.NodeID) string        { return PrefixNode + string(node)
 func IncarnationKey(node block.NodeID) string { return PrefixIncarnation + string(node) }
 func JobKey(id string) string                 { return PrefixJob + id }
 func ViewKey(gateway string) string           { return PrefixView + gateway }
+func MarksKey(gateway string) string          { return PrefixView + "\x00" + gateway }
 func ClassKey(name string) string             { return PrefixClass + name }
 func GatewayKey(gateway string) string        { return PrefixGateway + gateway }
 func SessionKey(owner string) string          { return PrefixSession + owner }

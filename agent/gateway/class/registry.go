@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -20,7 +19,7 @@ import (
 )
 
 // Registry holds the classes in force. They are records of the catalog: a class file says what a cluster begins with,
-// the API changes it, and every gateway looks for changes about once a second.
+// the API changes it, and every gateway is told of changes.
 type Registry struct {
 	catalog *catalog.Catalog
 	log     *slog.Logger
@@ -63,9 +62,6 @@ type Entry struct {
 	api.Class
 	origin api.ClassOrigin
 }
-
-// refreshAgain is how long a gateway waits before it asks again for classes that it could not read.
-const refreshAgain = time.Second
 
 // All returns the classes in force, by name.
 func (r *Registry) All() []*Entry { return r.current.Load().entries }
@@ -235,16 +231,13 @@ func (r *Registry) refresh(ctx context.Context) error {
 
 // Loop takes over changes of classes, of which the catalog tells, for as long as ctx lives.
 func (r *Registry) Loop(ctx context.Context) {
-	for range r.catalog.WatchClasses(ctx) {
-		for {
-			err := r.refresh(ctx)
-			if err == nil || ctx.Err() != nil {
-				break
-			}
+	job.Watched(ctx, r.catalog.Watch(ctx, catalog.SubjectClasses), job.Slowly, func(ctx context.Context) error {
+		err := r.refresh(ctx)
+		if err != nil && ctx.Err() == nil {
 			r.log.Warn("looking for changes of classes", "cause", err)
-			job.Sleep(ctx, refreshAgain)
 		}
-	}
+		return err
+	})
 }
 
 // Classes returns the classes in force, by name.

@@ -19,6 +19,49 @@ func Every(ctx context.Context, period time.Duration, work func(ctx context.Cont
 	}
 }
 
+// What is watched is read after SafetyPeriod although nobody told of a change, for whoever made it may be of a release that does not
+// tell. Where it could not be read it is tried again after watchedApart, and what is told of again and again is read no more often.
+const (
+	SafetyPeriod = 30 * time.Second
+	watchedApart = time.Second
+)
+
+// Watched reads what is watched whenever tokens holds one, and at the latest after the period, which is asked for each time, until ctx
+// ends.
+func Watched(ctx context.Context, tokens <-chan struct{}, period func() time.Duration, read func(ctx context.Context) error) {
+	timer := time.NewTimer(period())
+	defer timer.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-tokens:
+			if !open {
+				tokens = nil // the engine was closed, which reading tells
+				break
+			}
+			if !Sleep(ctx, watchedApart-time.Since(last)) {
+				return
+			}
+			select {
+			case <-tokens: // what is read now has that too
+			default:
+			}
+		case <-timer.C:
+		}
+		last = time.Now()
+		if read(ctx) != nil {
+			timer.Reset(min(watchedApart, period()))
+		} else {
+			timer.Reset(period())
+		}
+	}
+}
+
+// Slowly is the period of what is told of.
+func Slowly() time.Duration { return SafetyPeriod }
+
 // Sleep waits and reports whether ctx lives on.
 func Sleep(ctx context.Context, while time.Duration) bool {
 	timer := time.NewTimer(while)

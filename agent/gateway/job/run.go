@@ -13,13 +13,14 @@ type Run struct {
 	halt    chan struct{} // closed: begin nothing more
 	halting sync.Once
 	done    chan struct{} // closed when the last save was done
+	look    Wake          // save, and so look at the record, now
 	began   time.Time
 	earlier float64 // seconds of earlier runs
 }
 
 // NewRun begins a run of a job that has taken so many seconds before.
 func NewRun(earlier float64) *Run {
-	return &Run{halt: make(chan struct{}), done: make(chan struct{}), began: time.Now(), earlier: earlier}
+	return &Run{halt: make(chan struct{}), done: make(chan struct{}), look: NewWake(), began: time.Now(), earlier: earlier}
 }
 
 // Halt has the run begin nothing more. It may be called any number of times.
@@ -44,15 +45,30 @@ func (r *Run) Ended(ctx context.Context) error {
 	}
 }
 
+// Look has the record saved now, by which it is seen whether somebody changed it.
+func (r *Run) Look() { r.look.Notify() }
+
 // Elapsed is how many seconds the job has taken, in this run and before.
 func (r *Run) Elapsed() float64 { return r.earlier + time.Since(r.began).Seconds() }
 
-// Saving does work and saves beside it, at once and then after every period. It returns what work returned, when no save is
+// Saving does work and saves beside it, at once, after every period, and after Look. It returns what work returned, when no save is
 // under way any more.
 func (r *Run) Saving(ctx context.Context, period time.Duration, save func(context.Context), work func(context.Context) error) error {
 	saving, stop := context.WithCancel(ctx)
 	var saver sync.WaitGroup
-	saver.Go(func() { Every(saving, period, save) })
+	saver.Go(func() {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		for {
+			save(saving)
+			select {
+			case <-saving.Done():
+				return
+			case <-ticker.C:
+			case <-r.look:
+			}
+		}
+	})
 	err := work(ctx)
 	stop()
 	saver.Wait()

@@ -29,6 +29,24 @@ func TestARunSavesWhileItWorks(t *testing.T) {
 	})
 }
 
+func TestARunSavesWhenItIsAskedTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRun(0)
+		var saves atomic.Int64
+		err := r.Saving(t.Context(), time.Hour, func(context.Context) { saves.Add(1) }, func(context.Context) error {
+			for range 3 {
+				synctest.Wait()
+				r.Look()
+			}
+			synctest.Wait()
+			return nil
+		})
+		if err != nil || saves.Load() != 4 {
+			t.Errorf("it ended with %v after %d saves, want 4", err, saves.Load())
+		}
+	})
+}
+
 func TestARunIsHaltedAndEnds(t *testing.T) {
 	r := NewRun(0)
 	if r.Halted() {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -38,7 +40,9 @@ type Agents struct {
 	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
 	mutex    sync.RWMutex
 	Nodes    map[block.NodeID]*Agent
-	patience patience // as the catalog said last
+	patience patience                           // as the catalog said last
+	known    map[block.NodeID]block.Incarnation // contents of stores, likewise; nil: it was not read yet. It is replaced, not changed
+	reading  *semaphore.Weighted                // one refresh at a time
 
 	Clock func() time.Time // that other gateways see
 	views views
@@ -77,7 +81,7 @@ func NewAgents(c *catalog.Catalog, gateway string, timeout time.Duration, dial D
 	return &Agents{
 		catalog: c, cluster: c.Cluster(), gateway: gateway, timeout: timeout, dial: dial, log: log, Nodes: map[block.NodeID]*Agent{},
 		patience: patienceOf(catalog.Membership{}), Clock: time.Now, timelines: timelines{catalog: c},
-		views: views{own: catalog.View{Gateway: gateway}},
+		views: views{own: catalog.View{Gateway: gateway}, reading: semaphore.NewWeighted(1)}, reading: semaphore.NewWeighted(1),
 	}
 }
 
@@ -252,10 +256,10 @@ func (a *Agents) attach(ctx context.Context, target *Agent) error {
 	if err != nil {
 		return err
 	}
-	if hello.Registered {
+	if hello.Registered && target.Node.IsExcluded() {
 		return nil
 	}
-	if err := a.register(ctx, target, known[hello.Node], hello); err != nil {
+	if err := a.register(ctx, target, known[hello.Node], hello); err != nil || hello.Registered { // it may have been excluded for a while
 		return err
 	}
 	if err := readViews(ctx, a); err != nil { // after the agent was asked
@@ -335,31 +339,55 @@ func (a *Agents) twin(target *Agent, incarnation block.Incarnation) *Agent {
 	return nil
 }
 
-// refresh takes over what the catalog says of the members: other gateways may have entered nodes or new addresses.
-func (a *Agents) refresh(ctx context.Context) {
+// refresh takes over what the catalog says of the members: other gateways may have entered nodes or new addresses, and registered
+// contents. Contents are read last, and only what is read as a whole is taken over.
+func (a *Agents) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, greatestPatience)
+	defer cancel()
+	if err := a.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer a.reading.Release(1)
 	nodes, err := a.catalog.Nodes(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			a.log.Warn("reading the members", "cause", err)
-		}
-		return
+		return warn(ctx, a, "reading the members", err)
 	}
 	for _, node := range nodes {
 		a.Enter(node)
 	}
 	membership, err := a.catalog.Membership(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			a.log.Warn("reading the patience with nodes", "cause", err)
-		}
-		return
+		return warn(ctx, a, "reading the patience with nodes", err)
 	}
-	a.setPatience(patienceOf(membership))
+	known, err := a.catalog.Incarnations(ctx)
+	if err != nil {
+		return warn(ctx, a, "reading incarnations", err)
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.patience, a.known = patienceOf(membership), known
+	return nil
+}
+
+// warn says why something of the catalog could not be read, unless the gateway is closing.
+func warn(ctx context.Context, a *Agents, doing string, err error) error {
+	if ctx.Err() == nil {
+		a.log.Warn(doing, "cause", err)
+	}
+	return err
+}
+
+// Registered returns the contents of stores that the catalog knows, as it was read last: at most a moment before they changed, as the
+// catalog tells of that, or job.SafetyPeriod. nil: it was not read yet. The map is not changed any more.
+func Registered(a *Agents) map[block.NodeID]block.Incarnation {
+	a.mutex.RLock()
+	defer a.mutex.RUnlock()
+	return a.known
 }
 
 // Probe greets every agent once, judges by that who is up, and gives up who has been silent for too long.
 func (a *Agents) Probe(ctx context.Context) {
-	read := a.reread(ctx)
+	read := a.reread(ctx, true)
 	var probes sync.WaitGroup
 	for _, target := range a.All() {
 		probes.Go(func() { a.look(ctx, target, read) })
@@ -369,17 +397,24 @@ func (a *Agents) Probe(ctx context.Context) {
 }
 
 // ProbeLoop is probe once a second for as long as ctx lives, but that no node's answer is waited for before others are
-// asked again.
+// asked again. Beside it, what the catalog says of members, and other gateways of nodes, is taken over as it changes.
 func (a *Agents) ProbeLoop(ctx context.Context) {
-	var probes sync.WaitGroup
-	defer probes.Wait()
+	var work sync.WaitGroup
+	defer work.Wait()
+	isFirst := true
+	work.Go(func() { job.Watched(ctx, a.catalog.Watch(ctx, catalog.SubjectMembers), job.Slowly, a.refresh) })
+	work.Go(func() {
+		job.Watched(ctx, a.catalog.Watch(ctx, catalog.SubjectViews), func() time.Duration { return beat(a) },
+			func(ctx context.Context) error { return hear(ctx, a) })
+	})
 	job.Every(ctx, time.Second, func(ctx context.Context) {
-		read := a.reread(ctx)
+		read := a.reread(ctx, isFirst)
+		isFirst = false
 		for _, target := range a.All() {
 			if target.probed.Swap(true) {
 				continue
 			}
-			probes.Go(func() {
+			work.Go(func() {
 				defer target.probed.Store(false)
 				a.look(ctx, target, read)
 			})
@@ -394,17 +429,17 @@ type records struct {
 	timeline     *wire.Timeline
 }
 
-// reread takes over what the catalog says of members and returns the rest.
-func (a *Agents) reread(ctx context.Context) (read records) {
+// reread returns what a round of probes shows; anew says that members are read before it.
+func (a *Agents) reread(ctx context.Context, anew bool) (read records) {
 	ctx, cancel := context.WithTimeout(ctx, greatestPatience)
 	defer cancel()
-	a.refresh(ctx)
-	var err error
-	if read.incarnations, err = a.catalog.Incarnations(ctx); err == nil {
-		read.timeline, err = a.timelines.read(ctx)
+	if anew {
+		_ = a.refresh(ctx) // it is said, and what was read before holds
 	}
-	if err != nil && ctx.Err() == nil {
-		a.log.Warn("reading incarnations and how far the catalog has come", "cause", err)
+	read.incarnations = Registered(a)
+	var err error
+	if read.timeline, err = a.timelines.read(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn("reading how far the catalog has come", "cause", err)
 	}
 	return read
 }
@@ -421,11 +456,9 @@ func (a *Agents) look(ctx context.Context, target *Agent, read records) {
 	hello, err := show(greeting, a, target, read.incarnations[target.Node.ID], read.timeline)
 	cancel()
 	took := time.Since(began)
-	if err == nil && !hello.Registered {
+	isKnown := read.incarnations == nil || target.Node.IsExcluded() || read.incarnations[hello.Node] == hello.Incarnation
+	if err == nil && !(hello.Registered && isKnown) {
 		err = a.attach(ctx, target)
-	} else if err == nil && read.incarnations != nil && !target.Node.IsExcluded() {
-		// The node was excluded for a while.
-		err = a.register(ctx, target, read.incarnations[hello.Node], hello)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return // the gateway is closing, which says nothing of the node

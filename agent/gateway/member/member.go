@@ -131,7 +131,11 @@ func (a *Agents) Members() []Member {
 // giveUp declares members out that have been silent for too long and that most gateways do not hear. The record decides
 // between gateways: whoever changes it first has declared, and a node that was changed meanwhile is looked at again.
 func (a *Agents) giveUp(ctx context.Context) {
-	for _, node := range givenUp(a.Members(), a.patient().out) {
+	list := givenUp(a.Members(), a.patient().out)
+	if len(list) > 0 && hear(ctx, a) != nil { // what the others say now
+		return
+	}
+	for _, node := range list {
 		if a.views.stays(node.ID) || !a.IsUnheard(node.ID) {
 			continue
 		}

@@ -6,7 +6,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -17,16 +20,22 @@ import (
 // so that whichever attaches a node knows whether its store went back.
 
 const (
-	beatsAtMost   = 5 * time.Second // between two views of a gateway
-	lifeAtLeast   = 5 * time.Second // how long a gateway whose view does not change counts as running
-	staysDoubling = 10              // how often the time that a disputed node stays is doubled at most
+	beatsAtMost   = 5 * time.Second      // between two views of a gateway, and between two looks at those of others of which nobody told
+	markRest      = 5 * time.Millisecond // for each node between two records of marks, which have some 50 bytes for each
+	lifeAtLeast   = 5 * time.Second      // how long a gateway whose view does not change counts as running
+	staysDoubling = 10                   // how often the time that a disputed node stays is doubled at most
 )
 
 // views is what the gateways said last of the nodes.
 type views struct {
 	mutex   sync.Mutex
-	own     catalog.View // as written last
-	written time.Time    // when that was; zero: never
+	own     catalog.View                     // as written last
+	written time.Time                        // when that was; zero: never
+	marked  time.Time                        // when marks were written last; zero: never
+	marks   map[block.NodeID]block.Watermark // these
+	reading *semaphore.Weighted              // one at a time reads and takes
+	begun   atomic.Int64                     // reads of all, with the marks
+	taken   int64                            // the last of them that was taken. The caller holds reading
 	seen    map[string]sighting
 	life    time.Duration // how long a sighting counts
 	stay    map[block.NodeID]stay
@@ -51,7 +60,7 @@ type stay struct {
 func (a *Agents) confer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greatestPatience) // a slow catalog must not keep probes waiting
 	defer cancel()
-	if err := a.exchangeViews(ctx); err != nil {
+	if err := exchangeViews(ctx, a); err != nil {
 		if ctx.Err() == nil {
 			a.log.Warn("conferring with other gateways", "cause", err)
 		}
@@ -60,25 +69,69 @@ func (a *Agents) confer(ctx context.Context) {
 	a.giveUp(ctx)
 }
 
-func (a *Agents) exchangeViews(ctx context.Context) error {
-	if err := readViews(ctx, a); err != nil {
-		return err
+// beat is the time between two views of a gateway.
+func beat(a *Agents) time.Duration { return max(time.Second, min(beatsAtMost, a.patient().down/4)) }
+
+func exchangeViews(ctx context.Context, a *Agents) error {
+	if Wrote(a).IsZero() { // this one, before it was started again, may have heard more
+		if err := readViews(ctx, a); err != nil {
+			return err
+		}
 	}
-	view, changed := a.views.next(a.unheard(), min(beatsAtMost, a.patient().down/4))
-	if !changed {
+	view, due := a.views.next(a.unheard(), beat(a))
+	if !due {
 		return nil
 	}
+	if water, due := a.views.nextMarks(beat(a)); due { // before the view, for that of an earlier release has its marks in it
+		if err := a.catalog.PutMarks(ctx, view.Gateway, water); err != nil {
+			return err
+		}
+		a.views.wroteMarks(water)
+	}
 	view.At = a.Clock().UnixMilli()
-	if err := a.catalog.PutView(ctx, view); err != nil {
+	if err := a.catalog.PutView(ctx, a.views.last(), view); err != nil {
 		return err
 	}
 	a.views.wrote(view)
 	return nil
 }
 
-// readViews takes note of what all gateways say, among them this one before it was started again.
+// readViews takes note of what all gateways say, among them this one before it was started again, and of the marks of stores that they
+// heard, all as of a moment after the call. Calls that wait for a read share the next one.
 func readViews(ctx context.Context, a *Agents) error {
-	all, err := a.catalog.Views(ctx)
+	before := a.views.begun.Load()
+	if err := a.views.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer a.views.reading.Release(1)
+	if a.views.taken > before {
+		return nil
+	}
+	this := a.views.begun.Add(1)
+	if err := readBy(ctx, a, a.catalog.Views); err != nil {
+		return err
+	}
+	a.views.taken = this
+	return nil
+}
+
+// hear takes note of what all gateways say of nodes.
+func hear(ctx context.Context, a *Agents) error {
+	ctx, cancel := context.WithTimeout(ctx, greatestPatience)
+	defer cancel()
+	if err := a.views.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer a.views.reading.Release(1)
+	if err := readBy(ctx, a, a.catalog.Signs); err != nil {
+		return warn(ctx, a, "hearing other gateways", err)
+	}
+	return nil
+}
+
+// readBy reads views and takes note of them. The caller holds reading.
+func readBy(ctx context.Context, a *Agents, read func(context.Context) ([]catalog.View, error)) error {
+	all, err := read(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,7 +154,28 @@ func (v *views) next(unheard []block.NodeID, every time.Duration) (view catalog.
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	due = v.written.IsZero() || time.Since(v.written) >= every || !slices.Equal(v.own.Unheard, unheard)
-	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard, Water: maps.Clone(v.water)}, due
+	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard}, due
+}
+
+// last is the view that was written last; zero: none was.
+func (v *views) last() catalog.View {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.own
+}
+
+// nextMarks is the marks to write, if they have changed and were not written a moment ago, which is longer the more there are.
+func (v *views) nextMarks(every time.Duration) (water map[block.NodeID]block.Watermark, due bool) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	due = len(v.water) > 0 && time.Since(v.marked) >= max(every, time.Duration(len(v.water))*markRest) && !maps.Equal(v.marks, v.water)
+	return maps.Clone(v.water), due
+}
+
+func (v *views) wroteMarks(water map[block.NodeID]block.Watermark) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.marks, v.marked = water, time.Now()
 }
 
 // Wrote is when the gateway of the agents last wrote to the catalog what it sees of them, which it does every few seconds; zero: not
@@ -127,7 +201,7 @@ func (v *views) take(all []catalog.View, clock time.Time, life time.Duration) {
 		for node, mark := range view.Water {
 			v.noteWater(node, mark)
 		}
-		if view.Gateway == v.own.Gateway {
+		if view.Gateway == v.own.Gateway || view.Count == 0 {
 			continue
 		}
 		was, known := v.seen[view.Gateway]

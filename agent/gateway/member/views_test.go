@@ -2,6 +2,7 @@ package member
 
 import (
 	"maps"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,13 +81,46 @@ func TestMarksOfStoresOnlyGrow(t *testing.T) {
 	v.take([]catalog.View{before, other}, time.Now(), lifeAtLeast)
 	v.heard("n2", block.Watermark{Contents: old, Mark: 9})
 	v.heard("n3", block.Watermark{Contents: old, Mark: 1})
-	view, due := v.next(nil, time.Minute)
+	water, due := v.nextMarks(time.Minute)
 	if want := (map[block.NodeID]block.Watermark{
 		"n1": {Contents: old, Mark: 5}, "n2": {Contents: now, Mark: 1}, "n3": {Contents: old, Mark: 1},
-	}); !due || !maps.Equal(view.Water, want) {
-		t.Errorf("marks %v, want %v", view.Water, want)
+	}); !due || !maps.Equal(water, want) {
+		t.Errorf("marks %v, want %v", water, want)
 	}
 	if len(v.seen) != 1 {
 		t.Errorf("%d other gateways, want one", len(v.seen))
 	}
+}
+
+// Marks are written when they have changed, and the more there are the more seldom.
+func TestMarksAreWrittenSeldomWhereTheyAreMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for nodes, want := range map[int]time.Duration{3: 5 * time.Second, 10_000: 50 * time.Second} {
+			v := views{own: catalog.View{Gateway: "own"}}
+			if _, due := v.nextMarks(beatsAtMost); due {
+				t.Error("no marks are written")
+			}
+			for i := range nodes {
+				v.heard(block.NodeID(strconv.Itoa(i)), block.Watermark{Contents: "1.A.", Mark: 1})
+			}
+			marks, due := v.nextMarks(beatsAtMost)
+			if !due || len(marks) != nodes {
+				t.Errorf("%d marks of %d are to be written at first", len(marks), nodes)
+			}
+			v.wroteMarks(marks)
+			<-time.After(time.Hour)
+			if _, due := v.nextMarks(beatsAtMost); due {
+				t.Error("marks that are as they were are written")
+			}
+			v.wroteMarks(marks)
+			v.heard("0", block.Watermark{Contents: "1.A.", Mark: 2})
+			began := time.Now()
+			for due := false; !due; _, due = v.nextMarks(beatsAtMost) {
+				<-time.After(time.Second)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("of %d nodes a mark that has changed is written after %v, want %v", nodes, took, want)
+			}
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/member"
 )
 
 // defaultRepairNode is how many bytes a second the repair of lost blocks by one gateway reads, sends, receives and writes at
@@ -31,6 +32,8 @@ type supervisor struct {
 	failures failures
 
 	reported, records job.Wake // the loop of that name has something to do at once
+
+	reading sync.Mutex // one at a time reads or changes what is declared, and applies it
 
 	mutex   sync.Mutex // of what follows
 	control catalog.RepairControl
@@ -225,14 +228,46 @@ func (r *supervisor) urgent(list []damage) []damage {
 	return list
 }
 
-// Refresh reads what is declared.
+// refresh reads what is declared.
 func (r *supervisor) refresh(ctx context.Context) error {
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	control, err := r.repairs.catalog.RepairControl(ctx)
 	if err != nil {
 		return err
 	}
 	r.apply(control)
 	return nil
+}
+
+// controlLoop takes over what is declared, and wakes the loops when that has changed.
+func (r *supervisor) controlLoop(ctx context.Context) {
+	job.Watched(ctx, r.repairs.catalog.Watch(ctx, catalog.SubjectRepair), job.Slowly, func(ctx context.Context) error {
+		was, err := r.declared(), r.refresh(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.repairs.log.Warn("taking over what is declared of repair", "cause", err)
+		}
+		if r.declared() != was {
+			r.reported.Notify()
+			r.records.Notify()
+		}
+		return err
+	})
+}
+
+func (r *supervisor) declared() catalog.RepairControl {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.control
+}
+
+// mayBegin reads what is declared right before something is rebuilt, and reports whether repair is not paused.
+func (r *supervisor) mayBegin(ctx context.Context) (bool, error) {
+	if err := r.refresh(ctx); err != nil {
+		return false, err
+	}
+	paused, _ := r.paused()
+	return !paused, nil
 }
 
 // retryTurns is after how many turns groups are tried again whose repair failed, as far as they are due.
@@ -242,6 +277,12 @@ const retryTurns = 4
 func (r *supervisor) reportedLoop(ctx context.Context) {
 	var tried time.Time // when groups were last taken whose repair had failed
 	r.loop(ctx, r.reported, func(halt <-chan struct{}) error {
+		if r.repairs.groups.Reported.Count() == 0 {
+			return nil
+		}
+		if may, err := r.mayBegin(ctx); err != nil || !may {
+			return err
+		}
 		again := time.Since(tried) >= retryTurns*r.repairs.options.SweepEvery
 		if again {
 			tried = time.Now()
@@ -277,16 +318,18 @@ func (r *supervisor) takeDue(now time.Time) map[block.GroupID]bool {
 // RecordsLoop rebuilds what was lost with the contents of a store or with a node, for as long as the gateway lives.
 func (r *supervisor) recordsLoop(ctx context.Context) {
 	r.loop(ctx, r.records, func(halt <-chan struct{}) error {
-		seen, err := r.stateDigest(ctx)
-		if err != nil {
-			return err
-		}
+		seen := r.stateDigest()
 		r.mutex.Lock()
 		look := r.repairs.agents.Lost.Swap(false) || r.seen != seen // suspect slots are the repair queue (protocol, rule 17)
 		r.mutex.Unlock()
 		if !look {
 			return nil
 		}
+		if may, err := r.mayBegin(ctx); err != nil || !may {
+			r.repairs.agents.Lost.Store(true) // it is looked at once it may be
+			return err
+		}
+		seen = r.stateDigest() // whether repair is deferred was read
 		list, err := r.repairs.damaged(ctx, nil, lookAtRecords)
 		if err != nil {
 			r.again()
@@ -324,9 +367,9 @@ func (r *supervisor) loop(ctx context.Context, wake <-chan struct{}, turn func(h
 	ticker := time.NewTicker(r.repairs.options.SweepEvery)
 	defer ticker.Stop()
 	for {
-		err := r.refresh(ctx)
+		var err error
 		paused, halt := r.paused()
-		if err == nil && !paused {
+		if !paused {
 			err = turn(halt)
 		}
 		woken := wake
@@ -387,7 +430,7 @@ func (r *supervisor) watch(ctx context.Context, seen string, halt <-chan struct{
 			if err := r.refresh(ctx); err != nil {
 				continue // the pass has errors of its own to tell
 			}
-			if now, err := r.stateDigest(ctx); err == nil && now != seen {
+			if r.stateDigest() != seen {
 				close(stopping)
 				return
 			}
@@ -401,17 +444,14 @@ func (r *supervisor) watch(ctx context.Context, seen string, halt <-chan struct{
 
 // stateDigest is what the records say of nodes and their contents, and whether repair is deferred: while it stays, no look at the
 // records alone finds anything to do.
-func (r *supervisor) stateDigest(ctx context.Context) (string, error) {
-	incarnations, err := r.repairs.catalog.Incarnations(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading incarnations: %w", err)
-	}
+func (r *supervisor) stateDigest() string {
+	incarnations := member.Registered(r.repairs.agents)
 	text := fmt.Sprintf("deferred %t\n", r.deferred())
 	for _, target := range r.repairs.agents.All() {
 		id := target.Node.ID
 		text += fmt.Sprintf("%s %s %t\n", id, incarnations[id], r.repairs.agents.IsGone(id))
 	}
-	return text, nil
+	return text
 }
 
 // RepairStatus returns how repair stands.
@@ -512,11 +552,15 @@ func (rs *Repairs) ThrottleRepair(ctx context.Context, request api.ThrottleReque
 }
 
 func (rs *Repairs) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (api.RepairStatus, error) {
+	rs.supervisor.reading.Lock()
 	control, err := rs.catalog.ChangeRepairControl(ctx, change)
+	if err == nil {
+		rs.supervisor.apply(control)
+	}
+	rs.supervisor.reading.Unlock()
 	if err != nil {
 		return api.RepairStatus{}, err
 	}
-	rs.supervisor.apply(control)
 	rs.supervisor.reported.Notify()
 	rs.supervisor.records.Notify()
 	return rs.supervisor.status(), nil

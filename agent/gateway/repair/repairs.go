@@ -39,6 +39,9 @@ func New(records *catalog.Catalog, agents *member.Agents, members *member.Member
 	return rs
 }
 
+// ControlLoop goes by what is declared of repair, of which the catalog tells, for as long as ctx lives.
+func (rs *Repairs) ControlLoop(ctx context.Context) { rs.supervisor.controlLoop(ctx) }
+
 // ReportedLoop rebuilds what reads met, soon and whatever else is being rebuilt, for as long as ctx lives.
 func (rs *Repairs) ReportedLoop(ctx context.Context) { rs.supervisor.reportedLoop(ctx) }
 

@@ -32,8 +32,8 @@ type scrubRun struct {
 	taken  bool // the record is somebody else's now
 }
 
-// run carries out the cycle in the record until it ends or is stopped.
-func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) error {
+// newRun is the run of the cycle in the record, which can be steered from now on.
+func (s *Scrubber) newRun(record catalog.Job, body scrubBody) *scrubRun {
 	r := &scrubRun{
 		scrubber: s, pacer: group.NewPacer(group.Rates{Total: body.Scrub.BytesPerSecond}, s.agents.DomainOf),
 		Run: job.NewRun(body.Scrub.ElapsedSeconds), record: record, body: body,
@@ -41,6 +41,12 @@ func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) 
 	s.mutex.Lock()
 	s.running = r
 	s.mutex.Unlock()
+	return r
+}
+
+// run carries out the cycle until it ends or is stopped.
+func (r *scrubRun) run(ctx context.Context) error {
+	s := r.scrubber
 	defer func() {
 		s.mutex.Lock()
 		s.running = nil
@@ -70,7 +76,7 @@ func (s *Scrubber) run(ctx context.Context, record catalog.Job, body scrubBody) 
 		scrub.Error = err.Error() // the next look at the record goes on
 	}
 	r.mutex.Unlock()
-	return r.save(context.WithoutCancel(ctx))
+	return r.saveBy(context.WithoutCancel(ctx), s.catalog.TellScrub)
 }
 
 // progress is the scrub as of now.
@@ -92,6 +98,10 @@ func (r *scrubRun) progress() api.Scrub {
 
 // save writes the record. Where somebody else has changed it, the run ends.
 func (r *scrubRun) save(ctx context.Context) error {
+	return r.saveBy(ctx, r.scrubber.catalog.SaveScrub)
+}
+
+func (r *scrubRun) saveBy(ctx context.Context, save func(context.Context, *catalog.Job) error) error {
 	now := r.progress()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -101,7 +111,7 @@ func (r *scrubRun) save(ctx context.Context) error {
 	body := r.body
 	body.Scrub = now
 	job := r.record
-	err := r.scrubber.saveScrub(ctx, &job, &body)
+	err := saveScrub(ctx, save, &job, &body)
 	if err == nil {
 		r.record = job
 		return nil

@@ -54,6 +54,9 @@ type Scrubber struct {
 	version uint64    // of the record, as last seen
 	since   time.Time // when that was first seen
 
+	steering sync.Mutex // no cycle begins here while somebody steers here, who has stopped the one before
+	seen     lastSeen   // of Loop alone
+
 	evicted map[block.NodeID]int64 // by the stores, as last seen
 	dropped bool                   // a store has dropped blocks since the last cycle began
 }
@@ -80,6 +83,13 @@ type scrubBody struct {
 	Cursor block.GroupID `json:"cursor"` // every group up to it is done
 }
 
+// lastSeen is the record as it was read last.
+type lastSeen struct {
+	job  *catalog.Job // nil: it is to be read
+	body scrubBody
+	at   time.Time
+}
+
 // Loop carries out what the record says, for as long as the gateway lives.
 func (s *Scrubber) Loop(ctx context.Context) {
 	tick := scrubTick
@@ -88,31 +98,72 @@ func (s *Scrubber) Loop(ctx context.Context) {
 	}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	tokens := s.catalog.Watch(ctx, catalog.SubjectScrub)
 	for {
-		if err := s.step(ctx); err != nil && ctx.Err() == nil {
+		if err := s.step(ctx, tokens); err != nil && ctx.Err() == nil {
 			s.log.Warn("scrubbing", "cause", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
+			s.seen.job = nil
+		case _, open := <-tokens:
+			s.seen.job = nil
+			if !open {
+				tokens = nil // the engine was closed, which reading tells
+			}
 		case <-ticker.C:
+			if s.seen.body.Scrub.State == api.ScrubRunning || time.Since(s.seen.at) >= job.SafetyPeriod {
+				s.seen.job = nil
+			}
 		}
 	}
 }
 
-// step looks at the record and carries out a cycle if it is this gateway's to do.
-func (s *Scrubber) step(ctx context.Context) error {
-	job, body, err := s.scrubRecord(ctx)
-	if err != nil {
+// step looks at the record, which is read where it may have changed, and carries out a cycle if it is this gateway's to do.
+func (s *Scrubber) step(ctx context.Context, tokens <-chan struct{}) error {
+	r, err := s.begin(ctx)
+	if err != nil || r == nil {
 		return err
 	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-watching.Done():
+				return
+			case _, open := <-tokens:
+				if !open {
+					return
+				}
+				r.Look()
+			}
+		}
+	})
+	err = r.run(ctx)
+	stop()
+	watch.Wait()
+	return err
+}
+
+// begin decides whether to carry out a cycle and, if so, says that in the record and returns its run.
+func (s *Scrubber) begin(ctx context.Context) (*scrubRun, error) {
+	if s.seen.job == nil {
+		job, body, err := s.scrubRecord(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.seen = lastSeen{job: job, body: body, at: time.Now()}
+	}
+	job, body := s.seen.job, s.seen.body
 	s.noteEvictions()
 	switch s.decide(job, &body.Scrub, time.Now()) {
 	case scrubBegin:
 		pace, err := s.pace(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = scrubBody{Scrub: newScrub(&body.Scrub, api.ScrubAudit, pace, time.Now())}
 		body.Scrub.Background = true
@@ -122,16 +173,19 @@ func (s *Scrubber) step(ctx context.Context) error {
 		body.Scrub.Background = true
 	case scrubTake:
 	default:
-		return nil
+		return nil, nil
 	}
+	s.seen.job = nil // it changes
+	s.steering.Lock()
+	defer s.steering.Unlock()
 	body.Scrub.Owner = s.owner()
-	if err := s.saveScrub(ctx, job, &body); err != nil {
+	if err := saveScrub(ctx, s.catalog.TellScrub, job, &body); err != nil {
 		if errors.Is(err, catalog.ErrStale) {
-			return nil // another gateway was faster
+			return nil, nil // another gateway was faster
 		}
-		return err
+		return nil, err
 	}
-	return s.run(ctx, *job, body)
+	return s.newRun(*job, body), nil
 }
 
 // scrubMove is what a gateway does about the scrub.
@@ -251,13 +305,14 @@ func (s *Scrubber) scrubRecord(ctx context.Context) (*catalog.Job, scrubBody, er
 	return job, body, nil
 }
 
-func (s *Scrubber) saveScrub(ctx context.Context, job *catalog.Job, body *scrubBody) error {
+// saveScrub saves the record by one of the ways that the catalog has.
+func saveScrub(ctx context.Context, save func(context.Context, *catalog.Job) error, job *catalog.Job, body *scrubBody) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encoding the scrub: %w", err)
 	}
 	job.Body, job.Owner = encoded, body.Scrub.Owner
-	if err := s.catalog.SaveScrub(ctx, job); err != nil {
+	if err := save(ctx, job); err != nil {
 		return fmt.Errorf("saving the scrub: %w", err)
 	}
 	return nil
@@ -324,6 +379,8 @@ func (s *Scrubber) ResumeScrub(ctx context.Context) (api.Scrub, error) {
 
 // steerScrub changes the record, after what this gateway has under way has stopped and saved.
 func (s *Scrubber) steerScrub(ctx context.Context, change func(*scrubBody) error) (api.Scrub, error) {
+	s.steering.Lock()
+	defer s.steering.Unlock()
 	for {
 		if r := s.current(); r != nil {
 			r.Halt()
@@ -338,7 +395,7 @@ func (s *Scrubber) steerScrub(ctx context.Context, change func(*scrubBody) error
 		if err := change(&body); err != nil {
 			return api.Scrub{}, err
 		}
-		err = s.saveScrub(ctx, job, &body)
+		err = saveScrub(ctx, s.catalog.TellScrub, job, &body)
 		if errors.Is(err, catalog.ErrStale) && ctx.Err() == nil {
 			continue
 		}

@@ -188,25 +188,44 @@ func (h *Thermometer) period() time.Duration {
 	return max(period, shortestPeriod)
 }
 
-// exchangeRests is how many times as long as an exchange took the next one waits at least.
-const exchangeRests = 50
+const (
+	// exchangeRests is how many times as long as an exchange took the next one waits at least.
+	exchangeRests = 50
+	// takeOverAnyway is after which the counters of others are read although none of them told of any: what they counted cools down
+	// until it is spent, and those of a release before this one do not tell.
+	takeOverAnyway = 10 * time.Minute
+)
 
 // ExchangeLoop saves this gateway's counters and takes over those of the others for as long as the gateway lives.
 func (h *Thermometer) ExchangeLoop(ctx context.Context) {
 	var took time.Duration
+	var taken time.Time // over, from others, to the end; zero: it is to be done
+	tokens := h.catalog.Watch(ctx, catalog.SubjectHeat)
 	job.Again(ctx, h.toExchange, func() time.Duration { return max(h.period(), exchangeRests*took) }, func(ctx context.Context) {
 		began := time.Now()
-		if err := h.exchange(ctx); err != nil && ctx.Err() == nil {
+		err := h.save(ctx)
+		select {
+		case _, open := <-tokens:
+			taken = time.Time{}
+			if !open {
+				tokens = nil
+			}
+		default:
+		}
+		if err == nil && time.Since(taken) >= takeOverAnyway {
+			if err = h.takeOver(ctx); err == nil {
+				taken = began
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			h.log.Warn("exchanging heat counters", "cause", err)
 		}
 		took = time.Since(began)
 	})
 }
 
-func (h *Thermometer) exchange(ctx context.Context) error {
-	if err := h.save(ctx); err != nil {
-		return err
-	}
+// takeOver takes over what the other gateways counted.
+func (h *Thermometer) takeOver(ctx context.Context) error {
 	for index := range heat.Parts {
 		parts, err := h.catalog.Heat(ctx, index)
 		if err != nil {

@@ -100,12 +100,19 @@ func New(parts Parts) *Coordinator {
 	}
 }
 
-// Loop takes up transitions for as long as ctx lives.
-func (j *Coordinator) Loop(ctx context.Context, period time.Duration) {
-	job.Every(ctx, period, func(ctx context.Context) {
-		if err := j.TakeUp(ctx); err != nil && ctx.Err() == nil {
+// Loop takes up transitions, and has what other gateways declare of those under way obeyed at once, for as long as ctx lives.
+func (j *Coordinator) Loop(ctx context.Context) {
+	job.Watched(ctx, j.catalog.Watch(ctx, catalog.SubjectJobs), job.Slowly, func(ctx context.Context) error {
+		j.mutex.Lock()
+		for _, r := range j.runners {
+			r.Look()
+		}
+		j.mutex.Unlock()
+		err := j.TakeUp(ctx)
+		if err != nil && ctx.Err() == nil {
 			j.log.Warn("taking up transitions", "cause", err)
 		}
+		return err
 	})
 }
 
@@ -257,7 +264,7 @@ func (j *Coordinator) StartTransition(ctx context.Context, request api.Transitio
 	}
 	job := catalog.Job{ID: t.ID, Owner: j.id}
 	body := jobBody{Transition: t}
-	err = j.saveJob(ctx, &job, &body)
+	err = saveJob(ctx, j.catalog.TellJob, &job, &body)
 	if errors.Is(err, catalog.ErrStale) && !errors.Is(err, catalog.ErrUnknown) {
 		return j.repeated(ctx, &t) // another request of the same id was faster
 	}
@@ -314,13 +321,14 @@ func (j *Coordinator) repeated(ctx context.Context, t *api.Transition) (api.Tran
 	return found, nil
 }
 
-func (j *Coordinator) saveJob(ctx context.Context, job *catalog.Job, body *jobBody) error {
+// saveJob saves a job by one of the ways that the catalog has.
+func saveJob(ctx context.Context, save func(context.Context, *catalog.Job) error, job *catalog.Job, body *jobBody) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encoding transition %s: %w", job.ID, err)
 	}
 	job.Body = encoded
-	if err := j.catalog.SaveJob(ctx, job); err != nil {
+	if err := save(ctx, job); err != nil {
 		return fmt.Errorf("saving transition %s: %w", job.ID, err)
 	}
 	return nil
@@ -396,8 +404,8 @@ func (j *Coordinator) ResumeTransition(ctx context.Context, id string, bytesPerS
 	return j.steer(ctx, id, api.TransitionRunning, bytesPerSecond)
 }
 
-// ThrottleTransition changes the limits of a transition that has not ended. A running one goes by them at once, or within
-// a second where another gateway carries it out.
+// ThrottleTransition changes the limits of a transition that has not ended. A running one goes by them at once, or as soon as
+// another gateway that carries it out is told.
 func (j *Coordinator) ThrottleTransition(ctx context.Context, id string, request api.ThrottleRequest) (api.Transition, error) {
 	if err := request.Check(); err != nil {
 		return api.Transition{}, err
@@ -418,7 +426,7 @@ func (j *Coordinator) ThrottleTransition(ctx context.Context, id string, request
 			return api.Transition{}, api.Refuse(api.ErrBadRequest, "transition %s is %s already", id, body.Transition.State)
 		}
 		setLimits(&body.Transition, ratesOf(&body.Transition).Changed(request))
-		if err = j.saveJob(ctx, &job, &body); err == nil {
+		if err = saveJob(ctx, j.catalog.TellJob, &job, &body); err == nil {
 			return body.Transition, nil
 		}
 		if !errors.Is(err, catalog.ErrStale) {
@@ -465,7 +473,7 @@ func (j *Coordinator) steer(ctx context.Context, id string, wanted api.Transitio
 		if wanted == api.TransitionRunning {
 			job.Owner, t.Error = j.id, ""
 		}
-		err = j.saveJob(ctx, &job, &body)
+		err = saveJob(ctx, j.catalog.TellJob, &job, &body)
 		if errors.Is(err, catalog.ErrStale) {
 			continue // its runner saved meanwhile
 		}

@@ -108,7 +108,7 @@ func (r *runner) save(ctx context.Context) bool {
 	body := r.body
 	body.Transition.ElapsedSeconds, body.Transition.ETASeconds = t.ElapsedSeconds, t.ETASeconds
 	job := r.job
-	err := r.coordinator.saveJob(ctx, &job, &body)
+	err := saveJob(ctx, r.coordinator.catalog.SaveJob, &job, &body)
 	if err == nil {
 		r.job, r.saved = job, ratesOf(&body.Transition)
 		return true
