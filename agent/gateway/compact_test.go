@@ -34,7 +34,7 @@ func (c *cluster) takes(class string) (stored, live int64) {
 	return 0, 0
 }
 
-// putMany puts objects of up to 4 KiB side by side and returns their contents.
+// putMany puts objects of up to 1 KiB side by side and returns their contents. Larger ones would not fill columns of some 10 KiB well.
 func (c *cluster) putMany(prefix string, count int, seed uint64) map[string][]byte {
 	c.t.Helper()
 	draw := rand.New(rand.NewPCG(seed, 7))
@@ -42,7 +42,7 @@ func (c *cluster) putMany(prefix string, count int, seed uint64) map[string][]by
 	var workers sync.WaitGroup
 	tokens := make(chan struct{}, 64)
 	for i := range count {
-		key, data := fmt.Sprintf("%s%04d", prefix, i), noise(1+draw.IntN(4000), seed+uint64(i))
+		key, data := fmt.Sprintf("%s%04d", prefix, i), noise(1+draw.IntN(1000), seed+uint64(i))
 		want[key] = data
 		tokens <- struct{}{}
 		workers.Go(func() { c.put(key, data, api.PutOptions{Scheme: "rs(3,2)"}); <-tokens })
@@ -57,7 +57,8 @@ func (c *cluster) until(what string, holds func() bool) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
-			c.t.Fatalf("it is not so after two minutes: %s", what)
+			compaction, err := c.gateway.Compaction(c.t.Context())
+			c.t.Fatalf("it is not so after two minutes: %s; %+v, %v", what, compaction, err)
 		}
 		<-time.After(20 * time.Millisecond)
 	}
@@ -66,11 +67,11 @@ func (c *cluster) until(what string, holds func() bool) {
 // What is written over, and deleted, gives its room back although other objects live in its groups.
 func TestDeadSpaceIsGivenBack(t *testing.T) {
 	c := newCluster(t, 9)
-	want := c.putMany("k/", 1000, 1)
-	for key, data := range c.putMany("k/", 700, 1<<20) {
+	want := c.putMany("k/", 2000, 1)
+	for key, data := range c.putMany("k/", 1400, 1<<20) {
 		want[key] = data
 	}
-	for i := 600; i < 800; i++ {
+	for i := 1200; i < 1600; i++ {
 		key := fmt.Sprintf("k/%04d", i)
 		if err := c.gateway.Delete(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
@@ -184,8 +185,8 @@ func TestCompactionUnderClients(t *testing.T) {
 // A compaction that is paused moves nothing until it is resumed, also by a gateway that starts meanwhile.
 func TestCompactionIsPaused(t *testing.T) {
 	c := newCluster(t, 9)
-	c.putMany("k/", 300, 1)
-	c.putMany("k/", 250, 1<<20)
+	c.putMany("k/", 1000, 1)
+	c.putMany("k/", 800, 1<<20)
 	if _, err := c.gateway.PauseCompaction(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -384,3 +384,40 @@ func TestFilesAreTheirUsersAlone(t *testing.T) {
 		}
 	}
 }
+
+// A record of the size that groups have takes little more than its own bytes, in a file that is made now; one that was made with other
+// pages goes on.
+func TestGroupRecordsFitPages(t *testing.T) {
+	for _, pages := range []struct {
+		size string
+		most int64 // bytes of the file for one of the values
+	}{{"", 2200}, {"4096", 6000}} {
+		path := filepath.Join(t.TempDir(), "catalog.db")
+		if pages.size != "" {
+			execute(t, path, "PRAGMA page_size = "+pages.size+"; VACUUM")
+		}
+		engine := open(t, path)
+		const records, bytes = 2000, 1500
+		for from := 0; from < records; from += 500 {
+			var writes []kv.Write
+			for i := from; i < from+500; i++ {
+				writes = append(writes, kv.Write{Key: fmt.Sprintf("g/%08d", i), Value: make([]byte, bytes)})
+			}
+			if _, err := engine.Update(t.Context(), nil, writes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		size, err := engine.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each := size.Bytes / records; each > pages.most {
+			t.Errorf("pages of %q bytes: %d bytes for a value of %d", pages.size, each, bytes)
+		} else {
+			t.Logf("pages of %q bytes: %d bytes for a value of %d", pages.size, each, bytes)
+		}
+		if err := engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

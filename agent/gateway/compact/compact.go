@@ -51,6 +51,7 @@ const (
 	apart = 15 * time.Second // between looks, however much dies
 	lease = time.Minute      // after which a record that does not change is of a gateway that is gone
 	saved = 2 * time.Second  // between saves of the progress
+	again = 30 * time.Second // after which a group is tried again that could not be read or written
 )
 
 // Compactor carries out the compaction of a cluster.
@@ -65,7 +66,13 @@ type Compactor struct {
 	running *run
 	version uint64    // of the record, as seen last
 	since   time.Time // when that was seen first
-	stuck   map[block.GroupID]int64
+	stuck   map[block.GroupID]stuck
+}
+
+// stuck is how a group was when it could not be emptied, or not with gain, and until when it is not tried again as it is.
+type stuck struct {
+	extents int64
+	until   time.Time // zero: for good
 }
 
 // New returns a compactor that does nothing by itself before Loop runs.
@@ -77,7 +84,7 @@ func New(parts Parts, options Options) *Compactor {
 		options.Settled = DefaultSettled
 	}
 	return &Compactor{
-		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]int64{},
+		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]stuck{},
 	}
 }
 

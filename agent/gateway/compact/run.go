@@ -220,17 +220,20 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 func (c *Compactor) isStuck(found *candidate) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	extents, is := c.stuck[found.id]
-	return is && extents == found.extents
+	was, is := c.stuck[found.id]
+	return is && was.extents == found.extents && (was.until.IsZero() || time.Now().Before(was.until))
 }
 
-func (c *Compactor) setStuck(found *candidate) {
+// mostStuck is how many groups are remembered that could not be emptied.
+const mostStuck = 1 << 16
+
+func (c *Compactor) setStuck(found *candidate, until time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if len(c.stuck) > 1<<16 {
+	if len(c.stuck) >= mostStuck {
 		clear(c.stuck)
 	}
-	c.stuck[found.id] = found.extents
+	c.stuck[found.id] = stuck{found.extents, until}
 }
 
 // share is the share of the time to work.
@@ -288,7 +291,7 @@ func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
 			continue
 		}
 		if !inside.All {
-			r.setStuck(&groups[i]) // its manifest does not name all of them
+			r.setStuck(&groups[i], time.Time{}) // its manifest does not name all of them
 		}
 		for _, snapshot := range inside.Snapshots {
 			object := &snapshot.Object
@@ -341,7 +344,7 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 
 // failed notes a group that could not be emptied.
 func (r *run) failed(of *candidate, cause error) {
-	r.setStuck(of)
+	r.setStuck(of, time.Now().Add(again))
 	r.Logger.Warn("a group cannot be compacted", "group", of.id, "cause", cause)
 	r.update(func(compaction *api.Compaction) {
 		compaction.Failed++
@@ -360,7 +363,7 @@ func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, 
 	moved, freed := int64(0), int64(0)
 	if len(next.from) > 0 && float64(takes) > fullEnough*float64(next.emptied) {
 		for i := range next.from {
-			r.setStuck(&next.from[i])
+			r.setStuck(&next.from[i], time.Time{})
 		}
 	} else {
 		if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
