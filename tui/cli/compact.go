@@ -188,7 +188,8 @@ func deadRows(classes []api.CompactionClass) [][]string {
 	return rows
 }
 
-// deadAtMost shows how much a class allows to be dead, in percent of what lives; gateways of earlier releases do not say.
+// deadAtMost shows how much a class allows to be dead, in percent of what lives; 0 is of a class that is gone, and of gateways of
+// earlier releases.
 func deadAtMost(percent int) string {
 	switch {
 	case percent == 0:
