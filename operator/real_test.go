@@ -35,7 +35,7 @@ spec:
   backendRef: real
   selector: {prefixes: [cool/]}
   ladder: [rep(3), 'rs(6,2)']
-  packing: {groupBytes: 64Ki, below: 1Ki}
+  packing: {groupBytes: 64Ki, below: 1Ki, deadAtMostPercent: 40}
   temperature: {halfLife: 1s, dwell: 1s, rules: [{scheme: 'rs(6,2)', below: 1}]}
   budget: {bytesPerSecond: 64Mi, nodeBytesPerSecond: 32Mi, foregroundLatency: 10s}
 `)
@@ -47,7 +47,7 @@ spec:
 		classes := g.Classes()
 		for _, class := range classes {
 			if class.Name == "cooling" {
-				return true
+				return class.DeadAtMost == 40
 			}
 		}
 		return false

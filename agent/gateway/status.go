@@ -124,6 +124,7 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if scrub, err := g.Scrub(ctx); err == nil { // else the doctor says why it cannot be told
 		status.BlocksSeen = scrub.Seen
 	}
+	g.addDead(ctx, &status)
 	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
 }
@@ -146,6 +147,23 @@ func (g *Gateway) addGroups(status *api.Status, class *api.ClassStatus, shape me
 		status.CanLose = spare
 	}
 	return nil
+}
+
+// addDead says how much is dead of each class, as of the last look of the compaction; nothing where that cannot be told, which the
+// doctor says why.
+func (g *Gateway) addDead(ctx context.Context, status *api.Status) {
+	compaction, err := g.Compaction(ctx)
+	if err != nil || compaction.Looked == nil {
+		return
+	}
+	dead := map[string]int64{}
+	for i := range compaction.Classes {
+		dead[compaction.Classes[i].Name] = compaction.Classes[i].Dead
+	}
+	for i := range status.Classes {
+		bytes := dead[status.Classes[i].Name]
+		status.Classes[i].Dead = &bytes
+	}
 }
 
 // behind says how the catalog was found to be behind its nodes; empty where it was not.

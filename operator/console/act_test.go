@@ -67,6 +67,11 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		{consolev1connect.ConsoleDownNodeProcedure, func() error { return last(c.DownNode(ctx, &consolev1.DownNodeRequest{Node: node})) }},
 		{consolev1connect.ConsoleUpNodeProcedure, func() error { return last(c.UpNode(ctx, &consolev1.UpNodeRequest{Node: node})) }},
 		{consolev1connect.ConsoleRemoveNodeProcedure, func() error { return last(c.RemoveNode(ctx, &consolev1.RemoveNodeRequest{Node: node, Confirm: "n2"})) }},
+		{consolev1connect.ConsoleStartCompactionProcedure, func() error {
+			return last(c.StartCompaction(ctx, &consolev1.StartCompactionRequest{Backend: "real", Everything: true}))
+		}},
+		{consolev1connect.ConsolePauseCompactionProcedure, func() error { return last(c.PauseCompaction(ctx, &consolev1.PauseCompactionRequest{})) }},
+		{consolev1connect.ConsoleResumeCompactionProcedure, func() error { return last(c.ResumeCompaction(ctx, &consolev1.ResumeCompactionRequest{})) }},
 		{consolev1connect.ConsoleDeletePolicyProcedure, func() error {
 			return last(c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "there", Confirm: "there"}))
 		}},

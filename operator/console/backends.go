@@ -27,12 +27,14 @@ type seenBackend struct {
 	repair   gateways.Reading[api.RepairStatus]
 	scrub    gateways.Reading[api.Scrub]
 	findings gateways.Reading[[]api.ScrubFinding]
+
+	compaction gateways.Reading[*api.Compaction] // nil: of a release that has none
 }
 
 // quickPatience bounds one question to one gateway that is quickly answered.
 const quickPatience = 5 * time.Second
 
-// slowEvery is how many rounds of questions there are to one that asks for heat, classes and scrubs too.
+// slowEvery is how many rounds of questions there are to one that asks for heat, classes, scrubs and compactions too.
 const slowEvery = 5
 
 // seenBackends asks the gateways of every backend that is declared again and again.
@@ -180,6 +182,7 @@ func (s *seenBackends) ask(ctx context.Context, b *seenBackend, slow bool) {
 	if slow {
 		observe(ctx, &asking, s, b, &b.scrub, (*client.Client).Scrub)
 		observe(ctx, &asking, s, b, &b.findings, (*client.Client).ScrubFindings)
+		observe(ctx, &asking, s, b, &b.compaction, compactionOf)
 	}
 	asking.Wait()
 }

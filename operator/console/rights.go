@@ -36,6 +36,7 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleListNodesProcedure:        see(access.Backends),
 	consolev1connect.ConsoleWatchNodesProcedure:       see(access.Backends),
 	consolev1connect.ConsoleGetScrubsProcedure:        see(access.Backends),
+	consolev1connect.ConsoleGetCompactionsProcedure:   see(access.Backends),
 	consolev1connect.ConsoleSearchObjectsProcedure:    see(access.Backends),
 	consolev1connect.ConsoleGetObjectLayoutProcedure:  see(access.Backends),
 	consolev1connect.ConsoleListAuditProcedure:        {right: auditRight},
@@ -61,6 +62,10 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleReplaceNodeProcedure:  change(access.Apply, access.Backends),
 	consolev1connect.ConsoleRemoveNodeProcedure:   change(access.Apply, access.Backends),
 	consolev1connect.ConsolePlaceNodeProcedure:    change(access.Apply, access.Backends),
+
+	consolev1connect.ConsoleStartCompactionProcedure:  change(access.Apply, access.Backends),
+	consolev1connect.ConsolePauseCompactionProcedure:  change(access.Pause, access.Backends),
+	consolev1connect.ConsoleResumeCompactionProcedure: change(access.Pause, access.Backends),
 
 	consolev1connect.ConsoleApproveTransitionProcedure:  change(access.Approve, access.Transitions),
 	consolev1connect.ConsolePauseTransitionProcedure:    change(access.Pause, access.Transitions),

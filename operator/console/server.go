@@ -49,7 +49,7 @@ type Options struct {
 
 // Intervals say how often the console does what nobody asks for.
 type Intervals struct {
-	Look     time.Duration // at the gateways; heat and scrubs every fifth time; default 2 s
+	Look     time.Duration // at the gateways; heat, scrubs and compactions every fifth time; default 2 s
 	Patience time.Duration // with one question to one gateway, but for those of Observers that are shared; default 5 s
 	Sample   time.Duration // of heat and sizes for the history; default 5 min
 	Stream   time.Duration // least time between two messages of a watch; default 250 ms
@@ -75,6 +75,7 @@ type Server struct {
 	*plans
 	*heats
 	*nodes
+	*compactions
 	*objects
 	*overviews
 	*transitions
@@ -156,6 +157,7 @@ func (s *Server) assemble(c client.WithWatch) {
 	s.heats = &heats{sources: s.sources, watching: s.watching, interval: o.Intervals.Sample}
 	s.plans = &plans{s.sources, s.texts, s.heats}
 	s.nodes = &nodes{s.sources, s.auditing, s.watching}
+	s.compactions = &compactions{s.sources, s.auditing}
 	s.objects = &objects{s.sources, s.auditing}
 	s.transitions = &transitions{sources: s.sources, auditing: s.auditing, watching: s.watching, compiler: o.Compiler}
 	s.overviews = &overviews{s.sources, s.watching, s.nodes, s.transitions}

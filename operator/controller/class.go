@@ -31,7 +31,19 @@ func specOf(class *decide.Class) api.ClassSpec {
 	if class.GroupBytes != nil {
 		spec.GroupBytes = bytesText(*class.GroupBytes)
 	}
+	if class.DeadAtMost != nil {
+		spec.DeadAtMost = deadAtMost(*class.DeadAtMost)
+	}
 	return spec
+}
+
+// deadAtMost is what a gateway is told of how much may be dead: nothing of the default, as gateways of earlier releases do not know
+// the field, nor of zero, which is what they say.
+func deadAtMost(percent int) *int {
+	if percent == 0 || percent == api.DefaultDeadAtMost {
+		return nil
+	}
+	return &percent
 }
 
 func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }
@@ -41,7 +53,8 @@ func specOfInfo(info *api.ClassInfo) api.ClassSpec {
 	return api.ClassSpec{
 		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
-		HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
+		DeadAtMost: deadAtMost(info.DeadAtMost),
+		HalfLife:   info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
 		Expected: info.Expected, ExpectMean: info.ExpectMean,
 	}
 }
@@ -57,7 +70,8 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 
 func samePacking(info *api.ClassInfo, class *decide.Class) bool {
 	return (class.PackBelow == nil || *class.PackBelow == info.PackBelow) && (class.GroupBytes == nil || *class.GroupBytes == info.GroupBytes) &&
-		(class.PackDelay == nil || sameDuration(info.PackDelay, *class.PackDelay))
+		(class.PackDelay == nil || sameDuration(info.PackDelay, *class.PackDelay)) &&
+		(class.DeadAtMost == nil || reflect.DeepEqual(deadAtMost(info.DeadAtMost), deadAtMost(*class.DeadAtMost)))
 }
 
 func sameDuration(text string, wanted time.Duration) bool {

@@ -64,6 +64,7 @@ type Class struct {
 	PackBelow  *int64
 	PackDelay  *time.Duration
 	GroupBytes *int64
+	DeadAtMost *int
 	HalfLife   time.Duration
 	Dwell      time.Duration
 	Prices     *api.RungPrices // nil: candidates are not followed
@@ -216,6 +217,13 @@ func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
 			return problem(ReasonInvalidPacking, "packing.delay %s is outside 0s to 1m", durationText(packing.Delay.Duration))
 		}
 		c.PackDelay = &packing.Delay.Duration
+	}
+	if percent := packing.DeadAtMostPercent; percent != nil {
+		if *percent < api.MinDeadAtMost || *percent > api.NeverCompact {
+			return problem(ReasonInvalidPacking, "packing.deadAtMostPercent %d is outside %d to %d", *percent, api.MinDeadAtMost, api.NeverCompact)
+		}
+		most := int(*percent)
+		c.DeadAtMost = &most
 	}
 	return nil
 }

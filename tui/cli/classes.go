@@ -22,6 +22,7 @@ func classesCommand(s *session) *cobra.Command {
 			l := listing{value: classes, empty: "There are no classes.", columns: []column{
 				{title: "CLASS"}, {title: "LADDER"}, {title: "DEFAULT"}, {title: "PREFIXES"}, {title: "NODES", right: true},
 				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true}, {title: "GROUP", wide: true, right: true},
+				{title: "DEAD AT MOST", wide: true, right: true},
 			}}
 			for _, class := range classes {
 				prefixes := make([]string, len(class.Prefixes))
@@ -35,7 +36,7 @@ func classesCommand(s *session) *cobra.Command {
 				l.names = append(l.names, class.Name)
 				l.rows = append(l.rows, []string{
 					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
-					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes),
+					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes), deadAtMost(class.DeadAtMost),
 				})
 			}
 			return s.show(format, l)

@@ -81,7 +81,10 @@ func newRoot(s *session) *cobra.Command {
 			lintCommand(s), renderCommand(s), applyCommand(s), diffCommand(s), describeCommand(s), deleteCommand(s), schemaCommand(s),
 			importCommand(s), temperatureCommand(s), approveCommand(s), pauseCommand(s), resumeCommand(s), cancelCommand(s), rollbackCommand(s),
 		},
-		"cluster": {statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), catalogCommand(s), cephCommand(s), auditCommand(s)},
+		"cluster": {
+			statusCommand(s), nodeCommand(s), doctorCommand(s), sweepCommand(s), repairCommand(s), scrubCommand(s), compactCommand(s),
+			catalogCommand(s), cephCommand(s), auditCommand(s),
+		},
 		"run": {
 			upCommand(s), daemon.Agent(&s.Streams).Complete(), daemon.Gateway(&s.Streams).Complete(), apiServerServer(s).Complete(),
 			operatorServer(s).Complete(), consoleServer(s).Complete(), program.CheckConfig(&s.Streams, servers(s)), evaluateCommand(s),

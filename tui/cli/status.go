@@ -171,7 +171,7 @@ func safetyText(status api.Status) string {
 
 var classColumns = []column{
 	{title: "CLASS"}, {title: "LADDER"}, {title: "OBJECTS", right: true}, {title: "BYTES", right: true}, {title: "STORED", right: true},
-	{title: "OVERHEAD", right: true}, {title: "GROUPS"},
+	{title: "DEAD", right: true}, {title: "OVERHEAD", right: true}, {title: "GROUPS"},
 }
 
 func classRows(classes []api.ClassStatus) [][]string {
@@ -188,7 +188,14 @@ func classRows(classes []api.ClassStatus) [][]string {
 		if len(groups) == 0 {
 			groups = []string{"-"}
 		}
-		rows = append(rows, []string{class.Name, class.Ladder, words.Number(class.Objects), words.Bytes(class.Bytes), words.Bytes(class.Stored), overhead, strings.Join(groups, ", ")})
+		dead := "-"
+		if class.Dead != nil && *class.Dead > 0 {
+			dead = words.Bytes(*class.Dead)
+		}
+		rows = append(rows, []string{
+			class.Name, class.Ladder, words.Number(class.Objects), words.Bytes(class.Bytes), words.Bytes(class.Stored), dead, overhead,
+			strings.Join(groups, ", "),
+		})
 	}
 	return rows
 }

@@ -24,6 +24,7 @@ type aboutPage[T any] struct {
 	advice  string
 	table   table[T]
 	rows    func(*consolev1.About) []T
+	own     []key.Binding
 
 	seen    bool
 	asking  bool
@@ -48,7 +49,8 @@ func newSchemesPage(s *session) *aboutPage[*consolev1.Scheme] {
 }
 
 func newBackendsPage(s *session) *aboutPage[*consolev1.Backend] {
-	p := &aboutPage[*consolev1.Backend]{session: s, what: "backend", rows: func(a *consolev1.About) []*consolev1.Backend { return a.Backends },
+	p := &aboutPage[*consolev1.Backend]{session: s, what: "backend", own: []key.Binding{keys.Compact},
+		rows:   func(a *consolev1.About) []*consolev1.Backend { return a.Backends },
 		advice: "There is no backend. Declare a StorageBackend with `restripe apply -f`, or start everything on this machine with `restripe up`."}
 	p.table = newTable(&s.look, func(one *consolev1.Backend) string { return one.Name }, nil,
 		column[*consolev1.Backend]{title: "NAME", width: 16, text: func(one *consolev1.Backend) string { return one.Name }},
@@ -96,7 +98,7 @@ func (p *aboutPage[T]) Filter() string                { return p.table.filter }
 func (p *aboutPage[T]) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
 
 func (p *aboutPage[T]) Keys() []keyGroup {
-	return []keyGroup{{"The chosen " + p.what, []key.Binding{keys.Open, keys.Describe}}, listKeys()}
+	return []keyGroup{{"The chosen " + p.what, append([]key.Binding{keys.Open, keys.Describe}, p.own...)}, listKeys()}
 }
 
 func (p *aboutPage[T]) Chosen() any {
@@ -157,16 +159,5 @@ func openScheme(s *session, one *consolev1.Scheme) tea.Cmd {
 		w.Field("can lose", words.Count(int64(one.CanLose), "node")+" without losing data")
 		w.Field("overhead", one.Overhead+" stored bytes for each byte of data")
 		w.Field("used by", words.Count(int64(one.Policies), "policy"))
-	}})
-}
-
-func openBackend(s *session, one *consolev1.Backend) tea.Cmd {
-	return s.open(&textPage{session: s, name: one.Name, chosen: func() any { return one }, content: func(w *script) {
-		w.Head("Backend", one.Name)
-		w.Field("type", one.Type)
-		w.Field("gateways", strings.Join(one.Gateways, ", "))
-		w.Field("used", backendUsed(&s.look, one))
-		w.Field("cluster", one.Cluster)
-		writeConditions(w, s, one.Conditions)
 	}})
 }

@@ -35,6 +35,7 @@ var actions = []action{
 	{&keys.Throttle, "pause", true, (*Model).throttleChosen},
 	{&keys.Rollback, "rollback", true, (*Model).rollbackChosen},
 	{&keys.Drain, "apply", true, (*Model).drainChosen},
+	{&keys.Compact, "apply", true, (*Model).compactChosen},
 	{&keys.Pin, "apply", true, (*Model).pinChosen},
 	{&keys.Unpin, "apply", true, (*Model).unpinChosen},
 	{&keys.Move, "apply", true, (*Model).moveChosen},
@@ -96,6 +97,8 @@ func nameOf(chosen any) string {
 		return "scheme " + plain(one.Name)
 	case *consolev1.Backend:
 		return "backend " + plain(one.Name)
+	case *consolev1.Compaction:
+		return "the compaction of " + plain(one.Backend)
 	case *consolev1.AuditAction:
 		return fmt.Sprintf("action %d", one.Sequence)
 	case *consolev1.ClassHeat:
@@ -196,6 +199,8 @@ func (m *Model) pauseChosen(chosen any) (tea.Cmd, bool) {
 			held, err := client.HoldPolicy(ctx, &consolev1.HoldPolicyRequest{Name: one.Name, Hold: hold})
 			return held.GetSaid(), err
 		}), true
+	case *consolev1.Compaction:
+		return m.pauseCompaction(one), true
 	}
 	return nil, false
 }

@@ -146,6 +146,11 @@ var scenes = []struct {
 		press(m, ":sc", "enter")
 		pageOf[*aboutPage[*consolev1.Scheme]](m).seen = true
 	}},
+	{"backend", func(m *Model) { openDemo(m, compaction()) }},
+	{"backend-idle", func(m *Model) {
+		openDemo(m, &consolev1.Compaction{Backend: "demo", State: "idle"})
+	}},
+	{"backend-earlier", func(m *Model) { openDemo(m) }},
 	{"kinds", func(m *Model) { press(m, ":") }},
 	{"help", func(m *Model) {
 		press(m, ":tr", "enter")
@@ -153,6 +158,16 @@ var scenes = []struct {
 		m.who = &consolev1.WhoAmIResponse{User: "ada", By: "token", Verbs: []string{"get", "plan"}}
 		press(m, "?")
 	}},
+}
+
+// openDemo opens the page of a backend with what is known of its compaction.
+func openDemo(m *Model, compactions ...*consolev1.Compaction) {
+	press(m, ":be", "enter")
+	page := pageOf[*aboutPage[*consolev1.Backend]](m)
+	page.seen = true
+	page.table.Replace(backends())
+	press(m, "enter")
+	m.stack[0].(*liveBackend).take(&consolev1.CompactionReport{Compactions: compactions})
 }
 
 func ptr[T any](value T) *T { return &value }

@@ -10,7 +10,7 @@ type keymap struct {
 	Up, Down, PageUp, PageDown, Top, Bottom   key.Binding
 	Open, Describe, YAML                      key.Binding
 	Edit, Apply, Force, Plan, Pause           key.Binding
-	Approve, Cancel                           key.Binding
+	Approve, Cancel, Compact                  key.Binding
 	Throttle, Rollback, Drain, Move, Reverse  key.Binding
 	Pin, Unpin                                key.Binding
 	Sort, Before, After, First, Last, Refresh key.Binding
@@ -45,6 +45,7 @@ var keys = keymap{
 	Throttle: bind("t", "throttle", "t"),
 	Rollback: bind("R", "roll back", "R"),
 	Drain:    bind("D", "drain or undrain", "D"),
+	Compact:  bind("C", "compact now", "C"),
 	Pin:      bind("n", "pin to a scheme for a time", "n"),
 	Unpin:    bind("u", "unpin", "u"),
 	Move:     bind("m", "move to another scheme", "m"),

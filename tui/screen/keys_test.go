@@ -134,9 +134,50 @@ func TestRollingBackShowsItsCostFirst(t *testing.T) {
 	}
 }
 
+// compacting is a console whose compaction is steered.
+type compacting struct {
+	consolev1connect.ConsoleClient
+	made []string
+}
+
+func (c *compacting) change(what, state string) (*consolev1.CompactionChange, error) {
+	c.made = append(c.made, what)
+	now := compaction()
+	now.State = state
+	return &consolev1.CompactionChange{Compaction: now, Said: "the compaction of demo is " + state}, nil
+}
+
+func (c *compacting) StartCompaction(context.Context, *consolev1.StartCompactionRequest) (*consolev1.CompactionChange, error) {
+	return c.change("start", "running")
+}
+
+func (c *compacting) PauseCompaction(context.Context, *consolev1.PauseCompactionRequest) (*consolev1.CompactionChange, error) {
+	return c.change("pause", "paused")
+}
+
+func (c *compacting) ResumeCompaction(context.Context, *consolev1.ResumeCompactionRequest) (*consolev1.CompactionChange, error) {
+	return c.change("resume", "running")
+}
+
+// TestCompactionIsSteered: the page of a backend begins, pauses and resumes its compaction, and shows it as it is then.
+func TestCompactionIsSteered(t *testing.T) {
+	console := &compacting{}
+	m := still(t, 100, 30, func(o *Options) { o.Client = console })
+	openDemo(m, &consolev1.Compaction{Backend: "demo", State: "idle"})
+	for _, step := range []struct{ key, shows string }{{"C", "compaction        running"}, {"P", "compaction        paused"}, {"P", "compaction        running"}} {
+		m.Update(press(m, step.key)())
+		if text := m.View().Content; !strings.Contains(text, step.shows) || !strings.Contains(text, "the compaction of demo is") {
+			t.Errorf("after %s there is no %q:\n%s", step.key, step.shows, text)
+		}
+	}
+	if made := strings.Join(console.made, " "); made != "start pause resume" {
+		t.Error(made)
+	}
+}
+
 // TestReadOnlyRefuses: every action that changes something is refused before anything is asked of the console.
 func TestReadOnlyRefuses(t *testing.T) {
-	chosen := []any{transitions()[0], policies()[0], nodes()[0], &consolev1.Object{Key: "a"}}
+	chosen := []any{transitions()[0], policies()[0], nodes()[0], &consolev1.Object{Key: "a"}, compaction()}
 	for _, one := range actions {
 		for _, what := range chosen {
 			m := furnished(t, true)

@@ -137,6 +137,10 @@ type ClassStatus struct {
 	Stored   int64            `json:"storedBytes"` // cells and parities at full size; trailing zeros of cells are not stored
 	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
 	NotWhole int64            `json:"notWhole"`    // groups with a slot on contents that are gone
+
+	// Dead is what no object has of the data columns of its packed groups, parities not counted, as the last look of a compaction
+	// found it. nil: nobody has looked yet.
+	Dead *int64 `json:"deadBytes,omitempty"`
 }
 
 // SweepRequest says what to sweep.

@@ -197,6 +197,13 @@ type Packing struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give a size above 0, such as 64Mi"
 	GroupBytes *resource.Quantity `json:"groupBytes,omitempty"`
+	// DeadAtMostPercent is how much may be dead of the groups of small objects, deleted, overwritten or never filled, in percent of what
+	// lives in them, before gateways compact them; 1000: they never do. Absent: 15.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=1000
+	DeadAtMostPercent *int32 `json:"deadAtMostPercent,omitempty"`
 }
 
 // TemperatureMode says who chooses the steps of groups.

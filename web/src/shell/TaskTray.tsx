@@ -2,6 +2,7 @@ import { UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 
+import { useCompactions } from "../data/compactions";
 import { useNodes, useScrubs } from "../data/nodes";
 import type { Overview } from "../gen/console/v1/overview_pb";
 import { counted } from "../pictures/amount";
@@ -44,6 +45,7 @@ function summaryOf(overview: Overview): string {
 function Jobs({ overview }: { overview: Overview }) {
   const nodes = useNodes().state;
   const scrubs = useScrubs().state?.scrubs.filter(({ state }) => state === "running") ?? [];
+  const compactions = useCompactions().state?.compactions.filter(({ state, groupsTotal }) => state === "running" && groupsTotal > 0n) ?? [];
   const draining = [...(nodes?.items.values() ?? [])].filter((node) => node.drain !== undefined && node.drain.slotsLeft !== 0n);
   const more = overview.movingTotal - BigInt(overview.moving.length);
   return (
@@ -91,6 +93,12 @@ function Jobs({ overview }: { overview: Overview }) {
         <li key={`scrub ${scrub.backend}`}>
           <Link to="/nodes">Scrub of {scrub.backend}</Link>
           <ProgressBar label={`Scrub of ${scrub.backend}`} done={scrub.bytesDone} total={scrub.bytesTotal} secondsLeft={scrub.etaSeconds} />
+        </li>
+      ))}
+      {compactions.map((one) => (
+        <li key={`compaction ${one.backend}`}>
+          <Link to="/nodes">Compaction of {one.backend}</Link>
+          <ProgressBar label={`Compaction of ${one.backend}`} done={one.bytesDone} total={one.bytesTotal} secondsLeft={one.etaSeconds} />
         </li>
       ))}
     </ul>

@@ -52,6 +52,11 @@ const answers: Answers = {
   watchTransitions: (_, context) => said(context.signal, { whole: true, transitions: [{ ...transition, needsApproval: true, state: "Unapproved" }] }),
   watchHeat: (_, context) => said(context.signal, { classes: [{ backend: "local", class: "media", policy: "media", at: morning, complete: true, halfLife: "24h0m0s", dwell: "6h0m0s", rungs: policy.rungs, rules: policy.rules }] }),
   getScrubs: () => ({ scrubs: [{ backend: "local", state: "done", groupsTotal: 10n, groupsDone: 10n, findings: 1n, repaired: 1n, finished: morning }], findings: [{ backend: "local", found: morning, kind: "corrupt", group: "g1", node: "n2", text: "a block differs", repaired: true, outcome: "rebuilt" }] }),
+  getCompactions: () => ({
+    compactions: [
+      { backend: "local", state: "idle", pass: 7n, groupsTotal: 3n, groupsDone: 3n, objectsMoved: 48n, bytesTotal: 10n, bytesDone: 10n, bytesFreed: 2n << 20n, failed: 1n, error: "too few nodes answer", finished: morning, looked: morning, classes: [{ class: "media", groups: 12n, bytes: 115n << 20n, deadBytes: 15n << 20n, deadAtMostPercent: 15 }] },
+    ],
+  }),
   getPolicy: () => ({ policy, yaml: "kind: RedundancyPolicy\n" }),
   planPolicy: () => ({ plans: [plan] }),
   lintPolicy: () => ({ findings: [] }),
@@ -66,7 +71,7 @@ const answers: Answers = {
 
 describe.each([
   ["/plan?policy=media", [/1 transition would move 40 groups/, "re-encoding every group", "cannot make this move", "about 14 min", "Approve"]],
-  ["/nodes?name=local/n1", ["every node of rack-a", /20 GiB of 100 GiB, in 56 slots/, "20 GiB of 100 GiB used on 2 nodes, with whatever else is on the 1 disk that they share.", "reads 2.0 MiB/s, sends 0 B/s to other nodes, writes 1.0 MiB/s", "2.0 MiB/s, 0 B/s, 1.0 MiB/s", "a block differs", "Drain…"]],
+  ["/nodes?name=local/n1", ["every node of rack-a", /20 GiB of 100 GiB, in 56 slots/, "20 GiB of 100 GiB used on 2 nodes, with whatever else is on the 1 disk that they share.", "reads 2.0 MiB/s, sends 0 B/s to other nodes, writes 1.0 MiB/s", "2.0 MiB/s, 0 B/s, 1.0 MiB/s", "a block differs", "Drain…", /48 objects moved out of 3 of 3 groups, 2.0 MiB freed; 1 group could not be compacted/, "too few nodes answer", /15 MiB of 115 MiB dead \(15 % of what lives\) in 12 groups; at most 15 % may be/, "Compact now"]],
   ["/policies?name=media", ["a person approves every transition", /for at least 100 accesses a day/, "Hold"]],
   ["/temperature?backend=local&class=media", [/an access counts half after 24h, and a group stays under a scheme for 6h at least/]],
   ["/objects?prefix=media/&key=media/a.jpg", ["Where it lies", "missing"]],

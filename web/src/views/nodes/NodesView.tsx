@@ -13,6 +13,7 @@ import { DataTable, type Column } from "../../table/DataTable";
 import { badness } from "../../words/node-state";
 import { Health } from "../overview/Health";
 import { Capacity } from "./Capacity";
+import { Compactions } from "./Compactions";
 import { Domains } from "./Domains";
 import { NodeDetail } from "./NodeDetail";
 import { Scrubs } from "./Scrubs";
@@ -35,7 +36,7 @@ const columns: Column<Node>[] = [
   { id: "warnings", header: "Warnings", width: 260, value: ({ warnings }) => warnings.join("; ") },
 ];
 
-/** NodesView is where blocks are, whether the nodes are well, and what scrubs found. */
+/** NodesView is where blocks are, whether the nodes are well, what scrubs found, and what small objects leave behind. */
 export function NodesView() {
   const { name } = route.useSearch();
   const navigate = route.useNavigate();
@@ -79,6 +80,7 @@ export function NodesView() {
       </Beside>
       <Domains nodes={rows} />
       <Scrubs />
+      <Compactions />
     </Stack>
   );
 }

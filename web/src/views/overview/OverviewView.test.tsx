@@ -135,9 +135,17 @@ describe("the overview", () => {
       watchOverview: (_, context) => said(context.signal, overview),
       watchNodes: (_, context) => said(context.signal, { whole: true, nodes: [draining] }),
       getScrubs: () => ({}),
+      getCompactions: () => ({
+        compactions: [
+          { backend: "local", state: "running", groupsTotal: 4n, bytesTotal: 100n, bytesDone: 25n },
+          { backend: "other", state: "running" },
+        ],
+      }),
     });
     await userEvent.click(await screen.findByRole("button", { name: "Jobs: 1 transition, 1 node being emptied" }));
     await waitFor(() => expect(screen.getByRole("progressbar", { name: "Emptying of n3" }).getAttribute("aria-valuetext")).toContain("42 slots of 56 slots moved away"));
+    await waitFor(() => expect(screen.getByRole("progressbar", { name: "Compaction of local" }).getAttribute("aria-valuetext")).toContain("25 B of 100 B"));
+    expect(screen.queryByRole("progressbar", { name: "Compaction of other" })).toBeNull();
     await expectAccessible();
   });
 });

@@ -33,7 +33,12 @@ export const below: Record<string, Field[]> = {
     field("repairBandwidth", "bytes per second that rebuild a lost node; absent: 100Mi"),
     field("maxOverhead", 'bytes stored per byte that the coldest step may cost; absent: "1.5"'),
   ],
-  packing: [field("below", "a size such as 64Ki; 0: no objects share groups"), field("delay", "how long a small object waits for company, at most 1m"), field("groupBytes", "user bytes of a group of a large object, 64Ki to 64Mi")],
+  packing: [
+    field("below", "a size such as 64Ki; 0: no objects share groups"),
+    field("delay", "how long a small object waits for company, at most 1m"),
+    field("groupBytes", "user bytes of a group of a large object, 64Ki to 64Mi"),
+    field("deadAtMostPercent", "how much may be dead beside small objects, in percent of what lives, 5 to 1000; 1000: any; absent: 15"),
+  ],
   temperature: [
     field("mode", "auto: where it costs least, and nothing else is needed; rules: by the bounds below; absent: rules where there are any"),
     field("halfLife", "after how long an access counts half; absent: 24h"),

@@ -119,6 +119,15 @@ const (
 	ConsolePlaceNodeProcedure = "/restripe.console.v1.Console/PlaceNode"
 	// ConsoleGetScrubsProcedure is the fully-qualified name of the Console's GetScrubs RPC.
 	ConsoleGetScrubsProcedure = "/restripe.console.v1.Console/GetScrubs"
+	// ConsoleGetCompactionsProcedure is the fully-qualified name of the Console's GetCompactions RPC.
+	ConsoleGetCompactionsProcedure = "/restripe.console.v1.Console/GetCompactions"
+	// ConsoleStartCompactionProcedure is the fully-qualified name of the Console's StartCompaction RPC.
+	ConsoleStartCompactionProcedure = "/restripe.console.v1.Console/StartCompaction"
+	// ConsolePauseCompactionProcedure is the fully-qualified name of the Console's PauseCompaction RPC.
+	ConsolePauseCompactionProcedure = "/restripe.console.v1.Console/PauseCompaction"
+	// ConsoleResumeCompactionProcedure is the fully-qualified name of the Console's ResumeCompaction
+	// RPC.
+	ConsoleResumeCompactionProcedure = "/restripe.console.v1.Console/ResumeCompaction"
 	// ConsoleSearchObjectsProcedure is the fully-qualified name of the Console's SearchObjects RPC.
 	ConsoleSearchObjectsProcedure = "/restripe.console.v1.Console/SearchObjects"
 	// ConsoleGetObjectLayoutProcedure is the fully-qualified name of the Console's GetObjectLayout RPC.
@@ -189,6 +198,13 @@ type ConsoleClient interface {
 	PlaceNode(context.Context, *v1.PlaceNodeRequest) (*v1.NodeChange, error)
 	// The scrub of each backend, and what scrubs found wrong.
 	GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error)
+	// The compaction of small objects of each backend, and how much is dead of its classes.
+	GetCompactions(context.Context, *v1.GetCompactionsRequest) (*v1.CompactionReport, error)
+	// Begins a pass now, in place of one under way.
+	StartCompaction(context.Context, *v1.StartCompactionRequest) (*v1.CompactionChange, error)
+	// Stops it until resumed; no pass begins by itself meanwhile.
+	PauseCompaction(context.Context, *v1.PauseCompactionRequest) (*v1.CompactionChange, error)
+	ResumeCompaction(context.Context, *v1.ResumeCompactionRequest) (*v1.CompactionChange, error)
 	SearchObjects(context.Context, *v1.SearchObjectsRequest) (*v1.SearchObjectsResponse, error)
 	// On which nodes the blocks of an object lie, and whether they are there.
 	GetObjectLayout(context.Context, *v1.GetObjectLayoutRequest) (*v1.ObjectLayout, error)
@@ -452,6 +468,30 @@ func NewConsoleClient(httpClient connect.HTTPClient, baseURL string, opts ...con
 			connect.WithSchema(consoleMethods.ByName("GetScrubs")),
 			connect.WithClientOptions(opts...),
 		),
+		getCompactions: connect.NewClient[v1.GetCompactionsRequest, v1.CompactionReport](
+			httpClient,
+			baseURL+ConsoleGetCompactionsProcedure,
+			connect.WithSchema(consoleMethods.ByName("GetCompactions")),
+			connect.WithClientOptions(opts...),
+		),
+		startCompaction: connect.NewClient[v1.StartCompactionRequest, v1.CompactionChange](
+			httpClient,
+			baseURL+ConsoleStartCompactionProcedure,
+			connect.WithSchema(consoleMethods.ByName("StartCompaction")),
+			connect.WithClientOptions(opts...),
+		),
+		pauseCompaction: connect.NewClient[v1.PauseCompactionRequest, v1.CompactionChange](
+			httpClient,
+			baseURL+ConsolePauseCompactionProcedure,
+			connect.WithSchema(consoleMethods.ByName("PauseCompaction")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeCompaction: connect.NewClient[v1.ResumeCompactionRequest, v1.CompactionChange](
+			httpClient,
+			baseURL+ConsoleResumeCompactionProcedure,
+			connect.WithSchema(consoleMethods.ByName("ResumeCompaction")),
+			connect.WithClientOptions(opts...),
+		),
 		searchObjects: connect.NewClient[v1.SearchObjectsRequest, v1.SearchObjectsResponse](
 			httpClient,
 			baseURL+ConsoleSearchObjectsProcedure,
@@ -533,6 +573,10 @@ type consoleClient struct {
 	removeNode         *connect.Client[v1.RemoveNodeRequest, v1.NodeChange]
 	placeNode          *connect.Client[v1.PlaceNodeRequest, v1.NodeChange]
 	getScrubs          *connect.Client[v1.GetScrubsRequest, v1.ScrubReport]
+	getCompactions     *connect.Client[v1.GetCompactionsRequest, v1.CompactionReport]
+	startCompaction    *connect.Client[v1.StartCompactionRequest, v1.CompactionChange]
+	pauseCompaction    *connect.Client[v1.PauseCompactionRequest, v1.CompactionChange]
+	resumeCompaction   *connect.Client[v1.ResumeCompactionRequest, v1.CompactionChange]
 	searchObjects      *connect.Client[v1.SearchObjectsRequest, v1.SearchObjectsResponse]
 	getObjectLayout    *connect.Client[v1.GetObjectLayoutRequest, v1.ObjectLayout]
 	moveObject         *connect.Client[v1.MoveObjectRequest, v1.MoveObjectResponse]
@@ -881,6 +925,42 @@ func (c *consoleClient) GetScrubs(ctx context.Context, req *v1.GetScrubsRequest)
 	return nil, err
 }
 
+// GetCompactions calls restripe.console.v1.Console.GetCompactions.
+func (c *consoleClient) GetCompactions(ctx context.Context, req *v1.GetCompactionsRequest) (*v1.CompactionReport, error) {
+	response, err := c.getCompactions.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// StartCompaction calls restripe.console.v1.Console.StartCompaction.
+func (c *consoleClient) StartCompaction(ctx context.Context, req *v1.StartCompactionRequest) (*v1.CompactionChange, error) {
+	response, err := c.startCompaction.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PauseCompaction calls restripe.console.v1.Console.PauseCompaction.
+func (c *consoleClient) PauseCompaction(ctx context.Context, req *v1.PauseCompactionRequest) (*v1.CompactionChange, error) {
+	response, err := c.pauseCompaction.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ResumeCompaction calls restripe.console.v1.Console.ResumeCompaction.
+func (c *consoleClient) ResumeCompaction(ctx context.Context, req *v1.ResumeCompactionRequest) (*v1.CompactionChange, error) {
+	response, err := c.resumeCompaction.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // SearchObjects calls restripe.console.v1.Console.SearchObjects.
 func (c *consoleClient) SearchObjects(ctx context.Context, req *v1.SearchObjectsRequest) (*v1.SearchObjectsResponse, error) {
 	response, err := c.searchObjects.CallUnary(ctx, connect.NewRequest(req))
@@ -987,6 +1067,13 @@ type ConsoleHandler interface {
 	PlaceNode(context.Context, *v1.PlaceNodeRequest) (*v1.NodeChange, error)
 	// The scrub of each backend, and what scrubs found wrong.
 	GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error)
+	// The compaction of small objects of each backend, and how much is dead of its classes.
+	GetCompactions(context.Context, *v1.GetCompactionsRequest) (*v1.CompactionReport, error)
+	// Begins a pass now, in place of one under way.
+	StartCompaction(context.Context, *v1.StartCompactionRequest) (*v1.CompactionChange, error)
+	// Stops it until resumed; no pass begins by itself meanwhile.
+	PauseCompaction(context.Context, *v1.PauseCompactionRequest) (*v1.CompactionChange, error)
+	ResumeCompaction(context.Context, *v1.ResumeCompactionRequest) (*v1.CompactionChange, error)
 	SearchObjects(context.Context, *v1.SearchObjectsRequest) (*v1.SearchObjectsResponse, error)
 	// On which nodes the blocks of an object lie, and whether they are there.
 	GetObjectLayout(context.Context, *v1.GetObjectLayoutRequest) (*v1.ObjectLayout, error)
@@ -1246,6 +1333,30 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 		connect.WithSchema(consoleMethods.ByName("GetScrubs")),
 		connect.WithHandlerOptions(opts...),
 	)
+	consoleGetCompactionsHandler := connect.NewUnaryHandlerSimple(
+		ConsoleGetCompactionsProcedure,
+		svc.GetCompactions,
+		connect.WithSchema(consoleMethods.ByName("GetCompactions")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleStartCompactionHandler := connect.NewUnaryHandlerSimple(
+		ConsoleStartCompactionProcedure,
+		svc.StartCompaction,
+		connect.WithSchema(consoleMethods.ByName("StartCompaction")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consolePauseCompactionHandler := connect.NewUnaryHandlerSimple(
+		ConsolePauseCompactionProcedure,
+		svc.PauseCompaction,
+		connect.WithSchema(consoleMethods.ByName("PauseCompaction")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleResumeCompactionHandler := connect.NewUnaryHandlerSimple(
+		ConsoleResumeCompactionProcedure,
+		svc.ResumeCompaction,
+		connect.WithSchema(consoleMethods.ByName("ResumeCompaction")),
+		connect.WithHandlerOptions(opts...),
+	)
 	consoleSearchObjectsHandler := connect.NewUnaryHandlerSimple(
 		ConsoleSearchObjectsProcedure,
 		svc.SearchObjects,
@@ -1364,6 +1475,14 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 			consolePlaceNodeHandler.ServeHTTP(w, r)
 		case ConsoleGetScrubsProcedure:
 			consoleGetScrubsHandler.ServeHTTP(w, r)
+		case ConsoleGetCompactionsProcedure:
+			consoleGetCompactionsHandler.ServeHTTP(w, r)
+		case ConsoleStartCompactionProcedure:
+			consoleStartCompactionHandler.ServeHTTP(w, r)
+		case ConsolePauseCompactionProcedure:
+			consolePauseCompactionHandler.ServeHTTP(w, r)
+		case ConsoleResumeCompactionProcedure:
+			consoleResumeCompactionHandler.ServeHTTP(w, r)
 		case ConsoleSearchObjectsProcedure:
 			consoleSearchObjectsHandler.ServeHTTP(w, r)
 		case ConsoleGetObjectLayoutProcedure:
@@ -1543,6 +1662,22 @@ func (UnimplementedConsoleHandler) PlaceNode(context.Context, *v1.PlaceNodeReque
 
 func (UnimplementedConsoleHandler) GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.GetScrubs is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) GetCompactions(context.Context, *v1.GetCompactionsRequest) (*v1.CompactionReport, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.GetCompactions is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) StartCompaction(context.Context, *v1.StartCompactionRequest) (*v1.CompactionChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.StartCompaction is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PauseCompaction(context.Context, *v1.PauseCompactionRequest) (*v1.CompactionChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PauseCompaction is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) ResumeCompaction(context.Context, *v1.ResumeCompactionRequest) (*v1.CompactionChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.ResumeCompaction is not implemented"))
 }
 
 func (UnimplementedConsoleHandler) SearchObjects(context.Context, *v1.SearchObjectsRequest) (*v1.SearchObjectsResponse, error) {
