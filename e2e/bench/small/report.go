@@ -213,7 +213,8 @@ func reportMany(r putResults) string {
 	say("%d clients put objects of 1 KiB under keys of their own, for %.0f s in a pass, in %d rounds after one that warms up; classes",
 		r.clients, peer[0].elapsed.Seconds(), len(peer))
 	say("have the ladder %s. Modes take turns. Puts a second are the median of the rounds and their range, as are ratios to", deadScheme)
-	say("mode batch of the same round; percentiles and the slowest are of all rounds together. Objects waited if the first of their group did.\n")
+	say("mode batch of the same round; percentiles and the slowest are of all rounds together. Objects waited if the first of their")
+	say("group did.\n")
 	say("| mode | puts a second | to batch | p50 | p99 | slowest | p99 to batch | objects a group | waited |")
 	say("|---|---|---|---|---|---|---|---|---|")
 	for _, mode := range manyModes {
