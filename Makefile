@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 20000
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-small generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-small|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -200,6 +200,10 @@ OBJECTS ?=
 bench-catalog:
 	@mkdir -p bin
 	go run ./e2e/bench/catalog -write $(if $(OBJECTS),-objects $(OBJECTS) -keep bin/catalog-sizes.json)
+
+# The room that small objects leave when they die, and what puts of them take by when they wait for company.
+bench-small:
+	go run ./e2e/bench/small -write
 
 # Writes anew: the kernels' assembly; the deep copies and CustomResourceDefinitions of the declared kinds; the Go of the
 # console's contract and the TypeScript.

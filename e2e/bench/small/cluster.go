@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/yaml"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/agent/launch"
+)
+
+// agents is how many a cluster has, each before a memcached of its own.
+const agents = 9
+
+// cluster is one that runs, and a client of its gateway.
+type cluster struct {
+	*launch.Cluster
+	gateway *client.Client
+	state   string
+}
+
+// start runs a cluster as `restripe up` does, with these classes.
+func (b *bench) start(ctx context.Context, name string, classes []api.ClassSpec) (_ *cluster, err error) {
+	state := filepath.Join(b.directory, name)
+	if err := os.Mkdir(state, 0o700); err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(map[string][]api.ClassSpec{"classes": classes})
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(b.directory, name+".yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	b.say("%s: starting %d memcached servers and agents and a gateway", name, agents)
+	running, err := launch.Start(ctx, launch.Options{
+		Directory: state, Binary: b.binary, Store: launch.StoreMemcached, Agents: agents, ClassFile: file,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the cluster: %w", err)
+	}
+	c := &cluster{Cluster: running, state: state}
+	if c.gateway, err = client.New(running.Gateway()); err != nil {
+		return nil, errors.Join(err, running.Stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() error {
+	c.gateway.Close()
+	return errors.Join(c.Stop(), os.RemoveAll(c.state))
+}
+
+// put stores one object.
+func (c *cluster) put(ctx context.Context, key string, data []byte) error {
+	_, err := c.gateway.Put(ctx, key, bytes.NewReader(data), client.PutOptions{Size: int64(len(data)), SizeKnown: true})
+	if err != nil {
+		return fmt.Errorf("putting %s: %w", key, err)
+	}
+	return nil
+}
+
+// get returns all of an object.
+func (c *cluster) get(ctx context.Context, key string) (_ []byte, err error) {
+	content, err := c.gateway.Get(ctx, key, client.Range{})
+	if err != nil {
+		return nil, fmt.Errorf("getting %s: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	return io.ReadAll(content)
+}
+
+// atOnce has many clients do everything from 0 to count, each the next one that is left.
+func atOnce(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	clients, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range clientsAtOnce {
+		clients.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < count; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return clients.Wait()
+}
+
+// storesPatience bounds one question to a store.
+const storesPatience = 5 * time.Second
+
+// storeBytes asks all memcached servers for the bytes of their items.
+func (c *cluster) storeBytes(ctx context.Context) (total int64, err error) {
+	for _, member := range c.Members() {
+		_, address, _ := strings.Cut(member.Store, "://")
+		bytes, err := itemBytes(ctx, address)
+		if err != nil {
+			return 0, fmt.Errorf("asking the store of %s: %w", member.ID, err)
+		}
+		total += bytes
+	}
+	return total, nil
+}
+
+func itemBytes(ctx context.Context, address string) (total int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storesPatience)
+	defer cancel()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, connection.Close()) }()
+	deadline, _ := ctx.Deadline()
+	if err := connection.SetDeadline(deadline); err != nil {
+		return 0, err
+	}
+	if _, err := io.WriteString(connection, "stats\r\n"); err != nil {
+		return 0, err
+	}
+	return parseItemBytes(connection)
+}
+
+// parseItemBytes reads the answer to stats.
+func parseItemBytes(answer io.Reader) (int64, error) {
+	lines, found := bufio.NewScanner(answer), ""
+	for lines.Scan() {
+		if lines.Text() == "END" {
+			return strconv.ParseInt(found, 10, 64)
+		}
+		if text, is := strings.CutPrefix(lines.Text(), "STAT bytes "); is {
+			found = text
+		}
+	}
+	return 0, errors.Join(errors.New("the statistics have no end"), lines.Err())
+}
+
+// metrics asks the gateway for its metrics: sums of all series of a name.
+func (c *cluster) metrics(ctx context.Context) (_ map[string]float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.GatewayURL()+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("asking for metrics: %s", answer.Status)
+	}
+	return parseMetrics(answer.Body)
+}
+
+// parseMetrics reads metrics in the text format of Prometheus. Series are summed up under their name, and under name and labels.
+func parseMetrics(text io.Reader) (map[string]float64, error) {
+	sums := map[string]float64{}
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		at := strings.LastIndexByte(line, ' ')
+		if strings.HasPrefix(line, "#") || at < 0 {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: %w", line, err)
+		}
+		series := line[:at]
+		name, _, labelled := strings.Cut(series, "{")
+		sums[name] += value
+		if labelled {
+			sums[series] += value
+		}
+	}
+	return sums, lines.Err()
+}
+
+// peak is the most resident memory that the gateway has had, in bytes.
+func (c *cluster) peak() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Pids()[launch.GatewayName]))
+	if err != nil {
+		return 0, err
+	}
+	return parsePeak(string(status))
+}
+
+// parsePeak reads VmHWM of /proc/PID/status.
+func parsePeak(status string) (int64, error) {
+	for line := range strings.Lines(status) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" && fields[2] == "kB" {
+			kilobytes, err := strconv.ParseInt(fields[1], 10, 50)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, errors.New("the system does not say how much memory the gateway had")
+}
+
+// bytesOf returns the bytes of one version of an object, the same in every run.
+func bytesOf(i, version, size int) []byte {
+	random := rand.New(rand.NewPCG(uint64(i), uint64(version)))
+	data := make([]byte, 0, size+8)
+	for len(data) < size {
+		word := random.Uint64()
+		for shift := 0; shift < 64; shift += 8 {
+			data = append(data, byte(word>>shift))
+		}
+	}
+	return data[:size]
+}

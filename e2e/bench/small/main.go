@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const document = "docs/benchmarks/small-objects.md"
+
+// parts are what is measured, in this order.
+var parts = []string{"dead", "lone", "many"}
+
+// options are what the program is told.
+type options struct {
+	directory                     string
+	only                          []string // parts
+	write                         bool
+	objects, puts, rounds, second int // second: seconds of a pass
+	command                       string
+}
+
+// clientsAtOnce is how many clients the parts have that have many.
+const clientsAtOnce = 64
+
+// bench is one run.
+type bench struct {
+	options
+	binary   string // the restripe program
+	messages io.Writer
+	began    time.Time
+}
+
+func main() {
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "small:", err)
+		}
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b := &bench{options: o, messages: os.Stderr, began: time.Now()}
+	if err := b.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "small:", err)
+		os.Exit(1)
+	}
+}
+
+// parseOptions reads the command line.
+func parseOptions(arguments []string, messages io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("small", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	only := ""
+	flags.BoolVar(&o.write, "write", false, "write "+document+", for which all parts are needed")
+	flags.StringVar(&o.directory, "directory", os.TempDir(), "where clusters are made: the catalog is on that disk, objects are in memory")
+	flags.StringVar(&only, "only", strings.Join(parts, ","), "parts to measure")
+	flags.IntVar(&o.objects, "objects", 20_000, "objects of the part dead")
+	flags.IntVar(&o.puts, "puts", 300, "puts of a pass of the part lone")
+	flags.IntVar(&o.second, "seconds", 5, "seconds of a pass of the part many")
+	flags.IntVar(&o.rounds, "rounds", 3, "rounds of the parts lone and many")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag", flags.Arg(0))
+	}
+	for name, value := range map[string]int{"objects": o.objects, "puts": o.puts, "seconds": o.second, "rounds": o.rounds} {
+		if value < 1 {
+			return o, fmt.Errorf("-%s %d; give 1 or more", name, value)
+		}
+	}
+	for part := range strings.SplitSeq(only, ",") {
+		if !slices.Contains(parts, part) {
+			return o, fmt.Errorf("-only %q: there are %s", part, strings.Join(parts, ", "))
+		}
+		o.only = append(o.only, part)
+	}
+	for _, part := range parts {
+		if o.write && !slices.Contains(o.only, part) {
+			return o, fmt.Errorf("-write without %s: the page has all parts", part)
+		}
+	}
+	o.command = "go run ./e2e/bench/small"
+	flags.Visit(func(f *flag.Flag) {
+		if f.Name == "write" {
+			o.command += " -write"
+		} else {
+			o.command += " -" + f.Name + " " + f.Value.String()
+		}
+	})
+	return o, nil
+}
+
+// say reports progress.
+func (b *bench) say(format string, values ...any) {
+	fmt.Fprintf(b.messages, "%7.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, values...))
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	source, err := readProvenance(b.command)
+	if err != nil {
+		return err
+	}
+	if b.directory, err = os.MkdirTemp(b.directory, "restripe-small-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
+	b.say("building restripe")
+	b.binary = filepath.Join(b.directory, "restripe")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("building restripe: %w\n%s", err, out)
+	}
+	text := head(source)
+	for _, part := range parts {
+		if !slices.Contains(b.only, part) {
+			continue
+		}
+		report, err := b.part(ctx, part)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+		text += "\n" + report
+	}
+	if _, err := io.WriteString(os.Stdout, text); err != nil || !b.write {
+		return err
+	}
+	return os.WriteFile(document, []byte(text), 0o644)
+}
+
+// part measures one part and returns its section of the page.
+func (b *bench) part(ctx context.Context, part string) (string, error) {
+	switch part {
+	case "dead":
+		results, err := b.dead(ctx)
+		if err != nil {
+			return "", err
+		}
+		return reportDead(results), nil
+	case "lone":
+		results, err := b.lone(ctx)
+		if err != nil {
+			return "", err
+		}
+		return reportLone(results), nil
+	default:
+		results, err := b.many(ctx)
+		if err != nil {
+			return "", err
+		}
+		return reportMany(results), nil
+	}
+}
+
+// provenance says where the numbers come from.
+type provenance struct {
+	date, commit, release, processor, load, command string
+	cores                                           int
+}
+
+func readProvenance(command string) (provenance, error) {
+	p := provenance{
+		date: time.Now().UTC().Format("2006-01-02 15:04 MST"), release: runtime.Version(), processor: "unknown", command: command,
+		commit: "unknown: not run in a checkout", cores: runtime.NumCPU(),
+	}
+	if commit, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
+		p.commit = strings.TrimSpace(string(commit))
+	}
+	information, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return p, err
+	}
+	for line := range strings.Lines(string(information)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			p.processor = strings.TrimSpace(value)
+			break
+		}
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return p, err
+	}
+	p.load, _, _ = strings.Cut(string(load), " ")
+	return p, nil
+}
