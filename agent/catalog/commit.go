@@ -60,7 +60,7 @@ type transaction struct {
 	values   map[string][]byte // records as read
 	checks   []kv.Check
 	writes   []kv.Write
-	lives    lives
+	lives    schema.Lives
 	created  map[block.GroupID]bool
 	open     map[block.GroupID]bool   // groups that take extents in this commit
 	results  map[block.GroupID]*Group // new and changed groups as they will be
@@ -95,7 +95,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 // open begins a transaction of an attempt that is active.
 func (a *Attempt) open(ctx context.Context, change *Change) (*transaction, error) {
 	t := &transaction{
-		attempt: a, values: map[string][]byte{}, lives: lives{}, created: map[block.GroupID]bool{},
+		attempt: a, values: map[string][]byte{}, lives: schema.Lives{}, created: map[block.GroupID]bool{},
 		open: map[block.GroupID]bool{}, results: map[block.GroupID]*Group{}, whole: map[block.NodeID]block.Incarnation{},
 	}
 	if err := t.read(ctx, change); err != nil {
@@ -436,8 +436,8 @@ func (t *transaction) place(key string, extents, kept []Extent) error {
 // replace writes an object over the record that was read.
 func (t *transaction) replace(key string, raw []byte, extents []Extent, object *Object) {
 	t.checks = append(t.checks, kv.Check{Key: key, Value: raw})
-	t.lives.add(extents, -1)
-	t.lives.add(object.Extents, 1)
+	t.lives.Add(extents, -1)
+	t.lives.Add(object.Extents, 1)
 	t.writes = append(t.writes, kv.Write{Key: key, Value: codec.Encode(object)})
 }
 
@@ -445,16 +445,16 @@ func (t *transaction) replace(key string, raw []byte, extents []Extent, object *
 func (t *transaction) count() {
 	for id := range t.created {
 		live := t.lives[id]
-		t.writes = append(t.writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: live.extents})
+		t.writes = append(t.writes, kv.Write{Key: schema.LiveKey(id), Kind: kv.Count, Add: live.Extents})
 		if t.results[id].Packed {
-			t.writes = append(t.writes, kv.Write{Key: schema.BytesKey(id), Kind: kv.Count, Add: live.bytes})
+			t.writes = append(t.writes, kv.Write{Key: schema.BytesKey(id), Kind: kv.Count, Add: live.Bytes})
 		}
-		if live.extents == 0 {
+		if live.Extents == 0 {
 			t.writes = append(t.writes, kv.Write{Key: schema.FreeableKey(id), Value: []byte{}})
 		}
 		delete(t.lives, id)
 	}
-	t.writes = append(t.writes, t.lives.writes()...)
+	t.writes = append(t.writes, t.lives.Writes()...)
 }
 
 func (t *transaction) finish() error {

@@ -69,9 +69,9 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 		return false, ErrNoObject
 	}
 	given, held := o.hold(strings.TrimPrefix(name, schema.PrefixRequest), 0, key, object.Extents)
-	dropped := lives{}
-	dropped.add(given, -1)
-	writes := append(append(dropped.writes(), held...),
+	dropped := schema.Lives{}
+	dropped.Add(given, -1)
+	writes := append(append(dropped.Writes(), held...),
 		kv.Write{Key: schema.ObjectKey(key), Kind: kv.Remove},
 		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
 	checks, raised, err := o.raise(values[1], object.Newest())

@@ -103,7 +103,7 @@ func (a *Attempt) commitPiece(ctx context.Context, change *Change, piece schema.
 	if err := t.requireWhole(); err != nil {
 		return false, err
 	}
-	t.lives.add(piece.Extents, 1)
+	t.lives.Add(piece.Extents, 1)
 	t.count()
 	intent := t.intent
 	intent.Pieces++
@@ -139,7 +139,7 @@ func (t *transaction) joinPieces(change *Change) error {
 	if extents := change.Put[0].Extents; len(extents) < len(t.joined) || !slices.Equal(extents[:len(t.joined)], t.joined) {
 		return fmt.Errorf("the put does not begin with the extents of its pieces: %w", ErrBadChange)
 	}
-	t.lives.add(t.joined, -1) // they are counted, and will be as the object's
+	t.lives.Add(t.joined, -1) // they are counted, and will be as the object's
 	return nil
 }
 
@@ -198,9 +198,9 @@ func (g *graveyard) sweepPiece(ctx context.Context, record kv.Record) error {
 		}
 		checks = append(checks, kv.Check{Key: schema.IntentKey(piece.Attempt)})
 	}
-	dropped := lives{}
-	dropped.add(piece.Extents, -1)
-	writes := append(dropped.writes(), kv.Write{Key: record.Key, Kind: kv.Remove})
+	dropped := schema.Lives{}
+	dropped.Add(piece.Extents, -1)
+	writes := append(dropped.Writes(), kv.Write{Key: record.Key, Kind: kv.Remove})
 	// A request that takes effect after an unclear answer takes effect once, and the others fail: the record never returns.
 	return g.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := g.engine.Update(ctx, checks, writes)

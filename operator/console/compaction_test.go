@@ -23,11 +23,13 @@ func TestCompactionIsShownAndSteered(t *testing.T) {
 		t.Fatal(paused, err)
 	}
 	started, err := s.client.StartCompaction(t.Context(), &consolev1.StartCompactionRequest{BytesPerSecond: 1 << 30, Everything: true})
-	if err != nil || started.Compaction.Pass <= paused.Compaction.Pass || !started.Compaction.Everything || started.Compaction.BytesPerSecond != 1<<30 {
+	if err != nil || started.Compaction.Pass <= paused.Compaction.Pass || !started.Compaction.Everything ||
+		started.Compaction.BytesPerSecond != 1<<30 {
 		t.Fatal(started, err)
 	}
 	var seen *consolev1.Compaction
-	for deadline := time.Now().Add(patience); seen.GetFinished() == nil || seen.Pass < started.Compaction.Pass; <-time.After(20 * time.Millisecond) {
+	deadline := time.Now().Add(patience)
+	for ; seen.GetFinished() == nil || seen.Pass < started.Compaction.Pass; <-time.After(20 * time.Millisecond) {
 		report, err := s.client.GetCompactions(t.Context(), &consolev1.GetCompactionsRequest{Backend: "real"})
 		if err != nil || len(report.Compactions) != 1 || len(report.Sources) != 1 {
 			t.Fatal(report, err)
@@ -40,7 +42,8 @@ func TestCompactionIsShownAndSteered(t *testing.T) {
 		seen.Classes[0].Bytes <= seen.Classes[0].DeadBytes || seen.Classes[0].DeadAtMostPercent != 15 {
 		t.Errorf("%v", seen)
 	}
-	if resumed, err := s.client.ResumeCompaction(t.Context(), &consolev1.ResumeCompactionRequest{}); err != nil || resumed.Compaction.State == "paused" {
+	resumed, err := s.client.ResumeCompaction(t.Context(), &consolev1.ResumeCompactionRequest{})
+	if err != nil || resumed.Compaction.State == "paused" {
 		t.Error(resumed, err)
 	}
 	_, err = s.client.StartCompaction(t.Context(), &consolev1.StartCompactionRequest{BytesPerSecond: -1})
