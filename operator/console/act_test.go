@@ -70,8 +70,12 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		{consolev1connect.ConsoleStartCompactionProcedure, func() error {
 			return last(c.StartCompaction(ctx, &consolev1.StartCompactionRequest{Backend: "real", Everything: true}))
 		}},
-		{consolev1connect.ConsolePauseCompactionProcedure, func() error { return last(c.PauseCompaction(ctx, &consolev1.PauseCompactionRequest{})) }},
-		{consolev1connect.ConsoleResumeCompactionProcedure, func() error { return last(c.ResumeCompaction(ctx, &consolev1.ResumeCompactionRequest{})) }},
+		{consolev1connect.ConsolePauseCompactionProcedure, func() error {
+			return last(c.PauseCompaction(ctx, &consolev1.PauseCompactionRequest{}))
+		}},
+		{consolev1connect.ConsoleResumeCompactionProcedure, func() error {
+			return last(c.ResumeCompaction(ctx, &consolev1.ResumeCompactionRequest{}))
+		}},
 		{consolev1connect.ConsoleDeletePolicyProcedure, func() error {
 			return last(c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "there", Confirm: "there"}))
 		}},

@@ -52,13 +52,16 @@ func (s *compactions) StartCompaction(ctx context.Context, request *consolev1.St
 
 // PauseCompaction stops a compaction until it is resumed.
 func (s *compactions) PauseCompaction(ctx context.Context, request *consolev1.PauseCompactionRequest) (*consolev1.CompactionChange, error) {
-	return s.changeCompaction(ctx, request.Backend, "is paused: none begins by itself meanwhile", func(ctx context.Context, c *client.Client) (api.Compaction, error) {
+	said := "is paused: none begins by itself meanwhile"
+	return s.changeCompaction(ctx, request.Backend, said, func(ctx context.Context, c *client.Client) (api.Compaction, error) {
 		return c.PauseCompaction(ctx)
 	})
 }
 
 // ResumeCompaction goes on with a paused compaction.
-func (s *compactions) ResumeCompaction(ctx context.Context, request *consolev1.ResumeCompactionRequest) (*consolev1.CompactionChange, error) {
+func (s *compactions) ResumeCompaction(
+	ctx context.Context, request *consolev1.ResumeCompactionRequest,
+) (*consolev1.CompactionChange, error) {
 	return s.changeCompaction(ctx, request.Backend, "goes on", func(ctx context.Context, c *client.Client) (api.Compaction, error) {
 		return c.ResumeCompaction(ctx)
 	})
@@ -90,7 +93,8 @@ func (s *compactions) changeCompaction(
 	if err != nil {
 		return nil, err
 	}
-	return &consolev1.CompactionChange{Compaction: compactionView(seen.name, &after), Said: "the compaction of " + seen.name + " " + said}, nil
+	said = "the compaction of " + seen.name + " " + said
+	return &consolev1.CompactionChange{Compaction: compactionView(seen.name, &after), Said: said}, nil
 }
 
 func compactionView(backend string, compaction *api.Compaction) *consolev1.Compaction {

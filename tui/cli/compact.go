@@ -24,7 +24,8 @@ func compactCommand(s *session) *cobra.Command {
 	},
 		compactStart(s),
 		asking(s, "status", "Show how far the compaction is, and how much is dead", (*client.Client).Compaction, s.showCompaction),
-		asking(s, "pause", "Stop the compaction until resumed; none begins by itself meanwhile", (*client.Client).PauseCompaction, s.showCompaction),
+		asking(s, "pause", "Stop the compaction until resumed; none begins by itself meanwhile",
+			(*client.Client).PauseCompaction, s.showCompaction),
 		asking(s, "resume", "Go on with a paused compaction", (*client.Client).ResumeCompaction, s.showCompaction),
 	)
 }
@@ -172,8 +173,8 @@ func compactionLines(compaction *api.Compaction, now time.Time) []string {
 }
 
 var deadColumns = []column{
-	{title: "CLASS"}, {title: "GROUPS", right: true}, {title: "BYTES", right: true}, {title: "DEAD", right: true}, {title: "OF LIVE", right: true},
-	{title: "AT MOST", right: true},
+	{title: "CLASS"}, {title: "GROUPS", right: true}, {title: "BYTES", right: true}, {title: "DEAD", right: true},
+	{title: "OF LIVE", right: true}, {title: "AT MOST", right: true},
 }
 
 func deadRows(classes []api.CompactionClass) [][]string {

@@ -27,7 +27,8 @@ type liveBackend struct {
 
 func openBackend(s *session, one *consolev1.Backend) tea.Cmd {
 	p := &liveBackend{backend: one}
-	p.textPage = &textPage{session: s, name: one.Name, chosen: p.chosen, own: []keyGroup{{"The compaction", []key.Binding{keys.Compact, keys.Pause}}}}
+	own := []keyGroup{{"The compaction", []key.Binding{keys.Compact, keys.Pause}}}
+	p.textPage = &textPage{session: s, name: one.Name, chosen: p.chosen, own: own}
 	p.content, p.fetch = p.write, p.ask
 	return s.open(p)
 }
@@ -102,7 +103,8 @@ func (p *liveBackend) writeCompaction(s *script) {
 	case one.Finished == nil && one.GroupsTotal == 0:
 		s.Text("It looks at how much is dead in each group.")
 	default:
-		s.Raw(fmt.Sprintf("%s %s of %s groups emptied", l.bar(one.BytesDone, one.BytesTotal, 30), words.Number(one.GroupsDone), words.Number(one.GroupsTotal)))
+		s.Raw(fmt.Sprintf("%s %s of %s groups emptied", l.bar(one.BytesDone, one.BytesTotal, 30),
+			words.Number(one.GroupsDone), words.Number(one.GroupsTotal)))
 		s.Field("moved", words.Count(one.ObjectsMoved, "object"))
 		s.Field("freed", words.Bytes(one.BytesFreed))
 	}

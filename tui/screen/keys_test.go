@@ -164,7 +164,9 @@ func TestCompactionIsSteered(t *testing.T) {
 	console := &compacting{}
 	m := still(t, 100, 30, func(o *Options) { o.Client = console })
 	openDemo(m, &consolev1.Compaction{Backend: "demo", State: "idle"})
-	for _, step := range []struct{ key, shows string }{{"C", "compaction        running"}, {"P", "compaction        paused"}, {"P", "compaction        running"}} {
+	for _, step := range []struct{ key, shows string }{
+		{"C", "compaction        running"}, {"P", "compaction        paused"}, {"P", "compaction        running"},
+	} {
 		m.Update(press(m, step.key)())
 		if text := m.View().Content; !strings.Contains(text, step.shows) || !strings.Contains(text, "the compaction of demo is") {
 			t.Errorf("after %s there is no %q:\n%s", step.key, step.shows, text)

@@ -1,7 +1,6 @@
-package console
+package drawing
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +16,16 @@ import (
 // pictureCells is the largest group that is drawn.
 const pictureCells = 4096
 
-// GetPicture returns one group as an array of cells, and step by step what a plan does to it.
-func (s *Server) GetPicture(_ context.Context, request *consolev1.GetPictureRequest) (*consolev1.Picture, error) {
+// LowerBound is the way of a comparison that no way can do better than.
+const LowerBound = "lower-bound"
+
+// refuse makes an error of a class out of words.
+func refuse(code connect.Code, format string, values ...any) error {
+	return connect.NewError(code, fmt.Errorf(format, values...))
+}
+
+// Picture returns one group as an array of cells, and step by step what a plan does to it. Its errors have classes of Connect.
+func Picture(request *consolev1.GetPictureRequest) (*consolev1.Picture, error) {
 	from, err := stripe.ParseScheme(request.From)
 	if err != nil {
 		return nil, refuse(connect.CodeInvalidArgument, "from: %w", err)
@@ -82,7 +89,7 @@ func newPicture(r *stripe.PlanReport, plan *stripe.Plan) (*consolev1.Picture, er
 			BlocksRead: int32(plan.Cost.BlocksRead), BlocksSent: int32(plan.Cost.BlocksSent), BlocksWritten: int32(plan.Cost.BlocksWritten),
 			DataBlocksMoved: int32(plan.Cost.DataBlocksMoved), MaxNodeSent: int32(plan.Cost.MaxNodeBlocksSent), MaxNodeReceived: int32(plan.Cost.MaxNodeBlocksReceived),
 		},
-		Comparisons: []*consolev1.PictureComparison{{Way: lowerBound, Applies: true, BlocksRead: int32(r.Bounds.BlocksRead), BlocksSent: int32(r.Bounds.BlocksSent)}},
+		Comparisons: []*consolev1.PictureComparison{{Way: LowerBound, Applies: true, BlocksRead: int32(r.Bounds.BlocksRead), BlocksSent: int32(r.Bounds.BlocksSent)}},
 	}
 	for _, way := range slices.Sorted(maps.Keys(r.Baselines)) {
 		c := &consolev1.PictureComparison{Way: way}
