@@ -63,7 +63,13 @@ type Compactor struct {
 	running *run
 	version uint64    // of the record, as seen last
 	since   time.Time // when that was seen first
-	stuck   map[block.GroupID]int64
+	stuck   map[block.GroupID]stuck
+}
+
+// stuck is a group that is left alone while it has as many extents as here.
+type stuck struct {
+	extents int64
+	cause   error // why it could not be emptied; nil: that was not worth it
 }
 
 // New returns a compactor that does nothing by itself before Loop runs.
@@ -75,7 +81,7 @@ func New(parts Parts, options Options) *Compactor {
 		options.Settled = DefaultSettled
 	}
 	return &Compactor{
-		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]int64{},
+		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]stuck{},
 	}
 }
 
@@ -209,7 +215,10 @@ func (c *Compactor) StartCompaction(ctx context.Context, request api.CompactionR
 		return api.Compaction{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit",
 			request.BytesPerSecond)
 	}
-	return c.steer(ctx, func(compaction *api.Compaction) { *compaction = c.next(compaction, request) })
+	return c.steer(ctx, func(compaction *api.Compaction) {
+		c.forgetStuck()
+		*compaction = c.next(compaction, request)
+	})
 }
 
 // PauseCompaction stops the compaction until it is resumed; no pass begins by itself meanwhile. What is being moved is moved.

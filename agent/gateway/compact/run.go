@@ -24,6 +24,8 @@ type run struct {
 	*job.Run
 	pacer *group.Pacer
 
+	failing []error // of groups that failed before, as far as the look has come
+
 	mutex sync.Mutex // of what follows
 	saved catalog.Job
 	state api.Compaction
@@ -130,6 +132,7 @@ func (r *run) work(ctx context.Context) error {
 	r.update(func(compaction *api.Compaction) {
 		compaction.Looked, compaction.Classes = &now, classes
 		compaction.GroupsTotal, compaction.GroupsDone, compaction.BytesTotal, compaction.BytesDone = 0, 0, 0, 0
+		compaction.Failed, compaction.Error = r.earlier()
 		for of, groups := range kinds {
 			class := r.Classes.Named(of.class)
 			if class == nil {
@@ -159,6 +162,7 @@ func (r *run) work(ctx context.Context) error {
 // look reads how full the packed groups are that have been there for a while.
 func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionClass, error) {
 	kinds, classes := map[kind][]candidate{}, map[string]*api.CompactionClass{}
+	r.failing = nil
 	settled := r.options.Clock().Add(-max(0, r.options.Settled)).UnixMilli()
 	began := time.Now()
 	for page, err := range r.Catalog.PackedGroups(ctx) {
@@ -214,20 +218,42 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 }
 
 // isStuck reports whether a group could not be emptied and is as it was then.
-func (c *Compactor) isStuck(found *candidate) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	extents, is := c.stuck[found.id]
-	return is && extents == found.extents
+func (r *run) isStuck(found *candidate) bool {
+	r.Compactor.mutex.Lock()
+	defer r.Compactor.mutex.Unlock()
+	known, is := r.stuck[found.id]
+	if !is || known.extents != found.extents {
+		return false
+	}
+	if known.cause != nil {
+		r.failing = append(r.failing, known.cause)
+	}
+	return true
 }
 
-func (c *Compactor) setStuck(found *candidate) {
+// earlier counts the groups that failed in passes before and are as they were then: they still cannot be emptied, for all that is
+// known, and are tried again by a pass on request.
+func (r *run) earlier() (failed int64, text string) {
+	if len(r.failing) > 0 {
+		text = r.failing[0].Error()
+	}
+	return int64(len(r.failing)), text
+}
+
+func (c *Compactor) setStuck(found *candidate, cause error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if len(c.stuck) > 1<<16 {
 		clear(c.stuck)
 	}
-	c.stuck[found.id] = found.extents
+	c.stuck[found.id] = stuck{found.extents, cause}
+}
+
+// forgetStuck has the next pass try again what could not be emptied.
+func (c *Compactor) forgetStuck() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	clear(c.stuck)
 }
 
 // share is the share of the time to work.
@@ -285,7 +311,7 @@ func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
 			continue
 		}
 		if !inside.All {
-			r.setStuck(&groups[i]) // its manifest does not name all of them
+			r.setStuck(&groups[i], nil) // its manifest does not name all of them
 		}
 		for _, snapshot := range inside.Snapshots {
 			object := &snapshot.Object
@@ -338,7 +364,7 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 
 // failed notes a group that could not be emptied.
 func (r *run) failed(of *candidate, cause error) {
-	r.setStuck(of)
+	r.setStuck(of, cause)
 	r.Logger.Warn("a group cannot be compacted", "group", of.id, "cause", cause)
 	r.update(func(compaction *api.Compaction) {
 		compaction.Failed++
@@ -357,7 +383,7 @@ func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, 
 	moved, freed := int64(0), int64(0)
 	if len(next.from) > 0 && float64(takes) > fullEnough*float64(next.emptied) {
 		for i := range next.from {
-			r.setStuck(&next.from[i])
+			r.setStuck(&next.from[i], nil)
 		}
 	} else {
 		if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
