@@ -132,6 +132,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	} else if scrub.Findings > scrub.Repaired {
 		note("error", "scrub", "see `restripe scrub report -o wide`", "%d findings of cycle %d could not be repaired", scrub.Findings-scrub.Repaired, scrub.Cycle)
 	}
+	g.noteCompaction(ctx, note)
 	if err := g.catalog.CheckAlarm(ctx); err != nil {
 		note("error", "catalog",
 			"if this catalog counts, run `restripe catalog claim`; if not, start the gateways with the one that does", "%v", err)
@@ -156,6 +157,31 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("ok", "cluster", "", "%d nodes answer, every class fits, every group is whole", usable)
 	}
 	return findings, nil
+}
+
+// noteCompaction says of which groups the dead space cannot be given back, and where much is dead while that is paused.
+func (g *Gateway) noteCompaction(ctx context.Context, note func(severity, subject, cure, format string, args ...any)) {
+	compaction, err := g.Compaction(ctx)
+	if err != nil {
+		note("error", "compaction", "see to the catalog", "how it stands cannot be told: %v", err)
+		return
+	}
+	if compaction.Failed > 0 {
+		note("warning", "compaction", "see to the nodes that do not answer, then run `restripe compact start`, which tries them again",
+			"%d groups of small objects could not be compacted, of which one says: %s", compaction.Failed, compaction.Error)
+	}
+	if compaction.State != api.CompactionPaused {
+		return
+	}
+	for i := range compaction.Classes {
+		class := &compaction.Classes[i]
+		if live := class.Bytes - class.Dead; class.IsBeyond(2) {
+			note("warning", "class "+class.Name, "run `restripe compact resume`",
+				"the compaction is paused, and at its last look (%s) %d bytes were dead beside %d bytes of small objects, "+
+					"more than twice the %d %% that the class allows",
+				compaction.Looked.UTC().Format(time.DateTime), class.Dead, live, class.DeadAtMostPercent)
+		}
+	}
 }
 
 // noteReleases says which nodes run other releases than this gateway.

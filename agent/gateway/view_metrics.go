@@ -43,7 +43,9 @@ var (
 	catalogLimit = describe("restripe_catalog_limit_bytes",
 		"Bytes that the engine of the catalog may have; absent where it knows no limit.")
 	catalogRecords = describe("restripe_catalog_records", "Records of the catalog, about; absent where counting would take long.")
-	unproven       = describe("restripe_verification_failures_total",
+	deadAtMost     = describe("restripe_dead_at_most_ratio",
+		"Bytes that may be dead in groups of small objects for one that lives, by class; absent where it is never compacted.", "class")
+	unproven = describe("restripe_verification_failures_total",
 		"Times that blocks which were staged did not hold the equations of their code, so that they were not committed.")
 
 	objectCounts = describe("restripe_objects", "Objects, by class.", "class")
@@ -61,7 +63,7 @@ var (
 
 	viewMetrics = []*prometheus.Desc{
 		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
-		catalogRecords, unproven,
+		catalogRecords, deadAtMost, unproven,
 		objectCounts, objectBytes, storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
 )
@@ -102,6 +104,11 @@ func (v view) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for _, refusal := range g.Refusals() {
 		gauge(nodeRefusals, 1, string(refusal.Node), kindOf(refusal))
+	}
+	for _, class := range g.Registry.All() {
+		if class.DeadAtMost < api.NeverCompact {
+			gauge(deadAtMost, float64(class.DeadAtMost)/100, class.Name)
+		}
 	}
 	written := 0.0
 	if at := member.Wrote(g.agents); !at.IsZero() {

@@ -52,7 +52,7 @@ func (s *compactions) StartCompaction(ctx context.Context, request *consolev1.St
 
 // PauseCompaction stops a compaction until it is resumed.
 func (s *compactions) PauseCompaction(ctx context.Context, request *consolev1.PauseCompactionRequest) (*consolev1.CompactionChange, error) {
-	const said = "is paused: none begins by itself meanwhile"
+	said := "is paused: none begins by itself meanwhile"
 	return s.changeCompaction(ctx, request.Backend, said, func(ctx context.Context, c *client.Client) (api.Compaction, error) {
 		return c.PauseCompaction(ctx)
 	})
@@ -93,7 +93,8 @@ func (s *compactions) changeCompaction(
 	if err != nil {
 		return nil, err
 	}
-	return &consolev1.CompactionChange{Compaction: compactionView(seen.name, &after), Said: "the compaction of " + seen.name + " " + said}, nil
+	said = "the compaction of " + seen.name + " " + said
+	return &consolev1.CompactionChange{Compaction: compactionView(seen.name, &after), Said: said}, nil
 }
 
 func compactionView(backend string, compaction *api.Compaction) *consolev1.Compaction {

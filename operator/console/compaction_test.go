@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -23,21 +22,18 @@ func TestCompactionIsShownAndSteered(t *testing.T) {
 		t.Fatal(paused, err)
 	}
 	started, err := s.client.StartCompaction(t.Context(), &consolev1.StartCompactionRequest{BytesPerSecond: 1 << 30, Everything: true})
-	if err != nil || started.Compaction.Pass <= paused.Compaction.Pass || !started.Compaction.Everything ||
-		started.Compaction.BytesPerSecond != 1<<30 {
+	if now := started.GetCompaction(); err != nil || now.Pass <= paused.Compaction.Pass || !now.Everything || now.BytesPerSecond != 1<<30 {
 		t.Fatal(started, err)
 	}
 	var seen *consolev1.Compaction
-	deadline := time.Now().Add(patience)
-	for ; seen.GetFinished() == nil || seen.Pass < started.Compaction.Pass; <-time.After(20 * time.Millisecond) {
+	s.eventually("it has ended", func() bool {
 		report, err := s.client.GetCompactions(t.Context(), &consolev1.GetCompactionsRequest{Backend: "real"})
 		if err != nil || len(report.Compactions) != 1 || len(report.Sources) != 1 {
 			t.Fatal(report, err)
 		}
-		if seen = report.Compactions[0]; time.Now().After(deadline) {
-			t.Fatalf("it has not ended: %v", seen)
-		}
-	}
+		seen = report.Compactions[0]
+		return seen.Finished != nil && seen.Pass >= started.Compaction.Pass
+	})
 	if seen.Looked == nil || len(seen.Classes) != 1 || seen.Classes[0].Class != "default" || seen.Classes[0].DeadBytes <= 0 ||
 		seen.Classes[0].Bytes <= seen.Classes[0].DeadBytes || seen.Classes[0].DeadAtMostPercent != 15 {
 		t.Errorf("%v", seen)

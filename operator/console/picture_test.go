@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/drawing"
 )
 
 func drawn(t *testing.T, request *consolev1.GetPictureRequest) *consolev1.Picture {
@@ -83,7 +84,7 @@ func TestBlocksThatCross(t *testing.T) {
 		}
 	}
 	// The table of the design: 9 sent and at least 9, against 30, 32 and 52.
-	if p.Cost.BlocksSent != 9 || ways[lowerBound] != 9 || ways["ers2-proxy"] != 30 || ways["reencode"] != 32 || ways["copy-pool"] != 52 {
+	if p.Cost.BlocksSent != 9 || ways[drawing.LowerBound] != 9 || ways["ers2-proxy"] != 30 || ways["reencode"] != 32 || ways["copy-pool"] != 52 {
 		t.Errorf("sent %d, other ways %v", p.Cost.BlocksSent, ways)
 	}
 }

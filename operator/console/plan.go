@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/drawing"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
@@ -197,14 +198,16 @@ func moveView(f *controller.Forecast, c *decide.Candidate, verdict *decide.Verdi
 	return move
 }
 
-// lowerBound is the way of a comparison that no way can do better than.
-const lowerBound = "lower-bound"
+// GetPicture returns one group as an array of cells, and step by step what a plan does to it.
+func (s *plans) GetPicture(_ context.Context, request *consolev1.GetPictureRequest) (*consolev1.Picture, error) {
+	return drawing.Picture(request)
+}
 
 // comparisons are what other ways to move so many bytes would read and send, and the least that any way must.
 func comparisons(layout *stripe.Layout, from, to stripe.Scheme, bytes int64) []*consolev1.Comparison {
 	scale := func(blocks int) int64 { return int64(float64(blocks) * float64(bytes) / float64(layout.Cells())) }
 	bound := stripe.LowerBound(layout, from, to)
-	list := []*consolev1.Comparison{{Way: lowerBound, Applies: true, BytesRead: scale(bound.BlocksRead), BytesSent: scale(bound.BlocksSent)}}
+	list := []*consolev1.Comparison{{Way: drawing.LowerBound, Applies: true, BytesRead: scale(bound.BlocksRead), BytesSent: scale(bound.BlocksSent)}}
 	baselines := stripe.Baselines(layout, from, to)
 	for _, way := range slices.Sorted(maps.Keys(baselines)) {
 		c := &consolev1.Comparison{Way: way}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/drawing"
 )
 
 // cooling is a policy under which all that is not used goes to rs(6,2), when a person approves.
@@ -108,7 +109,7 @@ func checkMove(t *testing.T, move *consolev1.PlannedMove) {
 	if move.From != "rep(3)" || move.Traffic.BytesSent != 0 || move.Fate != "approval" || move.Explanation == "" || move.GetBudgetSeconds() <= 0 {
 		t.Errorf("a planned move: %v", move)
 	}
-	if bound := ways[lowerBound]; bound == nil || bound.BytesSent != 0 {
+	if bound := ways[drawing.LowerBound]; bound == nil || bound.BytesSent != 0 {
 		t.Errorf("the lower bound of a merge: %v", bound)
 	}
 	if pool, again := ways["copy-pool"], ways["reencode"]; pool == nil || again == nil || pool.BytesSent <= again.BytesSent || again.BytesSent <= 0 {

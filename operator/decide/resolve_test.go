@@ -40,9 +40,8 @@ func TestDeclare(t *testing.T) {
 	policy := mediaPolicy("hot rs(4,2) cold", "hot>=8", "cold<0.5")
 	policy.Spec.Default = "rs(4,2)"
 	policy.Spec.Temperature.HalfLife = metav1.Duration{Duration: time.Hour}
-	policy.Spec.Packing = &v1alpha1.Packing{
-		Below: quantity("64Ki"), Delay: &metav1.Duration{Duration: 5 * time.Millisecond}, DeadAtMostPercent: new(int32(40)),
-	}
+	policy.Spec.Packing = &v1alpha1.Packing{Below: quantity("64Ki"), Delay: &metav1.Duration{Duration: 5 * time.Millisecond}}
+	policy.Spec.Packing.DeadAtMostPercent = new(int32(40))
 	d, wrong := Declare(policy, schemes, nil)
 	if wrong != nil {
 		t.Fatal(wrong)
@@ -75,14 +74,12 @@ func TestDeclare(t *testing.T) {
 		{"group too small", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.GroupBytes = quantity("1Ki") }, ReasonInvalidPacking, "64 KiB to 64 MiB"},
 		{"small object larger than a group", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.Below = quantity("5Mi") }, ReasonInvalidPacking, "must fit"},
 		{"long delay", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.Delay.Duration = time.Hour }, ReasonInvalidPacking, "0s to 1m"},
-		{
-			"less than may be dead", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.DeadAtMostPercent = new(int32(4)) },
-			ReasonInvalidPacking, "4 is outside 5 to 1000",
-		},
-		{
-			"more than may be dead", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.DeadAtMostPercent = new(int32(1001)) },
-			ReasonInvalidPacking, "5 to 1000",
-		},
+		{"less than may be dead", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.DeadAtMostPercent = new(int32(4))
+		}, ReasonInvalidPacking, "4 is outside 5 to 1000"},
+		{"more than may be dead", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.DeadAtMostPercent = new(int32(1001))
+		}, ReasonInvalidPacking, "5 to 1000"},
 		{"no window", func(s *v1alpha1.RedundancyPolicySpec) {
 			s.Windows = []v1alpha1.Window{{Schedule: "never", Duration: metav1.Duration{Duration: 1}}}
 		}, ReasonInvalidWindow, "windows[0].schedule"},

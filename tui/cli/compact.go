@@ -174,8 +174,7 @@ func compactionLines(compaction *api.Compaction, now time.Time) []string {
 
 var deadColumns = []column{
 	{title: "CLASS"}, {title: "GROUPS", right: true}, {title: "BYTES", right: true}, {title: "DEAD", right: true},
-	{title: "OF LIVE", right: true},
-	{title: "AT MOST", right: true},
+	{title: "OF LIVE", right: true}, {title: "AT MOST", right: true},
 }
 
 func deadRows(classes []api.CompactionClass) [][]string {

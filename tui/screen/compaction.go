@@ -103,8 +103,8 @@ func (p *liveBackend) writeCompaction(s *script) {
 	case one.Finished == nil && one.GroupsTotal == 0:
 		s.Text("It looks at how much is dead in each group.")
 	default:
-		s.Raw(fmt.Sprintf("%s %s of %s groups emptied",
-			l.bar(one.BytesDone, one.BytesTotal, 30), words.Number(one.GroupsDone), words.Number(one.GroupsTotal)))
+		s.Raw(fmt.Sprintf("%s %s of %s groups emptied", l.bar(one.BytesDone, one.BytesTotal, 30),
+			words.Number(one.GroupsDone), words.Number(one.GroupsTotal)))
 		s.Field("moved", words.Count(one.ObjectsMoved, "object"))
 		s.Field("freed", words.Bytes(one.BytesFreed))
 	}

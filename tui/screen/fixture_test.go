@@ -134,18 +134,24 @@ func overview() *consolev1.Overview {
 }
 
 func backends() []*consolev1.Backend {
-	return []*consolev1.Backend{{Name: "demo", Type: "file", Gateways: []string{"http://127.0.0.1:7480"},
-		UsedBytes: 249 * mebibyte, CapacityBytes: 4 << 30, Cluster: "8a1f",
-		Conditions: []*consolev1.Condition{{Type: "Ready", Status: "True", Reason: "InPlace", Message: "The gateways answer.", Since: ago(time.Hour)}}}}
+	ready := &consolev1.Condition{Type: "Ready", Status: "True", Reason: "InPlace", Message: "The gateways answer.", Since: ago(time.Hour)}
+	return []*consolev1.Backend{{
+		Name: "demo", Type: "file", Gateways: []string{"http://127.0.0.1:7480"}, UsedBytes: 249 * mebibyte, CapacityBytes: 4 << 30,
+		Cluster: "8a1f", Conditions: []*consolev1.Condition{ready},
+	}}
 }
 
 // compaction is one under way.
 func compaction() *consolev1.Compaction {
-	return &consolev1.Compaction{Backend: "demo", State: "running", Pass: 7, GroupsTotal: 120, GroupsDone: 30,
-		ObjectsMoved: 4800, BytesTotal: 48 * mebibyte, BytesDone: 12 * mebibyte,
-		BytesFreed: 20 * mebibyte, BytesPerSecond: 10 * mebibyte, Failed: 1, Error: "too few nodes answer", EtaSeconds: proto.Float64(240), Looked: ago(time.Minute),
-		Classes: []*consolev1.DeadSpace{{Class: "default", Groups: 250, Bytes: 59 * mebibyte, DeadBytes: 28 * mebibyte, DeadAtMostPercent: 15},
-			{Class: "kept", Groups: 2, Bytes: 3 * mebibyte, DeadBytes: 2 * mebibyte, DeadAtMostPercent: 1000}}}
+	return &consolev1.Compaction{
+		Backend: "demo", State: "running", Pass: 7, GroupsTotal: 120, GroupsDone: 30, ObjectsMoved: 4800,
+		BytesTotal: 48 * mebibyte, BytesDone: 12 * mebibyte, BytesFreed: 20 * mebibyte, BytesPerSecond: 10 * mebibyte,
+		Failed: 1, Error: "too few nodes answer", EtaSeconds: proto.Float64(240), Looked: ago(time.Minute),
+		Classes: []*consolev1.DeadSpace{
+			{Class: "default", Groups: 250, Bytes: 59 * mebibyte, DeadBytes: 28 * mebibyte, DeadAtMostPercent: 15},
+			{Class: "kept", Groups: 2, Bytes: 3 * mebibyte, DeadBytes: 2 * mebibyte, DeadAtMostPercent: 1000},
+		},
+	}
 }
 
 func policies() []*consolev1.Policy {

@@ -49,5 +49,11 @@ type CompactionClass struct {
 	Groups            int64  `json:"groups"`
 	Bytes             int64  `json:"bytes"`             // that the groups take
 	Dead              int64  `json:"deadBytes"`         // of them, what no object has: deleted, overwritten, or never filled
-	DeadAtMostPercent int    `json:"deadAtMostPercent"` // of the bytes that objects have
+	DeadAtMostPercent int    `json:"deadAtMostPercent"` // of the bytes that objects have; 0 where the class is gone
+}
+
+// IsBeyond reports whether more is dead than so many times what the class allows.
+func (c *CompactionClass) IsBeyond(times int64) bool {
+	allowed := int64(c.DeadAtMostPercent)
+	return allowed > 0 && allowed < NeverCompact && c.Dead > 0 && float64(c.Dead)*100 > float64(times*allowed)*float64(c.Bytes-c.Dead)
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,7 +58,6 @@ type Compactor struct {
 	Parts
 	options Options
 	wake    job.Wake
-	died    atomic.Bool // since the last look of this gateway
 	metrics metrics
 
 	mutex   sync.Mutex // of what follows
@@ -69,10 +67,11 @@ type Compactor struct {
 	stuck   map[block.GroupID]stuck
 }
 
-// stuck is how a group was when it could not be emptied, or not with gain, and until when it is not tried again as it is.
+// stuck is a group that is left alone while it has as many extents as here.
 type stuck struct {
 	extents int64
-	until   time.Time // zero: for good
+	cause   error     // why it could not be emptied; nil: that was not worth it
+	until   time.Time // it is tried again after that, whatever lives in it, if there is a cause
 }
 
 // New returns a compactor that does nothing by itself before Loop runs.
@@ -89,10 +88,7 @@ func New(parts Parts, options Options) *Compactor {
 }
 
 // Died says that small objects were deleted or written over, so that looking is worth it.
-func (c *Compactor) Died() {
-	c.died.Store(true)
-	c.wake.Notify()
-}
+func (c *Compactor) Died() { c.wake.Notify() }
 
 // Loop carries out what the record says, for as long as the gateway lives.
 func (c *Compactor) Loop(ctx context.Context) {
@@ -149,9 +145,7 @@ func (c *Compactor) decide(record *catalog.Job, compaction *api.Compaction, now 
 	}
 	switch compaction.State {
 	case api.CompactionIdle:
-		if c.died.Swap(false) || compaction.Looked == nil || now.Sub(*compaction.Looked) >= c.options.Every {
-			return begin
-		}
+		return begin
 	case api.CompactionRunning:
 		// One start of a gateway lives at a time: what is of an earlier one is this one's to go on with.
 		if strings.HasPrefix(compaction.Owner, catalog.Owner(c.options.ID, "")) || now.Sub(c.since) > lease {
@@ -223,7 +217,10 @@ func (c *Compactor) StartCompaction(ctx context.Context, request api.CompactionR
 		return api.Compaction{}, api.Refuse(api.ErrBadRequest, "a rate of %d bytes per second; give a positive one, or 0 for no limit",
 			request.BytesPerSecond)
 	}
-	return c.steer(ctx, func(compaction *api.Compaction) { *compaction = c.next(compaction, request) })
+	return c.steer(ctx, func(compaction *api.Compaction) {
+		c.forgetStuck()
+		*compaction = c.next(compaction, request)
+	})
 }
 
 // PauseCompaction stops the compaction until it is resumed; no pass begins by itself meanwhile. What is being moved is moved.

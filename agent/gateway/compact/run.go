@@ -24,6 +24,8 @@ type run struct {
 	*job.Run
 	pacer *group.Pacer
 
+	failing []error // of groups that failed before, as far as the look has come
+
 	mutex sync.Mutex // of what follows
 	saved catalog.Job
 	state api.Compaction
@@ -71,9 +73,6 @@ func (c *Compactor) run(ctx context.Context, record catalog.Job, compaction api.
 		if !r.Halted() && ctx.Err() == nil {
 			now := time.Now().UTC()
 			compaction.State, compaction.Finished, compaction.ETASeconds = api.CompactionIdle, &now, 0
-		}
-		if compaction.ObjectsMoved > 0 {
-			c.Logger.Info("compacted", "objects", compaction.ObjectsMoved, "groups", compaction.GroupsDone)
 		}
 	})
 	return r.save(context.WithoutCancel(ctx))
@@ -133,6 +132,7 @@ func (r *run) work(ctx context.Context) error {
 	r.update(func(compaction *api.Compaction) {
 		compaction.Looked, compaction.Classes = &now, classes
 		compaction.GroupsTotal, compaction.GroupsDone, compaction.BytesTotal, compaction.BytesDone = 0, 0, 0, 0
+		compaction.Failed, compaction.Error = r.earlier()
 		for of, groups := range kinds {
 			class := r.Classes.Named(of.class)
 			if class == nil {
@@ -162,6 +162,7 @@ func (r *run) work(ctx context.Context) error {
 // look reads how full the packed groups are that have been there for a while.
 func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionClass, error) {
 	kinds, classes := map[kind][]candidate{}, map[string]*api.CompactionClass{}
+	r.failing = nil
 	settled := r.options.Clock().Add(-max(0, r.options.Settled)).UnixMilli()
 	began := time.Now()
 	for page, err := range r.Catalog.PackedGroups(ctx) {
@@ -217,23 +218,45 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 }
 
 // isStuck reports whether a group could not be emptied and is as it was then.
-func (c *Compactor) isStuck(found *candidate) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	was, is := c.stuck[found.id]
-	return is && was.extents == found.extents && (was.until.IsZero() || time.Now().Before(was.until))
+func (r *run) isStuck(found *candidate) bool {
+	r.Compactor.mutex.Lock()
+	defer r.Compactor.mutex.Unlock()
+	known, is := r.stuck[found.id]
+	if !is || known.extents != found.extents || known.cause != nil && time.Now().After(known.until) {
+		return false
+	}
+	if known.cause != nil {
+		r.failing = append(r.failing, known.cause)
+	}
+	return true
+}
+
+// earlier counts the groups that failed in passes before and are as they were then: they still cannot be emptied, for all that is
+// known, and are tried again after a while.
+func (r *run) earlier() (failed int64, text string) {
+	if len(r.failing) > 0 {
+		text = r.failing[0].Error()
+	}
+	return int64(len(r.failing)), text
 }
 
 // mostStuck is how many groups are remembered that could not be emptied.
 const mostStuck = 1 << 16
 
-func (c *Compactor) setStuck(found *candidate, until time.Time) {
+func (c *Compactor) setStuck(found *candidate, cause error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if len(c.stuck) >= mostStuck {
 		clear(c.stuck)
 	}
-	c.stuck[found.id] = stuck{found.extents, until}
+	c.stuck[found.id] = stuck{found.extents, cause, time.Now().Add(again)}
+}
+
+// forgetStuck has the next pass try again what could not be emptied.
+func (c *Compactor) forgetStuck() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	clear(c.stuck)
 }
 
 // share is the share of the time to work.
@@ -291,7 +314,7 @@ func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
 			continue
 		}
 		if !inside.All {
-			r.setStuck(&groups[i], time.Time{}) // its manifest does not name all of them
+			r.setStuck(&groups[i], nil) // its manifest does not name all of them
 		}
 		for _, snapshot := range inside.Snapshots {
 			object := &snapshot.Object
@@ -344,7 +367,7 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 
 // failed notes a group that could not be emptied.
 func (r *run) failed(of *candidate, cause error) {
-	r.setStuck(of, time.Now().Add(again))
+	r.setStuck(of, cause)
 	r.Logger.Warn("a group cannot be compacted", "group", of.id, "cause", cause)
 	r.update(func(compaction *api.Compaction) {
 		compaction.Failed++
@@ -363,7 +386,7 @@ func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, 
 	moved, freed := int64(0), int64(0)
 	if len(next.from) > 0 && float64(takes) > fullEnough*float64(next.emptied) {
 		for i := range next.from {
-			r.setStuck(&next.from[i], time.Time{})
+			r.setStuck(&next.from[i], nil)
 		}
 	} else {
 		if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
