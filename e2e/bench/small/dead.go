@@ -81,6 +81,7 @@ func subjectKey(i int) string { return fmt.Sprintf("small/%06d", i) }
 
 // moment is how much room is taken at one time.
 type moment struct {
+	when    time.Time
 	at      time.Duration // since the last change; negative: before it
 	objects int64         // bytes of all objects, as the gateway counts them
 	stored  int64         // bytes of cells and parities of their groups, likewise
@@ -237,11 +238,7 @@ func (w *watch) take(ctx context.Context) (*moment, error) {
 	}
 	w.passes[compaction.Pass] = compaction
 	m.running = compaction.State == api.CompactionRunning
-	if !w.quiet.IsZero() {
-		m.at = at.Sub(w.quiet)
-	} else {
-		m.at = time.Duration(at.UnixNano()) // until the last change is known
-	}
+	m.when, m.at = at, at.Sub(w.quiet)
 	w.moments = append(w.moments, m)
 	return &w.moments[len(w.moments)-1], nil
 }
@@ -271,7 +268,7 @@ func (w *watch) while(ctx context.Context, do func(context.Context) error) error
 	err := both.Wait()
 	w.quiet = time.Now()
 	for i := range w.moments {
-		w.moments[i].at -= time.Duration(w.quiet.UnixNano())
+		w.moments[i].at = w.moments[i].when.Sub(w.quiet) // what was last was not known before
 	}
 	return err
 }

@@ -64,16 +64,23 @@ func head(p provenance) string {
 	}, "\n")
 }
 
-// thinned are the moments to show: the first, the last, the worst, and one about every so long.
+// thinned are the moments to show: the first, the last, the worst, and one about every so long, if something has changed.
 func thinned(moments []moment, every time.Duration) (shown []moment) {
 	worst := worstOf(moments)
 	last := time.Duration(0)
 	for i, m := range moments {
-		if i == 0 || i == len(moments)-1 || i == worst || m.at-last >= every {
+		if i == 0 || i == len(moments)-1 || i == worst || m.at-last >= every && !m.same(&shown[len(shown)-1]) {
 			shown, last = append(shown, m), m.at
 		}
 	}
 	return shown
+}
+
+// same reports whether two moments differ in nothing but their time.
+func (m *moment) same(other *moment) bool {
+	without := *other
+	without.when, without.at = m.when, m.at
+	return *m == without
 }
 
 // worstOf is the index of the moment with the greatest ratio; -1 without moments.

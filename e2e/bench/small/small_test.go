@@ -120,7 +120,7 @@ func TestReportOfRoom(t *testing.T) {
 	results := deadResults{
 		objects: 400, overwritten: 200, deleted: 100, readBack: 400, put: at(-20, 170), moved: 30 << 20, freed: 150 << 20, passes: 2,
 		worked: 5 * time.Second, peak: 64 << 20,
-		moments: []moment{at(-3, 190), at(-2, 300), at(1, 480), at(2, 470), at(40, 194), at(41, 193), at(42, 190)},
+		moments: []moment{at(-3, 190), at(-2, 300), at(1, 480), at(2, 470), at(12, 470), at(30, 470), at(40, 194), at(41, 193), at(42, 190)},
 	}
 	text := reportDead(results)
 	wants(t, text, "200\nwere overwritten", "100 deleted", "| after the puts | 1.700 | 1.650 |",
@@ -128,11 +128,13 @@ func TestReportOfRoom(t *testing.T) {
 		"| at the end, at 42 s | 1.900 | 1.850 |", "| at the end, to the worst | 0.40 | 0.39 |", "0.63 | 0.62 |",
 		"| below 1.950, to stay | after 40 s | after 40 s |", "| below 1.917, to stay | after 42 s | after 40 s |",
 		"moved 30.0 MiB of objects and freed 150.0 MiB", "in 5.0 s", "64.0 MiB of memory",
-		"| 40 | 100.0 | 194.0 | 1.940 | 189.0 | 1.890 | 9 | 0 | idle |")
-	if strings.Contains(text, "| 2 | 100.0 |") {
-		t.Errorf("a moment soon after the last shown one is shown:\n%s", text)
+		"| 12 | 100.0 | 470.0 |", "| 40 | 100.0 | 194.0 | 1.940 | 189.0 | 1.890 | 9 | 0 | idle |")
+	for _, not := range []string{"| 2 | 100.0 |", "| 30 | 100.0 |"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%q is shown, soon after another or the same as that:\n%s", not, text)
+		}
 	}
-	results.moments = results.moments[:4]
+	results.moments = results.moments[:6]
 	wants(t, reportDead(results), "| below 1.950, to stay | not in the time that was watched | not in")
 }
 
