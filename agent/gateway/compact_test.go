@@ -221,3 +221,27 @@ func TestCompactionIsPaused(t *testing.T) {
 		t.Errorf("a negative rate: %v", err)
 	}
 }
+
+// What dies in groups that have not settled is given back once they have, though nothing else dies after that.
+func TestDeadSpaceOfYoungGroups(t *testing.T) {
+	c := newCluster(t, 9)
+	c.with(func(o *gateway.Options) {
+		o.SweepEvery, o.CompactEvery, o.CompactSettled = 20*time.Millisecond, time.Hour, time.Second
+	})
+	c.until("an empty cluster was looked at", func() bool {
+		compaction, err := c.gateway.Compaction(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compaction.Looked != nil
+	})
+	c.putMany("k/", 1000, 1)
+	c.putMany("k/", 800, 1<<20)
+	_, live := c.takes("default")
+	c.until("little is dead", func() bool {
+		stored, _ := c.takes("default")
+		return float64(stored) <= float64(live)*5/3*1.15
+	})
+	c.with(func(*gateway.Options) {})
+	c.audit()
+}

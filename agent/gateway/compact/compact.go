@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,7 +48,6 @@ const (
 	DefaultEvery   = 10 * time.Minute
 	DefaultSettled = 30 * time.Second
 
-	apart = 15 * time.Second // between looks, however much dies
 	lease = time.Minute      // after which a record that does not change is of a gateway that is gone
 	saved = 2 * time.Second  // between saves of the progress
 	again = 30 * time.Second // after which a group is tried again that could not be read or written
@@ -58,6 +58,8 @@ type Compactor struct {
 	Parts
 	options Options
 	wake    job.Wake
+	died    atomic.Bool // since the last look of this gateway
+	byDeath atomic.Bool // the last look was taken because something had died
 	metrics metrics
 
 	mutex   sync.Mutex // of what follows
@@ -71,7 +73,7 @@ type Compactor struct {
 type stuck struct {
 	extents int64
 	cause   error     // why it could not be emptied; nil: that was not worth it
-	until   time.Time // it is tried again after that, whatever lives in it, if there is a cause
+	until   time.Time // it is tried again after that, as it is, if there is a cause
 }
 
 // New returns a compactor that does nothing by itself before Loop runs.
@@ -88,7 +90,10 @@ func New(parts Parts, options Options) *Compactor {
 }
 
 // Died says that small objects were deleted or written over, so that looking is worth it.
-func (c *Compactor) Died() { c.wake.Notify() }
+func (c *Compactor) Died() {
+	c.died.Store(true)
+	c.wake.Notify()
+}
 
 // Loop carries out what the record says, for as long as the gateway lives.
 func (c *Compactor) Loop(ctx context.Context) {
@@ -99,8 +104,16 @@ func (c *Compactor) Loop(ctx context.Context) {
 		if err := c.step(ctx); err != nil && ctx.Err() == nil {
 			c.Logger.Warn("compacting", "cause", err)
 		}
-		job.Sleep(ctx, min(apart, c.options.Every))
+		job.Sleep(ctx, c.apart())
 	})
+}
+
+// apart is how long one look comes after another, however much dies: in that time half of what had not settled has.
+func (c *Compactor) apart() time.Duration {
+	if c.options.Settled < 0 {
+		return c.options.Every
+	}
+	return min(c.options.Settled/2, c.options.Every)
 }
 
 // step looks at the record and carries out a pass if it is this gateway's to do.
@@ -145,7 +158,11 @@ func (c *Compactor) decide(record *catalog.Job, compaction *api.Compaction, now 
 	}
 	switch compaction.State {
 	case api.CompactionIdle:
-		return begin
+		died := c.died.Swap(false)
+		c.byDeath.Store(died)
+		if died || compaction.Looked == nil || now.Sub(*compaction.Looked) >= c.options.Every {
+			return begin
+		}
 	case api.CompactionRunning:
 		// One start of a gateway lives at a time: what is of an earlier one is this one's to go on with.
 		if strings.HasPrefix(compaction.Owner, catalog.Owner(c.options.ID, "")) || now.Sub(c.since) > lease {

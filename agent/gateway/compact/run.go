@@ -30,6 +30,7 @@ type run struct {
 	saved catalog.Job
 	state api.Compaction
 	taken bool // the record is somebody else's now
+	young bool // groups had more dead than their class allows, and had not settled
 }
 
 // Bounds on what is moved into one group.
@@ -73,6 +74,9 @@ func (c *Compactor) run(ctx context.Context, record catalog.Job, compaction api.
 		if !r.Halted() && ctx.Err() == nil {
 			now := time.Now().UTC()
 			compaction.State, compaction.Finished, compaction.ETASeconds = api.CompactionIdle, &now, 0
+		}
+		if compaction.ObjectsMoved > 0 {
+			c.Logger.Info("compacted", "objects", compaction.ObjectsMoved, "groups", compaction.GroupsDone)
 		}
 	})
 	return r.save(context.WithoutCancel(ctx))
@@ -126,6 +130,9 @@ func (r *run) work(ctx context.Context) error {
 	kinds, classes, err := r.look(ctx)
 	if err != nil {
 		return err
+	}
+	if r.young && r.byDeath.Load() {
+		r.Died() // of what died in them nobody tells again
 	}
 	now := time.Now().UTC()
 	chosen := map[kind][]candidate{}
@@ -207,7 +214,11 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 	of.Groups++
 	of.Bytes += found.capacity
 	of.Dead += found.dead()
-	if class == nil || class.DeadAtMost >= api.NeverCompact || fill.Settled > settled || r.isStuck(&found) {
+	if class == nil || class.DeadAtMost >= api.NeverCompact || r.isStuck(&found) {
+		return
+	}
+	if fill.Settled > settled {
+		r.young = r.young || found.dead() > found.live*int64(class.DeadAtMost)/100
 		return
 	}
 	if scheme, err := stripe.ParseScheme(fill.Scheme); err != nil || !class.Ladder.Contains(scheme) {
