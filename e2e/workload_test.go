@@ -59,7 +59,8 @@ func (w *workload) bounded(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, w.patience)
 }
 
-// begin has so many workers act on keys until ctx ends, and somebody take all objects up and down the ladder.
+// begin has so many workers act on keys until ctx ends, somebody take all objects up and down the ladder, and somebody bring small ones
+// together.
 func (w *workload) begin(ctx context.Context, round, workers int, keys, ladder []string) *sync.WaitGroup {
 	group := &sync.WaitGroup{}
 	for worker := range workers {
@@ -71,6 +72,7 @@ func (w *workload) begin(ctx context.Context, round, workers int, keys, ladder [
 		})
 	}
 	group.Go(func() { w.transitions(ctx, round, ladder) })
+	group.Go(func() { w.compactions(ctx) })
 	return group
 }
 
@@ -206,6 +208,37 @@ func (w *workload) transitions(ctx context.Context, round int, ladder []string) 
 		case t.State == api.TransitionFailed:
 			w.t.Errorf("transition %s to %s failed: %s", t.ID, t.To, t.Error)
 		}
+	}
+}
+
+// compactions has all that is dead given back, again and again, until ctx ends.
+func (w *workload) compactions(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.compact(ctx)
+		w.pause(100 * time.Millisecond)
+	}
+}
+
+// compact begins a pass and waits until it has ended, another one has begun, or nobody answers.
+func (w *workload) compact(ctx context.Context) {
+	ask := func(do func(ctx context.Context, c *client.Client) (api.Compaction, error)) (api.Compaction, error) {
+		ctx, cancel := w.bounded(ctx)
+		defer cancel()
+		return do(ctx, w.client())
+	}
+	begun, err := ask(func(ctx context.Context, c *client.Client) (api.Compaction, error) {
+		return c.StartCompaction(ctx, api.CompactionRequest{Everything: true})
+	})
+	for err == nil && ctx.Err() == nil {
+		var now api.Compaction
+		now, err = ask(func(ctx context.Context, c *client.Client) (api.Compaction, error) { return c.Compaction(ctx) })
+		if err == nil && (now.Pass != begun.Pass || now.State != api.CompactionRunning) {
+			if now.Pass == begun.Pass && now.ObjectsMoved > 0 {
+				w.count("compaction")
+			}
+			return
+		}
+		w.pause(20 * time.Millisecond)
 	}
 }
 

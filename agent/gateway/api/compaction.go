@@ -15,7 +15,7 @@ const (
 // CompactionRequest begins a pass now.
 type CompactionRequest struct {
 	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"` // of objects moved; 0: unlimited
-	Everything     bool  `json:"everything,omitempty"`     // whatever the classes allow to be dead
+	Everything     bool  `json:"everything,omitempty"`     // whatever the classes allow to be dead, and however young groups are
 }
 
 // Compaction moves small objects out of groups in which much is dead, so that those are freed. A cluster has one: the pass under

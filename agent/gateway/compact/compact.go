@@ -57,7 +57,8 @@ const (
 type Compactor struct {
 	Parts
 	options Options
-	wake    job.Wake
+	wake    job.Wake    // something has died
+	steered job.Wake    // the record is another one
 	died    atomic.Bool // since the last look of this gateway
 	byDeath atomic.Bool // the last look was taken because something had died
 	metrics metrics
@@ -85,7 +86,7 @@ func New(parts Parts, options Options) *Compactor {
 		options.Settled = DefaultSettled
 	}
 	return &Compactor{
-		Parts: parts, options: options, wake: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]stuck{},
+		Parts: parts, options: options, wake: job.NewWake(), steered: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]stuck{},
 	}
 }
 
@@ -100,12 +101,34 @@ func (c *Compactor) Loop(ctx context.Context) {
 	if c.options.Every < 0 {
 		return
 	}
-	job.Again(ctx, c.wake, func() time.Duration { return min(c.options.Every, lease) }, func(ctx context.Context) {
+	for ctx.Err() == nil {
 		if err := c.step(ctx); err != nil && ctx.Err() == nil {
 			c.Logger.Warn("compacting", "cause", err)
 		}
-		job.Sleep(ctx, c.apart())
-	})
+		c.rest(ctx)
+	}
+}
+
+// rest waits until somebody has steered the compaction, something has died and the last look is a while ago, or it is time.
+func (c *Compactor) rest(ctx context.Context) {
+	apart, long := time.NewTimer(c.apart()), time.NewTimer(min(c.options.Every, lease))
+	defer apart.Stop()
+	defer long.Stop()
+	var died job.Wake // nobody hears of it before that
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.steered:
+			return
+		case <-long.C:
+			return
+		case <-died:
+			return
+		case <-apart.C:
+			died = c.wake
+		}
+	}
 }
 
 // apart is how long one look comes after another, however much dies: in that time half of what had not settled has.
@@ -123,7 +146,7 @@ func (c *Compactor) step(ctx context.Context) error {
 		return err
 	}
 	switch c.decide(record, &compaction, time.Now()) {
-	case rest:
+	case nothing:
 		return nil
 	case begin:
 		compaction = c.next(&compaction, api.CompactionRequest{})
@@ -144,9 +167,9 @@ func (c *Compactor) step(ctx context.Context) error {
 type doing int
 
 const (
-	rest  doing = iota
-	begin       // a pass by itself
-	take        // go on with the one in the record
+	nothing doing = iota
+	begin         // a pass by itself
+	take          // go on with the one in the record
 )
 
 // decide is pure but for the memory of when the record was last seen to change.
@@ -169,7 +192,7 @@ func (c *Compactor) decide(record *catalog.Job, compaction *api.Compaction, now 
 			return take
 		}
 	}
-	return rest
+	return nothing
 }
 
 func (c *Compactor) owner() string { return catalog.Owner(c.options.ID, c.options.Start) }
@@ -276,7 +299,7 @@ func (c *Compactor) steer(ctx context.Context, change func(*api.Compaction)) (ap
 		if errors.Is(err, catalog.ErrStale) && ctx.Err() == nil {
 			continue
 		}
-		c.wake.Notify()
+		c.steered.Notify()
 		return compaction, err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -171,6 +172,9 @@ func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionC
 	kinds, classes := map[kind][]candidate{}, map[string]*api.CompactionClass{}
 	r.failing = nil
 	settled := r.options.Clock().Add(-max(0, r.options.Settled)).UnixMilli()
+	if r.everything() {
+		settled = math.MaxInt64
+	}
 	began := time.Now()
 	for page, err := range r.Catalog.PackedGroups(ctx) {
 		if err != nil {
@@ -189,6 +193,13 @@ func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionC
 		list = append(list, *classes[name])
 	}
 	return kinds, list, nil
+}
+
+// everything reports whether somebody asked for all that can be given back.
+func (r *run) everything() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.state.Everything
 }
 
 func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]candidate, classes map[string]*api.CompactionClass) {
