@@ -28,7 +28,7 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
 # How often each fuzz target runs.
-FUZZ_RUNS ?= 20000
+FUZZ_RUNS ?= 12000
 
 .PHONY: help build package images run test vet format lint race unit fuzz e2e kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-small generate generate-check sbom vulnerable clean
 
@@ -147,7 +147,7 @@ spec:
 # DURATION says, over all processors; mistakes put in on purpose, each of which must be found.
 SEED ?= 1
 SIZE ?= short
-SEEDS ?= 3000
+SEEDS ?= 2000
 DURATION ?= 1h
 FROM ?= $(shell date +%s)000
 SIM := go run ./agent/sim/host -guest bin/sim
