@@ -49,7 +49,10 @@ func choose(groups []candidate, percent int, everything bool) []candidate {
 		most = 0
 	}
 	slices.SortFunc(groups, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.share(), b.share()), cmp.Compare(a.id.String(), b.id.String()))
+		if order := cmp.Compare(a.share(), b.share()); order != 0 {
+			return order
+		}
+		return cmp.Or(a.id.Stamp.Compare(b.id.Stamp), cmp.Compare(a.id.Index, b.id.Index))
 	})
 	dead := capacity - live
 	count := 0

@@ -86,7 +86,8 @@ func New(parts Parts, options Options) *Compactor {
 		options.Settled = DefaultSettled
 	}
 	return &Compactor{
-		Parts: parts, options: options, wake: job.NewWake(), steered: job.NewWake(), metrics: newMetrics(options.Metrics), stuck: map[block.GroupID]stuck{},
+		Parts: parts, options: options, wake: job.NewWake(), steered: job.NewWake(), metrics: newMetrics(options.Metrics),
+		stuck: map[block.GroupID]stuck{},
 	}
 }
 

@@ -129,8 +129,8 @@ type kind struct{ class, scheme string }
 // work looks at all packed groups and empties those that are chosen.
 func (r *run) work(ctx context.Context) error {
 	kinds, classes, err := r.look(ctx)
-	if err != nil {
-		return err
+	if err != nil || r.Halted() {
+		return err // what was seen is not all
 	}
 	if r.young && r.byDeath.Load() {
 		r.Died() // of what died in them nobody tells again
