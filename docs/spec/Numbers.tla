@@ -1,18 +1,20 @@
 -------------------------------- MODULE Numbers --------------------------------
 (* The numbers of stamps: drawn from clocks that differ, and yet what is asked for after a commit has a greater stamp (rule 43), so
    that of two versions of an object in the stores that did not overlap the one with the greater stamp is the later one. One object; a
-   put is announced, staged and committed, an update is announced over what was read before, a delete is one update.          *)
+   put is announced, staged and committed, an update is announced over what was read before, a delete is one update. A put may
+   also use an attempt that its gateway announced ahead, before anybody asked for it (rule G22): its commit fails where it met what is
+   above it.                                                                                                                      *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 CONSTANTS
   Gateways, Ops,  \* each operation is of one gateway
-  Kind,           \* operation -> "put", "update", "delete"
+  Kind,           \* operation -> "put", "ahead", "update", "delete"
   Of,             \* operation -> gateway
   Times,          \* what clocks may show
   Without
 On(rule) == rule \notin Without
 
-Two == [o \in Ops |-> IF o = "d" THEN "delete" ELSE IF o = "u" THEN "update" ELSE "put"]
-Spread == [o \in Ops |-> IF o \in {"a", "d", "u"} THEN "g" ELSE "h"]
+Two == [o \in Ops |-> IF o = "d" THEN "delete" ELSE IF o = "u" THEN "update" ELSE IF o \in {"e", "f"} THEN "ahead" ELSE "put"]
+Spread == [o \in Ops |-> IF o \in {"a", "d", "e", "u"} THEN "g" ELSE "h"]
 
 None == <<0, "">>
 Rank(g) == IF g = "" THEN 0 ELSE IF g = "g" THEN 1 ELSE 2
@@ -36,7 +38,7 @@ Init ==
 
 \* An update reads the object it changes first.
 Ask(o) ==
-  /\ op[o].at = "idle" /\ (Kind[o] = "update" => object # None)
+  /\ op[o].at = "idle" /\ Kind[o] # "ahead" /\ (Kind[o] = "update" => object # None)
   /\ op' = [op EXCEPT ![o].at = "asked", ![o].basis = object, ![o].begun = Len(log)]
   /\ UNCHANGED <<floor, object, upto, log, drawn>>
 \* What an announcement, or a delete, reads as of one instant.
@@ -59,11 +61,24 @@ Announce(o) ==
        ELSE /\ op' = [op EXCEPT ![o].at = "staged", ![o].stamp = s] /\ drawn' = drawn \cup {s}
             /\ upto' = [upto EXCEPT ![g] = s[1]]
     /\ UNCHANGED <<floor, object, log>>
+\* A hand: it is announced above all that its gateway drew and the floor, as they are read in the transaction, and what it will write
+\* over is not known.
+Hand(o) ==
+  \E time \in Times :
+    LET g == Of[o]  s == <<Max({time, floor + 1, upto[g] + 1}), g>> IN
+    /\ op[o].at = "idle" /\ Kind[o] = "ahead"
+    /\ op' = [op EXCEPT ![o].at = "hand", ![o].stamp = s] /\ drawn' = drawn \cup {s} /\ upto' = [upto EXCEPT ![g] = s[1]]
+    /\ UNCHANGED <<floor, object, log>>
+Use(o) ==
+  /\ op[o].at = "hand" /\ op' = [op EXCEPT ![o].at = "staged", ![o].begun = Len(log)]
+  /\ UNCHANGED <<floor, object, upto, log, drawn>>
+\* A put by a hand must not be below what it writes over, nor below what was taken away since: its gateway draws anew then.
+Overtaken(o) == Kind[o] = "ahead" /\ ((On("ahead") /\ ~Less(object, op[o].stamp)) \/ (On("away") /\ floor >= op[o].stamp[1]))
 \* A commit that writes over a greater stamp leaves the floor there, as a delete does.
 Commit(o) ==
   LET r == op[o] IN
   /\ r.at = "staged"
-  /\ IF Kind[o] = "update" /\ object # r.basis
+  /\ IF (Kind[o] = "update" /\ object # r.basis) \/ Overtaken(o)
      THEN op' = [op EXCEPT ![o].at = "failed"] /\ UNCHANGED <<object, log, floor>>
      ELSE /\ op' = [op EXCEPT ![o].at = "done"] /\ object' = r.stamp /\ log' = Append(log, r.stamp)
           /\ floor' = (IF On("raise") /\ Less(r.stamp, object) THEN Max({floor, object[1]}) ELSE floor)
@@ -79,12 +94,12 @@ Delete(o) ==
             /\ floor' = (IF raise THEN Max({time, r.object[1]}) ELSE floor)
     /\ UNCHANGED <<upto, drawn>>
 
-Next == \E o \in Ops : Ask(o) \/ Read(o) \/ Announce(o) \/ Commit(o) \/ Delete(o)
+Next == \E o \in Ops : Hand(o) \/ Use(o) \/ Ask(o) \/ Read(o) \/ Announce(o) \/ Commit(o) \/ Delete(o)
 Spec == Init /\ [][Next]_vars
 
 (* ------------------------------------------------------------------ what holds *)
 \* What was asked for after a commit has a greater stamp, also where what was committed was deleted in between.
-Grow == \A o \in Ops : op[o].stamp # None => \A i \in 1..op[o].begun : Less(log[i], op[o].stamp)
+Grow == \A o \in Ops : op[o].stamp # None /\ (Kind[o] = "ahead" => op[o].at = "done") => \A i \in 1..op[o].begun : Less(log[i], op[o].stamp)
 \* What a gateway drew is known of it, and is of one attempt.
 Known == \A s \in drawn : s[1] <= upto[s[2]]
 Unique == Cardinality(drawn) = Cardinality({o \in Ops : op[o].stamp # None})
