@@ -249,3 +249,28 @@ func TestDeadSpaceOfYoungGroups(t *testing.T) {
 	c.with(func(*gateway.Options) {})
 	c.audit()
 }
+
+// Lone objects are brought together soon, not by the next look of many minutes.
+func TestLoneObjectsAreToldOf(t *testing.T) {
+	c := newCluster(t, 9)
+	c.with(func(o *gateway.Options) {
+		o.SweepEvery, o.CompactEvery, o.CompactSettled = 20*time.Millisecond, time.Hour, time.Second
+	})
+	c.until("an empty cluster was looked at", func() bool {
+		compaction, err := c.gateway.Compaction(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compaction.Looked != nil
+	})
+	for i := range 20 {
+		c.put(fmt.Sprintf("lone/%02d", i), noise(700+i, uint64(i)), api.PutOptions{})
+	}
+	c.until("there are few groups", func() bool {
+		status, err := c.gateway.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Groups <= 3
+	})
+}

@@ -202,7 +202,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
+		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
 	})
 	g.metrics.read(&g.Objects.Counters)
 	g.catalog.Raw().Observe(g.metrics.observe)

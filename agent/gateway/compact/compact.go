@@ -60,7 +60,7 @@ type Compactor struct {
 	wake    job.Wake    // something has died
 	steered job.Wake    // the record is another one
 	died    atomic.Bool // since the last look of this gateway
-	byDeath atomic.Bool // the last look was taken because something had died
+	byDeath atomic.Bool // the last look was taken because of that
 	metrics metrics
 
 	mutex   sync.Mutex // of what follows
@@ -91,7 +91,7 @@ func New(parts Parts, options Options) *Compactor {
 	}
 }
 
-// Died says that small objects were deleted or written over, so that looking is worth it.
+// Died says that small objects were deleted or written over, or written alone, so that looking is worth it.
 func (c *Compactor) Died() {
 	c.died.Store(true)
 	c.wake.Notify()

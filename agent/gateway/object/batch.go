@@ -175,6 +175,9 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		if open.leaveOut(open.err) { // the others have nothing to do with it
 			continue
 		}
+		if open.err == nil && len(open.entries) < open.key.class.Ladder.Width() {
+			b.objects.sparse()
+		}
 		if !errors.Is(open.err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
 			return
 		}

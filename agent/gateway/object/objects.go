@@ -25,7 +25,8 @@ type Parts struct {
 	Heat       *temperature.Thermometer
 	Background *job.Background
 	Logger     *slog.Logger
-	ReadGroups int // of how many groups a read has the records at a time
+	ReadGroups int    // of how many groups a read has the records at a time
+	Sparse     func() // is called when small objects were written that do not fill a row of their group
 
 	PieceGroups int // how many groups a put commits at a time; 0: as many as an update of the catalog takes
 }
@@ -44,6 +45,7 @@ type Objects struct {
 	background *job.Background
 	log        *slog.Logger
 	readGroups int
+	sparse     func()
 
 	pieceGroups int
 
@@ -67,6 +69,7 @@ func New(parts Parts) *Objects {
 		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,
 	}
+	o.sparse = parts.Sparse
 	o.batches = newBatches(o)
 	return o
 }
