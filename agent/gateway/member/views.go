@@ -22,7 +22,7 @@ import (
 const (
 	beatsAtMost   = 5 * time.Second      // between two views of a gateway, and between two looks at those of others of which nobody told
 	markRest      = 5 * time.Millisecond // for each node between two records of marks, which have some 50 bytes for each
-	lifeAtLeast   = 5 * time.Second      // how long a gateway whose view does not change counts as running
+	lifeAtLeast   = 10 * time.Second     // how long a gateway whose view does not change counts as running
 	staysDoubling = 10                   // how often the time that a disputed node stays is doubled at most
 )
 
