@@ -154,8 +154,11 @@ func (s *session) request(ctx context.Context, head prefix, handlers *sync.WaitG
 		s.mutex.Unlock()
 		cancel()
 		free()
-		// A reply that cannot be sent closes the connection, which ends serve.
-		_ = s.reply(ctx, head.stream, reply, replyPayload, err)
+		// What a server that closes has broken off is not answered: the end of the connection says that the outcome is unknown.
+		if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+			// A reply that cannot be sent closes the connection, which ends serve.
+			_ = s.reply(ctx, head.stream, reply, replyPayload, err)
+		}
 		if release != nil {
 			release()
 		}
