@@ -16,7 +16,7 @@ import (
 type GroupFill struct {
 	GroupSummary
 	Live  int64 // extents
-	Bytes int64 // of them; below 0 where they were not counted from the beginning: see Recount
+	Bytes int64 // of them; below 0 where they were not counted from the beginning: see Inside
 }
 
 // PackedGroups walks the groups that small objects share, page by page, with what lives in them.
@@ -66,7 +66,6 @@ func (o *objects) fills(ctx context.Context, page []GroupSummary) ([]GroupFill, 
 
 // Inside are objects that lie in one group, as of one instant with it.
 type Inside struct {
-	Group     *GroupView
 	Snapshots []*Snapshot // those of the keys asked for that lie in this group alone, without repetition
 	All       bool        // nothing else lives in it
 }
@@ -87,7 +86,7 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 	if err != nil {
 		return nil, err
 	}
-	found, extents, size, seen := &Inside{Group: view}, int64(0), int64(0), map[string]bool{}
+	found, extents, size, seen := &Inside{}, int64(0), int64(0), map[string]bool{}
 	for i, name := range names {
 		raw := values[3+i]
 		if raw == nil || seen[name] {

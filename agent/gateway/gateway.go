@@ -66,7 +66,7 @@ type Options struct {
 	OrphanEvery time.Duration // how often stores are listed for leftovers; default 10 min; negative: only on request
 	ScrubEvery  time.Duration // from one scrub of all groups to the next; default a week; negative: only on request
 
-	CompactEvery   time.Duration // from one look for dead space to the next, where nothing died; default 10 min; negative: only on request
+	CompactEvery   time.Duration // from one look for dead space to the next, where nothing died; default 10 min; negative: never
 	CompactSettled time.Duration // how long a group of small objects is left alone; default 30 s; negative: not at all
 
 	HeatGroups int              // most groups whose accesses are counted, at up to 64 bytes each; default heat.DefaultGroups

@@ -27,7 +27,7 @@ import (
 type Options struct {
 	ID      string           // of the gateway
 	Start   string           // of this start of it
-	Every   time.Duration    // from one look at all groups to the next where nothing died; negative: only on request
+	Every   time.Duration    // from one look at all groups to the next where nothing died; negative: this gateway carries out none
 	Settled time.Duration    // for how long a group must have been there to be chosen; negative: not at all
 	Clock   func() time.Time // by which groups settled
 	Metrics prometheus.Registerer

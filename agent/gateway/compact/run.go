@@ -437,7 +437,7 @@ func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, 
 		compaction.BytesFreed += freed
 		for i := range compaction.Classes {
 			if of := &compaction.Classes[i]; of.Name == class.Name && moved > 0 {
-				of.Bytes, of.Dead = of.Bytes-freed, of.Dead-freed
+				of.Bytes, of.Dead, of.Groups = of.Bytes-freed, of.Dead-freed, of.Groups+1-int64(len(next.from))
 			}
 		}
 	})
