@@ -55,6 +55,7 @@ const (
 	ViolationGroup    Violation = "group changed"    // the group record is not as read
 	ViolationFreed    Violation = "group is gone"    // the group record does not exist any more
 	ViolationSealed   Violation = "group is sealed"  // the group takes no appends
+	ViolationAhead    Violation = "object is newer"  // than the attempt, which was announced ahead
 	ViolationWhole    Violation = "result not whole" // a slot's store lost its contents, or was never registered
 )
 
@@ -68,7 +69,7 @@ type StaleDetail struct {
 
 func (d StaleDetail) String() string {
 	switch d.Violation {
-	case ViolationObject, ViolationRevision:
+	case ViolationObject, ViolationRevision, ViolationAhead:
 		return fmt.Sprintf("object %q: %s", d.Key, d.Violation)
 	case ViolationWhole:
 		return fmt.Sprintf("group %s on node %s: %s", d.Group, d.Node, d.Violation)

@@ -13,6 +13,8 @@ type Packing struct {
 	waited  *prometheus.HistogramVec
 	objects *prometheus.CounterVec
 	bytes   prometheus.Counter
+	groups  *prometheus.CounterVec
+	refused prometheus.Counter
 }
 
 func newPacking() *Packing {
@@ -28,6 +30,17 @@ func newPacking() *Packing {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
+		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_groups_total", Help: "Groups of small objects that were begun, by whether their attempt was " +
+				"announced ahead or when they were written.",
+		}, []string{"announced"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "restripe_packing_refused_total", Help: "Groups of small objects by attempts that were announced ahead that were written anew, " +
+				"because one of their objects had been written or deleted under a later number.",
+		}),
+	}
+	for _, when := range []string{ahead, asked} {
+		p.groups.WithLabelValues(when)
 	}
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
@@ -51,6 +64,21 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 	p.bytes.Add(float64(bytes))
 }
 
+// When the attempt of a group is announced.
+const (
+	ahead = "ahead"
+	asked = "asked"
+)
+
+// announced counts a group that was begun.
+func (p *Packing) announced(isAhead bool) {
+	when := asked
+	if isAhead {
+		when = ahead
+	}
+	p.groups.WithLabelValues(when).Inc()
+}
+
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(p, descriptions)
@@ -61,4 +89,6 @@ func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
 	p.waited.Collect(metrics)
 	p.objects.Collect(metrics)
 	p.bytes.Collect(metrics)
+	p.groups.Collect(metrics)
+	p.refused.Collect(metrics)
 }
