@@ -79,7 +79,9 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 // BeginAhead announces so many puts, one or more, of which nobody knows yet what they will write over: the commit of each is refused
 // if that has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces them. Their
 // attempts are in the order of their stamps.
-func (l *ledger) BeginAhead(ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet) ([]*Attempt, error) {
+func (l *ledger) BeginAhead(
+	ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet,
+) ([]*Attempt, error) {
 	all := make([]*announcement, count)
 	for i := range all {
 		all[i] = &announcement{ctx: ctx, kind: KindPut, deadline: deadline, blocks: blocks, ahead: true, done: make(chan struct{})}

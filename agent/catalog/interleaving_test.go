@@ -116,7 +116,8 @@ func (m *machine) beginPut(rt *rapid.T) {
 func (m *machine) announceOne(rt *rapid.T) {
 	owner := m.pick(rt)
 	m.ahead = append(m.ahead, &modelled{
-		operation: operation{Attempt: m.announceAhead(rt, owner)}, name: "put ahead", deadline: m.now.Add(time.Minute), isAhead: true, owner: owner,
+		operation: operation{Attempt: m.announceAhead(rt, owner)}, name: "put ahead", deadline: m.now.Add(time.Minute),
+		isAhead: true, owner: owner,
 	})
 }
 

@@ -108,8 +108,10 @@ var canaries = []canary{
 		within: 300,
 	},
 	{
-		name:   "a put that was announced ahead does not look at what it writes over",
-		edits:  []edit{{commitFile, "return max(was.Newest(), uint64(floor)) >= t.attempt.stamp.Sequence, err", "return max(was.Newest(), uint64(floor)) == 0, err"}},
+		name: "a put that was announced ahead does not look at what it writes over",
+		edits: []edit{{
+			commitFile, "return max(was.Newest(), uint64(floor)) >= t.attempt.stamp.Sequence, err", "return max(was.Newest(), uint64(floor)) == 0, err",
+		}},
 		breaks: []sim.Promise{sim.Order},
 		within: 300,
 	},
