@@ -50,7 +50,7 @@ func (c *cluster) figure(g *gateway.Gateway, name string, labels map[string]stri
 func (c *cluster) putAhead(g *gateway.Gateway, count float64) (puts int) {
 	c.t.Helper()
 	ahead := func() float64 {
-		return c.figure(g, "restripe_packing_groups_total", map[string]string{"announced": "ahead"})
+		return c.figure(g, "restripe_packing_attempts_total", map[string]string{"announced": "ahead"})
 	}
 	want := ahead() + count
 	c.await("puts find their attempts announced", func() bool {

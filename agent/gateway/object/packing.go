@@ -10,11 +10,11 @@ import (
 
 // Packing counts how small objects were packed. It is a collector of metrics.
 type Packing struct {
-	waited  *prometheus.HistogramVec
-	objects *prometheus.CounterVec
-	bytes   prometheus.Counter
-	groups  *prometheus.CounterVec
-	refused prometheus.Counter
+	waited   *prometheus.HistogramVec
+	objects  *prometheus.CounterVec
+	bytes    prometheus.Counter
+	attempts *prometheus.CounterVec
+	refused  prometheus.Counter
 }
 
 func newPacking() *Packing {
@@ -30,8 +30,8 @@ func newPacking() *Packing {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
-		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "restripe_packing_groups_total", Help: "Groups of small objects that were begun, by whether their attempt was " +
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_attempts_total", Help: "Attempts to write a group of small objects, by whether they were " +
 				"announced ahead or when they were written.",
 		}, []string{"announced"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
@@ -40,7 +40,7 @@ func newPacking() *Packing {
 		}),
 	}
 	for _, when := range []string{ahead, asked} {
-		p.groups.WithLabelValues(when)
+		p.attempts.WithLabelValues(when)
 	}
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
@@ -76,7 +76,7 @@ func (p *Packing) announced(isAhead bool) {
 	if isAhead {
 		when = ahead
 	}
-	p.groups.WithLabelValues(when).Inc()
+	p.attempts.WithLabelValues(when).Inc()
 }
 
 // Describe implements prometheus.Collector.
@@ -89,6 +89,6 @@ func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
 	p.waited.Collect(metrics)
 	p.objects.Collect(metrics)
 	p.bytes.Collect(metrics)
-	p.groups.Collect(metrics)
+	p.attempts.Collect(metrics)
 	p.refused.Collect(metrics)
 }
