@@ -204,7 +204,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
 		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
 	})
-	g.metrics.read(&g.Objects.Counters)
+	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
 	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g}, view{g}, g.Packing)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)

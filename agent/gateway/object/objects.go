@@ -59,6 +59,7 @@ type Objects struct {
 type Counters struct {
 	Degraded          atomic.Int64 // fragments decoded because their cell could not be read
 	Hedges, HedgesWon atomic.Int64 // reads asked of more nodes than needed because one was slow, and those that so came first
+	Pieces, InPieces  atomic.Int64 // pieces that were committed, and puts under way that have committed some
 }
 
 // New returns the objects of a catalog.
