@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
+
 	"github.com/restripe/restripe/agent/catalog/credentials"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
