@@ -6,12 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrange"
 )
 
 // Packing counts how small objects were packed. It is a collector of metrics.
 type Packing struct {
 	waited  *prometheus.HistogramVec
 	objects *prometheus.CounterVec
+	groups  *prometheus.CounterVec
 	bytes   prometheus.Counter
 }
 
@@ -25,6 +27,10 @@ func newPacking() *Packing {
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_packing_objects_total", Help: "Small objects that were written, by whether the first of their group waited for others.",
 		}, []string{"mode"}),
+		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_groups_total", Help: "Batches of small objects that were put: each into one group (all), or the objects whose " +
+				"keys are written most (popular) and the others apart.",
+		}, []string{"part"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
@@ -32,6 +38,9 @@ func newPacking() *Packing {
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
+	}
+	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
+		p.groups.WithLabelValues(part)
 	}
 	return p
 }
@@ -60,5 +69,6 @@ func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
 func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
 	p.waited.Collect(metrics)
 	p.objects.Collect(metrics)
+	p.groups.Collect(metrics)
 	p.bytes.Collect(metrics)
 }

@@ -20,8 +20,8 @@ const (
 	Bytes = shards * rows * columns * 8
 )
 
-// Counts are how often a key was written and used. A write is a use.
-type Counts struct{ Writes, Uses float64 }
+// Counts are how often a key was written and read.
+type Counts struct{ Writes, Reads float64 }
 
 // Sketch counts keys of one half-life. Its methods are safe for concurrent use and allocate nothing.
 type Sketch struct {
@@ -38,7 +38,7 @@ type shard struct {
 }
 
 // cell counts all keys that share it.
-type cell struct{ writes, uses float32 }
+type cell struct{ writes, reads float32 }
 
 // New returns a sketch that has counted nothing. start is at or before the first time handed in.
 func New(halfLife time.Duration, start time.Time) *Sketch {
@@ -46,33 +46,33 @@ func New(halfLife time.Duration, start time.Time) *Sketch {
 }
 
 // Wrote counts a write of a key.
-func (s *Sketch) Wrote(key string, now time.Time) { s.note(key, now, 1) }
+func (s *Sketch) Wrote(key string, now time.Time) { s.note(key, now, Counts{Writes: 1}) }
 
-// Read counts a use of a key that was none.
-func (s *Sketch) Read(key string, now time.Time) { s.note(key, now, 0) }
+// Read counts a read of a key.
+func (s *Sketch) Read(key string, now time.Time) { s.note(key, now, Counts{Reads: 1}) }
 
-func (s *Sketch) note(key string, now time.Time, writes float64) {
+func (s *Sketch) note(key string, now time.Time, more Counts) {
 	hash := hashOf(key)
 	of := &s.shards[hash>>(64-shardBits)]
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	scale := of.scale(s, now)
 	had := of.least(hash)
-	had.writes, had.uses = raised(had.writes, writes*scale), raised(had.uses, scale)
+	had.writes, had.reads = raised(had.writes, more.Writes*scale), raised(had.reads, more.Reads*scale)
 	for row := range of.rows {
 		cell := of.cell(row, hash)
-		cell.writes, cell.uses = max(cell.writes, had.writes), max(cell.uses, had.uses)
+		cell.writes, cell.reads = max(cell.writes, had.writes), max(cell.reads, had.reads)
 	}
 }
 
-// Of returns how often a key was written and used: never less, and little more if it was much.
+// Of returns how often a key was written and read: never less, and little more if it was much.
 func (s *Sketch) Of(key string, now time.Time) Counts {
 	hash := hashOf(key)
 	of := &s.shards[hash>>(64-shardBits)]
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	scale, least := of.scale(s, now), of.least(hash)
-	return Counts{Writes: float64(least.writes) / scale, Uses: float64(least.uses) / scale}
+	return Counts{Writes: float64(least.writes) / scale, Reads: float64(least.reads) / scale}
 }
 
 // cell is where a row counts a key.
@@ -85,7 +85,7 @@ func (s *shard) least(hash uint64) cell {
 	least := *s.cell(0, hash)
 	for row := 1; row < rows; row++ {
 		other := s.cell(row, hash)
-		least.writes, least.uses = min(least.writes, other.writes), min(least.uses, other.uses)
+		least.writes, least.reads = min(least.writes, other.writes), min(least.reads, other.reads)
 	}
 	return least
 }
@@ -101,7 +101,7 @@ func (s *shard) scale(of *Sketch, now time.Time) float64 {
 		for row := range s.rows {
 			for i := range s.rows[row] {
 				cell := &s.rows[row][i]
-				cell.writes, cell.uses = aged(cell.writes, passed), aged(cell.uses, passed)
+				cell.writes, cell.reads = aged(cell.writes, passed), aged(cell.reads, passed)
 			}
 		}
 		s.landmark += passed
