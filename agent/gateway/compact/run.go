@@ -39,7 +39,7 @@ type run struct {
 
 // Bounds on what is moved into one group.
 const (
-	mostObjects = 2048
+	MostObjects = 2048
 	mostNames   = 1 << 20
 )
 
@@ -302,7 +302,7 @@ type batch struct {
 
 // isFull reports whether an object does not fit any more.
 func (b *batch) isFull(object *catalog.Object, most int64) bool {
-	return b.bytes+object.Size > most || len(b.snapshots) >= mostObjects || b.names+int64(len(object.Key)) > mostNames
+	return b.bytes+object.Size > most || len(b.snapshots) >= MostObjects || b.names+int64(len(object.Key)) > mostNames
 }
 
 func (b *batch) add(snapshot *catalog.Snapshot) {
@@ -319,8 +319,8 @@ type window struct {
 
 // Bounds on a window: what is known of an object takes about 1 KiB until it is moved.
 const (
-	windowObjects = 4 * mostObjects
-	windowGroups  = 8 // of new ones
+	windowObjects = 4 * MostObjects
+	WindowGroups  = 8 // of new ones
 )
 
 // batches are what of a window goes into one group each: what is written and used about as often lies together.
@@ -366,7 +366,7 @@ func (r *run) empty(ctx context.Context, of kind, groups []arrange.Candidate) er
 		if !inside.All {
 			r.setStuck(&groups[i], nil) // its manifest does not name all of them
 		}
-		if len(next.snapshots)+len(inside.Snapshots) > windowObjects || next.bytes >= windowGroups*class.GroupBytes {
+		if len(next.snapshots)+len(inside.Snapshots) > windowObjects || next.bytes >= WindowGroups*class.GroupBytes {
 			if err := r.refill(ctx, &class.Class, scheme, &next); err != nil {
 				return err
 			}
@@ -519,7 +519,6 @@ func (r *run) move(
 	job.Rest(ctx, time.Since(began), r.share())
 	return err == nil, nil
 }
-
 
 func ignoreHalt(err error) error {
 	if errors.Is(err, group.ErrHalted) {
