@@ -228,7 +228,7 @@ func pureImports(s *source) (breaches []string) {
 		"agent/heat/shadow":     {module + "/agent/gateway/api"},
 		"agent/heat/sketch":     {},
 		"agent/gateway/arrange": {module + "/agent/block", module + "/agent/heat/sketch"},
-		"agent/gateway/api": {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
+		"agent/gateway/api":     {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
 		"operator/reliability": {"k8s.io/apimachinery/pkg/api/resource",
 			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
 		"operator/price": {"k8s.io/apimachinery/pkg/api/resource",

@@ -16,7 +16,7 @@ const (
 )
 
 // Order sorts objects so that those lie together that die about as soon and are about as hot: those first that are written most,
-// by powers of two, and among these those that are read most. Others keep their order.
+// by powers of the square root of two, and among these those that are read most. Others keep their order.
 func Order[T any](objects []T, counts func(T) sketch.Counts) {
 	type ranked struct {
 		object T
@@ -34,13 +34,13 @@ func Order[T any](objects []T, counts func(T) sketch.Counts) {
 	}
 }
 
-// rank is the power of two that so many writes are; of one and fewer 0. What is put for the first time has one, and no history: it
+// rank is the power of the square root of two that so many writes are; of fewer than two 0. What is put for the first time has one, and no history: it
 // comes last.
 func rank(writes float64) int {
 	if writes < 2 {
 		return 0
 	}
-	return math.Ilogb(writes)
+	return int(2 * math.Log2(writes))
 }
 
 // leastHalf is how many objects a group has at least that is made because some are more popular than others. A group more costs

@@ -118,6 +118,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
+	if slices.Equal(b.only, []string{"popularity"}) { // which needs no cluster
+		_, err := io.WriteString(os.Stdout, head(source)+"\n"+reportPopularity(b.popularity(), b.objects))
+		return err
+	}
 	b.say("building restripe")
 	b.binary = filepath.Join(b.directory, "restripe")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {

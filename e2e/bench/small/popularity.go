@@ -201,12 +201,14 @@ func (m *model) run(turns int) {
 		m.clock = m.clock.Add(step)
 		m.read(drawn())
 		key := drawn()
-		if len(batch) == m.batch || inside[key] { // the second of one key is of the next batch
+		if !inside[key] { // else it is being put
+			batch, inside[key] = append(batch, key), true
+		}
+		if len(batch) == m.batch {
 			m.put(batch)
 			batch = batch[:0]
 			clear(inside)
 		}
-		batch, inside[key] = append(batch, key), true
 		if m.clock.Sub(last) >= compact.DefaultSettled/2 {
 			last = m.clock
 			m.compact()
@@ -251,6 +253,7 @@ func reportPopularity(results []popularResult, objects int) string {
 	say("A deterministic model, not a cluster: groups, what lives in them and time, with the gateway's own choice of what lies together")
 	say("and what is emptied (agent/gateway/arrange, agent/heat/sketch). %d objects are put, and then written and read as often as each", objects)
 	say("other, keys drawn as the table says, %d writes for each object, as many in %d s as there are objects; the second half counts.", popularTurns, popularPeriod)
+	say("A key that is being put is not put again meanwhile.")
 	say("Compaction looks every %.0f s, at groups that are there for %.0f s, and allows %d %% to be dead, in groups of %d MiB. Off is the same",
 		(compact.DefaultSettled / 2).Seconds(), compact.DefaultSettled.Seconds(), api.DefaultDeadAtMost, api.DefaultGroupBytes>>20)
 	say("with keys not told from each other. Medians of %d seeds, and their range.\n", popularRuns)
