@@ -225,8 +225,10 @@ func pureImports(s *source) (breaches []string) {
 			module + "/agent/gateway/api", module + "/agent/heat/shadow", module + "/agent/stripe",
 			module + "/operator/api/v1alpha1", module + "/operator/words",
 		},
-		"agent/heat/shadow": {module + "/agent/gateway/api"},
-		"agent/gateway/api": {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
+		"agent/heat/shadow":     {module + "/agent/gateway/api"},
+		"agent/heat/sketch":     {},
+		"agent/gateway/arrange": {module + "/agent/block", module + "/agent/heat/sketch"},
+		"agent/gateway/api":     {"github.com/dustin/go-humanize", "sigs.k8s.io/yaml", module + "/agent/block", module + "/agent/stripe"},
 		"operator/reliability": {"k8s.io/apimachinery/pkg/api/resource",
 			module + "/agent/stripe", module + "/operator/api/v1alpha1", module + "/operator/words"},
 		"operator/price": {"k8s.io/apimachinery/pkg/api/resource",
@@ -388,7 +390,7 @@ func bannedCalls(s *source) (breaches []string) {
 }
 
 // timeless folders are given the time.
-var timeless = []string{"agent/gateway/api", "agent/heat", "agent/heat/shadow", "operator/decide", "operator/words", "operator/replay"}
+var timeless = []string{"agent/gateway/api", "agent/gateway/arrange", "agent/heat", "agent/heat/shadow", "operator/decide", "operator/words", "operator/replay"}
 
 // ownClocks: what is given the time does not look at a clock.
 func ownClocks(s *source) (breaches []string) {

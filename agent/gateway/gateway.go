@@ -216,7 +216,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		ID: o.ID, Start: o.Start, Every: o.ScrubEvery, Metrics: g.metrics.registry,
 	})
 	g.Compactor = compact.New(compact.Parts{
-		Catalog: g.catalog, Groups: g.groups, Objects: g.Objects, Classes: g.Registry, Load: &g.load, Logger: g.log,
+		Catalog: g.catalog, Groups: g.groups, Objects: g.Objects, Classes: g.Registry, Heat: g.Thermometer, Load: &g.load,
+		Logger: g.log,
 	}, compact.Options{
 		ID: o.ID, Start: o.Start, Every: o.CompactEvery, Settled: o.CompactSettled, Clock: o.Clock, Metrics: g.metrics.registry,
 	})

@@ -48,6 +48,9 @@ var (
 	unproven = describe("restripe_verification_failures_total",
 		"Times that blocks which were staged did not hold the equations of their code, so that they were not committed.")
 
+	popularityBytes = describe("restripe_popularity_bytes",
+		"Memory of the gateway in which it counts how often keys of small objects are put and read; 0 before the first.")
+
 	objectCounts = describe("restripe_objects", "Objects, by class.", "class")
 	objectBytes  = describe("restripe_object_bytes", "Bytes of objects, by class.", "class")
 	storedBytes  = describe("restripe_stored_bytes", "Bytes of cells and parities that objects take, by class.", "class")
@@ -63,7 +66,7 @@ var (
 
 	viewMetrics = []*prometheus.Desc{
 		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
-		catalogRecords, deadAtMost, unproven,
+		catalogRecords, deadAtMost, unproven, popularityBytes,
 		objectCounts, objectBytes, storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
 )
@@ -116,6 +119,7 @@ func (v view) Collect(metrics chan<- prometheus.Metric) {
 	}
 	gauge(catalogWritten, written)
 	counter(unproven, g.groups.Unproven.Load())
+	gauge(popularityBytes, float64(g.Popularity.Bytes()))
 	v.measured(gauge)
 	v.counted(gauge)
 }

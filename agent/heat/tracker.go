@@ -259,6 +259,20 @@ func (t *Tracker) Touch(group block.GroupID, class Class, now time.Time, weight 
 	s.mutex.Unlock()
 }
 
+// Carry counts for a group what was counted of others in whose place it is, the first of it at first.
+func (t *Tracker) Carry(group block.GroupID, class Class, now time.Time, counted float64, first time.Time) {
+	k := keyOf(group)
+	if !(counted > 0) || k.sequence == 0 {
+		return
+	}
+	s := t.shardOf(k)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.advance(t, now)
+	s.add(t, &record{key: k, class: class, first: second(first)}, counted, 0)
+	s.touched++
+}
+
 // insert adds an entry, in place of the coldest where there is no room.
 func (s *shard) insert(t *Tracker, added entry) {
 	if s.table.used >= t.limit {
@@ -272,6 +286,7 @@ func (s *shard) insert(t *Tracker, added entry) {
 type Use struct {
 	Rate    float64   // accesses a day
 	Counted float64   // the sum over accesses of 2^(-age/halfLife)
+	Own     float64   // of that what this Tracker counted itself
 	First   time.Time // the first access, to the next second; zero for a group that is not tracked
 }
 
@@ -296,8 +311,9 @@ func (t *Tracker) look(k key, now time.Time, mark bool) Use {
 		e.walk = uint16(t.walk.Load())
 	}
 	c := &s.classes[e.class]
-	value := e.value() * math.Exp2(c.landmark-s.clock*c.perSecond)
-	return Use{Rate: rateOf(value, c.perSecond), Counted: value, First: time.Unix(int64(e.first), 0)}
+	scale := math.Exp2(c.landmark - s.clock*c.perSecond)
+	value := e.value() * scale
+	return Use{Rate: rateOf(value, c.perSecond), Counted: value, Own: e.own * scale, First: time.Unix(int64(e.first), 0)}
 }
 
 // rateOf is value * ln 2 / halfLife, in accesses a day; what is negligible is 0.

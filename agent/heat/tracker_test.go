@@ -439,3 +439,25 @@ func TestTouchAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per access", allocations)
 	}
 }
+
+// What is carried to a group counts as if it had happened to it, from the first of it on.
+func TestCarry(t *testing.T) {
+	tracker := New(Options{Start: epoch})
+	class := tracker.Class("c")
+	tracker.Touch(group(1), class, at(0), 8)
+	used := tracker.Used(group(1), at(1000))
+	if used.Own != used.Counted {
+		t.Errorf("%v of %v are its own", used.Own, used.Counted)
+	}
+	tracker.Touch(group(2), class, at(500), 1)
+	alone := tracker.Used(group(2), at(1000))
+	tracker.Carry(group(2), class, at(1000), used.Counted, used.First)
+	tracker.Carry(group(3), class, at(1000), 0, used.First)
+	both := tracker.Used(group(2), at(1000))
+	if !near(both.Counted, used.Counted+alone.Counted) || !both.First.Equal(used.First) {
+		t.Errorf("%+v and %+v together are %+v", used, alone, both)
+	}
+	if nothing := tracker.Used(group(3), at(1000)); nothing != (Use{}) {
+		t.Errorf("nothing carried is %+v", nothing)
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/load"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/temperature"
 )
 
 // Options configure a Compactor.
@@ -39,6 +40,7 @@ type Parts struct {
 	Groups  *group.Groups
 	Objects *object.Objects
 	Classes *class.Registry
+	Heat    *temperature.Thermometer
 	Load    *load.Window // of this gateway's clients
 	Logger  *slog.Logger
 }

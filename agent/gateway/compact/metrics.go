@@ -4,11 +4,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrange"
 )
 
 // metrics count what compaction moved, and what it found.
 type metrics struct {
 	moved, freed prometheus.Counter
+	groups       *prometheus.CounterVec
 	deadBytes    *prometheus.GaugeVec
 }
 
@@ -21,13 +23,32 @@ func newMetrics(registry prometheus.Registerer) metrics {
 			Name: "restripe_compaction_freed_bytes_total",
 			Help: "Bytes of data columns that compaction emptied, less those that the objects take in their new groups.",
 		}),
+		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_compaction_groups_total",
+			Help: "Groups that compaction made: alone (all), or of the more popular half of several made at a time (popular) or the other (others).",
+		}, []string{"part"}),
 		deadBytes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "restripe_dead_bytes",
 			Help: "Bytes of the data columns of packed groups that no object has, by class, as the gateway that compacts last looked.",
 		}, []string{"class"}),
 	}
-	registry.MustRegister(m.moved, m.freed, m.deadBytes)
+	registry.MustRegister(m.moved, m.freed, m.groups, m.deadBytes)
+	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
+		m.groups.WithLabelValues(part)
+	}
 	return m
+}
+
+// filled counts group i of so many that were made at a time, in the order of their popularity.
+func (m *metrics) filled(i, of int) {
+	part := arrange.Others
+	switch {
+	case of == 1:
+		part = arrange.All
+	case 2*i < of:
+		part = arrange.Popular
+	}
+	m.groups.WithLabelValues(part).Inc()
 }
 
 func (m *metrics) dead(classes []api.CompactionClass) {

@@ -14,8 +14,10 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrange"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/heat/sketch"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -26,6 +28,7 @@ type run struct {
 	pacer *group.Pacer
 
 	failing []error // of groups that failed before, as far as the look has come
+	now     int64   // Unix milliseconds as of which the look says how old groups are
 
 	mutex sync.Mutex // of what follows
 	saved catalog.Job
@@ -36,7 +39,7 @@ type run struct {
 
 // Bounds on what is moved into one group.
 const (
-	mostObjects = 2048
+	MostObjects = 2048
 	mostNames   = 1 << 20
 )
 
@@ -136,7 +139,7 @@ func (r *run) work(ctx context.Context) error {
 		r.Died() // of what died in them nobody tells again
 	}
 	now := time.Now().UTC()
-	chosen := map[kind][]candidate{}
+	chosen := map[kind][]arrange.Candidate{}
 	r.update(func(compaction *api.Compaction) {
 		compaction.Looked, compaction.Classes = &now, classes
 		compaction.GroupsTotal, compaction.GroupsDone, compaction.BytesTotal, compaction.BytesDone = 0, 0, 0, 0
@@ -146,12 +149,12 @@ func (r *run) work(ctx context.Context) error {
 			if class == nil {
 				continue
 			}
-			if chosen[of] = choose(groups, class.DeadAtMost, compaction.Everything); !isWorth(chosen[of]) {
+			if chosen[of] = arrange.Choose(groups, class.DeadAtMost, compaction.Everything); !arrange.IsWorth(chosen[of]) {
 				delete(chosen, of)
 			}
 			for i := range chosen[of] {
 				compaction.GroupsTotal++
-				compaction.BytesTotal += chosen[of][i].live
+				compaction.BytesTotal += chosen[of][i].Live
 			}
 		}
 	})
@@ -168,10 +171,11 @@ func (r *run) work(ctx context.Context) error {
 }
 
 // look reads how full the packed groups are that have been there for a while.
-func (r *run) look(ctx context.Context) (map[kind][]candidate, []api.CompactionClass, error) {
-	kinds, classes := map[kind][]candidate{}, map[string]*api.CompactionClass{}
+func (r *run) look(ctx context.Context) (map[kind][]arrange.Candidate, []api.CompactionClass, error) {
+	kinds, classes := map[kind][]arrange.Candidate{}, map[string]*api.CompactionClass{}
 	r.failing = nil
-	settled := r.options.Clock().Add(-max(0, r.options.Settled)).UnixMilli()
+	r.now = r.options.Clock().UnixMilli()
+	settled := r.now - max(0, r.options.Settled).Milliseconds()
 	if r.everything() {
 		settled = math.MaxInt64
 	}
@@ -202,7 +206,7 @@ func (r *run) everything() bool {
 	return r.state.Everything
 }
 
-func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]candidate, classes map[string]*api.CompactionClass) {
+func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]arrange.Candidate, classes map[string]*api.CompactionClass) {
 	layout, err := stripe.ParseLayout(fill.LayoutVersion, fill.Ladder, fill.Mode, fill.Columns)
 	if err != nil || fill.Live == 0 {
 		return // what cannot be understood a scrub tells of; what nothing lives in is freed by itself
@@ -216,20 +220,21 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 		}
 		classes[fill.Class] = of
 	}
-	found := candidate{
-		id: fill.ID, capacity: int64(layout.Cells()) * int64(fill.CellBytes), live: fill.Bytes, extents: fill.Live, columns: int64(fill.Columns),
+	found := arrange.Candidate{
+		ID: fill.ID, Capacity: int64(layout.Cells()) * int64(fill.CellBytes), Live: fill.Bytes, Extents: fill.Live,
+		Columns: int64(fill.Columns), Age: time.Duration(r.now-fill.Settled) * time.Millisecond,
 	}
-	if fill.Bytes < 0 || fill.Bytes > found.capacity {
-		found.live = 0 // it is looked into first, which counts it
+	if fill.Bytes < 0 || fill.Bytes > found.Capacity {
+		found.Live = 0 // it is looked into first, which counts it
 	}
 	of.Groups++
-	of.Bytes += found.capacity
-	of.Dead += found.dead()
+	of.Bytes += found.Capacity
+	of.Dead += found.Dead()
 	if class == nil || class.DeadAtMost >= api.NeverCompact || r.isStuck(&found) {
 		return
 	}
 	if fill.Settled > settled {
-		r.young = r.young || found.dead() > found.live*int64(class.DeadAtMost)/100
+		r.young = r.young || found.Dead() > found.Live*int64(class.DeadAtMost)/100
 		return
 	}
 	if scheme, err := stripe.ParseScheme(fill.Scheme); err != nil || !class.Ladder.Contains(scheme) {
@@ -240,11 +245,11 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ca
 }
 
 // isStuck reports whether a group could not be emptied and is as it was then.
-func (r *run) isStuck(found *candidate) bool {
+func (r *run) isStuck(found *arrange.Candidate) bool {
 	r.Compactor.mutex.Lock()
 	defer r.Compactor.mutex.Unlock()
-	known, is := r.stuck[found.id]
-	if !is || known.extents != found.extents || known.cause != nil && time.Now().After(known.until) {
+	known, is := r.stuck[found.ID]
+	if !is || known.extents != found.Extents || known.cause != nil && time.Now().After(known.until) {
 		return false
 	}
 	if known.cause != nil {
@@ -265,13 +270,13 @@ func (r *run) earlier() (failed int64, text string) {
 // mostStuck is how many groups are remembered that could not be emptied.
 const mostStuck = 1 << 16
 
-func (c *Compactor) setStuck(found *candidate, cause error) {
+func (c *Compactor) setStuck(found *arrange.Candidate, cause error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if len(c.stuck) >= mostStuck {
 		clear(c.stuck)
 	}
-	c.stuck[found.id] = stuck{found.extents, cause, time.Now().Add(again)}
+	c.stuck[found.ID] = stuck{found.Extents, cause, time.Now().Add(again)}
 }
 
 // forgetStuck has the next pass try again what could not be emptied.
@@ -292,18 +297,50 @@ func (r *run) share() float64 {
 // batch is what is to be moved into one group.
 type batch struct {
 	snapshots    []*catalog.Snapshot
-	from         []candidate // groups whose last objects are in it
 	bytes, names int64
-	emptied      int64 // bytes of the data columns of from
 }
 
 // isFull reports whether an object does not fit any more.
 func (b *batch) isFull(object *catalog.Object, most int64) bool {
-	return b.bytes+object.Size > most || len(b.snapshots) >= mostObjects || b.names+int64(len(object.Key)) > mostNames
+	return b.bytes+object.Size > most || len(b.snapshots) >= MostObjects || b.names+int64(len(object.Key)) > mostNames
+}
+
+func (b *batch) add(snapshot *catalog.Snapshot) {
+	b.snapshots = append(b.snapshots, snapshot)
+	b.bytes, b.names = b.bytes+snapshot.Object.Size, b.names+int64(len(snapshot.Object.Key))
+}
+
+// window is what is sorted at a time, of whole groups: what lives in them goes into as many new ones as it fills.
+type window struct {
+	batch
+	from    []arrange.Candidate
+	emptied int64 // bytes of the data columns of from
+}
+
+// Bounds on a window: what is known of an object takes about 1 KiB until it is moved.
+const (
+	windowObjects = 4 * MostObjects
+	WindowGroups  = 8 // of new ones
+)
+
+// batches are what of a window goes into one group each: what is written and used about as often lies together.
+func (w *window) batches(most int64, counts func(key string) sketch.Counts) (batches []batch) {
+	arrange.Order(w.snapshots, func(snapshot *catalog.Snapshot) sketch.Counts { return counts(snapshot.Object.Key) })
+	var next batch
+	for _, snapshot := range w.snapshots {
+		if len(next.snapshots) > 0 && next.isFull(&snapshot.Object, most) {
+			batches, next = append(batches, next), batch{}
+		}
+		next.add(snapshot)
+	}
+	if len(next.snapshots) > 0 {
+		batches = append(batches, next)
+	}
+	return batches
 }
 
 // empty moves what lives in groups of one kind into new ones.
-func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
+func (r *run) empty(ctx context.Context, of kind, groups []arrange.Candidate) error {
 	class := r.Classes.Named(of.class)
 	if class == nil {
 		return nil
@@ -312,21 +349,12 @@ func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
 	if err != nil {
 		return err
 	}
-	var next batch
-	flush := func() error {
-		if len(next.snapshots) > 0 {
-			if err := r.move(ctx, &class.Class, scheme, &next); err != nil {
-				return err
-			}
-		}
-		next = batch{}
-		return nil
-	}
+	var next window
 	for i := range groups {
 		if r.Halted() || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		inside, err := r.inside(ctx, groups[i].id)
+		inside, err := r.inside(ctx, groups[i].ID)
 		if errors.Is(err, catalog.ErrNoGroup) {
 			r.update(func(compaction *api.Compaction) { compaction.GroupsDone++ })
 			continue
@@ -338,20 +366,19 @@ func (r *run) empty(ctx context.Context, of kind, groups []candidate) error {
 		if !inside.All {
 			r.setStuck(&groups[i], nil) // its manifest does not name all of them
 		}
-		for _, snapshot := range inside.Snapshots {
-			object := &snapshot.Object
-			if next.isFull(object, class.GroupBytes) {
-				if err := flush(); err != nil {
-					return err
-				}
+		if len(next.snapshots)+len(inside.Snapshots) > windowObjects || next.bytes >= WindowGroups*class.GroupBytes {
+			if err := r.refill(ctx, &class.Class, scheme, &next); err != nil {
+				return err
 			}
-			next.snapshots = append(next.snapshots, snapshot)
-			next.bytes, next.names = next.bytes+object.Size, next.names+int64(len(object.Key))
+			next = window{}
+		}
+		for _, snapshot := range inside.Snapshots {
+			next.add(snapshot)
 		}
 		next.from = append(next.from, groups[i])
-		next.emptied += groups[i].capacity
+		next.emptied += groups[i].Capacity
 	}
-	return flush()
+	return r.refill(ctx, &class.Class, scheme, &next)
 }
 
 // inside reads which objects live in a group, by the names that its blocks have.
@@ -388,9 +415,9 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 }
 
 // failed notes a group that could not be emptied.
-func (r *run) failed(of *candidate, cause error) {
+func (r *run) failed(of *arrange.Candidate, cause error) {
 	r.setStuck(of, cause)
-	r.Logger.Warn("a group cannot be compacted", "group", of.id, "cause", cause)
+	r.Logger.Warn("a group cannot be compacted", "group", of.ID, "cause", cause)
 	r.update(func(compaction *api.Compaction) {
 		compaction.Failed++
 		compaction.GroupsDone++
@@ -398,52 +425,99 @@ func (r *run) failed(of *candidate, cause error) {
 	})
 }
 
-// move moves a batch, if that is worth it, and then rests.
-func (r *run) move(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch) error {
-	began := time.Now()
-	takes, err := r.Objects.PackedBytes(class, next.snapshots)
-	if err != nil {
-		return err
+// refill moves a window, if that is worth it.
+func (r *run) refill(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *window) error {
+	batches := next.batches(class.GroupBytes, r.Heat.Popularity.CountsOf(class.HalfLife))
+	takes, all := make([]int64, len(batches)), int64(0)
+	for i := range batches {
+		var err error
+		if takes[i], err = r.Objects.PackedBytes(class, batches[i].snapshots); err != nil {
+			return err
+		}
+		all += takes[i]
 	}
-	moved, freed := int64(0), int64(0)
-	if len(next.from) > 0 && float64(takes) > fullEnough*float64(next.emptied) {
+	if len(batches) == 0 || float64(all) > arrange.FullEnough*float64(next.emptied) {
 		for i := range next.from {
 			r.setStuck(&next.from[i], nil)
 		}
-	} else {
-		if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
+		r.update(func(compaction *api.Compaction) {
+			compaction.GroupsDone += int64(len(next.from))
+			compaction.BytesDone += next.bytes
+		})
+		return nil
+	}
+	kept := map[block.GroupID]error{} // groups that are not emptied, and why if that is a failure
+	made, freed := int64(0), int64(0)
+	for i := range batches {
+		if r.Halted() {
+			return nil
+		}
+		moved, err := r.move(ctx, class, scheme, &batches[i], kept)
+		if err != nil {
 			return ignoreHalt(err)
 		}
-		err := r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, catalog.ErrStale): // all of them have changed: the next look sees how it is then
-		case err != nil:
-			for i := range next.from {
-				r.failed(&next.from[i], err)
-			}
-			return nil
-		default:
-			moved, freed = int64(len(next.snapshots)), next.emptied-takes
-			r.metrics.moved.Add(float64(next.bytes))
-			r.metrics.freed.Add(float64(max(0, freed)))
+		if moved {
+			made, freed = made+1, freed-takes[i]
+			r.metrics.filled(i, len(batches))
 		}
 	}
+	for i := range next.from {
+		switch cause, stays := kept[next.from[i].ID]; {
+		case cause != nil:
+			r.failed(&next.from[i], cause)
+		case stays:
+			r.update(func(compaction *api.Compaction) { compaction.GroupsDone++ })
+		default:
+			made, freed = made-1, freed+next.from[i].Capacity
+			r.update(func(compaction *api.Compaction) { compaction.GroupsDone++ })
+		}
+	}
+	r.metrics.freed.Add(float64(max(0, freed)))
 	r.update(func(compaction *api.Compaction) {
-		compaction.GroupsDone += int64(len(next.from))
-		compaction.BytesDone += next.bytes
-		compaction.ObjectsMoved += moved
 		compaction.BytesFreed += freed
 		for i := range compaction.Classes {
-			if of := &compaction.Classes[i]; of.Name == class.Name && moved > 0 {
-				of.Bytes, of.Dead, of.Groups = of.Bytes-freed, of.Dead-freed, of.Groups+1-int64(len(next.from))
+			if of := &compaction.Classes[i]; of.Name == class.Name {
+				of.Bytes, of.Dead, of.Groups = of.Bytes-freed, of.Dead-freed, of.Groups+made
 			}
 		}
 	})
 	r.metrics.dead(r.progress().Classes)
-	job.Rest(ctx, time.Since(began), r.share())
 	return nil
+}
+
+// move moves a batch, which it reports, and then rests. Groups that are not emptied it notes in kept, with the cause of a failure.
+func (r *run) move(
+	ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch, kept map[block.GroupID]error,
+) (moved bool, err error) {
+	began := time.Now()
+	if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
+		return false, err
+	}
+	err = r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		cause := err
+		if errors.Is(err, catalog.ErrStale) {
+			cause = nil // all of them have changed: the next look sees how it is then
+		}
+		for _, snapshot := range next.snapshots {
+			for _, extent := range snapshot.Object.Extents {
+				kept[extent.Group] = cmp.Or(kept[extent.Group], cause)
+			}
+		}
+	} else {
+		r.metrics.moved.Add(float64(next.bytes))
+	}
+	r.update(func(compaction *api.Compaction) {
+		compaction.BytesDone += next.bytes
+		if err == nil {
+			compaction.ObjectsMoved += int64(len(next.snapshots))
+		}
+	})
+	job.Rest(ctx, time.Since(began), r.share())
+	return err == nil, nil
 }
 
 func ignoreHalt(err error) error {

@@ -57,7 +57,7 @@ type batch struct {
 	begun   bool          // its objects are on their way to nodes: none leaves it any more
 	done    chan struct{} // closed once the fields below are set
 	result  map[string]api.Object
-	refused map[string]error // by the keys whose own condition did not hold
+	refused map[string]error // by the keys whose own condition did not hold, or whose part of the batch failed
 	err     error            // of all others
 	full    chan struct{}    // closed when the batch need not wait any longer
 	once    sync.Once
@@ -80,6 +80,7 @@ func newBatches(objects *Objects) *batches {
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
 	perSecond := b.coming.note(kind{key.class.Name, key.scheme.String()}, time.Now())
+	b.objects.heat.Popularity.Wrote(key.class, name)
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
@@ -174,6 +175,11 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 		return
 	}
 	b.objects.Packing.note(open, time.Since(began))
+	b.inHalves(open, func(part *batch) { b.commit(ctx, part) })
+}
+
+// commit puts the objects of a batch into a group of their own.
+func (b *batches) commit(ctx context.Context, open *batch) {
 	take := b.ahead.take
 	for try := 0; try < batchTries && len(open.entries) > 0; {
 		open.result, open.err = b.objects.putPacked(ctx, open.key, open.entries, take)

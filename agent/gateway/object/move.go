@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -72,7 +73,11 @@ func (o *Objects) moveObjects(
 			Snapshot: byKey[key], Extents: []catalog.Extent{extents[key]}, Scheme: to.String(),
 		})
 	}
-	return o.groups.Commit(ctx, attempt, change)
+	if err := o.groups.Commit(ctx, attempt, change); err != nil {
+		return err
+	}
+	o.heat.Carried(slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil }), group)
+	return nil
 }
 
 // readToMove reads objects as they were when their snapshots were taken, some at a time. With leaveOut those that cannot be read

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrange"
 )
 
 // Packing counts how small objects were packed. It is a collector of metrics.
@@ -15,6 +16,7 @@ type Packing struct {
 	bytes    prometheus.Counter
 	attempts *prometheus.CounterVec
 	refused  prometheus.Counter
+	groups   *prometheus.CounterVec
 }
 
 func newPacking() *Packing {
@@ -27,6 +29,10 @@ func newPacking() *Packing {
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_packing_objects_total", Help: "Small objects that were written, by whether the first of their group waited for others.",
 		}, []string{"mode"}),
+		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_groups_total", Help: "Batches of small objects that were put: each into one group (all), or the objects whose " +
+				"keys are written most (popular) and the others apart.",
+		}, []string{"part"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
@@ -45,6 +51,9 @@ func newPacking() *Packing {
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
+	}
+	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
+		p.groups.WithLabelValues(part)
 	}
 	return p
 }
@@ -79,16 +88,20 @@ func (p *Packing) announced(isAhead bool) {
 	p.attempts.WithLabelValues(when).Inc()
 }
 
+func (p *Packing) all() []prometheus.Collector {
+	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.attempts, p.refused}
+}
+
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
-	prometheus.DescribeByCollect(p, descriptions)
+	for _, one := range p.all() {
+		one.Describe(descriptions)
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
-	p.waited.Collect(metrics)
-	p.objects.Collect(metrics)
-	p.bytes.Collect(metrics)
-	p.attempts.Collect(metrics)
-	p.refused.Collect(metrics)
+	for _, one := range p.all() {
+		one.Collect(metrics)
+	}
 }

@@ -155,6 +155,9 @@ func (r *Reader) produce(ctx context.Context, queue chan<- chan piece, offset, l
 		if r.counted && f.group != *used {
 			*used = f.group
 			r.objects.heat.Used(snapshot.Groups[f.group])
+			if snapshot.Groups[f.group].Packed {
+				r.objects.heat.Popularity.Read(snapshot.Object.Class, snapshot.Object.Key)
+			}
 		}
 		release, err := r.memory.Reserve(ctx, int64(f.length))
 		result := make(chan piece, 1)

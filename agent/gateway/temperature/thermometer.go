@@ -15,11 +15,14 @@ import (
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/heat"
 	"github.com/restripe/restripe/agent/heat/shadow"
+	"github.com/restripe/restripe/agent/heat/sketch"
 )
 
 // Thermometer counts how often groups are used, keeps this gateway's part of the counters in the catalog, takes over the
 // parts of other gateways, and walks the records for the heat report.
 type Thermometer struct {
+	Popularity *Popularity
+
 	catalog *catalog.Catalog
 	classes *class.Registry
 	log     *slog.Logger
@@ -44,12 +47,15 @@ type Options struct {
 	ID     string           // of the gateway
 	Groups int              // most groups whose accesses are counted; 0: heat.DefaultGroups
 	Now    func() time.Time // the clock of temperature
+	Equal  bool             // keys are not told from each other by how often they are used; for measuring what it brings that they are
 }
 
 // New returns a thermometer that has counted nothing; Restore takes up what was saved.
 func New(records *catalog.Catalog, classes *class.Registry, log *slog.Logger, options Options) *Thermometer {
 	now := options.Now()
 	h := &Thermometer{
+		Popularity: &Popularity{classes: classes, now: options.Now, sketches: sketch.NewSet(now), off: options.Equal},
+
 		catalog: records, classes: classes, log: log, options: options,
 		tracker: heat.New(heat.Options{Groups: options.Groups, Start: now}),
 		toWalk:  job.NewWake(), toCount: job.NewWake(), toExchange: job.NewWake(),

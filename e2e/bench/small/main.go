@@ -21,7 +21,7 @@ import (
 const document = "docs/benchmarks/small-objects.md"
 
 // parts are what is measured, in this order.
-var parts = []string{"dead", "lone", "many"}
+var parts = []string{"dead", "popularity", "lone", "many"}
 
 // options are what the program is told.
 type options struct {
@@ -68,7 +68,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 	flags.BoolVar(&o.write, "write", false, "write "+document+", for which all parts are needed")
 	flags.StringVar(&o.directory, "directory", os.TempDir(), "where clusters are made: the catalog is on that disk, objects are in memory")
 	flags.StringVar(&only, "only", strings.Join(parts, ","), "parts to measure")
-	flags.IntVar(&o.objects, "objects", 20_000, "objects of the part dead")
+	flags.IntVar(&o.objects, "objects", 20_000, "objects of the parts dead and popularity")
 	flags.IntVar(&o.puts, "puts", 300, "puts of a pass of the part lone")
 	flags.IntVar(&o.second, "seconds", 5, "seconds of a pass of the part many")
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds of the parts lone and many")
@@ -119,6 +119,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
+	if slices.Equal(b.only, []string{"popularity"}) { // which needs no cluster
+		_, err := io.WriteString(os.Stdout, head(source)+"\n"+reportPopularity(b.popularity(), b.objects))
+		return err
+	}
 	b.say("building restripe")
 	b.binary = filepath.Join(b.directory, "restripe")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
@@ -150,6 +154,8 @@ func (b *bench) part(ctx context.Context, part string) (string, error) {
 			return "", err
 		}
 		return reportDead(results), nil
+	case "popularity":
+		return reportPopularity(b.popularity(), b.objects), nil
 	case "lone":
 		results, err := b.lone(ctx)
 		if err != nil {

@@ -1,4 +1,4 @@
-package compact
+package arrange
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 )
 
 // of makes groups by how much they take and how much lives in each, one object of 10 bytes after the other, in three columns.
-func of(sizes ...[2]int64) []candidate {
-	groups := make([]candidate, len(sizes))
+func of(sizes ...[2]int64) []Candidate {
+	groups := make([]Candidate, len(sizes))
 	for i, size := range sizes {
-		groups[i] = candidate{id: block.GroupID{Index: uint32(i)}, capacity: size[0], live: size[1], extents: max(1, size[1]/10), columns: 3}
+		groups[i] = Candidate{ID: block.GroupID{Index: uint32(i)}, Capacity: size[0], Live: size[1], Extents: max(1, size[1]/10), Columns: 3}
 	}
 	return groups
 }
@@ -19,7 +19,7 @@ func of(sizes ...[2]int64) []candidate {
 func TestTheEmptiestAreChosen(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		groups     []candidate
+		groups     []Candidate
 		percent    int
 		everything bool
 		want       []uint32
@@ -36,8 +36,8 @@ func TestTheEmptiestAreChosen(t *testing.T) {
 		{"of equal ones the oldest", of([2]int64{100, 50}, [2]int64{100, 50}, [2]int64{100, 100}), 30, false, []uint32{0}},
 	} {
 		var got []uint32
-		for _, chosen := range choose(c.groups, c.percent, c.everything) {
-			got = append(got, chosen.id.Index)
+		for _, chosen := range Choose(c.groups, c.percent, c.everything) {
+			got = append(got, chosen.ID.Index)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v are chosen, want %v", c.name, got, c.want)
@@ -48,7 +48,7 @@ func TestTheEmptiestAreChosen(t *testing.T) {
 func TestGroupsWorthEmptying(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		groups []candidate
+		groups []Candidate
 		want   bool
 	}{
 		{"none", nil, false},
@@ -58,7 +58,7 @@ func TestGroupsWorthEmptying(t *testing.T) {
 		{"three objects that can share columns", of([2]int64{30, 10}, [2]int64{30, 10}, [2]int64{30, 10}), true},
 		{"nobody counted what lives in it", of([2]int64{100, 0}), true},
 	} {
-		if got := isWorth(c.groups); got != c.want {
+		if got := IsWorth(c.groups); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

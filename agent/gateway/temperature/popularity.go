@@ -1,0 +1,97 @@
+package temperature
+
+import (
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/heat"
+	"github.com/restripe/restripe/agent/heat/sketch"
+)
+
+// Popularity counts how often small objects are put and read through this gateway, by key. It knows nothing at its start, and
+// nothing of other gateways: what it says decides where objects lie, and never whether they are right.
+type Popularity struct {
+	classes  *class.Registry
+	now      func() time.Time
+	sketches *sketch.Set
+	off      bool
+}
+
+// Wrote counts a put of a key. That an object dies is not counted: it was put before.
+func (p *Popularity) Wrote(of *api.Class, key string) {
+	if !p.off {
+		p.sketches.For(of.HalfLife).Wrote(key, p.now())
+	}
+}
+
+// Read counts a read of an object of a class by a client.
+func (p *Popularity) Read(of string, key string) {
+	if !p.off {
+		p.sketches.For(p.halfLife(of)).Read(key, p.now())
+	}
+}
+
+func (p *Popularity) halfLife(of string) time.Duration {
+	if entry := p.classes.Named(of); entry != nil {
+		return entry.HalfLife
+	}
+	return api.DefaultHalfLife
+}
+
+// CountsOf returns what is counted of keys of classes with a half-life, as of now.
+func (p *Popularity) CountsOf(halfLife time.Duration) func(key string) sketch.Counts {
+	if p.off {
+		return func(string) sketch.Counts { return sketch.Counts{} }
+	}
+	counted, now := p.sketches.For(halfLife), p.now()
+	return func(key string) sketch.Counts { return counted.Of(key, now) }
+}
+
+// Bytes is how much memory it takes.
+func (p *Popularity) Bytes() int64 { return p.sketches.Bytes() }
+
+// Carried has a new group of small objects be as hot as those objects were in the groups that they came from, and known for as long.
+// What each of these counted is shared out by what its keys were read here, as far as anything was: nothing becomes hotter by being
+// moved, and what lay beside something hot does not become hot.
+func (h *Thermometer) Carried(moved []*catalog.Snapshot, to *catalog.Group) {
+	now := h.options.Now()
+	counts := h.Popularity.CountsOf(h.Popularity.halfLife(to.Class))
+	from := map[block.GroupID]*carried{}
+	for _, snapshot := range moved {
+		for _, extent := range snapshot.Object.Extents {
+			of := from[extent.Group]
+			if of == nil {
+				of = &carried{view: snapshot.View(extent.Group)}
+				from[extent.Group] = of
+			}
+			of.reads, of.extents = of.reads+counts(snapshot.Object.Key).Reads, of.extents+1
+		}
+	}
+	class := h.tracker.Class(to.Class)
+	for id, of := range from {
+		used := h.tracker.Used(id, now)
+		h.tracker.Carry(to.ID, class, now, of.share(used), used.First)
+	}
+}
+
+// carried is what goes from one group into another.
+type carried struct {
+	view    *catalog.GroupView // nil: it is not known
+	reads   float64            // of its keys, as far as they are known here
+	extents int64
+}
+
+// share is how much goes with it of what its group counted: what its keys were read here, to what the group was used here. Where all
+// came of other gateways, each object has as much as the next.
+func (c *carried) share(used heat.Use) float64 {
+	switch {
+	case used.Own > 0:
+		return min(used.Counted, c.reads*used.Counted/used.Own)
+	case c.view != nil && c.view.Live > c.extents:
+		return used.Counted * float64(c.extents) / float64(c.view.Live)
+	}
+	return used.Counted
+}
