@@ -13,6 +13,7 @@ type Packing struct {
 	waited  *prometheus.HistogramVec
 	objects *prometheus.CounterVec
 	bytes   prometheus.Counter
+	writes  *prometheus.HistogramVec
 }
 
 func newPacking() *Packing {
@@ -28,10 +29,16 @@ func newPacking() *Packing {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
+		writes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "restripe_packing_write_bytes", Help: "Bytes of small objects that one write of a group took together, by whether the first of " +
+				"them waited for others.",
+			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
+		}, []string{"mode"}),
 	}
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
+		p.writes.WithLabelValues(string(mode))
 	}
 	return p
 }
@@ -49,6 +56,7 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 		bytes += len(entry.data)
 	}
 	p.bytes.Add(float64(bytes))
+	p.writes.WithLabelValues(mode).Observe(float64(bytes))
 }
 
 // Describe implements prometheus.Collector.
@@ -61,4 +69,5 @@ func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
 	p.waited.Collect(metrics)
 	p.objects.Collect(metrics)
 	p.bytes.Collect(metrics)
+	p.writes.Collect(metrics)
 }
