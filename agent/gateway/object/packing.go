@@ -17,6 +17,7 @@ type Packing struct {
 	attempts *prometheus.CounterVec
 	refused  prometheus.Counter
 	groups   *prometheus.CounterVec
+	writes   *prometheus.HistogramVec
 }
 
 func newPacking() *Packing {
@@ -44,6 +45,11 @@ func newPacking() *Packing {
 			Name: "restripe_packing_refused_total", Help: "Groups of small objects by attempts that were announced ahead that were written anew, " +
 				"because one of their objects had been written or deleted under a later number.",
 		}),
+		writes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "restripe_packing_write_bytes", Help: "Bytes of small objects that one write of a group took together, by whether the first of " +
+				"them waited for others.",
+			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
+		}, []string{"mode"}),
 	}
 	for _, when := range []string{ahead, asked} {
 		p.attempts.WithLabelValues(when)
@@ -51,6 +57,7 @@ func newPacking() *Packing {
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
+		p.writes.WithLabelValues(string(mode))
 	}
 	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
 		p.groups.WithLabelValues(part)
@@ -71,6 +78,7 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 		bytes += len(entry.data)
 	}
 	p.bytes.Add(float64(bytes))
+	p.writes.WithLabelValues(mode).Observe(float64(bytes))
 }
 
 // When the attempt of a group is announced.
@@ -89,7 +97,7 @@ func (p *Packing) announced(isAhead bool) {
 }
 
 func (p *Packing) all() []prometheus.Collector {
-	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.attempts, p.refused}
+	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.writes, p.attempts, p.refused}
 }
 
 // Describe implements prometheus.Collector.

@@ -78,6 +78,13 @@ type RedundancyPolicySpec struct {
 	// +optional
 	Packing *Packing `json:"packing,omitempty"`
 
+	// RepairOnRead says what a read does about a block that it finds lost, beside decoding what it needs of it: wait has it rebuilt at
+	// once, and reads that meet it meanwhile wait for that, a second at most; wake wakes the repair; never leaves it to scrubs and
+	// repairs. Absent: wait.
+	//
+	// +optional
+	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"`
+
 	// Temperature moves groups along the ladder by how often they are used; absent: all of the class belongs on Default.
 	//
 	// +optional
@@ -204,7 +211,36 @@ type Packing struct {
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=1000
 	DeadAtMostPercent *int32 `json:"deadAtMostPercent,omitempty"`
+	// Mode says when small objects wait for others to share a group with: auto, while they come so fast that it fills a row of the group
+	// within Delay; batch, always; at-once, never. Absent: auto.
+	//
+	// +optional
+	Mode PackMode `json:"mode,omitempty"`
 }
+
+// PackMode says when small objects wait for others to share a group with.
+//
+// +kubebuilder:validation:Enum=auto;batch;at-once
+type PackMode string
+
+// The modes of packing.
+const (
+	PackAuto   PackMode = "auto"
+	PackBatch  PackMode = "batch"
+	PackAtOnce PackMode = "at-once"
+)
+
+// RepairOnRead says what a read does about a block that it finds lost.
+//
+// +kubebuilder:validation:Enum=wait;wake;never
+type RepairOnRead string
+
+// What reads do about lost blocks.
+const (
+	RepairWait  RepairOnRead = "wait"
+	RepairWake  RepairOnRead = "wake"
+	RepairNever RepairOnRead = "never"
+)
 
 // TemperatureMode says who chooses the steps of groups.
 //
