@@ -58,8 +58,22 @@ func (g *Group) CheckExtents(extents []Extent) error {
 		if extent.Offset < 0 || extent.Length <= 0 || extent.Offset > limit-extent.Length {
 			return fmt.Errorf("extent %+v: ends beyond byte %d", extent, limit)
 		}
+		for _, column := range g.Empty() {
+			if extent.has(column, int64(g.Columns), int64(g.CellBytes)) {
+				return fmt.Errorf("extent %+v: column %d is empty", extent, column)
+			}
+		}
 	}
 	return nil
+}
+
+// has reports whether bytes of the extent lie in a column of its group.
+func (e *Extent) has(column int, columns, cellBytes int64) bool {
+	if e.Column != WholeGroup {
+		return e.Column == column
+	}
+	first, last := e.Offset/cellBytes, (e.Offset+e.Length-1)/cellBytes
+	return (int64(column)-first%columns+columns)%columns <= last-first
 }
 
 // End returns the unit after the last one of the slot.

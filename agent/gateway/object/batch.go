@@ -254,6 +254,15 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
+	manifest := make([]block.ManifestEntry, len(keys)) // but for the revisions, which are drawn with the stamp
+	for i, key := range keys {
+		extent := extents[key]
+		manifest[i] = block.ManifestEntry{
+			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+		}
+		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
+	}
+	o.groups.Name(d, manifest)
 	turn := o.agents.Turns.Add(1)
 	var home []block.NodeID
 	var nowhere error
@@ -262,7 +271,7 @@ func (o *Objects) stagePacked(
 		if home, nowhere = o.agents.Place(class, turn, 0); nowhere != nil {
 			return nil
 		}
-		return []catalog.BlockSet{group.Announce(d.ID, d.Code.Slots(), home)}
+		return []catalog.BlockSet{group.Announce(d.ID, d.Code, home)}
 	}, basis...)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("announcing a group of small objects: %w", err)
@@ -271,14 +280,11 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, o.groups.Abandon(ctx, attempt, nowhere)
 	}
 	d.Packed = true
-	for _, key := range keys {
+	for i, key := range keys {
 		extent := extents[key]
 		extent.Group = d.ID
 		extents[key] = extent
-		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
-		d.Manifest = append(d.Manifest, block.ManifestEntry{
-			Key: []byte(key), Revision: revision(attempt, key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
-		})
+		manifest[i].Revision = revision(attempt, key)
 	}
 	staged, err := o.groups.Stage(ctx, attempt, d, home)
 	if err != nil {
