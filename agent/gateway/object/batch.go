@@ -231,6 +231,7 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 		return nil, err
 	}
 	o.heat.Used(group)
+	o.Packing.wrote(group)
 	return result, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
@@ -13,6 +14,7 @@ type Packing struct {
 	waited  *prometheus.HistogramVec
 	objects *prometheus.CounterVec
 	bytes   prometheus.Counter
+	blocks  prometheus.Counter
 }
 
 func newPacking() *Packing {
@@ -27,6 +29,9 @@ func newPacking() *Packing {
 		}, []string{"mode"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
+		}),
+		blocks: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "restripe_packing_blocks_total", Help: "Blocks that small objects were written in, with their parities.",
 		}),
 	}
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
@@ -51,6 +56,9 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 	p.bytes.Add(float64(bytes))
 }
 
+// wrote counts the blocks of a group that was written.
+func (p *Packing) wrote(group *catalog.Group) { p.blocks.Add(float64(len(group.Addresses()))) }
+
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(p, descriptions)
@@ -61,4 +69,5 @@ func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
 	p.waited.Collect(metrics)
 	p.objects.Collect(metrics)
 	p.bytes.Collect(metrics)
+	p.blocks.Collect(metrics)
 }
