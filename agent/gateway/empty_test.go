@@ -1,14 +1,20 @@
 package gateway_test
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
@@ -190,4 +196,110 @@ func TestACatalogOfTheReleaseBeforeHasNoEmptyColumns(t *testing.T) {
 	if !slices.EqualFunc(empty, [][]int{nil, {1, 2, 3, 4, 5}}, slices.Equal) {
 		t.Errorf("empty are columns %v", empty)
 	}
+}
+
+// The catalog is upgraded once everybody at work knows the records of this release; other gateways learn of it by themselves.
+func TestACatalogIsUpgradedOnceAllKnowIt(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9, func(agent *testAgent) { agent.release = "v0.2.0" })
+	c.stopGateway()
+	c.ofTheReleaseBefore()
+	refused := func(why string) {
+		t.Helper()
+		if err := c.gateway.UpgradeCatalog(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
+			t.Fatalf("not refused because of %s: %v", why, err)
+		}
+		if c.catalog.HasEmptyColumns() {
+			t.Fatal("it was upgraded all the same")
+		}
+	}
+	of := func(release string) func(*gateway.Options) {
+		return func(o *gateway.Options) { o.Release = release }
+	}
+	c.with(of("v0.1.0"))
+	c.answering()
+	refused("the agent of node n1 (v0.2.0)")
+
+	c.with(of("v0.2.0"))
+	c.answering()
+	before, err := catalog.Open(t.Context(), c.engine, catalog.Owner("before", "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.PutView(t.Context(), catalog.View{}, catalog.View{Gateway: "before", Count: 1, At: time.Now().UnixMilli()}); err != nil {
+		t.Fatal(err)
+	}
+	refused("gateway before")
+	if c.doctorSays("catalog", "its records are those of the release before") {
+		t.Error("the doctor says that it can be upgraded, which it cannot")
+	}
+	others, other := c.makeGateway("other", of("v0.2.0"))
+	defer func() {
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c.await("the gateway of the release before counts as stopped", func() bool {
+		return c.doctorSays("catalog", "its records are those of the release before")
+	})
+	if err := c.gateway.UpgradeCatalog(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the other gateway learns of it", others.HasEmptyColumns)
+	if err := before.PutView(t.Context(), catalog.View{}, catalog.View{Gateway: "before", Count: 2}); err == nil {
+		t.Error("the start of the release before goes on")
+	}
+	if err := other.Ready(t.Context()); err != nil {
+		t.Errorf("the other gateway does not go on: %v", err)
+	}
+}
+
+// Whatever columns of a group are empty, every object in it is read, whole and in parts, without any blocks that it can lose.
+func TestGroupsWithAnyColumnsEmpty(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	draw := rand.New(rand.NewPCG(5, 6))
+	schemes := []string{"rep(3)", "rs(3,2)", "rs(6,2)"}
+	for round := range 12 {
+		want := map[string][]byte{}
+		var puts sync.WaitGroup
+		for i := range 1 + round%6 {
+			key, data := fmt.Sprintf("%d/%d", round, i), noise(1+draw.IntN(3000), draw.Uint64())
+			want[key] = data
+			puts.Go(func() {
+				if err := putWithin(t, c.gateway, key, bytes.NewReader(data), int64(len(data))); err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+			})
+		}
+		puts.Wait()
+		for key := range want {
+			to := schemes[draw.IntN(len(schemes))]
+			if done := c.transition(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey(key)}, To: to}); done.State != api.TransitionDone {
+				t.Fatalf("%s to %s: %+v", key, to, done)
+			}
+		}
+		for key := range want {
+			filled := c.filled(key)
+			draw.Shuffle(len(filled), func(i, j int) { filled[i], filled[j] = filled[j], filled[i] })
+			for _, slot := range filled[:2] {
+				c.lose(key, slot)
+			}
+			for key, data := range want {
+				c.check(key, data)
+				reader, err := c.gateway.Open(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				from := draw.IntN(len(data))
+				part := data[from : from+draw.IntN(len(data)-from)]
+				var got bytes.Buffer
+				if err := reader.WriteTo(t.Context(), &got, int64(from), int64(len(part))); err != nil || !bytes.Equal(got.Bytes(), part) {
+					t.Fatalf("%d bytes from %d of %q: %v", len(part), from, key, err)
+				}
+			}
+			c.repaired()
+		}
+	}
+	c.audit()
 }
