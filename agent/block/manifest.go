@@ -68,3 +68,24 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 	}
 	return merged
 }
+
+// FilledColumns says of each column of a group whether the entries of its manifest have bytes in it, given as those who made them
+// lay them out: in one column, or (Column -1) over the cells of the group, row by row. In the others nothing was ever put, so that
+// they are zeros, stored or not.
+func FilledColumns(entries []ManifestEntry, columns, cellBytes int) []bool {
+	filled := make([]bool, columns)
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Column >= 0 && entry.Column < columns {
+			filled[entry.Column] = true
+		}
+		if entry.Column >= 0 || entry.Length <= 0 {
+			continue
+		}
+		first, last := entry.Offset/int64(cellBytes), (entry.Offset+entry.Length-1)/int64(cellBytes)
+		for cell := first; cell <= min(last, first+int64(columns)-1); cell++ {
+			filled[cell%int64(columns)] = true
+		}
+	}
+	return filled
+}

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -17,9 +16,6 @@ const aside = "aside: "
 
 // Aside returns the schema record of a catalog that nothing opens; the error says reason.
 func Aside(reason string) []byte { return []byte(aside + reason) }
-
-// InService returns the schema record of a catalog that gateways of this release open.
-func InService() []byte { return []byte(strconv.Itoa(SchemaVersion)) }
 
 // PrefixPresent begins the keys of the records that say which start a gateway has at present.
 const PrefixPresent = schema.PrefixGateway

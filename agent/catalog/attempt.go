@@ -49,7 +49,7 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		if err != nil {
 			return false, err
 		}
-		intent.Blocks = addBlocks(intent, blocks)
+		intent.Blocks = intent.With(blocks)
 		intent.Deadline = deadline.UnixMilli()
 		want = codec.Encode(intent)
 		failed, err := a.ledger.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, []kv.Write{{Key: key, Value: want}})
@@ -59,28 +59,6 @@ func (a *Attempt) Extend(ctx context.Context, blocks []BlockSet, deadline time.T
 		return fmt.Errorf("extending attempt %s: %w", a.stamp, err)
 	}
 	return nil
-}
-
-func addBlocks(intent Intent, blocks []BlockSet) []BlockSet {
-	known := map[block.Address]bool{}
-	for _, address := range intent.Addresses() {
-		known[address] = true
-	}
-	sets := intent.Blocks
-	for _, set := range blocks {
-		added := BlockSet{Group: set.Group}
-		for i, slot := range set.Slots {
-			address := block.Address{Node: set.Nodes[i], Group: set.Group, Slot: slot, Stamp: intent.Stamp}
-			if !known[address] {
-				known[address] = true
-				added.Slots, added.Nodes = append(added.Slots, slot), append(added.Nodes, set.Nodes[i])
-			}
-		}
-		if len(added.Slots) > 0 {
-			sets = append(sets, added)
-		}
-	}
-	return sets
 }
 
 // Abort settles the attempt (rule 8). nil says that it did not take effect and never will, and that its blocks are in

@@ -30,6 +30,9 @@ type Change struct {
 	Move     []ObjectMove
 	LeaveOut bool
 
+	// Unsent are blocks that were announced and never sent to any node. Those that are not used need no graves.
+	Unsent []block.Address
+
 	// NewGroups are created; Commit sets Generation and Epoch. Their IDs carry the attempt's stamp.
 	NewGroups []Group
 

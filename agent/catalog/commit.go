@@ -210,6 +210,9 @@ func (t *transaction) changeGroups(change *Change) error {
 			t.require(&group, nil)
 		}
 	}
+	for _, address := range change.Unsent {
+		delete(own, address)
+	}
 	for address := range own {
 		if !used[address] && (!t.isPiece || t.created[address.Group]) {
 			t.dead = append(t.dead, address)

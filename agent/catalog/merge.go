@@ -58,6 +58,7 @@ type merger struct {
 	groups   map[block.GroupID]*Group // that are brought in, or replaced
 	brought  []*Object
 	attempts map[block.Stamp]bool // of the groups that are brought in
+	version  int                  // of the schema
 }
 
 func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, of int)) error {
@@ -78,7 +79,12 @@ func (m *merger) merge(ctx context.Context, dryRun bool, progress func(written, 
 	}
 	above := codec.EncodeCount(max(m.floor, m.drawn.last(), m.contents.Next, m.clock()) + Ahead)
 	last := []kv.Write{{Key: schema.KeyFloor, Value: above}, {Key: schema.KeyKept, Value: above}, {Key: schema.KeyAlarm, Kind: kv.Remove}}
-	return m.fill.end(ctx, writes, last, progress)
+	for _, group := range m.groups { // which it may have from a time after it was raised
+		if len(group.Empty()) > 0 {
+			m.version = SchemaVersion
+		}
+	}
+	return m.fill.end(ctx, writes, last, m.version, progress)
 }
 
 // choose reads the catalog and returns the writes that bring in what it lacks.
@@ -110,15 +116,16 @@ func (m *merger) choose(ctx context.Context) (writes []kv.Write, err error) {
 
 // check returns the schema version as it is read, unless the catalog is none that can be merged into.
 func (m *merger) check(ctx context.Context) ([]byte, error) {
-	values, err := m.engine.Read(ctx, schema.KeySchema, schema.KeyCluster)
+	values, err := m.engine.Read(ctx, schema.KeySchema, schema.KeyCluster, schema.KeyVersion)
 	if err != nil {
 		return nil, err
 	}
+	m.version = VersionOf(InService(values[2]))
 	switch version := string(values[0]); {
 	case values[0] == nil:
 		return nil, fmt.Errorf("%w: there is none: rebuild a new one, without --into", ErrBadChange)
-	case version != m.fill.mark && version != strconv.Itoa(SchemaVersion):
-		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, SchemaVersion)
+	case version != m.fill.mark && version != strconv.Itoa(m.version):
+		return nil, fmt.Errorf("%w: it has the schema version %q, not %d", ErrBadChange, version, m.version)
 	}
 	cluster, err := codec.Decode[Cluster](schema.KeyCluster, values[1])
 	if err == nil && cluster != m.contents.Cluster {

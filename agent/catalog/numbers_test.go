@@ -101,6 +101,32 @@ func TestPutsAnnouncedAhead(t *testing.T) {
 	}
 }
 
+// Of what was announced and not used that has no grave which was never sent.
+func TestWhatWasNeverSentHasNoGrave(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		group := func(stamp block.Stamp) block.GroupID { return block.GroupID{Stamp: stamp, Index: 1} }
+		attempt := w.begin(t, w.a, catalog.KindPut, func(stamp block.Stamp) []catalog.BlockSet {
+			return append(oneGroup(stamp), catalog.BlockSet{Group: group(stamp), Slots: []int{0, 1}, Nodes: home[:2]})
+		})
+		sent := block.Address{Node: home[0], Group: group(attempt.Stamp()), Slot: 0, Stamp: attempt.Stamp()}
+		never := sent
+		never.Node, never.Slot = home[1], 1
+		put := w.putBy(attempt, "k")
+		put.change.Unsent = []block.Address{never}
+		must(t, put.commit(w))
+		var buried []block.Address
+		for page, err := range w.b.AllGraves(w.ctx, catalog.Forever, "") {
+			must(t, err)
+			for i := range page {
+				buried = append(buried, page[i].Address)
+			}
+		}
+		if len(buried) != 1 || buried[0] != sent {
+			t.Errorf("there are graves of %v, want one of %v", buried, sent)
+		}
+	})
+}
+
 // What is discarded ends without graves, as nothing was stored.
 func TestDiscarded(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {

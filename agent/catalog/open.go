@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
-
-// SchemaVersion is the version of the records this release writes, and the only one it reads: the fingerprints of
-// version 1 were of another kind.
-const SchemaVersion = 2
 
 // Catalog applies the rules of the commit protocol to the records of an Engine. All methods are safe for concurrent
 // use; several Catalogs, in one process or in many, may work on the same records where the engine allows it.
@@ -35,6 +32,7 @@ type Catalog struct {
 
 	cluster Cluster
 	session *session
+	version atomic.Int64 // of the schema, as it was read last: it only grows
 }
 
 // Cluster is what all members of a cluster share, made when its catalog was first opened.
@@ -123,14 +121,10 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("decoding record %q: %w: %w", schema.KeySchema, ErrCorrupt, err)
 		}
-		if version > SchemaVersion {
-			return false, kv.Final(fmt.Errorf("%w: its records have version %d, this program knows versions up to %d: "+
-				"use a newer release of restripe, or name another catalog", kv.ErrNewer, version, SchemaVersion))
+		if err := checkVersion(version); err != nil {
+			return false, err
 		}
-		if version < SchemaVersion {
-			return false, kv.Final(fmt.Errorf("%w: its records have version %d, this program knows version %d alone: "+
-				"read the objects with the release that wrote them and put them into a new catalog", ErrOlder, version, SchemaVersion))
-		}
+		c.version.Store(int64(version))
 		if values[1] == nil || values[2] == nil {
 			return false, fmt.Errorf("%w: the records %q and %q must exist beside %q: restore the catalog from a copy",
 				ErrCorrupt, schema.KeyCluster, schema.KeyFloor, schema.KeySchema)
@@ -147,6 +141,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		[]kv.Check{{Key: schema.KeySchema}, {Key: schema.KeyCluster}, {Key: schema.KeyFloor}},
 		[]kv.Write{
 			{Key: schema.KeySchema, Value: []byte(strconv.Itoa(SchemaVersion))},
+			{Key: schema.KeyVersion, Value: []byte(strconv.Itoa(SchemaVersion))},
 			{Key: schema.KeyCluster, Value: codec.Encode(cluster)},
 			{Key: schema.KeyFloor, Value: []byte("1")},
 		})

@@ -20,6 +20,7 @@ type (
 	Job         = schema.Job
 	Class       = schema.Class
 
+	View          = schema.View
 	GroupSummary  = schema.GroupSummary
 	ObjectSummary = schema.ObjectSummary
 )

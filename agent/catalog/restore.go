@@ -53,7 +53,7 @@ func Restore(ctx context.Context, engine kv.Engine, contents *Contents, progress
 		{Key: schema.KeyKept, Value: codec.EncodeCount(contents.Next)},
 		{Key: schema.KeyDrawn, Value: codec.EncodeCount(contents.Next)},
 		{Key: schema.KeyDisowned, Value: codec.Encode(contents.Starts)},
-	}, progress)
+	}, SchemaVersion, progress)
 	if err != nil {
 		return fmt.Errorf("restoring a catalog: %w", err)
 	}
@@ -78,7 +78,7 @@ func (f filler) write(ctx context.Context, writes []kv.Write) error {
 }
 
 // end writes records, of whose number it tells progress if that is not nil, and with the last of them the schema version.
-func (f filler) end(ctx context.Context, records, last []kv.Write, progress func(written, of int)) error {
+func (f filler) end(ctx context.Context, records, last []kv.Write, version int, progress func(written, of int)) error {
 	written := 0
 	for batch := range slices.Chunk(records, restoreBatch) {
 		if err := f.write(ctx, batch); err != nil {
@@ -88,7 +88,8 @@ func (f filler) end(ctx context.Context, records, last []kv.Write, progress func
 			progress(written, len(records))
 		}
 	}
-	return f.write(ctx, append(last, kv.Write{Key: schema.KeySchema, Value: []byte(strconv.Itoa(SchemaVersion))}))
+	is := []byte(strconv.Itoa(version))
+	return f.write(ctx, append(last, kv.Write{Key: schema.KeySchema, Value: is}, kv.Write{Key: schema.KeyVersion, Value: is}))
 }
 
 func (f filler) update(ctx context.Context, check kv.Check, writes []kv.Write) error {

@@ -182,7 +182,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.dialTo, g.log)
 	g.agents.Clock = o.Clock
 	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{
-		ID: o.ID, Nodes: o.Nodes, Background: g.background,
+		Release: o.Release,
+		ID:      o.ID, Nodes: o.Nodes, Background: g.background,
 		Reported: func(id block.GroupID) bool { return g.groups.Reported.Has(id) },
 	})
 	if err != nil {

@@ -58,7 +58,9 @@ func (d *dataflow) open() {
 	r.results = len(p.slots)
 	for row, place := range p.places {
 		if place.slot >= 0 {
-			r.left[place.slot]++
+			if p.needs[row] > 0 {
+				r.left[place.slot]++
+			}
 			continue
 		}
 		r.stripLeft[row] = make([]int, p.pieces.strips())
@@ -69,6 +71,11 @@ func (d *dataflow) open() {
 	}
 	r.open = true
 	r.dispatch = d
+	for slot, rows := range r.left {
+		if rows == 0 {
+			d.task(func() error { return d.store(slot) })
+		}
+	}
 	if r.results == 0 {
 		close(r.complete)
 	}

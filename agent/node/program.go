@@ -94,7 +94,7 @@ func (p *program) compileRows() error {
 	p.uses = make([][]int32, len(inputs))
 	p.needs = make([]int, len(rows))
 	for i, row := range rows {
-		if len(row.Terms) == 0 {
+		if len(row.Terms) == 0 && row.Message >= 0 { // a unit that is made of nothing is zeros
 			return p.wrong("row %d combines nothing", i)
 		}
 		for _, term := range row.Terms {

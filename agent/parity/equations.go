@@ -37,8 +37,11 @@ func (e *Equations) Columns() int { return e.layout.Columns }
 // Scheme is the scheme of the equations.
 func (e *Equations) Scheme() stripe.Scheme { return e.scheme }
 
-// Units is the number of units of a slot.
+// Units is the number of units of a slot that are stored: none of an empty column.
 func (e *Equations) Units(slot int) int {
+	if e.layout.IsEmpty(slot) {
+		return 0
+	}
 	if slot < e.layout.Columns {
 		return e.layout.Rows
 	}
@@ -103,10 +106,14 @@ func (e *Equations) Holds(prints Prints) bool {
 	return !slices.ContainsFunc(e.Judge(prints), func(s Stripe) bool { return s.Broken })
 }
 
-// Members are the units of a stripe: its cells, then its parity blocks.
+// Members are the units of a stripe that are stored: its cells, but for those of empty columns, which are zeros in every equation; then
+// its parity blocks.
 func (e *Equations) Members(index int) []Place {
 	var places []Place
 	for _, cell := range e.partition.Stripes[index] {
+		if e.layout.IsEmpty(int(cell) % e.layout.Columns) {
+			continue
+		}
 		places = append(places, Place{Slot: int(cell) % e.layout.Columns, Unit: int(cell) / e.layout.Columns})
 	}
 	for p := range e.scheme.M {

@@ -27,6 +27,7 @@ type history struct {
 	next    uint64
 	id      block.GroupID
 	removed map[int]bool // slots on nodes that are gone
+	filled  []bool       // columns into which something was put; the others are zeros
 }
 
 func newHistory(t *rapid.T, ladder string, removed int) *history {
@@ -46,14 +47,52 @@ func newHistory(t *rapid.T, ladder string, removed int) *history {
 		h.removed[slot] = true
 	}
 	h.id = block.GroupID{Stamp: h.stamp()}
-	for range layout.Cells() {
-		h.cells = append(h.cells, h.chance())
+	h.fill()
+	for cell := range layout.Cells() {
+		h.cells = append(h.cells, block.Fingerprint{})
+		if h.filled[cell%layout.Columns] {
+			h.cells[cell] = h.chance()
+		}
 	}
 	code := h.code(h.scheme)
 	for slot := range code.Slots() {
+		if h.layout.IsEmpty(slot) {
+			continue
+		}
 		h.live[slot] = []block.Header{h.block(code, h.id.Stamp, slot, 0, code.Units(slot))}
 	}
 	return h
+}
+
+// fill draws into which columns something is put, the first at least, and which of the others are stored all the same, as the release
+// before did.
+func (h *history) fill() {
+	h.filled = slices.Repeat([]bool{true}, h.layout.Columns)
+	if rapid.Bool().Draw(h.t, "all columns are filled") {
+		return
+	}
+	inFull := rapid.Bool().Draw(h.t, "zeros are stored")
+	var empty []int
+	for column := 1; column < h.layout.Columns; column++ {
+		if h.filled[column] = h.source.IntN(2) == 0; !h.filled[column] && !inFull {
+			empty = append(empty, column)
+		}
+	}
+	h.layout = h.layout.Without(empty)
+}
+
+// entries are those of the manifest of a block: of an object in each column, or of one over all of them.
+func (h *history) entries(stamp block.Stamp) (entries []block.ManifestEntry) {
+	if !slices.Contains(h.filled, false) {
+		size := 64 * int64(h.layout.Cells())
+		return []block.ManifestEntry{{Key: []byte("k"), Revision: stamp, Size: size, Column: catalog.WholeGroup, Length: size}}
+	}
+	for column, filled := range h.filled {
+		if filled {
+			entries = append(entries, block.ManifestEntry{Key: []byte{byte(column)}, Revision: stamp, Size: 64, Column: column, Length: 64})
+		}
+	}
+	return entries
 }
 
 func (h *history) stamp() block.Stamp {
@@ -103,8 +142,7 @@ func (h *history) block(code *parity.Equations, stamp block.Stamp, slot, first, 
 		header.Checksums = append(header.Checksums, h.source.Uint32())
 	}
 	if slot >= h.layout.Columns || code.Scheme().M == 0 && slot == 0 {
-		entry := block.ManifestEntry{Key: []byte("k"), Revision: stamp, Size: 64 * int64(h.layout.Cells()), Column: catalog.WholeGroup, Length: 64 * int64(h.layout.Cells())}
-		manifest, err := block.EncodeManifest([]block.ManifestEntry{entry})
+		manifest, err := block.EncodeManifest(h.entries(stamp))
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -120,6 +158,9 @@ func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells 
 	switch code := h.code(h.scheme); rapid.SampledFrom([]string{"update", "update", "transition", "repair"}).Draw(h.t, "kind") {
 	case "update":
 		cell := h.source.IntN(len(h.cells))
+		for !h.filled[cell%h.layout.Columns] {
+			cell = h.source.IntN(len(h.cells))
+		}
 		h.cells[cell] = h.chance()
 		slot, unit := cell%h.layout.Columns, cell/h.layout.Columns
 		staged = append(staged, h.block(code, stamp, slot, unit, 1))
@@ -143,6 +184,9 @@ func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells 
 		fallthrough
 	default:
 		slot := h.source.IntN(code.Slots())
+		for h.layout.IsEmpty(slot) {
+			slot = h.source.IntN(code.Slots())
+		}
 		return []block.Header{h.block(code, stamp, slot, 0, code.Units(slot))}, h.scheme, slices.Clone(h.cells)
 	}
 }
@@ -253,6 +297,11 @@ func (h *history) compare(g Group, found []Found) {
 		blocks[found[i].Header.Address()] = &found[i].Header
 	}
 	for slot, items := range g.Record.Slots {
+		if isFilled := slot >= h.layout.Columns || h.filled[slot]; isFilled && len(items) == 0 {
+			h.t.Fatalf("slot %d is said to be empty; %+v", slot, g.Problems)
+		} else if h.layout.IsEmpty(slot) && len(items) > 0 {
+			h.t.Fatalf("column %d is empty, and is said to have %+v", slot, items)
+		}
 		for _, item := range items {
 			if item.Incarnation == lostIncarnation {
 				if !h.removed[slot] {
@@ -268,8 +317,8 @@ func (h *history) compare(g Group, found []Found) {
 			}
 		}
 	}
-	if h.scheme.M > 0 && len(g.Entries) != 1 {
-		h.t.Fatalf("%d entries, want 1", len(g.Entries))
+	if want := len(h.entries(h.id.Stamp)); h.scheme.M > 0 && len(g.Entries) != want {
+		h.t.Fatalf("%d entries, want %d", len(g.Entries), want)
 	}
 }
 

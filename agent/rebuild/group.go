@@ -105,7 +105,33 @@ func (a *assembly) take(found []Found) error {
 		return fmt.Errorf("none of them can be used")
 	}
 	a.dropCopies()
+	a.leaveEmpty(chosen.cellBytes)
 	return nil
+}
+
+// leaveEmpty tells columns that are empty from columns that were lost. Manifests only grow, and those of parities and of the first column
+// name all that was ever put into the group: a column in which they have nothing is zeros, whether it was stored or not. So one of
+// which no block is found is taken for empty, and nothing else is: without a manifest all columns count as stored.
+func (a *assembly) leaveEmpty(cellBytes int) {
+	var entries []block.ManifestEntry
+	stored := map[int]bool{}
+	for i := range a.found {
+		h := &a.found[i].Header
+		stored[h.Slot] = true
+		if list, err := block.DecodeManifest(h.Manifest); err == nil { // else the entries of the chosen state say so
+			entries = append(entries, list...)
+		}
+	}
+	if len(entries) == 0 {
+		return
+	}
+	var empty []int
+	for column, filled := range block.FilledColumns(entries, a.layout.Columns, cellBytes) {
+		if !filled && !stored[column] {
+			empty = append(empty, column)
+		}
+	}
+	a.layout, a.codes = a.layout.Without(empty), map[stripe.Scheme]*parity.Equations{}
 }
 
 // dropCopies keeps one of several copies of a block: an attempt whose node did not answer wrote to another one, and the

@@ -548,3 +548,44 @@ func TestWhatBlocksCannotTell(t *testing.T) {
 		}
 	}
 }
+
+// A column of which no block is found was lost if something was put into it, and is empty otherwise: objects that are alone in their
+// groups come back whole, also without any two of their three blocks.
+func TestEmptyColumnsAreNotLostOnes(t *testing.T) {
+	c := newCluster(t, stores(t, "mem", 9))
+	want := map[string][]byte{}
+	for i, scheme := range []string{"rep(3)", "rs(3,2)", "rs(6,2)"} {
+		key := fmt.Sprint("alone", i)
+		want[key] = noise(1000+i, uint64(i))
+		c.put(key, want[key], scheme)
+	}
+	c.check(want)
+	report := c.lose(nil)
+	if report.Objects != len(want) || report.Blocks != 3*len(want) || len(report.Problems) > 0 {
+		t.Fatalf("nothing is lost, and the report says %+v", report)
+	}
+	c.check(want)
+	for key, data := range want {
+		c.update(key, data, 10, noise(50, 7))
+	}
+	c.check(want)
+
+	stat, err := c.gateway.Stat(t.Context(), "alone1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := map[block.NodeID]bool{stat.Groups[0].Slots[0].Node: true, stat.Groups[0].Slots[6].Node: true}
+	report = c.lose(func(options *rebuild.Options) {
+		options.Missing = true
+		options.Nodes = slices.Clone(options.Nodes)
+		for i := range options.Nodes {
+			if gone[options.Nodes[i].ID] {
+				options.Nodes[i].Address = "127.0.0.1:1"
+			}
+		}
+	})
+	if report.Objects != len(want) || countKind(report, rebuild.ProblemMissing) < 2 || countKind(report, rebuild.ProblemLost) > 0 {
+		t.Fatalf("two blocks are lost, and the report says %+v", report)
+	}
+	c.check(want)
+}

@@ -239,6 +239,11 @@ func (d disks) checkGroup(group *catalog.Group, excused func(block.NodeID) bool)
 	if err != nil {
 		return err
 	}
+	for _, column := range group.Empty() {
+		for range layout.Rows {
+			units[column] = append(units[column], make([]byte, group.CellBytes))
+		}
+	}
 	for p := range scheme.M {
 		for s, cells := range partition.Stripes {
 			if err := checkParity(layout, cells, units, p, s); err != nil {

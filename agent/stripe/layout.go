@@ -35,6 +35,8 @@ type Layout struct {
 	Rows       int // R
 	Columns    int // w
 	partitions map[int]*Partition
+	whole      *Layout   // with all columns; nil: it is that
+	empty      columnSet // of which nothing is stored
 }
 
 // Partition is how the cells fall into stripes of K cells. Cell r*Columns+c is the cell in row r of column c.

@@ -24,7 +24,8 @@ type unitKey struct {
 	slot, unit int
 }
 
-// expression is a linear combination of the inputs of one program; an input may appear more than once.
+// expression is a linear combination of the inputs of one program; an input may appear more than once. One without terms is zero:
+// nothing is read or sent for it.
 type expression []Term
 
 func newPlanBuilder(l *Layout, from, to Scheme, planner string, objective Objective) *planBuilder {
@@ -55,8 +56,13 @@ func (p *programBuilder) input(input Input) int {
 	return at
 }
 
-// block returns the expression of a unit stored at position.
+// block returns the expression of a unit stored at position. It is zero where nothing is stored of its column, or of any column of
+// the stripe that it is the parity of.
 func (b *planBuilder) block(position Position, slot, unit int) expression {
+	l := b.plan.Layout
+	if l.IsEmpty(slot) || slot >= l.Columns && l.isZero(l.partitions[b.plan.From.K].Stripes[unit]) {
+		return nil
+	}
 	return expression{{b.at(position).input(Input{Kind: SourceBlock, Slot: slot, Unit: unit}), 1}}
 }
 
@@ -72,8 +78,11 @@ func (b *planBuilder) parity(row, stripe int) expression {
 	return b.block(Position(slot), slot, stripe)
 }
 
-// send makes a message of value, an expression at from, and returns it as an expression at to.
+// send makes a message of value, an expression at from, and returns it as an expression at to. Zero is known there without one.
 func (b *planBuilder) send(from, to Position, value expression) expression {
+	if len(value) == 0 {
+		return nil
+	}
 	message := len(b.plan.Messages)
 	b.plan.Messages = append(b.plan.Messages, Message{From: from, To: to})
 	sender := b.at(from)

@@ -26,8 +26,16 @@ func newDeliveries(t *transition, set taskSet) *deliveries {
 	}
 }
 
-// saved returns the cell of old stripe i that the node of an old parity row does not need, as its parity gives it.
-func (t *transition) saved(i int) int32 { return t.a.Stripes[i][i%t.from.K] }
+// saved returns the cell of old stripe i that the node of an old parity row does not need, as its parity gives it: one that is stored,
+// if any is.
+func (t *transition) saved(i int) int32 {
+	for next := range t.from.K {
+		if cell := t.a.Stripes[i][(i+next)%t.from.K]; !t.layout.IsEmpty(t.column(cell)) {
+			return cell
+		}
+	}
+	return t.a.Stripes[i][i%t.from.K]
+}
 
 // holdsParity reports whether position is the node of an old parity row.
 func (t *transition) holdsParity(position Position) bool {
@@ -54,6 +62,9 @@ func (d *deliveries) options(work task, objective Objective) []Position {
 	var seen, offered [MaxData]bool
 	for _, cell := range work.cells {
 		column := t.column(cell)
+		if t.layout.IsEmpty(column) {
+			continue
+		}
 		if (seen[column] || objective == LeastBottleneck) && !offered[column] {
 			options = append(options, Position(column))
 			offered[column] = true
@@ -82,6 +93,9 @@ func (d *deliveries) gather(b *planBuilder, work task, gatherer Position) map[in
 		}
 	}
 	for at, cell := range skipped {
+		if t.layout.IsEmpty(t.column(cell)) {
+			continue // as all of its stripe
+		}
 		row := int(gatherer) - t.layout.Columns
 		i := work.whole[at]
 		inverse := Inverse(Coefficient(row, t.column(cell)))
@@ -132,7 +146,7 @@ func (d *deliveries) apply(work task, gatherer Position, sign int) {
 	}
 	for _, want := range work.demands {
 		for row := want.first; row < want.end; row++ {
-			if home := t.layout.Columns + row; home != at {
+			if home := t.layout.Columns + row; home != at && !t.layout.isZero(want.cells) {
 				d.message(at, home, sign)
 			}
 		}
@@ -140,6 +154,9 @@ func (d *deliveries) apply(work task, gatherer Position, sign int) {
 }
 
 func (d *deliveries) message(from, to, sign int) {
+	if d.transition.layout.IsEmpty(from) {
+		return
+	}
 	d.total += sign
 	d.squares += 2*sign*(d.sent[from]+d.received[to]) + 2
 	d.sent[from] += sign

@@ -146,7 +146,7 @@ func (c *prover) checkInput(position Position, input Input) error {
 		if input.Slot >= columns {
 			units = len(c.from.Stripes)
 		}
-		if input.Slot < 0 || input.Slot >= columns+p.From.M || Position(input.Slot) != position || input.Unit < 0 || input.Unit >= units {
+		if input.Slot < 0 || input.Slot >= columns+p.From.M || p.Layout.IsEmpty(input.Slot) || Position(input.Slot) != position || input.Unit < 0 || input.Unit >= units {
 			return fmt.Errorf("unit %d of slot %d is not stored here", input.Unit, input.Slot)
 		}
 		if input.Message != 0 {
@@ -220,7 +220,11 @@ func (c *prover) evaluate(program *Program, terms []Term) vector {
 	return c.collect()
 }
 
+// add adds a symbol; what nothing is stored of is zero.
 func (c *prover) add(index int32, coefficient byte) {
+	if c.plan.Layout.IsEmpty(int(index) % c.plan.Layout.Columns) {
+		return
+	}
 	if c.scratch[index] == 0 && coefficient != 0 {
 		c.touched = append(c.touched, index)
 	}
@@ -304,7 +308,7 @@ func (c *prover) definition(position Position, row Row, patched map[int32]bool) 
 	if row.Slot >= p.Layout.Columns {
 		units = len(c.to.Stripes)
 	}
-	if row.Slot < 0 || row.Slot >= p.Layout.Columns+p.To.M || row.Unit < 0 || row.Unit >= units || position != home {
+	if row.Slot < 0 || row.Slot >= p.Layout.Columns+p.To.M || p.Layout.IsEmpty(row.Slot) || row.Unit < 0 || row.Unit >= units || position != home {
 		return nil, fmt.Errorf("position %d stages unit %d of slot %d, which is not its own", position, row.Unit, row.Slot)
 	}
 	shift := int32(p.Layout.Cells())
@@ -395,7 +399,9 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 	case PlannerCopyPool:
 		if p.From != p.To {
 			for slot := range columns {
-				column(slot)
+				if !p.Layout.IsEmpty(slot) {
+					column(slot)
+				}
 			}
 			rows(0, p.To.M)
 		}

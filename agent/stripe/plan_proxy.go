@@ -99,6 +99,9 @@ func (t *transition) copyPool(b *planBuilder) {
 	cells := t.fetchAll(b)
 	for cell, value := range cells {
 		column := cell % w
+		if t.layout.IsEmpty(column) {
+			continue
+		}
 		home := pool + Position(column)
 		b.stage(home, column, cell/w, b.send(b.proxy(), home, value))
 	}

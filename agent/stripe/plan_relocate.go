@@ -13,7 +13,7 @@ const plannerRelocate = "relocate"
 func NewRelocationPlan(l *Layout, scheme Scheme, slots []int) (*Plan, error) {
 	slots = slices.Clone(slots)
 	slices.Sort(slots)
-	key := planKey{layout: l, from: scheme, to: scheme, planner: plannerRelocate, units: fmt.Sprint(slots)}
+	key := planKey{layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerRelocate, units: fmt.Sprint(slots)}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}
@@ -29,8 +29,8 @@ func buildRelocationPlan(l *Layout, scheme Scheme, slots []int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if count := l.Columns + scheme.M; len(slots) == 0 || !distinctWithin(slots, count) {
-		return nil, fmt.Errorf("%w: it needs distinct slots from 0 to %d", ErrPlan, count-1)
+	if count := l.Columns + scheme.M; len(slots) == 0 || !distinctWithin(slots, count) || slices.ContainsFunc(slots, l.IsEmpty) {
+		return nil, fmt.Errorf("%w: it needs distinct slots from 0 to %d of which something is stored", ErrPlan, count-1)
 	}
 	b := newPlanBuilder(l, scheme, scheme, plannerRelocate, "")
 	for _, slot := range slots {

@@ -57,7 +57,7 @@ func NewShapedRepairPlan(l *Layout, scheme Scheme, shape RepairShape, lost, away
 	lost, away = slices.Clone(lost), slices.Clone(away)
 	slices.Sort(lost)
 	slices.Sort(away)
-	key := planKey{layout: l, from: scheme, to: scheme, planner: planner, units: fmt.Sprint(lost, away)}
+	key := planKey{layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: planner, units: fmt.Sprint(lost, away)}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}
@@ -76,8 +76,8 @@ func buildRepairPlan(l *Layout, scheme Scheme, shape RepairShape, lost, away []i
 	slots := l.Columns + scheme.M
 	missing := slices.Concat(lost, away)
 	slices.Sort(missing)
-	if len(lost) == 0 || !distinctWithin(missing, slots) {
-		return nil, fmt.Errorf("%w: it needs distinct slots from 0 to %d", ErrPlan, slots-1)
+	if len(lost) == 0 || !distinctWithin(missing, slots) || slices.ContainsFunc(missing, l.IsEmpty) {
+		return nil, fmt.Errorf("%w: it needs distinct slots from 0 to %d of which something is stored", ErrPlan, slots-1)
 	}
 	if !l.Survives(scheme, missing) {
 		return nil, fmt.Errorf("%w: %d slots are lost or away, and %s survives %d in each stripe; bring nodes back or restore from a copy elsewhere",
@@ -164,7 +164,13 @@ func (r *repair) rebuild(stripe int, lost, missing []int) error {
 			survivors = append(survivors, slot)
 		}
 	}
-	slices.SortStableFunc(survivors, func(a, b int) int { return cmp.Compare(r.sent[a], r.sent[b]) })
+	load := func(slot int) int {
+		if r.layout.IsEmpty(slot) {
+			return -1 // its zeros are known without being sent
+		}
+		return r.sent[slot]
+	}
+	slices.SortStableFunc(survivors, func(a, b int) int { return cmp.Compare(load(a), load(b)) })
 	var data, rows []int
 	for _, slot := range survivors[:r.from.K] {
 		if slot < w {
@@ -191,14 +197,17 @@ func (r *repair) rebuild(stripe int, lost, missing []int) error {
 		if slot < w {
 			unit = int(cellOf[slot]) / w
 		}
-		sources := make([]share, len(parts))
-		for i, part := range parts {
-			sources[i] = share{slot: part.Index, coefficient: part.Coefficient}
+		sources := make([]share, 0, len(parts))
+		for _, part := range parts {
+			source := share{slot: part.Index, coefficient: part.Coefficient}
 			if part.Parity {
-				sources[i].slot += w
-				sources[i].value = r.b.parity(part.Index, stripe)
+				source.slot += w
+				source.value = r.b.parity(part.Index, stripe)
 			} else {
-				sources[i].value = r.b.cell(cellOf[part.Index])
+				source.value = r.b.cell(cellOf[part.Index])
+			}
+			if len(source.value) > 0 {
+				sources = append(sources, source)
 			}
 		}
 		r.b.stage(Position(slot), slot, unit, r.bring(sources, slot, fetched))
@@ -217,6 +226,9 @@ func (s share) scaled() expression { return expression{}.plus(s.coefficient, s.v
 
 // bring has the sum of the sources reach a slot's position and returns it as an expression there.
 func (r *repair) bring(sources []share, to int, fetched map[int]expression) expression {
+	if len(sources) == 0 {
+		return nil
+	}
 	switch r.shape {
 	case RepairChain:
 		return r.bringByChain(sources, to)

@@ -3,7 +3,8 @@ package stripe
 import "fmt"
 
 type planKey struct {
-	layout    *Layout
+	layout    *Layout   // the whole one
+	empty     columnSet // of it
 	from, to  Scheme
 	planner   string
 	objective Objective
@@ -39,7 +40,7 @@ func NewPlan(l *Layout, from, to Scheme, planner string, objective Objective) (*
 	if objective == "" {
 		objective = LeastNetwork
 	}
-	key := planKey{layout: l, from: from, to: to, planner: planner, objective: objective}
+	key := planKey{layout: l.Whole(), empty: l.empty, from: from, to: to, planner: planner, objective: objective}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}

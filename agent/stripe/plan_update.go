@@ -16,7 +16,7 @@ const cachedUnits = 16
 func NewUpdatePlan(l *Layout, scheme Scheme, cells []int) (*Plan, error) {
 	cells = slices.Clone(cells)
 	slices.Sort(cells)
-	key := planKey{layout: l, from: scheme, to: scheme, planner: plannerUpdate, units: fmt.Sprint(cells)}
+	key := planKey{layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerUpdate, units: fmt.Sprint(cells)}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}
@@ -43,6 +43,9 @@ func buildUpdatePlan(l *Layout, scheme Scheme, cells []int) (*Plan, error) {
 	touched := make(map[int32]bool)
 	for _, cell := range cells {
 		column, row := cell%w, cell/w
+		if l.IsEmpty(column) {
+			return nil, fmt.Errorf("%w: nothing is stored of column %d, so there is nothing to change in it", ErrPlan, column)
+		}
 		home := Position(column)
 		patch := expression{{b.at(home).input(Input{Kind: SourcePatch, Slot: column, Unit: row}), 1}}
 		b.stage(home, column, row, b.cell(int32(cell)).plus(1, patch))

@@ -29,7 +29,7 @@ import (
 func catalogCommand(s *session) *cobra.Command {
 	return program.Family(&cobra.Command{
 		Use: "catalog", Short: "Back the catalog up, move it, see which timeline of it counts, rebuild a lost one",
-	}, catalogBackup(s), catalogRestore(s), catalogCopy(s), catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogRebuild(s))
+	}, catalogBackup(s), catalogRestore(s), catalogCopy(s), catalogLineage(s), catalogClaim(s), catalogAccept(s), catalogUpgrade(s), catalogRebuild(s))
 }
 
 // rebuildFlags are the flags of `restripe catalog rebuild`.
@@ -248,6 +248,24 @@ func catalogAccept(s *session) *cobra.Command {
 					return err
 				}
 				return program.WriteLines(s.Out, []string{"the catalog is accepted"})
+			})
+		},
+	}
+}
+
+func catalogUpgrade(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "upgrade", Short: "Let the catalog have what only the present release knows",
+		Long: "Let a catalog that the release before has made have what only the present release knows, after all gateways and agents\n" +
+			"were upgraded: it is refused, with their names, while others are at work. The release before does not open the catalog any\n" +
+			"more then. Nothing else changes at once: what is stored stays as it is.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return s.withClient(func(c *client.Client) error {
+				if err := c.UpgradeCatalog(command.Context()); err != nil {
+					return err
+				}
+				return program.WriteLines(s.Out, []string{"the catalog is upgraded"})
 			})
 		},
 	}

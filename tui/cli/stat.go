@@ -82,14 +82,16 @@ func statLines(stat api.Stat, wide bool) []string {
 	return lines
 }
 
-// health sums up the slots of a group: "14 ok", or which are not.
+// health sums up the slots of a group that have blocks: "14 ok", or which are not.
 func health(g api.GroupStat) string {
 	ok := 0
 	var wrong []string
 	for _, slot := range g.Slots {
-		if slot.State == "ok" {
+		switch {
+		case slot.Blocks == 0: // nothing was put into the column
+		case slot.State == "ok":
 			ok++
-		} else {
+		default:
 			wrong = append(wrong, fmt.Sprintf("%d on %s %s", slot.Slot, slot.Node, slot.State))
 		}
 	}

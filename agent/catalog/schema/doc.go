@@ -24,7 +24,9 @@
 //	u/<gateway>/<start>         number of the last stamp that the start drew
 //	view/<gateway>  View: which nodes the gateway hears, and its sign of life
 //	view/\x00<gateway>  View: the marks of stores that it heard
-//	meta/schema, meta/cluster
+//	meta/schema   the version of the records, or why the catalog is set aside
+//	meta/version  that version again, which is copied with the records and outlives their being set aside; version 2 has none
+//	meta/cluster  Cluster
 //	meta/next     the floor: every stamp that is drawn is above this number, as it is read for that
 //	meta/drawn    stamps below this number are from before there were sessions, or were taken over by Accept
 //	meta/alarm    Alarm: the catalog was put back, and nothing is deleted until a person has said what counts

@@ -32,6 +32,7 @@ const (
 	PrefixView        = "view/"
 
 	KeySchema   = "meta/schema"
+	KeyVersion  = "meta/version"
 	KeyCluster  = "meta/cluster"
 	KeyFloor    = "meta/next"
 	KeyClasses  = "meta/classes"

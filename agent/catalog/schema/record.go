@@ -48,7 +48,8 @@ type Group struct {
 	Settled int64 `cbor:"15,keyasint,omitempty"`
 }
 
-// Slot lists the blocks that make up a data column or parity row, ordered by First, gapless and disjoint.
+// Slot lists the blocks that make up a data column or parity row, ordered by First, gapless and disjoint. A data column without any is
+// empty: nothing was put into it, so its cells are zeros, which are not stored, not lost, and no condition of being whole.
 type Slot []Item
 
 // Item is a run of units of a slot and the block they lie in.
@@ -78,6 +79,16 @@ func (g *Group) Find(slot, unit int) (Item, bool) {
 		}
 	}
 	return Item{}, false
+}
+
+// Empty returns the data columns that are empty, in order.
+func (g *Group) Empty() (columns []int) {
+	for column, items := range g.Slots[:min(g.Columns, len(g.Slots))] {
+		if len(items) == 0 {
+			columns = append(columns, column)
+		}
+	}
+	return columns
 }
 
 // Node is a member of the cluster. What a person declares of it is its State; what the gateways find of it stands beside.

@@ -58,8 +58,22 @@ func (g *Group) CheckExtents(extents []Extent) error {
 		if extent.Offset < 0 || extent.Length <= 0 || extent.Offset > limit-extent.Length {
 			return fmt.Errorf("extent %+v: ends beyond byte %d", extent, limit)
 		}
+		for _, column := range g.Empty() {
+			if extent.has(column, int64(g.Columns), int64(g.CellBytes)) {
+				return fmt.Errorf("extent %+v: column %d is empty", extent, column)
+			}
+		}
 	}
 	return nil
+}
+
+// has reports whether bytes of the extent lie in a column of its group.
+func (e *Extent) has(column int, columns, cellBytes int64) bool {
+	if e.Column != WholeGroup {
+		return e.Column == column
+	}
+	first, last := e.Offset/cellBytes, (e.Offset+e.Length-1)/cellBytes
+	return (int64(column)-first%columns+columns)%columns <= last-first
 }
 
 // End returns the unit after the last one of the slot.
@@ -128,6 +142,29 @@ func (o *Object) Newest() uint64 {
 		number = max(number, extent.Group.Stamp.Sequence)
 	}
 	return number
+}
+
+// With returns the blocks that the intent announces with further ones, of which some may be among them.
+func (i *Intent) With(further []BlockSet) []BlockSet {
+	known := map[block.Address]bool{}
+	for _, address := range i.Addresses() {
+		known[address] = true
+	}
+	sets := i.Blocks
+	for _, set := range further {
+		added := BlockSet{Group: set.Group}
+		for at, slot := range set.Slots {
+			address := block.Address{Node: set.Nodes[at], Group: set.Group, Slot: slot, Stamp: i.Stamp}
+			if !known[address] {
+				known[address] = true
+				added.Slots, added.Nodes = append(added.Slots, slot), append(added.Nodes, set.Nodes[at])
+			}
+		}
+		if len(added.Slots) > 0 {
+			sets = append(sets, added)
+		}
+	}
+	return sets
 }
 
 // Has reports whether the intent announces address.

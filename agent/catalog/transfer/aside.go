@@ -24,6 +24,12 @@ func isMarked(schema []byte, reason string) bool {
 	return bytes.HasPrefix(schema, catalog.Aside(reason+" ["))
 }
 
+// isInService reports whether a schema record is that of a catalog in service, of a version that this program knows.
+func isInService(schema []byte) bool {
+	version := catalog.VersionOf(schema)
+	return version >= catalog.OldestVersion && version <= catalog.SchemaVersion
+}
+
 // IsMoved reports whether a schema record says that the catalog was set aside to be moved to an address.
 func IsMoved(schema []byte, address string) bool { return isMarked(schema, Moved(address)) }
 
@@ -37,7 +43,7 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 		if err != nil {
 			return false, err
 		}
-		if was := values[0]; !isMarked(was, reason) && !bytes.Equal(was, catalog.InService()) {
+		if was := values[0]; !isMarked(was, reason) && !isInService(was) {
 			return false, kv.Final(fmt.Errorf("%w, or of another release: its schema version is %q", catalog.ErrAside, was))
 		}
 		// Also where it is set aside already: what put it back may be on its way.
@@ -72,12 +78,12 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 
 // PutBack puts the catalog in engine, which was set aside for the same reason, into service again.
 func PutBack(ctx context.Context, engine kv.Engine, reason string) error {
-	values, err := engine.Read(ctx, catalog.KeySchema)
+	values, err := engine.Read(ctx, catalog.KeySchema, catalog.KeyVersion)
 	if err == nil && !isMarked(values[0], reason) {
 		err = fmt.Errorf("%w: it is not set aside, or for another reason", catalog.ErrBadChange)
 	}
 	if err == nil {
-		err = replace(ctx, engine, values[0], catalog.InService())
+		err = replace(ctx, engine, values[0], catalog.InService(values[1]))
 	}
 	if err != nil {
 		return fmt.Errorf("putting the catalog back into service: %w", err)

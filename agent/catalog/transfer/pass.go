@@ -118,8 +118,9 @@ type destination struct {
 	made   int64 // writes, of all passes
 }
 
-// level gives the destination the records of from, which is of one instant and whose schema record is want, and returns their sum.
-func (d *destination) level(ctx context.Context, from Records, want []byte, progress func(*sum)) (*sum, error) {
+// level gives the destination the records of from, which is of one instant and whose schema record has to be one that is wanted, and
+// returns their sum.
+func (d *destination) level(ctx context.Context, from Records, wanted func(schema []byte) bool, progress func(*sum)) (*sum, error) {
 	s, source, there := newSum(), reader{from: from}, reader{from: d.engine}
 	have, err := there.next(ctx)
 	if err != nil {
@@ -139,9 +140,8 @@ func (d *destination) level(ctx context.Context, from Records, want []byte, prog
 			}
 		}
 		if record == nil {
-			if !bytes.Equal(source.schema, want) {
-				return nil, fmt.Errorf("%w: what is to be copied has the schema version %q, not %q",
-					catalog.ErrBadChange, source.schema, want)
+			if !wanted(source.schema) {
+				return nil, fmt.Errorf("%w: what is to be copied has the schema version %q", catalog.ErrBadChange, source.schema)
 			}
 			return s, d.flush(ctx)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
@@ -23,6 +24,24 @@ const (
 	copying   = "a copy into it did not end: say `restripe catalog copy` again, or give it up with --abort"
 	givenUp   = "the copy into it was given up: remove it"
 )
+
+// backupOf returns the schema record of a backup of a catalog of this version. Releases take those alone that they can restore.
+func backupOf(version []byte) []byte {
+	if is := catalog.VersionOf(version); is > catalog.OldestVersion {
+		return catalog.Aside(fmt.Sprintf("%s [%d]", isBackup, is))
+	}
+	return catalog.Aside(isBackup)
+}
+
+// isBackedUp reports whether a schema record is that of a backup which this program can restore.
+func isBackedUp(schema []byte) bool {
+	for version := catalog.OldestVersion; version <= catalog.SchemaVersion; version++ {
+		if bytes.Equal(schema, backupOf([]byte(strconv.Itoa(version)))) {
+			return true
+		}
+	}
+	return false
+}
 
 // Moved is why a catalog is set aside that is moved to an address, which has no secrets in it.
 func Moved(address string) string {
@@ -85,8 +104,10 @@ func open(ctx context.Context, engine kv.Engine, reason string) (*destination, e
 	return d, replace(ctx, engine, values[0], d.mark)
 }
 
-// end verifies what the destination has and lets it be what schema says.
-func (d *destination) end(ctx context.Context, want *sum, progress Progress, schema []byte, writes ...kv.Write) error {
+// end verifies what the destination has and gives it the schema record for its version.
+func (d *destination) end(
+	ctx context.Context, want *sum, progress Progress, schema func(version []byte) []byte, writes ...kv.Write,
+) error {
 	have, err := total(ctx, d.engine, progress.of("verified", kv.Size{Records: want.records}))
 	if err != nil {
 		return err
@@ -95,11 +116,17 @@ func (d *destination) end(ctx context.Context, want *sum, progress Progress, sch
 		return fmt.Errorf("%w: %d records and %d bytes, want %d and %d, or other ones",
 			ErrDiffers, have.records, have.bytes, want.records, want.bytes)
 	}
-	return d.update(ctx, append(writes, kv.Write{Key: catalog.KeySchema, Value: schema}))
+	values, err := d.engine.Read(ctx, catalog.KeyVersion)
+	if err != nil {
+		return err
+	}
+	return d.update(ctx, append(writes, kv.Write{Key: catalog.KeySchema, Value: schema(values[0])}))
 }
 
 // levelFrom gives the destination the records that a source has at one instant.
-func (d *destination) levelFrom(ctx context.Context, from Source, want []byte, progress Progress) (s *sum, at time.Time, err error) {
+func (d *destination) levelFrom(
+	ctx context.Context, from Source, wanted func(schema []byte) bool, progress Progress,
+) (s *sum, at time.Time, err error) {
 	size, err := from.Size(ctx)
 	if err != nil {
 		return nil, at, err
@@ -110,7 +137,7 @@ func (d *destination) levelFrom(ctx context.Context, from Source, want []byte, p
 	}
 	at = time.Now()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	s, err = d.level(ctx, snapshot, want, progress.of("compared", size))
+	s, err = d.level(ctx, snapshot, wanted, progress.of("compared", size))
 	return s, at, err
 }
 
@@ -120,7 +147,7 @@ func Backup(ctx context.Context, from Source, to kv.Engine, progress Progress) (
 	if err != nil {
 		return made, fmt.Errorf("backing up the catalog: %w", err)
 	}
-	s, at, err := d.levelFrom(ctx, from, catalog.InService(), progress)
+	s, at, err := d.levelFrom(ctx, from, isInService, progress)
 	if err != nil {
 		return made, fmt.Errorf("backing up the catalog: %w", err)
 	}
@@ -129,7 +156,7 @@ func Backup(ctx context.Context, from Source, to kv.Engine, progress Progress) (
 	if err != nil {
 		return made, fmt.Errorf("backing up the catalog: %w", err)
 	}
-	if err := d.end(ctx, s, progress, catalog.Aside(isBackup), kv.Write{Key: keyBackup, Value: text}); err != nil {
+	if err := d.end(ctx, s, progress, backupOf, kv.Write{Key: keyBackup, Value: text}); err != nil {
 		return made, fmt.Errorf("backing up the catalog: %w", err)
 	}
 	return made, nil
@@ -153,7 +180,7 @@ func Restore(ctx context.Context, backup, to kv.Engine, progress Progress) (made
 	if err != nil {
 		return made, fmt.Errorf("restoring a backup: %w", err)
 	}
-	s, _, err := d.levelFrom(ctx, backup, catalog.Aside(isBackup), progress)
+	s, _, err := d.levelFrom(ctx, backup, isBackedUp, progress)
 	if err != nil {
 		return made, fmt.Errorf("restoring a backup: %w", err)
 	}
@@ -162,7 +189,7 @@ func Restore(ctx context.Context, backup, to kv.Engine, progress Progress) (made
 			catalog.ErrCorrupt, s.records, was.Records)
 	}
 	made = copied(s, was.At, d)
-	if err := d.end(ctx, s, progress, catalog.InService()); err != nil {
+	if err := d.end(ctx, s, progress, catalog.InService); err != nil {
 		return made, fmt.Errorf("restoring a backup: %w", err)
 	}
 	return made, nil
@@ -197,7 +224,7 @@ func (m Move) Run(ctx context.Context) (made Copied, err error) {
 	}
 	for pass := 0; m.Live != nil && pass < mostPasses; pass++ {
 		before := d.made
-		if _, _, err := d.levelFrom(ctx, m.Live, catalog.InService(), m.Progress); err != nil {
+		if _, _, err := d.levelFrom(ctx, m.Live, isInService, m.Progress); err != nil {
 			return made, fmt.Errorf("copying the catalog: %w", err)
 		}
 		if d.made-before < settledWrites {
@@ -216,10 +243,10 @@ func (m Move) Run(ctx context.Context) (made Copied, err error) {
 	if err != nil {
 		return made, fmt.Errorf("copying the catalog: %w", err)
 	}
-	s, at, err := d.levelFrom(ctx, from, values[0], m.Progress)
+	s, at, err := d.levelFrom(ctx, from, func(is []byte) bool { return bytes.Equal(is, values[0]) }, m.Progress)
 	if err == nil {
 		made = copied(s, at, d)
-		err = d.end(ctx, s, m.Progress, catalog.InService())
+		err = d.end(ctx, s, m.Progress, catalog.InService)
 	}
 	if err != nil {
 		return made, fmt.Errorf("copying the catalog, which is set aside and stays so: %w; say it again", err)
@@ -234,7 +261,7 @@ func (m Move) isDone(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("copying the catalog: %w", err)
 	}
-	return m.Live == nil && bytes.Equal(values[0], catalog.InService()), nil
+	return m.Live == nil && isInService(values[0]), nil
 }
 
 // Abort gives up a move that has not ended, and puts the catalog back into service that was set aside for it.

@@ -70,7 +70,7 @@ type SlotStat struct {
 	Slot   int          `json:"slot"`
 	Role   string       `json:"role"` // data or parity
 	Node   block.NodeID `json:"node"`
-	Blocks int          `json:"blocks"` // store items the slot consists of
+	Blocks int          `json:"blocks"` // store items the slot consists of; 0 where nothing was put into the column, which can miss nothing
 	State  string       `json:"state"`  // ok, missing, unreachable, suspect
 }
 

@@ -72,6 +72,8 @@ var (
 	RouteAcceptCatalog = Route{"POST", "/v1/catalog/accept"}
 	RouteCopyCatalog   = Route{"GET", "/v1/catalog/records"}
 	RouteAsideCatalog  = Route{"POST", "/v1/catalog/aside"}
+
+	RouteUpgradeCatalog = Route{"POST", "/v1/catalog/upgrade"}
 )
 
 // The repair of what was lost.
@@ -144,7 +146,7 @@ var Routes = []Route{
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
 	RouteGetCompaction, RouteStartCompaction, RoutePauseCompaction, RouteResumeCompaction,
-	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog, RouteCopyCatalog, RouteAsideCatalog,
+	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog, RouteCopyCatalog, RouteAsideCatalog, RouteUpgradeCatalog,
 	RouteListAudit, RouteVerifyAudit,
 	RouteHealthy, RouteReady, RouteMetrics,
 }

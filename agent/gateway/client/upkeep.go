@@ -63,6 +63,11 @@ func (c *upkeep) AcceptCatalog(ctx context.Context) error {
 	return c.call(ctx, api.RouteAcceptCatalog, nil, nil, nil)
 }
 
+// UpgradeCatalog lets the catalog have the records that only the present release knows. It is refused while others are at work.
+func (c *upkeep) UpgradeCatalog(ctx context.Context) error {
+	return c.call(ctx, api.RouteUpgradeCatalog, nil, nil, nil)
+}
+
 // CopyCatalog returns all records of the catalog as of one instant, in the form that package transfer reads. The caller closes it.
 func (c *upkeep) CopyCatalog(ctx context.Context) (io.ReadCloser, error) {
 	reply, err := c.send(ctx, request{route: api.RouteCopyCatalog})

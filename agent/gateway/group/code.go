@@ -32,7 +32,7 @@ func (c *CodeCache) get(layout *stripe.Layout, scheme stripe.Scheme) (*Code, err
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if found := c.codes[key]; found != nil {
-		return found, nil
+		return found.over(layout), nil
 	}
 	partition, err := layout.Partition(scheme.K)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *CodeCache) get(layout *stripe.Layout, scheme stripe.Scheme) (*Code, err
 			}
 		}
 	}
-	made := &Code{Layout: layout, Scheme: scheme, Partition: partition}
+	made := &Code{Layout: layout.Whole(), Scheme: scheme, Partition: partition}
 	if scheme.M > 0 {
 		if made.encoder, err = kernel.Compile(scheme.M*stripes, layout.Cells(), terms); err != nil {
 			return nil, fmt.Errorf("compiling the encoder of %s: %w", scheme, err)
@@ -59,7 +59,17 @@ func (c *CodeCache) get(layout *stripe.Layout, scheme stripe.Scheme) (*Code, err
 		c.codes = map[string]*Code{}
 	}
 	c.codes[key] = made
-	return made, nil
+	return made.over(layout), nil
+}
+
+// over returns the code over a layout that is the same but for which columns are empty.
+func (c *Code) over(layout *stripe.Layout) *Code {
+	if c.Layout == layout {
+		return c
+	}
+	made := *c
+	made.Layout = layout
+	return &made
 }
 
 // CodeOf returns the code a group is under.
@@ -80,7 +90,7 @@ func (g *Groups) CodeUnder(group *catalog.Group, scheme stripe.Scheme) (*Code, e
 	if !layout.Ladder.Contains(scheme) {
 		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, layout.Ladder, scheme)
 	}
-	return g.codes.get(layout, scheme)
+	return g.codes.get(layout.Without(group.Empty()), scheme)
 }
 
 // prove checks what was staged by the fingerprints of its units, and counts what is found wrong.
@@ -142,6 +152,23 @@ func (c *Code) Unscale(row, column int, data []byte) error {
 
 // Stripes is how many stripes a group has.
 func (c *Code) Stripes() int { return len(c.Partition.Stripes) }
+
+// Stored is the number of units that are stored of a slot: all that it has, or none of an empty column.
+func (c *Code) Stored(slot int) int {
+	if c.Layout.IsEmpty(slot) {
+		return 0
+	}
+	return c.Units(slot)
+}
+
+// addZeros gives empty columns the fingerprints of their units, which are those of zeros.
+func (c *Code) addZeros(units [][]block.Fingerprint) {
+	for slot := range units {
+		if c.Layout.IsEmpty(slot) {
+			units[slot] = make([]block.Fingerprint, c.Units(slot))
+		}
+	}
+}
 
 // Units is the number of units slot x has.
 func (c *Code) Units(slot int) int {

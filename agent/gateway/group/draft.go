@@ -145,6 +145,9 @@ func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, 
 	homes := &homes{group: group, refused: map[block.NodeID]bool{}}
 	var workers errgroup.Group
 	for slot := range payloads {
+		if d.Code.Layout.IsEmpty(slot) {
+			continue
+		}
 		header := headerFor(group, slot, attempt.Stamp(), 0, d.Code.Units(slot))
 		if carriesManifest(slot, layout.Columns) {
 			header.Manifest = manifest
@@ -163,6 +166,7 @@ func (g *Groups) Stage(ctx context.Context, attempt *catalog.Attempt, d *Draft, 
 	if err := workers.Wait(); err != nil {
 		return nil, fmt.Errorf("group %s: %w", d.ID, err)
 	}
+	d.Code.addZeros(units)
 	if err := g.prove(d.Code, units); err != nil {
 		return nil, fmt.Errorf("group %s: verifying what was staged: %w", d.ID, err)
 	}
@@ -249,13 +253,30 @@ func itemOf(receipt *block.Receipt) catalog.Item {
 	}
 }
 
-// Announce lists the blocks of a new group: every slot of the present scheme on its home node.
-func Announce(id block.GroupID, slots int, home []block.NodeID) catalog.BlockSet {
-	set := catalog.BlockSet{Group: id, Nodes: append([]block.NodeID{}, home[:slots]...)}
-	for slot := range slots {
-		set.Slots = append(set.Slots, slot)
+// Announce lists the blocks of a new group: every slot of the present scheme on its home node, but for columns that stay empty.
+func Announce(id block.GroupID, code *Code, home []block.NodeID) catalog.BlockSet {
+	set := catalog.BlockSet{Group: id}
+	for slot := range code.Slots() {
+		if !code.Layout.IsEmpty(slot) {
+			set.Slots, set.Nodes = append(set.Slots, slot), append(set.Nodes, home[slot])
+		}
 	}
 	return set
+}
+
+// Name gives a draft its manifest. Columns in which that has nothing stay empty, where all gateways know of such.
+func (g *Groups) Name(d *Draft, manifest []block.ManifestEntry) {
+	d.Manifest = manifest
+	if !g.catalog.HasEmptyColumns() {
+		return
+	}
+	var empty []int
+	for column, filled := range block.FilledColumns(manifest, d.Code.Layout.Columns, d.cell) {
+		if !filled {
+			empty = append(empty, column)
+		}
+	}
+	d.Code = d.Code.over(d.Code.Layout.Without(empty))
 }
 
 // Shrink gives a draft that got fewer bytes than it was made for cells of the size it needs, within its reservation.

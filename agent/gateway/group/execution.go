@@ -63,7 +63,9 @@ func (g *Groups) NewExecution(group *catalog.Group, plan *stripe.Plan) (*Executi
 	}
 	r := &Execution{Group: group, before: before, after: after, Plan: plan, Nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{}, PieceBytes: RunPieceBytes}
 	for slot := range group.Columns + plan.Parities {
-		r.Nodes[stripe.Position(slot)] = r.nodeOf(slot)
+		if !after.Layout.IsEmpty(slot) { // nothing is asked of its node, which may be away
+			r.Nodes[stripe.Position(slot)] = r.nodeOf(slot)
+		}
 	}
 	for _, program := range plan.Programs {
 		units := map[int][]int{}
@@ -250,8 +252,8 @@ func (r *Execution) result(staged map[int]*block.Receipt) ([]catalog.Slot, error
 		for _, item := range slots[slot] {
 			units += item.Units
 		}
-		if units != r.after.Units(slot) {
-			return nil, fmt.Errorf("slot %d would have %d units, want %d", slot, units, r.after.Units(slot))
+		if units != r.after.Stored(slot) {
+			return nil, fmt.Errorf("slot %d would have %d units, want %d", slot, units, r.after.Stored(slot))
 		}
 	}
 	return slots, nil
@@ -312,6 +314,7 @@ func (g *Groups) verify(ctx context.Context, r *Execution, slots []catalog.Slot,
 			units[slot] = append(units[slot], receipt.Fingerprints[from:from+item.Units]...)
 		}
 	}
+	r.after.addZeros(units)
 	if err := r.infer(units); err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ func (g *Groups) SlotStatesUnder(ctx context.Context, group *catalog.Group, inca
 	return states, ctx.Err()
 }
 
+// slotState is that of one slot. An empty column is whole: there is nothing that it could miss.
 func (g *Groups) slotState(ctx context.Context, group *catalog.Group, slot int, incarnations map[block.NodeID]block.Incarnation, deep bool) string {
 	asked := map[block.NodeID][]block.Address{}
 	for _, item := range group.Slots[slot] {

@@ -16,6 +16,8 @@ type Options struct {
 	ID    string         // of the gateway
 	Nodes []catalog.Node // entered into the catalog at start; nodes already there stay
 
+	Release string // of the program
+
 	Background *job.Background             // of what goes on when those who asked for it have left
 	Reported   func(id block.GroupID) bool // of groups that miss what no record shows
 }

@@ -82,6 +82,11 @@ func exchangeViews(ctx context.Context, a *Agents) error {
 	if !due {
 		return nil
 	}
+	if !a.catalog.HasEmptyColumns() { // it is of the release before, and may have been upgraded since
+		if err := a.catalog.Refresh(ctx); err != nil {
+			return err
+		}
+	}
 	if water, due := a.views.nextMarks(beat(a)); due { // before the view, for that of an earlier release has its marks in it
 		if err := a.catalog.PutMarks(ctx, view.Gateway, water); err != nil {
 			return err
@@ -154,7 +159,7 @@ func (v *views) next(unheard []block.NodeID, every time.Duration) (view catalog.
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	due = v.written.IsZero() || time.Since(v.written) >= every || !slices.Equal(v.own.Unheard, unheard)
-	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard}, due
+	return catalog.View{Gateway: v.own.Gateway, Count: v.own.Count + 1, Unheard: unheard, Schema: catalog.SchemaVersion}, due
 }
 
 // last is the view that was written last; zero: none was.

@@ -154,13 +154,13 @@ func (o *Objects) announcePacked(
 type placing struct {
 	agents  *member.Agents
 	class   *api.Class
-	slots   int
+	code    *group.Code
 	homes   map[block.Stamp][]block.NodeID
 	nowhere error // why there are no nodes for one
 }
 
 func (o *Objects) placing(class *api.Class, code *group.Code) *placing {
-	return &placing{agents: o.agents, class: class, slots: code.Slots(), homes: map[block.Stamp][]block.NodeID{}}
+	return &placing{agents: o.agents, class: class, code: code, homes: map[block.Stamp][]block.NodeID{}}
 }
 
 // blocks are those of the group of one attempt.
@@ -171,7 +171,16 @@ func (p *placing) blocks(stamp block.Stamp) []catalog.BlockSet {
 		return nil
 	}
 	p.homes[stamp] = home
-	return []catalog.BlockSet{group.Announce(block.GroupID{Stamp: stamp}, p.slots, home)}
+	return []catalog.BlockSet{group.Announce(block.GroupID{Stamp: stamp}, p.code, home)}
+}
+
+// unsent are the blocks that were announced ahead for a group and not written, as its columns are empty.
+func unsent(group *catalog.Group) []block.Address {
+	var never []block.Address
+	for _, column := range group.Empty() {
+		never = append(never, block.Address{Node: group.Home[column], Group: group.ID, Slot: column, Stamp: group.ID.Stamp})
+	}
+	return never
 }
 
 // discard gives up attempts that were not used, also when ctx has ended.

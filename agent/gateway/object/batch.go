@@ -229,8 +229,10 @@ func (o *Objects) putPacked(
 	}
 	now := time.Now().UnixMilli()
 	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
+	isAhead := false
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
 		taken, found := take(kind)
+		isAhead = found
 		o.Packing.announced(found)
 		if found {
 			return taken.attempt, taken.home, nil
@@ -242,6 +244,9 @@ func (o *Objects) putPacked(
 		return nil, err
 	}
 	change := catalog.Change{NewGroups: []catalog.Group{*group}, IfRevision: map[string]block.Stamp{}}
+	if isAhead {
+		change.Unsent = unsent(group)
+	}
 	result := make(map[string]api.Object, len(entries))
 	for key, object := range entries {
 		record := catalog.Object{
@@ -258,6 +263,7 @@ func (o *Objects) putPacked(
 		return nil, err
 	}
 	o.heat.Used(group)
+	o.Packing.wrote(group)
 	return result, nil
 }
 
@@ -282,20 +288,26 @@ func (o *Objects) stagePacked(
 		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
+	manifest := make([]block.ManifestEntry, len(keys)) // but for the revisions, which are drawn with the stamp
+	for i, key := range keys {
+		extent := extents[key]
+		manifest[i] = block.ManifestEntry{
+			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+		}
+		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
+	}
+	o.groups.Name(d, manifest)
 	attempt, home, err := announce(d.Code)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	d.ID = block.GroupID{Stamp: attempt.Stamp()}
 	d.Packed = true
-	for _, key := range keys {
+	for i, key := range keys {
 		extent := extents[key]
 		extent.Group = d.ID
 		extents[key] = extent
-		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
-		d.Manifest = append(d.Manifest, block.ManifestEntry{
-			Key: []byte(key), Revision: revision(attempt, key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
-		})
+		manifest[i].Revision = revision(attempt, key)
 	}
 	staged, err := o.groups.Stage(ctx, attempt, d, home)
 	if err != nil {

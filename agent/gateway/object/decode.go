@@ -49,20 +49,22 @@ func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragm
 	columns := code.Layout.Columns
 	s := int(code.Partition.StripeOf[f.cell])
 	var candidates []survivor
+	var data, parities []int
 	for _, cell := range code.Partition.Stripes[s] {
-		if int(cell) != f.cell || code.Scheme.K == 1 { // under replication it may be a copy that failed
+		if column := int(cell) % columns; code.Layout.IsEmpty(column) {
+			data = append(data, column) // its zeros are at hand
+		} else if int(cell) != f.cell || code.Scheme.K == 1 { // under replication it may be a copy that failed
 			candidates = append(candidates, survivor{slot: int(cell) % columns, unit: int(cell) / columns})
 		}
 	}
 	for p := range code.Scheme.M {
 		candidates = append(candidates, survivor{slot: columns + p, unit: s})
 	}
-	survivors, err := r.gather(ctx, group, candidates, code.Scheme.K, f, call)
+	survivors, err := r.gather(ctx, group, candidates, code.Scheme.K-len(data), f, call)
 	if err != nil {
 		return sharedBuffer{}, err
 	}
 	defer release(survivors)
-	var data, parities []int
 	byIndex := map[stripe.Part][]byte{}
 	for _, survivor := range survivors {
 		if survivor.slot < columns {
@@ -81,11 +83,14 @@ func (r *Reader) decodeWithin(ctx context.Context, group *catalog.Group, f fragm
 	if err != nil {
 		return sharedBuffer{}, fmt.Errorf("decoding a cell of group %s: %w", group.ID, err)
 	}
-	inputs := make([][]byte, len(parts))
-	terms := make([]kernel.Term, len(parts))
-	for i, part := range parts {
-		inputs[i] = byIndex[stripe.Part{Parity: part.Parity, Index: part.Index}]
-		terms[i] = kernel.Term{Input: i, Coefficient: part.Coefficient}
+	inputs := make([][]byte, 0, len(parts))
+	terms := make([]kernel.Term, 0, len(parts))
+	for _, part := range parts {
+		if !part.Parity && code.Layout.IsEmpty(part.Index) {
+			continue
+		}
+		terms = append(terms, kernel.Term{Input: len(inputs), Coefficient: part.Coefficient})
+		inputs = append(inputs, byIndex[stripe.Part{Parity: part.Parity, Index: part.Index}])
 	}
 	matrix, err := kernel.Compile(1, len(inputs), terms)
 	if err != nil {

@@ -64,16 +64,22 @@ func (c *ReadRepairs) waited(long time.Duration) { c.waits.Observe(long.Seconds(
 
 func (c *ReadRepairs) late() { c.lates.Inc() }
 
+func (c *ReadRepairs) all() []prometheus.Collector {
+	return []prometheus.Collector{c.repairs, c.waits, c.lates}
+}
+
 // Describe implements prometheus.Collector.
 func (c *ReadRepairs) Describe(descriptions chan<- *prometheus.Desc) {
-	prometheus.DescribeByCollect(c, descriptions)
+	for _, one := range c.all() {
+		one.Describe(descriptions)
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *ReadRepairs) Collect(metrics chan<- prometheus.Metric) {
-	c.repairs.Collect(metrics)
-	c.waits.Collect(metrics)
-	c.lates.Collect(metrics)
+	for _, one := range c.all() {
+		one.Collect(metrics)
+	}
 }
 
 // Caches shows how often what decodes was at hand (TriEC Section 5.3.2, calculator cache). It is a collector of metrics.

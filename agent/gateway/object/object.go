@@ -76,11 +76,12 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 			Heat: o.heat.HeatNow(&view.Group),
 		}
 		for slot, items := range view.Slots {
+			node, _ := view.Place(slot)
 			role := "data"
 			if slot >= view.Columns {
 				role = "parity"
 			}
-			group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: items[0].Node, Blocks: len(items), State: states[slot]})
+			group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: node, Blocks: len(items), State: states[slot]})
 		}
 		stat.Groups = append(stat.Groups, group)
 	}

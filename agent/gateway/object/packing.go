@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/arrange"
 )
@@ -18,6 +19,7 @@ type Packing struct {
 	refused  prometheus.Counter
 	groups   *prometheus.CounterVec
 	writes   *prometheus.HistogramVec
+	blocks   prometheus.Counter
 }
 
 func newPacking() *Packing {
@@ -50,6 +52,9 @@ func newPacking() *Packing {
 				"them waited for others.",
 			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
 		}, []string{"mode"}),
+		blocks: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "restripe_packing_blocks_total", Help: "Blocks that small objects were written in, with their parities.",
+		}),
 	}
 	for _, when := range []string{ahead, asked} {
 		p.attempts.WithLabelValues(when)
@@ -97,8 +102,11 @@ func (p *Packing) announced(isAhead bool) {
 }
 
 func (p *Packing) all() []prometheus.Collector {
-	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.writes, p.attempts, p.refused}
+	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.blocks, p.writes, p.attempts, p.refused}
 }
+
+// wrote counts the blocks of a group that was written.
+func (p *Packing) wrote(group *catalog.Group) { p.blocks.Add(float64(len(group.Addresses()))) }
 
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {

@@ -41,7 +41,11 @@ type witnesses struct {
 
 func witnessesOf(group *catalog.Group) witnesses {
 	var ids []block.NodeID
-	for _, items := range group.Slots {
+	for slot, items := range group.Slots {
+		home, stored := group.Place(slot)
+		if !stored && home != "" { // of an empty column, which makes a group no less witnessed
+			ids = append(ids, home)
+		}
 		for _, item := range items {
 			ids = append(ids, item.Node)
 		}

@@ -142,7 +142,7 @@ func (p *put) begin(ctx context.Context) (*catalog.Attempt, error) {
 	var nowhere error
 	p.attempt, err = p.objects.catalog.Begin(ctx, catalog.KindPut, p.objects.groups.Deadline(), func(stamp block.Stamp) (sets []catalog.BlockSet) {
 		p.homes = nil
-		sets, nowhere = p.place(stamp, 0, ahead, code.Slots())
+		sets, nowhere = p.place(stamp, 0, ahead, code)
 		return sets
 	}, catalog.Over(p.key))
 	if err != nil {
@@ -178,15 +178,15 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 	err := refuseMany(p.class, int64(index)+1)
 	var home []block.NodeID
 	if err == nil {
-		home, err = p.home(ctx, index, d.Code.Slots())
+		home, err = p.home(ctx, index, d.Code)
 	}
 	if err != nil {
 		p.objects.groups.Release(d)
 		return err
 	}
-	d.Manifest = []block.ManifestEntry{{
+	p.objects.groups.Name(d, []block.ManifestEntry{{
 		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
-	}}
+	}})
 	extent := catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes}
 	p.record.Extents = append(p.record.Extents, extent)
 	p.record.Size += bytes
@@ -211,12 +211,12 @@ func (p *put) sizeAfter(at int64, last bool) int64 {
 }
 
 // home returns the nodes of group index, announcing its blocks, and those of groups to come, before anything is written.
-func (p *put) home(ctx context.Context, index uint32, slots int) ([]block.NodeID, error) {
+func (p *put) home(ctx context.Context, index uint32, code *group.Code) ([]block.NodeID, error) {
 	if index < p.announced {
 		return p.homes[index], nil
 	}
 	ahead := p.ahead(index)
-	sets, err := p.place(p.attempt.Stamp(), index, ahead, slots)
+	sets, err := p.place(p.attempt.Stamp(), index, ahead, code)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (p *put) ahead(index uint32) uint32 {
 }
 
 // place chooses the nodes of count groups of an attempt, from index on.
-func (p *put) place(stamp block.Stamp, index, count uint32, slots int) (sets []catalog.BlockSet, err error) {
+func (p *put) place(stamp block.Stamp, index, count uint32, code *group.Code) (sets []catalog.BlockSet, err error) {
 	for i := range count {
 		id := block.GroupID{Stamp: stamp, Index: index + i}
 		home, err := p.objects.agents.Place(p.class, p.turn, id.Index)
@@ -249,7 +249,7 @@ func (p *put) place(stamp block.Stamp, index, count uint32, slots int) (sets []c
 			return nil, err
 		}
 		p.homes = append(p.homes, home)
-		sets = append(sets, group.Announce(id, slots, home))
+		sets = append(sets, group.Announce(id, code, home))
 	}
 	return sets, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -377,6 +378,9 @@ func (r *Reader) readShared(ctx context.Context, group *catalog.Group, from surv
 // readUnit reads the fragment's range of a unit.
 func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survivor, f fragment, call caller) ([]byte, error) {
 	item, found := group.Find(from.slot, from.unit)
+	if !found && slices.Contains(group.Empty(), from.slot) {
+		return make([]byte, f.length), nil
+	}
 	if !found {
 		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, from.unit, from.slot, wire.ErrNotFound)
 	}

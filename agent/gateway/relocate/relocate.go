@@ -229,9 +229,9 @@ func (rl *Relocator) Relocate(ctx context.Context) (api.RelocationResult, error)
 			uneven = append(uneven, view.ID)
 		}
 		for slot := range view.Slots {
-			id, _ := view.Place(slot)
+			id, stored := view.Place(slot)
 			m := members[id]
-			isLost := m == nil || m.Node.IsGone() && !m.Trusted
+			isLost := stored && (m == nil || m.Node.IsGone() && !m.Trusted)
 			lost = lost || isLost && !rl.repairs.HasFailed(view.ID, roster)
 		}
 	}
@@ -381,8 +381,8 @@ func (rl *Relocator) planRelocation(group *catalog.Group, slots []int, home []bl
 		r.Nodes[plan.Destination(slot)] = home[slot]
 	}
 	for slot := range group.Slots {
-		node, _ := group.Place(slot)
-		if m := members[node]; !moving[slot] && (m == nil || !m.Trusted) {
+		node, stored := group.Place(slot)
+		if m := members[node]; stored && !moving[slot] && (m == nil || !m.Trusted) {
 			r.Away[slot] = true
 		}
 	}

@@ -88,7 +88,10 @@ func (s *Scrubber) auditRecord(ctx context.Context, group *catalog.Group, deep b
 	prints := equations.Unknown()
 	var mutex sync.Mutex
 	var workers errgroup.Group
-	for slot := range group.Slots {
+	for slot, items := range group.Slots {
+		if len(items) == 0 { // an empty column
+			continue
+		}
 		workers.Go(func() error {
 			seen, err := s.auditSlot(ctx, group, slot, incarnations, deep)
 			mutex.Lock()

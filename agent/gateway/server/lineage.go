@@ -21,6 +21,13 @@ func (s *Server) routeLineage(route func(route api.Route, serve func(w http.Resp
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
+	route(api.RouteUpgradeCatalog, func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.members.UpgradeCatalog(r.Context()); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
 	route(api.RouteCopyCatalog, s.copyCatalog)
 	route(api.RouteAsideCatalog, func(w http.ResponseWriter, r *http.Request) error {
 		var moved api.CatalogMoved

@@ -59,6 +59,7 @@ var rights = map[api.Route]access.Right{
 	api.RouteAcceptCatalog:   on(access.Apply, access.Backends),
 	api.RouteCopyCatalog:     on(access.Apply, access.Backends), // with the key of fingerprints, and the names of all objects
 	api.RouteAsideCatalog:    on(access.Apply, access.Backends),
+	api.RouteUpgradeCatalog:  on(access.Apply, access.Backends),
 	api.RouteDrainNode:       on(access.Apply, access.Backends),
 	api.RouteUndrainNode:     on(access.Apply, access.Backends),
 	api.RouteDownNode:        on(access.Apply, access.Backends),

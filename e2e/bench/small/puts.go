@@ -29,6 +29,7 @@ type pass struct {
 	elapsed   time.Duration
 	latencies []time.Duration
 	groups    float64 // that the objects were written in
+	blocks    float64 // of these groups, with parities
 	waited    float64 // objects of groups whose first waited for others
 }
 
@@ -163,6 +164,7 @@ func (c *cluster) measure(ctx context.Context, one *pass, do func(context.Contex
 	}
 	change := func(name string) float64 { return after[name] - before[name] }
 	one.groups = change("restripe_packing_wait_seconds_count")
+	one.blocks = change("restripe_packing_blocks_total")
 	one.waited = change(`restripe_packing_objects_total{mode="batch"}`)
 	if packed := change("restripe_packing_objects_total"); int(packed) != len(one.latencies) || one.groups <= 0 {
 		return fmt.Errorf("of %d objects put the gateway packed %.0f, into %.0f groups", len(one.latencies), packed, one.groups)

@@ -188,7 +188,7 @@ func reportLone(r putResults) string {
 		len(first.latencies), rounds)
 	say("is the scheme alone. Modes take turns. Percentiles and the slowest are of all rounds together. The peer is mode batch, in which")
 	say("every object waits for company: the ratio to it is the median of the rounds, and their range.\n")
-	say("| scheme | mode | p50 | p99 | slowest | p50 to batch | p99 to batch |\n|---|---|---|---|---|---|---|")
+	say("| scheme | mode | p50 | p99 | slowest | p50 to batch | p99 to batch | blocks a put |\n|---|---|---|---|---|---|---|---|")
 	for _, scheme := range loneSchemes {
 		peer := r.of(scheme, api.PackBatch)
 		for _, mode := range loneModes {
@@ -200,8 +200,9 @@ func reportLone(r putResults) string {
 					ratios[i] = each(passes, quantileOf(q)).over(each(peer, quantileOf(q))).text(2)
 				}
 			}
-			say("| %s | %s | %s | %s | %s | %s | %s |", scheme, mode, milliseconds(quantile(latencies, 0.5)),
-				milliseconds(quantile(latencies, 0.99)), milliseconds(slices.Max(latencies)), ratios[0], ratios[1])
+			blocks := each(passes, func(p *pass) float64 { return p.blocks / float64(len(p.latencies)) })
+			say("| %s | %s | %s | %s | %s | %s | %s | %.1f |", scheme, mode, milliseconds(quantile(latencies, 0.5)),
+				milliseconds(quantile(latencies, 0.99)), milliseconds(slices.Max(latencies)), ratios[0], ratios[1], blocks.median())
 		}
 	}
 	say("\nThe gateway had %s MiB of memory at most.", mebibytes(float64(r.peak)))
