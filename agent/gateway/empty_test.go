@@ -141,6 +141,7 @@ func TestALoneObjectIsOneBlockAndItsParities(t *testing.T) {
 func TestNobodyAsksTheNodeOfAnEmptyColumn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
+	c.reads = api.RepairNever // the repair is to do it
 	want := noise(1024, 1)
 	c.put("alone", want, api.PutOptions{Scheme: "rs(3,2)"})
 	slots := c.stat("alone").Groups[0].Slots
