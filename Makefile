@@ -116,7 +116,7 @@ kind:
 ceph:
 	@e2e/ceph.sh
 
-# The alerts for Prometheus, over series of their own, and what the dashboards ask.
+# The alerts for Prometheus, over series of their own and over a real cluster, and what the dashboards ask.
 alerts:
 	@e2e/alerts.sh
 
