@@ -100,13 +100,13 @@ func TestAlertsComeTrue(t *testing.T) {
 		labels map[string]string
 		words  string // of the summary
 	}{
-		{"RestripeDeadSpace", w.leaveDead, map[string]string{"class": "files"}, "small objects of class files leave "},
+		{"RestripeDeadSpace", w.leaveDead, map[string]string{"class": "small"}, "small objects of class small leave "},
 		{"RestripeVerificationFailed", w.spoil, nil, "Blocks were found that are not what they should be."},
 		{
 			"RestripePlanInfeasible", w.declareTooMuch, map[string]string{"kind": "RedundancyPolicy", "name": "wide"},
 			"RedundancyPolicy wide declares cannot be carried out",
 		},
-		{"RestripeCertificateExpires", w.certifyBriefly, map[string]string{"identity": w.identity("n4")}, "expires in 0d 0h 59m "},
+		{"RestripeCertificateExpires", w.certifyBriefly, map[string]string{"identity": w.identity("n4")}, " expires in 59m "},
 		{"RestripeNodeContentsReplaced", w.empty, map[string]string{"node": "n3"}, "The store of node n3 has other contents"},
 		{"RestripeForeignStore", w.exchange, map[string]string{"node": "n5"}, "The store of node n5 is another's"},
 		{"RestripeTransitionStalled", w.stall, map[string]string{"transition": "slow"}, "Transition slow has moved nothing for an hour."},
@@ -143,7 +143,7 @@ func (w *world) leaveDead() {
 			w.ok(w.client.Delete(w.t.Context(), key))
 		}
 	}
-	w.prometheus.await("what is dead was seen", `restripe_dead_bytes{class="files"} > 0`)
+	w.prometheus.await("what is dead was seen", `restripe_dead_bytes{class="small"} > 0`)
 	_, err := w.client.PauseCompaction(w.t.Context())
 	w.ok(err)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,11 +21,15 @@ import (
 	"github.com/restripe/restripe/agent/store/storetest/server"
 )
 
-// The class of the test: groups over five of six nodes.
+// The classes of the test, over five of six nodes. Small objects have one of their own.
 const classes = `classes:
 - name: files
   ladder: rep(2),rs(2,1),rs(4,1)
   prefixes: [""]
+  groupBytes: 64KiB
+- name: small
+  ladder: rep(2),rs(2,1),rs(4,1)
+  prefixes: [small/]
   packBelow: 8KiB
   groupBytes: 64KiB
 `
@@ -138,6 +143,7 @@ func (w *world) runs(name string, command *exec.Cmd) {
 	log, err := os.Create(w.at(name + ".log"))
 	w.ok(err)
 	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // should the test itself be killed
 	w.ok(command.Start())
 	w.t.Cleanup(func() {
 		if err := command.Process.Signal(os.Interrupt); err != nil {

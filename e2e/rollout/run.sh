@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
 # find, a cluster from nothing over directories, a disk, memcached and Redis, a second run that changes nothing, real files stored
-# and read, a guest lost and replaced, certificates rotated, an upgrade under load, a node emptied and removed, the catalog and what
+# and read, a guest lost and replaced, certificates rotated, an upgrade under load that is broken off and goes on, a node emptied and removed, the catalog and what
 # was declared restored on an empty guest; the catalog moved to three members of etcd, for two gateways, backed up and restored there; what is run twice changes nothing the second time and says so. Where the
 # machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
 set -euo pipefail
@@ -268,6 +268,13 @@ version=v0.0.2
 inventory "$work/inventory.yml" "${agents[@]}"
 load &
 load=$!
+# r5, which is alone in the last failure domain, cannot start its agent again: half of the cluster runs what is new.
+guest 15 systemctl mask --runtime --quiet restripe-agent@r5.service
+play upgrade-broken-off mistakes upgrade
+says "systemctl enable restripe-agent@r5.service" "masked"
+[[ $(guest 11 restripe-agent version) = *" v0.0.2,"* ]] || fail "r1 was not upgraded before r5 was tried: $(guest 11 restripe-agent version)"
+[[ $(guest "${gateway#*:}" restripe-agent version) = *" v0.0.1,"* ]] || fail "the gateway was upgraded before all agents were"
+guest 15 systemctl unmask --runtime --quiet restripe-agent@r5.service
 play upgrade 0 upgrade
 touch "$work/load.stop"
 wait $load || fail "a client saw the upgrade: $(tail -n 3 "$work/load.log")"
