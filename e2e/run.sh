@@ -15,7 +15,7 @@ set -u
 cd "$(dirname "$0")/.." || exit
 source e2e/report.sh
 
-checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph alerts web browser)
+checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph alerts web browser playbooks)
 case ${1:-} in
 --list)
   printf '%s\n' "${checks[@]}"

@@ -30,17 +30,23 @@ rule_files: [rules.yaml]
 scrape_configs:
 - job_name: restripe
   scheme: https
-  tls_config: {ca_file: %s}
+  tls_config: {ca_file: %[1]s}
   authorization: {credentials_file: token}
   static_configs:
-  - targets: [%q, %q, %q]
+  - targets: [%[2]q, %[3]q, %[4]q]
+- job_name: other
+  scheme: https
+  tls_config: {ca_file: %[1]s}
+  authorization: {credentials_file: token}
+  static_configs:
+  - targets: [%[5]q]
 `
 
 // watch starts a Prometheus that asks gateway, operator and console, over the rules that lie there.
 func (w *world) watch() *prometheus {
 	w.t.Helper()
 	authority := filepath.Join(w.cluster.Certificate("ca"), pki.AuthorityFile)
-	w.write("prometheus.yaml", fmt.Sprintf(configuration, authority, w.cluster.Gateway(), w.operator, w.console))
+	w.write("prometheus.yaml", fmt.Sprintf(configuration, authority, w.cluster.Gateway(), w.operator, w.console, w.other))
 	p := &prometheus{world: w, address: freeAddress(w.t)}
 	w.runs("prometheus", exec.Command(os.Getenv(programVariable), "--config.file="+w.at("prometheus.yaml"),
 		"--storage.tsdb.path="+w.at("prometheus"), "--web.listen-address="+p.address, "--log.level=warn"))

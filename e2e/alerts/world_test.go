@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/agent/pki"
@@ -50,6 +52,7 @@ type world struct {
 	catalog    *server.Process
 	operator   string // where it shows figures
 	console    string
+	other      string // gateway of another catalog, once it runs
 	prometheus *prometheus
 }
 
@@ -76,7 +79,7 @@ func start(t *testing.T) *world {
 	w.catalog = server.Redis(t, "--appendonly", "yes", "--maxmemory", "1gb", "--maxmemory-policy", "noeviction")
 	var err error
 	w.cluster, err = launch.Start(t.Context(), launch.Options{
-		Directory: w.at("cluster"), Binary: w.binary, Agents: agents, ClassFile: w.at("classes.yaml"), Users: w.at("users.yaml"),
+		Directory: w.at("cluster"), Binary: w.binary, Agents: agents, Domains: agents, ClassFile: w.at("classes.yaml"), Users: w.at("users.yaml"),
 		Catalog: "redis://" + w.catalog.Addr,
 	})
 	w.ok(err)
@@ -111,7 +114,7 @@ kind: StorageBackend
 metadata: {name: watched}
 spec: {type: file, gateways: ["` + w.cluster.GatewayURL() + `"]}
 `)
-	w.operator, w.console = freeAddress(w.t), freeAddress(w.t)
+	w.operator, w.console, w.other = freeAddress(w.t), freeAddress(w.t), freeAddress(w.t)
 	serving := []string{"--users", w.at("users.yaml"), "--https", "--kubeconfig", kubeconfig, "--tls"}
 	w.run("operator", w.cluster.Certificate(launch.OperatorName), append([]string{"operator", "--metrics-listen", w.operator},
 		append(serving, w.certify(pki.RoleOperator, launch.OperatorName, 0))...)...)
@@ -215,6 +218,14 @@ func (w *world) restart(agent string, meanwhile func()) {
 	w.ok(w.cluster.Halt(agent))
 	meanwhile()
 	w.ok(w.cluster.Restart(w.t.Context(), agent))
+}
+
+// dial connects to a Redis.
+func (w *world) dial(address string) rueidis.Client {
+	w.t.Helper()
+	redis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true})
+	w.ok(err)
+	return redis
 }
 
 func (w *world) put(key string, text []byte) {
