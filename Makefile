@@ -69,7 +69,10 @@ package: $(if $(PAGES),web/dist/index.html)
 images: sbom $(if $(PAGES),web/dist/index.html)
 	@VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' ARCHITECTURES='$(ARCHITECTURES)' TAGS='$(PAGES)' BILLS="$$PWD/bin" playbooks/images/build.sh
 
-run: build
+# Where nothing is built yet a first file is stored by what is built first.
+run:
+	@[ -e $(BINARY) ] || tui/demo/begin.sh $(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build
 	@$(BINARY) demo --store $(STORE) $(if $(KEEP),--keep) "$(DIR)"
 
 test:
@@ -116,7 +119,7 @@ kind:
 ceph:
 	@e2e/ceph.sh
 
-# The alerts for Prometheus, over series of their own, and what the dashboards ask.
+# The alerts for Prometheus, over series of their own and over a real cluster, and what the dashboards ask.
 alerts:
 	@e2e/alerts.sh
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Has promtool look at the alerts and at what dashboards ask, and run the tests of the alerts. It comes with Debian's prometheus.
+# Has promtool look at the alerts and at what dashboards ask, and run the tests of the alerts; then a Prometheus ask a real cluster, to which
+# happens what the alerts are about. Both come with Debian's prometheus.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 source e2e/packages.sh
 
-if ! command -v promtool >/dev/null; then
-  mapfile -t packages < <(packages_of promtool)
-  echo "alerts: promtool is not here: installing Debian's ${packages[*]}"
+mapfile -t packages < <(packages_missing alerts)
+if [ ${#packages[@]} -gt 0 ]; then
+  echo "alerts: installing Debian's ${packages[*]}"
   packages_prepare || {
     echo "alerts: $packages_hindrance: install ${packages[*]} and try again" >&2
     exit 1
@@ -27,3 +28,4 @@ if [ "$(grep -c '^{record' "$asked")" -ne "$(grep -ho '"expr":' playbooks/monito
 fi
 promtool check rules playbooks/monitoring/alerts.yaml "$asked"
 promtool test rules playbooks/monitoring/alerts_test.yaml
+RESTRIPE_PROMETHEUS=$(command -v prometheus) go test -count=1 -timeout 20m -v ./e2e/alerts/

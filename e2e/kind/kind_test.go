@@ -247,6 +247,7 @@ spec:
   - name: client
     image: localhost/restripe:%s
     imagePullPolicy: Never
+    command: [/usr/bin/kubectl-restripe] # the program as a plugin of kubectl
     args: [ls, files/]
     env:
     - {name: RESTRIPE_GATEWAY, value: "https://%s-gateway.%[1]s.svc:7480"}

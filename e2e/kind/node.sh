@@ -3,9 +3,6 @@
 
 node_packages=systemd,systemd-sysv,dbus,conntrack,iptables,nftables,iproute2,ethtool,util-linux,mount,kmod,libseccomp2,procps,ca-certificates,curl,jq,e2fsprogs,bash,hostname,socat,pigz
 
-# What the machine's own apt takes packages from.
-node_sources=$(ls /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true)
-
 # node_build: makes $node_image, unless it is there, and says with $etcd_tag and $coredns_tag which images are in it.
 node_build() {
   local kubernetes versions key
@@ -37,9 +34,8 @@ node_root() {
   base=$work/base-$(sha256sum <<<"$node_packages" | cut -c 1-12).tar
   [ ! -e "$base" ] || return 0
   say "making the root of nodes from Debian's packages, which takes minutes the first time"
-  # shellcheck disable=SC2086 # several files
-  timeout 1200 nice -n 10 mmdebstrap --quiet --format=tar --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' \
-    --include="$node_packages" bookworm "$base.part" $node_sources >"$work/root.log" 2>&1 || { tail -n 20 "$work/root.log" >&2; fail "making the root of nodes"; }
+  timeout 1200 nice -n 10 bash -c 'source "$1"; podman_root "$2" --format=tar "$3"' root e2e/podman.sh "$node_packages" "$base.part" \
+    >"$work/root.log" 2>&1 || { tail -n 20 "$work/root.log" >&2; fail "making the root of nodes"; }
   mv "$base.part" "$base"
 }
 

@@ -4,8 +4,6 @@
 # built from source, the root of the nodes is made of Debian's packages, the images of Restripe are those of `make images`. The
 # command finds in RESTRIPE_KIND a folder with kubectl, helm, podman.env (what podman needs to know), kubeconfig and versions (those
 # of the two images that the nodes have). It takes root. KEEP=1 leaves the cluster, and says how to reach it.
-#
-# The storage and the settings of podman are those of .cache/kind alone, so that nothing else on the machine is touched or seen.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/e2e/kind
@@ -14,6 +12,7 @@ cluster=restripe
 old=v0.0.1 # what the chart is installed with
 new=v0.0.2 # what it is upgraded to
 source e2e/packages.sh
+source e2e/podman.sh
 source e2e/kind/node.sh
 
 say() { echo "kind: $SECONDS s: $*"; }
@@ -25,37 +24,11 @@ fail() {
 
 # hindrance: why this machine cannot have a cluster; nothing where it can.
 hindrance() {
-  [ "$(uname -s)" = Linux ] || { echo "it takes Linux"; return; }
-  [ "$(id -u)" -eq 0 ] || { echo "it takes root, for nodes with systemd"; return; }
-  unshare --mount --net --pid --fork true 2>/dev/null || { echo "there are no namespaces here for nodes to live in"; return; }
+  local why
+  why=$(podman_hindrance nodes)
+  [ -z "$why" ] || { echo "$why"; return; }
   [ "$(git rev-parse --git-dir)" = "$(git rev-parse --git-common-dir)" ] ||
-    { echo "this is a linked worktree of git, where what lists the modules in images cannot find its way: clone it"; return; }
-  [ -d /sys/fs/cgroup/systemd ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || echo "there are no control groups here, which systemd needs"
-}
-
-# settings: of podman, as files of $work.
-settings() {
-  cat >"$work/storage.conf" <<END
-[storage]
-driver = "overlay"
-graphroot = "$work/podman"
-runroot = "$work/podman-run"
-END
-  # No limit is raised, which takes a capability that containers on containers lack; runc knows hybrid control groups.
-  cat >"$work/containers.conf" <<END
-[containers]
-default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=16384:16384"]
-[engine]
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-runtime = "runc"
-[network]
-network_config_dir = "$work/networks"
-END
-  cat >"$work/podman.env" <<END
-export CONTAINERS_STORAGE_CONF='$work/storage.conf' CONTAINERS_CONF='$work/containers.conf' KIND_EXPERIMENTAL_PROVIDER=podman
-END
-  source "$work/podman.env"
+    echo "this is a linked worktree of git, where what lists the modules in images cannot find its way: clone it"
 }
 
 # sources: what the images of Restripe are made of, in one word.
@@ -125,7 +98,7 @@ mkdir -p "$work"
 exec 8>"$work/lock"
 flock -n 8 || fail "another run has its cluster in $work"
 programs=$(timeout 5400 e2e/kind/_build/build.sh)
-settings
+podman_settings
 finish() {
   local code=$?
   if [ -n "${KEEP:-}" ]; then

@@ -1,39 +1,11 @@
 # Guests with systemd and sshd of their own, each with an address of its own on a bridge, as containers of podman; to be
-# sourced. No image comes from a registry: the root is made of Debian's packages, once, and kept in $work.
-#
-# The storage and the settings of podman are those of $work alone, so that nothing else on the machine is touched or seen.
+# sourced after podman.sh. No image comes from a registry: the root is made of Debian's packages, once, and kept in $work.
 
 guests_packages=systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,iproute2,procps,ca-certificates,adduser,sudo,faketime,memcached,redis-server,etcd-server
 
-# guests_hindrance: why this machine cannot have guests; nothing where it can.
-guests_hindrance() {
-  [ "$(uname -s)" = Linux ] || { echo "it takes Linux"; return; }
-  [ "$(id -u)" -eq 0 ] || { echo "it takes root, for guests with systemd"; return; }
-  unshare --mount --net --pid --fork true 2>/dev/null || { echo "there are no namespaces here for guests to live in"; return; }
-  [ -d /sys/fs/cgroup/systemd ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || echo "there are no control groups here, which systemd needs"
-}
-
 # guests_prepare: settings, the image and the network.
 guests_prepare() {
-  export CONTAINERS_STORAGE_CONF=$work/storage.conf CONTAINERS_CONF=$work/containers.conf
-  cat >"$CONTAINERS_STORAGE_CONF" <<END
-[storage]
-driver = "overlay"
-graphroot = "$work/podman"
-runroot = "$work/podman-run"
-END
-  # No limit is raised, which takes a capability that containers on containers lack; runc knows hybrid control groups.
-  cat >"$CONTAINERS_CONF" <<END
-[containers]
-default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=16384:16384"]
-log_driver = "k8s-file"
-[engine]
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-runtime = "runc"
-[network]
-network_config_dir = "$work/networks"
-END
+  podman_settings
   guests_stop
   guests_image
   guests_subnet=$(guests_free_subnet)
@@ -46,16 +18,11 @@ guests_image() {
   guests_image_name=localhost/rollout:$(sha256sum <<<"$guests_packages" | cut -c 1-12)
   podman image exists "$guests_image_name" && return
   say "making the root of guests from Debian's packages, which takes minutes the first time"
-  # shellcheck disable=SC2086 # several files
-  mmdebstrap --quiet --variant=minbase --mode=root --aptopt='Acquire::Check-Valid-Until "false"' --include="$guests_packages" \
+  podman_root "$guests_packages" \
     --customize-hook='rm -f "$1"/etc/ssh/ssh_host_*; : >"$1"/etc/machine-id' \
-    --customize-hook='systemctl --root="$1" --quiet disable memcached redis-server etcd' \
-    bookworm - $guests_sources |
+    --customize-hook='systemctl --root="$1" --quiet disable memcached redis-server etcd' - |
     podman import --quiet --change 'STOPSIGNAL SIGRTMIN+3' --change 'CMD ["/sbin/init"]' - "$guests_image_name" >/dev/null
 }
-
-# What the machine's own apt takes packages from.
-guests_sources=$(ls /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true)
 
 # guests_free_subnet: the first three numbers of a network that this machine does not know.
 guests_free_subnet() {

@@ -25,6 +25,9 @@ all:
         accessKey: {id: TESTER, secret: $secret}
         verbs: [get, plan, apply, approve, pause]
         objects: [{may: [admin]}]
+      - {name: prometheus, tokenSHA256: $(printf %s "$secret" | sha256sum | cut -d ' ' -f 1), verbs: [metrics]}
+    console_listen: "{{ ansible_host }}:7482"
+    operator_metrics_listen: "{{ ansible_host }}:7483"
     gateway_classes:
       - {name: files, prefixes: [""], ladder: "rep(3),rs(2,2)"}
     policies_backend: rollout

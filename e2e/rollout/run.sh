@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
 # find, a cluster from nothing over directories, a disk, memcached and Redis, a second run that changes nothing, real files stored
-# and read, a guest lost and replaced, certificates rotated, an upgrade under load, a node emptied and removed, the catalog and what
+# and read, a guest lost and replaced, certificates rotated, an upgrade under load that is broken off and goes on, a node emptied and removed, the catalog and what
 # was declared restored on an empty guest; the catalog moved to three members of etcd, for two gateways, backed up and restored there; what is run twice changes nothing the second time and says so. Where the
 # machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
 set -euo pipefail
@@ -11,6 +11,7 @@ work=$PWD/.cache/rollout
 packages=$work/packages
 program=$packages/v0.0.1/restripe # what the controller has
 source e2e/packages.sh
+source e2e/podman.sh
 source e2e/rollout/guests.sh
 source e2e/rollout/inventory.sh
 
@@ -72,6 +73,24 @@ stored() {
   done < <(cd docs && find . -type f -size +0 -printf '%P\n' | sort)
 }
 
+# answers PORT PATH TEXT: waits until the machine of the gateway shows a text there, over TLS and to the user of Prometheus.
+answers() {
+  local since=$SECONDS said=
+  until grep -q "$3" <<<"$said"; do
+    [ $((SECONDS - since)) -lt 60 ] || fail "port $1 of ${gateway%:*} does not show $3 at $2: $(head -c 500 <<<"$said")"
+    said=$(curl --silent --show-error --fail --max-time 20 --cacert "$work/authority/ca.crt" --header "Authorization: Bearer $secret" \
+      "https://$guests_subnet.${gateway#*:}:$1$2" 2>&1) || sleep 0.5
+  done
+}
+
+# watched: that gateway, console and operator show what alerts are about, and the console its page.
+watched() {
+  answers 7480 /metrics '^restripe_node_up{.*} 1$'
+  answers 7482 /metrics '^restripe_console_audit_failures_total 0$'
+  answers 7482 / '<title>'
+  answers 7483 /metrics '^restripe_condition{condition="Ready",kind="StorageBackend",name="rollout".*} 1$'
+}
+
 # memcached_says NUMBER NAME: what memcached says of itself in the guest with that address, as a setting or as a count.
 memcached_says() {
   guest "$1" bash -c "'exec 3<>/dev/tcp/127.0.0.1/11211; printf \"stats\r\nstats settings\r\nquit\r\n\" >&3; cat <&3'" |
@@ -129,7 +148,7 @@ load() {
   echo "$count files were stored and read during the upgrade; the longest took $away s" >>"$work/load.log"
 }
 
-hindrance=$(guests_hindrance)
+hindrance=$(podman_hindrance guests)
 [ -z "$hindrance" ] || missing "$hindrance"
 if [ -n "$(packages_missing rollout)" ]; then
   packages_prepare || missing "$packages_hindrance"
@@ -208,6 +227,7 @@ unchanged
 say "storing files, and reading them"
 client put docs files/ >/dev/null
 stored files/
+watched
 guest 11 grep -q '/var/lib/restripe/r1 ext4' /proc/mounts || fail "the disk of r1 is not mounted"
 guest 11 find /var/lib/restripe/r1 -type f -size +0 | grep -q . || fail "nothing is on the disk of r1"
 guest 12 grep -qx -e -M /etc/memcached.conf || fail "memcached of r2 may forget"
@@ -241,12 +261,20 @@ before=$(guest "${gateway#*:}" cat /etc/restripe/tls/admin-c1/tls.crt)
 play rotate_certificates 0 rotate_certificates
 [ "$before" != "$(guest "${gateway#*:}" cat /etc/restripe/tls/admin-c1/tls.crt)" ] || fail "the certificates are what they were"
 stored files/
+watched
 
 say "upgrading while files are stored and read"
 version=v0.0.2
 inventory "$work/inventory.yml" "${agents[@]}"
 load &
 load=$!
+# r5, which is alone in the last failure domain, cannot start its agent again: half of the cluster runs what is new.
+guest 15 systemctl mask --runtime --quiet restripe-agent@r5.service
+play upgrade-broken-off mistakes upgrade
+says "systemctl enable restripe-agent@r5.service" "masked"
+[[ $(guest 11 restripe-agent version) = *" v0.0.2,"* ]] || fail "r1 was not upgraded before r5 was tried: $(guest 11 restripe-agent version)"
+[[ $(guest "${gateway#*:}" restripe-agent version) = *" v0.0.1,"* ]] || fail "the gateway was upgraded before all agents were"
+guest 15 systemctl unmask --runtime --quiet restripe-agent@r5.service
 play upgrade 0 upgrade
 touch "$work/load.stop"
 wait $load || fail "a client saw the upgrade: $(tail -n 3 "$work/load.log")"

@@ -24,6 +24,7 @@ rm -rf "$out"
 mkdir -p "$out" "$work/again"
 (cd playbooks/images/_build && go build -o "$work/images" .)
 declare -A sources=([restripe]=. [restripe-agent]=./tui/restripe-agent)
+declare -A links=([restripe]="-link kubectl-restripe -link kubectl_complete-restripe")
 for name in ${PROGRAMS:-restripe-agent restripe}; do
   for arch in ${ARCHITECTURES:-amd64 arm64}; do
     GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" \
@@ -31,7 +32,7 @@ for name in ${PROGRAMS:-restripe-agent restripe}; do
   done
   for into in "$out" "$work/again"; do
     "$work/images" -program "$name" -builds "$work" -version "$version" -revision "$(git rev-parse HEAD)" -created "$(git log -1 --format=%ct)" \
-      ${BILLS:+-bill "$BILLS/$name.cdx.json"} -into "$into" >"$work/said"
+      ${links[$name]:-} ${BILLS:+-bill "$BILLS/$name.cdx.json"} -into "$into" >"$work/said"
   done
   diff -r "$out/$name" "$work/again/$name" >/dev/null || {
     echo "images: the same program makes another image of $name each time" >&2

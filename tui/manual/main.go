@@ -39,12 +39,29 @@ func run(arguments []string) error {
 		return err
 	}
 	quiet := program.Streams{In: strings.NewReader(""), Out: io.Discard, Messages: io.Discard}
-	for _, root := range []*cobra.Command{cli.Root(&quiet), daemon.Root(&quiet)} {
-		if err := write(root, arguments[0], date); err != nil {
-			return err
-		}
+	whole := cli.Root(&quiet)
+	whole.Long += "\n\nCalled `" + plugin + "` it is a plugin of kubectl: `kubectl restripe` does what `restripe` does, at the API server\n" +
+		"that kubectl asks, and kubectl completes what is typed."
+	if err := write(whole, arguments[0], date, plugin); err != nil {
+		return err
 	}
-	return nil
+	return write(daemon.Root(&quiet), arguments[0], date, "")
+}
+
+// plugin is the other name of the program restripe.
+const plugin = "kubectl-restripe"
+
+// alsoFor is what a shell completes of a program, for another name of it, too.
+func alsoFor(shell string, text []byte, name, other string) []byte {
+	switch {
+	case other == "":
+		return text
+	case shell == "bash":
+		return fmt.Appendf(text, "complete -o default -o nospace -F __start_%s %s\n", name, other)
+	case shell == "zsh": // the first line is all that it reads before somebody completes
+		return bytes.Replace(text, []byte("#compdef "+name+"\n"), []byte("#compdef "+name+" "+other+"\n"), 1)
+	}
+	return fmt.Appendf(text, "complete -c %s -w %s\n", other, name)
 }
 
 // sourceDate is the date that pages show: what SOURCE_DATE_EPOCH says, in seconds, so that the same sources make the same pages.
@@ -59,8 +76,8 @@ func sourceDate(epoch string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// write writes the files of one program.
-func write(root *cobra.Command, directory string, date time.Time) error {
+// write writes the files of one program; what shells complete is for another name of it, too, unless that is empty.
+func write(root *cobra.Command, directory string, date time.Time, other string) error {
 	name := root.Name()
 	directory = filepath.Join(directory, name)
 	root.DisableAutoGenTag = true
@@ -81,11 +98,13 @@ func write(root *cobra.Command, directory string, date time.Time) error {
 		if err := generate(&text); err != nil {
 			return fmt.Errorf("completing %s: %w", name, err)
 		}
+		shell, _, _ := strings.Cut(path, "/")
+		completes := alsoFor(shell, text.Bytes(), name, other)
 		path = filepath.Join(directory, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("making the directory of what a shell completes: %w", err)
 		}
-		if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(path, completes, 0o644); err != nil {
 			return fmt.Errorf("writing what a shell completes: %w", err)
 		}
 	}

@@ -30,6 +30,7 @@ const user = 65532
 // options say what an image is made of.
 type options struct {
 	program  string    // name of the program: restripe
+	links    []string  // further names of it
 	builds   string    // directory with PROGRAM of each processor in a directory of its name: amd64/restripe
 	version  string    // of the program
 	revision string    // commit that it was built from
@@ -43,6 +44,10 @@ func main() {
 	var o options
 	var seconds int64
 	flag.StringVar(&o.program, "program", "", "name of the program")
+	flag.Func("link", "further name of the program; may be repeated", func(name string) error {
+		o.links = append(o.links, name)
+		return nil
+	})
 	flag.StringVar(&o.builds, "builds", "", "directory with PROCESSOR/PROGRAM")
 	flag.StringVar(&o.version, "version", "", "version of the program")
 	flag.StringVar(&o.revision, "revision", "", "commit that it was built from")
@@ -134,9 +139,13 @@ func imageOf(o *options, path, processor string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := layerOf(o.created, []file{
+	files := []file{
 		{name: "usr/", mode: 0o755}, {name: "usr/bin/", mode: 0o755}, {name: "usr/bin/" + o.program, mode: 0o755, text: program},
-	})
+	}
+	for _, name := range o.links {
+		files = append(files, file{name: "usr/bin/" + name, mode: 0o777, link: o.program})
+	}
+	top, err := layerOf(o.created, files)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +178,7 @@ func imageOf(o *options, path, processor string) (v1.Image, error) {
 // file is a file of a layer, or a directory where its name ends with a slash.
 type file struct {
 	name  string
+	link  string // what a symbolic link leads to; empty: it is none
 	mode  int64
 	text  []byte
 	owned bool // by the user whom programs run as; else by root
@@ -182,6 +192,9 @@ func layerOf(at time.Time, files []file) (v1.Layer, error) {
 		head := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.text)), ModTime: at, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
 		if strings.HasSuffix(f.name, "/") {
 			head.Typeflag = tar.TypeDir
+		}
+		if f.link != "" {
+			head.Typeflag, head.Linkname = tar.TypeSymlink, f.link
 		}
 		if f.owned {
 			head.Uid, head.Gid = user, user

@@ -420,18 +420,18 @@ def certificates(host, groups, hostvars, without=""):
     """Returns the certificates that a host needs for what it runs: role, name, and the names of the host for other programs.
     A node that is left out gets none."""
     found = []
+    reached = {address_of(host, hostvars[host]), host, "localhost", "127.0.0.1"}
     if host in groups.get("restripe_agents", []):
         found += [{"role": "agent", "name": node["id"], "hosts": []} for node in nodes([host], hostvars) if node["id"] != without]
     if host in groups.get("restripe_gateways", []):
-        names = {address_of(host, hostvars[host]), host, "localhost", "127.0.0.1"} | ({CATALOG_HOST} if groups.get("restripe_etcd") else set())
+        names = reached | ({CATALOG_HOST} if groups.get("restripe_etcd") else set())
         found.append({"role": "gateway", "name": gateway_id(host, hostvars[host]), "hosts": sorted(names)})
         found.append({"role": "admin", "name": host, "hosts": []})
     if host in groups.get("restripe_etcd", []):
-        names = sorted({address_of(host, hostvars[host]), host, "localhost", "127.0.0.1", CATALOG_HOST})
-        found.append({"role": "catalog", "name": host, "hosts": names})
+        found.append({"role": "catalog", "name": host, "hosts": sorted(reached | {CATALOG_HOST})})
     for role in ("operator", "console"):
         if host in groups.get("restripe_%ss" % role, []):
-            found.append({"role": role, "name": host, "hosts": []})
+            found.append({"role": role, "name": host, "hosts": sorted(reached)})
     return found
 
 

@@ -189,7 +189,8 @@ class Catalogs(unittest.TestCase):
         self.assertEqual([["127.0.0.1", "g", "localhost", cluster.CATALOG_HOST]], hosts("g", groups, "gateway"))
         self.assertEqual([["10.0.0.1", "127.0.0.1", "a", "localhost", cluster.CATALOG_HOST]], hosts("a", groups, "catalog"))
         self.assertEqual([[]], hosts("a", groups, "agent"))
-        self.assertEqual([["127.0.0.1", "g", "localhost"]], hosts("g", {"restripe_gateways": ["g"]}, "gateway"))
+        for role in ("gateway", "operator", "console"):  # which browsers and Prometheus reach by these names
+            self.assertEqual([["127.0.0.1", "g", "localhost"]], hosts("g", {"restripe_%ss" % role: ["g"]}, role))
 
 
 class Disks(unittest.TestCase):
