@@ -62,7 +62,10 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
-	prometheus.DescribeByCollect(p, descriptions)
+	p.waited.Describe(descriptions)
+	p.objects.Describe(descriptions)
+	p.groups.Describe(descriptions)
+	p.bytes.Describe(descriptions)
 }
 
 // Collect implements prometheus.Collector.

@@ -206,8 +206,12 @@ func TestSet(t *testing.T) {
 	if len(seen) != len(lives) || set.Bytes() != 4<<20 {
 		t.Errorf("%d half-lives have %d sketches, of %d bytes", len(lives), len(seen), set.Bytes())
 	}
-	if set.For(10*time.Hour) != set.For(24*time.Hour) || set.For(3*time.Hour) != set.For(time.Hour) || set.For(time.Millisecond) != set.For(time.Second) {
-		t.Error("it is not the nearest that is used")
+	for life, near := range map[time.Duration]time.Duration{
+		10 * time.Hour: 24 * time.Hour, 3 * time.Hour: time.Hour, time.Millisecond: time.Second,
+	} {
+		if set.For(life) != set.For(near) {
+			t.Errorf("for %s it is not the sketch of %s that is used", life, near)
+		}
 	}
 	if set.Bytes() != 4<<20 {
 		t.Errorf("it grew to %d bytes", set.Bytes())
