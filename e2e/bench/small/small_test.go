@@ -200,7 +200,9 @@ func TestASectionIsExchanged(t *testing.T) {
 // model is the same in every run.
 func TestPopularityMovesLess(t *testing.T) {
 	const objects, turns = 16_000, 6
-	for _, w := range []workload{{name: "heavy", theta: 0.99, batch: 48}, {name: "moderate", theta: 0.8, batch: 320}, {name: "uniform", batch: 320}} {
+	for _, w := range []workload{
+		{name: "heavy", theta: 0.99, batch: 48}, {name: "moderate", theta: 0.8, batch: 320}, {name: "uniform", batch: 320},
+	} {
 		for seed := range uint64(3) {
 			var moved [2]float64
 			for way := range moved {
