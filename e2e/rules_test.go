@@ -390,10 +390,8 @@ func bannedCalls(s *source) (breaches []string) {
 }
 
 // timeless folders are given the time.
-var timeless = []string{
-	"agent/gateway/api", "agent/gateway/arrange", "agent/heat", "agent/heat/shadow", "agent/heat/sketch", "operator/decide", "operator/words",
-	"operator/replay",
-}
+var timeless = []string{"agent/gateway/api", "agent/gateway/arrange", "agent/heat", "agent/heat/shadow", "agent/heat/sketch",
+	"operator/decide", "operator/words", "operator/replay"}
 
 // ownClocks: what is given the time does not look at a clock.
 func ownClocks(s *source) (breaches []string) {

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Runs every check of the project, or those named, one after the other, and says how long each took. All run even if one
-# fails; the exit code tells whether all passed.
+# Runs every check of the project, or those named, and says how long each took. All run even if one fails; the exit code tells
+# whether all passed.
 #
 #   e2e/run.sh                every check
 #   e2e/run.sh vet unit       these
 #   e2e/run.sh --list         their names, a line each
+#
+# Those that mostly wait for servers run one after the other beside the others, which run one after the other too. What these say is
+# seen while they say it, and of those beside when they have ended.
 #
 # A test that is skipped and that skips.txt does not expect to be fails its check, and running it again would not help.
 #
@@ -15,7 +18,8 @@ set -u
 cd "$(dirname "$0")/.." || exit
 source e2e/report.sh
 
-checks=(vet format lint generate-check spec sim-short unit race fuzz e2e kube ceph alerts web browser)
+checks=(vet format lint generate-check spec sim-short fuzz unit race e2e ceph kube alerts web browser)
+beside=" ceph kube alerts web browser "
 case ${1:-} in
 --list)
   printf '%s\n' "${checks[@]}"
@@ -30,14 +34,16 @@ if [ $# -gt 0 ]; then checks=("$@"); fi
 
 e2e/setup.sh
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-trap 'exit 130' INT
+# What became of each check: log, what it says; failed, where it did; flaky, a line for each test; said, of one beside, all of it.
+results=$(mktemp -d)
+lane=
+trap '[ -z "$lane" ] || kill -- "-$lane" 2>/dev/null; rm -rf "$results"' EXIT
+trap 'exit 130' INT TERM
 
-# attempt CHECK: runs it, shows what it says while it says it, and keeps that in the log.
+# attempt CHECK LOG: runs it, shows what it says while it says it, and keeps that in the log.
 attempt() {
   local code=0 copier
-  exec 3> >(exec tee "$log")
+  exec 3> >(exec tee "$2")
   copier=$!
   make --no-print-directory "$1" >&3 2>&1 3>&- || code=$?
   exec 3>&-
@@ -49,47 +55,92 @@ attempt() {
   return "$code"
 }
 
-failed=()
-flaky=()
 began=$SECONDS
-for i in "${!checks[@]}"; do
-  check=${checks[$i]}
-  echo "=== $((i + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
-  since=$SECONDS
-  if attempt "$check"; then
+
+# check I: runs a check, a second time if it fails.
+check() {
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected suspects suspect
+  echo "=== $(($1 + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
+  if attempt "$check" "$log"; then
     unexpected=$(unexpected_skips "$check" "$log")
     if [ -z "$unexpected" ]; then
       echo "=== $check passed in $((SECONDS - since)) s"
-      continue
+      return
     fi
     echo "=== $check FAILED: these were skipped, and e2e/skips.txt does not expect it:"
     echo "$unexpected"
-    failed+=("$check")
-    continue
+    touch "$results/$1.failed"
+    return
   fi
   if grep -q '^  UNEXPECTED SKIP ' "$log"; then
     echo "=== $check FAILED after $((SECONDS - since)) s, by what was skipped"
-    failed+=("$check")
-    continue
+    touch "$results/$1.failed"
+    return
   fi
   mapfile -t suspects < <(failing_tests "$log")
   echo "=== $check failed after $((SECONDS - since)) s: running it once more"
   since=$SECONDS
-  if attempt "$check" && [ -z "$(unexpected_skips "$check" "$log")" ]; then
+  if attempt "$check" "$log" && [ -z "$(unexpected_skips "$check" "$log")" ]; then
     echo "=== $check passed in $((SECONDS - since)) s, the second time"
     for suspect in "${suspects[@]}"; do
-      flaky+=("FLAKY $check $suspect")
-      echo "FLAKY $check $suspect"
+      echo "FLAKY $check $suspect" | tee -a "$results/$1.flaky"
     done
   else
     echo "=== $check FAILED after $((SECONDS - since)) s, the second time too"
-    failed+=("$check")
+    touch "$results/$1.failed"
   fi
+}
+
+# show: what checks beside have said that have ended since.
+show() {
+  local i
+  for i in "${aside[@]}"; do
+    if [ -e "$results/$i.ended" ]; then
+      cat "$results/$i.said"
+      rm "$results/$i.ended"
+    fi
+  done
+}
+
+alone=()
+aside=()
+for i in "${!checks[@]}"; do
+  if [[ $beside == *" ${checks[$i]} "* ]]; then aside+=("$i"); else alone+=("$i"); fi
+done
+if [ ${#alone[@]} -eq 0 ]; then
+  alone=("${aside[@]}")
+  aside=()
+fi
+if [ ${#aside[@]} -gt 0 ]; then
+  set -m # with a group of processes of its own, so that it can be ended
+  for i in "${aside[@]}"; do
+    check "$i" >"$results/$i.said" 2>&1 </dev/null
+    touch "$results/$i.ended"
+  done &
+  lane=$!
+  set +m
+fi
+for i in "${alone[@]}"; do
+  check "$i"
+  show
+done
+if [ -n "$lane" ]; then
+  echo "=== waiting for the checks beside ($((SECONDS - began)) s so far)"
+  wait "$lane"
+  lane=
+  show
+fi
+
+failed=()
+for i in "${!checks[@]}"; do
+  if [ -e "$results/$i.failed" ]; then failed+=("${checks[$i]}"); fi
 done
 echo
-if [ ${#flaky[@]} -gt 0 ]; then
+if cat "$results"/*.flaky >/dev/null 2>&1; then
   echo "These failed, and passed when their checks were run once more:"
-  printf '%s\n' "${flaky[@]}"
+  for i in "${!checks[@]}"; do
+    if [ -e "$results/$i.flaky" ]; then cat "$results/$i.flaky"; fi
+  done
 fi
 if [ ${#failed[@]} -gt 0 ]; then
   echo "FAILED: ${failed[*]} ($((SECONDS - began)) s)"

@@ -35,7 +35,8 @@ spec:
   backendRef: real
   selector: {prefixes: [cool/]}
   ladder: [rep(3), 'rs(6,2)']
-  packing: {groupBytes: 64Ki, below: 1Ki, deadAtMostPercent: 40}
+  packing: {groupBytes: 64Ki, below: 1Ki, deadAtMostPercent: 40, mode: batch, delay: 20ms}
+  repairOnRead: wake
   temperature: {halfLife: 1s, dwell: 1s, rules: [{scheme: 'rs(6,2)', below: 1}]}
   budget: {bytesPerSecond: 64Mi, nodeBytesPerSecond: 32Mi, foregroundLatency: 10s}
 `)
@@ -47,7 +48,8 @@ spec:
 		classes := g.Classes()
 		for _, class := range classes {
 			if class.Name == "cooling" {
-				return class.DeadAtMost == 40
+				return class.DeadAtMost == 40 && class.PackMode == api.PackBatch && class.PackDelay == "20ms" && class.PackBelow == 1<<10 &&
+					class.RepairOnRead == api.RepairWake
 			}
 		}
 		return false

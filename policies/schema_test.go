@@ -35,6 +35,8 @@ func TestSchemaAloneRefuses(t *testing.T) {
 		{"less than may be dead", policy + "ladder: [rep(3)], packing: {deadAtMostPercent: 4}}"},
 		{"more than may be dead", policy + "ladder: [rep(3)], packing: {deadAtMostPercent: 1001}}"},
 		{"a part of a percent", policy + "ladder: [rep(3)], packing: {deadAtMostPercent: 15.5}}"},
+		{"no mode of packing", policy + "ladder: [rep(3)], packing: {mode: never}}"},
+		{"no way to repair", policy + "ladder: [rep(3)], repairOnRead: first}"},
 		{"from and to alike", "kind: Transition\nmetadata: {name: a}\nspec: {backendRef: b, class: c, from: rep(3), to: rep(3)}"},
 		{"an unknown field", policy + "ladder: [rep(3)], laddr: 3}"},
 		{"no name", "kind: RedundancyScheme\nmetadata: {}\nspec: {replicas: 3}"},

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/combine"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
@@ -27,16 +27,13 @@ type ledger struct {
 	*records
 	graves  *graveyard
 	session *session
-	drawing drawing
+	drawing *combine.Queue[*announcement]
 }
 
-// drawing makes concurrent Begins of one Catalog share transactions: the first caller leads, carries out everything
-// that is waiting in one transaction, and hands the lead to the first that came meanwhile. Every caller is served by
-// the next transaction but one, so none starves.
-type drawing struct {
-	mu      sync.Mutex
-	leading bool
-	waiting []*announcement
+func newLedger(kept *records, graves *graveyard, session *session) *ledger {
+	l := &ledger{records: kept, graves: graves, session: session}
+	l.drawing = combine.New(l.batch, l.announce)
+	return l
 }
 
 type announcement struct {
@@ -46,8 +43,9 @@ type announcement struct {
 	blocks   func(block.Stamp) []BlockSet
 	basis    []Basis
 	over     []string // record keys
+	ahead    bool
+	beside   []*announcement // that are announced with it
 
-	lead chan struct{} // holds one token when the lead was handed over
 	done chan struct{} // closed once attempt or err is set
 
 	stamp   block.Stamp
@@ -64,10 +62,7 @@ type announcement struct {
 // It fails with ErrStale if a basis moved. After an error no block may be written; if the announcement did happen, it
 // expires at its deadline.
 func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, blocks func(stamp block.Stamp) []BlockSet, basis ...Basis) (*Attempt, error) {
-	a := &announcement{
-		ctx: ctx, kind: kind, deadline: deadline, blocks: blocks,
-		lead: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+	a := &announcement{ctx: ctx, kind: kind, deadline: deadline, blocks: blocks, done: make(chan struct{})}
 	for _, one := range basis {
 		if over, is := one.(Over); is {
 			a.over = append(a.over, schema.ObjectKey(string(over)))
@@ -75,52 +70,51 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 			a.basis = append(a.basis, one)
 		}
 	}
-	if l.drawing.enter(a) {
-		l.lead(ctx)
+	if err := l.begin(ctx, a); err != nil {
+		return nil, err
 	}
-	for {
-		select {
-		case <-a.done:
-			if a.err != nil {
-				return nil, fmt.Errorf("announcing a %s: %w", kind, a.err)
-			}
-			return a.attempt, nil
-		case <-a.lead:
-			l.lead(ctx)
-		case <-ctx.Done():
-			if !l.drawing.leave(a) {
-				go a.withdraw(context.WithoutCancel(ctx))
-			}
-			return nil, fmt.Errorf("announcing a %s: %w", kind, ctx.Err())
+	return a.attempt, nil
+}
+
+// BeginAhead announces so many puts, one or more, of which nobody knows yet what they will write over: the commit of each is refused
+// if that has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces them. Their
+// attempts are in the order of their stamps.
+func (l *ledger) BeginAhead(
+	ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet,
+) ([]*Attempt, error) {
+	all := make([]*announcement, count)
+	for i := range all {
+		all[i] = &announcement{ctx: ctx, kind: KindPut, deadline: deadline, blocks: blocks, ahead: true, done: make(chan struct{})}
+	}
+	all[0].beside = all[1:]
+	if err := l.begin(ctx, all[0]); err != nil {
+		return nil, err
+	}
+	attempts := []*Attempt{all[0].attempt}
+	for _, a := range all[1:] {
+		<-a.done
+		if a.err != nil {
+			return attempts, fmt.Errorf("announcing puts ahead: %w", a.err)
+		}
+		attempts = append(attempts, a.attempt)
+	}
+	return attempts, nil
+}
+
+// begin has an announcement made, and those beside it.
+func (l *ledger) begin(ctx context.Context, a *announcement) error {
+	begun, err := l.drawing.Do(ctx, a, a.done)
+	if err == nil {
+		err = a.err
+	} else if begun {
+		for _, one := range append(a.beside, a) {
+			go one.withdraw(context.WithoutCancel(ctx))
 		}
 	}
-}
-
-// enter queues a and reports whether its caller must lead.
-func (d *drawing) enter(a *announcement) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.waiting = append(d.waiting, a)
-	if d.leading {
-		return false
+	if err != nil {
+		return fmt.Errorf("announcing a %s: %w", a.kind, err)
 	}
-	d.leading = true
-	return true
-}
-
-// leave takes a out of the queue, passing on the lead if it was just handed to it. It reports whether a was still
-// waiting: otherwise its announcement is under way.
-func (d *drawing) leave(a *announcement) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before := len(d.waiting)
-	d.waiting = slices.DeleteFunc(d.waiting, func(other *announcement) bool { return other == a })
-	select {
-	case <-a.lead:
-		d.handOver()
-	default:
-	}
-	return len(d.waiting) < before
+	return nil
 }
 
 // withdraw gives up an announcement that was under way when its caller left, so that it need not expire. If that fails
@@ -132,38 +126,20 @@ func (a *announcement) withdraw(ctx context.Context) {
 	}
 }
 
-// handOver gives the lead to whoever waits longest. The caller holds mu.
-func (d *drawing) handOver() {
-	if len(d.waiting) == 0 {
-		d.leading = false
-		return
-	}
-	d.waiting[0].lead <- struct{}{}
-}
-
-// lead carries out one batch, which has the leader in it because it waits longest.
-func (l *ledger) lead(ctx context.Context) {
-	d := &l.drawing
-	d.mu.Lock()
+// batch is how many of those that wait share a transaction.
+func (l *ledger) batch(waiting []*announcement) int {
 	count, looks := 0, 0
-	for count < min(len(d.waiting), batchLimit) && (count == 0 || looks+len(d.waiting[count].over) <= lookLimit) {
-		looks += len(d.waiting[count].over)
+	for count < min(len(waiting), batchLimit) && (count == 0 || looks+len(waiting[count].over) <= lookLimit) {
+		looks += len(waiting[count].over)
 		count++
 	}
-	batch := slices.Clone(d.waiting[:count])
-	d.waiting = slices.Delete(d.waiting, 0, count)
-	d.mu.Unlock()
-
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.handOver()
-	}()
-	// The others' announcements must not fail because the leader's caller gave up.
-	l.announce(context.WithoutCancel(ctx), batch)
+	return count
 }
 
 func (l *ledger) announce(ctx context.Context, batch []*announcement) {
+	for _, a := range batch[:len(batch):len(batch)] {
+		batch = append(batch, a.beside...)
+	}
 	err := l.retry(ctx, func(ctx context.Context) (bool, error) {
 		batch = slices.DeleteFunc(batch, func(a *announcement) bool {
 			err := a.ctx.Err()
@@ -189,7 +165,7 @@ func (l *ledger) announce(ctx context.Context, batch []*announcement) {
 		}
 		if done {
 			for _, a := range batch {
-				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind}
+				a.attempt = &Attempt{ledger: l, stamp: a.stamp, kind: a.kind, ahead: a.ahead}
 				close(a.done)
 			}
 			return true, nil

@@ -18,7 +18,8 @@ type Attempt struct {
 	ledger *ledger
 	stamp  block.Stamp
 	kind   Kind
-	pieces int // that it has committed
+	ahead  bool // it was announced before it was known what it would write over
+	pieces int  // that it has committed
 }
 
 // Stamp returns the stamp all blocks of the attempt carry.
@@ -98,6 +99,41 @@ func (a *Attempt) Abort(ctx context.Context) error {
 	default:
 		return fmt.Errorf("aborting attempt %s, which the catalog does not remember: %w", a.stamp, ErrUnknown)
 	}
+}
+
+// Discard ends attempts of which no block was ever sent: nothing can be there to delete. What it does not end expires.
+func (l *ledger) Discard(ctx context.Context, attempts ...*Attempt) error {
+	keys := make([]string, len(attempts))
+	for i, a := range attempts {
+		keys[i] = schema.IntentKey(a.stamp)
+	}
+	err := l.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := l.engine.Read(ctx, keys...)
+		if err != nil {
+			return false, err
+		}
+		var checks []kv.Check
+		var writes []kv.Write
+		for i, key := range keys {
+			if values[i] == nil {
+				continue
+			}
+			intent, err := codec.DecodeToChange[Intent](key, values[i])
+			if err != nil {
+				return false, err
+			}
+			checks, writes = append(checks, kv.Check{Key: key, Value: values[i]}), append(writes, l.end(&intent, IntentAborted)...)
+		}
+		if len(checks) == 0 {
+			return true, nil
+		}
+		_, err = l.engine.Update(ctx, checks, writes)
+		return false, err // the next turn sees
+	})
+	if err != nil {
+		return fmt.Errorf("discarding attempts: %w", err)
+	}
+	return nil
 }
 
 // settleAfter settles the attempt because of cause and says what the caller of Commit must know.

@@ -55,22 +55,23 @@ func (a *Attempt) commit(ctx context.Context, change *Change) error {
 
 // transaction collects the checks and writes of one commit.
 type transaction struct {
-	attempt  *Attempt
-	intent   Intent
-	values   map[string][]byte // records as read
-	checks   []kv.Check
-	writes   []kv.Write
-	lives    schema.Lives
-	created  map[block.GroupID]bool
-	open     map[block.GroupID]bool   // groups that take extents in this commit
-	results  map[block.GroupID]*Group // new and changed groups as they will be
-	dead     []block.Address
-	whole    map[block.NodeID]block.Incarnation // what the stores must still be
-	above    uint64                             // the floor of stamps must not be below this number
-	isPiece  bool                               // the attempt goes on after it
-	joined   []Extent                           // of the pieces that the attempt has committed
-	holds    int                                // records that hold what was taken from objects
-	violated []StaleDetail
+	attempt    *Attempt
+	intent     Intent
+	values     map[string][]byte // records as read
+	checks     []kv.Check
+	writes     []kv.Write
+	lives      schema.Lives
+	created    map[block.GroupID]bool
+	open       map[block.GroupID]bool   // groups that take extents in this commit
+	results    map[block.GroupID]*Group // new and changed groups as they will be
+	dead       []block.Address
+	whole      map[block.NodeID]block.Incarnation // what the stores must still be
+	above      uint64                             // the floor of stamps must not be below this number
+	floorStays bool                               // it is compared
+	isPiece    bool                               // the attempt goes on after it
+	joined     []Extent                           // of the pieces that the attempt has committed
+	holds      int                                // records that hold what was taken from objects
+	violated   []StaleDetail
 }
 
 // prepare reads what the commit needs as of one instant and builds its transaction.
@@ -331,6 +332,12 @@ func (t *transaction) put(change *Change) error {
 			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
 			continue
 		}
+		if below, err := t.isBelow(&was); err != nil {
+			return err
+		} else if below {
+			t.violate(StaleDetail{Violation: ViolationAhead, Key: object.Key})
+			continue
+		}
 		if err := t.place(object.Key, object.Extents[len(t.joined):], nil); err != nil {
 			return err
 		}
@@ -340,6 +347,20 @@ func (t *transaction) put(change *Change) error {
 		}
 	}
 	return nil
+}
+
+// isBelow reports whether an attempt that was announced ahead has a stamp below that of an object, or below one that was taken out of
+// sight since. Where there is no object the floor must stay until the commit, as one may be put and deleted in between.
+func (t *transaction) isBelow(was *Object) (bool, error) {
+	if !t.attempt.ahead {
+		return false, nil
+	}
+	floor, err := codec.DecodeCount(schema.KeyFloor, t.values[schema.KeyFloor])
+	if was.Key == "" && !t.floorStays {
+		t.floorStays = true
+		t.checks = append(t.checks, kv.Check{Key: schema.KeyFloor, Value: t.values[schema.KeyFloor]})
+	}
+	return max(was.Newest(), uint64(floor)) >= t.attempt.stamp.Sequence, err
 }
 
 // update changes an object whose extents stay.

@@ -2,12 +2,9 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // Sentinels; use errors.Is.
@@ -19,7 +16,7 @@ var (
 	// ErrNoJob says that the catalog has no job of that name.
 	ErrNoJob = errors.New("no such job")
 	// ErrStale says that a record is not as it was read; a *StaleError in the chain says which.
-	ErrStale = errors.New("catalog has moved on")
+	ErrStale = schema.ErrStale
 	// ErrNotActive says that the attempt was aborted: it has not taken effect and never will.
 	ErrNotActive = errors.New("attempt is not active any more")
 	// ErrCommitted says that the attempt took effect, where that was not wished.
@@ -45,55 +42,20 @@ var (
 	ErrCorrupt = kv.ErrCorrupt
 )
 
-// Violation names the condition of a commit that did not hold.
-type Violation string
-
-// The conditions of PROTOCOL section 2, rule 6.
-const (
-	ViolationObject   Violation = "object changed"   // the object record is not as read
-	ViolationRevision Violation = "revision differs" // the client's own precondition does not hold
-	ViolationGroup    Violation = "group changed"    // the group record is not as read
-	ViolationFreed    Violation = "group is gone"    // the group record does not exist any more
-	ViolationSealed   Violation = "group is sealed"  // the group takes no appends
-	ViolationWhole    Violation = "result not whole" // a slot's store lost its contents, or was never registered
+// The conditions of a commit that did not hold, as those who use a catalog know them.
+type (
+	Violation   = schema.Violation
+	StaleDetail = schema.StaleDetail
+	StaleError  = schema.StaleError
 )
 
-// StaleDetail is one condition that did not hold.
-type StaleDetail struct {
-	Violation Violation
-	Key       string        // object key, where an object is concerned
-	Group     block.GroupID // where a group is concerned
-	Node      block.NodeID  // for ViolationWhole
-}
-
-func (d StaleDetail) String() string {
-	switch d.Violation {
-	case ViolationObject, ViolationRevision:
-		return fmt.Sprintf("object %q: %s", d.Key, d.Violation)
-	case ViolationWhole:
-		return fmt.Sprintf("group %s on node %s: %s", d.Group, d.Node, d.Violation)
-	default:
-		return fmt.Sprintf("group %s: %s", d.Group, d.Violation)
-	}
-}
-
-// StaleError lists the conditions that did not hold; it is an ErrStale.
-type StaleError struct {
-	Details []StaleDetail
-}
-
-func (e *StaleError) Error() string {
-	texts := make([]string, 0, len(e.Details))
-	for _, detail := range e.Details {
-		texts = append(texts, detail.String())
-	}
-	return fmt.Sprintf("%v: %s", ErrStale, strings.Join(texts, "; "))
-}
-
-// Unwrap makes errors.Is(e, ErrStale) true.
-func (e *StaleError) Unwrap() error { return ErrStale }
-
-// Has reports whether one of the conditions that did not hold is violation.
-func (e *StaleError) Has(violation Violation) bool {
-	return slices.ContainsFunc(e.Details, func(detail StaleDetail) bool { return detail.Violation == violation })
-}
+// What was not as it was read; see schema.
+const (
+	ViolationObject   = schema.ViolationObject
+	ViolationRevision = schema.ViolationRevision
+	ViolationGroup    = schema.ViolationGroup
+	ViolationFreed    = schema.ViolationFreed
+	ViolationSealed   = schema.ViolationSealed
+	ViolationAhead    = schema.ViolationAhead
+	ViolationWhole    = schema.ViolationWhole
+)

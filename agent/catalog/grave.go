@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -16,6 +17,7 @@ import (
 type graveyard struct {
 	*records
 	grace time.Duration
+	swept atomic.Int64 // pieces
 }
 
 // Grave is a dead block that may still lie on its node. Dead is for ever: its delete may be late, repeated, and sent by

@@ -24,6 +24,7 @@ type machine struct {
 	revisions map[string]block.Stamp // as told; absent keys have none
 	latest    map[string]block.Stamp // the greatest that each key had
 	attempts  []*modelled
+	ahead     []*modelled // announced, and not used yet
 	losses    int
 	counts    map[string]int // of commits, by operation and answer
 }
@@ -35,6 +36,8 @@ type modelled struct {
 	deadline time.Time
 	ended    bool
 	done     bool
+	isAhead  bool
+	owner    *catalog.Catalog // of one that was announced ahead
 }
 
 // TestInterleavings compares the catalog with the model after every step, and audits it.
@@ -57,6 +60,11 @@ func TestInterleavings(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"":           m.check,
 			"put":        m.beginPut,
+			"announce1":  m.announceOne,
+			"announce2":  m.announceOne,
+			"use1":       m.useAhead,
+			"use2":       m.useAhead,
+			"discard":    m.discardAhead,
 			"large":      m.beginLarge,
 			"piece1":     m.commitPiece,
 			"piece2":     m.commitPiece,
@@ -103,6 +111,43 @@ func (m *machine) beginPut(rt *rapid.T) {
 		put.change.IfRevision = map[string]block.Stamp{keys[0]: m.revisions[keys[0]]}
 	}
 	m.add("put", put)
+}
+
+func (m *machine) announceOne(rt *rapid.T) {
+	owner := m.pick(rt)
+	m.ahead = append(m.ahead, &modelled{
+		operation: operation{Attempt: m.announceAhead(rt, owner)}, name: "put ahead", deadline: m.now.Add(time.Minute),
+		isAhead: true, owner: owner,
+	})
+}
+
+// anyAhead takes an attempt that was announced ahead.
+func (m *machine) anyAhead(rt *rapid.T) *modelled {
+	if len(m.ahead) == 0 {
+		rt.Skip("none was announced ahead")
+	}
+	i := rapid.IntRange(0, len(m.ahead)-1).Draw(rt, "ahead")
+	o := m.ahead[i]
+	m.ahead = slices.Delete(m.ahead, i, i+1)
+	return o
+}
+
+func (m *machine) useAhead(rt *rapid.T) {
+	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(m.keys), 1, 3, rapid.ID[string]).Draw(rt, "keys")
+	o := m.anyAhead(rt)
+	if o.ended {
+		rt.Skip("it has expired, so that nothing is written under it")
+	}
+	o.operation = m.putAhead(o.Attempt, keys...)
+	m.attempts = append(m.attempts, o)
+}
+
+func (m *machine) discardAhead(rt *rapid.T) {
+	o := m.anyAhead(rt)
+	must(rt, o.owner.Discard(m.ctx, o.Attempt))
+	if err := o.Abort(m.ctx); err != nil {
+		rt.Fatalf("an attempt that was discarded: %v", err)
+	}
 }
 
 func (m *machine) beginLarge(rt *rapid.T) {
@@ -288,6 +333,9 @@ func (m *machine) commitOne(rt *rapid.T, o *modelled, between func()) {
 			rt.Fatalf("committing %s: %v", o.name, err)
 		}
 		return
+	case o.isAhead && isStale(err, catalog.ViolationAhead):
+		m.counts["put ahead, overtaken"]++
+		return
 	case err != nil:
 		// Only a request that was lost may fail what is admissible.
 		if !errors.Is(err, catalog.ErrNotActive) || !errors.Is(err, catalogtest.ErrLost) {
@@ -297,11 +345,19 @@ func (m *machine) commitOne(rt *rapid.T, o *modelled, between func()) {
 	}
 	o.done = true
 	for _, object := range o.change.Put {
+		if o.isAhead && m.latest[object.Key].Compare(o.Stamp()) > 0 {
+			rt.Fatalf("%q was put by %s, which was announced ahead, and there was %s", object.Key, o.Stamp(), m.latest[object.Key])
+		}
 		m.told(object.Key, o.Stamp())
 	}
 	if o.change.Update != nil {
 		m.told(o.change.Update.Snapshot.Object.Key, o.Stamp())
 	}
+}
+
+func isStale(err error, violation catalog.Violation) bool {
+	var stale *catalog.StaleError
+	return errors.As(err, &stale) && stale.Has(violation)
 }
 
 // count shows in the log of the test that every operation did commit and was refused.
@@ -392,7 +448,7 @@ func (m *machine) expire(rt *rapid.T) {
 	want := 0
 	result, err := m.b.Expire(m.ctx, m.now, 24*time.Hour)
 	must(rt, err)
-	for _, o := range m.attempts {
+	for _, o := range slices.Concat(m.attempts, m.ahead) {
 		if !o.ended && o.deadline.Before(m.now) {
 			o.ended = true
 			want++

@@ -63,6 +63,72 @@ func TestPutsOutOfOrder(t *testing.T) {
 	})
 }
 
+// A put by an attempt that was announced ahead is refused if what it writes over, or what was there, is above it: also if that came and
+// went while it was committed.
+func TestPutsAnnouncedAhead(t *testing.T) {
+	put := func(t *testing.T, w *world) {
+		w.now = w.now.Add(time.Second)
+		o := w.put(t, w.b, "k")
+		must(t, o.commit(w))
+	}
+	remove := func(t *testing.T, w *world) {
+		_, err := w.b.Delete(w.ctx, "k", nil)
+		must(t, err)
+	}
+	for name, meanwhile := range map[string]func(t *testing.T, w *world){
+		"put":             put,
+		"put and deleted": func(t *testing.T, w *world) { put(t, w); remove(t, w) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEveryEngine(t, func(t *testing.T, w *world) {
+				before := w.putAhead(w.announceAhead(t, w.a), "k")
+				during := w.putAhead(w.announceAhead(t, w.a), "k")
+				meanwhile(t, w)
+				if err := before.commit(w); !isStale(err, catalog.ViolationAhead) {
+					t.Errorf("a put below what was there: %v", err)
+				}
+				w.engine.beforeUpdate = func() { meanwhile(t, w) }
+				if err := during.commit(w); !isStale(err, catalog.ViolationAhead) {
+					t.Errorf("a put below what came while it was committed: %v", err)
+				}
+				w.engine.beforeUpdate = nil
+				w.now = w.now.Add(time.Second)
+				next := w.putAhead(w.announceAhead(t, w.a), "k")
+				must(t, next.commit(w))
+				w.audit(t)
+			})
+		})
+	}
+}
+
+// What is discarded ends without graves, as nothing was stored.
+func TestDiscarded(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), 3, oneGroup)
+		must(t, err)
+		one, two, used := attempts[0], attempts[1], w.putAhead(attempts[2], "k")
+		if one.Stamp().Compare(two.Stamp()) >= 0 || two.Stamp().Compare(used.Stamp()) >= 0 {
+			t.Errorf("stamps %s, %s, %s are not in order", one.Stamp(), two.Stamp(), used.Stamp())
+		}
+		must(t, used.commit(w))
+		must(t, w.a.Discard(w.ctx, one, two))
+		must(t, w.a.Discard(w.ctx, one))
+		for page, err := range w.b.AllGraves(w.ctx, catalog.Forever, "") {
+			if must(t, err); len(page) > 0 {
+				t.Errorf("there are the graves %v", page)
+			}
+		}
+		intents, err := w.b.Intents(w.ctx, block.Stamp{}, 10)
+		if must(t, err); len(intents) > 0 {
+			t.Errorf("these are active: %v", intents)
+		}
+		if err := one.Commit(w.ctx, w.putBy(one, "k").change); err == nil {
+			t.Error("what was discarded was committed")
+		}
+		w.audit(t)
+	})
+}
+
 // The floor never falls, also where a catalog was claimed again and again and nobody drew a stamp in between.
 func TestAMergeLeavesTheFloor(t *testing.T) {
 	engine := mem.New()

@@ -105,7 +105,7 @@ func build(engine kv.Engine, owner string) *Catalog {
 	}
 	graves := &graveyard{records: kept, grace: time.Minute}
 	return &Catalog{
-		records: kept, graveyard: graves, ledger: &ledger{records: kept, graves: graves, session: begun}, objects: &objects{kept},
+		records: kept, graveyard: graves, ledger: newLedger(kept, graves, begun), objects: &objects{kept},
 		members: &members{kept}, classes: &classes{kept}, jobs: &jobs{kept}, heat: &heat{kept}, auditor: &auditor{kept}, session: begun,
 	}
 }

@@ -203,7 +203,13 @@ func (g *graveyard) sweepPiece(ctx context.Context, record kv.Record) error {
 	writes := append(dropped.Writes(), kv.Write{Key: record.Key, Kind: kv.Remove})
 	// A request that takes effect after an unclear answer takes effect once, and the others fail: the record never returns.
 	return g.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := g.engine.Update(ctx, checks, writes)
+		failed, err := g.engine.Update(ctx, checks, writes)
+		if err == nil && failed == nil {
+			g.swept.Add(1)
+		}
 		return err == nil, err
 	})
 }
+
+// SweptPieces returns of how many pieces this catalog has given up what they held.
+func (g *graveyard) SweptPieces() int64 { return g.swept.Load() }

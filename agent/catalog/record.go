@@ -19,6 +19,9 @@ type (
 	Intent      = schema.Intent
 	Job         = schema.Job
 	Class       = schema.Class
+
+	GroupSummary  = schema.GroupSummary
+	ObjectSummary = schema.ObjectSummary
 )
 
 // WholeGroup as an Extent's Column says that the range runs over the cells of the group in row-major order.

@@ -162,12 +162,17 @@ func (w *world) begin(t failer, c *catalog.Catalog, kind catalog.Kind, blocks fu
 	t.Helper()
 	attempt, err := c.Begin(w.ctx, kind, w.now.Add(time.Minute), blocks, basis...)
 	must(t, err)
+	w.store(attempt, blocks)
+	return attempt
+}
+
+// store has the blocks of an attempt in the stores.
+func (w *world) store(attempt *catalog.Attempt, blocks func(block.Stamp) []catalog.BlockSet) {
 	for _, set := range blocks(attempt.Stamp()) {
 		for i, slot := range set.Slots {
 			w.stored[block.Address{Node: set.Nodes[i], Group: set.Group, Slot: slot, Stamp: attempt.Stamp()}] = true
 		}
 	}
-	return attempt
 }
 
 // operation is an attempt that was begun and staged, and the change it asks for.
@@ -182,15 +187,36 @@ func (o operation) commit(w *world) error { return o.Commit(w.ctx, o.change) }
 // put prepares storing keys in a new group, column by column.
 func (w *world) put(t failer, c *catalog.Catalog, keys ...string) operation {
 	t.Helper()
-	attempt := w.begin(t, c, catalog.KindPut, func(stamp block.Stamp) []catalog.BlockSet {
-		return []catalog.BlockSet{catalogtest.Announce(stamp, 0, home)}
-	}, catalogtest.Over(keys...)...)
+	return w.putBy(w.begin(t, c, catalog.KindPut, oneGroup, catalogtest.Over(keys...)...), keys...)
+}
+
+// oneGroup are the blocks of a put of small objects.
+func oneGroup(stamp block.Stamp) []catalog.BlockSet {
+	return []catalog.BlockSet{catalogtest.Announce(stamp, 0, home)}
+}
+
+// putBy is what an attempt asks for that stores keys in a new group.
+func (w *world) putBy(attempt *catalog.Attempt, keys ...string) operation {
 	group := catalogtest.NewGroup(attempt.Stamp(), 0, home, w.incarnations)
 	change := catalog.Change{NewGroups: []catalog.Group{group}}
 	for i, key := range keys {
 		change.Put = append(change.Put, object(key, group.ID, i%2, int64(i/2)*10))
 	}
 	return operation{Attempt: attempt, change: change}
+}
+
+// putAhead prepares storing keys by an attempt that was announced ahead.
+func (w *world) putAhead(attempt *catalog.Attempt, keys ...string) operation {
+	w.store(attempt, oneGroup)
+	return w.putBy(attempt, keys...)
+}
+
+// announceAhead announces an attempt of which nobody knows yet what it is for.
+func (w *world) announceAhead(t failer, c *catalog.Catalog) *catalog.Attempt {
+	t.Helper()
+	attempts, err := c.BeginAhead(w.ctx, w.now.Add(time.Minute), 1, oneGroup)
+	must(t, err)
+	return attempts[0]
 }
 
 // large prepares storing a key in so many groups, all but the last of them as pieces of two groups at most.

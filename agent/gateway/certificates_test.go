@@ -58,6 +58,7 @@ func TestNobodyButTheClusterIsObeyed(t *testing.T) {
 	c.put("k", data, api.PutOptions{})
 	c.transition(api.TransitionRequest{Selector: api.Selector{Class: "default"}, To: "rs(6,2)"})
 	victim := c.blocks("k", 0)[0]
+	c.reads = api.RepairNever // the repair is to find it
 	c.lose("k", 0)
 	if !bytes.Equal(c.get("k"), data) {
 		t.Error("what is read is not what was put")

@@ -33,6 +33,7 @@ type cluster struct {
 	classes []api.Class
 	agents  []*testAgent
 	starts  int
+	reads   api.RepairOnRead // what reads do about lost blocks; empty: what their class says
 }
 
 type testAgent struct {
@@ -243,6 +244,9 @@ func (c *cluster) readFrom(g *gateway.Gateway, key string) ([]byte, error) {
 	reader, err := g.Open(c.t.Context(), key)
 	if err != nil {
 		return nil, err
+	}
+	if c.reads != "" {
+		reader.RepairOnRead(c.reads)
 	}
 	var data bytes.Buffer
 	err = reader.WriteTo(c.t.Context(), &data, 0, reader.Size())

@@ -60,11 +60,13 @@ type Options struct {
 	ReadGroups  int           // of how many groups a read has the records at a time; default 64
 	PieceGroups int           // how many groups a put commits at a time; default as many as an update of the catalog takes
 	CallTimeout time.Duration // one request to an agent; default 30 s
-	AttemptTime time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
-	Retention   time.Duration // how long settled attempts are remembered; default 24 h
-	SweepEvery  time.Duration // default 5 s; negative: only on request
-	OrphanEvery time.Duration // how often stores are listed for leftovers; default 10 min; negative: only on request
-	ScrubEvery  time.Duration // from one scrub of all groups to the next; default a week; negative: only on request
+	// ReadPatience is how long reads wait for another one's repair of what they miss, counted from its beginning; default 1 s.
+	ReadPatience time.Duration
+	AttemptTime  time.Duration // deadline announced for an attempt; extended while it is worked on; default 5 min
+	Retention    time.Duration // how long settled attempts are remembered; default 24 h
+	SweepEvery   time.Duration // default 5 s; negative: only on request
+	OrphanEvery  time.Duration // how often stores are listed for leftovers; default 10 min; negative: only on request
+	ScrubEvery   time.Duration // from one scrub of all groups to the next; default a week; negative: only on request
 
 	CompactEvery   time.Duration // from one look for dead space to the next, where nothing died; default 10 min; negative: never
 	CompactSettled time.Duration // how long a group of small objects is left alone; default 30 s; negative: not at all
@@ -203,10 +205,11 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
 		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
+		ReadPatience: o.ReadPatience,
 	})
-	g.metrics.read(&g.Objects.Counters)
+	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
-	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g}, view{g}, g.Packing)
+	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, object.Caches{})
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,

@@ -342,6 +342,7 @@ func TestListsSayWhetherMoreFollows(t *testing.T) {
 
 func TestDamagedAndLostBlocksAreDecodedAndRebuilt(t *testing.T) {
 	c := newCluster(t, 9)
+	c.reads = api.RepairNever // the repair that is asked for is to do it
 	data := noise(60_000, 5)
 	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	damage := func(role string, change func(value []byte) []byte) {

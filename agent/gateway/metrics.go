@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,19 +58,25 @@ func (m *metrics) observe(operation, outcome string, took time.Duration) {
 	m.catalog.WithLabelValues(operation, outcome).Observe(took.Seconds())
 }
 
-// read shows what reads met.
-func (m *metrics) read(counters *object.Counters) {
+// objects shows what reads met, and how large objects are committed and swept in pieces.
+func (m *metrics) objects(counters *object.Counters, swept func() int64) {
 	for _, counter := range []struct {
 		name, help string
-		count      *atomic.Int64
+		count      func() int64
 	}{
-		{"restripe_gateway_degraded_reads_total", "Fragments decoded because their cell could not be read.", &counters.Degraded},
-		{"restripe_gateway_hedged_reads_total", "Reads that were asked of more nodes than needed because one was slow.", &counters.Hedges},
-		{"restripe_gateway_hedged_reads_won_total", "Hedged reads of fragments whose decoding came before their cell.", &counters.HedgesWon},
+		{"restripe_gateway_degraded_reads_total", "Fragments decoded because their cell could not be read.", counters.Degraded.Load},
+		{"restripe_gateway_hedged_reads_total", "Reads that were asked of more nodes than needed because one was slow.", counters.Hedges.Load},
+		{"restripe_gateway_hedged_reads_won_total", "Hedged reads of fragments whose decoding came before their cell.", counters.HedgesWon.Load},
+		{"restripe_pieces_committed_total", "Pieces that were committed of objects of many groups, before the objects.", counters.Pieces.Load},
+		{"restripe_pieces_swept_total", "Pieces whose groups were given up: of puts that ended before their objects were there, and of " +
+			"large objects that were deleted or written over.", swept},
 	} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: counter.name, Help: counter.help},
-			func() float64 { return float64(counter.count.Load()) }))
+			func() float64 { return float64(counter.count()) }))
 	}
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "restripe_puts_in_pieces", Help: "Puts under way that have committed pieces, whose objects nobody sees yet.",
+	}, func() float64 { return float64(counters.InPieces.Load()) }))
 }
 
 // stores shows what nodes say of their stores.

@@ -61,14 +61,32 @@ func (c *cluster) pieces(want int) {
 	})
 }
 
+// shown checks what the gateway shows of pieces.
+func (c *cluster) shown(committed, swept, underWay float64) {
+	c.t.Helper()
+	families, err := c.gateway.Figures().Gather()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"restripe_pieces_committed_total": committed, "restripe_pieces_swept_total": swept, "restripe_puts_in_pieces": underWay,
+	} {
+		if got, found := sample(c.t, families, name, nil); !found || got != want {
+			c.t.Errorf("%s is %v (%v), want %v", name, got, found, want)
+		}
+	}
+}
+
 // While a large object is put, what was committed of it is worked on like any other group, and nobody sees an object.
 func TestAPutInPieces(t *testing.T) {
 	t.Parallel()
 	c := inPieces(t, 10, 3)
 	old, data := noise(5*groupBytes, 1), noise(20*groupBytes+1000, 2)
 	c.put("k", old, api.PutOptions{})
+	const old5 = 2 // pieces of the object that is there, which has five groups and a piece for three
 	during := func() error {
 		c.pieces(3) // of nine groups of twelve that came
+		c.shown(old5+3, 0, 1)
 		if status, err := c.gateway.Status(t.Context()); err != nil || status.Objects != 1 || status.Active != 1 {
 			t.Errorf("%+v, %v", status, err)
 		}
@@ -110,6 +128,7 @@ func TestAPutInPieces(t *testing.T) {
 	}
 	c.check("k", data)
 	c.pieces(0)
+	c.shown(old5+7, 0, 0) // of 21 groups
 	c.audit()
 	// Of unknown size, and over it.
 	body = &pausing{body: bytes.NewReader(data[1:])}

@@ -36,6 +36,7 @@ func TestADegradedReadTakesEachBlockOnce(t *testing.T) {
 			c := newCluster(t, 8, func(agent *testAgent) {
 				agent.wrap = func(inner store.Store) store.Store { return countingStore{inner, &read} }
 			})
+			c.reads = api.RepairNever // which takes blocks, too
 			const cell = 8 << 10
 			data := noise(6*cell, 1)
 			c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})

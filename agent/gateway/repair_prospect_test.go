@@ -25,6 +25,7 @@ func TestARepairInVainAsksNobody(t *testing.T) {
 			return fault.Wrap(inner)
 		}
 	})
+	c.reads = api.RepairNever
 	data := noise(60_000, 1)
 	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	lost := c.agent(c.stat("k").Groups[0].Slots[2].Node)

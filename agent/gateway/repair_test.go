@@ -64,6 +64,7 @@ func (c *cluster) allWhole(key string) bool {
 func TestDegradedReadIsTheLastOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
+	c.reads = api.RepairWake
 	g := c.newGateway("other", awake)
 	data := noise(60_000, 1)
 	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})

@@ -25,6 +25,18 @@ type matrixCache struct {
 	entries map[uint64]*list.Element
 	recent  list.List // of *cachedMatrix, the latest used first
 	terms   int
+	count   CacheCounts
+}
+
+// CacheCounts are what a cache was asked for since the process began: how often it had it, how often not, which counts what is too
+// large for it too, and how many it forgot for want of room.
+type CacheCounts struct{ Hits, Misses, Evictions int64 }
+
+// MatrixCache counts what was found ready of the matrices that were wanted.
+func MatrixCache() CacheCounts {
+	compiled.mutex.Lock()
+	defer compiled.mutex.Unlock()
+	return compiled.count
 }
 
 type cachedMatrix struct {
@@ -39,6 +51,9 @@ var compiled matrixCache
 // get returns the matrix of these entries; it calls make if it is not there.
 func (c *matrixCache) get(s shape, terms []Term, make func(shape, []Term) (*Matrix, error)) (*Matrix, error) {
 	if len(terms)+s.outputs+s.inputs > maxCachedMatrixTerms {
+		c.mutex.Lock()
+		c.count.Misses++
+		c.mutex.Unlock()
 		return make(s, terms)
 	}
 	hash := hashTerms(s, terms)
@@ -46,10 +61,12 @@ func (c *matrixCache) get(s shape, terms []Term, make func(shape, []Term) (*Matr
 	if element := c.entries[hash]; element != nil {
 		if found := element.Value.(*cachedMatrix); found.shape == s && slices.Equal(found.terms, terms) {
 			c.recent.MoveToFront(element)
+			c.count.Hits++
 			c.mutex.Unlock()
 			return found.matrix, nil
 		}
 	}
+	c.count.Misses++
 	c.mutex.Unlock()
 	m, err := make(s, terms)
 	if err != nil {
@@ -71,6 +88,7 @@ func (c *matrixCache) put(m *cachedMatrix) {
 	c.entries[m.hash] = c.recent.PushFront(m)
 	for c.terms += m.size(); c.terms > maxCachedTerms; {
 		c.remove(c.recent.Back())
+		c.count.Evictions++
 	}
 }
 

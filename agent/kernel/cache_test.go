@@ -167,6 +167,30 @@ func TestCacheTellsCollisionsApart(t *testing.T) {
 	}
 }
 
+// TestCacheCounts looks matrices up that are there, are not, and are too large to be kept, until some are forgotten.
+func TestCacheCounts(t *testing.T) {
+	var cache matrixCache
+	var maker counted
+	look := func(s shape, terms []Term) {
+		t.Helper()
+		if _, err := cache.get(s, terms, maker.make); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(shape{20, 20, generic}, distinct(1, 10))
+	look(shape{20, 20, generic}, distinct(1, 10))
+	look(shape{maxCachedMatrixTerms, 1, generic}, nil)
+	if want := (CacheCounts{Hits: 1, Misses: 2}); cache.count != want {
+		t.Errorf("%+v, want %+v", cache.count, want)
+	}
+	for i := range 8 { // each an eighth of the bound
+		look(shape{maxCachedMatrixTerms - 1 - i, 1, generic}, nil)
+	}
+	if cache.count.Misses != 10 || cache.count.Evictions != 1 || maker.made != 10 {
+		t.Errorf("%+v after %d were made", cache.count, maker.made)
+	}
+}
+
 // TestCacheKeepsNoTermsOfTheCaller changes entries after they have been looked up.
 func TestCacheKeepsNoTermsOfTheCaller(t *testing.T) {
 	var cache matrixCache

@@ -107,9 +107,9 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 	case register.Get:
 		out.Value, _, err = c.get(g, p, o, pace)
 	case register.Put:
-		in.Value, err = c.put(g, p, o, nil, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, nil, pace)
 	case register.Create:
-		in.Value, err = c.put(g, p, o, &block.Stamp{}, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, &block.Stamp{}, pace)
 	case register.Swap:
 		value, revision, readErr := c.get(g, p, o, 0)
 		c.note(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at, began)
@@ -119,7 +119,7 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 			return
 		}
 		at, in.Over = c.history.tick(), value
-		in.Value, err = c.put(g, p, o, &revision, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, &revision, pace)
 	case register.Update:
 		in.First = d.below(segments)
 		in.End = in.First + 1 + d.below(segments-in.First)
@@ -129,7 +129,8 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 			register.Fill(o.key, i, in.Number, data[(i-in.First)*o.each:][:o.each])
 		}
 		err = through(p, func(ctx context.Context) error {
-			_, err := g.Update(ctx, o.key, int64(in.First*o.each), data, nil)
+			object, err := g.Update(ctx, o.key, int64(in.First*o.each), data, nil)
+			out.Revision = object.Revision
 			return err
 		})
 	case register.Delete:
@@ -153,18 +154,24 @@ func (c *clients) note(who string, in register.Call, out register.Answer, err er
 	c.history.record(who, in, out, err, at)
 }
 
-// put writes an object whole, with new numbers, where a revision is given only over that one.
-func (c *clients) put(g *gateway.Gateway, p *process, o object, over *block.Stamp, pace time.Duration) (register.Value, error) {
+// put writes an object whole, with new numbers, where a revision is given only over that one. It returns its revision.
+func (c *clients) put(
+	g *gateway.Gateway, p *process, o object, over *block.Stamp, pace time.Duration,
+) (value register.Value, revision block.Stamp, err error) {
 	numbers := make([]uint32, segments)
 	for i := range numbers {
 		numbers[i] = c.history.nextNumber()
 	}
 	options := api.PutOptions{Size: int64(o.each * segments), IfRevision: over}
-	return register.Of(numbers), through(p, func(ctx context.Context) error {
+	err = through(p, func(ctx context.Context) error {
 		body := &slowly{ctx: ctx, pace: pace, piece: o.each, body: bytes.NewReader(register.Content(o.key, o.each*segments, numbers))}
-		_, err := g.Put(ctx, o.key, body, options)
+		object, err := g.Put(ctx, o.key, body, options)
+		if err == nil {
+			revision = object.Revision
+		}
 		return err
 	})
+	return register.Of(numbers), revision, err
 }
 
 // get reads an object whole, and its revision. Bytes that are of no one version break a promise.

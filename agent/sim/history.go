@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/sim/register"
@@ -98,6 +99,7 @@ func (h *history) check(keys []object) {
 		h.mutex.Lock()
 		history := h.calls[o.key]
 		h.mutex.Unlock()
+		h.checkRevisions(history)
 		if porcupine.CheckOperations(register.Model.ToModel(), history) {
 			continue
 		}
@@ -106,5 +108,20 @@ func (h *history) check(keys []object) {
 			lines = append(lines, fmt.Sprintf("[%d %d] %v: %v", operation.Call, operation.Return, operation.Input, operation.Output))
 		}
 		h.journal.violate(Linearizable, "the history of %s is not linearizable: %s", o.key, strings.Join(lines, " | "))
+	}
+}
+
+// checkRevisions holds the revisions that writes of one key got against the order in which they were asked for (rule 43).
+func (h *history) checkRevisions(history []porcupine.Operation) {
+	revision := func(o *porcupine.Operation) block.Stamp { return o.Output.(register.Answer).Revision }
+	for i := range history {
+		for j := range history {
+			early, late := &history[i], &history[j]
+			if early.Return < late.Call && revision(early) != (block.Stamp{}) && revision(late) != (block.Stamp{}) &&
+				revision(early).Compare(revision(late)) >= 0 {
+				h.journal.violate(Order, "%v got the revision %s, and %v, which came after it, %s",
+					early.Input, revision(early), late.Input, revision(late))
+			}
+		}
 	}
 }

@@ -20,5 +20,6 @@ const (
 	Agreement    Promise = "the records agree"
 	Readable     Promise = "every key reads"
 	Linearizable Promise = "linearizability"
+	Order        Promise = "revisions in order"
 	Setup        Promise = "setup"
 )

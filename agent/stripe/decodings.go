@@ -15,14 +15,31 @@ type decodingCache struct {
 	parts map[string][]Part
 	order [maxDecodings]string // a ring
 	next  int
+	count CacheCounts
 }
 
+// CacheCounts are what a cache was asked for since the process began: how often it had it, how often not, and how many it forgot for
+// want of room.
+type CacheCounts struct{ Hits, Misses, Evictions int64 }
+
 var decodings decodingCache
+
+// DecodingCache counts what Decode found ready.
+func DecodingCache() CacheCounts {
+	decodings.mutex.Lock()
+	defer decodings.mutex.Unlock()
+	return decodings.count
+}
 
 func (c *decodingCache) get(question []byte) (parts []Part, known bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	parts, known = c.parts[string(question)]
+	if known {
+		c.count.Hits++
+	} else {
+		c.count.Misses++
+	}
 	return parts, known
 }
 
@@ -35,7 +52,10 @@ func (c *decodingCache) put(question []byte, parts []Part) {
 	if _, known := c.parts[string(question)]; known {
 		return
 	}
-	delete(c.parts, c.order[c.next])
+	if oldest := c.order[c.next]; oldest != "" {
+		delete(c.parts, oldest)
+		c.count.Evictions++
+	}
 	c.order[c.next] = string(question)
 	c.parts[c.order[c.next]] = parts
 	c.next = (c.next + 1) % maxDecodings

@@ -50,6 +50,9 @@ func TestDecodingsAreBounded(t *testing.T) {
 			t.Fatalf("answer %d is %v, %t", i, parts, known)
 		}
 	}
+	if want := (CacheCounts{Hits: maxDecodings, Misses: 1, Evictions: 2 * maxDecodings}); cache.count != want {
+		t.Errorf("%+v, want %+v", cache.count, want)
+	}
 }
 
 func TestQuestionsOfDecodeAreDistinct(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // passKey names the passes that repeat each other.
@@ -18,7 +19,7 @@ type passKey struct {
 }
 
 // reportDataPath is the page docs/benchmarks/data-path.md.
-func reportDataPath(source provenance, o options, results dataPathResults) string {
+func reportDataPath(source provenance.Facts, o options, results dataPathResults) string {
 	var page strings.Builder
 	page.WriteString("# Puts and gets through the gateway\n\n" +
 		"Against the same bytes written to and read from the same servers without any protection, by a plain client: one item an object, on one server.\n\n")
@@ -26,7 +27,7 @@ func reportDataPath(source provenance, o options, results dataPathResults) strin
 	for i, kind := range o.stores {
 		kinds[i] = string(kind)
 	}
-	page.WriteString(source.lines(
+	page.WriteString(source.List("times are then preliminary",
 		fmt.Sprintf("objects: %d of %s MiB, read back and compared byte for byte; %d clients at once, all processes on loopback of one machine", dataPathObjects, mebibytes(dataPathBytes), o.concurrency),
 		fmt.Sprintf("cluster: %d servers (%s), an agent each, one gateway, catalog in SQLite on a directory in memory, class as built in", dataPathAgents, strings.Join(kinds, ", ")),
 		"Redis keeps its append-only file, fsynced each second, on a directory in memory",

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -61,7 +63,7 @@ func runInside(base string, o options, out, messages io.Writer) error {
 		options: o, binary: filepath.Join(base, binaryName), state: filepath.Join(base, stateName),
 		messages: messages, began: time.Now(),
 	}
-	source, err := readProvenance(o)
+	source, err := provenance.Read(o.command)
 	if err != nil {
 		return err
 	}

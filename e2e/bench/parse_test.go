@@ -121,16 +121,6 @@ func FuzzParsePeakResident(f *testing.F) {
 	})
 }
 
-func TestParseProcessor(t *testing.T) {
-	text := "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: A CPU: fast\nprocessor\t: 1\nmodel\t\t: 3\n"
-	if got := parseProcessor(text); got != "A CPU: fast (family 26, model 2)" {
-		t.Errorf("%q", got)
-	}
-	if got := parseProcessor("nothing"); got != "unknown" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestParseSteps(t *testing.T) {
 	steps, err := parseSteps(defaultSteps + " ; rep(3) -> rs(4,2);")
 	if err != nil || len(steps) != 7 || steps[6] != (step{from: stripe.Replicas(3), to: stripe.RS(4, 2)}) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // The aims of repair.
@@ -26,11 +27,11 @@ type repairKey struct {
 }
 
 // reportRepair is the page docs/benchmarks/repair.md.
-func reportRepair(source provenance, o options, results repairResults) string {
+func reportRepair(source provenance.Facts, o options, results repairResults) string {
 	var page strings.Builder
 	page.WriteString("# Repair over shaped links\n\n" +
 		"What a node lost is rebuilt by the others: by sums that survivors send on in pieces, and by its peers in the same run.\n\n")
-	page.WriteString(source.lines(
+	page.WriteString(source.List("times are then preliminary",
 		fmt.Sprintf("objects: %d of %s MiB, one group each, read back and compared byte for byte after every round", o.objects, mebibytes(o.objectBytes)),
 		"nodes: k + m, one proxy that holds no blocks, one gateway; one network namespace each; file stores in memory",
 		"links: one pair of virtual devices per node to one bridge, `tbf` with burst 128 kB and latency 50 ms on both ends, the gateway's and the proxy's too",

@@ -5,12 +5,12 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // golden compares text with a file; -update writes it.
@@ -31,8 +31,9 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-var testedProvenance = provenance{
-	date: "2026-01-02 03:04 UTC", processor: "A CPU (family 1, model 2)", cores: 2, kernel: "Linux 6", commit: "abc", command: "go run ./e2e/bench", load: "0.10",
+var testedProvenance = provenance.Facts{
+	Date: "2026-01-02 03:04 UTC", Release: "go1", Processor: "A CPU (family 1, model 2)", Cores: 2, Memory: "3 GiB", Kernel: "Linux 6",
+	Commit: "abc", Command: "go run ./e2e/bench", Load: "0.10",
 }
 
 // The page of transitions: two rounds, of which the second misses both aims, and a merge.
@@ -109,18 +110,6 @@ func TestMegabytes(t *testing.T) {
 	for bytes, want := range map[int64]string{-70: "0.00", 0: "0.00", 1_234_567: "1.23", -2_000_000: "-2.00"} {
 		if got := megabytes(bytes); got != want {
 			t.Errorf("%d bytes are %s MB, want %s", bytes, got, want)
-		}
-	}
-}
-
-func TestReadProvenance(t *testing.T) {
-	source, err := readProvenance(options{command: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"date: ", "machine: ", "cores", "Linux", "load average", "commit: ", "command: `x`", "\n- more\n"} {
-		if !strings.Contains(source.lines("more"), want) {
-			t.Errorf("the provenance lacks %q:\n%s", want, source.lines("more"))
 		}
 	}
 }

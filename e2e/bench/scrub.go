@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // scrubSchemes are the codes whose scrub is measured.
@@ -124,10 +125,10 @@ func (b *bench) scrubDepth(ctx context.Context, c *cluster, one *scrubRun, objec
 }
 
 // reportScrub is the page docs/benchmarks/scrub.md.
-func reportScrub(source provenance, o options, runs []scrubRun) string {
+func reportScrub(source provenance.Facts, o options, runs []scrubRun) string {
 	page := "# Scrubbing\n\n" +
 		"Every block is read and checked at its node, and every parity equation by fingerprints at the gateway. Against it: what any check of parity without linear fingerprints must bring together, all blocks.\n\n" +
-		source.lines(
+		source.List("times are then preliminary",
 			fmt.Sprintf("objects: %d of %s MiB, one group each; %d cycles over them, counted together", o.objects, mebibytes(o.objectBytes), scrubCycles),
 			"nodes: k + m, one gateway; one network namespace each; file stores in memory, no limit on the rate",
 		) + "\n" + scrubTable(runs).String() +

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/restripe/restripe/agent/stripe"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // The aims of a transition, as shares of a peer's time and of the bytes planned.
@@ -49,11 +50,11 @@ func seconds(runs []run) sample {
 }
 
 // reportTransitions is the page docs/benchmarks/transitions.md.
-func reportTransitions(source provenance, o options, results transitionResults) string {
+func reportTransitions(source provenance.Facts, o options, results transitionResults) string {
 	var page strings.Builder
 	page.WriteString("# Transitions over shaped links\n\n" +
 		"Objects change their scheme in place, by planner restripe and by its peers in the same run, on the same bytes.\n\n")
-	page.WriteString(source.lines(
+	page.WriteString(source.List("times are then preliminary",
 		fmt.Sprintf("objects: %d of %s MiB, one group each, read back and compared byte for byte after every transition", o.objects, mebibytes(o.objectBytes)),
 		"nodes: as many as the ladder needs (k + m of its widest steps), and one proxy that holds no blocks; one network namespace each; file stores in memory",
 		"links: one pair of virtual devices per node to one bridge, `tbf` with burst 128 kB and latency 50 ms on both ends",

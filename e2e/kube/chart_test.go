@@ -89,6 +89,12 @@ catalog:
     &passfile=/etc/restripe/catalog/pgpass"
   files: [{secret: pg-ca, keys: [ca.crt]}, {secret: pg-app, keys: [pgpass]}]
 `,
+	"redis": `
+gateways: {users: people, replicas: 2}
+catalog:
+  address: "rediss://redis:6379?cacert=/etc/restripe/catalog/ca.crt&passwordfile=/etc/restripe/catalog/password"
+  files: [{secret: redis-ca, keys: [ca.crt]}, {secret: redis, keys: [password]}]
+`,
 	"cloudnativepg": `
 gateways: {users: people, replicas: 2}
 catalog: {secret: pg-app, key: uri}
@@ -307,6 +313,7 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(filepath.Join("catalog", "pgpass"), "pg-rw:5432:app:app:secret\n")
+	write(filepath.Join("catalog", "password"), "secret\n")
 	for name, values := range variants {
 		var files []string
 		for _, object := range rendered(t, h, values) {
@@ -379,6 +386,8 @@ func TestChartCatalogs(t *testing.T) {
 		{"cloudnativepg", "", "pg-app/uri", "", ""},
 		{"etcd", "etcds://etcd-0.etcd:2379,etcd-1.etcd:2379,etcd-2.etcd:2379?cacert=/etc/restripe/catalog/ca.crt" +
 			"&cert=/etc/restripe/catalog/tls.crt&key=/etc/restripe/catalog/tls.key", "", "etcd-client[]", ""},
+		{"redis", "rediss://redis:6379?cacert=/etc/restripe/catalog/ca.crt&passwordfile=/etc/restripe/catalog/password", "",
+			"redis-ca[ca.crt] redis[password]", ""},
 		{"postgres", "postgres://app@pg-rw:5432/app?sslmode=verify-full&sslrootcert=/etc/restripe/catalog/ca.crt" +
 			"&passfile=/etc/restripe/catalog/pgpass", "", "pg-ca[ca.crt] pg-app[pgpass]", ""},
 	} {

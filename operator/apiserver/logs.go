@@ -2,13 +2,19 @@ package apiserver
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/grpclog"
 	"k8s.io/klog/v2"
 )
+
+// The Kubernetes libraries have gRPC log each connection that could not be made, to the standard error of every process that has them in
+// it, whatever that connects with. Who connects tells what became of it.
+func init() { grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) }
 
 // quietHandler passes on what is at least a warning.
 type quietHandler struct{ slog.Handler }

@@ -7,7 +7,23 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/grpclog"
+	"k8s.io/klog/v2"
 )
+
+// What gRPC says of connections reaches nobody, whose libraries would write it to standard error.
+func TestGRPCIsSilent(t *testing.T) {
+	state := klog.CaptureState()
+	defer state.Restore()
+	said := &bytes.Buffer{}
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(said, nil)))
+	grpclog.Warning("a connection could not be made")
+	grpclog.Error("nor this one")
+	klog.Flush()
+	if said.Len() > 0 {
+		t.Errorf("it says %q", said)
+	}
+}
 
 func TestWhatEtcdSays(t *testing.T) {
 	said := &bytes.Buffer{}

@@ -34,7 +34,24 @@ func specOf(class *decide.Class) api.ClassSpec {
 	if class.DeadAtMost != nil {
 		spec.DeadAtMost = deadAtMost(*class.DeadAtMost)
 	}
+	spec.PackMode, spec.RepairOnRead = packMode(class.PackMode), repairOnRead(class.Repair)
 	return spec
+}
+
+// packMode is what a gateway is told of when small objects wait: nothing of the default, as in deadAtMost.
+func packMode(mode api.PackMode) api.PackMode {
+	if mode == api.PackAuto {
+		return ""
+	}
+	return mode
+}
+
+// repairOnRead is what a gateway is told of repairs by reads: nothing of the default, as in deadAtMost.
+func repairOnRead(mode api.RepairOnRead) api.RepairOnRead {
+	if mode == api.DefaultRepairOnRead {
+		return ""
+	}
+	return mode
 }
 
 // deadAtMost is what a gateway is told of how much may be dead: nothing of the default, as gateways of earlier releases do not know
@@ -53,8 +70,8 @@ func specOfInfo(info *api.ClassInfo) api.ClassSpec {
 	return api.ClassSpec{
 		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
-		DeadAtMost: deadAtMost(info.DeadAtMost),
-		HalfLife:   info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
+		DeadAtMost: deadAtMost(info.DeadAtMost), PackMode: packMode(info.PackMode), RepairOnRead: repairOnRead(info.RepairOnRead),
+		HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
 		Expected: info.Expected, ExpectMean: info.ExpectMean,
 	}
 }
@@ -64,6 +81,7 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 	return info.Origin == api.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class) &&
+		(class.Repair == "" || repairOnRead(class.Repair) == repairOnRead(info.RepairOnRead)) &&
 		reflect.DeepEqual(info.Prices, class.Prices) && info.Expected == class.Expected &&
 		info.ExpectMean == class.ExpectMean
 }
@@ -71,6 +89,7 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 func samePacking(info *api.ClassInfo, class *decide.Class) bool {
 	return (class.PackBelow == nil || *class.PackBelow == info.PackBelow) && (class.GroupBytes == nil || *class.GroupBytes == info.GroupBytes) &&
 		(class.PackDelay == nil || sameDuration(info.PackDelay, *class.PackDelay)) &&
+		(class.PackMode == "" || packMode(class.PackMode) == packMode(info.PackMode)) &&
 		(class.DeadAtMost == nil || reflect.DeepEqual(deadAtMost(info.DeadAtMost), deadAtMost(*class.DeadAtMost)))
 }
 

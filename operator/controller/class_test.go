@@ -55,6 +55,58 @@ func TestDeadAtMostStaysWhereAClassIsWrittenAnew(t *testing.T) {
 	}
 }
 
+// What a policy says of packing and of repairs by reads is told where it is not the default, which gateways of earlier releases do not
+// know: they say nothing of it.
+func TestModesAreToldWhereTheyAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		pack    api.PackMode // named by the policy
+		repair  api.RepairOnRead
+		packs   api.PackMode // at the gateway
+		repairs api.RepairOnRead
+		inForce bool
+		told    string
+	}{
+		{"", "", "auto", "wait", true, "/"},
+		{"", "", "batch", "never", true, "/"},
+		{"auto", "wait", "auto", "wait", true, "/"},
+		{"auto", "wait", "", "", true, "/"},
+		{"auto", "", "batch", "wait", false, "/"},
+		{"", "wait", "auto", "wake", false, "/"},
+		{"batch", "wake", "batch", "wake", true, "batch/wake"},
+		{"at-once", "", "", "", false, "at-once/"},
+		{"", "never", "", "", false, "/never"},
+	} {
+		class := decide.Class{
+			Name: "media", Ladder: stripe.Ladder{stripe.Replicas(3)}, Default: stripe.Replicas(3), HalfLife: time.Hour,
+			PackMode: c.pack, Repair: c.repair,
+		}
+		info := api.ClassInfo{
+			Name: "media", Ladder: "rep(3)", Default: "rep(3)", HalfLife: "1h0m0s", Dwell: "0s", Origin: api.ClassFromAPI,
+			PackMode: c.packs, RepairOnRead: c.repairs,
+		}
+		if inForce(&info, &class) != c.inForce {
+			t.Errorf("%+v: in force is %v", c, !c.inForce)
+		}
+		if spec := specOf(&class); fmt.Sprintf("%s/%s", spec.PackMode, spec.RepairOnRead) != c.told {
+			t.Errorf("%+v: told is %s/%s", c, spec.PackMode, spec.RepairOnRead)
+		}
+	}
+}
+
+// A class that gives prefixes away keeps its modes.
+func TestModesStayWhereAClassIsWrittenAnew(t *testing.T) {
+	for _, c := range []struct {
+		pack   api.PackMode
+		repair api.RepairOnRead
+		told   string
+	}{{"auto", "wait", "/"}, {"", "", "/"}, {"batch", "wake", "batch/wake"}} {
+		spec := specOfInfo(&api.ClassInfo{Name: "media", Ladder: "rep(3)", PackMode: c.pack, RepairOnRead: c.repair})
+		if fmt.Sprintf("%s/%s", spec.PackMode, spec.RepairOnRead) != c.told {
+			t.Errorf("%+v: told is %+v", c, spec)
+		}
+	}
+}
+
 func text(percent *int) string {
 	if percent == nil {
 		return "nothing"

@@ -28,6 +28,7 @@ const (
 	ReasonInvalidRules     = "InvalidRules"
 	ReasonInvalidPin       = "InvalidPin"
 	ReasonInvalidPacking   = "InvalidPacking"
+	ReasonInvalidRepair    = "InvalidRepair"
 	ReasonInvalidWindow    = "InvalidWindow"
 	ReasonInvalidBudget    = "InvalidBudget"
 	ReasonTargetOutOfReach = "TargetOutOfReach"

@@ -65,6 +65,8 @@ type Class struct {
 	PackDelay  *time.Duration
 	GroupBytes *int64
 	DeadAtMost *int
+	PackMode   api.PackMode     // empty: the policy does not say
+	Repair     api.RepairOnRead // on reads; empty: the policy does not say
 	HalfLife   time.Duration
 	Dwell      time.Duration
 	Prices     *api.RungPrices // nil: candidates are not followed
@@ -101,6 +103,7 @@ func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser)
 	steps := []func() *Problem{
 		func() *Problem { return d.Class.resolveLadder(&policy.Spec, schemes, choose) },
 		func() *Problem { return d.Class.pack(policy.Spec.Packing) },
+		func() *Problem { return d.Class.repairOnRead(policy.Spec.RepairOnRead) },
 		func() (wrong *Problem) {
 			if temperature := policy.Spec.Temperature; temperature != nil {
 				if d.Auto = temperature.Automatic(); d.Auto {
@@ -225,6 +228,19 @@ func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
 		most := int(*percent)
 		c.DeadAtMost = &most
 	}
+	switch c.PackMode = api.PackMode(packing.Mode); c.PackMode {
+	case "", api.PackAuto, api.PackBatch, api.PackAtOnce:
+		return nil
+	}
+	return problem(ReasonInvalidPacking, "packing.mode %q is none; use %s, %s or %s",
+		packing.Mode, api.PackAuto, api.PackBatch, api.PackAtOnce)
+}
+
+func (c *Class) repairOnRead(mode v1alpha1.RepairOnRead) *Problem {
+	if _, err := api.ParseRepairOnRead(string(mode)); err != nil {
+		return problem(ReasonInvalidRepair, "repairOnRead: %v", err)
+	}
+	c.Repair = api.RepairOnRead(mode)
 	return nil
 }
 

@@ -41,7 +41,8 @@ func TestDeclare(t *testing.T) {
 	policy.Spec.Default = "rs(4,2)"
 	policy.Spec.Temperature.HalfLife = metav1.Duration{Duration: time.Hour}
 	policy.Spec.Packing = &v1alpha1.Packing{Below: quantity("64Ki"), Delay: &metav1.Duration{Duration: 5 * time.Millisecond}}
-	policy.Spec.Packing.DeadAtMostPercent = new(int32(40))
+	policy.Spec.Packing.DeadAtMostPercent, policy.Spec.Packing.Mode = new(int32(40)), v1alpha1.PackBatch
+	policy.Spec.RepairOnRead = v1alpha1.RepairWake
 	d, wrong := Declare(policy, schemes, nil)
 	if wrong != nil {
 		t.Fatal(wrong)
@@ -49,7 +50,7 @@ func TestDeclare(t *testing.T) {
 	class := d.Class
 	if class.Name != "media" || class.Ladder.String() != "rep(3),rs(4,2),rs(12,2)" || class.Default != stripe.RS(4, 2) || class.HalfLife != time.Hour ||
 		class.Dwell != api.DefaultDwell || *class.PackBelow != 64<<10 || *class.PackDelay != 5*time.Millisecond || class.GroupBytes != nil ||
-		*class.DeadAtMost != 40 {
+		*class.DeadAtMost != 40 || class.PackMode != api.PackBatch || class.Repair != api.RepairWake {
 		t.Errorf("%+v", class)
 	}
 	if text := d.Rules.String(); text != "rs(12,2) when used less than 0.5 times a day, rep(3) when used at least 8 times a day" {
@@ -71,6 +72,12 @@ func TestDeclare(t *testing.T) {
 		{"default off the ladder", func(s *v1alpha1.RedundancyPolicySpec) { s.Default = "rs(6,3)" }, ReasonInvalidDefault, "not on the ladder"},
 		{"rule off the ladder", func(s *v1alpha1.RedundancyPolicySpec) { s.Temperature.Rules[0].Scheme = "rs(6,3)" }, ReasonInvalidRules, "rules[0]"},
 		{"rule that never holds", func(s *v1alpha1.RedundancyPolicySpec) { s.Temperature.Rules[0].Below = quantity("8") }, ReasonInvalidRules, "rules[0]"},
+		{"no mode of packing", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.Mode = "never"
+		}, ReasonInvalidPacking, "auto, batch or at-once"},
+		{"no way to repair", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.RepairOnRead = "first"
+		}, ReasonInvalidRepair, "wait, wake or never"},
 		{"group too small", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.GroupBytes = quantity("1Ki") }, ReasonInvalidPacking, "64 KiB to 64 MiB"},
 		{"small object larger than a group", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.Below = quantity("5Mi") }, ReasonInvalidPacking, "must fit"},
 		{"long delay", func(s *v1alpha1.RedundancyPolicySpec) { s.Packing.Delay.Duration = time.Hour }, ReasonInvalidPacking, "0s to 1m"},

@@ -37,6 +37,11 @@ func fasterThan(share string) string {
 		`, sum by (le, method) (rate(restripe_gateway_request_seconds_bucket{route=~".* /v1/objects/.*"}[5m])))`
 }
 
+// operationsFasterThan is how long a share of the operations of the catalog take at most.
+func operationsFasterThan(share string) string {
+	return "histogram_quantile(" + share + ", sum by (le, operation) (rate(restripe_catalog_operation_seconds_bucket[5m])))"
+}
+
 // Dashboards are those of the project. Every gateway shows the whole cluster, so that what concerns all of it is taken over all of them.
 func Dashboards() []Dashboard {
 	return []Dashboard{
@@ -108,11 +113,29 @@ func Dashboards() []Dashboard {
 				"process_resident_memory_bytes and on (instance) restripe_build_info", "{{instance}}")},
 			{Title: "Processors of gateways", Unit: "short", Lines: lines(
 				"rate(process_cpu_seconds_total[5m]) and on (instance) restripe_build_info", "{{instance}}")},
-			{Title: "Catalog: time since the last write", Unit: "s",
-				Lines: lines("time() - restripe_catalog_written_timestamp_seconds", "{{instance}}")},
 			{Title: "Console calls", Unit: "reqps", Lines: lines("sum by (code) (rate(restripe_console_calls_total[5m]))", "{{code}}")},
 			{Title: "Console: what does not answer", Unit: "s",
 				Lines: lines("max by (source) (restripe_console_source_stale_seconds)", "{{source}}")},
+		}},
+		{Name: "catalog", Title: "Restripe: catalog", Panels: []Panel{
+			{Title: "Operations", Unit: "ops",
+				Lines: lines("sum by (operation) (rate(restripe_catalog_operation_seconds_count[5m]))", "{{operation}}")},
+			{Title: "Done again", About: "Updates that somebody else was faster than, and operations without a clear answer.", Unit: "ops",
+				Lines: lines(`sum by (operation, outcome) (rate(restripe_catalog_operation_seconds_count{outcome=~"conflict|error"}[5m]))`,
+					"{{operation}}: {{outcome}}")},
+			{Title: "Half of the operations are faster", Unit: "s", Lines: lines(operationsFasterThan("0.5"), "{{operation}}")},
+			{Title: "All but a hundredth are faster", Unit: "s", Lines: lines(operationsFasterThan("0.99"), "{{operation}}")},
+			{Title: "Time since the last write", Unit: "s",
+				Lines: lines("time() - restripe_catalog_written_timestamp_seconds", "{{instance}}")},
+			{Title: "Behind its nodes", About: "1 while nothing is deleted before a person has decided.", Unit: "short",
+				Lines: lines("max(restripe_catalog_behind)", "behind")},
+			{Title: "Size", Unit: "bytes",
+				Lines: lines("max(restripe_catalog_bytes)", "has", "max(restripe_catalog_limit_bytes)", "may have")},
+			{Title: "Records", Unit: "short", Lines: lines("max(restripe_catalog_records)", "records")},
+			{Title: "Puts in pieces", About: "Of objects of more groups than one update takes.", Unit: "short",
+				Lines: lines("restripe_puts_in_pieces", "{{instance}}")},
+			{Title: "Pieces", Unit: "ops", Lines: lines("sum(rate(restripe_pieces_committed_total[5m]))", "committed",
+				"sum(rate(restripe_pieces_swept_total[5m]))", "swept")},
 		}},
 		{Name: "cost", Title: "Restripe: cost", Panels: []Panel{
 			{Title: "Bytes of objects", Unit: "bytes", Stat: true, Lines: lines("sum(max by (class) (restripe_object_bytes))", "")},

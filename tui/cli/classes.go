@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
 )
+
+// unsaid stands for what a gateway of an earlier release does not say.
+const unsaid = "-"
 
 func classesCommand(s *session) *cobra.Command {
 	command := &cobra.Command{Use: "classes", Short: "List the object classes and their ladders", Args: cobra.NoArgs}
@@ -22,7 +26,7 @@ func classesCommand(s *session) *cobra.Command {
 			l := listing{value: classes, empty: "There are no classes.", columns: []column{
 				{title: "CLASS"}, {title: "LADDER"}, {title: "DEFAULT"}, {title: "PREFIXES"}, {title: "NODES", right: true},
 				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true}, {title: "GROUP", wide: true, right: true},
-				{title: "DEAD AT MOST", wide: true, right: true},
+				{title: "DEAD AT MOST", wide: true, right: true}, {title: "WAITS", wide: true}, {title: "REPAIR ON READ", wide: true},
 			}}
 			for _, class := range classes {
 				prefixes := make([]string, len(class.Prefixes))
@@ -37,6 +41,7 @@ func classesCommand(s *session) *cobra.Command {
 				l.rows = append(l.rows, []string{
 					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
 					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes), deadAtMost(class.DeadAtMost),
+					cmp.Or(string(class.PackMode), unsaid), cmp.Or(string(class.RepairOnRead), unsaid),
 				})
 			}
 			return s.show(format, l)

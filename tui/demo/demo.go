@@ -107,7 +107,7 @@ func (d *demo) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	first, second := popular(d.Files, 1, 4), popular(d.Files, 3, 4)
-	stored := []string{}
+	stored := []int64{}
 	for _, phase := range []func() error{
 		func() error { return d.put(ctx) },
 		func() error { return d.cool(ctx, &first) },
@@ -128,6 +128,10 @@ func (d *demo) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	d.say("%s", held)
+	wasted, err := d.waste(ctx)
+	if err != nil {
+		return nil, err
+	}
 	verified, err := d.verifyAll(ctx)
 	if err != nil {
 		return nil, err
@@ -138,7 +142,8 @@ func (d *demo) run(ctx context.Context) (*Report, error) {
 	}
 	return &Report{Steps: steps(jobs, Policy), Lines: []string{
 		fmt.Sprintf("Stored: %s after the puts, %s with all but %s cooled, %s with what was hot of another %s back.",
-			stored[0], stored[1], words.Bytes(first.Bytes), stored[2], words.Bytes(second.Bytes)),
+			words.Bytes(stored[0]), words.Bytes(stored[1]), words.Bytes(first.Bytes), words.Bytes(stored[2]), words.Bytes(second.Bytes)),
+		wasted,
 		fmt.Sprintf("While all this went on %s objects (%s) were read and compared with their files, and all %s once more at the end in %s: "+
 			"every byte was right.", words.Number(d.reader.verified.Load()), words.Bytes(d.reader.bytes.Load()),
 			words.Number(int64(len(d.Files.Files))), words.Span(verified)),
@@ -280,6 +285,59 @@ func (d *demo) strike(ctx context.Context, to string) (string, error) {
 		return t.Name, d.Cluster.Kill(victim)
 	}
 	return "", nil
+}
+
+// compactPatience bounds the wait for a compaction and for the sweep after it.
+const compactPatience = 5 * time.Minute
+
+// waste writes every other small file over once more and has what that leaves dead given back. It returns a line on that.
+func (d *demo) waste(ctx context.Context) (string, error) {
+	var again tree.Tree
+	for i, file := range d.Files.Files {
+		if i%2 == 0 && file.Size < api.DefaultPackBelow {
+			again.Files, again.Bytes = append(again.Files, file), again.Bytes+file.Size
+		}
+	}
+	if len(again.Files) == 0 {
+		return "No file is so small that it shares a group: nothing leaves dead space behind.", nil
+	}
+	before, err := d.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	var done tree.Done
+	began := time.Now()
+	stop := d.Meter.Watch(func() string { return "put once more " + again.Line(&done, time.Since(began)) })
+	err = again.Put(ctx, d.Gateway, client.PutOptions{}, d.Jobs, &done)
+	stop()
+	if err != nil {
+		return "", err
+	}
+	dead, err := d.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	d.say("Every other small file was written over, %s of %s: %s are stored, and were %s", words.Number(int64(len(again.Files))),
+		words.Bytes(again.Bytes), words.Bytes(dead), words.Bytes(before))
+	d.say("restripe compact start --everything")
+	pass, err := d.Gateway.StartCompaction(ctx, api.CompactionRequest{Everything: true})
+	if err != nil {
+		return "", err
+	}
+	after := dead
+	err = d.until(ctx, compactPatience, nil, func() string {
+		return fmt.Sprintf("compacting: %s of %s groups emptied; %s are stored", words.Number(pass.GroupsDone), words.Number(pass.GroupsTotal), words.Bytes(after))
+	}, func() (bool, error) {
+		if pass, err = d.Gateway.Compaction(ctx); err != nil {
+			return false, patient(err)
+		}
+		if after, err = d.stored(ctx); err != nil {
+			return false, patient(err)
+		}
+		return pass.Finished != nil && (after < dead || pass.BytesFreed <= 0), nil // what was emptied is freed by the next sweep
+	})
+	return fmt.Sprintf("Every other small file was written over: %s were stored before, %s then, with what had died, and %s when it was compacted, "+
+		"which moved %s.", words.Bytes(before), words.Bytes(dead), words.Bytes(after), words.Bytes(pass.BytesDone)), err
 }
 
 // lookEvery is how often the demonstration looks at the transitions.

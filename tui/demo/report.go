@@ -42,18 +42,18 @@ func rungsText(class *api.ClassHeat) string {
 	return strings.Join(parts, ", ") + " groups"
 }
 
-// stored says what the objects take.
-func (d *demo) stored(ctx context.Context) (string, error) {
+// stored is how many bytes the objects take, and what is left of those that were written over.
+func (d *demo) stored(ctx context.Context) (int64, error) {
 	status, err := d.Gateway.Status(ctx)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for _, class := range status.Classes {
 		if class.Name == Policy {
-			return words.Bytes(class.Stored), nil
+			return class.Stored, nil
 		}
 	}
-	return "nothing", nil
+	return 0, nil
 }
 
 // Step is all that went from one scheme to another.

@@ -1,14 +1,11 @@
 package etcd
 
 import (
-	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +13,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/restripe/restripe/agent/catalog/credentials"
 )
 
 // How long connections take, after which silence they are taken for broken, and how soon they are tried again.
@@ -93,10 +92,10 @@ func parse(address string) (parsedAddress, error) {
 	}
 	files := map[string]string{}
 	for key, values := range query {
-		switch value := values[len(values)-1]; key {
-		case "catalog":
+		switch value := values[len(values)-1]; {
+		case key == "catalog":
 			p.name = value
-		case "cacert", "cert", "key", "passwordfile":
+		case slices.Contains(credentials.Parameters, key):
 			files[key] = value
 		default:
 			return wrong("there is no %s=; there are catalog, cacert, cert, key and passwordfile", key)
@@ -108,14 +107,13 @@ func parse(address string) (parsedAddress, error) {
 	if p.name != defaultName {
 		p.location += "/?catalog=" + url.QueryEscape(p.name)
 	}
-	if err := p.user(parsed.User, files["passwordfile"]); err != nil {
+	if err := p.user(parsed.User, files); err != nil {
 		return wrong("%w", err)
 	}
-	delete(files, "passwordfile")
 	if scheme == "etcds" {
-		p.config.TLS, err = secured(files)
-	} else if len(files) > 0 {
-		err = errors.New("cacert=, cert= and key= go with etcds://")
+		p.config.TLS, err = credentials.TLS(files)
+	} else {
+		err = credentials.NeedTLS(files, "etcds")
 	}
 	if err != nil {
 		return wrong("%w", err)
@@ -125,51 +123,16 @@ func parse(address string) (parsedAddress, error) {
 }
 
 // user takes down who asks, with the password that stands in the address or in a file.
-func (p *parsedAddress) user(user *url.Userinfo, file string) error {
+func (p *parsedAddress) user(user *url.Userinfo, files map[string]string) (err error) {
 	p.config.Username = user.Username()
-	password, written := user.Password()
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("reading passwordfile=: %w", err)
-		}
-		password = string(bytes.TrimRight(text, "\r\n"))
+	written, isWritten := user.Password()
+	if p.config.Password, err = credentials.Password(files, written, isWritten); err != nil {
+		return err
 	}
-	p.config.Password = password
-	switch {
-	case written && file != "":
-		return errors.New("there is a password beside passwordfile=")
-	case (p.config.Username == "") != (password == ""):
+	if (p.config.Username == "") != (p.config.Password == "") {
 		return errors.New("a user goes with a password: user@host:port?passwordfile=FILE")
 	}
 	return nil
-}
-
-// secured is what TLS is done with. The certificate of this side is read whenever it is shown, for it may have been renewed.
-func secured(files map[string]string) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if path := files["cacert"]; path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("reading cacert=: %w", err)
-		}
-		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("reading cacert=: no certificate is in %s", path)
-		}
-	}
-	if files["cert"] == "" && files["key"] == "" {
-		return config, nil
-	}
-	show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(files["cert"], files["key"])
-		if err != nil {
-			return nil, fmt.Errorf("reading cert= and key=: %w", err)
-		}
-		return &pair, nil
-	}
-	config.GetClientCertificate = show
-	_, err := show(nil)
-	return config, err
 }
 
 // connect sets how the members are connected with. The client repeats nothing by itself, as it takes an answer that somebody cancelled

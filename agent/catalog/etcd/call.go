@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,6 +98,7 @@ func isTooLarge(err error) bool {
 
 // cure says what to do about an error, where that is known.
 func cure(err error) string {
+	var unverified *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return "; the database of its members is full, and can be read only: compact it (etcdctl compact REVISION), then etcdctl defrag " +
@@ -105,6 +107,10 @@ func cure(err error) string {
 		return "; its members do not have the same data: see etcdctl alarm list, replace the member that differs, then etcdctl alarm disarm"
 	case errors.Is(err, rpctypes.ErrAuthFailed), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrUserEmpty):
 		return "; give the user and the password of a role that may read and write what begins with restripe/ and its name"
+	case errors.As(err, &unverified):
+		return "; name with cacert= the authority of their certificates"
+	case errors.Is(err, errUnbelieved):
+		return "; name with cert= and key= a certificate of an authority that they trust"
 	case errors.Is(err, errSilent):
 		return "; see that most of its members run, have a leader (etcdctl endpoint status) and are reachable from here"
 	}

@@ -31,6 +31,7 @@ type settings struct {
 	Operations, Bytes                      uint
 	Quota                                  int64
 	Secure                                 bool
+	Certificates                           string // folder; the member serves with those and lets nobody in but whom its authority knows
 }
 
 func TestMain(m *testing.M) {
@@ -56,6 +57,11 @@ func serve(text string) error {
 	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: s.Client}}
 	if s.Secure {
 		c.ListenClientUrls[0].Scheme, c.ClientAutoTLS, c.SelfSignedCertValidity = "https", true, 1
+	}
+	if s.Certificates != "" {
+		c.ListenClientUrls[0].Scheme = "https"
+		c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = filepath.Join(s.Certificates, "tls.crt"), filepath.Join(s.Certificates, "tls.key")
+		c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = filepath.Join(s.Certificates, "ca.crt"), true
 	}
 	c.ListenPeerUrls = []url.URL{{Scheme: "http", Host: s.Peer}}
 	c.AdvertiseClientUrls, c.AdvertisePeerUrls = c.ListenClientUrls, c.ListenPeerUrls
@@ -200,7 +206,7 @@ func (c cluster) client(t *testing.T) *clientv3.Client {
 func (c cluster) leader(t *testing.T) *member {
 	t.Helper()
 	for _, m := range c {
-		if m.settings.Secure {
+		if m.settings.Secure || m.settings.Certificates != "" {
 			return m
 		}
 	}

@@ -45,7 +45,7 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 		return nil, err
 	}
 	if err := reach(ctx, parsed.hosts, parsed.config.TLS); err != nil {
-		return nil, fmt.Errorf("connecting to the catalog %s: %w", parsed.location, err)
+		return nil, fmt.Errorf("connecting to the catalog %s: %w%s", parsed.location, err, cure(err))
 	}
 	client, err := clientv3.New(parsed.config)
 	if err != nil {

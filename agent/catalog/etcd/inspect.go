@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -39,23 +40,16 @@ func (e *Engine) warn(format string, arguments ...any) {
 	e.warnings = append(e.warnings, fmt.Sprintf("The catalog %s ", e.location)+fmt.Sprintf(format, arguments...))
 }
 
+// errUnbelieved says that members do not believe the certificate of this side, or want one.
+var errUnbelieved = errors.New("its members do not accept who asks")
+
 // reach reports why none of the hosts can be connected with, nil where one can; the client would wait without saying.
 func reach(ctx context.Context, hosts []string, secured *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	answers := make(chan error, len(hosts))
 	for _, host := range hosts {
-		go func() {
-			dial := (&net.Dialer{}).DialContext
-			if secured != nil {
-				dial = (&tls.Dialer{Config: secured}).DialContext
-			}
-			connection, err := dial(ctx, "tcp", host)
-			if err == nil {
-				err = connection.Close()
-			}
-			answers <- err
-		}()
+		go func() { answers <- reachOne(ctx, host, secured) }()
 	}
 	var all error
 	for range hosts {
@@ -66,6 +60,42 @@ func reach(ctx context.Context, hosts []string, secured *tls.Config) error {
 		all = errors.Join(all, err)
 	}
 	return all
+}
+
+// greeting is how a client of HTTP/2 begins, with settings of which there are none.
+const greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// reachOne connects with one host. Whether that accepts the certificate of this side is not known before it has answered.
+func reachOne(ctx context.Context, host string, secured *tls.Config) (err error) {
+	if secured == nil {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}
+	secured = secured.Clone()
+	secured.NextProtos = []string{"h2"}
+	connection, err := (&tls.Dialer{Config: secured}).DialContext(ctx, "tcp", host)
+	if err == nil {
+		defer func() { _ = connection.Close() }() // nothing more is wanted of it
+		if deadline, limited := ctx.Deadline(); limited {
+			err = connection.SetDeadline(deadline)
+		}
+	}
+	if err == nil {
+		if _, err = connection.Write([]byte(greeting)); err == nil {
+			_, err = connection.Read(make([]byte, 1))
+		}
+	}
+	var said *net.OpError
+	switch {
+	case errors.As(err, &said) && said.Op == "remote error": // an alert of TLS
+		return fmt.Errorf("%w: %w", errUnbelieved, err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && connection != nil:
+		return nil // it has been reached, and the client will find out
+	}
+	return err
 }
 
 // inspect refuses a cluster that does not take what a catalog writes, and collects what the operator should know. What it asks are

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/restripe/restripe/agent/catalog/etcd"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // shut closes an engine when the test ends.
@@ -234,7 +236,44 @@ func TestCertificates(t *testing.T) {
 	if _, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "a", Value: []byte("1")}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := etcd.Open(t.Context(), "etcds://"+host); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := etcd.Open(t.Context(), "etcds://"+host); err == nil || !strings.Contains(err.Error(), "name with cacert=") {
 		t.Errorf("a certificate of nobody is taken: %v", err)
+	}
+}
+
+// Who has no certificate that the members accept is told so at once, with the cure.
+func TestWhomTheMembersDoNotAccept(t *testing.T) {
+	t.Parallel()
+	authority, err := pki.Create(filepath.Join(t.TempDir(), "authority"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, other := t.TempDir(), t.TempDir()
+	if _, err := authority.Issue(pki.Identity{Role: pki.RoleGateway, Name: "catalog"}, []string{"127.0.0.1"}, 0, own); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := pki.Create(filepath.Join(t.TempDir(), "authority"), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stranger.Issue(pki.Identity{Role: pki.RoleGateway, Name: "catalog"}, []string{"127.0.0.1"}, 0, other); err != nil {
+		t.Fatal(err)
+	}
+	members := start(t, 1, func(s *settings) { s.Certificates = own })
+	address := "etcds://" + members.hosts() + "?cacert=" + own + "/ca.crt"
+	shown := func(folder string) string { return "&cert=" + folder + "/tls.crt&key=" + folder + "/tls.key" }
+	await(t, "a member that takes the certificate", func(ctx context.Context) bool {
+		engine, err := etcd.Open(ctx, address+shown(own))
+		if err == nil {
+			shut(t, engine)
+		}
+		return err == nil
+	})
+	for what, query := range map[string]string{"no certificate": "", "one of another authority": shown(other)} {
+		began := time.Now()
+		if _, err := etcd.Open(t.Context(), address+query); err == nil || !strings.Contains(err.Error(), "name with cert= and key=") {
+			t.Errorf("%s: %v", what, err)
+		}
+		t.Logf("%s: told after %v", what, time.Since(began))
 	}
 }

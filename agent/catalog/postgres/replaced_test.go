@@ -12,12 +12,19 @@ import (
 	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
+// copyOf makes a standby of a server, which has the name for which one may wait.
+func copyOf(t *testing.T, s *postgrestest.Server, name string) *postgrestest.Server {
+	t.Helper()
+	standby := postgrestest.Prepare(t, s.Folder, "cluster_name="+name)
+	standby.Do("pg_basebackup", "-D", standby.Data(), "-R", "-c", "fast", "-d", strings.TrimSuffix(s.Address(""), "&"))
+	standby.Run()
+	return standby
+}
+
 // follow makes a standby of a server, which from then on waits for it.
 func follow(t *testing.T, s *postgrestest.Server) *postgrestest.Server {
 	t.Helper()
-	standby := postgrestest.Prepare(t, s.Folder)
-	standby.Do("pg_basebackup", "-D", standby.Data(), "-R", "-c", "fast", "-d", strings.TrimSuffix(s.Address(""), "&"))
-	standby.Run()
+	standby := copyOf(t, s, "standby")
 	other := session(t, s)
 	await(t, "the standby follows", func() bool {
 		return say(t, other, "select count(*) from pg_stat_replication where state = 'streaming'")[0] == "1"

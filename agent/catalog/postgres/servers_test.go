@@ -33,10 +33,7 @@ func refusal(t *testing.T, address string) string {
 // was told so does not go back to it.
 func TestStandby(t *testing.T) {
 	primary := postgrestest.Start(t, newest(t))
-	standby := postgrestest.Prepare(t, primary.Folder)
-	from := strings.TrimSuffix(primary.Address(""), "&")
-	standby.Do("pg_basebackup", "-D", standby.Data(), "-R", "-c", "fast", "-d", from)
-	standby.Run()
+	standby := copyOf(t, primary, "standby")
 	catalog := func(parameters string, servers ...*postgrestest.Server) string {
 		var hosts []string
 		for _, s := range servers {

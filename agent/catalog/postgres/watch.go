@@ -12,11 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// How often is asked what was told: as a second way where the server says it at once, and as the only one else. And how long after an
-// error nothing is asked.
+// How often is asked what was told: as a second way where the server says it at once, and as the only one else, which is asked sooner
+// where something was told just now. And how long after an error nothing is asked.
 const (
 	askEvery   = 2 * time.Second
 	askAlone   = 250 * time.Millisecond
+	askSoon    = 20 * time.Millisecond
 	againAfter = 200 * time.Millisecond
 )
 
@@ -37,6 +38,7 @@ type listener struct {
 	engine *Engine
 	since  uint64
 	heard  map[string]uint64
+	news   bool // something was passed on since this was unset
 }
 
 // hear listens until the engine is closed.
@@ -74,21 +76,26 @@ func (l *listener) session(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	every := askAlone
+	soon, every := askSoon, askAlone
 	if !c.pooler { // what shares sessions listens in one, and nobody knows in whose
-		every = askEvery
+		soon, every = askEvery, askEvery
 		if _, err := c.words(ctx, "listen "+channel(l.engine.target.schema)); err != nil {
 			return
 		}
 	}
+	pause := soon
 	for first := true; ctx.Err() == nil; first = false {
+		l.news = false
 		if l.ask(ctx, c, !first) != nil {
 			return
+		}
+		if pause = min(2*pause, every); l.news {
+			pause = soon
 		}
 		if first {
 			l.engine.hub.Hears()
 		}
-		until, cancel := context.WithTimeout(ctx, every)
+		until, cancel := context.WithTimeout(ctx, pause)
 		for until.Err() == nil {
 			if err := c.WaitForNotification(until); err != nil && !pgconn.Timeout(err) {
 				cancel()
@@ -133,7 +140,7 @@ func (l *listener) ask(ctx context.Context, c *connection, pass bool) error {
 // told passes on that a transaction told of a key, once. Transactions do not end in the order of their numbers.
 func (l *listener) told(key string, transaction uint64) {
 	if l.heard[key] != transaction {
-		l.heard[key] = transaction
+		l.heard[key], l.news = transaction, true
 		l.engine.hub.Told(key)
 	}
 }

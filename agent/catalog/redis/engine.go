@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
+
+	"github.com/restripe/restripe/agent/catalog/credentials"
 	"github.com/restripe/restripe/agent/catalog/kv"
 )
 
@@ -32,8 +34,8 @@ type Engine struct {
 
 var _ kv.Engine = (*Engine)(nil)
 
-// Open connects to the server that address names: redis://user:password@host:port/database, or rediss:// for TLS.
-// The query parameter catalog names one of several catalogs on a server; default "restripe".
+// Open connects to the server that address names: redis://user:password@host:port/database, or rediss:// for TLS, with the files
+// ?passwordfile=, ?cacert=, ?cert= and ?key=. The query parameter catalog names one of several catalogs on a server; default "restripe".
 func Open(ctx context.Context, address string) (*Engine, error) {
 	location, name, options, err := parse(address)
 	if err != nil {
@@ -66,8 +68,16 @@ func parse(address string) (location, name string, options rueidis.ClientOption,
 		// The error would repeat the address and the password in it.
 		return "", "", options, errors.New("reading the address of the catalog: want redis://user:password@host:port/database, with special characters percent-encoded")
 	}
-	location = parsed.Redacted()
 	query := parsed.Query()
+	files := map[string]string{}
+	for _, key := range credentials.Parameters {
+		if query.Has(key) {
+			files[key] = query.Get(key)
+			query.Del(key)
+		}
+	}
+	parsed.RawQuery = query.Encode()
+	location = parsed.Redacted()
 	name = query.Get("catalog")
 	if name == "" {
 		name = "restripe"
@@ -81,9 +91,29 @@ func parse(address string) (location, name string, options rueidis.ClientOption,
 	if err != nil {
 		return "", "", options, fmt.Errorf("reading the address of the catalog %s: want redis://user:password@host:port/database", location)
 	}
+	_, isWritten := parsed.User.Password()
+	if options.Password, err = credentials.Password(files, options.Password, isWritten); err == nil {
+		err = secure(&options, files)
+	}
+	if err != nil {
+		return "", "", options, fmt.Errorf("reading the address of the catalog %s: %w", location, err)
+	}
 	options.DisableRetry = true
 	options.DisableCache = true
 	return location, name, options, nil
+}
+
+// secure sets what TLS is done with, where there is TLS.
+func secure(options *rueidis.ClientOption, files map[string]string) error {
+	if options.TLSConfig == nil {
+		return credentials.NeedTLS(files, "rediss")
+	}
+	secured, err := credentials.TLS(files)
+	if err != nil {
+		return err
+	}
+	options.TLSConfig.RootCAs, options.TLSConfig.GetClientCertificate = secured.RootCAs, secured.GetClientCertificate
+	return nil
 }
 
 // inspect refuses a server that would lose the catalog, and collects what the operator should know.

@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/redis"
+	"github.com/restripe/restripe/agent/pki"
 )
 
 // server is a Redis server the test started.
@@ -32,17 +33,24 @@ func start(t *testing.T, arguments ...string) *server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed")
 	}
+	s := &server{port: freePort(t), directory: t.TempDir(), arguments: arguments}
+	s.run(t)
+	t.Cleanup(func() { s.kill(t) })
+	return s
+}
+
+// freePort is one of the loopback interface that nobody listens at.
+func freePort(t *testing.T) int {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{port: listener.Addr().(*net.TCPAddr).Port, directory: t.TempDir(), arguments: arguments}
+	port := listener.Addr().(*net.TCPAddr).Port
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t)
-	t.Cleanup(func() { s.kill(t) })
-	return s
+	return port
 }
 
 func (s *server) run(t *testing.T) {
@@ -209,6 +217,54 @@ func TestPassword(t *testing.T) {
 		_, err := redis.Open(context.Background(), address)
 		if err == nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("opening with a wrong address: %v", err)
+		}
+	}
+}
+
+// With rediss:// both sides show certificates of one authority, and the password is in a file.
+func TestCertificates(t *testing.T) {
+	authority, err := pki.Create(filepath.Join(t.TempDir(), "authority"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if _, err := authority.Issue(pki.Identity{Role: pki.RoleGateway, Name: "catalog"}, []string{"127.0.0.1"}, 0, folder); err != nil {
+		t.Fatal(err)
+	}
+	password := filepath.Join(folder, "password")
+	if err := os.WriteFile(password, []byte("s3cr3t-/word\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	certificates := "cacert=" + folder + "/ca.crt&cert=" + folder + "/tls.crt&key=" + folder + "/tls.key"
+	port := freePort(t)
+	start(t, "requirepass s3cr3t-/word", fmt.Sprintf("tls-port %d", port), "tls-cert-file "+folder+"/tls.crt",
+		"tls-key-file "+folder+"/tls.key", "tls-ca-cert-file "+folder+"/ca.crt")
+	host := fmt.Sprintf("127.0.0.1:%d", port)
+	engine := open(t, "rediss://"+host+"?catalog=x&passwordfile="+password+"&"+certificates)
+	if _, err := engine.Update(t.Context(), nil, []kv.Write{{Key: "a", Value: []byte("1")}}); err != nil {
+		t.Error(err)
+	}
+	if err := engine.Close(); err != nil {
+		t.Error(err)
+	}
+	for query, want := range map[string]string{
+		"passwordfile=" + password:                                   "certificate",
+		"passwordfile=" + password + "&cacert=" + folder + "/ca.crt": "", // the server just goes away
+		"cacert=" + password:                                         "no certificate is in",
+		"cert=/none":                                                 "/none",
+		"passwordfile=/none":                                         "/none",
+	} {
+		_, err := redis.Open(t.Context(), "rediss://"+host+"?"+query)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("opening with %s: %v, want %s", query, err, want)
+		}
+	}
+	for address, want := range map[string]string{
+		"redis://" + host + "?cacert=" + folder + "/ca.crt": "rediss://",
+		"rediss://:x@" + host + "?passwordfile=" + password: "beside passwordfile=",
+	} {
+		if err := redis.Check(address); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("checking %s: %v, want %s", address, err, want)
 		}
 	}
 }

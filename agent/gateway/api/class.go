@@ -27,6 +27,7 @@ type Class struct {
 	PackMode   PackMode      // when it waits; empty: auto
 	GroupBytes int64         // user bytes per group of a large object
 	DeadAtMost int           // percent of the bytes of small objects that may be dead beside them; NeverCompact: any
+	Repair     RepairOnRead  // what reads do about lost blocks; empty: wait
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
 	Prices     *RungPrices   // of the ladder's schemes; nil: nobody reckons what candidates would cost
@@ -50,6 +51,30 @@ const (
 	PackBatch  PackMode = "batch"   // always
 	PackAtOnce PackMode = "at-once" // never: those that come while others are written share a group all the same
 )
+
+// RepairOnRead says what a read does about a block that it finds lost or wrong, beside decoding what it needs of it.
+type RepairOnRead string
+
+// What reads do about lost blocks.
+const (
+	RepairWait  RepairOnRead = "wait"  // have it rebuilt now; reads that meet it meanwhile wait for that, for a moment, and need not decode
+	RepairWake  RepairOnRead = "wake"  // wake the repair, which rebuilds it when it comes to it
+	RepairNever RepairOnRead = "never" // nothing: scrubs and repairs find it
+)
+
+// DefaultRepairOnRead is what reads of a class do about lost blocks that does not say.
+const DefaultRepairOnRead = RepairWait
+
+// ParseRepairOnRead reads what reads are to do about lost blocks; nothing said is the default.
+func ParseRepairOnRead(text string) (RepairOnRead, error) {
+	switch mode := RepairOnRead(text); mode {
+	case "":
+		return DefaultRepairOnRead, nil
+	case RepairWait, RepairWake, RepairNever:
+		return mode, nil
+	}
+	return "", fmt.Errorf("%q is no way to repair; use %s, %s or %s", text, RepairWait, RepairWake, RepairNever)
+}
 
 // Limits and defaults of a class.
 const (
@@ -92,6 +117,8 @@ type ClassSpec struct {
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
 
+	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"` // what reads do about lost blocks
+
 	// Prices have candidates followed as shadows at these prices. Expected has the heat of groups be what is to be expected by the
 	// use of all of the class, and groups settled when a move would have paid for itself; it needs prices. Under ExpectMean none is
 	// expected to be used less than they are on average; it needs Expected.
@@ -125,6 +152,9 @@ type ClassInfo struct {
 	Dwell      string      `json:"dwell"`
 	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
 	Origin     ClassOrigin `json:"origin"`
+
+	RepairOnRead RepairOnRead `json:"repairOnRead"` // empty: a gateway of an earlier release, whose reads wake the repair
+
 	Prices     *RungPrices `json:"prices,omitempty"`
 	Expected   bool        `json:"expected,omitempty"`
 	ExpectMean bool        `json:"expectMean,omitempty"`
@@ -144,7 +174,8 @@ func DefaultClasses() []Class {
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
-// groupBytes 4MiB, deadAtMostPercent 15, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown fields are refused.
+// groupBytes 4MiB, deadAtMostPercent 15, repairOnRead wait, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown
+// fields are refused.
 func ParseClasses(text []byte) ([]Class, error) {
 	var file classFile
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
@@ -229,6 +260,9 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.DeadAtMost < MinDeadAtMost || class.DeadAtMost > NeverCompact {
 		return class, wrong("deadAtMostPercent", "%d is outside %d to %d, which has nothing compacted",
 			class.DeadAtMost, MinDeadAtMost, NeverCompact)
+	}
+	if class.Repair, err = ParseRepairOnRead(string(spec.RepairOnRead)); err != nil {
+		return class, wrong("repairOnRead", "%w", err)
 	}
 	class.Prices, class.Expected, class.ExpectMean = spec.Prices, spec.Expected, spec.ExpectMean
 	if class.ExpectMean && !class.Expected {
@@ -315,8 +349,8 @@ func (c *Class) Spec() ClassSpec {
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), PackMode: c.PackMode, GroupBytes: bytes(c.GroupBytes),
-		DeadAtMost: c.deadAtMost(),
-		HalfLife:   c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
+		DeadAtMost: c.deadAtMost(), RepairOnRead: c.repairOnRead(),
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 
@@ -329,13 +363,21 @@ func (c *Class) deadAtMost() *int {
 	return &at
 }
 
+// repairOnRead is what the specification says of it: nothing of the default, as in deadAtMost.
+func (c *Class) repairOnRead() RepairOnRead {
+	if c.Repair == DefaultRepairOnRead {
+		return ""
+	}
+	return c.Repair
+}
+
 // Info describes the class to clients.
 func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), PackMode: cmp.Or(c.PackMode, PackAuto), GroupBytes: c.GroupBytes,
-		DeadAtMost: c.DeadAtMost,
-		HalfLife:   c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
+		DeadAtMost: c.DeadAtMost, RepairOnRead: cmp.Or(c.Repair, DefaultRepairOnRead),
+		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
 		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }

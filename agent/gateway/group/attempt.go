@@ -79,6 +79,9 @@ func (g *Groups) KeepAlive(ctx context.Context, attempt *catalog.Attempt) (stop 
 // Deadline is until when an attempt that begins now is announced.
 func (g *Groups) Deadline() time.Time { return g.options.Clock().Add(g.options.AttemptTime) }
 
+// AttemptTime is how long that is from now.
+func (g *Groups) AttemptTime() time.Duration { return g.options.AttemptTime }
+
 // NoRoomError says which node did not take a block that a plan stages on it.
 type NoRoomError struct {
 	Node  block.NodeID

@@ -251,10 +251,22 @@ func (m *Membership) changeState(ctx context.Context, node catalog.Node, state c
 	return changed, nil
 }
 
+// leftPatience is how long what is announced to a node that is to leave may take to end: puts that are announced ahead are given up
+// after a second.
+const leftPatience = 3 * time.Second
+
 // checkLeft refuses a node that anything lies on or is on its way to. Attempts come before groups: one that commits
 // between the two looks is seen in the second.
 func (m *Membership) checkLeft(ctx context.Context, id block.NodeID) error {
 	busy, err := m.isAnnounced(ctx, id)
+	for began := time.Now(); busy && err == nil && time.Since(began) < leftPatience; {
+		select {
+		case <-time.After(leftPatience / 20):
+			busy, err = m.isAnnounced(ctx, id)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for writes to node %s to end: %w", id, ctx.Err())
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type batches struct {
 	objects *Objects
 	slots   chan struct{} // one token per flush that may run
 	coming  arrivals
+	ahead   *advances
 	mutex   sync.Mutex
 	open    map[batchKey][]*batch // more than one only while a key is put again before its first put is flushed
 }
@@ -69,7 +70,10 @@ type entry struct {
 }
 
 func newBatches(objects *Objects) *batches {
-	return &batches{objects: objects, open: map[batchKey][]*batch{}, slots: make(chan struct{}, flushes)}
+	return &batches{
+		objects: objects, open: map[batchKey][]*batch{}, slots: make(chan struct{}, flushes),
+		ahead: &advances{objects: objects, stocks: map[batchKey]*stock{}},
+	}
 }
 
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
@@ -176,9 +180,16 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 
 // commit puts the objects of a batch into a group of their own.
 func (b *batches) commit(ctx context.Context, open *batch) {
+	take := b.ahead.take
 	for try := 0; try < batchTries && len(open.entries) > 0; {
-		open.result, open.err = b.objects.putPacked(ctx, open.key.class, open.key.scheme, open.entries)
-		if open.leaveOut(open.err) { // the others have nothing to do with it
+		open.result, open.err = b.objects.putPacked(ctx, open.key, open.entries, take)
+		isAhead := wasAhead(open.err)
+		if isAhead {
+			b.objects.Packing.refused.Inc()
+			b.ahead.refused(open.key)
+			take = func(batchKey) (advance, bool) { return advance{}, false }
+		}
+		if open.leaveOut(open.err) || isAhead { // the others have nothing to do with it
 			continue
 		}
 		if open.err == nil && len(open.entries) < open.key.class.Ladder.Width() {
@@ -207,8 +218,10 @@ func (b *batch) leaveOut(refusal error) bool {
 	return len(b.refused) > before
 }
 
-// putPacked writes small objects into one shared group and commits them together.
-func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe.Scheme, entries map[string]entry) (map[string]api.Object, error) {
+// putPacked writes small objects into one shared group and commits them together, by an attempt that is taken if there is one.
+func (o *Objects) putPacked(
+	ctx context.Context, kind batchKey, entries map[string]entry, take func(batchKey) (advance, bool),
+) (map[string]api.Object, error) {
 	over := make([]catalog.Basis, 0, len(entries))
 	bytes := make(map[string][]byte, len(entries))
 	for key := range entries {
@@ -216,7 +229,15 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 	}
 	now := time.Now().UnixMilli()
 	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
-	attempt, group, extents, err := o.stagePacked(ctx, catalog.KindPut, class, scheme, bytes, revision, over...)
+	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
+		taken, found := take(kind)
+		o.Packing.announced(found)
+		if found {
+			return taken.attempt, taken.home, nil
+		}
+		return o.announcePacked(ctx, catalog.KindPut, kind.class, code, over...)
+	}
+	attempt, group, extents, err := o.stagePacked(ctx, kind, bytes, revision, announce)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +245,7 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 	result := make(map[string]api.Object, len(entries))
 	for key, object := range entries {
 		record := catalog.Object{
-			Key: key, Revision: attempt.Stamp(), Class: class.Name, Scheme: scheme.String(), Size: int64(len(object.data)), Modified: now,
+			Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: kind.scheme.String(), Size: int64(len(object.data)), Modified: now,
 			Extents: []catalog.Extent{extents[key]},
 		}
 		if object.ifRevision != nil {
@@ -240,42 +261,32 @@ func (o *Objects) putPacked(ctx context.Context, class *api.Class, scheme stripe
 	return result, nil
 }
 
-// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, and announces and stages it.
+// stagePacked packs entries into the columns of one new group, largest first into the emptiest column, has it announced, and stages it.
 // After an error the attempt is given up.
 func (o *Objects) stagePacked(
-	ctx context.Context, kind catalog.Kind, class *api.Class, scheme stripe.Scheme, entries map[string][]byte,
-	revision func(attempt *catalog.Attempt, key string) block.Stamp, basis ...catalog.Basis,
+	ctx context.Context, kind batchKey, entries map[string][]byte, revision func(attempt *catalog.Attempt, key string) block.Stamp,
+	announce func(*group.Code) (*catalog.Attempt, []block.NodeID, error),
 ) (*catalog.Attempt, *catalog.Group, map[string]catalog.Extent, error) {
 	sizes := make(map[string]int64, len(entries))
 	for key := range entries {
 		sizes[key] = int64(len(entries[key]))
 	}
+	class := kind.class
 	keys, extents, fullest := pack(class.Ladder.Width(), sizes)
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, scheme, group.CellBytesFor(layout.Rows, fullest))
+	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, kind.scheme, group.CellBytesFor(layout.Rows, fullest))
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	defer o.groups.Release(d)
-	turn := o.agents.Turns.Add(1)
-	var home []block.NodeID
-	var nowhere error
-	attempt, err := o.catalog.Begin(ctx, kind, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet {
-		d.ID = block.GroupID{Stamp: stamp}
-		if home, nowhere = o.agents.Place(class, turn, 0); nowhere != nil {
-			return nil
-		}
-		return []catalog.BlockSet{group.Announce(d.ID, d.Code.Slots(), home)}
-	}, basis...)
+	attempt, home, err := announce(d.Code)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("announcing a group of small objects: %w", err)
+		return nil, nil, nil, err
 	}
-	if nowhere != nil {
-		return nil, nil, nil, o.groups.Abandon(ctx, attempt, nowhere)
-	}
+	d.ID = block.GroupID{Stamp: attempt.Stamp()}
 	d.Packed = true
 	for _, key := range keys {
 		extent := extents[key]

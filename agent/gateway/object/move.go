@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -59,7 +60,10 @@ func (o *Objects) moveObjects(
 		byKey[snapshot.Object.Key] = snapshot
 	}
 	revision := func(_ *catalog.Attempt, key string) block.Stamp { return byKey[key].Object.Revision }
-	attempt, group, extents, err := o.stagePacked(ctx, catalog.KindMove, class, to, entries, revision, basis...)
+	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
+		return o.announcePacked(ctx, catalog.KindMove, class, code, basis...)
+	}
+	attempt, group, extents, err := o.stagePacked(ctx, batchKey{class, to}, entries, revision, announce)
 	if err != nil {
 		return fmt.Errorf("moving small objects: %w", err)
 	}

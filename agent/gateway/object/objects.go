@@ -1,8 +1,10 @@
 package object
 
 import (
+	"cmp"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -29,12 +31,15 @@ type Parts struct {
 	Sparse     func() // is called when small objects were written that do not fill a row of their group
 
 	PieceGroups int // how many groups a put commits at a time; 0: as many as an update of the catalog takes
+
+	ReadPatience time.Duration // how long reads wait for the rebuilding of what they miss; 0: mendPatience
 }
 
 // Objects are the objects of a catalog.
 type Objects struct {
-	Counters Counters
-	Packing  *Packing
+	Counters    Counters
+	Packing     *Packing
+	ReadRepairs *ReadRepairs
 
 	catalog    *catalog.Catalog
 	agents     *member.Agents
@@ -49,27 +54,30 @@ type Objects struct {
 
 	pieceGroups int
 
-	batches *batches
-	hedge   hedge
-	stuck   atomic.Int64       // bytes that are being written to clients as they lie, which cannot be dropped
-	mending singleflight.Group // of reads that wait until a group is rebuilt, by its id
+	batches  *batches
+	hedge    hedge
+	stuck    atomic.Int64       // bytes that are being written to clients as they lie, which cannot be dropped
+	mending  singleflight.Group // of reads that wait until a group is rebuilt, and decode nothing, by its id
+	mendings mendings           // of reads that decode or wait for a moment
 }
 
 // Counters count what reads met.
 type Counters struct {
 	Degraded          atomic.Int64 // fragments decoded because their cell could not be read
 	Hedges, HedgesWon atomic.Int64 // reads asked of more nodes than needed because one was slow, and those that so came first
+	Pieces, InPieces  atomic.Int64 // pieces that were committed, and puts under way that have committed some
 }
 
 // New returns the objects of a catalog.
 func New(parts Parts) *Objects {
 	o := &Objects{
-		Packing: newPacking(),
+		Packing: newPacking(), ReadRepairs: newReadRepairs(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
 		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,
 	}
 	o.sparse = parts.Sparse
+	o.mendings = mendings{counts: o.ReadRepairs, patience: cmp.Or(parts.ReadPatience, mendPatience)}
 	o.batches = newBatches(o)
 	return o
 }

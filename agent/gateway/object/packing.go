@@ -11,10 +11,13 @@ import (
 
 // Packing counts how small objects were packed. It is a collector of metrics.
 type Packing struct {
-	waited  *prometheus.HistogramVec
-	objects *prometheus.CounterVec
-	groups  *prometheus.CounterVec
-	bytes   prometheus.Counter
+	waited   *prometheus.HistogramVec
+	objects  *prometheus.CounterVec
+	bytes    prometheus.Counter
+	attempts *prometheus.CounterVec
+	refused  prometheus.Counter
+	groups   *prometheus.CounterVec
+	writes   *prometheus.HistogramVec
 }
 
 func newPacking() *Packing {
@@ -34,10 +37,27 @@ func newPacking() *Packing {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_bytes_total", Help: "Bytes of small objects that were written.",
 		}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_attempts_total", Help: "Attempts to write a group of small objects, by whether they were " +
+				"announced ahead or when they were written.",
+		}, []string{"announced"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "restripe_packing_refused_total", Help: "Groups of small objects by attempts that were announced ahead that were written anew, " +
+				"because one of their objects had been written or deleted under a later number.",
+		}),
+		writes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "restripe_packing_write_bytes", Help: "Bytes of small objects that one write of a group took together, by whether the first of " +
+				"them waited for others.",
+			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
+		}, []string{"mode"}),
+	}
+	for _, when := range []string{ahead, asked} {
+		p.attempts.WithLabelValues(when)
 	}
 	for _, mode := range []api.PackMode{api.PackBatch, api.PackAtOnce} {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
+		p.writes.WithLabelValues(string(mode))
 	}
 	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
 		p.groups.WithLabelValues(part)
@@ -58,20 +78,38 @@ func (p *Packing) note(b *batch, waited time.Duration) {
 		bytes += len(entry.data)
 	}
 	p.bytes.Add(float64(bytes))
+	p.writes.WithLabelValues(mode).Observe(float64(bytes))
+}
+
+// When the attempt of a group is announced.
+const (
+	ahead = "ahead"
+	asked = "asked"
+)
+
+// announced counts a group that was begun.
+func (p *Packing) announced(isAhead bool) {
+	when := asked
+	if isAhead {
+		when = ahead
+	}
+	p.attempts.WithLabelValues(when).Inc()
+}
+
+func (p *Packing) all() []prometheus.Collector {
+	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.writes, p.attempts, p.refused}
 }
 
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {
-	p.waited.Describe(descriptions)
-	p.objects.Describe(descriptions)
-	p.groups.Describe(descriptions)
-	p.bytes.Describe(descriptions)
+	for _, one := range p.all() {
+		one.Describe(descriptions)
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (p *Packing) Collect(metrics chan<- prometheus.Metric) {
-	p.waited.Collect(metrics)
-	p.objects.Collect(metrics)
-	p.groups.Collect(metrics)
-	p.bytes.Collect(metrics)
+	for _, one := range p.all() {
+		one.Collect(metrics)
+	}
 }

@@ -24,6 +24,7 @@ type pieces struct {
 	end       uint32               // the first group after it that is not staged
 	share     float64              // of a piece that the groups between them take
 	witnesses map[string]witnesses // of the groups that are committed, by the names of the nodes
+	counted   bool                 // among those that have committed some
 }
 
 // placed is a group, and the bytes of the object in it.
@@ -70,6 +71,15 @@ func (p *pieces) add(ctx context.Context, group *catalog.Group, extent catalog.E
 	return nil
 }
 
+// ended notes that the put is not under way any more.
+func (p *pieces) ended() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.counted {
+		p.objects.Counters.InPieces.Add(-1)
+	}
+}
+
 // take returns the groups from begin to end, which are no longer staged then. p.mutex is held.
 func (p *pieces) take() (groups []catalog.Group, extents []catalog.Extent) {
 	for ; p.begin < p.end; p.begin++ {
@@ -85,6 +95,10 @@ func (p *pieces) commit(ctx context.Context) error {
 	groups, extents := p.take()
 	if err := p.objects.groups.CommitPiece(ctx, p.attempt, p.key, groups, extents); err != nil {
 		return err
+	}
+	if p.objects.Counters.Pieces.Add(1); !p.counted {
+		p.counted = true
+		p.objects.Counters.InPieces.Add(1)
 	}
 	for i := range groups {
 		p.objects.heat.Used(&groups[i])

@@ -112,6 +112,7 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	}
 	defer o.groups.KeepAlive(ctx, attempt)()
 	p.pieces = pieces{objects: o, attempt: attempt, key: key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
+	defer p.pieces.ended()
 	p.record = catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
 	groups, err := p.stageAll(ctx, head)
 	if err != nil {

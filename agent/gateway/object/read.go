@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,9 @@ import (
 type Reader struct {
 	objects *Objects
 	memory  budget.Budget
-	counted bool // it reads for a client: the groups are used
-	repairs bool // it waits for what it misses to be rebuilt
+	counted bool             // it reads for a client: the groups are used
+	first   bool             // it waits for what it misses to be rebuilt, and decodes only what cannot be
+	repairs api.RepairOnRead // empty: wake
 	shared  sharedReads
 
 	mutex    sync.Mutex // of what follows
@@ -41,6 +43,10 @@ func (o *Objects) Open(ctx context.Context, key string) (*Reader, error) {
 	var err error
 	if r.current, err = o.catalog.SnapshotRange(ctx, key, 0, 0); err != nil {
 		return nil, err
+	}
+	r.repairs = api.DefaultRepairOnRead
+	if class := o.classes.Named(r.current.Object.Class); class != nil {
+		r.repairs = cmp.Or(class.Repair, r.repairs)
 	}
 	if extents := len(r.current.Object.Extents); extents > 0 && extents <= o.readGroups {
 		r.to = math.MaxInt64
@@ -171,13 +177,18 @@ func (r *Reader) fetch(ctx context.Context, f fragment) (_ sharedBuffer, err err
 			return r.fetchMoved(ctx, snapshot, f)
 		}
 		if !r.objects.homeAnswers(group, f) { // spare the wait where the others can serve
+			if again, err := r.mendGone(ctx, group, f, snapshot); err != nil {
+				return sharedBuffer{}, err
+			} else if again {
+				continue
+			}
 			if data, err := r.decode(ctx, group, f, r.objects.agents.Call); err == nil {
 				r.objects.Counters.Degraded.Add(1)
 				return data, nil
 			}
 		}
 		read := r.readHedged
-		if r.repairs { // nothing is decoded that can be rebuilt
+		if r.first { // nothing is decoded that can be rebuilt
 			read = r.readCell
 		}
 		data, err := read(ctx, group, f)
@@ -196,12 +207,11 @@ func (r *Reader) fetch(ctx context.Context, f fragment) (_ sharedBuffer, err err
 			if changed {
 				continue
 			}
-			if mended, err := r.rebuildForRead(ctx, f.group, snapshot); err != nil {
+			if again, err := r.mend(ctx, group, snapshot, true); err != nil {
 				return sharedBuffer{}, err
-			} else if mended {
+			} else if again {
 				continue
 			}
-			r.objects.groups.Reported.Add(f.group)
 		}
 		data, err = r.decode(ctx, group, f, r.objects.agents.CallSuspect)
 		if err == nil {

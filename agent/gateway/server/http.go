@@ -284,8 +284,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 	if err != nil {
 		return false, err
 	}
-	if r.URL.Query().Get("repair") == "true" {
-		reader.RepairFirst()
+	if err := repairsAs(reader, r.URL.Query().Get("repair")); err != nil {
+		return false, err
 	}
 	object := reader.Object()
 	header := w.Header()
@@ -338,6 +338,22 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 		}
 	}
 	return answer.begun, err
+}
+
+// repairsAs has a reader do that about lost blocks which a request asks for, in place of what the class says.
+func repairsAs(reader *object.Reader, asked string) error {
+	switch asked {
+	case "", "false":
+	case "true":
+		reader.RepairFirst()
+	default:
+		mode, err := api.ParseRepairOnRead(asked)
+		if err != nil {
+			return api.Refuse(api.ErrBadRequest, "repair: %w; true has the read wait for the repair before it begins", err)
+		}
+		reader.RepairOnRead(mode)
+	}
+	return nil
 }
 
 // lazyWriter sends the status with the first byte, so that a read that fails before it can still answer an error.

@@ -198,8 +198,9 @@ func TestSet(t *testing.T) {
 	lives := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	seen := map[*Sketch]bool{}
 	for _, life := range lives {
-		seen[set.For(life)] = true
-		if set.For(life) != set.For(life) {
+		first := set.For(life)
+		seen[first] = true
+		if set.For(life) != first {
 			t.Errorf("%s has two sketches", life)
 		}
 	}

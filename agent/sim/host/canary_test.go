@@ -104,7 +104,15 @@ var canaries = []canary{
 	{
 		name:   "an update does not raise the revision",
 		edits:  []edit{{commitFile, "\tobject.Revision = t.attempt.stamp\n\tif change.Update.Modified", "\tif change.Update.Modified"}},
-		breaks: []sim.Promise{sim.Linearizable},
+		breaks: []sim.Promise{sim.Linearizable, sim.Order},
+		within: 300,
+	},
+	{
+		name: "a put that was announced ahead does not look at what it writes over",
+		edits: []edit{{
+			commitFile, "return max(was.Newest(), uint64(floor)) >= t.attempt.stamp.Sequence, err", "return max(was.Newest(), uint64(floor)) == 0, err",
+		}},
+		breaks: []sim.Promise{sim.Order},
 		within: 300,
 	},
 	{

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/restripe/restripe/agent/block"
 )
 
 // Value is the value of one object: a number per segment; Absent is no object.
@@ -120,6 +122,8 @@ type Answer struct {
 	Unknown bool
 	Value   Value // get
 	Missing bool  // update, delete: there was no object
+
+	Revision block.Stamp // that a put or an update gave the object, where its answer says so
 }
 
 func (c Call) String() string {

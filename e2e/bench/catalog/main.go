@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // What is written: the rates have a page of their own, the sizes a part of one.
@@ -122,75 +122,49 @@ func replaceMeasured(document, measured string) error {
 
 // provenance says where the numbers come from.
 func (b *bench) provenance() (string, error) {
-	commit, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		commit = []byte("unknown: not run in a checkout")
-	}
-	information, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "", err
-	}
-	processor := "unknown"
-	for line := range strings.Lines(string(information)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			processor = strings.TrimSpace(value)
-			break
-		}
-	}
-	memory, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return "", err
-	}
-	kilobytes, err := field(memory, "MemTotal:")
-	if err != nil {
-		return "", err
-	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(string(load), " ")
-	sync, err := b.syncTimes()
-	if err != nil {
-		return "", err
-	}
 	command := "go run ./e2e/bench/catalog -write"
 	flag.Visit(func(f *flag.Flag) {
 		if f.Name != "write" && f.Name != "directory" && f.Name != "keep" && f.Name != "report" {
 			command += " -" + f.Name + " " + f.Value.String()
 		}
 	})
-	servers := []string{"etcd 3.7.0"}
-	redis, err := exec.Command("redis-server", "--version").Output()
+	source, err := provenance.Read(command)
 	if err != nil {
-		return "", fmt.Errorf("asking Redis for its version: %w", err)
+		return "", err
 	}
-	if words := strings.Fields(string(redis)); len(words) > 2 {
-		servers = append(servers, "Redis "+strings.TrimPrefix(words[2], "v="))
+	sync, err := b.syncTimes()
+	if err != nil {
+		return "", err
 	}
 	folder, err := postgresFolder()
 	if err != nil {
 		return "", err
 	}
-	postgres, err := exec.Command(folder+"/postgres", "--version").Output()
+	redis, err := releaseOf("redis-server")
 	if err != nil {
-		return "", fmt.Errorf("asking PostgreSQL for its version: %w", err)
+		return "", err
 	}
-	if words := strings.Fields(string(postgres)); len(words) > 2 {
-		servers = append(servers, "PostgreSQL "+words[2])
+	postgres, err := releaseOf(folder + "/postgres")
+	if err != nil {
+		return "", err
 	}
-	slices.Sort(servers)
-	return strings.Join([]string{
-		fmt.Sprintf("- date: %s, commit: %s, %s",
-			time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
-		fmt.Sprintf("- machine: %s, %d cores, %.0f GiB; load average before the run: %s (with more than about 0.3 something else "+
-			"was running: rates and times are then preliminary, processor times are not); a write of 4 KiB is on the disk after %s "+
-			"(median of %d; the slowest %s)",
-			processor, runtime.NumCPU(), float64(kilobytes)/(1<<20), first, short(sync.Median), syncs, short(sync.Slowest)),
-		"- servers: " + strings.Join(servers, ", ") + ", as they come from the distribution but for what the head says",
-		"- command: `" + command + "`",
-		"", "",
-	}, "\n"), nil
+	return source.List("rates and times are then preliminary, sizes and processor times are not",
+		fmt.Sprintf("disk: a write of 4 KiB is on it after %s (median of %d; the slowest %s)", short(sync.Median), syncs, short(sync.Slowest)),
+		fmt.Sprintf("servers: PostgreSQL %s, Redis %s, etcd 3.7.0, as they come from the distribution but for what the head says",
+			postgres, strings.TrimPrefix(redis, "v="))) + "\n", nil
+}
+
+// releaseOf is what a server says that it is.
+func releaseOf(program string) (string, error) {
+	said, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its release: %w", program, err)
+	}
+	words := strings.Fields(string(said))
+	if len(words) < 3 {
+		return "", fmt.Errorf("asking %s for its release: it says %q", program, said)
+	}
+	return words[2], nil
 }
 
 // syncs is how many writes are made durable to learn how long the disk takes.

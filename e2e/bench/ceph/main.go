@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -125,7 +127,11 @@ func runInside(base string, o options, out, messages io.Writer) error {
 	if text, err := exec.CommandContext(ctx, "ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
 		return fmt.Errorf("starting the loopback device: %w: %s; it takes iproute2", err, text)
 	}
-	source, err := readProvenance(o)
+	source, err := provenance.Read(o.command)
+	if err != nil {
+		return err
+	}
+	release, err := cephRelease()
 	if err != nil {
 		return err
 	}
@@ -138,7 +144,7 @@ func runInside(base string, o options, out, messages io.Writer) error {
 		}
 		steps = append(steps, measured...)
 	}
-	page := report(source, o, steps)
+	page := report(source, release, o, steps)
 	if _, err := io.WriteString(out, page); err != nil {
 		return fmt.Errorf("printing results: %w", err)
 	}

@@ -4,78 +4,36 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
-// provenance says where numbers come from.
-type provenance struct {
-	date, processor, kernel, commit, load, ceph string
-	cores                                       int
-}
-
-func readProvenance(o options) (provenance, error) {
-	p := provenance{date: time.Now().UTC().Format("2006-01-02 15:04 MST"), cores: runtime.NumCPU(), processor: "unknown", commit: "unknown: not run in a checkout"}
-	information, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return p, fmt.Errorf("reading the processor's name: %w", err)
-	}
-	for line := range strings.Lines(string(information)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			p.processor = strings.TrimSpace(value)
-			break
-		}
-	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return p, fmt.Errorf("reading the load: %w", err)
-	}
-	p.load, _, _ = strings.Cut(string(load), " ")
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return p, fmt.Errorf("reading the kernel's name: %w", err)
-	}
-	p.kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+// cephRelease is the number of the release of Ceph that is here.
+func cephRelease() (string, error) {
 	version, err := exec.Command("ceph-osd", "--version").Output()
 	if err != nil {
-		return p, fmt.Errorf("asking for the version of Ceph: %w", err)
+		return "", fmt.Errorf("asking for the version of Ceph: %w", err)
 	}
 	if words := strings.Fields(string(version)); len(words) > 2 {
-		p.ceph = words[2]
+		return words[2], nil
 	}
-	if commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output(); err == nil {
-		p.commit = strings.TrimSpace(string(commit))
-		if changes, err := exec.Command("git", "status", "--porcelain").Output(); err != nil || len(changes) > 0 {
-			p.commit += ", with changes that are not committed"
-		}
-	}
-	return p, nil
+	return "", fmt.Errorf("asking for the version of Ceph: the answer %q has none", version)
 }
 
 // report writes the page.
-func report(p provenance, o options, steps []step) string {
+func report(source provenance.Facts, release string, o options, steps []step) string {
 	var page strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&page, format, values...) }
 	write("# Changing the code of data in Ceph\n\n")
 	write("A pool of Ceph keeps its k and m for ever: to change them a new pool is made and every object copied. Restripe, over pools of size 1 on the same OSDs, changes them in place.\n\n")
-	for _, line := range []string{
-		"date: " + p.date,
-		fmt.Sprintf("machine: %s, %d cores, %s", p.processor, p.cores, p.kernel),
-		"load average before the run: " + p.load + " (with more than about 0.3 something else was running: times are then preliminary, counts of bytes are not)",
-		"commit: " + p.commit,
-		"command: `" + o.command + "`",
-		fmt.Sprintf("Ceph %s: %d hosts with one OSD each, bluestore over files on one disk, all daemons, agents and clients on loopback", p.ceph, hosts),
+	write("%s", source.List("times are then preliminary, counts of bytes are not",
+		fmt.Sprintf("Ceph %s: %d hosts with one OSD each, bluestore over files on one disk, all daemons, agents and clients on loopback", release, hosts),
 		fmt.Sprintf("objects: %d of %s, random bytes, %s in all, read back and compared after every step; %d are under way at once, whichever way", o.objects, mebibytes(int64(o.objectBytes)), mebibytes(o.userBytes()), atOnce),
 		fmt.Sprintf("Ceph's way: jerasure reed_sol_van, %d placement groups for each pool; the client reads from the old pool and writes into the new one, as `rados cppool` does one at a time", placementGroups),
-	} {
-		write("- %s\n", line)
-	}
+	))
 	write("\n## In units of the user's bytes\n\n")
 	write("%s", summaryTable(o, steps))
 	write("\n%s", howCounted)

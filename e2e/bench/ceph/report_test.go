@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 func TestParsePerformance(t *testing.T) {
@@ -50,7 +52,7 @@ func TestReportSetsTheWaysSideBySide(t *testing.T) {
 	}
 	osds := make([]usage, hosts)
 	osds[3] = usage{read: 1 << 20, written: 3 << 20, sent: 4 << 20, received: 5 << 20}
-	text := report(provenance{ceph: "16.2"}, o, []step{
+	text := report(provenance.Facts{Command: o.command}, "16.2", o, []step{
 		{way: wayNative, change: "4+2 -> 6+2", elapsed: time.Second, osds: osds, clients: 2 << 20, loopback: 8 << 20, extra: 6 << 20},
 		{way: wayNative, change: "6+2 -> 12+2", osds: osds},
 		{way: wayRestripe, change: "4+2 -> 6+2", osds: osds, agents: 1 << 20},

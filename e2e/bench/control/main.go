@@ -75,7 +75,7 @@ func serve(directory string) (err error) {
 type scale struct{ policies, nodes int }
 
 func run(ctx context.Context, size scale, write bool) (err error) {
-	head, err := provenance(size)
+	beginning, err := head(size)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func run(ctx context.Context, size scale, write bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	var text strings.Builder
-	text.WriteString(head)
+	text.WriteString(beginning)
 	for _, part := range []func(context.Context) (string, error){s.many, s.large} {
 		report, err := part(ctx)
 		if err != nil {

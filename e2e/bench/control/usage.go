@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // usage is what the operator has used up so far.
@@ -71,37 +72,16 @@ func median(list []time.Duration) time.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// provenance says where the numbers come from.
-func provenance(size scale) (string, error) {
-	commit, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+// head is the beginning of the page.
+func head(size scale) (string, error) {
+	source, err := provenance.Read("go run ./e2e/bench/control -write")
 	if err != nil {
-		commit = []byte("unknown: not run in a checkout")
+		return "", err
 	}
-	information, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "", fmt.Errorf("reading the processor's name: %w", err)
-	}
-	processor := "unknown"
-	for line := range strings.Lines(string(information)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			processor = strings.TrimSpace(value)
-			break
-		}
-	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "", fmt.Errorf("reading the load: %w", err)
-	}
-	first, _, _ := strings.Cut(string(load), " ")
-	return strings.Join([]string{
-		"# What the operator costs",
-		"",
-		"The operator against an API server of its own process (the embedded one, on a disk, with fsync) and gateways in memory that only count. Processor time and memory are of one process that holds the operator and these gateways.",
-		"",
-		"- date: " + time.Now().UTC().Format("2006-01-02 15:04 MST") + ", commit: " + strings.TrimSpace(string(commit)) + ", " + runtime.Version(),
-		fmt.Sprintf("- machine: %s, %d cores; load average before the run: %s (with more than about 0.3 something else was running: times are then preliminary, counts of calls are not)", processor, runtime.NumCPU(), first),
-		fmt.Sprintf("- command: `go run ./e2e/bench/control -write`; %d policies with a ladder of three, temperature rules and a budget, on one backend of %d nodes; heat looked at every 10 s, running transitions every 2 s", size.policies, size.nodes),
-		"",
-		"",
-	}, "\n"), nil
+	return "# What the operator costs\n\n" +
+		"The operator against an API server of its own process (the embedded one, on a disk, with fsync) and gateways in memory that only " +
+		"count. Processor time and memory are of one process that holds the operator and these gateways.\n\n" +
+		source.List("times are then preliminary, counts of calls are not",
+			fmt.Sprintf("%d policies with a ladder of three, temperature rules and a budget, on one backend of %d nodes; heat looked at "+
+				"every 10 s, running transitions every 2 s", size.policies, size.nodes)) + "\n", nil
 }

@@ -10,13 +10,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 const document = "docs/benchmarks/security.md"
@@ -64,7 +62,7 @@ func (b *bench) run(ctx context.Context, write bool) (err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
-	text, err := b.provenance()
+	text, err := b.head()
 	if err != nil {
 		return err
 	}
@@ -107,38 +105,14 @@ func (c *cluster) stop() error {
 	return c.Stop()
 }
 
-// provenance says where the numbers come from.
-func (b *bench) provenance() (string, error) {
-	commit, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		commit = []byte("unknown: not run in a checkout")
-	}
-	information, err := os.ReadFile("/proc/cpuinfo")
+// head is the beginning of the page.
+func (b *bench) head() (string, error) {
+	source, err := provenance.Read(fmt.Sprintf("go run ./e2e/bench/security -write -rounds %d -objects %d -slow %d", b.rounds, b.objects, b.slow))
 	if err != nil {
 		return "", err
 	}
-	processor := "unknown"
-	for line := range strings.Lines(string(information)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			processor = strings.TrimSpace(value)
-			break
-		}
-	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(string(load), " ")
-	return strings.Join([]string{
-		"# What doors and bounds cost",
-		"",
+	return "# What doors and bounds cost\n\n" +
 		"Clusters of 15 agents and a gateway as `restripe up` runs them, on one machine, with stores in memory: what is shown is " +
-			"the cost to processors, which all parts share. Ratios are of turns within one run.",
-		"",
-		fmt.Sprintf("- date: %s, commit: %s, %s",
-			time.Now().UTC().Format("2006-01-02 15:04 MST"), strings.TrimSpace(string(commit)), runtime.Version()),
-		fmt.Sprintf("- machine: %s, %d cores; load average before the run: %s", processor, runtime.NumCPU(), first),
-		fmt.Sprintf("- command: `go run ./e2e/bench/security -write -rounds %d -objects %d -slow %d`", b.rounds, b.objects, b.slow),
-		"", "",
-	}, "\n"), nil
+		"the cost to processors, which all parts share. Ratios are of turns within one run.\n\n" +
+		source.List("times are then preliminary") + "\n", nil
 }

@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 const document = "docs/benchmarks/small-objects.md"
@@ -126,7 +127,7 @@ func (b *bench) say(format string, values ...any) {
 }
 
 func (b *bench) run(ctx context.Context) (err error) {
-	source, err := readProvenance(b.command)
+	source, err := provenance.Read(b.command)
 	if err != nil {
 		return err
 	}
@@ -191,36 +192,4 @@ func (b *bench) part(ctx context.Context, part string) (string, error) {
 		}
 		return reportMany(results), nil
 	}
-}
-
-// provenance says where the numbers come from.
-type provenance struct {
-	date, commit, release, processor, load, command string
-	cores                                           int
-}
-
-func readProvenance(command string) (provenance, error) {
-	p := provenance{
-		date: time.Now().UTC().Format("2006-01-02 15:04 MST"), release: runtime.Version(), processor: "unknown", command: command,
-		commit: "unknown: not run in a checkout", cores: runtime.NumCPU(),
-	}
-	if commit, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
-		p.commit = strings.TrimSpace(string(commit))
-	}
-	information, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return p, err
-	}
-	for line := range strings.Lines(string(information)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			p.processor = strings.TrimSpace(value)
-			break
-		}
-	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return p, err
-	}
-	p.load, _, _ = strings.Cut(string(load), " ")
-	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 // sample is one quantity in each of several rounds.
@@ -49,18 +50,14 @@ func milliseconds(d time.Duration) string {
 func mebibytes(bytes float64) string { return fmt.Sprintf("%.1f", bytes/(1<<20)) }
 
 // head is the beginning of the page.
-func head(p provenance) string {
+func head(source provenance.Facts) string {
 	return strings.Join([]string{
 		"# Small objects",
 		"",
 		fmt.Sprintf("Clusters of %d agents, each before a memcached, and a gateway with its catalog in SQLite, as `restripe up` runs", agents),
 		"them, all on one machine and its loopback, with what measures them. Each part has a cluster of its own.",
 		"",
-		fmt.Sprintf("- date: %s, commit: %s, %s", p.date, p.commit, p.release),
-		fmt.Sprintf("- machine: %s, %d cores; load average before the run: %s (with more than about 0.3 something else was running: rates "+
-			"and times are then preliminary, ratios of room are not)", p.processor, p.cores, p.load),
-		"- command: `" + p.command + "`",
-		"",
+		source.List("rates and times are then preliminary, ratios of room are not"),
 	}, "\n")
 }
 

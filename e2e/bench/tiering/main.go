@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/e2e/bench/provenance"
 	"github.com/restripe/restripe/operator/replay"
 )
 
@@ -94,7 +94,11 @@ func run(s setting, write bool) error {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Tiering on traces\n\n%s\n", provenance(s))
+	above, err := head(s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&text, "# Tiering on traces\n\n%s\n", above)
 	if err := compare(&text, traces, s); err != nil {
 		return err
 	}
@@ -111,23 +115,20 @@ func run(s setting, write bool) error {
 	return nil
 }
 
-// provenance says where the numbers come from. They are counts of a replay, the same on every machine.
-func provenance(s setting) string {
-	commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+// head is what stands above the tables.
+func head(s setting) (string, error) {
+	source, err := provenance.Read("go run ./e2e/bench/tiering -write")
 	if err != nil {
-		commit = []byte("unknown: not run in a checkout")
+		return "", err
 	}
-	return strings.Join([]string{
-		"What a temperature policy stores and moves, by the decisions of the operator under a clock stretched over days, next to one code for everything and to an oracle that knows the future.",
-		"",
-		"- date: " + time.Now().UTC().Format("2006-01-02 15:04 MST") + ", commit: " + strings.TrimSpace(string(commit)) + ", " + runtime.Version(),
-		"- command: `go run ./e2e/bench/tiering -write`; counts of a replay, the same on every machine",
-		fmt.Sprintf("- policy: %s from %g accesses a day, %s from %g, %s below; half-life %.0fh and a third and three times of it, dwell %.0fh, hysteresis 25 %%, heat reported every hour, new objects on %s",
-			ladder[0], s.hot, ladder[1], s.warm, ladder[2], s.halfLife.Hours(), s.dwell.Hours(), ladder[0]),
-		fmt.Sprintf("- oracle: for each group the way that costs least: bytes stored, %g days of storing a byte for each byte sent, and for an access on %s and %s what makes the policy's bounds break even; no dwell time; the cost of the last column is that",
-			s.networkDays, ladder[1], ladder[2]),
-		"- auto: the choice by shadows (agent/heat/shadow), followed as gateways and operators do",
-		fmt.Sprintf("- each trace is stretched over %g days; every object, or 4 MiB extent of the disk, is a group", s.days),
-		"",
-	}, "\n")
+	return "What a temperature policy stores and moves, by the decisions of the operator under a clock stretched over days, next to one code " +
+		"for everything and to an oracle that knows the future.\n\n" +
+		source.List("what is counted is the same on every machine",
+			fmt.Sprintf("policy: %s from %g accesses a day, %s from %g, %s below; half-life %.0fh and a third and three times of it, dwell %.0fh, hysteresis 25 %%, heat reported every hour, new objects on %s",
+				ladder[0], s.hot, ladder[1], s.warm, ladder[2], s.halfLife.Hours(), s.dwell.Hours(), ladder[0]),
+			fmt.Sprintf("oracle: for each group the way that costs least: bytes stored, %g days of storing a byte for each byte sent, and for an access on %s and %s what makes the policy's bounds break even; no dwell time; the cost of the last column is that",
+				s.networkDays, ladder[1], ladder[2]),
+			"auto: the choice by shadows (agent/heat/shadow), followed as gateways and operators do",
+			fmt.Sprintf("each trace is stretched over %g days; every object, or 4 MiB extent of the disk, is a group", s.days),
+		), nil
 }

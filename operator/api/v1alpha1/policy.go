@@ -78,6 +78,13 @@ type RedundancyPolicySpec struct {
 	// +optional
 	Packing *Packing `json:"packing,omitempty"`
 
+	// RepairOnRead says what a read does about a block that it finds lost, beside decoding what it needs of it: wait has it rebuilt at
+	// once, and reads that meet it meanwhile wait for that, a second at most; wake wakes the repair; never leaves it to scrubs and
+	// repairs. Absent: wait.
+	//
+	// +optional
+	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"`
+
 	// Temperature moves groups along the ladder by how often they are used; absent: all of the class belongs on Default.
 	//
 	// +optional
@@ -175,35 +182,6 @@ type Reliability struct {
 	// +kubebuilder:default="1.5"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('1'))",message="give bytes stored per byte, above 1; fractions in quotes, such as '1.5'"
 	MaxOverhead resource.Quantity `json:"maxOverhead,omitzero"`
-}
-
-// Packing is how objects are grouped.
-type Packing struct {
-	// Below this size objects share groups; 0: none do.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="!quantity(string(self)).isLessThan(quantity('0'))",message="give a size, 0 or more, such as 1Mi"
-	Below *resource.Quantity `json:"below,omitempty"`
-	// Delay is how long a small object waits for company: at most a minute.
-	//
-	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('1m')",message="give a duration from 0s to 1m, such as 5ms"
-	Delay *metav1.Duration `json:"delay,omitempty"`
-	// GroupBytes is how many user bytes a group of a large object has.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="give a size above 0, such as 64Mi"
-	GroupBytes *resource.Quantity `json:"groupBytes,omitempty"`
-	// DeadAtMostPercent is how much may be dead of the groups of small objects, deleted, overwritten or never filled, in percent of what
-	// lives in them, before gateways compact them; 1000: they never do. Absent: 15.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=5
-	// +kubebuilder:validation:Maximum=1000
-	DeadAtMostPercent *int32 `json:"deadAtMostPercent,omitempty"`
 }
 
 // TemperatureMode says who chooses the steps of groups.

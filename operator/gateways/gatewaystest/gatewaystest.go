@@ -83,7 +83,7 @@ func testClasses(t *testing.T, b Backend) {
 		t.Errorf("put again it is\n%+v, it was\n%+v", again, first)
 	}
 	if first.Ladder != media.Ladder || first.Default != "rep(3)" || first.PackBelow != 1<<10 || first.HalfLife != media.HalfLife ||
-		first.DeadAtMost != api.DefaultDeadAtMost ||
+		first.DeadAtMost != api.DefaultDeadAtMost || first.PackMode != api.PackAuto || first.RepairOnRead != api.RepairWait ||
 		first.Dwell != media.Dwell {
 		t.Errorf("it was put as\n%+v and is\n%+v", media, first)
 	}
@@ -92,8 +92,9 @@ func testClasses(t *testing.T, b Backend) {
 	}
 	changed := media
 	changed.Ladder, changed.Default, changed.Dwell, changed.DeadAtMost = "rep(3),rs(4,2),rs(5,2)", "rs(4,2)", "2h0m0s", new(40)
+	changed.PackMode, changed.RepairOnRead = api.PackBatch, api.RepairNever
 	if info := put(t, b, changed); info.Ladder != changed.Ladder || info.Default != changed.Default || info.Dwell != changed.Dwell ||
-		info.DeadAtMost != 40 {
+		info.DeadAtMost != 40 || info.PackMode != api.PackBatch || info.RepairOnRead != api.RepairNever {
 		t.Errorf("changed to %+v it is %+v", changed, info)
 	}
 	for range 2 { // what is gone is gone
@@ -448,7 +449,7 @@ func class(t *testing.T, b Backend, name string) *api.ClassInfo {
 func equal(a, b api.ClassInfo) bool {
 	return a.Name == b.Name && a.Ladder == b.Ladder && a.Default == b.Default && slices.Equal(a.Prefixes, b.Prefixes) && a.PackBelow == b.PackBelow &&
 		a.GroupBytes == b.GroupBytes &&
-		a.DeadAtMost == b.DeadAtMost &&
+		a.DeadAtMost == b.DeadAtMost && a.PackMode == b.PackMode && a.RepairOnRead == b.RepairOnRead &&
 		a.HalfLife == b.HalfLife &&
 		a.Dwell == b.Dwell &&
 		a.Mode == b.Mode

@@ -17,6 +17,7 @@ export const below: Record<string, Field[]> = {
     field("default", "what new objects are written with; absent: the first of the ladder"),
     field("reliability", "picks the ladder by a target instead of by name"),
     field("packing", "below which size objects share groups"),
+    field("repairOnRead", "what a read does about a lost block: wait, wake or never; absent: wait, which has it rebuilt at once"),
     field("temperature", "moves groups along the ladder by how often they are used"),
     field("pin", "keeps all of the class on one scheme until a time, whatever its temperature"),
     field("budget", "limits what transitions may use"),
@@ -36,6 +37,7 @@ export const below: Record<string, Field[]> = {
   packing: [
     field("below", "a size such as 64Ki; 0: no objects share groups"),
     field("delay", "how long a small object waits for company, at most 1m"),
+    field("mode", "auto: small objects wait while they come fast enough; batch: always; at-once: never; absent: auto"),
     field("groupBytes", "user bytes of a group of a large object, 64Ki to 64Mi"),
     field("deadAtMostPercent", "how much may be dead beside small objects, in percent of what lives, 5 to 1000; 1000: any; absent: 15"),
   ],

@@ -1,4 +1,4 @@
-package catalog
+package schema
 
 import "github.com/restripe/restripe/agent/block"
 
