@@ -2,6 +2,7 @@ package arrange
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -35,9 +36,9 @@ func TestHalves(t *testing.T) {
 		skewed := rapid.Bool().Draw(t, "skewed")
 		sizes, counts, objects := make([]int, count), make([]sketch.Counts, count), make([]int, count)
 		for i := range objects {
-			objects[i], sizes[i], counts[i].Writes = i, 1+random.IntN(1000), 1
+			objects[i], sizes[i], counts[i].Writes = i, 1+random.IntN(1000), float64(1+random.IntN(3)) // which is chance
 			if skewed {
-				counts[i].Writes = random.ExpFloat64() * 50
+				counts[i].Writes = math.Exp2(12 * random.Float64())
 			}
 		}
 		n := Halves(objects, func(i int) int { return sizes[i] }, func(i int) sketch.Counts { return counts[i] })

@@ -1,6 +1,7 @@
 package temperature
 
 import (
+	"math"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -58,7 +59,8 @@ func (p *Popularity) Bytes() int64 { return p.sketches.Bytes() }
 // moved, and what lay beside something hot does not become hot.
 func (h *Thermometer) Carried(moved []*catalog.Snapshot, to *catalog.Group) {
 	now := h.options.Now()
-	counts := h.Popularity.CountsOf(h.Popularity.halfLife(to.Class))
+	halfLife := h.Popularity.halfLife(to.Class)
+	counts := h.Popularity.CountsOf(halfLife)
 	from := map[block.GroupID]*carried{}
 	for _, snapshot := range moved {
 		for _, extent := range snapshot.Object.Extents {
@@ -70,10 +72,18 @@ func (h *Thermometer) Carried(moved []*catalog.Snapshot, to *catalog.Group) {
 			of.reads, of.extents = of.reads+counts(snapshot.Object.Key).Reads, of.extents+1
 		}
 	}
-	class := h.tracker.Class(to.Class)
+	total, first := 0.0, time.Time{}
 	for id, of := range from {
 		used := h.tracker.Used(id, now)
-		h.tracker.Carry(to.ID, class, now, of.share(used), used.First)
+		reads, _ := h.watched(used, halfLife, now)
+		total += of.share(used, reads)
+		if !used.First.IsZero() && (first.IsZero() || used.First.Before(first)) {
+			first = used.First
+		}
+	}
+	if !first.IsZero() { // the first was a write, which counts once
+		total += math.Exp2(-float64(max(0, now.Sub(first))) / float64(halfLife))
+		h.tracker.Carry(to.ID, h.tracker.Class(to.Class), now, total, first)
 	}
 }
 
@@ -84,14 +94,14 @@ type carried struct {
 	extents int64
 }
 
-// share is how much goes with it of what its group counted: what its keys were read here, to what the group was used here. Where all
-// came of other gateways, each object has as much as the next.
-func (c *carried) share(used heat.Use) float64 {
+// share is how much goes with it of the reads that its group counted: what its keys were read here, to what the group was used here.
+// Where all came of other gateways, each object has as much as the next.
+func (c *carried) share(used heat.Use, reads float64) float64 {
 	switch {
 	case used.Own > 0:
-		return min(used.Counted, c.reads*used.Counted/used.Own)
+		return min(reads, c.reads*used.Counted/used.Own)
 	case c.view != nil && c.view.Live > c.extents:
-		return used.Counted * float64(c.extents) / float64(c.view.Live)
+		return reads * float64(c.extents) / float64(c.view.Live)
 	}
-	return used.Counted
+	return reads
 }

@@ -198,16 +198,21 @@ func TestSet(t *testing.T) {
 	lives := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	seen := map[*Sketch]bool{}
 	for _, life := range lives {
-		seen[set.For(life)] = true
-		if set.For(life) != set.For(life) {
+		first := set.For(life)
+		seen[first] = true
+		if set.For(life) != first {
 			t.Errorf("%s has two sketches", life)
 		}
 	}
 	if len(seen) != len(lives) || set.Bytes() != 4<<20 {
 		t.Errorf("%d half-lives have %d sketches, of %d bytes", len(lives), len(seen), set.Bytes())
 	}
-	if set.For(10*time.Hour) != set.For(24*time.Hour) || set.For(3*time.Hour) != set.For(time.Hour) || set.For(time.Millisecond) != set.For(time.Second) {
-		t.Error("it is not the nearest that is used")
+	for life, near := range map[time.Duration]time.Duration{
+		10 * time.Hour: 24 * time.Hour, 3 * time.Hour: time.Hour, time.Millisecond: time.Second,
+	} {
+		if set.For(life) != set.For(near) {
+			t.Errorf("for %s it is not the sketch of %s that is used", life, near)
+		}
 	}
 	if set.Bytes() != 4<<20 {
 		t.Errorf("it grew to %d bytes", set.Bytes())

@@ -21,7 +21,7 @@ import (
 const document = "docs/benchmarks/small-objects.md"
 
 // parts are what is measured, in this order.
-var parts = []string{"dead", "popularity", "lone", "many"}
+var parts = []string{"dead", "lone", "many", "popularity"}
 
 // options are what the program is told.
 type options struct {
@@ -30,6 +30,22 @@ type options struct {
 	write                         bool
 	objects, puts, rounds, second int // second: seconds of a pass
 	command                       string
+}
+
+// alone reports whether only that is measured which is the same on every machine, so that its section may be written by itself.
+func (o *options) alone() bool { return slices.Equal(o.only, []string{"popularity"}) }
+
+// withSection puts a section in the place of the one with the same heading, or at the end.
+func withSection(page, section string) string {
+	heading, _, _ := strings.Cut(section, "\n")
+	before, rest, found := strings.Cut(page, heading+"\n")
+	if !found {
+		return page + "\n" + section
+	}
+	if at := strings.Index(rest, "\n## "); at >= 0 {
+		return before + section + rest[at:]
+	}
+	return before + section
 }
 
 // clientsAtOnce is how many clients the parts have that have many.
@@ -65,7 +81,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 	flags := flag.NewFlagSet("small", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	only := ""
-	flags.BoolVar(&o.write, "write", false, "write "+document+", for which all parts are needed")
+	flags.BoolVar(&o.write, "write", false, "write "+document+", for which all parts are needed, or the part popularity alone")
 	flags.StringVar(&o.directory, "directory", os.TempDir(), "where clusters are made: the catalog is on that disk, objects are in memory")
 	flags.StringVar(&only, "only", strings.Join(parts, ","), "parts to measure")
 	flags.IntVar(&o.objects, "objects", 20_000, "objects of the parts dead and popularity")
@@ -90,7 +106,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		o.only = append(o.only, part)
 	}
 	for _, part := range parts {
-		if o.write && !slices.Contains(o.only, part) {
+		if o.write && !slices.Contains(o.only, part) && !o.alone() {
 			return o, fmt.Errorf("-write without %s: the page has all parts", part)
 		}
 	}
@@ -119,9 +135,16 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
-	if slices.Equal(b.only, []string{"popularity"}) { // which needs no cluster
-		_, err := io.WriteString(os.Stdout, head(source)+"\n"+reportPopularity(b.popularity(), b.objects))
-		return err
+	if b.alone() { // without a cluster
+		section := reportPopularity(b.popularity(), b.objects)
+		if _, err := io.WriteString(os.Stdout, section); err != nil || !b.write {
+			return err
+		}
+		page, err := os.ReadFile(document)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(document, []byte(withSection(string(page), section)), 0o644)
 	}
 	b.say("building restripe")
 	b.binary = filepath.Join(b.directory, "restripe")

@@ -251,13 +251,19 @@ func reportPopularity(results []popularResult, objects int) string {
 	say := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	say("## Popularity\n")
 	say("A deterministic model, not a cluster: groups, what lives in them and time, with the gateway's own choice of what lies together")
-	say("and what is emptied (agent/gateway/arrange, agent/heat/sketch). %d objects are put, and then written and read as often as each", objects)
-	say("other, keys drawn as the table says, %d writes for each object, as many in %d s as there are objects; the second half counts.", popularTurns, popularPeriod)
-	say("A key that is being put is not put again meanwhile.")
-	say("Compaction looks every %.0f s, at groups that are there for %.0f s, and allows %d %% to be dead, in groups of %d MiB. Off is the same",
-		(compact.DefaultSettled / 2).Seconds(), compact.DefaultSettled.Seconds(), api.DefaultDeadAtMost, api.DefaultGroupBytes>>20)
-	say("with keys not told from each other. Medians of %d seeds, and their range.\n", popularRuns)
-	say("| keys | KiB | put together | moved for 1 byte written, off | on | on to off | room for 1 byte, off | on | groups of puts, on to off |")
+	say("and what is emptied (agent/gateway/arrange, agent/heat/sketch). %d objects are put, and then written and read as often as", objects)
+	say("each other, keys drawn as the table says: %d writes for each object, as many in %d s as there are objects, of which the second",
+		popularTurns, popularPeriod)
+	say("half counts. A key that is being put is not put again meanwhile. Compaction looks every %.0f s, at groups that are there for %.0f s,",
+		(compact.DefaultSettled / 2).Seconds(), compact.DefaultSettled.Seconds())
+	say("allows %d %% to be dead and makes groups of %d MiB. Off is the same with keys not told from each other. Medians of %d seeds, and",
+		api.DefaultDeadAtMost, api.DefaultGroupBytes>>20, popularRuns)
+	say("their range. Room is of data columns, also of groups that compaction leaves alone as they are new.\n")
+	say("Uniform keys are dearest, as every object is written over in the end and what dies is spread over all groups; and there is nothing")
+	say("to tell them by. BCStore has the least there, with a store in which most puts are of new keys, so that little dies.")
+	say("`go run ./e2e/bench/small -only popularity -objects %d -write` writes this section, the same on every machine.\n", objects)
+	say("| keys | KiB | put together | moved for 1 byte written, off | on | on to off | room for 1 byte, off | on " +
+		"| groups of puts, on to off |")
 	say("|---|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
 		size := fmt.Sprint(popularSize >> 10)
