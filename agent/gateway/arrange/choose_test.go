@@ -11,7 +11,9 @@ import (
 func of(sizes ...[2]int64) []Candidate {
 	groups := make([]Candidate, len(sizes))
 	for i, size := range sizes {
-		groups[i] = Candidate{ID: block.GroupID{Index: uint32(i)}, Capacity: size[0], Live: size[1], Extents: max(1, size[1]/10), Columns: 3}
+		groups[i] = Candidate{
+			ID: block.GroupID{Index: uint32(i)}, Capacity: size[0], Live: size[1], Extents: max(1, size[1]/10), Columns: 3,
+		}
 	}
 	return groups
 }

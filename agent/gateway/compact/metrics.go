@@ -25,7 +25,8 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		}),
 		groups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "restripe_compaction_groups_total",
-			Help: "Groups that compaction made: alone (all), or of the more popular half of several made at a time (popular) or the other (others).",
+			Help: "Groups that compaction made: alone (all), or of the more popular half of several made at a time (popular) or the " +
+				"other (others).",
 		}, []string{"part"}),
 		deadBytes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "restripe_dead_bytes",
