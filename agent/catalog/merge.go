@@ -120,7 +120,7 @@ func (m *merger) check(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.version = VersionOf(InService(values[2]))
+	m.version = schema.VersionOf(schema.InService(values[2]))
 	switch version := string(values[0]); {
 	case values[0] == nil:
 		return nil, fmt.Errorf("%w: there is none: rebuild a new one, without --into", ErrBadChange)

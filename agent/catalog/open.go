@@ -121,7 +121,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("decoding record %q: %w: %w", schema.KeySchema, ErrCorrupt, err)
 		}
-		if err := checkVersion(version); err != nil {
+		if err := schema.CheckVersion(version, ErrOlder); err != nil {
 			return false, err
 		}
 		c.version.Store(int64(version))

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
@@ -43,9 +44,9 @@ func (c *cluster) filled(key string) (slots []int) {
 // ofTheReleaseBefore makes the records those of a catalog that the release before has made.
 func (c *cluster) ofTheReleaseBefore() {
 	c.t.Helper()
-	was := strconv.Itoa(catalog.OldestVersion)
+	was := strconv.Itoa(schema.OldestVersion)
 	if _, err := c.engine.Update(c.t.Context(), nil, []kv.Write{
-		{Key: catalog.KeySchema, Value: []byte(was)}, {Key: catalog.KeyVersion, Kind: kv.Remove},
+		{Key: catalog.KeySchema, Value: []byte(was)}, {Key: schema.KeyVersion, Kind: kv.Remove},
 	}); err != nil {
 		c.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // asidePatience is how long setting a catalog aside is tried.
@@ -25,9 +26,9 @@ func isMarked(schema []byte, reason string) bool {
 }
 
 // isInService reports whether a schema record is that of a catalog in service, of a version that this program knows.
-func isInService(schema []byte) bool {
-	version := catalog.VersionOf(schema)
-	return version >= catalog.OldestVersion && version <= catalog.SchemaVersion
+func isInService(record []byte) bool {
+	version := schema.VersionOf(record)
+	return version >= schema.OldestVersion && version <= schema.Version
 }
 
 // IsMoved reports whether a schema record says that the catalog was set aside to be moved to an address.
@@ -78,12 +79,12 @@ func SetAside(ctx context.Context, engine kv.Engine, reason string) error {
 
 // PutBack puts the catalog in engine, which was set aside for the same reason, into service again.
 func PutBack(ctx context.Context, engine kv.Engine, reason string) error {
-	values, err := engine.Read(ctx, catalog.KeySchema, catalog.KeyVersion)
+	values, err := engine.Read(ctx, catalog.KeySchema, schema.KeyVersion)
 	if err == nil && !isMarked(values[0], reason) {
 		err = fmt.Errorf("%w: it is not set aside, or for another reason", catalog.ErrBadChange)
 	}
 	if err == nil {
-		err = replace(ctx, engine, values[0], catalog.InService(values[1]))
+		err = replace(ctx, engine, values[0], schema.InService(values[1]))
 	}
 	if err != nil {
 		return fmt.Errorf("putting the catalog back into service: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // ErrDiffers says that a copy is not what was copied.
@@ -27,16 +28,16 @@ const (
 
 // backupOf returns the schema record of a backup of a catalog of this version. Releases take those alone that they can restore.
 func backupOf(version []byte) []byte {
-	if is := catalog.VersionOf(version); is > catalog.OldestVersion {
+	if is := schema.VersionOf(version); is > schema.OldestVersion {
 		return catalog.Aside(fmt.Sprintf("%s [%d]", isBackup, is))
 	}
 	return catalog.Aside(isBackup)
 }
 
 // isBackedUp reports whether a schema record is that of a backup which this program can restore.
-func isBackedUp(schema []byte) bool {
-	for version := catalog.OldestVersion; version <= catalog.SchemaVersion; version++ {
-		if bytes.Equal(schema, backupOf([]byte(strconv.Itoa(version)))) {
+func isBackedUp(record []byte) bool {
+	for version := schema.OldestVersion; version <= schema.Version; version++ {
+		if bytes.Equal(record, backupOf([]byte(strconv.Itoa(version)))) {
 			return true
 		}
 	}
@@ -106,7 +107,7 @@ func open(ctx context.Context, engine kv.Engine, reason string) (*destination, e
 
 // end verifies what the destination has and gives it the schema record for its version.
 func (d *destination) end(
-	ctx context.Context, want *sum, progress Progress, schema func(version []byte) []byte, writes ...kv.Write,
+	ctx context.Context, want *sum, progress Progress, record func(version []byte) []byte, writes ...kv.Write,
 ) error {
 	have, err := total(ctx, d.engine, progress.of("verified", kv.Size{Records: want.records}))
 	if err != nil {
@@ -116,11 +117,11 @@ func (d *destination) end(
 		return fmt.Errorf("%w: %d records and %d bytes, want %d and %d, or other ones",
 			ErrDiffers, have.records, have.bytes, want.records, want.bytes)
 	}
-	values, err := d.engine.Read(ctx, catalog.KeyVersion)
+	values, err := d.engine.Read(ctx, schema.KeyVersion)
 	if err != nil {
 		return err
 	}
-	return d.update(ctx, append(writes, kv.Write{Key: catalog.KeySchema, Value: schema(values[0])}))
+	return d.update(ctx, append(writes, kv.Write{Key: catalog.KeySchema, Value: record(values[0])}))
 }
 
 // levelFrom gives the destination the records that a source has at one instant.
@@ -189,7 +190,7 @@ func Restore(ctx context.Context, backup, to kv.Engine, progress Progress) (made
 			catalog.ErrCorrupt, s.records, was.Records)
 	}
 	made = copied(s, was.At, d)
-	if err := d.end(ctx, s, progress, catalog.InService); err != nil {
+	if err := d.end(ctx, s, progress, schema.InService); err != nil {
 		return made, fmt.Errorf("restoring a backup: %w", err)
 	}
 	return made, nil
@@ -246,7 +247,7 @@ func (m Move) Run(ctx context.Context) (made Copied, err error) {
 	s, at, err := d.levelFrom(ctx, from, func(is []byte) bool { return bytes.Equal(is, values[0]) }, m.Progress)
 	if err == nil {
 		made = copied(s, at, d)
-		err = d.end(ctx, s, m.Progress, catalog.InService)
+		err = d.end(ctx, s, m.Progress, schema.InService)
 	}
 	if err != nil {
 		return made, fmt.Errorf("copying the catalog, which is set aside and stays so: %w; say it again", err)

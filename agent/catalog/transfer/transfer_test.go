@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/catalog/transfer"
 )
@@ -269,7 +270,7 @@ func TestMoveThatIsBrokenOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				isThere := catalog.VersionOf(values[0]) > 0
+				isThere := schema.VersionOf(values[0]) > 0
 				if isThere && !isAside {
 					t.Fatalf("broken off at %d: both are in service", at)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/kv"
+	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
 // patience is how long an engine that gives no clear answer is asked.
@@ -34,11 +35,11 @@ func Raise(ctx context.Context, engine kv.Engine, knows func(gateway string) boo
 
 // raise is a turn of raising the version. From then on no gateway of the release before opens the catalog.
 func raise(ctx context.Context, engine kv.Engine) (done bool, err error) {
-	values, err := engine.Read(ctx, catalog.KeySchema, catalog.KeyVersion)
+	values, err := engine.Read(ctx, catalog.KeySchema, schema.KeyVersion)
 	if err != nil {
 		return false, err
 	}
-	switch version := catalog.VersionOf(values[0]); {
+	switch version := schema.VersionOf(values[0]); {
 	case version == 0:
 		return false, kv.Final(fmt.Errorf("%w: its schema version is %q", catalog.ErrAside, values[0]))
 	case version >= catalog.SchemaVersion:
@@ -46,8 +47,8 @@ func raise(ctx context.Context, engine kv.Engine) (done bool, err error) {
 	}
 	now := []byte(strconv.Itoa(catalog.SchemaVersion))
 	_, err = engine.Update(ctx,
-		[]kv.Check{{Key: catalog.KeySchema, Value: values[0]}, {Key: catalog.KeyVersion, Value: values[1]}},
-		[]kv.Write{{Key: catalog.KeySchema, Value: now}, {Key: catalog.KeyVersion, Value: now}})
+		[]kv.Check{{Key: catalog.KeySchema, Value: values[0]}, {Key: schema.KeyVersion, Value: values[1]}},
+		[]kv.Write{{Key: catalog.KeySchema, Value: now}, {Key: schema.KeyVersion, Value: now}})
 	return false, err // the next turn sees
 }
 

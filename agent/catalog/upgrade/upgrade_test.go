@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/catalog/transfer"
 	"github.com/restripe/restripe/agent/catalog/upgrade"
 )
@@ -19,9 +20,9 @@ func older(t *testing.T) kv.Engine {
 	t.Helper()
 	engine := mem.New()
 	open(t, engine, "maker", "first")
-	was := strconv.Itoa(catalog.OldestVersion)
+	was := strconv.Itoa(schema.OldestVersion)
 	_, err := engine.Update(t.Context(), nil, []kv.Write{
-		{Key: catalog.KeySchema, Value: []byte(was)}, {Key: catalog.KeyVersion, Kind: kv.Remove},
+		{Key: catalog.KeySchema, Value: []byte(was)}, {Key: schema.KeyVersion, Kind: kv.Remove},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func versionOf(t *testing.T, engine kv.Engine) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return catalog.VersionOf(values[0])
+	return schema.VersionOf(values[0])
 }
 
 // After the version was raised, starts that may be of the release before change nothing any more, and the others learn of it.
@@ -81,7 +82,7 @@ func TestRaise(t *testing.T) {
 // Copies of a catalog, backups, and one that was set aside and put back are of its version.
 func TestCopiesHaveTheVersion(t *testing.T) {
 	for _, raised := range []bool{false, true} {
-		engine, want := older(t), catalog.OldestVersion
+		engine, want := older(t), schema.OldestVersion
 		if raised {
 			want = catalog.SchemaVersion
 			if err := upgrade.Raise(t.Context(), engine, func(string) bool { return true }); err != nil {
