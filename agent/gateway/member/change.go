@@ -258,11 +258,11 @@ const leftPatience = 3 * time.Second
 // checkLeft refuses a node that anything lies on or is on its way to. Attempts come before groups: one that commits
 // between the two looks is seen in the second.
 func (m *Membership) checkLeft(ctx context.Context, id block.NodeID) error {
-	busy, err := m.isAnnounced(ctx, id)
+	busy, err := isAnnounced(ctx, m.catalog, id)
 	for began := time.Now(); busy && err == nil && time.Since(began) < leftPatience; {
 		select {
 		case <-time.After(leftPatience / 20):
-			busy, err = m.isAnnounced(ctx, id)
+			busy, err = isAnnounced(ctx, m.catalog, id)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for writes to node %s to end: %w", id, ctx.Err())
 		}
@@ -301,8 +301,8 @@ func (m *Membership) checkEmpty(ctx context.Context, id block.NodeID) error {
 }
 
 // isAnnounced reports whether an active attempt may write to a node.
-func (m *Membership) isAnnounced(ctx context.Context, id block.NodeID) (bool, error) {
-	for intent, err := range m.catalog.AllIntents(ctx) {
+func isAnnounced(ctx context.Context, records *catalog.Catalog, id block.NodeID) (bool, error) {
+	for intent, err := range records.AllIntents(ctx) {
 		if err != nil {
 			return false, fmt.Errorf("listing attempts: %w", err)
 		}
