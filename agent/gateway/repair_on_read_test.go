@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,6 +73,10 @@ func TestASecondReadOfALostBlockDoesNotDecode(t *testing.T) {
 	})
 	for _, mode := range []api.RepairOnRead{"", api.RepairWait, api.RepairWake, api.RepairNever} {
 		g := c.newGateway("for "+string(mode), awake, patient)
+		c.await("every node answers", func() bool {
+			status, err := g.Status(t.Context())
+			return err == nil && !slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool { return node.State != "up" })
+		})
 		name := "reads" + string(mode)
 		c.putClass(g, api.ClassSpec{
 			Name: name, Ladder: "rs(6,2)", Prefixes: []string{name + "/"}, PackBelow: "0", GroupBytes: "64KiB", RepairOnRead: mode,
