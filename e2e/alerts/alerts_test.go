@@ -136,16 +136,19 @@ func TestAlertsComeTrue(t *testing.T) {
 	}
 }
 
-// leaveDead deletes most of what shares groups, and pauses the compaction once that was seen.
+// leaveDead deletes most of what shares groups, again and again until enough of it was seen before it was compacted, and pauses the
+// compaction then.
 func (w *world) leaveDead() {
-	for i := range 90 {
-		key := fmt.Sprintf("small/%d", i)
-		w.put(key, bytes.Repeat([]byte{byte(i)}, 4<<10))
-		if i%10 != 0 {
-			w.ok(w.client.Delete(w.t.Context(), key))
+	w.await("what is dead was seen", func(ctx context.Context) error {
+		for i := range 90 {
+			key := fmt.Sprintf("small/%d", i)
+			w.put(key, bytes.Repeat([]byte{byte(i)}, 4<<10))
+			if i%10 != 0 {
+				w.ok(w.client.Delete(ctx, key))
+			}
 		}
-	}
-	w.prometheus.await("what is dead was seen", `restripe_dead_bytes{class="small"} > 0`)
+		return w.prometheus.holds(ctx, `restripe_dead_bytes{class="small"} > 2^16`)
+	})
 	_, err := w.client.PauseCompaction(w.t.Context())
 	w.ok(err)
 }

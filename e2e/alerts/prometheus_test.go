@@ -81,14 +81,17 @@ func (p *prometheus) ask(ctx context.Context, path string, into any) error {
 // await waits until an expression has a result.
 func (p *prometheus) await(what, expression string) {
 	p.t.Helper()
-	p.world.await(what, func(ctx context.Context) error {
-		var data struct{ Result []any }
-		err := p.ask(ctx, "query?query="+url.QueryEscape(expression), &data)
-		if err == nil && len(data.Result) == 0 {
-			err = fmt.Errorf("%s is empty", expression)
-		}
-		return err
-	})
+	p.world.await(what, func(ctx context.Context) error { return p.holds(ctx, expression) })
+}
+
+// holds reports why an expression has no result.
+func (p *prometheus) holds(ctx context.Context, expression string) error {
+	var data struct{ Result []any }
+	err := p.ask(ctx, "query?query="+url.QueryEscape(expression), &data)
+	if err == nil && len(data.Result) == 0 {
+		err = fmt.Errorf("%s is empty", expression)
+	}
+	return err
 }
 
 // names are those of all metrics that were ever shown.
