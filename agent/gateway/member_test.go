@@ -77,13 +77,15 @@ func (c *cluster) record(id block.NodeID) catalog.Node {
 	return nodes[at]
 }
 
-// nodesOf lists the nodes of an object's groups, with how many slots each has.
+// nodesOf lists the nodes of an object's groups, with how many slots each has that are not empty.
 func (c *cluster) nodesOf(key string) map[block.NodeID]int {
 	c.t.Helper()
 	nodes := map[block.NodeID]int{}
 	for _, group := range c.stat(key).Groups {
 		for _, slot := range group.Slots {
-			nodes[slot.Node]++
+			if slot.Blocks > 0 {
+				nodes[slot.Node]++
+			}
 		}
 	}
 	return nodes
