@@ -230,8 +230,12 @@ func (w *world) dial(address string) rueidis.Client {
 
 func (w *world) put(key string, text []byte) {
 	w.t.Helper()
-	_, err := w.client.Put(w.t.Context(), key, bytes.NewReader(text), client.PutOptions{Size: int64(len(text)), SizeKnown: true})
-	w.ok(err)
+	w.ok(w.tryPut(w.t.Context(), key, text))
+}
+
+func (w *world) tryPut(ctx context.Context, key string, text []byte) error {
+	_, err := w.client.Put(ctx, key, bytes.NewReader(text), client.PutOptions{Size: int64(len(text)), SizeKnown: true})
+	return err
 }
 
 func (w *world) write(name, text string) { w.ok(os.WriteFile(w.at(name), []byte(text), 0o600)) }
