@@ -304,10 +304,10 @@ func TestCorruptBlocks(t *testing.T) {
 		}
 	}
 
-	// The packed object lies in one column: which, only the damage to all of them tells.
+	// The packed object lies in the first column; the others are empty, and the parities come after them.
 	for slot := range 2 {
 		damage("own", slot, []func(string, int64) error{flip, truncate}[slot])
-		damage("packed", slot, flip)
+		damage("packed", []int{0, 4}[slot], flip)
 		damage("copied", slot, []func(string, int64) error{truncate, flip}[slot])
 	}
 	if found := states("own"); found["missing"] != 1 {

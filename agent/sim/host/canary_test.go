@@ -124,6 +124,7 @@ var canaries = []canary{
 			{dataflowFile, "if r.delivered != nil && r.delivered[input] {", "if false {"},
 		},
 		breaks: []sim.Promise{sim.Parity},
+		from:   300,
 		within: 1000,
 	},
 	{
@@ -267,7 +268,7 @@ var canaries = []canary{
 		}`}},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		from:   2100,
+		from:   2805,
 		within: 2000,
 	},
 	{
