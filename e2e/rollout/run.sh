@@ -117,7 +117,7 @@ pack() {
   local into=$packages/$1
   [ "$(cat "$into/sources" 2>/dev/null)" != "$(sources)" ] || return 0
   say "packing $1"
-  VERSION=$1 ARCHITECTURES=amd64 playbooks/package/build.sh >"$work/pack.log" 2>&1 || { tail -n 20 "$work/pack.log"; fail "packing $1"; }
+  make --no-print-directory package VERSION="$1" ARCHITECTURES=amd64 >"$work/pack.log" 2>&1 || { tail -n 20 "$work/pack.log"; fail "packing $1"; }
   mkdir -p "$into"
   mv bin/packages/restripe-agent_*_amd64.deb "$into/restripe-agent.deb"
   mv bin/packages/restripe_*_amd64.deb "$into/restripe.deb"
