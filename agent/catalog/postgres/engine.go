@@ -57,11 +57,20 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	e.life, e.end = context.WithCancel(context.Background())
 	e.servers = newServers(target, e.life, &e.work)
 	e.reads, e.updates = newPool(e.servers, target.hosts, readers, true), newPool(e.servers, target.hosts, writers, false)
-	if err := e.inspect(ctx); err != nil {
+	for range openTries {
+		e.warnings = nil
+		if err = e.inspect(ctx); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
+
+// openTries is how often a server is looked at again, at Open, whose place another that the address names was just seen to have taken.
+const openTries = 3
 
 // MayLose implements kv.Forgetful: whether the server, as it was configured at Open, loses acknowledged updates in a crash, or
 // has a standby that may take its place without the newest.
