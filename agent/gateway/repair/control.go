@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -34,7 +33,7 @@ type supervisor struct {
 
 	reported, records job.Wake // the loop of that name has something to do at once
 
-	reading *semaphore.Weighted // one at a time reads or changes what is declared, and applies it
+	reading sync.Mutex // one at a time reads or changes what is declared, and applies it
 
 	mutex   sync.Mutex // of what follows
 	control catalog.RepairControl
@@ -51,8 +50,8 @@ type supervisor struct {
 func newSupervisor(repairs *Repairs) *supervisor {
 	r := &supervisor{
 		repairs: repairs, reported: repairs.groups.Reported.Wake, records: job.NewWake(), halt: make(chan struct{}),
-		flights: map[block.GroupID]*flight{}, reading: semaphore.NewWeighted(1),
-		pacer: group.NewPacer(repairRates(catalog.RepairControl{}), repairs.agents.DomainOf),
+		flights: map[block.GroupID]*flight{},
+		pacer:   group.NewPacer(repairRates(catalog.RepairControl{}), repairs.agents.DomainOf),
 	}
 	for _, counter := range []struct {
 		name, help string
@@ -231,10 +230,8 @@ func (r *supervisor) urgent(list []damage) []damage {
 
 // refresh reads what is declared.
 func (r *supervisor) refresh(ctx context.Context) error {
-	if err := r.reading.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer r.reading.Release(1)
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	control, err := r.repairs.catalog.RepairControl(ctx)
 	if err != nil {
 		return err
@@ -555,14 +552,12 @@ func (rs *Repairs) ThrottleRepair(ctx context.Context, request api.ThrottleReque
 }
 
 func (rs *Repairs) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (api.RepairStatus, error) {
-	if err := rs.supervisor.reading.Acquire(ctx, 1); err != nil { // a catalog that does not answer may be read for long
-		return api.RepairStatus{}, fmt.Errorf("waiting until what is declared of repair was read: %w", err)
-	}
+	rs.supervisor.reading.Lock()
 	control, err := rs.catalog.ChangeRepairControl(ctx, change)
 	if err == nil {
 		rs.supervisor.apply(control)
 	}
-	rs.supervisor.reading.Release(1)
+	rs.supervisor.reading.Unlock()
 	if err != nil {
 		return api.RepairStatus{}, err
 	}
