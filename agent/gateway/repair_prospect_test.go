@@ -49,13 +49,21 @@ func TestARepairInVainAsksNobody(t *testing.T) {
 	if !wanted() {
 		t.Error("a look at all groups finds nothing that is lost")
 	}
-	asked.Store(0)
-	result, err := c.gateway.Repair(t.Context(), false, false)
-	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0], "no other node is free") {
-		t.Errorf("%+v, %v", result, err)
-	}
-	if asked := asked.Load(); asked > 0 {
-		t.Errorf("stores were asked %d times", asked)
+	// What a read above asked twice, and did not wait for, may come to its store as late as now: a repair that asks does so each time.
+	for left := 10; ; left-- {
+		asked.Store(0)
+		result, err := c.gateway.Repair(t.Context(), false, false)
+		if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0], "no other node is free") {
+			t.Errorf("%+v, %v", result, err)
+		}
+		asked := asked.Load()
+		if asked == 0 {
+			break
+		}
+		if left == 0 {
+			t.Errorf("stores were asked %d times", asked)
+			break
+		}
 	}
 	if wanted() {
 		t.Error("what could not be repaired is to be looked for at once")
