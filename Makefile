@@ -89,6 +89,7 @@ format:
 	if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 
 lint:
+	@e2e/retry.sh go run $(GOLANGCI_LINT) version
 	go run $(GOLANGCI_LINT) run $(LINT_FLAGS) ./...
 
 unit:

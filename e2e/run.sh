@@ -11,7 +11,7 @@
 #
 # A test that is skipped and that skips.txt does not expect to be fails its check, and running it again would not help.
 #
-# A check that fails is run once more. If it passes then, the run goes on, and a line says so of each test that failed the
+# A check that fails is run once more, when the others of its kind have ended: what was busy or out of reach may not be then. If it passes, the run goes on, and a line says so of each test that failed the
 # first time, there and once more at the end: FLAKY, the check, the test, and the seed that the test printed; "unknown"
 # where no test was named, "none" where no seed was.
 set -u
@@ -34,7 +34,8 @@ if [ $# -gt 0 ]; then checks=("$@"); fi
 
 e2e/setup.sh
 
-# What became of each check: log, what it says; failed, where it did; flaky, a line for each test; said, of one beside, all of it.
+# What became of each check: log, what it says; again, the tests that failed the first time; failed, where it did the second time too;
+# flaky, a line for each test; said, of one beside, all of it.
 results=$(mktemp -d)
 lane=
 trap '[ -z "$lane" ] || kill -- "-$lane" 2>/dev/null; rm -rf "$results"' EXIT
@@ -57,9 +58,9 @@ attempt() {
 
 began=$SECONDS
 
-# check I: runs a check, a second time if it fails.
+# check I: runs a check, for the first time.
 check() {
-  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected suspects suspect
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected
   echo "=== $(($1 + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
   if attempt "$check" "$log"; then
     unexpected=$(unexpected_skips "$check" "$log")
@@ -77,9 +78,15 @@ check() {
     touch "$results/$1.failed"
     return
   fi
-  mapfile -t suspects < <(failing_tests "$log")
-  echo "=== $check failed after $((SECONDS - since)) s: running it once more"
-  since=$SECONDS
+  failing_tests "$log" >"$results/$1.again"
+  echo "=== $check failed after $((SECONDS - since)) s: it is run once more later"
+}
+
+# again I: runs a check that failed a second time.
+again() {
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS suspects suspect
+  mapfile -t suspects <"$results/$1.again"
+  echo "=== $check, once more ($((SECONDS - began)) s so far)"
   if attempt "$check" "$log" && [ -z "$(unexpected_skips "$check" "$log")" ]; then
     echo "=== $check passed in $((SECONDS - since)) s, the second time"
     for suspect in "${suspects[@]}"; do
@@ -115,6 +122,10 @@ if [ ${#aside[@]} -gt 0 ]; then
   set -m # with a group of processes of its own, so that it can be ended
   for i in "${aside[@]}"; do
     check "$i" >"$results/$i.said" 2>&1 </dev/null
+    [ -e "$results/$i.again" ] || touch "$results/$i.ended"
+  done && for i in "${aside[@]}"; do
+    [ -e "$results/$i.again" ] || continue
+    again "$i" >>"$results/$i.said" 2>&1 </dev/null
     touch "$results/$i.ended"
   done &
   lane=$!
@@ -122,6 +133,11 @@ if [ ${#aside[@]} -gt 0 ]; then
 fi
 for i in "${alone[@]}"; do
   check "$i"
+  show
+done
+for i in "${alone[@]}"; do
+  [ -e "$results/$i.again" ] || continue
+  again "$i"
   show
 done
 if [ -n "$lane" ]; then
@@ -133,7 +149,10 @@ fi
 
 failed=()
 for i in "${!checks[@]}"; do
-  if [ -e "$results/$i.failed" ]; then failed+=("${checks[$i]}"); fi
+  [ -e "$results/$i.failed" ] || continue
+  failed+=("${checks[$i]}")
+  echo "The end of what ${checks[$i]} said:"
+  tail -n 25 "$results/$i.log"
 done
 echo
 if cat "$results"/*.flaky >/dev/null 2>&1; then
