@@ -20,6 +20,8 @@ type program struct {
 	uses      [][]int32      // rows that use each input
 	needs     []int          // inputs that go into each row
 	reads     []localRead    // ordered by block and unit, each unit once
+	cells     []int          // inputs that are put together here
+	copies    []localCopy    // of cells
 	messages  map[int]int    // input of each message that comes in
 	heirs     map[int]int    // by input that comes in: the row it is a term of as it is, where that is a message and there is no other
 	summed    []bool         // of each row: messages go into it
@@ -72,6 +74,7 @@ func compile(blocks *blocks, request *wire.RunRequest, payloadBytes int) (*progr
 	p.pieces = piecesOf(p.unitBytes, request.PieceBytes)
 	for _, step := range []func() error{
 		p.compileRows, func() error { return p.compileStage(blocks) }, p.compilePlaces, func() error { return p.compileInputs(blocks) },
+		func() error { return p.compileCopies(blocks) },
 		func() error { return p.compilePatches(payloadBytes) },
 	} {
 		if err := step(); err != nil {
@@ -223,6 +226,7 @@ func (p *program) compileInputs(blocks *blocks) error {
 				return p.wrong("inputs %d and %d are the same", *target, i)
 			}
 			*target = i
+		case stripe.SourceCopy: // see compileCopies
 		default:
 			return p.wrong("input %d is of unknown kind %d", i, input.Kind)
 		}

@@ -179,6 +179,7 @@ func (w *worker) perform(ctx context.Context, r *run, under *serving, payload []
 	d.open()
 	defer d.close()
 	d.task(func() error { return d.readLocal(sources, payload) })
+	d.task(d.copyLocal)
 	select {
 	case <-r.complete:
 		r.tasks.Wait()

@@ -12,13 +12,14 @@ import (
 
 // journal is the log of one run: what happened, to whom, when on the simulated clock. Equal seeds give equal journals.
 type journal struct {
-	mutex sync.Mutex
-	out   io.Writer
-	began time.Time
-	lines int
-	moved int     // compactions that moved objects
-	first string  // the first violation
-	broke Promise // what it broke
+	mutex   sync.Mutex
+	out     io.Writer
+	began   time.Time
+	lines   int
+	moved   int     // compactions that moved objects
+	spliced int     // and left some of them on their nodes
+	first   string  // the first violation
+	broke   Promise // what it broke
 }
 
 func (j *journal) write(who, format string, values ...any) {
@@ -47,18 +48,21 @@ func (j *journal) violation() string {
 	return j.first
 }
 
-// compacted notes that a compaction moved objects.
-func (j *journal) compacted() {
+// compacted notes that a compaction moved objects, and how many of them stayed on their nodes.
+func (j *journal) compacted(spliced int64) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.moved++
+	if spliced > 0 {
+		j.spliced++
+	}
 }
 
 // result is what the journal knows of what a run came to.
 func (j *journal) result(seed uint64) Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Compactions: j.moved, Simulated: time.Since(j.began)}
+	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Compactions: j.moved, Splices: j.spliced, Simulated: time.Since(j.began)}
 }
 
 // logger is a slog.Handler that writes into the journal for one process.
@@ -73,12 +77,16 @@ func (l logger) Enabled(_ context.Context, level slog.Level) bool { return level
 func (l logger) Handle(_ context.Context, record slog.Record) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s%s", strings.ToLower(record.Level.String()), record.Message, l.fields)
+	var spliced int64
 	record.Attrs(func(attribute slog.Attr) bool {
+		if attribute.Key == "spliced" {
+			spliced = attribute.Value.Int64()
+		}
 		fmt.Fprintf(&text, " %s=%v", attribute.Key, attribute.Value)
 		return true
 	})
 	if record.Message == "compacted" {
-		l.journal.compacted()
+		l.journal.compacted(spliced)
 	}
 	l.journal.write(l.who, "%s", text.String())
 	return nil

@@ -22,6 +22,7 @@ type Result struct {
 	Operations  int     // of clients, of which the outcome is known
 	Commits     int     // of group records, each checked whole
 	Compactions int     // that moved objects
+	Splices     int     // of them, those that left objects on their nodes
 	Faults      int
 	Lines       int           // of the journal
 	Simulated   time.Duration // how long the run took by its own clock

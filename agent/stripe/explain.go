@@ -12,6 +12,8 @@ func Explain(plan *Plan) string {
 	switch plan.Planner {
 	case plannerUpdate:
 		sentences = explainUpdate(plan)
+	case plannerSplice:
+		sentences = explainSplice(plan)
 	case plannerRepair, plannerRepairChain, plannerRepairTree, plannerInitiator:
 		sentences = explainRepair(plan)
 	case plannerRelocate:

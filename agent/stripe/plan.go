@@ -13,13 +13,14 @@ const (
 	SourceBlock   SourceKind = iota // a unit stored at this position: cell of a data column, parity of a parity row
 	SourceMessage                   // a message from another position
 	SourcePatch                     // the difference new-old of one cell, which the caller supplies (updates only)
+	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices only)
 )
 
 // Input is one operand of a program; its length is one unit (a cell).
 type Input struct {
 	Kind    SourceKind `cbor:"1,keyasint" json:"kind"`
-	Slot    int        `cbor:"2,keyasint" json:"slot"`    // SourceBlock, SourcePatch: data column x is slot x, parity row p is slot w+p
-	Unit    int        `cbor:"3,keyasint" json:"unit"`    // SourceBlock, SourcePatch: row of the cell, or stripe index in the partition of Plan.From
+	Slot    int        `cbor:"2,keyasint" json:"slot"`    // all but SourceMessage: data column x is slot x, parity row p is slot w+p
+	Unit    int        `cbor:"3,keyasint" json:"unit"`    // all but SourceMessage: row of the cell, or stripe index in the partition of Plan.From
 	Message int        `cbor:"4,keyasint" json:"message"` // SourceMessage: index into Plan.Messages
 }
 
@@ -55,7 +56,7 @@ type Message struct {
 // Plan takes one group from From to To. It speaks of positions, slots and units only; the coordinator binds them to
 // nodes and addresses. Treat plans as immutable: they are shared.
 type Plan struct {
-	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; repair, repair-chain, repair-tree, initiator
+	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; repair, repair-chain, repair-tree, initiator
 	Objective Objective
 	Layout    *Layout
 	From, To  Scheme
@@ -99,6 +100,7 @@ const (
 	PlannerCopyPool = "copy-pool"  // reads every cell, writes cells and parities to new nodes
 
 	plannerUpdate      = "update"
+	plannerSplice      = "splice"
 	plannerRepair      = "repair"
 	plannerRepairChain = "repair-chain"
 	plannerRepairTree  = "repair-tree"

@@ -5,7 +5,7 @@ func (p *Plan) count() Cost {
 	cost := Cost{BlocksSent: len(p.Messages)}
 	for _, program := range p.Programs {
 		for _, input := range program.Inputs {
-			if input.Kind == SourceBlock {
+			if input.Kind == SourceBlock || input.Kind == SourceCopy {
 				cost.BlocksRead++
 			}
 		}

@@ -58,7 +58,7 @@ func execute(t testing.TB, plan *Plan, stored, patches group) group {
 			switch input.Kind {
 			case SourceBlock:
 				content = stored[unitKey{input.Slot, input.Unit}]
-			case SourcePatch:
+			case SourcePatch, SourceCopy:
 				content = patches[unitKey{input.Slot, input.Unit}]
 			case SourceMessage:
 				content = messages[input.Message]

@@ -141,7 +141,7 @@ func (c *prover) checkInput(position Position, input Input) error {
 			return fmt.Errorf("a message has no slot or unit")
 		}
 		return nil
-	case SourceBlock, SourcePatch:
+	case SourceBlock, SourcePatch, SourceCopy:
 		units := p.Layout.Rows
 		if input.Slot >= columns {
 			units = len(c.from.Stripes)
@@ -154,6 +154,9 @@ func (c *prover) checkInput(position Position, input Input) error {
 		}
 		if input.Kind == SourcePatch && (p.Planner != plannerUpdate || input.Slot >= columns) {
 			return fmt.Errorf("only cells are patched, and only by updates")
+		}
+		if (input.Kind == SourceCopy) != (p.Planner == plannerSplice) || input.Kind == SourceCopy && input.Slot >= columns {
+			return fmt.Errorf("only cells are put together from copies, by splices, which have nothing else")
 		}
 		return nil
 	}
@@ -396,6 +399,13 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 				rows(slot-columns, slot-columns+1)
 			}
 		}
+	case plannerSplice:
+		for slot := range columns {
+			if !p.Layout.IsEmpty(slot) {
+				column(slot)
+			}
+		}
+		rows(0, p.To.M)
 	case PlannerCopyPool:
 		if p.From != p.To {
 			for slot := range columns {

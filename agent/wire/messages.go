@@ -204,6 +204,18 @@ type Patch struct {
 	Length int `cbor:"4,keyasint"`
 }
 
+// Copy says where a part of a new cell comes from (stripe.SourceCopy): Length bytes at From of unit Source of the block at Address, which
+// this node stores, are those at Offset of the cell. Copies of one cell do not overlap, and what none of them covers is zeros.
+type Copy struct {
+	Slot    int           `cbor:"1,keyasint"`
+	Unit    int           `cbor:"2,keyasint"`
+	Offset  int           `cbor:"3,keyasint"`
+	Length  int           `cbor:"4,keyasint"`
+	Address block.Address `cbor:"5,keyasint"`
+	Source  int           `cbor:"6,keyasint"`
+	From    int           `cbor:"7,keyasint"`
+}
+
 // RunRequest gives one position its part of a plan. The payload is the bytes of Patches, in order.
 //
 // It is ErrNotObeyed if the gateway that drew the stamp is not obeyed.
@@ -224,6 +236,8 @@ type RunRequest struct {
 	PieceBytes int `cbor:"10,keyasint,omitempty"`
 	// Inspect names blocks to inspect when all else is done, which spares a request after the run.
 	Inspect []block.Address `cbor:"11,keyasint,omitempty"`
+	// Copies are what cells are put together from. If one of them cannot be read, nothing is staged.
+	Copies []Copy `cbor:"12,keyasint,omitempty"`
 }
 
 // RunReply says what a run stored and what it cost.

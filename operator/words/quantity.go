@@ -23,6 +23,15 @@ func Count(n int64, noun string) string {
 	return Number(n) + " " + plural(noun)
 }
 
+// Moved says how many objects a compaction moved, and how many of them stayed on their nodes.
+func Moved(objects, spliced int64) string {
+	text := Count(objects, "object")
+	if spliced > 0 {
+		text += ", " + Number(spliced) + " of them on their nodes"
+	}
+	return text
+}
+
 // plural returns the plural of an English noun that is formed by rule.
 func plural(noun string) string {
 	before, ends := strings.CutSuffix(noun, "y")

@@ -146,7 +146,7 @@ func compactionLines(compaction *api.Compaction, now time.Time) []string {
 		fmt.Sprintf("done        %s %s of %s out of %s of %s groups", progress.Bar(compaction.BytesDone, compaction.BytesTotal),
 			words.Bytes(compaction.BytesDone), words.Bytes(compaction.BytesTotal),
 			words.Number(compaction.GroupsDone), words.Number(compaction.GroupsTotal)),
-		"moved       " + words.Count(compaction.ObjectsMoved, "object"),
+		"moved       " + words.Moved(compaction.ObjectsMoved, compaction.ObjectsSpliced),
 		"freed       " + words.Bytes(compaction.BytesFreed),
 		"time        " + words.Span(words.Seconds(compaction.ElapsedSeconds)),
 	}

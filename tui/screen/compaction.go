@@ -105,7 +105,7 @@ func (p *liveBackend) writeCompaction(s *script) {
 	default:
 		s.Raw(fmt.Sprintf("%s %s of %s groups emptied", l.bar(one.BytesDone, one.BytesTotal, 30),
 			words.Number(one.GroupsDone), words.Number(one.GroupsTotal)))
-		s.Field("moved", words.Count(one.ObjectsMoved, "object"))
+		s.Field("moved", words.Moved(one.ObjectsMoved, one.ObjectsSpliced))
 		s.Field("freed", words.Bytes(one.BytesFreed))
 	}
 	if one.EtaSeconds != nil {

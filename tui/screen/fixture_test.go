@@ -144,7 +144,7 @@ func backends() []*consolev1.Backend {
 // compaction is one under way.
 func compaction() *consolev1.Compaction {
 	return &consolev1.Compaction{
-		Backend: "demo", State: "running", Pass: 7, GroupsTotal: 120, GroupsDone: 30, ObjectsMoved: 4800,
+		Backend: "demo", State: "running", Pass: 7, GroupsTotal: 120, GroupsDone: 30, ObjectsMoved: 4800, ObjectsSpliced: 4500,
 		BytesTotal: 48 * mebibyte, BytesDone: 12 * mebibyte, BytesFreed: 20 * mebibyte, BytesPerSecond: 10 * mebibyte,
 		Failed: 1, Error: "too few nodes answer", EtaSeconds: proto.Float64(240), Looked: ago(time.Minute),
 		Classes: []*consolev1.DeadSpace{

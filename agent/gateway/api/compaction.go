@@ -29,8 +29,9 @@ type Compaction struct {
 	Owner          string            `json:"owner"`          // gateway that carries it out, and its start
 	GroupsTotal    int64             `json:"groupsTotal"`    // chosen
 	GroupsDone     int64             `json:"groupsDone"`
-	ObjectsMoved   int64             `json:"objectsMoved"` // or left where they were, as they changed meanwhile
-	BytesTotal     int64             `json:"bytesTotal"`   // of the objects in the groups chosen
+	ObjectsMoved   int64             `json:"objectsMoved"`   // or left where they were, as they changed meanwhile
+	ObjectsSpliced int64             `json:"objectsSpliced"` // of them, those that stayed on their nodes
+	BytesTotal     int64             `json:"bytesTotal"`     // of the objects in the groups chosen
 	BytesDone      int64             `json:"bytesDone"`
 	BytesFreed     int64             `json:"bytesFreed"` // of the data columns emptied, less what the objects take now
 	Failed         int64             `json:"failed"`     // groups of which something could not be moved

@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/arrange"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
+	"github.com/restripe/restripe/agent/gateway/object"
 	"github.com/restripe/restripe/agent/heat/sketch"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -80,7 +81,7 @@ func (c *Compactor) run(ctx context.Context, record catalog.Job, compaction api.
 			compaction.State, compaction.Finished, compaction.ETASeconds = api.CompactionIdle, &now, 0
 		}
 		if compaction.ObjectsMoved > 0 {
-			c.Logger.Info("compacted", "objects", compaction.ObjectsMoved, "groups", compaction.GroupsDone)
+			c.Logger.Info("compacted", "objects", compaction.ObjectsMoved, "spliced", compaction.ObjectsSpliced, "groups", compaction.GroupsDone)
 		}
 	})
 	return r.save(context.WithoutCancel(ctx))
@@ -296,6 +297,7 @@ func (r *run) share() float64 {
 
 // batch is what is to be moved into one group.
 type batch struct {
+	splice       *object.Splice // nil: the objects do not stay on their nodes
 	snapshots    []*catalog.Snapshot
 	bytes, names int64
 }
@@ -323,12 +325,22 @@ const (
 	WindowGroups  = 8 // of new ones
 )
 
-// batches are what of a window goes into one group each: what is written and used about as often lies together.
-func (w *window) batches(most int64, counts func(key string) sketch.Counts) (batches []batch) {
+// batches are what of a window goes into one group each: what is written and used about as often lies together, and stays on its
+// node where that makes full groups.
+func (r *run) batches(class *api.Class, w *window) (batches []batch) {
+	counts := r.Heat.Popularity.CountsOf(class.HalfLife)
 	arrange.Order(w.snapshots, func(snapshot *catalog.Snapshot) sketch.Counts { return counts(snapshot.Object.Key) })
+	splices, rest := r.Objects.Splices(class, w.snapshots)
+	for i := range splices {
+		spliced := batch{splice: &splices[i]}
+		for _, snapshot := range splices[i].Snapshots() {
+			spliced.add(snapshot)
+		}
+		batches = append(batches, spliced)
+	}
 	var next batch
-	for _, snapshot := range w.snapshots {
-		if len(next.snapshots) > 0 && next.isFull(&snapshot.Object, most) {
+	for _, snapshot := range rest {
+		if len(next.snapshots) > 0 && next.isFull(&snapshot.Object, class.GroupBytes) {
 			batches, next = append(batches, next), batch{}
 		}
 		next.add(snapshot)
@@ -427,11 +439,16 @@ func (r *run) failed(of *arrange.Candidate, cause error) {
 
 // refill moves a window, if that is worth it.
 func (r *run) refill(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *window) error {
-	batches := next.batches(class.GroupBytes, r.Heat.Popularity.CountsOf(class.HalfLife))
+	batches := r.batches(class, next)
 	takes, all := make([]int64, len(batches)), int64(0)
 	for i := range batches {
 		var err error
-		if takes[i], err = r.Objects.PackedBytes(class, batches[i].snapshots); err != nil {
+		if batches[i].splice != nil {
+			takes[i], err = batches[i].splice.Bytes(class)
+		} else {
+			takes[i], err = r.Objects.PackedBytes(class, batches[i].snapshots)
+		}
+		if err != nil {
 			return err
 		}
 		all += takes[i]
@@ -493,7 +510,7 @@ func (r *run) move(
 	if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
 		return false, err
 	}
-	err = r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
+	err = r.carry(ctx, class, scheme, next)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -518,6 +535,24 @@ func (r *run) move(
 	})
 	job.Rest(ctx, time.Since(began), r.share())
 	return err == nil, nil
+}
+
+// carry takes a batch to its new group: by splicing where it can be, and else, or where a node does not do that, through this gateway.
+func (r *run) carry(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch) error {
+	if next.splice != nil {
+		sent, err := r.Objects.Splice(ctx, class, scheme, next.splice)
+		if err == nil {
+			r.metrics.spliced.Add(float64(next.bytes))
+			r.metrics.sent.Add(float64(sent))
+			r.update(func(compaction *api.Compaction) { compaction.ObjectsSpliced += int64(len(next.snapshots)) })
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, catalog.ErrStale) {
+			return err
+		}
+		r.metrics.unspliced.Inc()
+		r.Logger.Warn("a group cannot be spliced", "cause", err)
+	}
+	return r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
 }
 
 func ignoreHalt(err error) error {

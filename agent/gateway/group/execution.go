@@ -17,8 +17,8 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// Execution is a plan bound to one group: positions are nodes, inputs are addresses. Transitions, updates and repairs are
-// carried out by the same code.
+// Execution is a plan bound to one group: positions are nodes, inputs are addresses. Transitions, updates, repairs and
+// splices are carried out by the same code.
 type Execution struct {
 	Group   *catalog.Group
 	before  *Code // partition of Plan.From
@@ -31,6 +31,9 @@ type Execution struct {
 	Lost    map[int]bool        // slots being rebuilt; repairs only
 	Away    map[int]bool        // slots on nodes that do not answer; repairs only
 	Span    []uint32            // indices of all groups of the attempt; updates of several only
+
+	copies   map[int][]wire.Copy // by column; splices only
+	manifest []byte              // of the group; splices only, others have what the group carries
 
 	PieceBytes int // messages leave in pieces of so many bytes; 0: whole cells
 }
@@ -61,7 +64,15 @@ func (g *Groups) NewExecution(group *catalog.Group, plan *stripe.Plan) (*Executi
 	if err != nil {
 		return nil, err
 	}
-	r := &Execution{Group: group, before: before, after: after, Plan: plan, Nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{}, PieceBytes: RunPieceBytes}
+	return bind(group, plan, before, after)
+}
+
+// bind binds a plan that takes a group from one code to another.
+func bind(group *catalog.Group, plan *stripe.Plan, before, after *Code) (*Execution, error) {
+	r := &Execution{
+		Group: group, before: before, after: after, Plan: plan, Nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{},
+		PieceBytes: RunPieceBytes,
+	}
 	for slot := range group.Columns + plan.Parities {
 		if !after.Layout.IsEmpty(slot) { // nothing is asked of its node, which may be away
 			r.Nodes[stripe.Position(slot)] = r.nodeOf(slot)
@@ -167,6 +178,7 @@ func (r *Execution) request(stamp block.Stamp, program stripe.Program, peers map
 		Peers: map[stripe.Position]string{},
 	}
 	var payload []byte
+	request.Copies = r.copies[int(program.Position)]
 	slots := map[int]bool{}
 	for _, input := range program.Inputs {
 		switch input.Kind {
@@ -406,8 +418,8 @@ func carriesManifest(slot, columns int) bool { return slot == 0 || slot >= colum
 // manifestOf reads the manifest that the group carries now, for the blocks that will replace others. It is for a rebuild of
 // the catalog only: where no copy can be read the new blocks go without.
 func (g *Groups) manifestOf(ctx context.Context, r *Execution, stamp block.Stamp) ([]byte, error) {
-	if len(r.staged) == 0 {
-		return nil, nil
+	if len(r.staged) == 0 || r.manifest != nil {
+		return r.manifest, nil
 	}
 	carriers := make([]int, 0, r.Plan.From.M+1)
 	for row := range r.Plan.From.M {

@@ -82,6 +82,70 @@ func spread(nodes []catalog.Node, want int) []block.NodeID {
 	return chosen
 }
 
+// Around chooses the nodes of a new group whose columns are to lie on some of the nodes held, those first that are named first, as
+// Place does it otherwise: false where its failure domains would be fewer than those of other groups.
+func (a *Agents) Around(class *api.Class, held []block.NodeID) ([]block.NodeID, bool) {
+	usual, err := a.Place(class, 0, 0)
+	if err != nil {
+		return nil, false
+	}
+	able := map[block.NodeID]catalog.Node{}
+	var candidates []Candidate
+	for _, target := range a.All() {
+		if reachable, _, _ := target.State(); reachable && target.Node.TakesBlocks() {
+			able[target.Node.ID] = target.Node
+			candidates = append(candidates, Candidate{Node: target.Node, chosen: target.chosen.Load()})
+		}
+	}
+	most, counts := 0, map[string]int{}
+	for _, id := range usual {
+		domain := Domain(able[id])
+		counts[domain]++
+		most = max(most, counts[domain])
+	}
+	home, found := around(candidates, held, class.Ladder.Width(), class.Nodes(), most)
+	if !found {
+		return nil, false
+	}
+	for _, id := range home[class.Ladder.Width():] {
+		a.Choose(id)
+	}
+	return home, true
+}
+
+// around takes so many columns from the nodes held, and others for what is wanted besides, at most so many of one failure domain.
+func around(candidates []Candidate, held []block.NodeID, columns, want, most int) ([]block.NodeID, bool) {
+	used := map[string]int{}
+	home := make([]block.NodeID, 0, want)
+	take := func(id block.NodeID) {
+		at := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Node.ID == id })
+		if at >= 0 && used[Domain(candidates[at].Node)] < most {
+			used[Domain(candidates[at].Node)]++
+			home = append(home, id)
+			candidates = slices.Delete(candidates, at, at+1)
+		}
+	}
+	candidates = slices.Clone(candidates)
+	for _, id := range held {
+		if len(home) < columns {
+			take(id)
+		}
+	}
+	if len(home) < columns {
+		return nil, false
+	}
+	for len(home) < want {
+		before := len(home)
+		if next, found := ChooseSubstitute(candidates, used); found {
+			take(next)
+		}
+		if len(home) == before {
+			return nil, false
+		}
+	}
+	return home, true
+}
+
 // Domain is the failure domain of a node; one that declares none is a domain of its own.
 func Domain(node catalog.Node) string {
 	if node.Domain == "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -33,7 +34,7 @@ type supervisor struct {
 
 	reported, records job.Wake // the loop of that name has something to do at once
 
-	reading sync.Mutex // one at a time reads or changes what is declared, and applies it
+	reading *semaphore.Weighted // one at a time reads or changes what is declared, and applies it
 
 	mutex   sync.Mutex // of what follows
 	control catalog.RepairControl
@@ -50,8 +51,8 @@ type supervisor struct {
 func newSupervisor(repairs *Repairs) *supervisor {
 	r := &supervisor{
 		repairs: repairs, reported: repairs.groups.Reported.Wake, records: job.NewWake(), halt: make(chan struct{}),
-		flights: map[block.GroupID]*flight{},
-		pacer:   group.NewPacer(repairRates(catalog.RepairControl{}), repairs.agents.DomainOf),
+		flights: map[block.GroupID]*flight{}, reading: semaphore.NewWeighted(1),
+		pacer: group.NewPacer(repairRates(catalog.RepairControl{}), repairs.agents.DomainOf),
 	}
 	for _, counter := range []struct {
 		name, help string
@@ -230,8 +231,10 @@ func (r *supervisor) urgent(list []damage) []damage {
 
 // refresh reads what is declared.
 func (r *supervisor) refresh(ctx context.Context) error {
-	r.reading.Lock()
-	defer r.reading.Unlock()
+	if err := r.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer r.reading.Release(1)
 	control, err := r.repairs.catalog.RepairControl(ctx)
 	if err != nil {
 		return err
@@ -552,12 +555,14 @@ func (rs *Repairs) ThrottleRepair(ctx context.Context, request api.ThrottleReque
 }
 
 func (rs *Repairs) declareRepair(ctx context.Context, change func(catalog.RepairControl) catalog.RepairControl) (api.RepairStatus, error) {
-	rs.supervisor.reading.Lock()
+	if err := rs.supervisor.reading.Acquire(ctx, 1); err != nil { // a catalog that does not answer may be read for long
+		return api.RepairStatus{}, fmt.Errorf("waiting until what is declared of repair was read: %w", err)
+	}
 	control, err := rs.catalog.ChangeRepairControl(ctx, change)
 	if err == nil {
 		rs.supervisor.apply(control)
 	}
-	rs.supervisor.reading.Unlock()
+	rs.supervisor.reading.Release(1)
 	if err != nil {
 		return api.RepairStatus{}, err
 	}

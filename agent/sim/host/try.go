@@ -30,7 +30,7 @@ type tally struct {
 	size                        sim.Size
 	first, seeds                uint64
 	operations, commits, faults int
-	compactions                 int
+	compactions, splices        int
 	simulated, took             time.Duration
 	memory                      int64 // bytes of the guest that had most
 	failures                    []failure
@@ -38,8 +38,8 @@ type tally struct {
 
 func (t *tally) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d compactions, %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
-		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(), t.operations, t.commits, t.compactions, t.faults,
+	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d compactions (%d spliced), %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
+		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(), t.operations, t.commits, t.compactions, t.splices, t.faults,
 		t.simulated.Round(time.Second), t.memory>>20, len(t.failures))
 	for _, f := range t.failures {
 		fmt.Fprintf(&text, "\n  seed %d", f.Seed)
@@ -53,6 +53,7 @@ func (t *tally) add(o outcome) {
 	t.commits += o.Commits
 	t.faults += o.Faults
 	t.compactions += o.Compactions
+	t.splices += o.Splices
 	t.simulated += o.Simulated
 	t.memory = max(t.memory, o.Memory)
 }

@@ -140,6 +140,7 @@ type Compaction struct {
 	EtaSeconds     *float64               `protobuf:"fixed64,17,opt,name=eta_seconds,json=etaSeconds,proto3,oneof" json:"eta_seconds,omitempty"`
 	Looked         *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=looked,proto3" json:"looked,omitempty"` // when the classes were as they are here
 	Classes        []*DeadSpace           `protobuf:"bytes,19,rep,name=classes,proto3" json:"classes,omitempty"`
+	ObjectsSpliced int64                  `protobuf:"varint,20,opt,name=objects_spliced,json=objectsSpliced,proto3" json:"objects_spliced,omitempty"` // of objects_moved, those that stayed on their nodes
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -305,6 +306,13 @@ func (x *Compaction) GetClasses() []*DeadSpace {
 		return x.Classes
 	}
 	return nil
+}
+
+func (x *Compaction) GetObjectsSpliced() int64 {
+	if x != nil {
+		return x.ObjectsSpliced
+	}
+	return 0
 }
 
 // How full the groups of small objects of a class are. Bytes are of data columns: parities come on top.
@@ -593,7 +601,7 @@ const file_console_v1_compaction_proto_rawDesc = "" +
 	"\abackend\x18\x01 \x01(\tR\abackend\"\x8c\x01\n" +
 	"\x10CompactionReport\x12A\n" +
 	"\vcompactions\x18\x01 \x03(\v2\x1f.restripe.console.v1.CompactionR\vcompactions\x125\n" +
-	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xc4\x05\n" +
+	"\asources\x18\x02 \x03(\v2\x1b.restripe.console.v1.SourceR\asources\"\xed\x05\n" +
 	"\n" +
 	"Compaction\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x14\n" +
@@ -624,7 +632,8 @@ const file_console_v1_compaction_proto_rawDesc = "" +
 	"\veta_seconds\x18\x11 \x01(\x01H\x00R\n" +
 	"etaSeconds\x88\x01\x01\x122\n" +
 	"\x06looked\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x06looked\x128\n" +
-	"\aclasses\x18\x13 \x03(\v2\x1e.restripe.console.v1.DeadSpaceR\aclassesB\x0e\n" +
+	"\aclasses\x18\x13 \x03(\v2\x1e.restripe.console.v1.DeadSpaceR\aclasses\x12'\n" +
+	"\x0fobjects_spliced\x18\x14 \x01(\x03R\x0eobjectsSplicedB\x0e\n" +
 	"\f_eta_seconds\"\x9f\x01\n" +
 	"\tDeadSpace\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x16\n" +

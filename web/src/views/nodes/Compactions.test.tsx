@@ -8,7 +8,7 @@ import { without } from "../../testing/refusals";
 import { renderPage, said, type Answers } from "../../testing/render";
 
 const idle = { backend: "local", state: "idle", pass: 0n, classes: [] };
-const underWay = { backend: "local", state: "running", pass: 3n, groupsTotal: 4n, groupsDone: 1n, objectsMoved: 9n, bytesTotal: 100n, bytesDone: 25n, bytesFreed: 50n, etaSeconds: 240 };
+const underWay = { backend: "local", state: "running", pass: 3n, groupsTotal: 4n, groupsDone: 1n, objectsMoved: 9n, objectsSpliced: 7n, bytesTotal: 100n, bytesDone: 25n, bytesFreed: 50n, etaSeconds: 240 };
 const dead = { class: "cold", groups: 2n, bytes: 3n << 20n, deadBytes: 2n << 20n, deadAtMostPercent: 1000 };
 
 /** A console whose compaction is steered. */

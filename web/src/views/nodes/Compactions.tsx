@@ -82,7 +82,7 @@ function OfBackend({ compaction: one }: { compaction: Compaction }) {
 function Done({ compaction: one }: { compaction: Compaction }) {
   return (
     <>
-      {one.finished !== undefined && `, ended ${moment(one.finished)}`}; {counted(one.objectsMoved, "object")} moved out of {one.groupsDone.toLocaleString("en")} of {counted(one.groupsTotal, "group")}, {sized(one.bytesFreed)} freed
+      {one.finished !== undefined && `, ended ${moment(one.finished)}`}; {counted(one.objectsMoved, "object")} moved{one.objectsSpliced > 0n && `, ${one.objectsSpliced.toLocaleString("en")} of them on their nodes,`} out of {one.groupsDone.toLocaleString("en")} of {counted(one.groupsTotal, "group")}, {sized(one.bytesFreed)} freed
       {one.failed > 0n && `; ${counted(one.failed, "group")} could not be compacted`}.
     </>
   );
