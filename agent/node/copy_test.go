@@ -20,7 +20,8 @@ func splice(t *testing.T) (into *fixture, requests []wire.RunRequest) {
 	scheme := stripe.RS(3, 2)
 	from := []*fixture{newGroup(t, 0, agents, "rep(3),rs(3,2)", scheme, 5000), newGroup(t, 1, agents, "rep(3),rs(3,2)", scheme, 700)}
 	into = &fixture{
-		t: t, id: block.GroupID{Stamp: stamp(9)}, agents: agents, layout: from[0].layout, unitBytes: unitBytes, written: map[int]block.Stamp{},
+		t: t, id: block.GroupID{Stamp: stamp(9)}, agents: agents, layout: from[0].layout, unitBytes: unitBytes,
+		written: map[int]block.Stamp{},
 	}
 	plan, err := stripe.NewSplicePlan(into.layout, scheme)
 	if err != nil {

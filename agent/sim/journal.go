@@ -62,7 +62,10 @@ func (j *journal) compacted(spliced int64) {
 func (j *journal) result(seed uint64) Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return Result{Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines, Compactions: j.moved, Splices: j.spliced, Simulated: time.Since(j.began)}
+	return Result{
+		Seed: seed, Violation: j.first, Promise: j.broke, Lines: j.lines,
+		Compactions: j.moved, Splices: j.spliced, Simulated: time.Since(j.began),
+	}
 }
 
 // logger is a slog.Handler that writes into the journal for one process.

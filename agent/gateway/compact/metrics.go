@@ -29,7 +29,8 @@ func newMetrics(registry prometheus.Registerer) metrics {
 			Help: "Of the bytes moved, those that stayed on their nodes: the nodes put the new groups together.",
 		}),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "restripe_compaction_splice_sent_bytes_total", Help: "Bytes that nodes sent each other to put new groups together, for their parities.",
+			Name: "restripe_compaction_splice_sent_bytes_total",
+			Help: "Bytes that nodes sent each other to put new groups together, for their parities.",
 		}),
 		unspliced: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_compaction_unspliced_total",

@@ -83,7 +83,8 @@ func spread(nodes []catalog.Node, want int) []block.NodeID {
 }
 
 // Around chooses the nodes of a new group whose columns are to lie on some of the nodes held, those first that are named first, as
-// Place does it otherwise: false where its failure domains would be fewer than those of other groups.
+// Place does it otherwise, and without spares: false where too few can take it, or its failure domains would be fewer than those of other
+// groups.
 func (a *Agents) Around(class *api.Class, held []block.NodeID) ([]block.NodeID, bool) {
 	usual, err := a.Place(class, 0, 0)
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *Agents) Around(class *api.Class, held []block.NodeID) ([]block.NodeID, 
 	able := map[block.NodeID]catalog.Node{}
 	var candidates []Candidate
 	for _, target := range a.All() {
-		if reachable, _, _ := target.State(); reachable && target.Node.TakesBlocks() {
+		if reachable, _, _ := target.State(); reachable && target.Node.TakesBlocks() && !target.Node.Spare {
 			able[target.Node.ID] = target.Node
 			candidates = append(candidates, Candidate{Node: target.Node, chosen: target.chosen.Load()})
 		}

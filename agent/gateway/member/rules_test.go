@@ -326,6 +326,41 @@ func TestChooseSubstitute(t *testing.T) {
 	}
 }
 
+func TestAround(t *testing.T) {
+	t.Parallel()
+	var candidates []Candidate
+	for _, node := range []struct{ id, domain string }{
+		{"a", "r1"}, {"b", "r1"}, {"c", "r1"}, {"d", "r2"}, {"e", "r2"}, {"f", "r2"}, {"g", "r3"}, {"h", "r3"},
+	} {
+		candidates = append(candidates, Candidate{Node: catalog.Node{ID: block.NodeID(node.id), Domain: node.domain}})
+	}
+	for name, c := range map[string]struct {
+		held                string
+		columns, want, most int
+		home                string
+	}{
+		"those that hold most":               {"dagbceh", 3, 5, 2, "dagbe"},
+		"no more than may be of one domain":  {"abcdefgh", 3, 5, 2, "abdge"},
+		"one of each domain":                 {"abcdefgh", 3, 3, 1, "adg"},
+		"nodes that are not there":           {"xayd", 2, 3, 1, "adg"},
+		"too few hold something":             {"ab", 3, 5, 2, ""},
+		"too few of different domains":       {"abcdef", 3, 3, 1, ""},
+		"no node left that is of another":    {"adg", 3, 4, 1, ""},
+		"nodes for parities beside any held": {"abc", 3, 6, 3, "abcdge"},
+	} {
+		var held, want []block.NodeID
+		for _, id := range c.held {
+			held = append(held, block.NodeID(id))
+		}
+		for _, id := range c.home {
+			want = append(want, block.NodeID(id))
+		}
+		if home, found := around(candidates, held, c.columns, c.want, c.most); !slices.Equal(home, want) || found != (c.home != "") {
+			t.Errorf("%s: %v (%t), want %v", name, home, found, want)
+		}
+	}
+}
+
 func TestDrainProgress(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(100_000)

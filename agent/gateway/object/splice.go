@@ -59,8 +59,8 @@ func (o *Objects) Splices(class *api.Class, snapshots []*catalog.Snapshot) (spli
 		homes = append(homes, home)
 		return home[:width]
 	}
-	groups, others := arrange.Splices(local, arrange.Bounds{Columns: width, Bytes: class.GroupBytes / int64(width), Objects: batchObjects / width},
-		nodeOf, func(s *catalog.Snapshot) int64 { return s.Object.Size }, columns)
+	bounds := arrange.Bounds{Columns: width, Bytes: class.GroupBytes / int64(width), Objects: batchObjects / width}
+	groups, others := arrange.Splices(local, bounds, nodeOf, func(s *catalog.Snapshot) int64 { return s.Object.Size }, columns)
 	for i, shares := range groups {
 		splice := Splice{home: homes[i]}
 		for _, share := range shares {
@@ -122,7 +122,8 @@ func partsOf(snapshot *catalog.Snapshot) (parts []part, err error) {
 		unit := int(at / cell)
 		item := slices.IndexFunc(in.Slots[extent.Column], func(i catalog.Item) bool { return unit >= i.First && unit < i.First+i.Units })
 		if item < 0 {
-			return nil, fmt.Errorf("object %q lies in unit %d of column %d of group %s, which is not stored", object.Key, unit, extent.Column, extent.Group)
+			return nil, fmt.Errorf("object %q lies in unit %d of column %d of group %s, which is not stored",
+				object.Key, unit, extent.Column, extent.Group)
 		}
 		length := min(end, int64(unit+1)*cell) - at
 		parts = append(parts, part{in.Address(extent.Column, in.Slots[extent.Column][item]), unit, int(at % cell), int(length)})
@@ -157,7 +158,8 @@ func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme
 				at += int64(from.length)
 			}
 			next.Manifest = append(next.Manifest, block.ManifestEntry{
-				Key: []byte(object.Key), Revision: object.Revision, Size: object.Size, Column: column, Offset: extent.Offset, Length: extent.Length,
+				Key: []byte(object.Key), Revision: object.Revision, Size: object.Size,
+				Column: column, Offset: extent.Offset, Length: extent.Length,
 			})
 			basis = append(basis, catalog.Over(object.Key))
 			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}, Scheme: to.String()})
@@ -189,7 +191,8 @@ func appendCopies(copies []wire.Copy, column int, cell, at int64, from part) []w
 	for from.length > 0 {
 		length := min(from.length, int(cell-at%cell))
 		copies = append(copies, wire.Copy{
-			Slot: column, Unit: int(at / cell), Offset: int(at % cell), Length: length, Address: from.address, Source: from.unit, From: from.offset,
+			Slot: column, Unit: int(at / cell), Offset: int(at % cell), Length: length,
+			Address: from.address, Source: from.unit, From: from.offset,
 		})
 		at, from.offset, from.length = at+int64(length), from.offset+length, from.length-length
 	}

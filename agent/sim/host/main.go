@@ -58,7 +58,8 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	})
 	fmt.Fprintln(out, t)
 	if t.seeds >= seedsThatDo && (t.commits == 0 || t.compactions == 0 || t.splices == 0) {
-		return fmt.Errorf("%w: nothing was committed, or nothing compacted or spliced, in %d seeds, so nothing was tried", errFailed, t.seeds)
+		return fmt.Errorf("%w: nothing was committed, or nothing compacted or spliced, in %d seeds, so nothing was tried",
+			errFailed, t.seeds)
 	}
 	if len(t.failures) > 0 {
 		return fmt.Errorf("%w: replay one with make sim SEED=%d SIZE=%s", errFailed, t.failures[0].Seed, o.size)

@@ -39,7 +39,8 @@ type tally struct {
 func (t *tally) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d compactions (%d spliced), %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
-		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(), t.operations, t.commits, t.compactions, t.splices, t.faults,
+		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(),
+		t.operations, t.commits, t.compactions, t.splices, t.faults,
 		t.simulated.Round(time.Second), t.memory>>20, len(t.failures))
 	for _, f := range t.failures {
 		fmt.Fprintf(&text, "\n  seed %d", f.Seed)
