@@ -18,21 +18,16 @@ type Popularity struct {
 	classes  *class.Registry
 	now      func() time.Time
 	sketches *sketch.Set
-	off      bool
 }
 
 // Wrote counts a put of a key. That an object dies is not counted: it was put before.
 func (p *Popularity) Wrote(of *api.Class, key string) {
-	if !p.off {
-		p.sketches.For(of.HalfLife).Wrote(key, p.now())
-	}
+	p.sketches.For(of.HalfLife).Wrote(key, p.now())
 }
 
 // Read counts a read of an object of a class by a client.
 func (p *Popularity) Read(of string, key string) {
-	if !p.off {
-		p.sketches.For(p.halfLife(of)).Read(key, p.now())
-	}
+	p.sketches.For(p.halfLife(of)).Read(key, p.now())
 }
 
 func (p *Popularity) halfLife(of string) time.Duration {
@@ -44,9 +39,6 @@ func (p *Popularity) halfLife(of string) time.Duration {
 
 // CountsOf returns what is counted of keys of classes with a half-life, as of now.
 func (p *Popularity) CountsOf(halfLife time.Duration) func(key string) sketch.Counts {
-	if p.off {
-		return func(string) sketch.Counts { return sketch.Counts{} }
-	}
 	counted, now := p.sketches.For(halfLife), p.now()
 	return func(key string) sketch.Counts { return counted.Of(key, now) }
 }

@@ -47,14 +47,13 @@ type Options struct {
 	ID     string           // of the gateway
 	Groups int              // most groups whose accesses are counted; 0: heat.DefaultGroups
 	Now    func() time.Time // the clock of temperature
-	Equal  bool             // keys are not told from each other by how often they are used; for measuring what it brings that they are
 }
 
 // New returns a thermometer that has counted nothing; Restore takes up what was saved.
 func New(records *catalog.Catalog, classes *class.Registry, log *slog.Logger, options Options) *Thermometer {
 	now := options.Now()
 	h := &Thermometer{
-		Popularity: &Popularity{classes: classes, now: options.Now, sketches: sketch.NewSet(now), off: options.Equal},
+		Popularity: &Popularity{classes: classes, now: options.Now, sketches: sketch.NewSet(now)},
 
 		catalog: records, classes: classes, log: log, options: options,
 		tracker: heat.New(heat.Options{Groups: options.Groups, Start: now}),
