@@ -25,9 +25,10 @@ type Bounds struct {
 // leastOfFull is which part a group has at least of what would fill it, or of what is left to be moved: each group costs something.
 const leastOfFull = 0.5
 
-// Splices distributes objects over new groups so that each stays on its node: every column has objects of one node, about as many bytes as
-// the other columns, in the order that they have. columns says which of the nodes, those that have most first, may be the columns
-// of one group; nothing where there are too few. rest are the objects that have to leave their nodes, in their order.
+// Splices distributes objects over new groups so that each stays on its node: every column has objects of one node, in their order.
+// A group is as full as if its objects were packed wherever there is room: nine tenths at least. columns says which of the nodes,
+// those that have most first, may be the columns of one group: no more than there are, and none to have no more groups.
+// rest are the objects that have to leave their nodes, in their order.
 func Splices[T any](
 	objects []T, of Bounds, node func(T) block.NodeID, size func(T) int64, columns func(nodes []block.NodeID) []block.NodeID,
 ) (groups [][]Share[T], rest []T) {
@@ -43,35 +44,23 @@ func Splices[T any](
 		share.Objects, share.Bytes = append(share.Objects, object), share.Bytes+size(object)
 		left += size(object)
 	}
-	for {
+	for left > 0 {
 		nodes := slices.SortedFunc(maps.Keys(held), func(a, b block.NodeID) int {
 			return cmp.Or(cmp.Compare(held[b].Bytes, held[a].Bytes), cmp.Compare(a, b))
 		})
-		chosen := columns(nodes)
-		if len(chosen) < of.Columns {
-			break
-		}
-		most := of.Bytes
-		for _, id := range chosen {
-			most = min(most, held[id].Bytes)
-		}
-		var group []Share[T]
-		var fullest, sum int64
-		for _, id := range chosen {
-			share := held[id].head(most, of.Objects, size)
-			fullest, sum = max(fullest, share.Bytes), sum+share.Bytes
-			group = append(group, share)
-		}
-		if sum == 0 || float64(sum) < FullEnough*float64(fullest*int64(of.Columns)) ||
-			float64(sum) < leastOfFull*float64(min(left, of.Bytes*int64(of.Columns))) {
+		group, sum := together(held, columns(nodes), of, size)
+		if sum == 0 || float64(sum) < leastOfFull*float64(min(left, of.Bytes*int64(of.Columns))) {
 			break
 		}
 		for _, share := range group {
 			from := held[share.Node]
 			from.Objects, from.Bytes = from.Objects[len(share.Objects):], from.Bytes-share.Bytes
 			taken[share.Node] += len(share.Objects)
-			left -= share.Bytes
+			if len(from.Objects) == 0 {
+				delete(held, share.Node)
+			}
 		}
+		left -= sum
 		groups = append(groups, group)
 	}
 	for _, object := range objects {
@@ -84,14 +73,33 @@ func Splices[T any](
 	return groups, rest
 }
 
-// head is the first of a share's objects that are no more than so many bytes.
-func (s *Share[T]) head(most int64, objects int, size func(T) int64) Share[T] {
-	head := Share[T]{Node: s.Node}
-	for n, object := range s.Objects {
-		if n == objects || head.Bytes+size(object) > most {
-			break
-		}
-		head.Objects, head.Bytes = s.Objects[:n+1], head.Bytes+size(object)
+// together is what one group takes of what nodes hold, and how many bytes that is: 0 where it would not be full enough. No column takes
+// more than the node has that has least, or than the largest first object.
+func together[T any](
+	held map[block.NodeID]*Share[T], nodes []block.NodeID, of Bounds, size func(T) int64,
+) (group []Share[T], sum int64) {
+	if len(nodes) == 0 {
+		return nil, 0
 	}
-	return head
+	least, first := of.Bytes, int64(0)
+	for _, id := range nodes {
+		least, first = min(least, held[id].Bytes), max(first, size(held[id].Objects[0]))
+	}
+	var fullest, largest int64
+	for _, id := range nodes {
+		share := Share[T]{Node: id}
+		for n, object := range held[id].Objects {
+			if n == of.Objects || share.Bytes+size(object) > max(least, first) {
+				break
+			}
+			share.Objects, share.Bytes, largest = held[id].Objects[:n+1], share.Bytes+size(object), max(largest, size(object))
+		}
+		fullest, sum = max(fullest, share.Bytes), sum+share.Bytes
+		group = append(group, share)
+	}
+	packed := max(largest, (sum+int64(of.Columns)-1)/int64(of.Columns)) // as full as the fullest column has to be, wherever objects go
+	if float64(packed) < FullEnough*float64(fullest) {
+		return nil, 0
+	}
+	return group, sum
 }

@@ -266,17 +266,21 @@ func Announce(id block.GroupID, code *Code, home []block.NodeID) catalog.BlockSe
 
 // Name gives a draft its manifest. Columns in which that has nothing stay empty, where all gateways know of such.
 func (g *Groups) Name(d *Draft, manifest []block.ManifestEntry) {
-	d.Manifest = manifest
+	d.Manifest, d.Code = manifest, g.Narrow(d.Code, manifest, d.cell)
+}
+
+// Narrow returns a code without the columns in which a manifest has nothing, where all gateways know of such.
+func (g *Groups) Narrow(code *Code, manifest []block.ManifestEntry, cell int) *Code {
 	if !g.catalog.HasEmptyColumns() {
-		return
+		return code
 	}
 	var empty []int
-	for column, filled := range block.FilledColumns(manifest, d.Code.Layout.Columns, d.cell) {
+	for column, filled := range block.FilledColumns(manifest, code.Layout.Columns, cell) {
 		if !filled {
 			empty = append(empty, column)
 		}
 	}
-	d.Code = d.Code.over(d.Code.Layout.Without(empty))
+	return code.over(code.Layout.Without(empty))
 }
 
 // Shrink gives a draft that got fewer bytes than it was made for cells of the size it needs, within its reservation.

@@ -82,13 +82,13 @@ func spread(nodes []catalog.Node, want int) []block.NodeID {
 	return chosen
 }
 
-// Around chooses the nodes of a new group whose columns are to lie on some of the nodes held, those first that are named first, as
-// Place does it otherwise, and without spares: false where too few can take it, or its failure domains would be fewer than those of other
-// groups.
-func (a *Agents) Around(class *api.Class, held []block.NodeID) ([]block.NodeID, bool) {
+// Around chooses the nodes of a new group whose first columns are to lie on nodes held, those first that are named first, and of as many
+// of them as can be; the others as Place does it, without spares. It is false where too few nodes can take the group, or its failure
+// domains would be fewer than those of other groups. columns is how many of the nodes held have one.
+func (a *Agents) Around(class *api.Class, held []block.NodeID) (home []block.NodeID, columns int, found bool) {
 	usual, err := a.Place(class, 0, 0)
 	if err != nil {
-		return nil, false
+		return nil, 0, false
 	}
 	able := map[block.NodeID]catalog.Node{}
 	var candidates []Candidate
@@ -104,20 +104,18 @@ func (a *Agents) Around(class *api.Class, held []block.NodeID) ([]block.NodeID, 
 		counts[domain]++
 		most = max(most, counts[domain])
 	}
-	home, found := around(candidates, held, class.Ladder.Width(), class.Nodes(), most)
-	if !found {
-		return nil, false
+	if home, columns, found = around(candidates, held, class.Ladder.Width(), class.Nodes(), most); !found {
+		return nil, 0, false
 	}
-	for _, id := range home[class.Ladder.Width():] {
+	for _, id := range home[columns:] {
 		a.Choose(id)
 	}
-	return home, true
+	return home, columns, true
 }
 
-// around takes so many columns from the nodes held, and others for what is wanted besides, at most so many of one failure domain.
-func around(candidates []Candidate, held []block.NodeID, columns, want, most int) ([]block.NodeID, bool) {
+// around takes at most so many columns from the nodes held, and others for what is wanted besides, at most so many of one failure domain.
+func around(candidates []Candidate, held []block.NodeID, width, want, most int) (home []block.NodeID, columns int, found bool) {
 	used := map[string]int{}
-	home := make([]block.NodeID, 0, want)
 	take := func(id block.NodeID) {
 		at := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Node.ID == id })
 		if at >= 0 && used[Domain(candidates[at].Node)] < most {
@@ -128,23 +126,21 @@ func around(candidates []Candidate, held []block.NodeID, columns, want, most int
 	}
 	candidates = slices.Clone(candidates)
 	for _, id := range held {
-		if len(home) < columns {
+		if len(home) < width {
 			take(id)
 		}
 	}
-	if len(home) < columns {
-		return nil, false
-	}
+	columns = len(home)
 	for len(home) < want {
 		before := len(home)
 		if next, found := ChooseSubstitute(candidates, used); found {
 			take(next)
 		}
 		if len(home) == before {
-			return nil, false
+			return nil, 0, false
 		}
 	}
-	return home, true
+	return home, columns, columns > 0
 }
 
 // Domain is the failure domain of a node; one that declares none is a domain of its own.

@@ -338,15 +338,17 @@ func TestAround(t *testing.T) {
 		held                string
 		columns, want, most int
 		home                string
+		taken               int
 	}{
-		"those that hold most":               {"dagbceh", 3, 5, 2, "dagbe"},
-		"no more than may be of one domain":  {"abcdefgh", 3, 5, 2, "abdge"},
-		"one of each domain":                 {"abcdefgh", 3, 3, 1, "adg"},
-		"nodes that are not there":           {"xayd", 2, 3, 1, "adg"},
-		"too few hold something":             {"ab", 3, 5, 2, ""},
-		"too few of different domains":       {"abcdef", 3, 3, 1, ""},
-		"no node left that is of another":    {"adg", 3, 4, 1, ""},
-		"nodes for parities beside any held": {"abc", 3, 6, 3, "abcdge"},
+		"those that hold most":               {"dagbceh", 3, 5, 2, "dagbe", 3},
+		"no more than may be of one domain":  {"abcdefgh", 3, 5, 2, "abdge", 3},
+		"one of each domain":                 {"abcdefgh", 3, 3, 1, "adg", 3},
+		"nodes that are not there":           {"xayd", 2, 3, 1, "adg", 2},
+		"few hold something":                 {"ab", 3, 5, 2, "abdge", 2},
+		"few of different domains":           {"abcdef", 3, 3, 1, "adg", 2},
+		"nobody holds anything":              {"", 3, 3, 1, "", 0},
+		"no node left that is of another":    {"adg", 3, 4, 1, "", 0},
+		"nodes for parities beside any held": {"abc", 3, 6, 3, "abcdge", 3},
 	} {
 		var held, want []block.NodeID
 		for _, id := range c.held {
@@ -355,8 +357,9 @@ func TestAround(t *testing.T) {
 		for _, id := range c.home {
 			want = append(want, block.NodeID(id))
 		}
-		if home, found := around(candidates, held, c.columns, c.want, c.most); !slices.Equal(home, want) || found != (c.home != "") {
-			t.Errorf("%s: %v (%t), want %v", name, home, found, want)
+		home, taken, found := around(candidates, held, c.columns, c.want, c.most)
+		if found != (c.home != "") || found && (!slices.Equal(home, want) || taken != c.taken) {
+			t.Errorf("%s: %v, %d columns (%t), want %v, %d", name, home, taken, found, want, c.taken)
 		}
 	}
 }

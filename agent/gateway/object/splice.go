@@ -16,7 +16,7 @@ import (
 
 // Splice is a new group of small objects that all stay on their nodes.
 type Splice struct {
-	Columns [][]*catalog.Snapshot // what is in each, in its order
+	Columns [][]*catalog.Snapshot // what is in each of the first columns, in its order; the others are empty
 	home    []block.NodeID
 	fullest int64 // bytes of a column
 }
@@ -52,12 +52,12 @@ func (o *Objects) Splices(class *api.Class, snapshots []*catalog.Snapshot) (spli
 	width := class.Ladder.Width()
 	var homes [][]block.NodeID
 	columns := func(nodes []block.NodeID) []block.NodeID {
-		home, found := o.agents.Around(class, nodes)
+		home, columns, found := o.agents.Around(class, nodes)
 		if !found {
 			return nil
 		}
 		homes = append(homes, home)
-		return home[:width]
+		return home[:columns]
 	}
 	bounds := arrange.Bounds{Columns: width, Bytes: class.GroupBytes / int64(width), Objects: batchObjects / width}
 	groups, others := arrange.Splices(local, bounds, nodeOf, func(s *catalog.Snapshot) int64 { return s.Object.Size }, columns)
@@ -165,8 +165,9 @@ func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme
 			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}, Scheme: to.String()})
 		}
 	}
+	next.Code = o.groups.Narrow(code, next.Manifest, next.Cell)
 	attempt, err := o.catalog.Begin(ctx, catalog.KindMove, o.groups.Deadline(), func(stamp block.Stamp) []catalog.BlockSet {
-		return []catalog.BlockSet{group.Announce(block.GroupID{Stamp: stamp}, code, splice.home)}
+		return []catalog.BlockSet{group.Announce(block.GroupID{Stamp: stamp}, next.Code, splice.home)}
 	}, basis...)
 	if err != nil {
 		return 0, fmt.Errorf("announcing a group of small objects: %w", err)
