@@ -36,6 +36,7 @@ const (
 	decodeFile   = "agent/gateway/object/decode.go"
 	readFile     = "agent/gateway/object/read.go"
 	linkFile     = "agent/sim/link.go"
+	copyFile     = "agent/node/copy.go"
 )
 
 var canaries = []canary{
@@ -164,6 +165,12 @@ var canaries = []canary{
 			},
 		},
 		breaks: []sim.Promise{sim.Linearizable, sim.Agreement, sim.Readable},
+		within: 1000,
+	},
+	{
+		name:   "a node leaves zeros where it cannot read what it is to copy",
+		edits:  []edit{{copyFile, "		return err\n	}\n	h, source", "		return nil\n	}\n	h, source"}},
+		breaks: []sim.Promise{sim.Contents, sim.Linearizable, sim.NoMixture},
 		within: 1000,
 	},
 	{
