@@ -125,7 +125,7 @@ var canaries = []canary{
 			{dataflowFile, "if r.delivered != nil && r.delivered[input] {", "if false {"},
 		},
 		breaks: []sim.Promise{sim.Parity},
-		from:   300,
+		from:   600,
 		within: 1000,
 	},
 	{
@@ -171,6 +171,7 @@ var canaries = []canary{
 		name:   "a node leaves zeros where it cannot read what it is to copy",
 		edits:  []edit{{copyFile, "		return err\n	}\n	h, source", "		return nil\n	}\n	h, source"}},
 		breaks: []sim.Promise{sim.Contents, sim.Linearizable, sim.NoMixture},
+		from:   400,
 		within: 1000,
 	},
 	{
@@ -233,7 +234,8 @@ var canaries = []canary{
 			{pieceFile, "checks = append(checks, kv.Check{Key: schema.IntentKey(piece.Attempt)})", "_ = intent"},
 		},
 		breaks: []sim.Promise{sim.Agreement},
-		within: 600,
+		from:   570,
+		within: 1000,
 	},
 	{
 		name:   "the last commit of a put leaves its pieces to be swept",
@@ -275,7 +277,7 @@ var canaries = []canary{
 		}`}},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		from:   2805,
+		from:   3660,
 		within: 2000,
 	},
 	{
