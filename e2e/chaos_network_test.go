@@ -31,7 +31,11 @@ import (
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
-var chaosNetwork = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
+var (
+	chaosNetwork   = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
+	chaosFailovers = flag.Int("chaos.failovers", 0,
+		"where the catalog has members, how often each fault happens to the one that leads, however long that takes; 0: as -chaos.network says")
+)
 
 // The class of the network tests: groups over 6 of 8 nodes that survive the loss of any 2.
 const networkClasses = `classes:
@@ -85,7 +89,10 @@ func TestNetworkFaults(t *testing.T) {
 			if v.catalog == "postgres" {
 				t.Setenv(postgresVariable, postgresPrograms(t))
 			}
-			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(), "-test.timeout="+(10*time.Minute+5**chaosNetwork).String())
+			failovers := time.Duration(*chaosFailovers)
+			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(),
+				"-chaos.failovers="+strconv.Itoa(*chaosFailovers),
+				"-test.timeout="+(10*time.Minute+5**chaosNetwork+failovers*10*time.Minute).String())
 		})
 	}
 }
@@ -96,8 +103,9 @@ type networkChaos struct {
 	nodes, gateways, catalogs []*place
 	primary                   *place // of the catalog, where it has one
 	nemesis                   nemesis
-	faults                    map[string]int
+	faults, led               map[string]int // by kind, and those at the leader of the catalog
 	strikes                   int
+	rebuilt                   map[int]int64 // slots, by gateway, that it said of when it was last asked
 	seen                      *outages
 }
 
@@ -107,7 +115,7 @@ func (c *networkChaos) everywhere() []*place { return slices.Concat(c.nodes, c.g
 func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *networkChaos {
 	t.Helper()
 	ctx := t.Context()
-	c := &networkChaos{workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, seen: newOutages()}
+	c := &networkChaos{workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, led: map[string]int{}, rebuilt: map[int]int64{}, seen: newOutages()}
 	c.nemesis = nemesis{random: rand.New(rand.NewPCG(seed, 0)), chaos: c}
 	c.patience = clientPatience
 	check := func(err error) {
@@ -283,7 +291,7 @@ func (c *networkChaos) run() {
 	})
 	watchers.Go(func() { c.watch(ctx, "write", c.writeOne) })
 	began := time.Now()
-	for round := 0; time.Since(began) < *chaosNetwork && !c.t.Failed(); round++ {
+	for round := 0; !c.struckEnough(began) && !c.t.Failed(); round++ {
 		c.round(round)
 	}
 	stop()
@@ -298,7 +306,21 @@ func (c *networkChaos) run() {
 	}
 	c.settle()
 	c.judge()
+	if c.byFailovers() && c.faults[agentKilled] > 0 && c.counts["slot rebuilt"] == 0 {
+		c.t.Error("nodes were away and nothing was repaired: the test shows nothing of that")
+	}
 	c.summary()
+}
+
+// byFailovers reports whether faults are counted and all at the leader of the catalog, with nodes lost beside them.
+func (c *networkChaos) byFailovers() bool { return *chaosFailovers > 0 && hasMembers(&c.variant) }
+
+// struckEnough reports whether faults have happened for as long, or as often, as they shall.
+func (c *networkChaos) struckEnough(began time.Time) bool {
+	if !c.byFailovers() {
+		return time.Since(began) >= *chaosNetwork
+	}
+	return !slices.ContainsFunc(faultsOf(&c.variant), func(f fault) bool { return c.led[f.kind] < *chaosFailovers })
 }
 
 // round lets clients work on fresh keys while faults happen.
@@ -319,7 +341,28 @@ func (c *networkChaos) round(round int) {
 	}
 	c.endRound(stop, workers)
 	c.await("every process and node is back", c.allUp)
+	c.countRebuilt()
 	c.readBack(keys)
+}
+
+// countRebuilt takes note of what was repaired. A gateway that was started again counts from nothing.
+func (c *networkChaos) countRebuilt() {
+	for i, each := range c.clients {
+		ctx, cancel := c.bounded(c.t.Context())
+		status, err := each.RepairStatus(ctx)
+		cancel()
+		if err != nil {
+			continue // it is asked again after the next round
+		}
+		more := status.SlotsRebuilt
+		if more >= c.rebuilt[i] {
+			more -= c.rebuilt[i]
+		}
+		c.rebuilt[i] = status.SlotsRebuilt
+		c.mutex.Lock()
+		c.counts["slot rebuilt"] += int(more)
+		c.mutex.Unlock()
+	}
 }
 
 func (c *networkChaos) summary() {
