@@ -105,6 +105,7 @@ type networkChaos struct {
 	nemesis                   nemesis
 	faults, led               map[string]int // by kind, and those at the leader of the catalog
 	strikes                   int
+	kept                      []string      // keys of earlier rounds, which nobody changes any more
 	rebuilt                   map[int]int64 // slots, by gateway, that it said of when it was last asked
 	seen                      *outages
 }
@@ -304,6 +305,7 @@ func (c *networkChaos) run() {
 			c.t.Errorf("at rest: %v", err)
 		}
 	}
+	c.readBack(c.kept)
 	c.settle()
 	c.judge()
 	if c.byFailovers() && c.faults[agentKilled] > 0 && c.counts["slot rebuilt"] == 0 {
@@ -343,6 +345,24 @@ func (c *networkChaos) round(round int) {
 	c.await("every process and node is back", c.allUp)
 	c.countRebuilt()
 	c.readBack(keys)
+	if c.byFailovers() {
+		c.kept = append(c.kept, keys[:2]...)
+		c.deleteAll(keys[2:])
+	}
+}
+
+// deleteAll deletes keys, as part of the history, so that many rounds leave no more to move than one does.
+func (c *networkChaos) deleteAll(keys []string) {
+	for _, key := range keys {
+		c.await("key "+key+" is deleted", func() bool {
+			ctx, cancel := c.bounded(c.t.Context())
+			defer cancel()
+			call := time.Since(c.began).Nanoseconds()
+			err := c.client().Delete(ctx, key)
+			c.finish(register.Call{Key: key, Action: register.Delete}, register.Answer{}, call, err, "delete")
+			return err == nil || errors.Is(err, api.ErrNotFound)
+		})
+	}
 }
 
 // countRebuilt takes note of what was repaired. A gateway that was started again counts from nothing.
