@@ -48,9 +48,10 @@ const networkClasses = `classes:
 
 const (
 	networkNodes   = 8
-	strikesAround  = 3               // before the keys are changed, which keeps unknown outcomes per key few enough to check
-	clientPatience = 3 * time.Second // after which a client gives an operation up
-	stalledRead    = 3 * time.Second // what no read may take while one node is stopped; some 50 ms are usual
+	strikesAround  = 3                // before the keys are changed, which keeps unknown outcomes per key few enough to check
+	clientPatience = 3 * time.Second  // after which a client gives an operation up
+	statedOutage   = 15 * time.Second // for which docs/catalog.md has clients of a catalog with members be patient
+	stalledRead    = 3 * time.Second  // what no read may take while one node is stopped; some 50 ms are usual
 )
 
 // variant is one cluster that faults happen to.
@@ -312,6 +313,9 @@ func (c *networkChaos) run() {
 		c.t.Error("nodes were away and nothing was repaired: the test shows nothing of that")
 	}
 	c.summary()
+	if longest := c.seen.most(); c.byFailovers() && longest > statedOutage {
+		c.t.Errorf("a client went %v without an answer; docs/catalog.md says at most %v", longest, statedOutage)
+	}
 }
 
 // byFailovers reports whether faults are counted and all at the leader of the catalog, with nodes lost beside them.
@@ -501,6 +505,18 @@ func (o *outages) label() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.now
+}
+
+// most is the longest of all.
+func (o *outages) most() (longest time.Duration) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for _, operations := range o.longest {
+		for _, length := range operations {
+			longest = max(longest, length)
+		}
+	}
+	return longest
 }
 
 // table has a line for each kind of fault. What happened only beside another fault has no times of its own.
