@@ -116,12 +116,20 @@ func flush(_ context.Context, c *networkChaos, p *place) error {
 	return err
 }
 
-// allFaults lists every kind, and which variants have it. Where the catalog has members nothing but they is struck.
-var allFaults = []struct {
+const (
+	agentKilled = "agent killed"
+	awayLength  = 4 * time.Second // after which a node is given up, by the patience of newNetworkChaos
+)
+
+// faultIn is a fault, and which variants have it.
+type faultIn struct {
 	fault
 	in func(v *variant) bool
-}{
-	{fault{"agent killed", atNode, kill("agent"), start("agent"), nil}, always},
+}
+
+// allFaults lists every kind, and which variants have it. Where the catalog has members nothing but they is struck.
+var allFaults = []faultIn{
+	{fault{agentKilled, atNode, kill("agent"), start("agent"), nil}, always},
 	{fault{"agent stopped", atNode, stop("agent"), resume("agent"), nil}, always},
 	{fault{"store killed", atNode, kill("store"), start("store"), inMemory}, hasServer},
 	{fault{"store stopped", atNode, stop("store"), resume("store"), nil}, hasServer},
@@ -153,6 +161,16 @@ var allFaults = []struct {
 	{fault{"fail-over, primary alone with a gateway", atPrimary, failOver(isolate), takeBack(join), nil}, hasStandby},
 }
 
+// faultsOf are those that a variant is struck by.
+func faultsOf(v *variant) (list []fault) {
+	for _, each := range allFaults {
+		if each.in(v) && (each.at == atCatalog || each.at == atPrimary || !hasMembers(v)) {
+			list = append(list, each.fault)
+		}
+	}
+	return list
+}
+
 // strike is one fault at one place for a while.
 type strike struct {
 	fault
@@ -168,9 +186,15 @@ type nemesis struct {
 	deck   []fault
 }
 
-// deal returns what happens next: one fault or, one time in five, two at different places.
+// deal returns what happens next: one fault or, one time in five, two at different places. Where fail-overs are counted a node is away
+// beside one in three, for so long that it is given up and repaired.
 func (n *nemesis) deal() []strike {
 	first := n.draw()
+	if n.chaos.byFailovers() && n.random.IntN(3) == 0 {
+		away := allFaults[slices.IndexFunc(allFaults, func(f faultIn) bool { return f.kind == agentKilled })].fault
+		at := n.chaos.nodes[n.random.IntN(len(n.chaos.nodes))]
+		return []strike{first, {fault: away, place: at, length: first.length + awayLength}}
+	}
 	if first.at != atNode || n.random.IntN(5) > 0 {
 		return []strike{first}
 	}
@@ -183,11 +207,7 @@ func (n *nemesis) deal() []strike {
 
 func (n *nemesis) draw() strike {
 	if len(n.deck) == 0 {
-		for _, each := range allFaults {
-			if each.in(&n.chaos.variant) && (each.at == atCatalog || each.at == atPrimary || !hasMembers(&n.chaos.variant)) {
-				n.deck = append(n.deck, each.fault)
-			}
-		}
+		n.deck = faultsOf(&n.chaos.variant)
 		n.random.Shuffle(len(n.deck), func(i, j int) { n.deck[i], n.deck[j] = n.deck[j], n.deck[i] })
 		if first := slices.IndexFunc(n.deck, func(f fault) bool { return f.at == atPrimary }); first > 0 { // a short test has one too
 			n.deck[0], n.deck[first] = n.deck[first], n.deck[0]
@@ -196,20 +216,20 @@ func (n *nemesis) draw() strike {
 	s := strike{fault: n.deck[0], length: time.Duration(100+n.random.IntN(1100)) * time.Millisecond}
 	n.deck = n.deck[1:]
 	if n.random.IntN(8) == 0 {
-		s.length += 4 * time.Second // a node is given up meanwhile
+		s.length += awayLength
 	}
 	where := map[site][]*place{
 		atNode: n.chaos.nodes, atGateway: n.chaos.gateways, atCatalog: n.chaos.catalogs, atPrimary: n.chaos.catalogs,
 	}[s.at]
 	s.place = where[n.random.IntN(len(where))]
-	s.leads = s.at == atPrimary || s.at == atCatalog && hasMembers(&n.chaos.variant) && n.random.IntN(3) > 0
+	s.leads = s.at == atPrimary || s.at == atCatalog && hasMembers(&n.chaos.variant) && (n.random.IntN(3) > 0 || n.chaos.byFailovers())
 	return s
 }
 
 // strike has faults happen, side by side, and puts them right again.
 func (c *networkChaos) strike(strikes []strike) {
 	label := strikes[0].kind
-	if len(strikes) > 1 {
+	if len(strikes) > 1 && !strikes[0].leads {
 		label = "two at once"
 	}
 	c.seen.begin(label)
@@ -219,6 +239,7 @@ func (c *networkChaos) strike(strikes []strike) {
 	for _, s := range strikes {
 		if s.leads {
 			s.place = c.leader()
+			c.led[s.kind]++
 		}
 		c.strikes++
 		c.faults[s.kind]++

@@ -31,7 +31,11 @@ import (
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
-var chaosNetwork = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
+var (
+	chaosNetwork   = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
+	chaosFailovers = flag.Int("chaos.failovers", 0,
+		"where the catalog has members, how often each fault happens to the one that leads, however long that takes; 0: as -chaos.network says")
+)
 
 // The class of the network tests: groups over 6 of 8 nodes that survive the loss of any 2.
 const networkClasses = `classes:
@@ -44,9 +48,10 @@ const networkClasses = `classes:
 
 const (
 	networkNodes   = 8
-	strikesAround  = 3               // before the keys are changed, which keeps unknown outcomes per key few enough to check
-	clientPatience = 3 * time.Second // after which a client gives an operation up
-	stalledRead    = 3 * time.Second // what no read may take while one node is stopped; some 50 ms are usual
+	strikesAround  = 3                // before the keys are changed, which keeps unknown outcomes per key few enough to check
+	clientPatience = 3 * time.Second  // after which a client gives an operation up
+	statedOutage   = 15 * time.Second // for which docs/catalog.md has clients of a catalog with members be patient
+	stalledRead    = 3 * time.Second  // what no read may take while one node is stopped; some 50 ms are usual
 )
 
 // variant is one cluster that faults happen to.
@@ -85,7 +90,10 @@ func TestNetworkFaults(t *testing.T) {
 			if v.catalog == "postgres" {
 				t.Setenv(postgresVariable, postgresPrograms(t))
 			}
-			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(), "-test.timeout="+(10*time.Minute+5**chaosNetwork).String())
+			failovers := time.Duration(*chaosFailovers)
+			inside(t, "-chaos.seed="+strconv.FormatUint(seed, 10), "-chaos.network="+chaosNetwork.String(),
+				"-chaos.failovers="+strconv.Itoa(*chaosFailovers),
+				"-test.timeout="+(10*time.Minute+5**chaosNetwork+failovers*10*time.Minute).String())
 		})
 	}
 }
@@ -96,8 +104,10 @@ type networkChaos struct {
 	nodes, gateways, catalogs []*place
 	primary                   *place // of the catalog, where it has one
 	nemesis                   nemesis
-	faults                    map[string]int
+	faults, led               map[string]int // by kind, and those at the leader of the catalog
 	strikes                   int
+	kept                      []string      // keys of earlier rounds, which nobody changes any more
+	rebuilt                   map[int]int64 // slots, by gateway, that it said of when it was last asked
 	seen                      *outages
 }
 
@@ -107,7 +117,7 @@ func (c *networkChaos) everywhere() []*place { return slices.Concat(c.nodes, c.g
 func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *networkChaos {
 	t.Helper()
 	ctx := t.Context()
-	c := &networkChaos{workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, seen: newOutages()}
+	c := &networkChaos{workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, led: map[string]int{}, rebuilt: map[int]int64{}, seen: newOutages()}
 	c.nemesis = nemesis{random: rand.New(rand.NewPCG(seed, 0)), chaos: c}
 	c.patience = clientPatience
 	check := func(err error) {
@@ -283,7 +293,7 @@ func (c *networkChaos) run() {
 	})
 	watchers.Go(func() { c.watch(ctx, "write", c.writeOne) })
 	began := time.Now()
-	for round := 0; time.Since(began) < *chaosNetwork && !c.t.Failed(); round++ {
+	for round := 0; !c.struckEnough(began) && !c.t.Failed(); round++ {
 		c.round(round)
 	}
 	stop()
@@ -296,9 +306,27 @@ func (c *networkChaos) run() {
 			c.t.Errorf("at rest: %v", err)
 		}
 	}
+	c.readBack(c.kept)
 	c.settle()
 	c.judge()
+	if c.byFailovers() && c.faults[agentKilled] > 0 && c.counts["slot rebuilt"] == 0 {
+		c.t.Error("nodes were away and nothing was repaired: the test shows nothing of that")
+	}
 	c.summary()
+	if longest := c.seen.most(); c.byFailovers() && longest > statedOutage {
+		c.t.Errorf("a client went %v without an answer; docs/catalog.md says at most %v", longest, statedOutage)
+	}
+}
+
+// byFailovers reports whether faults are counted and all at the leader of the catalog, with nodes lost beside them.
+func (c *networkChaos) byFailovers() bool { return *chaosFailovers > 0 && hasMembers(&c.variant) }
+
+// struckEnough reports whether faults have happened for as long, or as often, as they shall.
+func (c *networkChaos) struckEnough(began time.Time) bool {
+	if !c.byFailovers() {
+		return time.Since(began) >= *chaosNetwork
+	}
+	return !slices.ContainsFunc(faultsOf(&c.variant), func(f fault) bool { return c.led[f.kind] < *chaosFailovers })
 }
 
 // round lets clients work on fresh keys while faults happen.
@@ -319,7 +347,46 @@ func (c *networkChaos) round(round int) {
 	}
 	c.endRound(stop, workers)
 	c.await("every process and node is back", c.allUp)
+	c.countRebuilt()
 	c.readBack(keys)
+	if c.byFailovers() {
+		c.kept = append(c.kept, keys[:2]...)
+		c.deleteAll(keys[2:])
+	}
+}
+
+// deleteAll deletes keys, as part of the history, so that many rounds leave no more to move than one does.
+func (c *networkChaos) deleteAll(keys []string) {
+	for _, key := range keys {
+		c.await("key "+key+" is deleted", func() bool {
+			ctx, cancel := c.bounded(c.t.Context())
+			defer cancel()
+			call := time.Since(c.began).Nanoseconds()
+			err := c.client().Delete(ctx, key)
+			c.finish(register.Call{Key: key, Action: register.Delete}, register.Answer{}, call, err, "delete")
+			return err == nil || errors.Is(err, api.ErrNotFound)
+		})
+	}
+}
+
+// countRebuilt takes note of what was repaired. A gateway that was started again counts from nothing.
+func (c *networkChaos) countRebuilt() {
+	for i, each := range c.clients {
+		ctx, cancel := c.bounded(c.t.Context())
+		status, err := each.RepairStatus(ctx)
+		cancel()
+		if err != nil {
+			continue // it is asked again after the next round
+		}
+		more := status.SlotsRebuilt
+		if more >= c.rebuilt[i] {
+			more -= c.rebuilt[i]
+		}
+		c.rebuilt[i] = status.SlotsRebuilt
+		c.mutex.Lock()
+		c.counts["slot rebuilt"] += int(more)
+		c.mutex.Unlock()
+	}
 }
 
 func (c *networkChaos) summary() {
@@ -438,6 +505,18 @@ func (o *outages) label() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.now
+}
+
+// most is the longest of all.
+func (o *outages) most() (longest time.Duration) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for _, operations := range o.longest {
+		for _, length := range operations {
+			longest = max(longest, length)
+		}
+	}
+	return longest
 }
 
 // table has a line for each kind of fault. What happened only beside another fault has no times of its own.

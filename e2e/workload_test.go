@@ -357,7 +357,8 @@ func (w *workload) judge() {
 	w.t.Helper()
 	info := porcupine.Ok
 	if len(w.history) > 0 {
-		info = porcupine.CheckOperationsTimeout(register.Model.ToModel(), w.history, 2*time.Minute)
+		patience := 2*time.Minute + time.Duration(len(w.history))*time.Millisecond
+		info = porcupine.CheckOperationsTimeout(register.Model.ToModel(), w.history, patience)
 	}
 	switch info {
 	case porcupine.Illegal:
