@@ -61,7 +61,23 @@ func (b *bench) start(ctx context.Context, name string, classes []api.ClassSpec)
 	if c.gateway, err = client.New(running.Gateway()); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}
+	if err := c.untilUp(ctx); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
 	return c, nil
+}
+
+// startPatience is how long all agents may take to be there for the gateway, which on a busy machine is long.
+const startPatience = 5 * time.Minute
+
+// untilUp waits until the gateway has all agents.
+func (c *cluster) untilUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	return patiently(ctx, func() (bool, error) {
+		metrics, err := c.metrics(ctx)
+		return metrics["restripe_node_up"] == agents, err
+	})
 }
 
 func (c *cluster) stop() error {

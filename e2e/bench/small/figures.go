@@ -127,12 +127,13 @@ func reportKeys(runs []traffic) string {
 		say("| %s | %.0f %% | %.2f | %s |", one.keys.name, 100*one.compactWire/(one.putWire+one.getWire+one.compactWire),
 			one.moved/one.putBytes, sent)
 	}
-	say("\nThe order of the paper is uniform, heavy, moderate. A byte that is moved is read and written (k+m)/k times here, all of it through")
-	say("the gateway, 1 + 1.67 under %s, where the paper moves it on its node and sends m deltas, 2. So the paper's bound, that updates with", deadScheme)
-	say("garbage collection never send more than in place, does not hold here by itself: where every put is an update and nothing may stay")
-	say("dead, moving costs more than what batches save. It is for the class to say how much may be dead (`deadAtMostPercent`); what that costs")
-	say("for how long is in [Popularity](#popularity) and [Room over time](#room-over-time). Puts of a key that is being put are two groups")
-	say("here, as each has a revision of its own, where the paper sends the later alone.")
+	say("\nThe order of the paper is uniform, heavy, moderate. A byte that is moved through the gateway is read once and written (k+m)/k")
+	say("times, 2.67 under %s, where the paper moves it on its node and sends m deltas, 2. So its Theorem 1, that updates with garbage", deadScheme)
+	say("collection never send more than in place, does not hold here by itself: its bound is m(k-1)/k for a byte put, 1.33, and that of what")
+	say("goes through the gateway (k-1)/k times 2.67, 1.78, with which puts send 3.44 where it is 3 in place. How much may be dead is for the")
+	say("class to say (`deadAtMostPercent`); what that costs over time is in [Popularity](#popularity) and")
+	say("[Room over time](#room-over-time). Puts of a key that is being put are two groups here, as each has a revision of its own, where")
+	say("the paper sends the later alone.")
 	return text.String()
 }
 
@@ -182,8 +183,8 @@ func reportBatches(runs []traffic) string {
 			one.putWire/one.putBytes, one.putWire/one.putBytes/(peer.putWire/peer.putBytes), 100*puts, 100*gets, 100*all, paper, one.rate,
 			one.rate/peer.rate)
 	}
-	say("\nSmall batches save less than large ones for two reasons: fewer objects than columns leave columns empty, whose parities are sent all")
-	say("the same, and what a block has beside its bytes is shared by fewer. From some dozens on nothing more is to be saved of puts, as")
+	say("\nSmall batches save less than large ones for two reasons: fewer objects than columns leave columns empty, whose parities are sent")
+	say("all the same, and what a block has beside its bytes is shared by fewer. From some dozens on nothing more is to be saved of puts, as")
 	say("1 + m/k is reached. The paper saves on, as it sends a key that is put several times within a batch once; here each put has a")
 	say("revision of its own, and goes into a group of its own.")
 	return text.String()

@@ -145,8 +145,8 @@ func reportFootprint(r footprintResults) string {
 	say("\nAn object that shares its group takes %.2f of the catalog of one that does not.", batch.bytes/float64(batch.objects)/
 		(alone.bytes/float64(alone.objects)))
 	most := &r.held[len(r.held)-1]
-	say("Then %d objects are put by %d clients in mode auto into one cluster. Resident is what the system counts for the process of the", most.objects,
-		clientsAtOnce)
+	say("Then %d objects are put by %d clients in mode auto into one cluster. Resident is what the system counts for the process of the",
+		most.objects, clientsAtOnce)
 	say("gateway, which had been putting until then, at most is the most that it had since it started, heap is what Go's allocator has in")
 	say("use, garbage included.\n")
 	say("| objects | resident MiB | at most MiB | heap MiB | catalog MiB | records | catalog bytes an object |\n|---|---|---|---|---|---|---|")
@@ -159,7 +159,7 @@ func reportFootprint(r footprintResults) string {
 		say("| %d | %s | %s | %s | %s | %.0f | %s |", one.objects, mebibytes(float64(one.resident)), mebibytes(float64(one.peak)),
 			mebibytes(one.heap), mebibytes(one.catalog), one.count, each)
 	}
-	say("\nThe gateway keeps no table of objects: what grows with their number is on the disk of the catalog. What it has at most follows the puts")
-	say("that are under way, not what is stored; BCStore's batch processes keep the metadata of all stripes in memory.")
+	say("\nThe gateway keeps no table of objects: what grows with their number is on the disk of the catalog. What it has at most follows the")
+	say("puts that are under way, not what is stored; BCStore's batch processes keep the metadata of all stripes in memory.")
 	return text.String()
 }

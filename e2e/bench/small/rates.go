@@ -122,7 +122,8 @@ func reportRates(steps []step) string {
 	say("## Sent by rate\n")
 	say("BCStore, Figure 10. Puts of 4 KiB under %s are offered at a rate, for about as long in each mode; the delay of the classes is %s.",
 		rateScheme, api.DefaultPackDelay)
-	say("In mode auto an object waits where a row, which %s has 5 of, is full within the delay: from 1,000 a second on. Sent is counted as", rateScheme)
+	say("In mode auto an object waits where a row of %s, 5 columns, is full within the delay: from 1,000 a second on. Sent is counted as",
+		rateScheme)
 	say("above, for one byte put, and MiB a second is that times what was put. In place is 1 + m = 5, batches 1 + m/k = 1.8, without any")
 	say("overhead. What is achieved of a rate, and p99, depend on what else the machine did.\n")
 	say("| offered a second | put a second, auto | sent, at-once | auto | batch | auto to at-once | auto to batch " +
@@ -141,8 +142,8 @@ func reportRates(steps []step) string {
 			flow(api.PackAtOnce), flow(api.PackAuto), 100*auto.waited/float64(len(auto.latencies)), slow(api.PackAtOnce), slow(api.PackAuto),
 			slow(api.PackBatch))
 	}
-	say("\nAs in the paper little is sent at low rates whatever the mode, and what is saved grows with the rate. The paper goes from in place to")
-	say("batches by one switch; here at-once shares groups among objects that come while others are written, so that it nears batches by")
+	say("\nAs in the paper little is sent at low rates whatever the mode, and what is saved grows with the rate. The paper goes from in place")
+	say("to batches by one switch; here at-once shares groups among objects that come while others are written, so that it nears batches by")
 	say("itself, and auto saves what is left. In mode batch a put waits for the delay also where nobody else comes, and sends as much.")
 	return text.String()
 }
