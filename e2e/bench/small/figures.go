@@ -128,7 +128,8 @@ func reportKeys(runs []traffic) string {
 			one.moved/one.putBytes, sent)
 	}
 	say("\nThe order of the paper is uniform, heavy, moderate. A byte that is moved through the gateway is read once and written (k+m)/k")
-	say("times, 2.67 under %s, where the paper moves it on its node and sends m deltas, 2. So its Theorem 1, that updates with garbage", deadScheme)
+	say("times, 2.67 under %s, where the paper moves it on its node and sends m deltas, 2. So its Theorem 1, that updates with garbage",
+		deadScheme)
 	say("collection never send more than in place, does not hold here by itself: its bound is m(k-1)/k for a byte put, 1.33, and that of what")
 	say("goes through the gateway (k-1)/k times 2.67, 1.78, with which puts send 3.44 where it is 3 in place. How much may be dead is for the")
 	say("class to say (`deadAtMostPercent`); what that costs over time is in [Popularity](#popularity) and")
