@@ -48,11 +48,12 @@ func (b *bench) codes(ctx context.Context) ([]traffic, error) {
 
 // howCounted says how the parts of traffic count.
 func howCounted(say func(string, ...any)) {
-	say("Sent is all that the agents read and write on their connections, in both directions, TLS and the messages' own overhead included,")
-	say("for one byte of objects put. In place is mode at-once with one client: every object goes alone, in 1 + m blocks, as an update of a")
-	say("block and its m parities sends. As many gets follow as there were puts, then a compaction of everything that is dead, by")
-	say("`restripe compact start --everything`, which is the dearest. Saved is by mode batch, of what is sent in place; the compaction")
-	say("is counted of mode batch alone there, as in the paper, in which in-place updates leave nothing dead.\n")
+	say("Sent is all that the agents read and write on their connections, in both directions, for one byte of objects put: TLS, the messages'")
+	say("own overhead and what agents are asked from time to time are in it. In place is mode at-once with one client: every object goes")
+	say("alone, in 1 + m blocks, as an update of a block and its m parities sends. As many gets follow as there were puts, then a")
+	say("compaction of everything that is dead, by `restripe compact start --everything`, which is the dearest. Saved is by mode batch, of")
+	say("what is sent in place; the compaction is counted of mode batch alone there, as in the paper, in which in-place updates leave")
+	say("nothing dead.\n")
 }
 
 // reportCodes is the section of the part codes.

@@ -22,14 +22,14 @@ const (
 
 // flatResults are what the part flat measured.
 type flatResults struct {
-	objects      int
-	loaded       moment // after all objects were put once
-	moments      []moment
-	copied       float64 // bytes of items for a byte of the same objects under rep(3)
-	written      float64 // bytes of objects written over
-	wire         float64 // meanwhile
-	moved, freed float64
-	lasted       time.Duration
+	objects int
+	loaded  moment // after all objects were put once
+	moments []moment
+	copied  float64 // bytes of items for a byte of the same objects under rep(3)
+	written float64 // bytes of objects written over
+	wire    float64 // meanwhile
+	moved   float64
+	lasted  time.Duration
 }
 
 // flat writes and reads for a while.
@@ -70,7 +70,7 @@ func (b *bench) flat(ctx context.Context) (results flatResults, err error) {
 	if err != nil {
 		return results, err
 	}
-	results.moved, results.freed = metrics["restripe_compaction_moved_bytes_total"], metrics["restripe_compaction_freed_bytes_total"]
+	results.moved = metrics["restripe_compaction_moved_bytes_total"]
 	last := &w.moments[len(w.moments)-1]
 	b.say("flat: after %.0f s ratio %.3f, in the stores %.3f; %.2f sent and %.2f moved for 1 byte written", results.lasted.Seconds(),
 		last.ratio(), last.itemRatio(), results.wire/results.written, results.moved/results.written)

@@ -60,6 +60,7 @@ func head(source provenance.Facts) string {
 		source.List("rates and times are then preliminary, ratios of room and of bytes sent are not"),
 		"",
 		"Sections that end with where they come from were measured by themselves.",
+		"",
 	}, "\n")
 }
 

@@ -35,7 +35,6 @@ type traffic struct {
 	putBytes                float64 // of objects put
 	putWire, getWire        float64 // between the gateway and agents
 	blocks, groups, refused float64
-	stored, living          float64 // after the puts: cells and parities, objects
 	moved, compactWire      float64 // objects that the compaction moved, and what it sent
 	rate                    float64 // puts in a second
 }
@@ -121,9 +120,6 @@ func (b *bench) measure(ctx context.Context, c *cluster, t *traffic) error {
 	if int(packed) != len(keys) || t.groups <= 0 {
 		return fmt.Errorf("%s: of %d objects put the gateway packed %.0f, into %.0f groups", t.name, len(keys), packed, t.groups)
 	}
-	if err := c.room(ctx, t); err != nil {
-		return err
-	}
 	if t.getWire, err = c.counted(ctx, func(ctx context.Context) error {
 		return atOnce(ctx, len(keys), func(ctx context.Context, i int) error { _, err := c.get(ctx, key(i)); return err })
 	}); err != nil {
@@ -148,21 +144,6 @@ func (c *cluster) counted(ctx context.Context, do func(context.Context) error) (
 	}
 	after, err := c.wire(ctx)
 	return float64(after - before), err
-}
-
-// room notes what the groups of the class take.
-func (c *cluster) room(ctx context.Context, t *traffic) error {
-	status, err := c.gateway.Status(ctx)
-	if err != nil {
-		return err
-	}
-	for _, class := range status.Classes {
-		if class.Name == t.name {
-			t.stored, t.living = float64(class.Stored), float64(class.Bytes)
-			return nil
-		}
-	}
-	return fmt.Errorf("the status knows no class %s", t.name)
 }
 
 // compacted gives back all that is dead of the class, and of no other.
