@@ -212,7 +212,7 @@ bench-catalog:
 	@mkdir -p bin
 	go run ./e2e/bench/catalog -write $(if $(OBJECTS),-objects $(OBJECTS) -keep bin/catalog-sizes.json)
 
-# The room that small objects leave when they die, and what puts of them take by when they wait for company.
+# The room that small objects leave when they die, what puts of them take by when they wait for company, and what is sent for them.
 bench-small:
 	go run ./e2e/bench/small -write
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -60,7 +61,23 @@ func (b *bench) start(ctx context.Context, name string, classes []api.ClassSpec)
 	if c.gateway, err = client.New(running.Gateway()); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}
+	if err := c.untilUp(ctx); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
 	return c, nil
+}
+
+// startPatience is how long all agents may take to be there for the gateway, which on a busy machine is long.
+const startPatience = 5 * time.Minute
+
+// untilUp waits until the gateway has all agents.
+func (c *cluster) untilUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	return patiently(ctx, func() (bool, error) {
+		metrics, err := c.metrics(ctx)
+		return metrics["restripe_node_up"] == agents, err
+	})
 }
 
 func (c *cluster) stop() error {
@@ -89,9 +106,14 @@ func (c *cluster) get(ctx context.Context, key string) (_ []byte, err error) {
 
 // atOnce has many clients do everything from 0 to count, each the next one that is left.
 func atOnce(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	return byClients(ctx, clientsAtOnce, count, do)
+}
+
+// byClients has so many clients do everything from 0 to count, each the next one that is left.
+func byClients(ctx context.Context, many, count int, do func(ctx context.Context, i int) error) error {
 	clients, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range clientsAtOnce {
+	for range many {
 		clients.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < count; i = int(next.Add(1)) - 1 {
 				if err := do(ctx, i); err != nil {
@@ -111,45 +133,77 @@ const storesPatience = 5 * time.Second
 func (c *cluster) storeBytes(ctx context.Context) (total int64, err error) {
 	for _, member := range c.Members() {
 		_, address, _ := strings.Cut(member.Store, "://")
-		bytes, err := itemBytes(ctx, address)
+		counts, err := storeCounts(ctx, address)
 		if err != nil {
 			return 0, fmt.Errorf("asking the store of %s: %w", member.ID, err)
 		}
-		total += bytes
+		total += counts["bytes"]
 	}
 	return total, nil
 }
 
-func itemBytes(ctx context.Context, address string) (total int64, err error) {
+// storeCounts asks a memcached for its statistics that are whole numbers.
+func storeCounts(ctx context.Context, address string) (counts map[string]int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storesPatience)
 	defer cancel()
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, connection.Close()) }()
 	deadline, _ := ctx.Deadline()
 	if err := connection.SetDeadline(deadline); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if _, err := io.WriteString(connection, "stats\r\n"); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return parseItemBytes(connection)
+	return parseStoreCounts(connection)
 }
 
-// parseItemBytes reads the answer to stats.
-func parseItemBytes(answer io.Reader) (int64, error) {
-	lines, found := bufio.NewScanner(answer), ""
+// storeFigures are the statistics that are asked for.
+var storeFigures = []string{"bytes", "bytes_read", "bytes_written"}
+
+// parseStoreCounts reads the answer to stats.
+func parseStoreCounts(answer io.Reader) (map[string]int64, error) {
+	lines, found := bufio.NewScanner(answer), map[string]int64{}
 	for lines.Scan() {
 		if lines.Text() == "END" {
-			return strconv.ParseInt(found, 10, 64)
+			if len(found) < len(storeFigures) {
+				return nil, fmt.Errorf("of %v the statistics have only %v", storeFigures, found)
+			}
+			return found, nil
 		}
-		if text, is := strings.CutPrefix(lines.Text(), "STAT bytes "); is {
-			found = text
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 || fields[0] != "STAT" || !slices.Contains(storeFigures, fields[1]) {
+			continue
+		}
+		value, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		found[fields[1]] = value
+	}
+	return nil, errors.Join(errors.New("the statistics have no end"), lines.Err())
+}
+
+// patience is between two questions whether something has come about.
+const patience = 20 * time.Millisecond
+
+// patiently asks until something has come about.
+func patiently(ctx context.Context, holds func() (bool, error)) error {
+	ticker := time.NewTicker(patience)
+	defer ticker.Stop()
+	for {
+		if done, err := holds(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return 0, errors.Join(errors.New("the statistics have no end"), lines.Err())
 }
 
 // metrics asks the gateway for its metrics: sums of all series of a name.
@@ -195,18 +249,23 @@ func parseMetrics(text io.Reader) (map[string]float64, error) {
 }
 
 // peak is the most resident memory that the gateway has had, in bytes.
-func (c *cluster) peak() (int64, error) {
+func (c *cluster) peak() (int64, error) { return c.memory("VmHWM:") }
+
+// resident is what the gateway has now.
+func (c *cluster) resident() (int64, error) { return c.memory("VmRSS:") }
+
+func (c *cluster) memory(name string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Pids()[launch.GatewayName]))
 	if err != nil {
 		return 0, err
 	}
-	return parsePeak(string(status))
+	return parseMemory(string(status), name)
 }
 
-// parsePeak reads VmHWM of /proc/PID/status.
-func parsePeak(status string) (int64, error) {
+// parseMemory reads an amount of memory of /proc/PID/status.
+func parseMemory(status, name string) (int64, error) {
 	for line := range strings.Lines(status) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" && fields[2] == "kB" {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {
 			kilobytes, err := strconv.ParseInt(fields[1], 10, 50)
 			return kilobytes << 10, err
 		}

@@ -21,7 +21,7 @@ import (
 const document = "docs/benchmarks/small-objects.md"
 
 // parts are what is measured, in this order.
-var parts = []string{"dead", "lone", "many", "popularity"}
+var parts = []string{"dead", "lone", "many", "codes", "keys", "batches", "rates", "flat", "footprint", "popularity"}
 
 // options are what the program is told.
 type options struct {
@@ -29,11 +29,15 @@ type options struct {
 	only                          []string // parts
 	write                         bool
 	objects, puts, rounds, second int // second: seconds of a pass
+	writes, lasting, held         int // lasting: seconds of the part flat; held: the most objects of the part footprint
 	command                       string
 }
 
-// alone reports whether only that is measured which is the same on every machine, so that its section may be written by itself.
+// alone reports whether only that is measured which is the same on every machine.
 func (o *options) alone() bool { return slices.Equal(o.only, []string{"popularity"}) }
+
+// whole reports whether all parts are measured, so that the page is written anew.
+func (o *options) whole() bool { return len(o.only) == len(parts) }
 
 // withSection puts a section in the place of the one with the same heading, or at the end.
 func withSection(page, section string) string {
@@ -81,20 +85,25 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 	flags := flag.NewFlagSet("small", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	only := ""
-	flags.BoolVar(&o.write, "write", false, "write "+document+", for which all parts are needed, or the part popularity alone")
+	flags.BoolVar(&o.write, "write", false, "write "+document+", or with -only the sections of those parts in it")
 	flags.StringVar(&o.directory, "directory", os.TempDir(), "where clusters are made: the catalog is on that disk, objects are in memory")
 	flags.StringVar(&only, "only", strings.Join(parts, ","), "parts to measure")
 	flags.IntVar(&o.objects, "objects", 20_000, "objects of the parts dead and popularity")
 	flags.IntVar(&o.puts, "puts", 300, "puts of a pass of the part lone")
 	flags.IntVar(&o.second, "seconds", 5, "seconds of a pass of the part many")
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds of the parts lone and many")
+	flags.IntVar(&o.writes, "writes", 2000, "puts of a run of the parts codes, keys, batches and footprint")
+	flags.IntVar(&o.lasting, "lasting", 240, "seconds of the part flat")
+	flags.IntVar(&o.held, "held", 100_000, "objects that the part footprint puts at most")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
-	for name, value := range map[string]int{"objects": o.objects, "puts": o.puts, "seconds": o.second, "rounds": o.rounds} {
+	for name, value := range map[string]int{
+		"objects": o.objects, "puts": o.puts, "seconds": o.second, "rounds": o.rounds, "writes": o.writes, "lasting": o.lasting, "held": o.held,
+	} {
 		if value < 1 {
 			return o, fmt.Errorf("-%s %d; give 1 or more", name, value)
 		}
@@ -103,12 +112,10 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		if !slices.Contains(parts, part) {
 			return o, fmt.Errorf("-only %q: there are %s", part, strings.Join(parts, ", "))
 		}
-		o.only = append(o.only, part)
-	}
-	for _, part := range parts {
-		if o.write && !slices.Contains(o.only, part) && !o.alone() {
-			return o, fmt.Errorf("-write without %s: the page has all parts", part)
+		if slices.Contains(o.only, part) {
+			return o, fmt.Errorf("-only has %s twice", part)
 		}
+		o.only = append(o.only, part)
 	}
 	o.command = "go run ./e2e/bench/small"
 	flags.Visit(func(f *flag.Flag) {
@@ -135,61 +142,82 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
-	if b.alone() { // without a cluster
-		section := reportPopularity(b.popularity(), b.objects)
-		if _, err := io.WriteString(os.Stdout, section); err != nil || !b.write {
+	if !b.alone() { // else there is no cluster
+		if err := b.build(ctx); err != nil {
 			return err
 		}
-		page, err := os.ReadFile(document)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(document, []byte(withSection(string(page), section)), 0o644)
 	}
+	text := head(source)
+	page := []byte(text)
+	if b.write && !b.whole() {
+		if page, err = os.ReadFile(document); err != nil {
+			return err
+		}
+	}
+	for _, part := range parts {
+		if !slices.Contains(b.only, part) {
+			continue
+		}
+		section, err := b.part(ctx, part)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+		if !b.whole() && !b.alone() {
+			section += from(source)
+		}
+		text += "\n" + section
+		page = []byte(withSection(string(page), section))
+		if b.write { // what was measured is kept whatever becomes of the rest
+			if err := os.WriteFile(document, page, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = io.WriteString(os.Stdout, text)
+	return err
+}
+
+// build makes the program that is measured.
+func (b *bench) build(ctx context.Context) error {
 	b.say("building restripe")
 	b.binary = filepath.Join(b.directory, "restripe")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
-	text := head(source)
-	for _, part := range parts {
-		if !slices.Contains(b.only, part) {
-			continue
-		}
-		report, err := b.part(ctx, part)
-		if err != nil {
-			return fmt.Errorf("%s: %w", part, err)
-		}
-		text += "\n" + report
-	}
-	if _, err := io.WriteString(os.Stdout, text); err != nil || !b.write {
-		return err
-	}
-	return os.WriteFile(document, []byte(text), 0o644)
+	return nil
 }
 
 // part measures one part and returns its section of the page.
 func (b *bench) part(ctx context.Context, part string) (string, error) {
 	switch part {
 	case "dead":
-		results, err := b.dead(ctx)
-		if err != nil {
-			return "", err
-		}
-		return reportDead(results), nil
-	case "popularity":
-		return reportPopularity(b.popularity(), b.objects), nil
+		return reported(ctx, b.dead, reportDead)
 	case "lone":
-		results, err := b.lone(ctx)
-		if err != nil {
-			return "", err
-		}
-		return reportLone(results), nil
+		return reported(ctx, b.lone, reportLone)
+	case "many":
+		return reported(ctx, b.many, reportMany)
+	case "codes":
+		return reported(ctx, b.codes, reportCodes)
+	case "keys":
+		return reported(ctx, b.byKeys, reportKeys)
+	case "batches":
+		return reported(ctx, b.byBatch, reportBatches)
+	case "rates":
+		return reported(ctx, b.rates, reportRates)
+	case "flat":
+		return reported(ctx, b.flat, reportFlat)
+	case "footprint":
+		return reported(ctx, b.footprint, reportFootprint)
 	default:
-		results, err := b.many(ctx)
-		if err != nil {
-			return "", err
-		}
-		return reportMany(results), nil
+		return reportPopularity(b.popularity(), b.objects), nil
 	}
+}
+
+// reported measures and writes about it.
+func reported[R any](ctx context.Context, measure func(context.Context) (R, error), report func(R) string) (string, error) {
+	results, err := measure(ctx)
+	if err != nil {
+		return "", err
+	}
+	return report(results), nil
 }

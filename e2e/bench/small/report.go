@@ -57,8 +57,17 @@ func head(source provenance.Facts) string {
 		fmt.Sprintf("Clusters of %d agents, each before a memcached, and a gateway with its catalog in SQLite, as `restripe up` runs", agents),
 		"them, all on one machine and its loopback, with what measures them. Each part has a cluster of its own.",
 		"",
-		source.List("rates and times are then preliminary, ratios of room are not"),
+		source.List("rates and times are then preliminary, ratios of room and of bytes sent are not"),
+		"",
+		"Sections that end with where they come from were measured by themselves.",
+		"",
 	}, "\n")
+}
+
+// from says where a section comes from that was measured by itself.
+func from(source provenance.Facts) string {
+	return fmt.Sprintf("\nMeasured by `%s` on %s, commit %s, with a load average of %s before on %d cores.\n", source.Command, source.Date,
+		source.Commit, source.Load, source.Cores)
 }
 
 // thinned are the moments to show: the first, the last, the worst, and one about every so long, if something has changed.

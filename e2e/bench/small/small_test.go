@@ -55,11 +55,13 @@ func TestBytesAreOfTheObjectAndItsVersion(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	if n, err := parseItemBytes(strings.NewReader("STAT bytes_read 9\r\nSTAT bytes 4711\r\nEND\r\n")); n != 4711 || err != nil {
-		t.Errorf("%d, %v", n, err)
+	const stats = "STAT version 1.6\r\nSTAT bytes_read 9\r\nSTAT bytes_written 5\r\nSTAT bytes 4711\r\n"
+	counts, err := parseStoreCounts(strings.NewReader(stats + "END\r\n"))
+	if err != nil || counts["bytes"] != 4711 || counts["bytes_read"] != 9 || counts["bytes_written"] != 5 {
+		t.Errorf("%v, %v", counts, err)
 	}
-	for _, text := range []string{"", "STAT bytes 4711\r\n", "STAT pid 1\r\nEND\r\n"} {
-		if _, err := parseItemBytes(strings.NewReader(text)); err == nil {
+	for _, text := range []string{"", stats, "STAT bytes 1\r\nEND\r\n", strings.Replace(stats, "4711", "many", 1) + "END\r\n"} {
+		if _, err := parseStoreCounts(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
@@ -70,11 +72,17 @@ func TestParse(t *testing.T) {
 	if _, err := parseMetrics(strings.NewReader("x one\n")); err == nil {
 		t.Error("a word was read as a number")
 	}
-	if n, err := parsePeak("VmPeak:\t 9 kB\nVmHWM:\t 2048 kB\n"); n != 2<<20 || err != nil {
+	if n, err := parseMemory("VmPeak:\t 9 kB\nVmHWM:\t 2048 kB\nVmRSS:\t 1 kB\n", "VmHWM:"); n != 2<<20 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := parsePeak("VmPeak:\t 9 kB\n"); err == nil {
+	if _, err := parseMemory("VmPeak:\t 9 kB\n", "VmHWM:"); err == nil {
 		t.Error("nothing was read as a peak")
+	}
+	if n, err := parseTraffic("rchar: 40\nwchar: 2\nsyscr: 9\nread_bytes: 8\n"); n != 42 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := parseTraffic("rchar: 40\n"); err == nil {
+		t.Error("half was taken for all")
 	}
 }
 
@@ -83,10 +91,10 @@ func TestOptionsAreChecked(t *testing.T) {
 	if err != nil || o.command != "go run ./e2e/bench/small -puts 7 -write" || len(o.only) != len(parts) {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if _, err := parseOptions([]string{"-write", "-only", "popularity"}, io.Discard); err != nil {
-		t.Error(err)
+	if o, err := parseOptions([]string{"-write", "-only", "popularity"}, io.Discard); err != nil || !o.alone() || o.whole() {
+		t.Errorf("%+v, %v", o, err)
 	}
-	for _, line := range []string{"-objects 0", "-rounds -1", "more", "-no-such", "-only all", "-only", "-write -only dead,lone"} {
+	for _, line := range []string{"-objects 0", "-rounds -1", "-writes 0", "more", "-no-such", "-only all", "-only", "-only dead,dead"} {
 		if _, err := parseOptions(strings.Fields(line), io.Discard); err == nil {
 			t.Errorf("%q was accepted", line)
 		}
