@@ -127,9 +127,6 @@ func (s *Source) read() (*loaded, error) {
 	if now.bundle, err = x509bundle.Parse(now.own.ID.TrustDomain(), authorities); err != nil {
 		return nil, fmt.Errorf("the authorities in %s: %w", path(AuthorityFile), err)
 	}
-	if len(now.bundle.X509Authorities()) == 0 {
-		return nil, fmt.Errorf("%s has no certificate in PEM, so that nobody would be believed", path(AuthorityFile))
-	}
 	revoked, err := os.ReadFile(path(RevokedFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return now, nil

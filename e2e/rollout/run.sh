@@ -77,8 +77,8 @@ stored() {
 answers() {
   local since=$SECONDS said=
   until grep -q "$3" <<<"$said"; do
-    [ $((SECONDS - since)) -lt 60 ] || fail "port $1 of ${gateway%:*} does not show $3 at $2: $(head -c 500 <<<"$said")"
-    said=$(curl --silent --show-error --fail --max-time 20 --cacert "$work/authority/ca.crt" --header "Authorization: Bearer $secret" \
+    [ $((SECONDS - since)) -lt 300 ] || fail "port $1 of ${gateway%:*} does not show $3 at $2: $(head -c 500 <<<"$said")"
+    said=$(curl --silent --show-error --fail --max-time 60 --cacert "$work/authority/ca.crt" --header "Authorization: Bearer $secret" \
       "https://$guests_subnet.${gateway#*:}:$1$2" 2>&1) || sleep 0.5
   done
 }
@@ -125,11 +125,11 @@ pack() {
   sources >"$into/sources"
 }
 
-# patiently COMMAND...: a client that tries again for a minute: a gateway that is the only one is away while it starts anew.
+# patiently COMMAND...: a client that tries again for two minutes: a gateway that is the only one is away while it starts anew.
 patiently() {
   local since=$SECONDS
   until client "$@"; do
-    [ $((SECONDS - since)) -lt 60 ] || return 1
+    [ $((SECONDS - since)) -lt 120 ] || return 1
     sleep 0.2
   done
   away=$((SECONDS - since > ${away:-0} ? SECONDS - since : ${away:-0}))
