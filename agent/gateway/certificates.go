@@ -49,8 +49,8 @@ func (g *Gateway) expiries() (list []expiry) {
 }
 
 var certificateExpires = prometheus.NewDesc("restripe_certificate_expires_timestamp_seconds",
-	"When the certificate expires that the gateway has, or that the agent of a node showed when it was dialled last, or that of the authority, "+
-		"which is spiffe://CLUSTER.",
+	"When the certificate expires that the gateway has, or that the agent of a node showed when it was dialled last, or that of the "+
+		"authority, which is spiffe://CLUSTER.",
 	[]string{"identity"}, nil)
 
 // certificates shows when certificates expire.

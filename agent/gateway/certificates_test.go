@@ -204,7 +204,8 @@ func TestAnAuthorityThatExpiresIsTold(t *testing.T) {
 		return found
 	}
 	soon := told()
-	if soon.Severity != "warning" || !strings.Contains(soon.Text, "certificate expires at") || !strings.Contains(soon.Cure, "restripe pki init") {
+	if soon.Severity != "warning" || !strings.Contains(soon.Text, "certificate expires at") ||
+		!strings.Contains(soon.Cure, "restripe pki init") {
 		t.Errorf("of an authority that expires tomorrow the doctor says %+v", soon)
 	}
 	answer := httptest.NewRecorder()

@@ -8,7 +8,8 @@ import (
 	"github.com/restripe/restripe/agent/gateway"
 )
 
-// A gateway whose clock is minutes behind that of another is told of by the doctors of both, with what to do; one whose clock is right is not.
+// A gateway whose clock is minutes behind that of another is told of by the doctors of both, with what to do; one whose clock is right
+// is not.
 func TestClocksApartAreTold(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)

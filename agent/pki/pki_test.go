@@ -300,7 +300,8 @@ func TestAnAuthorityThatHasExpired(t *testing.T) {
 	at := before.Add(time.Hour).UTC().Format(time.RFC3339)
 	says := func(what, where string, err error) {
 		t.Helper()
-		if !errors.Is(err, ErrAuthorityExpired) || !strings.Contains(err.Error(), where+", at "+at) || !strings.Contains(err.Error(), "restripe pki init") {
+		if !errors.Is(err, ErrAuthorityExpired) || !strings.Contains(err.Error(), where+", at "+at) ||
+			!strings.Contains(err.Error(), "restripe pki init") {
 			t.Errorf("%s: %v, want that %s has expired at %s", what, err, where, at)
 		}
 	}
