@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 import unittest
 
-from ansible_collections.restripe.storage.plugins.modules import restripe_authority_info, restripe_node, restripe_package_info
+from ansible_collections.restripe.storage.plugins.modules import restripe_authority_info, restripe_node, restripe_package_info, restripe_tls
 
 NODES = {
     "n1": {"declared": "up", "state": "up", "address": "a:1"},
@@ -117,6 +117,17 @@ class Authorities(unittest.TestCase):
         self.assertNotIn("expires", self.look(None))
         for content in ("", "text", EXPIRED[:200]):
             self.assertTrue(self.look(content)["problem"], content)
+
+
+class Certificates(unittest.TestCase):
+    def test_what_another_authority_revoked_goes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual([], restripe_tls.left_over(directory, {"ca.crt": "new"}))
+            path = os.path.join(directory, "ca.crl")
+            with open(path, "w") as file:
+                file.write("old")
+            self.assertEqual([path], restripe_tls.left_over(directory, {"ca.crt": "new"}))
+            self.assertEqual([], restripe_tls.left_over(directory, {"ca.crt": "new", "ca.crl": "new"}))
 
 
 if __name__ == "__main__":
