@@ -183,6 +183,57 @@ func TestCertificatesThatExpireAreTold(t *testing.T) {
 	}
 }
 
+// Before the authority expires the doctor says so, and afterwards that it has; metrics tell when.
+func TestAnAuthorityThatExpiresIsTold(t *testing.T) {
+	authority, err := pki.CreateFor(filepath.Join(t.TempDir(), "ca"), "blue", 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	c := newCertifiedCluster(t, 3, authority, directory)
+	told := func() (found api.Finding) {
+		findings, err := c.gateway.Doctor(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, finding := range findings {
+			if finding.Subject == "authority of blue" {
+				found = finding
+			}
+		}
+		return found
+	}
+	soon := told()
+	if soon.Severity != "warning" || !strings.Contains(soon.Text, "certificate expires at") ||
+		!strings.Contains(soon.Cure, "restripe pki init") {
+		t.Errorf("of an authority that expires tomorrow the doctor says %+v", soon)
+	}
+	answer := httptest.NewRecorder()
+	c.gateway.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if !strings.Contains(answer.Body.String(), `restripe_certificate_expires_timestamp_seconds{identity="spiffe://blue"} `) {
+		t.Error("the metrics do not tell when the authority expires")
+	}
+
+	expired := t.TempDir()
+	if _, err := pki.CreateFor(expired, "blue", time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(expired, pki.AuthorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(directory, "gw", pki.RevokedFile)); err != nil { // which the other authority has signed
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, "gw", pki.AuthorityFile), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the doctor tells that the authority has expired", func() bool {
+		found := told()
+		return found.Severity == "error" && strings.Contains(found.Text, "has expired at") && strings.Contains(found.Cure, "restripe pki init")
+	})
+}
+
 // An agent that has another node's certificate is not taken for the node whose address it has.
 func TestANodeIsWhoItsCertificateSays(t *testing.T) {
 	authority, directory := newAuthority(t, "blue"), t.TempDir()

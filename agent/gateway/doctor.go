@@ -99,8 +99,8 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	}
 	for _, one := range g.expiries() {
 		if left := time.Until(one.at); left < expiresSoon {
-			note("warning", one.subject, "`restripe pki renew` issues it anew, in place",
-				"its certificate expires at %s: nobody talks to it after that", one.at.UTC().Format(time.RFC3339))
+			level, text := one.text()
+			note(level, one.subject, one.cure, "%s", text)
 		}
 	}
 	noteReleases(g.options.Release, g.agents.NodeStatus(), note)

@@ -37,9 +37,9 @@ const (
 
 // How long what an authority signs is valid. A certificate may be renewed at any time.
 const (
-	DefaultLife   = 90 * 24 * time.Hour
-	authorityLife = 10 * 365 * 24 * time.Hour
-	clockSlack    = 5 * time.Minute // by which the clock of one who checks may be behind
+	DefaultLife          = 90 * 24 * time.Hour
+	DefaultAuthorityLife = 10 * 365 * 24 * time.Hour
+	clockSlack           = 5 * time.Minute // by which the clock of one who checks may be behind
 )
 
 // Authority issues certificates for one cluster. Its key is in its directory; no part of a cluster needs that but who issues.
@@ -62,9 +62,18 @@ type Issued struct {
 	Revoked  *time.Time `json:"revoked,omitempty"`
 }
 
-// Create makes an authority in a directory, which may have none. cluster is its name in identities: a-z, 0-9, dot, dash and
-// underscore.
+// Create makes an authority in a directory, which may have none, for DefaultAuthorityLife. cluster is its name in identities: a-z,
+// 0-9, dot, dash and underscore.
 func Create(directory, cluster string) (*Authority, error) {
+	return CreateFor(directory, cluster, DefaultAuthorityLife)
+}
+
+// CreateFor is Create for another time. Nothing that the authority has signed is believed after it.
+func CreateFor(directory, cluster string, life time.Duration) (*Authority, error) {
+	return create(directory, cluster, life, time.Now())
+}
+
+func create(directory, cluster string, life time.Duration, now time.Time) (*Authority, error) {
 	if _, err := (Identity{Cluster: cluster, Role: RoleAdmin, Name: "x"}).id(); err != nil {
 		return nil, err
 	}
@@ -83,11 +92,10 @@ func Create(directory, cluster string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the key of the authority: %w", err)
 	}
-	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serialNumber(), Subject: pkix.Name{CommonName: "restripe " + cluster},
 		URIs:      []*url.URL{{Scheme: "spiffe", Host: cluster}},
-		NotBefore: now.Add(-clockSlack), NotAfter: now.Add(authorityLife),
+		NotBefore: now.Add(-clockSlack), NotAfter: now.Add(life),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -153,6 +161,9 @@ func (a *Authority) Issue(identity Identity, hosts []string, life time.Duration,
 		return Issued{}, fmt.Errorf("making a key for %s: %w", identity, err)
 	}
 	now := a.now()
+	if expires := a.certificate.NotAfter; now.After(expires) {
+		return Issued{}, expiredError(a.directory, expires)
+	}
 	template := &x509.Certificate{
 		SerialNumber: serialNumber(), Subject: pkix.Name{CommonName: identity.Name}, URIs: []*url.URL{id.URL()},
 		NotBefore: now.Add(-clockSlack), NotAfter: now.Add(life),

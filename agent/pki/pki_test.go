@@ -285,6 +285,71 @@ func (s *Source) serial() string {
 	return s.current().own.Certificates[0].SerialNumber.String()
 }
 
+// Nobody whom an authority has certified is believed once it has expired, and who refuses says which authority that was and what to do. It
+// signs nothing more; another one does, and then all is well again.
+func TestAnAuthorityThatHasExpired(t *testing.T) {
+	before := time.Now().Add(-2 * time.Hour)
+	authority, err := create(filepath.Join(t.TempDir(), "ca"), "blue", time.Hour, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &office{t, authority}
+	old.now = func() time.Time { return before }
+	agent, gateway := old.issue(RoleAgent, "n1"), old.issue(RoleGateway, "gw1")
+	old.now = time.Now
+	at := before.Add(time.Hour).UTC().Format(time.RFC3339)
+	says := func(what, where string, err error) {
+		t.Helper()
+		if !errors.Is(err, ErrAuthorityExpired) || !strings.Contains(err.Error(), where+", at "+at) ||
+			!strings.Contains(err.Error(), "restripe pki init") {
+			t.Errorf("%s: %v, want that %s has expired at %s", what, err, where, at)
+		}
+	}
+	_, err = old.Issue(Identity{Role: RoleAgent, Name: "n2"}, nil, 0, t.TempDir())
+	says("issuing", authority.directory, err)
+	_, err = old.Renew(agent, DefaultLife)
+	says("renewing", authority.directory, err)
+	server, client := load(t, agent), load(t, gateway)
+	if !server.Expires().After(time.Now()) {
+		t.Fatal("the certificate itself has expired, which is another fault")
+	}
+	says("the certificate", filepath.Join(agent, AuthorityFile), server.CheckAuthority())
+	atServer, atClient := meet(t, server.Server(RoleGateway), client.Client("n1", RoleAgent))
+	says("who dials", filepath.Join(gateway, AuthorityFile), atClient)
+	if atServer == nil {
+		t.Error("the server has talked to a client that refused it")
+	}
+	trusting := client.Client("n1", RoleAgent)
+	trusting.VerifyPeerCertificate = nil // so that the server has to be the one who refuses
+	atServer, _ = meet(t, server.Server(RoleGateway), trusting)
+	says("who listens", filepath.Join(agent, AuthorityFile), atServer)
+	text, err := os.ReadFile(filepath.Join(agent, AuthorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says("a file of authorities", "some.crt", CheckAuthorities("some.crt", text))
+
+	renewed := newOffice(t, "blue")
+	for _, directory := range []string{agent, gateway} {
+		if _, err := renewed.Renew(directory, DefaultLife); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if atServer, atClient = meet(t, server.Server(RoleGateway), client.Client("n1", RoleAgent)); atServer != nil || atClient != nil {
+		t.Errorf("with the new authority the server says %v and the client %v", atServer, atClient)
+	}
+	if err := server.CheckAuthority(); err != nil {
+		t.Error(err)
+	}
+	both, err := os.ReadFile(filepath.Join(agent, AuthorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckAuthorities("both.crt", append(both, text...)); err != nil {
+		t.Errorf("one of two authorities is valid: %v", err)
+	}
+}
+
 func TestAuthority(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "ca")
 	if _, err := Open(directory); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "restripe pki init") {

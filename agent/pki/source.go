@@ -175,7 +175,9 @@ func (s *Source) GetX509BundleForTrustDomain(domain spiffeid.TrustDomain) (*x509
 
 // Server returns the configuration of a server that lets in whoever of its cluster has one of the roles.
 func (s *Source) Server(roles ...Role) *tls.Config {
-	return tlsconfig.MTLSServerConfig(s, s, s.authorizer("", roles))
+	config := tlsconfig.MTLSServerConfig(s, s, s.authorizer("", roles))
+	config.VerifyPeerCertificate = s.explained(config.VerifyPeerCertificate)
+	return config
 }
 
 // Doors returns the configuration of a server for everybody. Who shows a certificate has to be of its cluster; others have to say in
@@ -203,7 +205,9 @@ func (s *Source) Serving() *tls.Config {
 // Client returns the configuration of a client that talks to whoever of its cluster has one of the roles and, unless it is empty,
 // that name. Host names are not looked at: addresses are no identities.
 func (s *Source) Client(name string, roles ...Role) *tls.Config {
-	return tlsconfig.MTLSClientConfig(s, s, s.authorizer(name, roles))
+	config := tlsconfig.MTLSClientConfig(s, s, s.authorizer(name, roles))
+	config.VerifyPeerCertificate = s.explained(config.VerifyPeerCertificate)
+	return config
 }
 
 func (s *Source) authorizer(name string, roles []Role) tlsconfig.Authorizer {

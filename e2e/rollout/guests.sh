@@ -75,7 +75,7 @@ guest_disk() {
 guest() {
   local number=$1
   shift
-  ssh -n -q -i "$work/key" -o BatchMode=yes -o ConnectTimeout=5 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "root@$guests_subnet.$number" "$@"
+  ssh -n -q -i "$work/key" -o BatchMode=yes -o ConnectTimeout=60 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "root@$guests_subnet.$number" "$@"
 }
 
 # guest_kill NAME: it is gone at once, with all that it had.

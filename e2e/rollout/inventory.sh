@@ -32,7 +32,7 @@ all:
       - {name: files, prefixes: [""], ladder: "rep(3),rs(2,2)"}
     policies_backend: rollout
     policies_files: [$here/policies.yaml]
-    whole_minutes: 3
+    whole_minutes: 15
 ${inventory_more:-}
   children:
     restripe:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rolls Restripe out over guests of this machine with the playbooks, as over machines of metal: mistakes that preflight has to
 # find, a cluster from nothing over directories, a disk, memcached and Redis, a second run that changes nothing, real files stored
-# and read, a guest lost and replaced, certificates rotated, an upgrade under load that is broken off and goes on, a node emptied and removed, the catalog and what
+# and read, a guest lost and replaced, certificates rotated, an upgrade under load that is broken off and goes on, and back again, a node emptied and removed, the catalog and what
 # was declared restored on an empty guest; the catalog moved to three members of etcd, for two gateways, backed up and restored there; what is run twice changes nothing the second time and says so. Where the
 # machine cannot have guests this is said, loudly and once, and nothing is tested. KEEP=1 leaves the guests at the end.
 set -euo pipefail
@@ -77,8 +77,8 @@ stored() {
 answers() {
   local since=$SECONDS said=
   until grep -q "$3" <<<"$said"; do
-    [ $((SECONDS - since)) -lt 60 ] || fail "port $1 of ${gateway%:*} does not show $3 at $2: $(head -c 500 <<<"$said")"
-    said=$(curl --silent --show-error --fail --max-time 20 --cacert "$work/authority/ca.crt" --header "Authorization: Bearer $secret" \
+    [ $((SECONDS - since)) -lt 300 ] || fail "port $1 of ${gateway%:*} does not show $3 at $2: $(head -c 500 <<<"$said")"
+    said=$(curl --silent --show-error --fail --max-time 60 --cacert "$work/authority/ca.crt" --header "Authorization: Bearer $secret" \
       "https://$guests_subnet.${gateway#*:}:$1$2" 2>&1) || sleep 0.5
   done
 }
@@ -125,14 +125,29 @@ pack() {
   sources >"$into/sources"
 }
 
-# patiently COMMAND...: a client that tries again for a minute: a gateway that is the only one is away while it starts anew.
+# patiently COMMAND...: a client that tries again for two minutes: a gateway that is the only one is away while it starts anew.
 patiently() {
   local since=$SECONDS
   until client "$@"; do
-    [ $((SECONDS - since)) -lt 60 ] || return 1
+    [ $((SECONDS - since)) -lt 120 ] || return 1
     sleep 0.2
   done
   away=$((SECONDS - since > ${away:-0} ? SECONDS - since : ${away:-0}))
+}
+
+# everywhere VERSION: that every machine has a version and runs it, agents and gateways.
+everywhere() {
+  local agent numbers=("${gateway#*:}") number runs
+  for agent in "${agents[@]}"; do
+    number=${agent#*:}
+    numbers+=("${number%%:*}")
+  done
+  for number in "${numbers[@]}"; do
+    [[ $(guest "$number" restripe-agent version) = *" $1,"* ]] || fail "the machine with address $number has another version than $1"
+    runs=$(guest "$number" 'for pid in $(pgrep -f "^/usr/(bin|lib/restripe)/restripe"); do readlink /proc/$pid/exe || true; done')
+    [ -n "$runs" ] || fail "nothing of Restripe runs on the machine with address $number"
+    [[ $runs != *" (deleted)"* ]] || fail "the machine with address $number still runs what it had before $1: $runs"
+  done
 }
 
 # load: stores a file and reads it, again and again, until the file load.stop is there; ends with an error if that fails.
@@ -176,7 +191,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 guests_prepare
-rm -rf "$work/authority" "$work/backup" "$work/backup-etcd" "$work"/*.log
+rm -rf "$work/authority" "$work/expired" "$work/backup" "$work/backup-etcd" "$work"/*.log
 version=v0.0.1
 secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 kubeconfig=/var/lib/restripe/api/kubeconfig
@@ -190,7 +205,7 @@ for guest in r2:12 r3:13 r4:14 r5:15; do guest_start "${guest%:*}" "${guest#*:}"
 wait
 
 # On r1 a full disk; on r2 a name that is used already; on r3 a port that is taken; on r4 a user who may not become root; on r5 a
-# clock that is five minutes ahead, for what Ansible runs, and packages for another machine; no r9 at all; two members of etcd.
+# clock that is five minutes ahead, for what Ansible runs, and packages for another machine; no r9 at all; two members of etcd; an authority that has expired.
 say "planting mistakes"
 guest 11 mount -t tmpfs -o size=64m none /mnt
 guest 13 systemd-run --quiet --unit=squatter python3 -m http.server 7400
@@ -205,8 +220,9 @@ sed -i "$work/inventory.yml" \
   -e "s| r5: {|&ansible_python_interpreter: /usr/local/bin/python-ahead, program_packages: {agent: $work/other.deb, restripe: \"\"}, |"
 sed 's/"rs(2,2)"/"rs(12,2)"/' "$here/policies.yaml" >"$work/policies.yaml"
 sed -i "s|$here/policies.yaml|$work/policies.yaml|" "$work/inventory.yml"
-play preflight mistakes preflight
-says "9 mistakes" "restripe_etcd: 2 members of etcd survive the loss of no more than 1 would" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
+"$program" pki init rollout --ca "$work/expired" --life 1ns >/dev/null
+play preflight mistakes preflight --extra-vars "pki_authority=$work/expired"
+says "10 mistakes" "$work/expired/ca.crt: the authority has expired at " "restripe_etcd: 2 members of etcd survive the loss of no more than 1 would" "r1: /mnt/r1 has 6" "r1, r2: the name r1 is used 2 times" "policy files: rs(12,2) takes 14 nodes" \
   "r3: python3 listens on port 7400" "r4: one can log in, and not become root" "--ask-become-pass" "r5: its clock is" "s ahead of that of the controller" \
   "r5: $work/other.deb: the package is for arm64, and the machine is amd64" "r9: it does not answer"
 guest 13 systemctl stop squatter
@@ -276,6 +292,12 @@ says "systemctl enable restripe-agent@r5.service" "masked"
 [[ $(guest "${gateway#*:}" restripe-agent version) = *" v0.0.1,"* ]] || fail "the gateway was upgraded before all agents were"
 guest 15 systemctl unmask --runtime --quiet restripe-agent@r5.service
 play upgrade 0 upgrade
+everywhere v0.0.2
+say "going one release back, while files are stored and read"
+version=v0.0.1
+inventory "$work/inventory.yml" "${agents[@]}"
+play upgrade-back 0 upgrade
+everywhere v0.0.1
 touch "$work/load.stop"
 wait $load || fail "a client saw the upgrade: $(tail -n 3 "$work/load.log")"
 say "$(tail -n 1 "$work/load.log")"

@@ -32,7 +32,8 @@ pack() { bin/tools/nfpm package --packager deb --config "playbooks/package/$1.ya
 
 rm -rf "$out"
 mkdir -p "$out/build/doc"
-go run ./tui/manual "$out/build/doc"
+# As the programs are built, so that nothing is compiled twice.
+CGO_ENABLED=0 go run -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" ./tui/manual "$out/build/doc"
 # The page of the program restripe-agent has the name that the page of the command would have, which is the same command.
 rm "$out/build/doc/restripe/man1/restripe-agent.1"
 gzip -9n "$out"/build/doc/*/man1/*.1

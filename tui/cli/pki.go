@@ -32,8 +32,12 @@ func pkiInit(s *session) *cobra.Command {
 		Example: "  restripe pki init blue --ca /root/blue-ca", Args: cobra.ExactArgs(1),
 	}
 	directory := authorityFlag(command)
-	command.RunE = func(_ *cobra.Command, arguments []string) error {
-		authority, err := pki.Create(*directory, arguments[0])
+	life := command.Flags().Duration("life", pki.DefaultAuthorityLife, "how long the authority is valid, and so all that it issues")
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		if *life <= 0 {
+			return program.Misuse(command, "--life %s: want a time above 0, such as 87600h", *life)
+		}
+		authority, err := pki.CreateFor(*directory, arguments[0], *life)
 		if err != nil {
 			return err
 		}

@@ -169,6 +169,9 @@ func believed() (*tls.Config, error) {
 	if !config.RootCAs.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("%s: %s has no certificate in PEM", authoritiesVariable, path)
 	}
+	if err := pki.CheckAuthorities(path, text); err != nil {
+		return nil, fmt.Errorf("%s: %w", authoritiesVariable, err)
+	}
 	return config, nil
 }
 

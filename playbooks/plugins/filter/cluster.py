@@ -4,6 +4,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import datetime
 import json
 import re
 from urllib.parse import parse_qs, quote, urlsplit
@@ -272,13 +273,25 @@ def mistakes_in_versions(hosts):
     return [mistake("versions", words, "run the playbook upgrade, which brings all to one")]
 
 
-def mistakes(all_nodes, hosts, seen, documents, classes, limits, groups, hostvars):
+def mistakes_in_authority(info, now):
+    """Returns what is wrong with the authority that certificates are issued by, of which restripe_authority_info told."""
+    if info.get("problem"):
+        return [mistake(info["path"], info["problem"], "put the copy of the authority back, or name the directory of another in pki_authority")]
+    if "expires" not in info or float(info["expires"]) > float(now):
+        return []
+    at = datetime.datetime.fromtimestamp(float(info["expires"]), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    cure = "name a directory that is not there yet in pki_authority, where site makes a new one that issues every certificate anew"
+    return [mistake(info["path"], "the authority has expired at %s, so that nobody whom it certified is believed" % at, cure)]
+
+
+def mistakes(all_nodes, hosts, seen, documents, classes, limits, groups, hostvars, authority=None):
     """Returns every mistake in an inventory, and on the machines that it names: where, what, and the cure.
 
     hosts has what restripe_host_info told of each host, or how it failed. seen has by host what the controller knows of it: when
     the answer was there (after), the version that it is to have, the packages on the controller that it gets for that, and
-    which program may listen on a port besides Restripe (servers)."""
+    which program may listen on a port besides Restripe (servers). authority has what restripe_authority_info told, with the time then."""
     found = mistakes_in_names(all_nodes) + mistakes_in_domains(all_nodes, ladders(documents, classes)) + mistakes_in_catalog(groups, hostvars)
+    found += mistakes_in_authority(authority["info"], authority["now"]) if authority else []
     for host in sorted(hosts):
         found += mistakes_of_host(host, hosts[host], seen.get(host, {}), limits)
     # A package that cannot be read is one mistake, however many machines are to get it.

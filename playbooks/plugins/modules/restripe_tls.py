@@ -11,6 +11,7 @@ short_description: Certificates on the machine that they are for
 description:
   - Writes directories as C(--tls) names them. All files of a directory are written before the first of them takes its place,
     the key first, so that a program that looks meanwhile finds a pair that fits.
+  - A list of what is revoked, C(ca.crl), that is there and not given, is taken away, as another authority made it.
   - Give the task C(no_log).
 options:
   certificates:
@@ -84,6 +85,11 @@ def write(directory, files, group):
         os.rename(os.path.join(directory, "." + name + ".staged"), os.path.join(directory, name))
 
 
+def left_over(directory, files):
+    """Returns the list of what is revoked where none is given: another authority has signed it, and nothing runs beside it."""
+    return [os.path.join(directory, name) for name in ("ca.crl",) if name not in files and os.path.exists(os.path.join(directory, name))]
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -99,6 +105,7 @@ def main():
         changed = {file: content for file, content in files.items() if content_of(os.path.join(base, name, file)) != content}
         if changed:
             differing[name] = changed
+    removed = [path for name, files in sorted(module.params["certificates"].items()) for path in left_over(os.path.join(base, name), files)]
     written = [os.path.join(base, name, file) for name in differing for file in sorted(differing[name])]
     if differing and not module.check_mode:
         try:
@@ -107,7 +114,12 @@ def main():
             module.fail_json(msg="there is no group %s here: install the package restripe-agent, which makes it" % module.params["group"])
         for name, files in differing.items():
             write(os.path.join(base, name), files, group)
-    module.exit_json(changed=bool(differing), written=written, diff={"before": "", "after": "".join(path + "\n" for path in written)})
+    # After the others: what is revoked by the former authority is refused by what has read the new one, which then takes neither.
+    for path in removed:
+        if not module.check_mode:
+            os.remove(path)
+    shown = ["".join(path + "\n" for path in paths) for paths in (removed, written)]
+    module.exit_json(changed=bool(differing or removed), written=written, diff={"before": shown[0], "after": shown[1]})
 
 
 if __name__ == "__main__":

@@ -84,6 +84,15 @@ class Mistakes(unittest.TestCase):
     def test_versions(self):
         self.says(told(host=sound(version="v0"), seen={"packages": []}), ["versions: v0 on m1, v1 on m2 m3", "upgrade"])
 
+    def test_an_authority(self):
+        def of(**info):
+            return cluster.mistakes([], {}, {}, [], [], LIMITS, {}, {}, {"info": dict({"path": "/ca/ca.crt", "problem": ""}, **info), "now": 1000.5})
+
+        self.assertEqual([], of(expires=1001))
+        self.assertEqual([], of())  # site makes it
+        self.says(of(expires=1000), ["/ca/ca.crt: the authority has expired at 1970-01-01T00:16:40Z", "in pki_authority, where site makes a new one"])
+        self.says(of(problem="it cannot be read: Permission denied"), ["/ca/ca.crt: it cannot be read: Permission denied", "pki_authority"])
+
     def test_a_name_used_twice(self):
         hostvars = {"m1": {"agent_domain": "a"}, "m2": {"agent_domain": "b", "agent_nodes": [{"id": "m1"}]}}
         self.says(told(hostvars), ["m1, m2: the name m1 is used 2 times", "an id of its own"])

@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 import unittest
 
-from ansible_collections.restripe.storage.plugins.modules import restripe_node, restripe_package_info
+from ansible_collections.restripe.storage.plugins.modules import restripe_authority_info, restripe_node, restripe_package_info, restripe_tls
 
 NODES = {
     "n1": {"declared": "up", "state": "up", "address": "a:1"},
@@ -83,6 +83,51 @@ class Packages(unittest.TestCase):
         whole = package(b"Package: restripe-agent\n")
         for content in (b"", b"text", b"!<arch>\n", whole[:100], whole):
             self.assertIn("damaged", self.look(content)["problem"], content)
+
+
+# Of an authority of the cluster blue, until 2020.
+EXPIRED = """-----BEGIN CERTIFICATE-----
+MIIBfjCCASSgAwIBAgIBTTAKBggqhkjOPQQDAjAYMRYwFAYDVQQDEw1yZXN0cmlw
+ZSBibHVlMB4XDTIwMDEwMTAwMDEwMVoXDTIwMDEwMTAxMDEwMVowGDEWMBQGA1UE
+AxMNcmVzdHJpcGUgYmx1ZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABH2lCghG
+3btg47fGQSS4J6z+qC00uVV3l0vaCtpNCIq8U29IM9meIThpmGpTYV1ETd2W1aBz
+BJj3Nw5spq4wOpujXzBdMA4GA1UdDwEB/wQEAwIBBjASBgNVHRMBAf8ECDAGAQH/
+AgEAMB0GA1UdDgQWBBQ0thBcI16XVFHOf6l31D6ZpoYmbzAYBgNVHREEETAPhg1z
+cGlmZmU6Ly9ibHVlMAoGCCqGSM49BAMCA0gAMEUCIQCn2mz5pF86S3g8j0vgb3ZV
+ZvejmLyigPtXsafgeYVSAgIgSkXlmY+nsoLLGq51m5zZw/Y3OEUhoH8GXwL1nKdg
+0Vs=
+-----END CERTIFICATE-----
+"""
+
+
+class Authorities(unittest.TestCase):
+    def look(self, content):
+        with tempfile.TemporaryDirectory() as directory:
+            if content is not None:
+                with open(os.path.join(directory, "ca.crt"), "w") as file:
+                    file.write(content)
+            return restripe_authority_info.look(directory)
+
+    def test_an_authority(self):
+        found = self.look(EXPIRED)
+        self.assertEqual((1577840461.0, ""), (found["expires"], found["problem"]))
+
+    def test_what_is_none(self):
+        self.assertEqual("", self.look(None)["problem"])  # it is made
+        self.assertNotIn("expires", self.look(None))
+        for content in ("", "text", EXPIRED[:200]):
+            self.assertTrue(self.look(content)["problem"], content)
+
+
+class Certificates(unittest.TestCase):
+    def test_what_another_authority_revoked_goes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual([], restripe_tls.left_over(directory, {"ca.crt": "new"}))
+            path = os.path.join(directory, "ca.crl")
+            with open(path, "w") as file:
+                file.write("old")
+            self.assertEqual([path], restripe_tls.left_over(directory, {"ca.crt": "new"}))
+            self.assertEqual([], restripe_tls.left_over(directory, {"ca.crt": "new", "ca.crl": "new"}))
 
 
 if __name__ == "__main__":

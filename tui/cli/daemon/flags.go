@@ -108,6 +108,9 @@ func Certificates(directory string, roles ...pki.Role) (*pki.Source, error) {
 	if is := source.Identity(); !slices.Contains(roles, is.Role) {
 		return nil, fmt.Errorf("--tls: the certificate in %s is of %s, and this is done by the roles %v", directory, is, roles)
 	}
+	if err := source.CheckAuthority(); err != nil {
+		return nil, fmt.Errorf("--tls: %w", err)
+	}
 	if expires := source.Expires(); time.Now().After(expires) {
 		return nil, fmt.Errorf("--tls: the certificate in %s has expired at %s: renew it, as `restripe pki renew` does", directory,
 			expires.UTC().Format(time.RFC3339))
