@@ -44,12 +44,30 @@ func (c *cluster) doctorSays(subject, part string) bool {
 	return slices.ContainsFunc(findings, func(f api.Finding) bool { return f.Subject == subject && strings.Contains(f.Text, part) })
 }
 
+// shows are packed and dead bytes of a class as the gateway's metrics have them; -1 where they have none.
+func (c *cluster) shows(class string) (packed, dead int64) {
+	c.t.Helper()
+	families, err := c.gateway.Figures().Gather()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	of := func(name string) int64 {
+		if value, found := sample(c.t, families, name, map[string]string{"class": class}); found {
+			return int64(value)
+		}
+		return -1
+	}
+	return of("restripe_packed_bytes"), of("restripe_dead_bytes")
+}
+
 // lone puts objects one by one, each in a group of its own.
 func (c *cluster) lone(count int) {
 	for i := range count {
-		c.put("lone/"+string(rune('a'+i)), noise(700+i, uint64(i)), api.PutOptions{})
+		c.put(loneKey(i), noise(700+i, uint64(i)), api.PutOptions{})
 	}
 }
+
+func loneKey(i int) string { return "lone/" + string(rune('a'+i)) }
 
 // The status has what is dead once somebody looked, and the doctor tells of it where it is much and nothing is done about it.
 func TestDeadSpaceIsTold(t *testing.T) {
@@ -79,6 +97,45 @@ func TestDeadSpaceIsTold(t *testing.T) {
 	if !c.doctorSays("class default", "more than twice the 15 % that the class allows") {
 		t.Error("the doctor does not say how much is dead while the compaction is paused")
 	}
+}
+
+// The metrics have what the last look found, also of a gateway that was started after it, and nothing of a class that has no packed
+// groups any more.
+func TestDeadSpaceIsInTheMetrics(t *testing.T) {
+	c := newCluster(t, 9)
+	c.lone(5)
+	seldom := func(o *gateway.Options) { o.CompactSettled = time.Hour }
+	c.with(compacting, seldom)
+	c.until("it has looked", func() bool { return c.compaction().Looked != nil })
+	if _, err := c.gateway.PauseCompaction(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := c.compaction().Classes
+	if len(found) != 1 || found[0].Dead <= 0 || found[0].Bytes <= found[0].Dead {
+		t.Fatalf("%+v", found)
+	}
+	is := func() bool {
+		packed, dead := c.shows("default")
+		return packed == found[0].Bytes && dead == found[0].Dead
+	}
+	if !is() {
+		packed, dead := c.shows("default")
+		t.Errorf("the metrics have %d bytes packed and %d dead, the last look %+v", packed, dead, found[0])
+	}
+	c.with(compacting, seldom)
+	c.until("a gateway that was started later shows it", is)
+	for i := range 5 {
+		if err := c.gateway.Delete(t.Context(), loneKey(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.gateway.ResumeCompaction(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.until("nothing is said of a class that has no packed groups", func() bool {
+		packed, dead := c.shows("default")
+		return packed == -1 && dead == -1
+	})
 }
 
 // The doctor tells of groups that could not be compacted for as long as they are left alone, and a pass on request tries them again.

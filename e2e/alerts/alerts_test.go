@@ -157,8 +157,8 @@ func (w *world) leaveDead() {
 		if err != nil {
 			return err
 		}
-		return w.prometheus.holds(ctx, `max by (class) (restripe_dead_bytes{class="small"})
-			> 3 * max by (class) (restripe_dead_at_most_ratio) * max by (class) (restripe_object_bytes)`)
+		return w.prometheus.holds(ctx, `restripe_dead_bytes{class="small"}
+			> 3 * restripe_dead_at_most_ratio * (restripe_packed_bytes - restripe_dead_bytes)`)
 	})
 	_, err := w.client.PauseCompaction(w.t.Context())
 	w.ok(err)

@@ -106,12 +106,18 @@ func TestRelease(t *testing.T) {
 // install: the volumes that machines of metal have, the Secrets that people make, the chart, and what the chart says how to wait.
 func (s *story) install(t *testing.T) {
 	s.prepare(t, "alone")
-	s.helm(t, "install", release, chart, "-f", s.values(t, s.old))
+	s.helm(t, "install", release, chart, "-f", s.values(t, s.old), untilCurrent, atMost)
 	s.ready(t)
 	for component, want := range map[string]string{"agent": s.old, "gateway": s.old, "operator": s.old, "console": s.old} {
 		s.checkImages(t, component, want)
 	}
 }
+
+// With these Helm waits until kstatus says of every object of the release that it is as declared, the StorageBackend among them.
+const (
+	untilCurrent = "--wait=watcher"
+	atMost       = "--timeout=5m"
+)
 
 // prepare makes what has to be there before a release: its namespace under the strictest rules for pods, volumes, Secrets.
 func (s *story) prepare(t *testing.T, volumes string) {
@@ -405,7 +411,7 @@ func (s *story) running(t *testing.T, worker string) int {
 // upgrade: gateways, operator and console take the new release by themselves, an agent when its pod is deleted, one after the other.
 func (s *story) upgrade(t *testing.T) {
 	s.kubectl(t, "", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(chart, "crds"))
-	s.helm(t, "upgrade", release, chart, "-f", s.values(t, s.new))
+	s.helm(t, "upgrade", release, chart, "-f", s.values(t, s.new), untilCurrent, atMost)
 	s.ready(t)
 	for component, want := range map[string]string{"agent": s.old, "gateway": s.new, "operator": s.new, "console": s.new} {
 		s.checkImages(t, component, want)
@@ -434,7 +440,7 @@ func (s *story) restart(t *testing.T, agents ...string) {
 
 // rollBack: the release before, one failure domain after the other.
 func (s *story) rollBack(t *testing.T) {
-	s.helm(t, "rollback", release, "1")
+	s.helm(t, "rollback", release, "1", untilCurrent, atMost)
 	s.ready(t)
 	s.restart(t, s.agents[:perWorker]...)
 	s.restart(t, s.agents[perWorker:]...)
@@ -473,7 +479,7 @@ func (s *story) uninstall(t *testing.T) {
 
 // again: installed under the same name, it goes on with what is stored.
 func (s *story) again(t *testing.T) {
-	s.helm(t, "install", release, chart, "-f", s.values(t, s.new))
+	s.helm(t, "install", release, chart, "-f", s.values(t, s.new), untilCurrent, atMost)
 	s.ready(t)
 	s.check(t, s.files)
 	s.check(t, s.photos)

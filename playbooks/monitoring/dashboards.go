@@ -71,6 +71,8 @@ func Dashboards() []Dashboard {
 					"max(restripe_dead_blocks)", "dead")},
 			{Title: "Dead space of small objects", About: "What deleted and overwritten ones leave in their groups.", Unit: "bytes",
 				Lines: lines("max by (class) (restripe_dead_bytes)", "{{class}}")},
+			{Title: "Dead share of small objects' groups", About: "Of the bytes of their data columns.", Unit: "percentunit",
+				Lines: lines("max by (class) (restripe_dead_bytes / (restripe_packed_bytes > 0))", "{{class}}")},
 			{Title: "Compaction", Unit: "Bps", Lines: lines("sum(rate(restripe_compaction_moved_bytes_total[5m]))", "moved",
 				"sum(rate(restripe_compaction_freed_bytes_total[5m]))", "freed")},
 			{Title: "Certificates expire", Unit: "dateTimeFromNow",

@@ -16,6 +16,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
+// bounded are the labels that metrics may have. People declare their values, or the program knows them: there are no more of them for more
+// objects, groups or clients.
+var bounded = strings.Fields("announced cache call candidate class code condition domain event identity kind method mode name node " +
+	"operation outcome part policy problem reason refusal release route scheme source state status to transition")
+
 // Problems says where the metrics of a process, which are in a registry, are not as the table in a Markdown file has them, and where they
 // do not keep to the rules of Prometheus. With update the table is written before.
 func Problems(registry *prometheus.Registry, table, process string, update bool) (problems []string, err error) {
@@ -32,6 +37,13 @@ func Problems(registry *prometheus.Registry, table, process string, update bool)
 	}
 	broken, err := testutil.GatherAndLint(registry)
 	problems = differences(said, have)
+	for _, one := range have {
+		for _, label := range one.Labels {
+			if !slices.Contains(bounded, label) {
+				problems = append(problems, fmt.Sprintf("%s: what bounds the values of the label %s? add it to those that are bounded", one.Name, label))
+			}
+		}
+	}
 	for _, one := range broken {
 		problems = append(problems, one.Metric+": "+one.Text)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
 )
 
@@ -162,5 +163,22 @@ func TestAlerts(t *testing.T) {
 	runbooks, err := filepath.Glob("../../docs/runbooks/Restripe*.md")
 	if err != nil || len(runbooks) != count {
 		t.Errorf("%d alerts and %d runbooks, %v", count, len(runbooks), err)
+	}
+}
+
+// A metric of every object would be more than a Prometheus can hold.
+func TestLabelsAreBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "restripe_read_bytes", Help: "By object."}, []string{"key"}),
+		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "restripe_class_bytes", Help: "By class."}, []string{"class"}),
+	)
+	problems, err := Problems(registry, table, "Gateway", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Join(problems, "\n")
+	if !strings.Contains(told, "restripe_read_bytes: what bounds the values of the label key?") || strings.Contains(told, "label class?") {
+		t.Errorf("of a label for every object, and one for every class, is said:\n%s", told)
 	}
 }

@@ -63,7 +63,7 @@ type Compactor struct {
 	steered job.Wake    // the record is another one
 	died    atomic.Bool // since the last look of this gateway
 	byDeath atomic.Bool // the last look was taken because of that
-	metrics metrics
+	metrics *metrics
 
 	mutex   sync.Mutex // of what follows
 	running *run
@@ -148,6 +148,7 @@ func (c *Compactor) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.metrics.show(compaction.Classes) // also of what another gateway, or this one before it was started anew, has looked at
 	switch c.decide(record, &compaction, time.Now()) {
 	case nothing:
 		return nil

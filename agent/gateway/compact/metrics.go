@@ -1,6 +1,9 @@
 package compact
 
 import (
+	"slices"
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -12,11 +15,14 @@ type metrics struct {
 	moved, freed             prometheus.Counter
 	spliced, sent, unspliced prometheus.Counter
 	groups                   *prometheus.CounterVec
-	deadBytes                *prometheus.GaugeVec
+	packedBytes, deadBytes   *prometheus.GaugeVec
+
+	mutex sync.Mutex
+	shown []string // classes that the gauges are of
 }
 
-func newMetrics(registry prometheus.Registerer) metrics {
-	m := metrics{
+func newMetrics(registry prometheus.Registerer) *metrics {
+	m := &metrics{
 		moved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_compaction_moved_bytes_total", Help: "Bytes of small objects that compaction moved into new groups.",
 		}),
@@ -41,12 +47,16 @@ func newMetrics(registry prometheus.Registerer) metrics {
 			Help: "Groups that compaction made: alone (all), or of the more popular half of several made at a time (popular) or the " +
 				"other (others).",
 		}, []string{"part"}),
+		packedBytes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "restripe_packed_bytes",
+			Help: "Bytes of the data columns of packed groups, by class, at the last look of the compaction.",
+		}, []string{"class"}),
 		deadBytes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "restripe_dead_bytes",
-			Help: "Bytes of the data columns of packed groups that no object has, by class, as the gateway that compacts last looked.",
+			Help: "Bytes of the data columns of packed groups that no object has, by class, at the last look of the compaction.",
 		}, []string{"class"}),
 	}
-	registry.MustRegister(m.moved, m.freed, m.spliced, m.sent, m.unspliced, m.groups, m.deadBytes)
+	registry.MustRegister(m.moved, m.freed, m.spliced, m.sent, m.unspliced, m.groups, m.packedBytes, m.deadBytes)
 	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
 		m.groups.WithLabelValues(part)
 	}
@@ -65,8 +75,22 @@ func (m *metrics) filled(i, of int) {
 	m.groups.WithLabelValues(part).Inc()
 }
 
-func (m *metrics) dead(classes []api.CompactionClass) {
+// show has the gauges say what the last look found, and nothing of classes without packed groups.
+func (m *metrics) show(classes []api.CompactionClass) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	before := m.shown
+	m.shown = make([]string, 0, len(classes))
 	for i := range classes {
-		m.deadBytes.WithLabelValues(classes[i].Name).Set(float64(classes[i].Dead))
+		class := &classes[i]
+		m.packedBytes.WithLabelValues(class.Name).Set(float64(class.Bytes))
+		m.deadBytes.WithLabelValues(class.Name).Set(float64(class.Dead))
+		m.shown = append(m.shown, class.Name)
+	}
+	for _, name := range before {
+		if !slices.Contains(m.shown, name) {
+			m.packedBytes.DeleteLabelValues(name)
+			m.deadBytes.DeleteLabelValues(name)
+		}
 	}
 }

@@ -159,7 +159,7 @@ func (r *run) work(ctx context.Context) error {
 			}
 		}
 	})
-	r.metrics.dead(classes)
+	r.metrics.show(classes)
 	order := slices.SortedFunc(maps.Keys(chosen), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.scheme, b.scheme))
 	})
@@ -498,7 +498,7 @@ func (r *run) refill(ctx context.Context, class *api.Class, scheme stripe.Scheme
 			}
 		}
 	})
-	r.metrics.dead(r.progress().Classes)
+	r.metrics.show(r.progress().Classes)
 	return nil
 }
 

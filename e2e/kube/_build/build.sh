@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds etcd, kube-apiserver, kubectl and helm from their sources, unless they are there, and prints the folder they are in.
+# Builds etcd, kube-apiserver, kubectl, helm and cert-manager from their sources, unless they are there, and prints the folder they are in.
 # Everything comes through the module proxy; no program is downloaded. The first time takes 6 to 9 minutes of two
 # processors and 3 GB of cache.
 set -eu -o pipefail
@@ -40,4 +40,19 @@ if [ ! -x "$folder/helm-$helm" ]; then
   mv "$folder/helm" "$folder/helm-$helm"
 fi
 ln -sf "helm-$helm" "$folder/helm"
+# The kinds of the operator of Prometheus, of which the chart makes objects; nothing of it runs.
+prometheus=v0.85.0
+if [ ! -e "$folder/prometheus-$prometheus.yaml" ]; then
+  source=$(cd / && GOFLAGS='' go mod download -json "github.com/prometheus-operator/prometheus-operator@$prometheus" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  cat "$source"/example/prometheus-operator-crd/monitoring.coreos.com_{servicemonitors,prometheusrules}.yaml >"$folder/prometheus.part"
+  mv "$folder/prometheus.part" "$folder/prometheus-$prometheus.yaml"
+fi
+ln -sf "prometheus-$prometheus.yaml" "$folder/prometheus.yaml"
+# Of cert-manager also its kinds, in one file.
+if ! cat ../_certificates/main.go ../_certificates/go.sum | cmp -s - "$folder/cert-manager.made"; then
+  echo "kube: building cert-manager from source" >&2
+  CGO_ENABLED=0 nice -n 10 go -C ../_certificates build -trimpath -ldflags "-s -w" -o "$folder/cert-manager" . >&2
+  cat "$(go -C ../_certificates list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)"/deploy/crds/*.yaml >"$folder/cert-manager.yaml"
+  cat ../_certificates/main.go ../_certificates/go.sum >"$folder/cert-manager.made"
+fi
 echo "$folder"
