@@ -47,7 +47,7 @@ func rank(writes float64) int {
 
 // What makes two groups of what would fill one worth it. A group more costs records, blocks and a commit, whatever is in it.
 const (
-	leastHalf  = 128 // objects in each: columns are as full as before, and it is little for each object
+	leastHalf  = 128 // objects in each: columns are as full as before, and a group is little for each object
 	leastApart = 4   // times that popular objects are written as often as others: that keys differ by chance gains nothing
 )
 

@@ -22,7 +22,8 @@ type Bounds struct {
 	Objects int   // in a column
 }
 
-// leastOfFull is which part a group has at least of what would fill it, or of what is left to be moved: each group costs something.
+// leastOfFull is which part a group of fewer than leastHalf objects has of what would fill it, or of what is left to be moved: each group
+// costs something.
 const leastOfFull = 0.5
 
 // Splices distributes objects over new groups so that each stays on its node: every column has objects of one node, in their order.
@@ -49,7 +50,11 @@ func Splices[T any](
 			return cmp.Or(cmp.Compare(held[b].Bytes, held[a].Bytes), cmp.Compare(a, b))
 		})
 		group, sum := together(held, columns(nodes), of, size)
-		if sum == 0 || float64(sum) < leastOfFull*float64(min(left, of.Bytes*int64(of.Columns))) {
+		count := 0
+		for _, share := range group {
+			count += len(share.Objects)
+		}
+		if sum == 0 || count < leastHalf && float64(sum) < leastOfFull*float64(min(left, of.Bytes*int64(of.Columns))) {
 			break
 		}
 		for _, share := range group {

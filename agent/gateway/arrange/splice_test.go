@@ -109,6 +109,7 @@ func TestSplices(t *testing.T) {
 		{"what is left fills no group", even(4, 60), Bounds{3, 1000, 100}, first(3), 1, 60},
 		{"too few nodes", even(2, 100), Bounds{3, 1000, 100}, first(3), 0, 200},
 		{"no nodes that may be together", even(4, 100), Bounds{3, 1000, 100}, func([]block.NodeID) []block.NodeID { return nil }, 0, 400},
+		{"spread over many nodes, and many of each", even(30, 60), Bounds{3, 1000, 100}, first(3), 10, 0},
 		{"spread too thinly to be worth a group", even(30, 10), Bounds{3, 1000, 100}, first(3), 0, 300},
 		{"a column for each object", []lying{{0, "a", 90}, {1, "b", 60}, {2, "c", 50}}, Bounds{3, 1000, 100}, first(3), 1, 0},
 		{"fewer objects than columns", []lying{{0, "a", 90}, {1, "b", 60}}, Bounds{3, 1000, 100}, first(3), 1, 0},

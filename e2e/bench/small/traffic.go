@@ -135,6 +135,10 @@ func (b *bench) measure(ctx context.Context, c *cluster, t *traffic) error {
 
 // counted says what was sent between the gateway and agents while something was done.
 func (c *cluster) counted(ctx context.Context, do func(context.Context) error) (float64, error) {
+	asked, err := c.wire(ctx)
+	if err != nil {
+		return 0, err
+	}
 	before, err := c.wire(ctx)
 	if err != nil {
 		return 0, err
@@ -143,7 +147,7 @@ func (c *cluster) counted(ctx context.Context, do func(context.Context) error) (
 		return 0, err
 	}
 	after, err := c.wire(ctx)
-	return float64(after - before), err
+	return float64(after - before - (before - asked)), err // stores count what they are asked too
 }
 
 // compacted gives back all that is dead of the class, and of no other.
@@ -153,13 +157,19 @@ func (c *cluster) compacted(ctx context.Context, t *traffic) (moved, sent float6
 	if _, err := c.gateway.PutClass(ctx, spec); err != nil {
 		return 0, 0, err
 	}
+	before, err := c.metrics(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
 	sent, err = c.counted(ctx, func(ctx context.Context) error {
-		done, err := c.compactAll(ctx)
-		moved = float64(done.BytesDone)
+		_, err := c.compactAll(ctx)
 		return err
 	})
+	after, failed := c.metrics(ctx)
 	_, undone := c.gateway.PutClass(ctx, t.spec())
-	return moved, sent, errors.Join(err, undone)
+	by := func(name string) float64 { return after[name] - before[name] }
+	twice := by("restripe_compaction_splice_sent_bytes_total") // counted by those who sent it, and by those who got it
+	return by("restripe_compaction_moved_bytes_total"), sent - twice, errors.Join(err, failed, undone)
 }
 
 // runAll measures pairs of runs in one cluster.

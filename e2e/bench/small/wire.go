@@ -12,7 +12,8 @@ import (
 )
 
 // wire is what agents have read and written since they started on connections to the gateway and to each other: what the system
-// counts for their processes, less what their stores say has come and gone. What one agent sends another counts at both. TLS and the
+// counts for their processes, less what their stores say has come and gone. What one agent sends another counts at both, which
+// is taken off for compaction. TLS and the
 // messages' own overhead are in it, and what agents read of files, which is little.
 func (c *cluster) wire(ctx context.Context) (total int64, err error) {
 	pids := c.Pids()
