@@ -244,8 +244,8 @@ say "storing files, and reading them"
 client put docs files/ >/dev/null
 stored files/
 watched
-guest 11 grep -q '/var/lib/restripe/r1 ext4' /proc/mounts || fail "the disk of r1 is not mounted"
-guest 11 find /var/lib/restripe/r1 -type f -size +0 | grep -q . || fail "nothing is on the disk of r1"
+guest 11 "grep -q '/var/lib/restripe/r1 ext4' /proc/mounts" || fail "the disk of r1 is not mounted"
+[ -n "$(guest 11 find /var/lib/restripe/r1 -type f -size +0 -print -quit)" ] || fail "nothing is on the disk of r1"
 guest 12 grep -qx -e -M /etc/memcached.conf || fail "memcached of r2 may forget"
 [ "$(memcached_says 12 evictions)" = off ] || fail "memcached of r2 runs as the package has it"
 [ "$(memcached_says 12 curr_items)" -gt 20 ] || fail "nothing is in memcached of r2"
