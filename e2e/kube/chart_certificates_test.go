@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/pki"
 )
@@ -136,7 +137,7 @@ func (c *certified) start(t *testing.T, program string) string {
 			"0.0.0.0:7481", address, "/etc/restripe/tls", c.mounted(t, "r-agent-"+node.ID))
 	}
 	c.write(t, "nodes.yaml", list)
-	c.write(t, "users.yaml", "users:\n- {name: tester, tokenSHA256: "+hashed("tester")+", verbs: [get], objects: [{may: [admin]}]}\n")
+	c.write(t, "users.yaml", "users:\n- {name: tester, tokenSHA256: "+hashed("tester")+", verbs: [get, apply], objects: [{may: [admin]}]}\n")
 	address := "127.0.0.1:" + freePort(t)
 	c.serve(t, program, "gateway", "r-gateway-0", configuration["gateway.yaml"],
 		"0.0.0.0:7480", address, "/etc/restripe/tls", c.mounted(t, "r-gateway"),
@@ -196,8 +197,13 @@ func (c *certified) answers(t *testing.T, address string) {
 		}
 		return err
 	})
+	five := api.ClassSpec{Name: "five", Ladder: "rs(3,2)", Prefixes: []string{"k"}} // which all nodes are enough for
+	if _, err := gateway.PutClass(t.Context(), five); err != nil {
+		t.Fatal(err)
+	}
 	want := bytes.Repeat([]byte("certified"), 1<<14)
-	if _, err := gateway.Put(t.Context(), "k", bytes.NewReader(want), client.PutOptions{Size: int64(len(want)), SizeKnown: true}); err != nil {
+	options := client.PutOptions{Size: int64(len(want)), SizeKnown: true}
+	if _, err := gateway.Put(t.Context(), "k", bytes.NewReader(want), options); err != nil {
 		t.Fatal(err)
 	}
 	content, err := gateway.Get(t.Context(), "k", client.Range{})
