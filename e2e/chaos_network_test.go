@@ -117,7 +117,9 @@ func (c *networkChaos) everywhere() []*place { return slices.Concat(c.nodes, c.g
 func newNetworkChaos(t *testing.T, v variant, base string, seed uint64) *networkChaos {
 	t.Helper()
 	ctx := t.Context()
-	c := &networkChaos{workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, led: map[string]int{}, rebuilt: map[int]int64{}, seen: newOutages()}
+	c := &networkChaos{
+		workload: newWorkload(t, seed), variant: v, faults: map[string]int{}, led: map[string]int{}, rebuilt: map[int]int64{}, seen: newOutages(),
+	}
 	c.nemesis = nemesis{random: rand.New(rand.NewPCG(seed, 0)), chaos: c}
 	c.patience = clientPatience
 	check := func(err error) {

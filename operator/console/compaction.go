@@ -103,7 +103,7 @@ func compactionView(backend string, compaction *api.Compaction) *consolev1.Compa
 		Everything: compaction.Everything, BytesPerSecond: compaction.BytesPerSecond,
 		GroupsTotal: compaction.GroupsTotal, GroupsDone: compaction.GroupsDone, ObjectsMoved: compaction.ObjectsMoved,
 		ObjectsSpliced: compaction.ObjectsSpliced,
-		BytesTotal: compaction.BytesTotal, BytesDone: compaction.BytesDone, BytesFreed: compaction.BytesFreed,
+		BytesTotal:     compaction.BytesTotal, BytesDone: compaction.BytesDone, BytesFreed: compaction.BytesFreed,
 		Failed: compaction.Failed, Error: compaction.Error, Started: stamp(compaction.Started),
 	}
 	if compaction.Finished != nil {

@@ -34,7 +34,7 @@ type traffic struct {
 	puts                    int
 	putBytes                float64 // of objects put
 	putWire, getWire        float64 // between the gateway and agents
-	blocks, groups, refused float64
+	blocks, groups          float64
 	moved, compactWire      float64 // objects that the compaction moved, and what it sent
 	rate                    float64 // puts in a second
 }

@@ -13,12 +13,11 @@ import (
 
 // wire is what agents have read and written since they started on connections to the gateway and to each other: what the system
 // counts for their processes, less what their stores say has come and gone. What one agent sends another counts at both, which
-// is taken off for compaction. TLS and the
-// messages' own overhead are in it, and what agents read of files, which is little.
+// is taken off for compaction. TLS and the messages' own overhead are in it, and what agents read of files, which is little.
 func (c *cluster) wire(ctx context.Context) (total int64, err error) {
 	pids := c.Pids()
 	for _, member := range c.Members() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pids[string(member.ID)]))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pids[member.ID]))
 		if err != nil {
 			return 0, fmt.Errorf("asking what the agent of %s has read and written: %w", member.ID, err)
 		}
