@@ -31,12 +31,12 @@ type traffic struct {
 	mixed   bool // sizes of leastSize to mostSize instead of trafficSize
 	loaded  bool // every key is put once before, uncounted
 
-	puts                    int
-	putBytes                float64 // of objects put
-	putWire, getWire        float64 // between the gateway and agents
-	blocks, groups          float64
-	moved, compactWire      float64 // objects that the compaction moved, and what it sent
-	rate                    float64 // puts in a second
+	puts               int
+	putBytes           float64 // of objects put
+	putWire, getWire   float64 // between the gateway and agents
+	blocks, groups     float64
+	moved, compactWire float64 // objects that the compaction moved, and what it sent
+	rate               float64 // puts in a second
 }
 
 // distribution is how keys are drawn: the first is drawn most, by a Zipf distribution, or all alike.
