@@ -90,7 +90,7 @@ format:
 
 lint:
 	@e2e/retry.sh go run $(GOLANGCI_LINT) version
-	go run $(GOLANGCI_LINT) run $(LINT_FLAGS) ./...
+	go run $(GOLANGCI_LINT) run --allow-parallel-runners $(LINT_FLAGS) ./...
 
 unit:
 	@e2e/unit.sh

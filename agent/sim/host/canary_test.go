@@ -37,6 +37,7 @@ const (
 	readFile     = "agent/gateway/object/read.go"
 	linkFile     = "agent/sim/link.go"
 	copyFile     = "agent/node/copy.go"
+	executeFile  = "agent/gateway/group/execution.go"
 )
 
 var canaries = []canary{
@@ -272,13 +273,21 @@ var canaries = []canary{
 	},
 	{
 		name: "parities are given up though blocks are missing",
-		edits: []edit{{commitFile, "		} else {\n			t.require(&group, nil)\n		}", `		} else if t.attempt.kind != KindTransition {
+		edits: []edit{
+			{commitFile, "		} else {\n			t.require(&group, nil)\n		}", `		} else if t.attempt.kind != KindTransition {
 			t.require(&group, nil)
-		}`}},
+		}`},
+			{executeFile, "			if receipt == nil {\n				g.Reported.Add(r.Group.ID)\n", `			if receipt == nil && r.Plan.Planner == stripe.PlannerRestripe {
+				return nil
+			}
+			if receipt == nil {
+				g.Reported.Add(r.Group.ID)
+`},
+		},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		from:   3660,
-		within: 2000,
+		from:   110,
+		within: 500,
 	},
 	{
 		name: "a leader of the catalog that has lost its place goes on answering reads",
