@@ -129,7 +129,8 @@ func reportKeys(runs []traffic) string {
 			one.moved/one.putBytes, sent)
 	}
 	say("\nThe order of the paper is uniform, heavy, moderate. A byte that is moved stays on its node and is sent once to the node that makes")
-	say("the parities, which sends the others: 1 + (m-1)/k, 1.33 times under %s, where the paper sends m deltas, 2. What cannot stay is", deadScheme)
+	say("the parities, which sends the others: 1 + (m-1)/k, 1.33 times under %s, where the paper sends m deltas, 2. What cannot stay is",
+		deadScheme)
 	say("read and written (k+m)/k times, 2.67. By Theorem 1 of the paper updates with garbage collection never send more than in place, as")
 	say("at most (k-1)/k bytes are moved for a byte put: with which puts send 1.67 + 0.89 = 2.56 here, of 3 in place. How much may be dead is")
 	say("for the class to say (`deadAtMostPercent`); what that costs over time is in [Popularity](#popularity) and")
