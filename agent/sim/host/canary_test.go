@@ -277,12 +277,15 @@ var canaries = []canary{
 			{commitFile, "		} else {\n			t.require(&group, nil)\n		}", `		} else if t.attempt.kind != KindTransition {
 			t.require(&group, nil)
 		}`},
-			{executeFile, "			if receipt == nil {\n				g.Reported.Add(r.Group.ID)\n", `			if receipt == nil && r.Plan.Planner == stripe.PlannerRestripe {
+			{
+				executeFile, "			if receipt == nil {\n				g.Reported.Add(r.Group.ID)\n",
+				`			if receipt == nil && r.Plan.Planner == stripe.PlannerRestripe {
 				return nil
 			}
 			if receipt == nil {
 				g.Reported.Add(r.Group.ID)
-`},
+`,
+			},
 		},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
