@@ -22,8 +22,8 @@ type Bounds struct {
 	Objects int   // in a column
 }
 
-// leastOfFull is which part a group of fewer than leastHalf objects has of what would fill it, or of what is left to be moved: each group
-// costs something.
+// leastOfFull is which part of what would fill it a group of fewer than leastHalf objects has, unless it has all that is left to be moved:
+// each group costs something, and two are not made of what fits into one.
 const leastOfFull = 0.5
 
 // Splices distributes objects over new groups so that each stays on its node: every column has objects of one node, in their order.
@@ -54,7 +54,7 @@ func Splices[T any](
 		for _, share := range group {
 			count += len(share.Objects)
 		}
-		if sum == 0 || count < leastHalf && float64(sum) < leastOfFull*float64(min(left, of.Bytes*int64(of.Columns))) {
+		if sum == 0 || sum < left && count < leastHalf && float64(sum) < leastOfFull*float64(of.Bytes*int64(of.Columns)) {
 			break
 		}
 		for _, share := range group {
