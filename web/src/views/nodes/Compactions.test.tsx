@@ -43,7 +43,7 @@ describe("the dead space of small objects", () => {
     expect(bar.getAttribute("aria-valuetext")).toBe("25 B of 100 B (25 %), about 4 min left");
     await expectAccessible();
     await user.click(screen.getByRole("button", { name: "Pause compaction" }));
-    await screen.findByText(/local: paused; 9 objects moved out of 1 of 4 groups, 50 B freed\./);
+    await screen.findByText(/local: paused; 9 objects moved, 7 of them on their nodes, out of 1 of 4 groups, 50 B freed\./);
     await waitFor(() => expect(bar.getAttribute("aria-valuetext")).toBe("25 B of 100 B (25 %), paused"));
     await user.click(screen.getByRole("button", { name: "Resume compaction" }));
     await screen.findByText(/local: running/);
