@@ -2,14 +2,42 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/e2e/bench/provenance"
 )
+
+var programDirectory string
+
+func TestMain(m *testing.M) {
+	directory, err := os.MkdirTemp("", "restripe-small-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programDirectory = directory
+	code := m.Run()
+	if err := os.RemoveAll(directory); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// program builds what is measured, once.
+var program = sync.OnceValues(func() (string, error) {
+	b := &bench{messages: &bytes.Buffer{}, began: time.Now()}
+	b.directory = programDirectory
+	err := b.build(context.Background())
+	return b.binary, err
+})
 
 // brief is a bench whose parts are over within seconds.
 func brief(t *testing.T) *bench {
@@ -20,7 +48,8 @@ func brief(t *testing.T) *bench {
 	b := &bench{messages: &bytes.Buffer{}, began: time.Now()}
 	b.directory, b.objects, b.writes, b.second, b.lasting, b.held = t.TempDir(), 300, 200, 1, 4, 2000
 	t.Chdir("../../..")
-	if err := b.build(t.Context()); err != nil {
+	var err error
+	if b.binary, err = program(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { t.Logf("%s", b.messages) })
