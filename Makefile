@@ -89,7 +89,6 @@ format:
 	if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 
 lint:
-	@e2e/retry.sh go run $(GOLANGCI_LINT) version
 	go run $(GOLANGCI_LINT) run --allow-parallel-runners $(LINT_FLAGS) ./...
 
 unit:

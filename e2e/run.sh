@@ -11,9 +11,9 @@
 #
 # A test that is skipped and that skips.txt does not expect to be fails its check, and running it again would not help.
 #
-# A check that fails is run once more, when the others of its kind have ended: what was busy or out of reach may not be then. If it passes, the run goes on, and a line says so of each test that failed the
-# first time, there and once more at the end: FLAKY, the check, the test, and the seed that the test printed; "unknown"
-# where no test was named, "none" where no seed was.
+# A check that fails is run once more, when the others of its kind have ended: what was busy or out of reach may not be then. If it
+# passes, the run goes on, and a line says so of each test that failed the first time, there and once more at the end: FLAKY, the
+# check, the test, and the seed that the test printed; "unknown" where no test was named, "none" where no seed was.
 set -u
 cd "$(dirname "$0")/.." || exit
 source e2e/report.sh

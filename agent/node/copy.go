@@ -12,7 +12,8 @@ import (
 // localCopy is a part of a new cell that comes from a stored unit.
 type localCopy struct {
 	wire.Copy
-	cell int // index into program.cells
+	block string // Address, as text
+	cell  int    // index into program.cells
 }
 
 // compileCopies finds the input that each copy is a part of, and orders the copies by where they come from, so that each
@@ -28,13 +29,14 @@ func (p *program) compileCopies(blocks *blocks) error {
 	covered := make([][]wire.Copy, len(p.cells))
 	for i, part := range p.request.Copies {
 		cell, found := cells[[2]int{part.Slot, part.Unit}]
-		if !found || part.Offset < 0 || part.Length < 1 || part.Length > p.unitBytes || part.Offset > p.unitBytes-part.Length || part.From < 0 {
+		if !found || part.Offset < 0 || part.Length < 1 || part.Length > p.unitBytes || part.Offset > p.unitBytes-part.Length ||
+			part.From < 0 || part.From > wire.MaxPayloadBytes-part.Length {
 			return p.wrong("copy %d, %d bytes to %d of unit %d of slot %d, fits no input", i, part.Length, part.Offset, part.Unit, part.Slot)
 		}
 		if err := blocks.own(part.Address); err != nil {
 			return err
 		}
-		p.copies = append(p.copies, localCopy{part, cell})
+		p.copies = append(p.copies, localCopy{part, part.Address.String(), cell})
 		covered[cell] = append(covered[cell], part)
 	}
 	for _, parts := range covered {
@@ -46,7 +48,7 @@ func (p *program) compileCopies(blocks *blocks) error {
 		}
 	}
 	slices.SortStableFunc(p.copies, func(a, b localCopy) int {
-		return cmp.Or(cmp.Compare(a.Address.String(), b.Address.String()), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.Source, b.Source))
 	})
 	p.bytes += int64(len(p.cells)) * int64(p.unitBytes)
 	return nil

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -94,6 +95,7 @@ func TestSpliceRefusesWhatFitsNothing(t *testing.T) {
 		"to another slot":     func(c *wire.Copy) { c.Slot++ },
 		"from before a unit":  func(c *wire.Copy) { c.From = -1 },
 		"from beyond a unit":  func(c *wire.Copy) { c.From = 600 },
+		"from far beyond":     func(c *wire.Copy) { c.From = math.MaxInt },
 		"from no unit":        func(c *wire.Copy) { c.Source = 7 },
 		"of another node":     func(c *wire.Copy) { c.Address.Node = "n4" },
 		"nothing":             func(c *wire.Copy) { c.Length = 0 },

@@ -339,15 +339,20 @@ func pack(columns int, sizes map[string]int64) (keys []string, extents map[strin
 
 // PackedBytes is how many bytes the data columns of one new group take that objects are packed into.
 func (o *Objects) PackedBytes(class *api.Class, snapshots []*catalog.Snapshot) (int64, error) {
-	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
-	if err != nil {
-		return 0, fmt.Errorf("class %s: %w", class.Name, err)
-	}
 	sizes := make(map[string]int64, len(snapshots))
 	for _, snapshot := range snapshots {
 		sizes[snapshot.Object.Key] = snapshot.Object.Size
 	}
 	_, _, fullest := pack(class.Ladder.Width(), sizes)
+	return columnsBytes(class, fullest)
+}
+
+// columnsBytes is how many bytes the data columns of one group take of which the fullest has so many.
+func columnsBytes(class *api.Class, fullest int64) (int64, error) {
+	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
+	if err != nil {
+		return 0, fmt.Errorf("class %s: %w", class.Name, err)
+	}
 	return int64(layout.Cells()) * int64(group.CellBytesFor(layout.Rows, fullest)), nil
 }
 

@@ -30,13 +30,7 @@ func (s *Splice) Snapshots() (all []*catalog.Snapshot) {
 }
 
 // Bytes is how many bytes the data columns of the group take.
-func (s *Splice) Bytes(class *api.Class) (int64, error) {
-	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
-	if err != nil {
-		return 0, fmt.Errorf("class %s: %w", class.Name, err)
-	}
-	return int64(layout.Cells()) * int64(group.CellBytesFor(layout.Rows, s.fullest)), nil
-}
+func (s *Splice) Bytes(class *api.Class) (int64, error) { return columnsBytes(class, s.fullest) }
 
 // Splices distributes small objects, in the order that they are to lie together, over new groups whose columns stay where they are. rest
 // are those that have to be written elsewhere.
