@@ -210,7 +210,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
-	g.metrics.registry.MustRegister(stores{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, object.Caches{})
+	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, object.Caches{})
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,

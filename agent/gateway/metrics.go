@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/wire"
 )
 
 // metrics are the gateway's own; each Gateway has a registry of its own.
@@ -96,6 +98,25 @@ func (s stores) Collect(metrics chan<- prometheus.Metric) {
 		count := float64(hello.Store.Discarded)
 		metrics <- prometheus.MustNewConstMetric(discardedPieces, prometheus.CounterValue, count, string(target.Node.ID))
 	}
+}
+
+// traffic shows what calls of nodes send and receive.
+type traffic struct{ agents *member.Agents }
+
+var callBytes = prometheus.NewDesc("restripe_node_call_bytes_total",
+	"Bytes between this gateway and nodes, by call and whether they were sent or received: whole messages, without what TLS adds.",
+	[]string{"call", "kind"}, nil)
+
+// Describe implements prometheus.Collector.
+func (t traffic) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- callBytes }
+
+// Collect implements prometheus.Collector.
+func (t traffic) Collect(metrics chan<- prometheus.Metric) {
+	t.agents.Traffic.Each(func(op wire.Op, sent, received int64) {
+		call := strings.ToLower(op.String())
+		metrics <- prometheus.MustNewConstMetric(callBytes, prometheus.CounterValue, float64(sent), call, "sent")
+		metrics <- prometheus.MustNewConstMetric(callBytes, prometheus.CounterValue, float64(received), call, "received")
+	})
 }
 
 func (m *metrics) addMoved(traffic api.Traffic) {

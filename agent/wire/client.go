@@ -22,6 +22,8 @@ type ClientOptions struct {
 	Concurrent int
 	// Dial connects to the agent at an address. Default: TCP, within DialTimeout.
 	Dial Dial
+	// Traffic counts what the client's calls send and receive. Default: nobody is told.
+	Traffic *Traffic
 }
 
 // Dial connects to the agent at address (host:port). It may be called by several goroutines.
@@ -62,6 +64,9 @@ func NewClientWith(address string, options ClientOptions) *Client {
 		options.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}
+	}
+	if options.Traffic == nil {
+		options.Traffic = new(Traffic)
 	}
 	c := &Client{
 		address: address, options: options,
@@ -129,7 +134,7 @@ func (c *Client) call(ctx context.Context, op Op, header, payload []byte) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	stream, waiting, err := conn.open()
+	stream, waiting, err := conn.open(op)
 	if err != nil {
 		return answer{}, err
 	}
@@ -145,6 +150,7 @@ func (c *Client) call(ctx context.Context, op Op, header, payload []byte) (answe
 		}
 		return answer{}, whose(ctx, err)
 	}
+	c.options.Traffic.asked(head)
 	select {
 	case got := <-waiting:
 		return got, got.err

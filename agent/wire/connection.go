@@ -14,7 +14,7 @@ type connection struct {
 	link   *link
 
 	mutex   sync.Mutex
-	next    uint64
+	next    uint64                 // number of the last call
 	pending map[uint64]chan answer // each of capacity 1, sent to once
 	broken  error
 	cancels []uint64 // streams whose cancel is still to be sent
@@ -49,7 +49,7 @@ func newConnection(client *Client, raw net.Conn) *connection {
 }
 
 // open registers a new call.
-func (c *connection) open() (uint64, <-chan answer, error) {
+func (c *connection) open(op Op) (stream uint64, _ <-chan answer, _ error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.broken != nil {
@@ -57,8 +57,9 @@ func (c *connection) open() (uint64, <-chan answer, error) {
 	}
 	c.next++
 	waiting := make(chan answer, 1)
-	c.pending[c.next] = waiting
-	return c.next, waiting, nil
+	stream = streamOf(c.next, op)
+	c.pending[stream] = waiting
+	return stream, waiting, nil
 }
 
 // drop forgets a call; false means that its answer has been delivered, or is about to be.
@@ -118,7 +119,11 @@ func (c *connection) readAnswer(head prefix) error {
 	_, wanted := c.pending[head.stream]
 	c.mutex.Unlock()
 	if !wanted {
-		return c.link.skipBody(head)
+		err := c.link.skipBody(head)
+		if err == nil {
+			c.client.options.Traffic.answered(head)
+		}
+		return err
 	}
 	got := answer{header: make([]byte, head.header)}
 	if head.payload > 0 {
@@ -128,6 +133,7 @@ func (c *connection) readAnswer(head prefix) error {
 		Recycle(got.payload)
 		return err
 	}
+	c.client.options.Traffic.answered(head) // before its caller looks
 	if head.kind == kindError {
 		var failure errorHeader
 		if err := Decode(got.header, &failure); err != nil {

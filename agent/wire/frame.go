@@ -14,7 +14,7 @@ import (
 //	1 byte   kind
 //	1 byte   operation (requests; else 0)
 //	2 bytes  zero
-//	8 bytes  stream: chosen by the client for a request, repeated in what belongs to it
+//	8 bytes  stream: chosen by the client for a request, repeated in what belongs to it; ours end with the operation
 //	4 bytes  length of the header
 //	4 bytes  length of the payload
 //	4 bytes  CRC-32C of the header

@@ -66,7 +66,8 @@ func within(t *testing.T, limit time.Duration) context.Context {
 
 func TestCallsShareOneConnection(t *testing.T) {
 	address := serve(t, ServerOptions{}, echo)
-	client := dial(t, address, ClientOptions{Concurrent: 16})
+	var traffic Traffic
+	client := dial(t, address, ClientOptions{Concurrent: 16, Traffic: &traffic})
 	ctx := within(t, 20*time.Second)
 	var workers sync.WaitGroup
 	for i := range 200 {
@@ -85,6 +86,48 @@ func TestCallsShareOneConnection(t *testing.T) {
 	sent, received := client.Counters()
 	if want := int64(997 * 199 * 200 / 2); sent < want || received < want || sent > want+100000 {
 		t.Errorf("counted %d bytes sent and %d received for payloads of %d each way", sent, received, want)
+	}
+	traffic.Each(func(op Op, asked, answered int64) {
+		if op == OpRead && (asked != sent || answered != received) || op != OpRead && asked+answered != 0 {
+			t.Errorf("%s: counted %d bytes sent and %d received, where %d and %d are of all calls", op, asked, answered, sent, received)
+		}
+	})
+}
+
+// An answer that comes when its caller has given up counts for its operation too.
+func TestLateAnswersAreCounted(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	address := serve(t, ServerOptions{}, func(_ context.Context, op Op, _ []byte, _ *Payload) (any, []byte, func(), error) {
+		if op == OpRead {
+			close(entered)
+			<-release
+			return nil, make([]byte, 5000), nil, nil
+		}
+		return nil, nil, nil, nil
+	})
+	var traffic Traffic
+	client := dial(t, address, ClientOptions{Traffic: &traffic})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Call(ctx, OpRead, ReadRequest{}, nil, nil)
+		ended <- err
+	}()
+	<-entered
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the call ends with %v", err)
+	}
+	close(release)
+	for ctx, counted := within(t, 10*time.Second), int64(0); counted < 5000; {
+		if _, err := client.Call(ctx, OpHello, HelloRequest{}, nil, nil); err != nil {
+			t.Fatalf("%d bytes are counted of an answer of more than 5000: %v", counted, err)
+		}
+		traffic.Each(func(op Op, _, received int64) {
+			if op == OpRead {
+				counted = received
+			}
+		})
 	}
 }
 

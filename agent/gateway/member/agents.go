@@ -36,6 +36,7 @@ type Agents struct {
 
 	gateway string        // who declares nodes out
 	Turns   atomic.Uint64 // of Place
+	Traffic wire.Traffic  // of all calls, of nodes that are members no more too
 
 	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
 	mutex    sync.RWMutex
@@ -111,7 +112,7 @@ func (a *Agents) Enter(node catalog.Node) {
 		was.mutex.Unlock()
 		made.chosen.Store(was.chosen.Load())
 	} else {
-		made.link = newLink(node.Address, a.dial(node.ID))
+		made.link = newLink(node.Address, a.dial(node.ID), &a.Traffic)
 		if was != nil {
 			if err := was.link.close(); err != nil {
 				a.log.Debug("closing the connection to an old address", "node", node.ID, "cause", err)

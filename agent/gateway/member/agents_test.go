@@ -63,7 +63,7 @@ func TestABlackHoleHoldsUpNobody(t *testing.T) {
 // The connections to nodes that were removed are closed with the others.
 func TestConnectionsToRemovedNodesAreClosed(t *testing.T) {
 	t.Parallel()
-	removed := &Agent{Node: catalog.Node{ID: "n1", State: catalog.NodeRemoved}, link: newLink("localhost:1", nil)}
+	removed := &Agent{Node: catalog.Node{ID: "n1", State: catalog.NodeRemoved}, link: newLink("localhost:1", nil, nil)}
 	a := &Agents{Nodes: map[block.NodeID]*Agent{"n1": removed}}
 	if err := a.Close(); err != nil || !removed.link.closed {
 		t.Errorf("closed %t, %v", removed.link.closed, err)

@@ -185,7 +185,7 @@ func (m *Membership) whoIs(ctx context.Context, id block.NodeID, address string)
 func (m *Membership) ask(ctx context.Context, id block.NodeID, address string) (hello wire.HelloReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, leastPatience)
 	defer cancel()
-	asked := newLink(address, m.agents.dial(id))
+	asked := newLink(address, m.agents.dial(id), &m.agents.Traffic)
 	_, err = asked.call(ctx, wire.OpHello, wire.HelloRequest{Versions: wire.Understood}, nil, &hello)
 	if err := asked.close(); err != nil {
 		m.log.Debug("closing a connection", "address", address, "cause", err)

@@ -13,7 +13,8 @@ import (
 // which must not wait behind them. It outlives what the records say of the node.
 type link struct {
 	address string
-	dial    wire.Dial // nil: TCP
+	dial    wire.Dial     // nil: TCP
+	traffic *wire.Traffic // nil: it is not counted
 
 	mutex   sync.Mutex
 	clients clients
@@ -31,14 +32,14 @@ func (c clients) of(op wire.Op) *wire.Client {
 
 func (c clients) close() error { return errors.Join(c.data.Close(), c.control.Close()) }
 
-func newLink(address string, dial wire.Dial) *link {
-	l := &link{address: address, dial: dial}
+func newLink(address string, dial wire.Dial, traffic *wire.Traffic) *link {
+	l := &link{address: address, dial: dial, traffic: traffic}
 	l.clients = l.newClients()
 	return l
 }
 
 func (l *link) newClients() clients {
-	options := wire.ClientOptions{Dial: l.dial}
+	options := wire.ClientOptions{Dial: l.dial, Traffic: l.traffic}
 	return clients{data: wire.NewClientWith(l.address, options), control: wire.NewClientWith(l.address, options)}
 }
 

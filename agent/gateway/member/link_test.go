@@ -33,7 +33,7 @@ func TestProbesDoNotWaitBehindBlocks(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	agent := newLink(listener.Addr().String(), nil)
+	agent := newLink(listener.Addr().String(), nil, nil)
 	var writes sync.WaitGroup
 	for range 2 { // the second waits for the memory that the first has
 		writes.Go(func() {
