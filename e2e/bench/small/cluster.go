@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -133,58 +132,43 @@ const storesPatience = 5 * time.Second
 func (c *cluster) storeBytes(ctx context.Context) (total int64, err error) {
 	for _, member := range c.Members() {
 		_, address, _ := strings.Cut(member.Store, "://")
-		counts, err := storeCounts(ctx, address)
+		bytes, err := itemBytes(ctx, address)
 		if err != nil {
 			return 0, fmt.Errorf("asking the store of %s: %w", member.ID, err)
 		}
-		total += counts["bytes"]
+		total += bytes
 	}
 	return total, nil
 }
 
-// storeCounts asks a memcached for its statistics that are whole numbers.
-func storeCounts(ctx context.Context, address string) (counts map[string]int64, err error) {
+// itemBytes asks a memcached for the bytes of its items.
+func itemBytes(ctx context.Context, address string) (bytes int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storesPatience)
 	defer cancel()
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, connection.Close()) }()
 	deadline, _ := ctx.Deadline()
 	if err := connection.SetDeadline(deadline); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if _, err := io.WriteString(connection, "stats\r\n"); err != nil {
-		return nil, err
+		return 0, err
 	}
-	return parseStoreCounts(connection)
+	return parseItemBytes(connection)
 }
 
-// storeFigures are the statistics that are asked for.
-var storeFigures = []string{"bytes", "bytes_read", "bytes_written"}
-
-// parseStoreCounts reads the answer to stats.
-func parseStoreCounts(answer io.Reader) (map[string]int64, error) {
-	lines, found := bufio.NewScanner(answer), map[string]int64{}
-	for lines.Scan() {
-		if lines.Text() == "END" {
-			if len(found) < len(storeFigures) {
-				return nil, fmt.Errorf("of %v the statistics have only %v", storeFigures, found)
-			}
-			return found, nil
+// parseItemBytes reads the bytes of all items in the answer to stats.
+func parseItemBytes(answer io.Reader) (int64, error) {
+	lines := bufio.NewScanner(answer)
+	for lines.Scan() && lines.Text() != "END" {
+		if value, found := strings.CutPrefix(lines.Text(), "STAT bytes "); found {
+			return strconv.ParseInt(value, 10, 64)
 		}
-		fields := strings.Fields(lines.Text())
-		if len(fields) != 3 || fields[0] != "STAT" || !slices.Contains(storeFigures, fields[1]) {
-			continue
-		}
-		value, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		found[fields[1]] = value
 	}
-	return nil, errors.Join(errors.New("the statistics have no end"), lines.Err())
+	return 0, errors.Join(errors.New("the statistics do not have the bytes of all items"), lines.Err())
 }
 
 // patience is between two questions whether something has come about.

@@ -48,12 +48,14 @@ func (b *bench) codes(ctx context.Context) ([]traffic, error) {
 
 // howCounted says how the parts of traffic count.
 func howCounted(say func(string, ...any)) {
-	say("Sent is all that the agents read and write on their connections, in both directions, for one byte of objects put: TLS, the messages'")
-	say("own overhead and what agents are asked from time to time are in it. In place is mode at-once with one client: every object goes")
-	say("alone, in 1 + m blocks, as an update of a block and its m parities sends. As many gets follow as there were puts, then a")
+	say("Sent is what the gateway sends agents and gets from them to write, read, move and verify blocks, and what agents send each other")
+	say("for a compaction, for one byte of objects put. The first is counted by the gateway (`restripe_node_call_bytes_total`), with headers")
+	say("and answers, the second by the agents, of blocks alone (`restripe_compaction_splice_sent_bytes_total`); TLS is in neither, nor is")
+	say("what agents are asked from time to time. In place is mode at-once with one client: every object goes alone, in 1 + m blocks, as an")
+	say("update of a block and its m parities sends. As many gets follow as there were puts, then a")
 	say("compaction of everything that is dead, by `restripe compact start --everything`, which is the dearest. Saved is by mode batch, of")
 	say("what is sent in place; the compaction is counted of mode batch alone there, as in the paper, in which in-place updates leave")
-	say("nothing dead.\n")
+	say("nothing dead. A group is sent anew where one of its keys is put again while it is written: it is counted twice.\n")
 }
 
 // reportCodes is the section of the part codes.

@@ -20,8 +20,48 @@ import (
 
 const document = "docs/benchmarks/small-objects.md"
 
+// part is something that is measured.
+type part struct {
+	name    string
+	section func(ctx context.Context, b *bench) (string, error) // measures it, for the page
+}
+
 // parts are what is measured, in this order.
-var parts = []string{"dead", "lone", "many", "codes", "keys", "batches", "rates", "flat", "footprint", "popularity"}
+var parts = []part{
+	{"dead", reported((*bench).dead, reportDead)},
+	{"lone", reported((*bench).lone, reportLone)},
+	{"many", reported((*bench).many, reportMany)},
+	{"codes", reported((*bench).codes, reportCodes)},
+	{"keys", reported((*bench).byKeys, reportKeys)},
+	{"batches", reported((*bench).byBatch, reportBatches)},
+	{"rates", reported((*bench).rates, reportRates)},
+	{"flat", reported((*bench).flat, reportFlat)},
+	{"footprint", reported((*bench).footprint, reportFootprint)},
+	{"popularity", func(_ context.Context, b *bench) (string, error) {
+		return reportPopularity(b.popularity(), b.objects), nil
+	}},
+}
+
+// partNames are the names of all parts.
+func partNames() (names []string) {
+	for _, one := range parts {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// reported measures and writes about it.
+func reported[R any](
+	measure func(*bench, context.Context) (R, error), report func(R) string,
+) func(context.Context, *bench) (string, error) {
+	return func(ctx context.Context, b *bench) (string, error) {
+		results, err := measure(b, ctx)
+		if err != nil {
+			return "", err
+		}
+		return report(results), nil
+	}
+}
 
 // options are what the program is told.
 type options struct {
@@ -87,7 +127,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 	only := ""
 	flags.BoolVar(&o.write, "write", false, "write "+document+", or with -only the sections of those parts in it")
 	flags.StringVar(&o.directory, "directory", os.TempDir(), "where clusters are made: the catalog is on that disk, objects are in memory")
-	flags.StringVar(&only, "only", strings.Join(parts, ","), "parts to measure")
+	flags.StringVar(&only, "only", strings.Join(partNames(), ","), "parts to measure")
 	flags.IntVar(&o.objects, "objects", 20_000, "objects of the parts dead and popularity")
 	flags.IntVar(&o.puts, "puts", 300, "puts of a pass of the part lone")
 	flags.IntVar(&o.second, "seconds", 5, "seconds of a pass of the part many")
@@ -109,8 +149,8 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		}
 	}
 	for part := range strings.SplitSeq(only, ",") {
-		if !slices.Contains(parts, part) {
-			return o, fmt.Errorf("-only %q: there are %s", part, strings.Join(parts, ", "))
+		if names := partNames(); !slices.Contains(names, part) {
+			return o, fmt.Errorf("-only %q: there are %s", part, strings.Join(names, ", "))
 		}
 		if slices.Contains(o.only, part) {
 			return o, fmt.Errorf("-only has %s twice", part)
@@ -154,13 +194,13 @@ func (b *bench) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, part := range parts {
-		if !slices.Contains(b.only, part) {
+	for _, one := range parts {
+		if !slices.Contains(b.only, one.name) {
 			continue
 		}
-		section, err := b.part(ctx, part)
+		section, err := one.section(ctx, b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", part, err)
+			return fmt.Errorf("%s: %w", one.name, err)
 		}
 		if !b.whole() && !b.alone() {
 			section += from(source)
@@ -185,39 +225,4 @@ func (b *bench) build(ctx context.Context) error {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
 	return nil
-}
-
-// part measures one part and returns its section of the page.
-func (b *bench) part(ctx context.Context, part string) (string, error) {
-	switch part {
-	case "dead":
-		return reported(ctx, b.dead, reportDead)
-	case "lone":
-		return reported(ctx, b.lone, reportLone)
-	case "many":
-		return reported(ctx, b.many, reportMany)
-	case "codes":
-		return reported(ctx, b.codes, reportCodes)
-	case "keys":
-		return reported(ctx, b.byKeys, reportKeys)
-	case "batches":
-		return reported(ctx, b.byBatch, reportBatches)
-	case "rates":
-		return reported(ctx, b.rates, reportRates)
-	case "flat":
-		return reported(ctx, b.flat, reportFlat)
-	case "footprint":
-		return reported(ctx, b.footprint, reportFootprint)
-	default:
-		return reportPopularity(b.popularity(), b.objects), nil
-	}
-}
-
-// reported measures and writes about it.
-func reported[R any](ctx context.Context, measure func(context.Context) (R, error), report func(R) string) (string, error) {
-	results, err := measure(ctx)
-	if err != nil {
-		return "", err
-	}
-	return report(results), nil
 }

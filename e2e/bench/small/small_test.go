@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -55,13 +56,12 @@ func TestBytesAreOfTheObjectAndItsVersion(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const stats = "STAT version 1.6\r\nSTAT bytes_read 9\r\nSTAT bytes_written 5\r\nSTAT bytes 4711\r\n"
-	counts, err := parseStoreCounts(strings.NewReader(stats + "END\r\n"))
-	if err != nil || counts["bytes"] != 4711 || counts["bytes_read"] != 9 || counts["bytes_written"] != 5 {
-		t.Errorf("%v, %v", counts, err)
+	const stats = "STAT version 1.6\r\nSTAT bytes_read 9\r\nSTAT bytes 4711\r\nSTAT bytes_written 5\r\nEND\r\n"
+	if bytes, err := parseItemBytes(strings.NewReader(stats)); err != nil || bytes != 4711 {
+		t.Errorf("%d, %v", bytes, err)
 	}
-	for _, text := range []string{"", stats, "STAT bytes 1\r\nEND\r\n", strings.Replace(stats, "4711", "many", 1) + "END\r\n"} {
-		if _, err := parseStoreCounts(strings.NewReader(text)); err == nil {
+	for _, text := range []string{"", "STAT bytes_read 9\r\nEND\r\n", strings.Replace(stats, "4711", "many", 1)} {
+		if _, err := parseItemBytes(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
@@ -78,11 +78,23 @@ func TestParse(t *testing.T) {
 	if _, err := parseMemory("VmPeak:\t 9 kB\n", "VmHWM:"); err == nil {
 		t.Error("nothing was read as a peak")
 	}
-	if n, err := parseTraffic("rchar: 40\nwchar: 2\nsyscr: 9\nread_bytes: 8\n"); n != 42 || err != nil {
-		t.Errorf("%d, %v", n, err)
+}
+
+// Only calls about blocks count, and a gateway that does not count them is not taken for one that sent nothing.
+func TestWhatIsSentIsOfBlocks(t *testing.T) {
+	metrics := map[string]float64{
+		`restripe_node_call_bytes_total{call="hello",kind="sent"}`: 1e9, "restripe_compaction_splice_sent_bytes_total": 1000,
 	}
-	if _, err := parseTraffic("rchar: 40\n"); err == nil {
-		t.Error("half was taken for all")
+	if _, err := wire(metrics); err == nil {
+		t.Error("nothing was counted")
+	}
+	for _, call := range blockCalls {
+		for kind, bytes := range map[string]float64{"sent": 10, "received": 1} {
+			metrics[fmt.Sprintf("restripe_node_call_bytes_total{call=%q,kind=%q}", call, kind)] = bytes
+		}
+	}
+	if total, err := wire(metrics); err != nil || total != 1055 {
+		t.Errorf("%.0f bytes are counted, %v", total, err)
 	}
 }
 

@@ -2,55 +2,50 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// wire is what agents have read and written since they started on connections to the gateway and to each other: what the system
-// counts for their processes, less what their stores say has come and gone. What one agent sends another counts at both, which
-// is taken off for compaction. TLS and the messages' own overhead are in it, and what agents read of files, which is little.
-func (c *cluster) wire(ctx context.Context) (total int64, err error) {
-	pids := c.Pids()
-	for _, member := range c.Members() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pids[member.ID]))
-		if err != nil {
-			return 0, fmt.Errorf("asking what the agent of %s has read and written: %w", member.ID, err)
+// blockCalls are the calls by which blocks are written, read, moved and verified. What else is asked of nodes, whether they live and what
+// they hold, and that dead blocks be deleted, depends on how long something takes.
+var blockCalls = []string{"write", "read", "run", "inspect", "header"}
+
+// wire is what the gateway has sent agents and got from them by these calls, and what agents sent each other for compaction. The messages'
+// own overhead is in the first, TLS in neither.
+func wire(metrics map[string]float64) (total float64, err error) {
+	for _, call := range blockCalls {
+		for _, kind := range []string{"sent", "received"} {
+			series := fmt.Sprintf("restripe_node_call_bytes_total{call=%q,kind=%q}", call, kind)
+			bytes, found := metrics[series]
+			if !found {
+				return 0, fmt.Errorf("the gateway's metrics have no %s", series)
+			}
+			total += bytes
 		}
-		moved, err := parseTraffic(string(text))
-		if err != nil {
-			return 0, err
-		}
-		_, address, _ := strings.Cut(member.Store, "://")
-		counts, err := storeCounts(ctx, address)
-		if err != nil {
-			return 0, fmt.Errorf("asking the store of %s: %w", member.ID, err)
-		}
-		total += moved - counts["bytes_read"] - counts["bytes_written"]
 	}
-	return total, nil
+	return total + metrics["restripe_compaction_splice_sent_bytes_total"], nil
 }
 
-// parseTraffic reads what a process has read and written, of sockets too, in /proc/PID/io.
-func parseTraffic(text string) (total int64, err error) {
-	found := 0
-	for line := range strings.Lines(text) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), ": "); name == "rchar" || name == "wchar" {
-			bytes, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			total, found = total+bytes, found+1
-		}
+// counted says what was sent for blocks while something was done.
+func (c *cluster) counted(ctx context.Context, do func(context.Context) error) (float64, error) {
+	before, err := c.metrics(ctx)
+	if err != nil {
+		return 0, err
 	}
-	if found != 2 {
-		return 0, errors.New("the system does not say what a process has read and written")
+	if err := do(ctx); err != nil {
+		return 0, err
 	}
-	return total, nil
+	after, err := c.metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	was, err := wire(before)
+	if err != nil {
+		return 0, err
+	}
+	is, err := wire(after)
+	return is - was, err
 }
 
 // compactAll moves all that can be given back, whatever the classes allow to be dead, and waits for that. A class that is never compacted
