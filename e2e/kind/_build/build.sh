@@ -4,9 +4,14 @@
 # from there. The first time takes 15 to 25 minutes of two processors and 4 GB of cache.
 set -eu -o pipefail
 cd "$(dirname "$0")"
+# Looked for first: runc, which is linked with it, comes after minutes of building.
+if ! command -v gcc >/dev/null || ! pkg-config --exists libseccomp 2>/dev/null; then
+  echo "kind: runc cannot be built without gcc, pkg-config and libseccomp: install what e2e/packages.txt has for kind" >&2
+  exit 1
+fi
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/restripe/kind-$version
-kube=$(../../kube/_build/build.sh)
+kube=$(../../kube/_build/build.sh kubernetes helm)
 mkdir -p "$folder"
 
 # One builds, the others wait for it.
