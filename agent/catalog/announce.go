@@ -78,7 +78,7 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 
 // BeginAhead announces so many puts, one or more, of which nobody knows yet what they will write over: the commit of each is refused
 // if that has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces them. Their
-// attempts are in the order of their stamps.
+// attempts are in the order of their stamps; with an error come those that were announced all the same.
 func (l *ledger) BeginAhead(
 	ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet,
 ) ([]*Attempt, error) {
@@ -90,15 +90,16 @@ func (l *ledger) BeginAhead(
 	if err := l.begin(ctx, all[0]); err != nil {
 		return nil, err
 	}
-	attempts := []*Attempt{all[0].attempt}
+	attempts, err := []*Attempt{all[0].attempt}, error(nil)
 	for _, a := range all[1:] {
 		<-a.done
 		if a.err != nil {
-			return attempts, fmt.Errorf("announcing puts ahead: %w", a.err)
+			err = fmt.Errorf("announcing puts ahead: %w", a.err)
+			continue // the others are the caller's all the same
 		}
 		attempts = append(attempts, a.attempt)
 	}
-	return attempts, nil
+	return attempts, err
 }
 
 // begin has an announcement made, and those beside it.
@@ -106,19 +107,20 @@ func (l *ledger) begin(ctx context.Context, a *announcement) error {
 	begun, err := l.drawing.Do(ctx, a, a.done)
 	if err == nil {
 		err = a.err
-	} else if begun {
+	}
+	if err == nil {
+		return nil
+	}
+	if begun {
 		for _, one := range append(a.beside, a) {
 			go one.withdraw(context.WithoutCancel(ctx))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("announcing a %s: %w", a.kind, err)
-	}
-	return nil
+	return fmt.Errorf("announcing a %s: %w", a.kind, err)
 }
 
-// withdraw gives up an announcement that was under way when its caller left, so that it need not expire. If that fails
-// too, it does expire.
+// withdraw gives up an announcement that was under way when its caller left, or beside one that failed, so that it need not
+// expire. If that fails too, it does expire.
 func (a *announcement) withdraw(ctx context.Context) {
 	<-a.done
 	if a.attempt != nil {

@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -150,6 +152,35 @@ func TestDiscarded(t *testing.T) {
 		}
 		if err := one.Commit(w.ctx, w.putBy(one, "k").change); err == nil {
 			t.Error("what was discarded was committed")
+		}
+		w.audit(t)
+	})
+}
+
+// One that cannot be announced costs those beside it nothing: the caller has them, or nobody has.
+func TestAnnouncedBesideOneThatCannotBe(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		limited, cancel := context.WithTimeout(w.ctx, time.Minute)
+		defer cancel()
+		for wrong, want := range []int{0, 2, 2} {
+			asked := -1
+			blocks := func(stamp block.Stamp) []catalog.BlockSet {
+				sets := oneGroup(stamp)
+				if asked++; asked%3 == wrong {
+					sets[0].Nodes = nil
+				}
+				return sets
+			}
+			attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), 3, blocks)
+			if !errors.Is(err, catalog.ErrBadChange) || len(attempts) != want {
+				t.Fatalf("with a wrong number %d there are %d attempts, and %v", wrong, len(attempts), err)
+			}
+			must(t, w.a.Discard(w.ctx, attempts...))
+			for left := 1; left > 0; {
+				intents, err := w.b.Intents(limited, block.Stamp{}, 10)
+				must(t, err)
+				left = len(intents)
+			}
 		}
 		w.audit(t)
 	})
