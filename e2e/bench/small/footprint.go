@@ -17,16 +17,16 @@ var footprintModes = []api.PackMode{api.PackAtOnce, api.PackBatch}
 
 // footprint is what the catalog has after objects were put in a mode.
 type footprint struct {
-	mode                   api.PackMode
-	objects                int
-	bytes, records, groups float64 // of the engine, more than before
+	mode          api.PackMode
+	objects       int
+	bytes, groups float64 // of the engine, more than before
 }
 
 // held is what a gateway has with so many objects in the catalog.
 type held struct {
-	objects              int
-	resident, peak       int64
-	heap, catalog, count float64 // bytes in use of Go's heap, of the catalog, records
+	objects        int
+	resident, peak int64
+	heap, catalog  float64 // bytes in use of Go's heap, of the catalog
 }
 
 // footprintResults are what the part footprint measured.
@@ -73,10 +73,8 @@ func (b *bench) catalogOf(ctx context.Context, f *footprint) (err error) {
 		return err
 	}
 	f.bytes = after["restripe_catalog_bytes"] - before["restripe_catalog_bytes"]
-	f.records = after["restripe_catalog_records"] - before["restripe_catalog_records"]
 	f.groups = after["restripe_packing_wait_seconds_count"]
-	b.say("footprint: %s: %.0f bytes and %.2f records of the catalog an object, in %.0f groups", f.mode, f.bytes/float64(f.objects),
-		f.records/float64(f.objects), f.groups)
+	b.say("footprint: %s: %.0f bytes of the catalog an object, in %.0f groups", f.mode, f.bytes/float64(f.objects), f.groups)
 	return nil
 }
 
@@ -117,7 +115,6 @@ func (c *cluster) held(ctx context.Context, objects int) (h held, err error) {
 	}
 	h = held{
 		objects: objects, heap: metrics["go_memstats_heap_inuse_bytes"], catalog: metrics["restripe_catalog_bytes"],
-		count: metrics["restripe_catalog_records"],
 	}
 	if h.resident, err = c.resident(); err != nil {
 		return h, err
@@ -135,12 +132,11 @@ func reportFootprint(r footprintResults) string {
 	say("%d objects of %d bytes under %s are put by one client in mode at-once, so that each has a group of its own, and by %d in mode",
 		alone.objects, footprintSize, deadScheme, clientsAtOnce)
 	say("batch, each in a cluster of its own. Bytes are what the engine of the catalog, SQLite, has more than before, by its own count.\n")
-	say("| mode | objects a group | bytes an object | records an object | bytes to at-once |\n|---|---|---|---|---|")
+	say("| mode | objects a group | bytes an object | bytes to at-once |\n|---|---|---|---|")
 	for i := range r.catalogs {
 		one := &r.catalogs[i]
 		each := float64(one.objects)
-		say("| %s | %.1f | %.0f | %.2f | %.2f |", one.mode, each/one.groups, one.bytes/each, one.records/each,
-			one.bytes/each/(alone.bytes/float64(alone.objects)))
+		say("| %s | %.1f | %.0f | %.2f |", one.mode, each/one.groups, one.bytes/each, one.bytes/each/(alone.bytes/float64(alone.objects)))
 	}
 	say("\nAn object that shares its group takes %.2f of the catalog of one that does not.", batch.bytes/float64(batch.objects)/
 		(alone.bytes/float64(alone.objects)))
@@ -149,15 +145,15 @@ func reportFootprint(r footprintResults) string {
 		most.objects, clientsAtOnce)
 	say("gateway, which had been putting until then, at most is the most that it had since it started, heap is what Go's allocator has in")
 	say("use, garbage included.\n")
-	say("| objects | resident MiB | at most MiB | heap MiB | catalog MiB | records | catalog bytes an object |\n|---|---|---|---|---|---|---|")
+	say("| objects | resident MiB | at most MiB | heap MiB | catalog MiB | catalog bytes an object |\n|---|---|---|---|---|---|")
 	empty := r.held[0].catalog
 	for i := range r.held {
 		one, each := &r.held[i], "-"
 		if one.objects > 0 {
 			each = fmt.Sprintf("%.0f", (one.catalog-empty)/float64(one.objects))
 		}
-		say("| %d | %s | %s | %s | %s | %.0f | %s |", one.objects, mebibytes(float64(one.resident)), mebibytes(float64(one.peak)),
-			mebibytes(one.heap), mebibytes(one.catalog), one.count, each)
+		say("| %d | %s | %s | %s | %s | %s |", one.objects, mebibytes(float64(one.resident)), mebibytes(float64(one.peak)),
+			mebibytes(one.heap), mebibytes(one.catalog), each)
 	}
 	say("\nThe gateway keeps no table of objects: what grows with their number is on the disk of the catalog. What it has at most follows the")
 	say("puts that are under way, not what is stored; BCStore's batch processes keep the metadata of all stripes in memory.")
