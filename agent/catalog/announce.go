@@ -78,7 +78,7 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 
 // BeginAhead announces so many puts, one or more, of which nobody knows yet what they will write over: the commit of each is refused
 // if that has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces them. Their
-// attempts are in the order of their stamps; with an error come those that were announced all the same.
+// attempts are in the order of their stamps; with an error come those that were announced all the same, or none, and they are given up.
 func (l *ledger) BeginAhead(
 	ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet,
 ) ([]*Attempt, error) {

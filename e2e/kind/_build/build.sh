@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what the nodes of a kind cluster run, and kind itself, from their sources, unless they are there, and prints the folder
 # they are in. Everything comes through the module proxy; no program is downloaded. What ../../kube/_build builds is linked
-# from there. The first time takes 16 minutes of one processor, 8 or 9 of two, and 10 GB of cache.
+# from there. The first time takes 16 minutes of one processor, 8 or 9 of two, and 8 GB of cache beside the modules.
 set -eu -o pipefail
 cd "$(dirname "$0")"
 # Looked for first: runc, which is linked with it, comes after minutes of building.
