@@ -20,10 +20,20 @@ type Attempt struct {
 	kind   Kind
 	ahead  bool // it was announced before it was known what it would write over
 	pieces int  // that it has committed
+	result map[block.GroupID]*Group
 }
 
 // Stamp returns the stamp all blocks of the attempt carry.
 func (a *Attempt) Stamp() block.Stamp { return a.stamp }
+
+// Result is a group as the attempt has committed it, to base a GroupChange on; nil where it did not change that, or failed.
+func (a *Attempt) Result(id block.GroupID) *GroupView {
+	group := a.result[id]
+	if group == nil {
+		return nil
+	}
+	return &GroupView{Group: *group, raw: codec.Encode(group)}
+}
 
 // Extend announces further blocks and moves the deadline (rules 3 and 9). Blocks that are announced already may be
 // named again. It fails with ErrNotActive if the attempt has ended; after any error the further blocks may not be

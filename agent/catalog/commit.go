@@ -25,6 +25,7 @@ func (a *Attempt) Commit(ctx context.Context, change Change) error {
 		return nil
 	}
 	if err = a.settleAfter(ctx, err); err != nil {
+		a.result = nil
 		return fmt.Errorf("committing %s %s: %w", a.kind, a.stamp, err)
 	}
 	return nil
@@ -39,6 +40,7 @@ func (a *Attempt) commit(ctx context.Context, change *Change) error {
 		if err != nil {
 			return err
 		}
+		a.result = t.results
 		failed, err := a.ledger.engine.Update(ctx, t.checks, t.writes)
 		if err != nil {
 			return err
@@ -233,6 +235,15 @@ func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bo
 		for slot := range group.Slots {
 			if !slices.Contains(repaired, slot) && !slices.Equal(group.Slots[slot], was.Slots[slot]) {
 				return fmt.Errorf("repair of group %s changes slot %d, which it does not repair: %w", was.ID, slot, ErrBadChange)
+			}
+		}
+	case t.attempt.kind == KindPut:
+		if group.Scheme != was.Scheme || len(group.Slots) != len(was.Slots) || !slices.Equal(group.Home, was.Home) {
+			return fmt.Errorf("append to group %s changes its scheme, slots or nodes: %w", was.ID, ErrBadChange)
+		}
+		for slot := range min(was.Columns, len(was.Slots)) { // of columns there are only more
+			if have := was.Slots[slot]; len(group.Slots[slot]) < len(have) || !slices.Equal(group.Slots[slot][:len(have)], have) {
+				return fmt.Errorf("append to group %s changes what is in data column %d: %w", was.ID, slot, ErrBadChange)
 			}
 		}
 	case t.attempt.kind == KindTransition:

@@ -17,17 +17,24 @@ import (
 
 // history is a group as it was written, attempt by attempt, with what is left of its blocks.
 type history struct {
+	moment
 	t       *rapid.T
 	source  *rand.Rand
-	layout  *stripe.Layout
 	scheme  stripe.Scheme
-	cells   []block.Fingerprint
 	live    map[int][]block.Header // by slot: blocks that the record names, oldest first
 	there   []block.Header         // blocks in the stores that it does not name
 	next    uint64
 	id      block.GroupID
 	removed map[int]bool // slots on nodes that are gone
-	filled  []bool       // columns into which something was put; the others are zeros
+	sealed  bool         // an append failed: nobody appends any more
+	packed  bool         // an object lies in each column, and not one over all of them
+}
+
+// moment is what is in the group.
+type moment struct {
+	layout *stripe.Layout
+	cells  []block.Fingerprint
+	filled []bool // columns into which something was put; the others are zeros
 }
 
 func newHistory(t *rapid.T, ladder string, removed int) *history {
@@ -40,7 +47,7 @@ func newHistory(t *rapid.T, ladder string, removed int) *history {
 		t.Fatal(err)
 	}
 	h := &history{
-		t: t, source: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2)), layout: layout, scheme: rapid.SampledFrom([]stripe.Scheme(parsed)).Draw(t, "scheme at first"),
+		moment: moment{layout: layout}, t: t, source: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2)), scheme: rapid.SampledFrom([]stripe.Scheme(parsed)).Draw(t, "scheme at first"),
 		live: map[int][]block.Header{}, next: 5, removed: map[int]bool{},
 	}
 	for _, slot := range h.source.Perm(layout.Columns + parsed.MaxParity())[:removed] {
@@ -71,6 +78,7 @@ func (h *history) fill() {
 	if rapid.Bool().Draw(h.t, "all columns are filled") {
 		return
 	}
+	h.packed = true
 	inFull := rapid.Bool().Draw(h.t, "zeros are stored")
 	var empty []int
 	for column := 1; column < h.layout.Columns; column++ {
@@ -83,7 +91,7 @@ func (h *history) fill() {
 
 // entries are those of the manifest of a block: of an object in each column, or of one over all of them.
 func (h *history) entries(stamp block.Stamp) (entries []block.ManifestEntry) {
-	if !slices.Contains(h.filled, false) {
+	if !h.packed {
 		size := 64 * int64(h.layout.Cells())
 		return []block.ManifestEntry{{Key: []byte("k"), Revision: stamp, Size: size, Column: catalog.WholeGroup, Length: size}}
 	}
@@ -152,10 +160,46 @@ func (h *history) block(code *parity.Equations, stamp block.Stamp, slot, first, 
 }
 
 // attempt makes the blocks of one attempt of chance, and what commits it.
-func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells []block.Fingerprint) {
-	stamp, was := h.stamp(), slices.Clone(h.cells)
-	defer func() { h.cells = was }()
-	switch code := h.code(h.scheme); rapid.SampledFrom([]string{"update", "update", "transition", "repair"}).Draw(h.t, "kind") {
+func (h *history) attempt() (staged []block.Header, commit func()) {
+	was, sealed := h.moment, h.sealed
+	h.moment = moment{was.layout, slices.Clone(was.cells), slices.Clone(was.filled)}
+	staged, scheme := h.stage()
+	becomes := h.moment
+	h.moment = was
+	return staged, func() { h.commit(staged, scheme); h.moment, h.sealed = becomes, sealed }
+}
+
+// stage makes the blocks of an attempt, and leaves what they are made of as it will be.
+func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
+	stamp := h.stamp()
+	switch code := h.code(h.scheme); rapid.SampledFrom([]string{"update", "update", "append", "append", "transition", "repair"}).Draw(h.t, "kind") {
+	case "append":
+		column := slices.IndexFunc(h.filled, func(filled bool) bool { return !filled })
+		if column < 0 || !h.layout.IsEmpty(column) || h.scheme.M == 0 || h.sealed {
+			return nil, h.scheme
+		}
+		h.sealed = true // unless it is committed
+		var left []int
+		for other := range h.layout.Columns {
+			if other != column && h.layout.IsEmpty(other) {
+				left = append(left, other)
+			}
+		}
+		h.layout, h.filled[column] = h.layout.Whole().Without(left), true
+		code = h.code(h.scheme)
+		for row := range h.layout.Rows {
+			h.cells[row*h.layout.Columns+column] = h.chance()
+		}
+		for p := range h.scheme.M { // first, so that one is missing where it is given up: nobody can tell then, if only the column is
+			first, last := code.Stripes(), 0
+			for s := range code.Stripes() {
+				if slices.ContainsFunc(code.Members(s), func(place parity.Place) bool { return place.Slot == column }) {
+					first, last = min(first, s), max(last, s)
+				}
+			}
+			staged = append(staged, h.block(code, stamp, h.layout.Columns+p, first, last-first+1))
+		}
+		return append(staged, h.block(code, stamp, column, 0, h.layout.Rows)), h.scheme
 	case "update":
 		cell := h.source.IntN(len(h.cells))
 		for !h.filled[cell%h.layout.Columns] {
@@ -171,7 +215,7 @@ func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells 
 				}
 			}
 		}
-		return staged, h.scheme, slices.Clone(h.cells)
+		return staged, h.scheme
 	case "transition":
 		to := h.layout.Ladder[h.source.IntN(len(h.layout.Ladder))]
 		if to.K != h.scheme.K {
@@ -179,7 +223,7 @@ func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells 
 			for p := range to.M {
 				staged = append(staged, h.block(code, stamp, h.layout.Columns+p, 0, code.Stripes()))
 			}
-			return staged, to, slices.Clone(h.cells)
+			return staged, to
 		}
 		fallthrough
 	default:
@@ -187,19 +231,19 @@ func (h *history) attempt() (staged []block.Header, scheme stripe.Scheme, cells 
 		for h.layout.IsEmpty(slot) {
 			slot = h.source.IntN(code.Slots())
 		}
-		return []block.Header{h.block(code, stamp, slot, 0, code.Units(slot))}, h.scheme, slices.Clone(h.cells)
+		return []block.Header{h.block(code, stamp, slot, 0, code.Units(slot))}, h.scheme
 	}
 }
 
 // commit makes an attempt's blocks live; those that they replace are deleted, or will be.
-func (h *history) commit(staged []block.Header, scheme stripe.Scheme, cells []block.Fingerprint) {
+func (h *history) commit(staged []block.Header, scheme stripe.Scheme) {
 	if scheme.K != h.scheme.K {
 		for slot := h.layout.Columns; slot < h.layout.Columns+stripe.MaxParity; slot++ {
 			h.bury(h.live[slot])
 			delete(h.live, slot)
 		}
 	}
-	h.scheme, h.cells = scheme, cells
+	h.scheme = scheme
 	for _, made := range staged {
 		h.live[made.Slot] = append(h.live[made.Slot], made)
 		covered := map[int]bool{}
@@ -262,9 +306,9 @@ func TestTheCommittedStateIsChosen(t *testing.T) {
 		ladder := rapid.SampledFrom([]string{"rep(3),rs(3,2),rs(6,2)", "rs(4,2),rs(5,2)", "rs(3,3),rs(6,3)"}).Draw(t, "ladder")
 		h := newHistory(t, ladder, rapid.IntRange(0, 1).Draw(t, "nodes gone"))
 		for range rapid.IntRange(0, 8).Draw(t, "attempts") {
-			staged, scheme, cells := h.attempt()
+			staged, commit := h.attempt()
 			if rapid.IntRange(0, 3).Draw(t, "outcome") > 0 {
-				h.commit(staged, scheme, cells)
+				commit()
 			} else {
 				h.abort(staged)
 			}

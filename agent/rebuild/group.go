@@ -46,14 +46,21 @@ type assembly struct {
 	id       block.GroupID
 	around   *Surroundings
 	layout   *stripe.Layout
-	found    []Found // oldest first
-	codes    map[stripe.Scheme]*parity.Equations
+	found    []Found  // oldest first
+	filled   [][]bool // by index into found: the columns in which the manifest of the block has something; nil where it has none
+	codes    map[coding]*parity.Equations
 	problems []Problem
+}
+
+// coding is a scheme over the columns of a layout that are not empty.
+type coding struct {
+	scheme stripe.Scheme
+	empty  string
 }
 
 // Assemble puts a group together from the blocks of it that were found, in any order. It is pure.
 func Assemble(id block.GroupID, found []Found, around *Surroundings) Group {
-	a := &assembly{id: id, around: around, codes: map[stripe.Scheme]*parity.Equations{}}
+	a := &assembly{id: id, around: around, codes: map[coding]*parity.Equations{}}
 	if err := a.take(found); err != nil {
 		a.note(ProblemIncomplete, "", "no group can be made of its %d blocks: %v", len(found), err)
 		return Group{Problems: a.problems}
@@ -105,33 +112,105 @@ func (a *assembly) take(found []Found) error {
 		return fmt.Errorf("none of them can be used")
 	}
 	a.dropCopies()
-	a.leaveEmpty(chosen.cellBytes)
+	for i := range a.found {
+		entries, err := block.DecodeManifest(a.found[i].Header.Manifest)
+		if err != nil || len(entries) == 0 { // what is wrong with it the entries of the chosen state say
+			a.filled = append(a.filled, nil)
+			continue
+		}
+		a.filled = append(a.filled, block.FilledColumns(entries, a.layout.Columns, chosen.cellBytes))
+	}
 	return nil
 }
 
-// leaveEmpty tells columns that are empty from columns that were lost. Manifests only grow, and those of parities and of the first column
-// name all that was ever put into the group: a column in which they have nothing is zeros, whether it was stored or not. So one of
-// which no block is found is taken for empty, and nothing else is: without a manifest all columns count as stored.
-func (a *assembly) leaveEmpty(cellBytes int) {
-	var entries []block.ManifestEntry
-	stored := map[int]bool{}
-	for i := range a.found {
-		h := &a.found[i].Header
-		stored[h.Slot] = true
-		if list, err := block.DecodeManifest(h.Manifest); err == nil { // else the entries of the chosen state say so
-			entries = append(entries, list...)
+// empty are the columns that are empty in a state, and not lost. Manifests only grow, and those of parities and of the first column name
+// all that was put into the group before them: a column in which they have nothing is zeros, whether it was stored or not. So one of
+// which no block is found is taken for empty, and nothing else is: without a manifest all columns count as stored. What an append wrote of
+// stripes that have nothing of its column, between those that have, is as it was before, and says nothing: it may be all that is left of
+// one that was not committed.
+func (a *assembly) empty(s *state) []int {
+	filled, isNamed := make([]bool, a.layout.Columns), false
+	for slot, units := range s.units {
+		for unit, i := range units {
+			if i < 0 {
+				continue
+			}
+			isNamed = isNamed || a.filled[i] != nil
+			if slot < len(filled) {
+				filled[slot] = true
+			}
+			for column, isNamed := range a.filled[i] {
+				filled[column] = filled[column] || isNamed && !a.isGap(s, i, unit, column)
+			}
 		}
 	}
-	if len(entries) == 0 {
-		return
-	}
 	var empty []int
-	for column, filled := range block.FilledColumns(entries, a.layout.Columns, cellBytes) {
-		if !filled && !stored[column] {
+	for column := range filled {
+		if isNamed && !filled[column] {
 			empty = append(empty, column)
 		}
 	}
-	a.layout, a.codes = a.layout.Without(empty), map[stripe.Scheme]*parity.Equations{}
+	return empty
+}
+
+// isGap reports whether a unit of a parity block is of a stripe that has nothing of a column, and another one is of a stripe that has.
+func (a *assembly) isGap(s *state, i, unit, column int) bool {
+	h := &a.found[i].Header
+	has := func(unit int) bool {
+		return slices.ContainsFunc(s.code.Members(unit), func(place parity.Place) bool { return place.Slot == column })
+	}
+	if h.Slot < a.layout.Columns || h.Stamp == a.id.Stamp || has(unit) {
+		return false
+	}
+	for other := h.FirstUnit; other < h.FirstUnit+h.Units; other++ {
+		if has(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// unseen is 1 where attempts that are left out put something into a column of which no block was found, and may have been committed:
+// each parity row has a block that names what is in the column, or none that was written before.
+func (a *assembly) unseen(without map[block.Stamp]bool, column int) int {
+	first, isNamed := a.claimant(column, nil)
+	if !isNamed || !without[first] {
+		return 0
+	}
+	names, older := map[int]bool{}, map[int]bool{}
+	for i := range a.found {
+		h := &a.found[i].Header
+		switch {
+		case h.Slot == column:
+			return 0
+		case h.Slot < a.layout.Columns:
+		case a.names(i, column):
+			names[h.Slot] = true
+		case a.filled[i] != nil && !without[h.Stamp] && first.Compare(h.Stamp) < 0:
+			return 0 // who came later knew nothing of it
+		case h.Stamp.Compare(first) < 0:
+			older[h.Slot] = true
+		}
+	}
+	for slot := range older {
+		if !names[slot] {
+			return 0
+		}
+	}
+	return 1
+}
+
+// names reports whether the manifest of a block has something in a column.
+func (a *assembly) names(i, column int) bool { return a.filled[i] != nil && a.filled[i][column] }
+
+// claimant is the first attempt whose blocks name something in a column, of those that are not left out.
+func (a *assembly) claimant(column int, without map[block.Stamp]bool) (stamp block.Stamp, found bool) {
+	for i := range a.found { // oldest first
+		if !without[a.found[i].Header.Stamp] && a.names(i, column) {
+			return a.found[i].Header.Stamp, true
+		}
+	}
+	return block.Stamp{}, false
 }
 
 // dropCopies keeps one of several copies of a block: an attempt whose node did not answer wrote to another one, and the
@@ -172,7 +251,7 @@ func (a *assembly) check(h *block.Header, chosen shape) error {
 	if is := shapeOf(h); is != chosen {
 		return fmt.Errorf("it says the group is %+v, most say %+v", is, chosen)
 	}
-	code, err := a.code(h)
+	code, err := a.code(h, nil)
 	if err != nil {
 		return err
 	}
@@ -182,23 +261,24 @@ func (a *assembly) check(h *block.Header, chosen shape) error {
 	return nil
 }
 
-// code returns the equations under the scheme a block was written for.
-func (a *assembly) code(h *block.Header) (*parity.Equations, error) {
+// code returns the equations under the scheme a block was written for, where some columns are empty.
+func (a *assembly) code(h *block.Header, empty []int) (*parity.Equations, error) {
 	scheme, err := stripe.ParseScheme(h.Scheme)
 	if err != nil {
 		return nil, err
 	}
-	if code := a.codes[scheme]; code != nil {
+	name := coding{scheme, fmt.Sprint(empty)}
+	if code := a.codes[name]; code != nil {
 		return code, nil
 	}
 	if !a.layout.Ladder.Contains(scheme) {
 		return nil, fmt.Errorf("its scheme %s is not on the ladder %s", scheme, a.layout.Ladder)
 	}
-	code, err := parity.New(a.layout, scheme)
+	code, err := parity.New(a.layout.Without(empty), scheme)
 	if err != nil {
 		return nil, err
 	}
-	a.codes[scheme] = code
+	a.codes[name] = code
 	return code, nil
 }
 

@@ -589,3 +589,45 @@ func TestEmptyColumnsAreNotLostOnes(t *testing.T) {
 	}
 	c.check(want)
 }
+
+// Objects that went one by one into the columns of one group come back, also without any two of its blocks, of which those of the first
+// column and of the first parities know nothing of later ones.
+func TestAppendedColumns(t *testing.T) {
+	for _, slots := range [][]int{nil, {6, 7}, {0, 6}, {2, 3}, {1, 7}, {0, 3}} {
+		c := newCluster(t, stores(t, "mem", 9))
+		want := map[string][]byte{}
+		var group api.GroupStat
+		for i := range 4 {
+			key := fmt.Sprint("appended", i)
+			want[key] = noise(1000-i, uint64(i))
+			c.put(key, want[key], "rs(3,2)")
+			stat, err := c.gateway.Stat(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && stat.Groups[0].ID != group.ID {
+				t.Fatalf("%s is not in the group of the first", key)
+			}
+			group = stat.Groups[0]
+		}
+		c.check(want)
+		gone := map[block.NodeID]bool{}
+		for _, slot := range slots {
+			gone[group.Slots[slot].Node] = true
+		}
+		report := c.lose(func(options *rebuild.Options) {
+			options.Missing = true
+			options.Nodes = slices.Clone(options.Nodes)
+			for i := range options.Nodes {
+				if gone[options.Nodes[i].ID] {
+					options.Nodes[i].Address = "127.0.0.1:1"
+				}
+			}
+		})
+		// The parities that the last one replaced are still there.
+		if report.Objects != len(want) || len(slots) == 0 && len(report.Problems) != countKind(report, rebuild.ProblemUndecided) {
+			t.Fatalf("slots %v are lost, and the report says %+v", slots, report)
+		}
+		c.check(want)
+	}
+}

@@ -125,13 +125,16 @@ func (a *assembly) noteAttempts(s *state) {
 		without[stamp] = true
 	}
 	if before := a.state(without); before.broken == 0 && before.slots <= s.slots && before.code.Scheme().K == s.code.Scheme().K && !a.sameData(before, s) {
-		a.note(ProblemUndecided, "", "update %s may not have been committed: the blocks it replaces are still there; it is taken for committed", newest)
+		a.note(ProblemUndecided, "", "attempt %s may not have been committed: the blocks it replaces are still there; it is taken for committed", newest)
 	}
 }
 
 // sameData reports whether two states have the same cells.
 func (a *assembly) sameData(x, y *state) bool {
 	for slot := range a.layout.Columns {
+		if len(x.units[slot]) != len(y.units[slot]) { // it is empty in one of them
+			return false
+		}
 		for unit := range x.units[slot] {
 			i, j := x.units[slot][unit], y.units[slot][unit]
 			if i < 0 || j < 0 {

@@ -39,7 +39,7 @@ const (
 	ProblemWrong      = "wrong"       // a block that contradicts the others: a scrub repairs it
 	ProblemIncomplete = "incomplete"  // a group of which too much is missing
 	ProblemAborted    = "uncommitted" // blocks of an attempt that was not committed, left out
-	ProblemUndecided  = "undecided"   // an update that may not have been committed, taken for committed
+	ProblemUndecided  = "undecided"   // an attempt that may not have been committed, taken for committed
 	ProblemUnnamed    = "unnamed"     // a group whose objects cannot be named
 	ProblemVersions   = "versions"    // another complete version of an object, in a group of its own: the newest was taken
 	ProblemPartial    = "partial"     // a version of an object of which parts are missing, left out for another one

@@ -18,6 +18,7 @@ type state struct {
 	broken  int     // stripes of which more is missing or wrong than can be decoded, or than can be told
 	slots   int     // slots with units that are missing or contradict the others: one node that is lost accounts for one
 	bad     int     // such units
+	unseen  int     // columns that an attempt that is left out put something into, of which no block is there either
 	wrong   []parity.Place
 	suspect map[block.Stamp]bool // attempts with units in the first stripe that contradicts itself
 }
@@ -40,12 +41,21 @@ func (a *assembly) state(without map[block.Stamp]bool) *state {
 		s.broken = 1
 		return s
 	}
+	h := &a.found[newest].Header
 	var err error
-	if s.code, err = a.code(&a.found[newest].Header); err != nil {
+	if s.code, err = a.code(h, nil); err == nil {
+		s.lay(a)
+		empty := a.empty(s)
+		for _, column := range empty {
+			s.units[column] = nil
+			s.unseen += a.unseen(without, column)
+		}
+		s.code, err = a.code(h, empty)
+	}
+	if err != nil {
 		s.broken = 1 // invariant: check has asked for the same code
 		return s
 	}
-	s.lay(a)
 	s.judge(a)
 	return s
 }
@@ -61,7 +71,7 @@ func (s *state) lay(a *assembly) {
 		if s.without[h.Stamp] || h.Slot >= len(s.units) {
 			continue
 		}
-		if code, err := a.code(h); err != nil || h.Slot >= s.code.Columns() && code.Scheme().K != s.code.Scheme().K {
+		if code, err := a.code(h, nil); err != nil || h.Slot >= s.code.Columns() && code.Scheme().K != s.code.Scheme().K {
 			continue
 		}
 		for unit := h.FirstUnit; unit < h.FirstUnit+h.Units; unit++ {
@@ -107,18 +117,19 @@ func (s *state) judge(a *assembly) {
 	}
 }
 
-// better reports whether s is the likelier one: fewer stripes that cannot be decoded, or fewer nodes that must have lost
-// something, or less that they must have lost. Of equals the newer is, which leaves out less.
-func (s *state) better(other *state) bool {
+// isBetter reports whether s is the likelier one: fewer stripes that cannot be decoded, or fewer nodes that must have lost
+// something, or less that they must have lost. Of equals the newer is, which leaves out less. A column that was appended, and of which
+// nothing is there, is missing with its attempt and without: else whoever lost its node would lose the append.
+func (a *assembly) isBetter(s, other *state) bool {
 	switch {
 	case s.broken != other.broken:
 		return s.broken < other.broken
-	case s.slots != other.slots:
-		return s.slots < other.slots
-	case s.code == nil || s.code != other.code:
+	case s.slots+s.unseen != other.slots+other.unseen:
+		return s.slots+s.unseen < other.slots+other.unseen
+	case s.code == nil || other.code == nil || s.code.Scheme() != other.code.Scheme():
 		return false // units of different stripes do not compare
 	}
-	return s.bad < other.bad
+	return s.bad+a.layout.Rows*s.unseen < other.bad+a.layout.Rows*other.unseen
 }
 
 // Bounds on how many attempts are left out at a time to make a group more whole, and on how many ways are tried.
@@ -165,7 +176,7 @@ func (a *assembly) improve(best *state) *state {
 				tried[name] = true
 				tries++
 				s := a.state(without)
-				if s.better(next) {
+				if a.isBetter(s, next) {
 					next = s
 				}
 				deeper = append(deeper, s)
@@ -189,13 +200,22 @@ func nameOf(set map[block.Stamp]bool) string {
 }
 
 // candidates are the attempts that may be to blame for what is not right in a state, newest first. Under a scheme of
-// other stripes the newest attempt may be, whatever it has.
+// other stripes the newest attempt may be, whatever it has; and so may be whoever put something into a column that is not there, which
+// leaves nothing to contradict it by.
 func (a *assembly) candidates(s *state) []block.Stamp {
+	claims := map[block.Stamp]bool{}
+	for slot := range min(a.layout.Columns, len(s.units)) {
+		if units := s.units[slot]; len(units) > 0 && units[0] < 0 {
+			if first, found := a.claimant(slot, s.without); found {
+				claims[first] = true
+			}
+		}
+	}
 	var stamps []block.Stamp
 	newest := s.newest(a.found)
 	for i := len(a.found) - 1; i >= 0; i-- {
 		stamp := a.found[i].Header.Stamp
-		if !s.without[stamp] && (s.suspect[stamp] || i == newest) && !slices.Contains(stamps, stamp) {
+		if !s.without[stamp] && (s.suspect[stamp] || claims[stamp] || i == newest) && !slices.Contains(stamps, stamp) {
 			stamps = append(stamps, stamp)
 		}
 	}

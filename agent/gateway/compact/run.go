@@ -401,10 +401,11 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 	}
 	names, seen := []string{}, map[string]bool{}
 	var unread error
-	for slot := range view.Slots {
-		if slot != 0 && slot < view.Columns {
-			continue // parities have names, and the first column
-		}
+	carriers := []int{}
+	for slot := view.Columns; slot < len(view.Slots); slot++ {
+		carriers = append(carriers, slot)
+	}
+	for _, slot := range append(carriers, 0) { // the first column does not know of what was appended
 		entries, err := r.Groups.SlotManifest(ctx, &view.Group, slot)
 		if err != nil {
 			unread = err

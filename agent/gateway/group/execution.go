@@ -34,6 +34,7 @@ type Execution struct {
 
 	copies   map[int][]wire.Copy // by column; splices only
 	manifest []byte              // of the group; splices only, others have what the group carries
+	carried  bool                // by all blocks: the manifest is short
 
 	PieceBytes int // messages leave in pieces of so many bytes; 0: whole cells
 }
@@ -213,7 +214,7 @@ func (r *Execution) request(stamp block.Stamp, program stripe.Program, peers map
 		header := headerFor(r.Group, slot, stamp, staged.first, staged.count)
 		header.Node, header.Scheme = r.Nodes[program.Position], r.Plan.To.String()
 		header.Span = r.Span
-		if carriesManifest(slot, r.Group.Columns) {
+		if r.carried || carriesManifest(slot, r.Group.Columns) {
 			header.Manifest = manifest
 		}
 		request.Stage = append(request.Stage, header)
@@ -412,8 +413,13 @@ func (g *Groups) Inspect(ctx context.Context, asked map[block.NodeID][]block.Add
 }
 
 // carriesManifest reports whether the blocks of a slot carry the manifest of their group: the parities and the first column
-// do, so that a copy is left wherever m nodes are lost.
+// do, so that a copy is left wherever m nodes are lost. Of a group that takes appends the first column does not know of later ones: those
+// carry it too.
 func carriesManifest(slot, columns int) bool { return slot == 0 || slot >= columns }
+
+// mostCarried is of how many entries a manifest has at most that every block carries which is written into a group that is there: so
+// that what was appended does not lose its name with the parities, also where its column was rebuilt.
+const mostCarried = 64
 
 // manifestOf reads the manifest that the group carries now, for the blocks that will replace others. It is for a rebuild of
 // the catalog only: where no copy can be read the new blocks go without.
@@ -445,6 +451,7 @@ func (g *Groups) manifestOf(ctx context.Context, r *Execution, stamp block.Stamp
 				entries[i].Revision = stamp
 			}
 		}
+		r.carried = len(entries) <= mostCarried
 		return block.EncodeManifest(entries)
 	}
 	g.log.Warn("no manifest of the group can be read; its new blocks go without", "group", r.Group.ID)

@@ -19,15 +19,18 @@ import (
 )
 
 // Small objects that arrive within the class's PackDelay of each other are packed into one shared group, each inside one
-// column, so that reading one touches one node (BCStore, Section III.A, without its open groups). All are acknowledged by
-// the one commit of their group. Where they come too slowly for that to be worth waiting for (Section III.B), each goes at once.
-// While as many groups as flushes allows are on their way, batches fill up further.
+// column, so that reading one touches one node (BCStore, Section III.A). All are acknowledged by the one commit of their group.
+// Where they come too slowly for that to be worth waiting for (Section III.B), each goes at once, into an empty column of a group
+// that others have gone into before (window.go), or into a new one. While as many groups as flushes allows are on their way,
+// batches fill up further.
 
 // batchKey says which small objects may share a group.
 type batchKey struct {
 	class  *api.Class // as it was declared when the put came
 	scheme stripe.Scheme
 }
+
+func (k batchKey) kind() kind { return kind{k.class.Name, k.scheme.String()} }
 
 // Bounds on one batch and on batches on their way.
 const (
@@ -42,6 +45,7 @@ type batches struct {
 	slots   chan struct{} // one token per flush that may run
 	coming  arrivals
 	ahead   *advances
+	windows windows
 	mutex   sync.Mutex
 	open    map[batchKey][]*batch // more than one only while a key is put again before its first put is flushed
 }
@@ -79,7 +83,7 @@ func newBatches(objects *Objects) *batches {
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
-	perSecond := b.coming.note(kind{key.class.Name, key.scheme.String()}, time.Now())
+	perSecond := b.coming.note(key.kind(), int64(len(object.data)), time.Now())
 	b.objects.heat.Popularity.Wrote(key.class, name)
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
@@ -178,9 +182,12 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 	b.inHalves(open, func(part *batch) { b.commit(ctx, part) })
 }
 
-// commit puts the objects of a batch into a group of their own.
+// commit puts the objects of a batch into a window that has room for them all, or into a group of their own.
 func (b *batches) commit(ctx context.Context, open *batch) {
 	take := b.ahead.take
+	if b.append(ctx, open) {
+		return
+	}
 	for try := 0; try < batchTries && len(open.entries) > 0; {
 		open.result, open.err = b.objects.putPacked(ctx, open.key, open.entries, take)
 		isAhead := wasAhead(open.err)
@@ -222,12 +229,7 @@ func (b *batch) leaveOut(refusal error) bool {
 func (o *Objects) putPacked(
 	ctx context.Context, kind batchKey, entries map[string]entry, take func(batchKey) (advance, bool),
 ) (map[string]api.Object, error) {
-	over := make([]catalog.Basis, 0, len(entries))
-	bytes := make(map[string][]byte, len(entries))
-	for key := range entries {
-		over, bytes[key] = append(over, catalog.Over(key)), entries[key].data
-	}
-	now := time.Now().UnixMilli()
+	over, bytes := overAll(entries)
 	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
 	isAhead := false
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
@@ -239,14 +241,48 @@ func (o *Objects) putPacked(
 		}
 		return o.announcePacked(ctx, catalog.KindPut, kind.class, code, over...)
 	}
-	attempt, group, extents, err := o.stagePacked(ctx, kind, bytes, revision, announce)
+	room := int64(0)
+	if len(entries) < kind.class.Ladder.Width() { // others will follow, as large as they are
+		room = o.batches.coming.largest(kind.kind())
+	}
+	attempt, packed, err := o.stagePacked(ctx, kind, bytes, room, revision, announce)
 	if err != nil {
 		return nil, err
 	}
-	change := catalog.Change{NewGroups: []catalog.Group{*group}, IfRevision: map[string]block.Stamp{}}
+	packed.group.Open = packed.window != nil
+	change, result := putAll(kind, entries, attempt, packed.extents)
+	change.NewGroups = []catalog.Group{*packed.group}
 	if isAhead {
-		change.Unsent = unsent(group)
+		change.Unsent = unsent(packed.group)
 	}
+	if err := o.commit(ctx, attempt, change); err != nil {
+		return nil, err
+	}
+	o.heat.Used(packed.group)
+	o.Packing.wrote(intoNew, len(packed.group.Addresses()))
+	if packed.window != nil {
+		packed.window.Committed(attempt, packed.group.ID)
+		o.batches.windows.give(&window{Window: packed.window, kind: kind, opened: time.Now()})
+	}
+	return result, nil
+}
+
+// overAll is what an attempt that puts small objects writes over, and their bytes.
+func overAll(entries map[string]entry) ([]catalog.Basis, map[string][]byte) {
+	over := make([]catalog.Basis, 0, len(entries))
+	bytes := make(map[string][]byte, len(entries))
+	for key := range entries {
+		over, bytes[key] = append(over, catalog.Over(key)), entries[key].data
+	}
+	return over, bytes
+}
+
+// putAll is the change by which an attempt puts small objects where they lie, but for their group, and what comes of them.
+func putAll(
+	kind batchKey, entries map[string]entry, attempt *catalog.Attempt, extents map[string]catalog.Extent,
+) (catalog.Change, map[string]api.Object) {
+	now := time.Now().UnixMilli()
+	change := catalog.Change{IfRevision: map[string]block.Stamp{}}
 	result := make(map[string]api.Object, len(entries))
 	for key, object := range entries {
 		record := catalog.Object{
@@ -259,47 +295,38 @@ func (o *Objects) putPacked(
 		change.Put = append(change.Put, record)
 		result[key] = publicObject(&record)
 	}
-	if err := o.commit(ctx, attempt, change); err != nil {
-		return nil, err
-	}
-	o.heat.Used(group)
-	o.Packing.wrote(group)
-	return result, nil
+	return change, result
+}
+
+// packed is a group that small objects were staged in.
+type packed struct {
+	group   *catalog.Group
+	extents map[string]catalog.Extent
+	window  *group.Window // that it may be, once it is committed; nil: none
 }
 
 // stagePacked packs entries into the columns of one new group, largest first into the emptiest column, has it announced, and stages it.
-// After an error the attempt is given up.
+// With room, columns have that for at least so many bytes, and the group may become a window. After an error the attempt is given up.
 func (o *Objects) stagePacked(
-	ctx context.Context, kind batchKey, entries map[string][]byte, revision func(attempt *catalog.Attempt, key string) block.Stamp,
+	ctx context.Context, kind batchKey, entries map[string][]byte, room int64, revision func(attempt *catalog.Attempt, key string) block.Stamp,
 	announce func(*group.Code) (*catalog.Attempt, []block.NodeID, error),
-) (*catalog.Attempt, *catalog.Group, map[string]catalog.Extent, error) {
-	sizes := make(map[string]int64, len(entries))
-	for key := range entries {
-		sizes[key] = int64(len(entries[key]))
-	}
+) (*catalog.Attempt, *packed, error) {
 	class := kind.class
-	keys, extents, fullest := pack(class.Ladder.Width(), sizes)
+	keys, extents, fullest := pack(class.Ladder.Width(), sizesOf(entries))
 	layout, err := stripe.NewLayout(class.Ladder, 0, class.Mode)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
+		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, kind.scheme, group.CellBytesFor(layout.Rows, fullest))
+	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, kind.scheme, group.CellBytesFor(layout.Rows, max(fullest, room)))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	defer o.groups.Release(d)
-	manifest := make([]block.ManifestEntry, len(keys)) // but for the revisions, which are drawn with the stamp
-	for i, key := range keys {
-		extent := extents[key]
-		manifest[i] = block.ManifestEntry{
-			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
-		}
-		copy(d.Columns[extent.Column][extent.Offset:], entries[key])
-	}
+	manifest := fill(d.Columns, keys, extents, entries)
 	o.groups.Name(d, manifest)
 	attempt, home, err := announce(d.Code)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	d.ID = block.GroupID{Stamp: attempt.Stamp()}
 	d.Packed = true
@@ -311,9 +338,34 @@ func (o *Objects) stagePacked(
 	}
 	staged, err := o.groups.Stage(ctx, attempt, d, home)
 	if err != nil {
-		return nil, nil, nil, o.groups.Abandon(ctx, attempt, err)
+		return nil, nil, o.groups.Abandon(ctx, attempt, err)
 	}
-	return attempt, staged, extents, nil
+	made := &packed{group: staged, extents: extents}
+	if room > 0 {
+		made.window = o.groups.NewWindow(d)
+	}
+	return attempt, made, nil
+}
+
+func sizesOf(entries map[string][]byte) map[string]int64 {
+	sizes := make(map[string]int64, len(entries))
+	for key := range entries {
+		sizes[key] = int64(len(entries[key]))
+	}
+	return sizes
+}
+
+// fill puts entries where they lie in columns, and returns their manifest but for the revisions, which are drawn with the stamp.
+func fill(columns [][]byte, keys []string, extents map[string]catalog.Extent, entries map[string][]byte) []block.ManifestEntry {
+	manifest := make([]block.ManifestEntry, len(keys))
+	for i, key := range keys {
+		extent := extents[key]
+		manifest[i] = block.ManifestEntry{
+			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+		}
+		copy(columns[extent.Column][extent.Offset:], entries[key])
+	}
+	return manifest
 }
 
 // pack puts objects of these sizes into columns, the largest first into the emptiest column. It returns their keys in that order,

@@ -63,20 +63,20 @@ func (o *Objects) moveObjects(
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
 		return o.announcePacked(ctx, catalog.KindMove, class, code, basis...)
 	}
-	attempt, group, extents, err := o.stagePacked(ctx, batchKey{class, to}, entries, revision, announce)
+	attempt, packed, err := o.stagePacked(ctx, batchKey{class, to}, entries, 0, revision, announce)
 	if err != nil {
 		return fmt.Errorf("moving small objects: %w", err)
 	}
-	change.NewGroups = []catalog.Group{*group}
+	change.NewGroups = []catalog.Group{*packed.group}
 	for key := range entries {
 		change.Move = append(change.Move, catalog.ObjectMove{
-			Snapshot: byKey[key], Extents: []catalog.Extent{extents[key]}, Scheme: to.String(),
+			Snapshot: byKey[key], Extents: []catalog.Extent{packed.extents[key]}, Scheme: to.String(),
 		})
 	}
 	if err := o.groups.Commit(ctx, attempt, change); err != nil {
 		return err
 	}
-	o.heat.Carried(slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil }), group)
+	o.heat.Carried(slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil }), packed.group)
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/arrange"
 )
@@ -19,6 +18,7 @@ type Packing struct {
 	refused  prometheus.Counter
 	groups   *prometheus.CounterVec
 	writes   *prometheus.HistogramVec
+	into     *prometheus.CounterVec
 	blocks   prometheus.Counter
 }
 
@@ -52,6 +52,10 @@ func newPacking() *Packing {
 				"them waited for others.",
 			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
 		}, []string{"mode"}),
+		into: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "restripe_packing_writes_total", Help: "Writes of small objects, by whether they were put into a new group or into empty columns of " +
+				"one that was there.",
+		}, []string{"into"}),
 		blocks: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_blocks_total", Help: "Blocks that small objects were written in, with their parities.",
 		}),
@@ -63,6 +67,9 @@ func newPacking() *Packing {
 		p.waited.WithLabelValues(string(mode))
 		p.objects.WithLabelValues(string(mode))
 		p.writes.WithLabelValues(string(mode))
+	}
+	for _, group := range []string{intoNew, intoOpen} {
+		p.into.WithLabelValues(group)
 	}
 	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
 		p.groups.WithLabelValues(part)
@@ -102,11 +109,20 @@ func (p *Packing) announced(isAhead bool) {
 }
 
 func (p *Packing) all() []prometheus.Collector {
-	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.blocks, p.writes, p.attempts, p.refused}
+	return []prometheus.Collector{p.waited, p.objects, p.groups, p.bytes, p.blocks, p.into, p.writes, p.attempts, p.refused}
 }
 
-// wrote counts the blocks of a group that was written.
-func (p *Packing) wrote(group *catalog.Group) { p.blocks.Add(float64(len(group.Addresses()))) }
+// What small objects are written into.
+const (
+	intoNew  = "new"
+	intoOpen = "open"
+)
+
+// wrote counts a write of so many blocks.
+func (p *Packing) wrote(into string, blocks int) {
+	p.into.WithLabelValues(into).Inc()
+	p.blocks.Add(float64(blocks))
+}
 
 // Describe implements prometheus.Collector.
 func (p *Packing) Describe(descriptions chan<- *prometheus.Desc) {

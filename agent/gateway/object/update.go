@@ -148,7 +148,7 @@ func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 			return api.Object{}, o.groups.Abandon(ctx, attempt, err)
 		}
 		change.Groups = append(change.Groups, catalog.GroupChange{
-			Was: snapshot.View(run.Group.ID), Slots: result.Slots, Scheme: run.Group.Scheme, NewEpoch: true,
+			Was: snapshot.View(run.Group.ID), Slots: result.Slots, Scheme: run.Group.Scheme, NewEpoch: true, Seal: true,
 		})
 	}
 	if err := o.commit(ctx, attempt, change); err != nil {

@@ -515,7 +515,7 @@ func (rl *Relocator) commitHomes(ctx context.Context, view *catalog.GroupView, h
 
 func (rl *Relocator) commitSlots(ctx context.Context, attempt *catalog.Attempt, view *catalog.GroupView, slots []catalog.Slot, home []block.NodeID, changed []int) error {
 	return rl.groups.Commit(ctx, attempt, catalog.Change{
-		Groups:        []catalog.GroupChange{{Was: view, Slots: slots, Scheme: view.Scheme, Home: home}},
+		Groups:        []catalog.GroupChange{{Was: view, Slots: slots, Scheme: view.Scheme, Home: home, Seal: true}},
 		RepairedSlots: map[block.GroupID][]int{view.ID: changed},
 	})
 }

@@ -205,7 +205,7 @@ func (rs *Repairs) rebuildLoss(ctx context.Context, view *catalog.GroupView, fou
 		return Outcome{}, rs.groups.Abandon(ctx, attempt, err)
 	}
 	change := catalog.Change{Groups: []catalog.GroupChange{{
-		Was: view, Slots: done.Slots, Scheme: view.Scheme, Home: found.home,
+		Was: view, Slots: done.Slots, Scheme: view.Scheme, Home: found.home, Seal: true,
 	}}, RepairedSlots: map[block.GroupID][]int{id: found.lost}}
 	if err := rs.groups.Commit(ctx, attempt, change); err != nil {
 		return Outcome{}, err

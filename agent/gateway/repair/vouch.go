@@ -34,7 +34,7 @@ func (rs *Repairs) vouch(ctx context.Context, view *catalog.GroupView, options R
 		return 0, fmt.Errorf("announcing what was found of group %s: %w", view.ID, err)
 	}
 	change := catalog.Change{
-		Groups:        []catalog.GroupChange{{Was: view, Slots: slots, Scheme: view.Scheme}},
+		Groups:        []catalog.GroupChange{{Was: view, Slots: slots, Scheme: view.Scheme, Seal: true}},
 		RepairedSlots: map[block.GroupID][]int{view.ID: found},
 	}
 	if err := rs.groups.Commit(ctx, attempt, change); err != nil {

@@ -90,7 +90,7 @@ func (j *Coordinator) transitionGroup(ctx context.Context, id block.GroupID, to 
 	if err != nil {
 		return nil, j.groups.Abandon(ctx, attempt, err)
 	}
-	change := catalog.Change{Groups: []catalog.GroupChange{{Was: view, Slots: done.Slots, Scheme: to.String(), NewEpoch: true}}}
+	change := catalog.Change{Groups: []catalog.GroupChange{{Was: view, Slots: done.Slots, Scheme: to.String(), NewEpoch: true, Seal: true}}}
 	if err := j.groups.Commit(ctx, attempt, change); err != nil {
 		return nil, err
 	}
