@@ -94,12 +94,14 @@ func (g *fixture) slot(scheme stripe.Scheme, slot int) [][]byte {
 
 // requests binds the programs of a plan to the nodes.
 func (g *fixture) requests(plan *stripe.Plan, s block.Stamp, patches []wire.Patch, patchBytes []byte) (requests []wire.RunRequest, payloads [][]byte) {
-	peers := map[stripe.Position]string{}
+	peers, speaks := map[stripe.Position]string{}, map[stripe.Position]uint8{}
 	for position, a := range g.agents {
-		peers[stripe.Position(position)] = a.address
+		peers[stripe.Position(position)], speaks[stripe.Position(position)] = a.address, wire.Understood.Most
 	}
 	for _, program := range plan.Programs {
-		r := wire.RunRequest{Stamp: s, Group: g.id, Program: program, Peers: peers, Messages: plan.Messages, UnitBytes: g.unitBytes}
+		r := wire.RunRequest{
+			Stamp: s, Group: g.id, Program: program, Peers: peers, Speaks: speaks, Messages: plan.Messages, UnitBytes: g.unitBytes,
+		}
 		var payload []byte
 		for slot, written := range g.written {
 			if slot == int(program.Position) {
