@@ -165,11 +165,14 @@ type Range struct {
 }
 
 // ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, trailing zeros of units
-// included; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
+// included, but for those at the end where Short is set; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
 // answered from the header, which may be remembered: they do not show that the block is there still.
 type ReadRequest struct {
 	Address block.Address `cbor:"1,keyasint"`
 	Ranges  []Range       `cbor:"2,keyasint"`
+	// Short says that the payload may end before the ranges do: what is missing of them is zeros. Agents that do not know of it
+	// answer in full.
+	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
 // InspectRequest asks whether blocks are present and whole: header readable and length at rest right; with Deep also every
