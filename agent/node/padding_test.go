@@ -19,7 +19,7 @@ import (
 )
 
 // payloadAtRest returns how many bytes a store keeps of a block besides its header.
-func payloadAtRest(t *testing.T, s store.Store, address block.Address) int {
+func payloadAtRest(t testing.TB, s store.Store, address block.Address) int {
 	t.Helper()
 	value := make([]byte, 1<<20)
 	length, err := s.ReadAt(context.Background(), address.Key(), value, 0)

@@ -24,7 +24,7 @@ import (
 
 // fixture is one group on its nodes, with the bytes it should hold.
 type fixture struct {
-	t         *testing.T
+	t         testing.TB
 	id        block.GroupID
 	agents    []*agent
 	layout    *stripe.Layout
@@ -39,7 +39,9 @@ func newGroup(t *testing.T, index uint32, agents []*agent, ladder string, scheme
 }
 
 // newGroupOf is newGroup with the given bytes in its cells.
-func newGroupOf(t *testing.T, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int, bytesOf func(cell int) []byte) *fixture {
+func newGroupOf(
+	t testing.TB, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int, bytesOf func(cell int) []byte,
+) *fixture {
 	t.Helper()
 	parsed, err := stripe.ParseLadder(ladder)
 	if err != nil {
