@@ -59,7 +59,7 @@ func (d *dataflow) passOn(row, piece int) {
 	for first > 0 && needs[first-1] != passedOn {
 		first--
 	}
-	for held := range first { // came when the row was taken for longer, behind others that came later
+	for held := range first { // one that is behind it left when the message was taken for longer
 		if needs[held] != passedOn {
 			d.enqueue(span{row: row, first: held, count: 1})
 		}
