@@ -46,6 +46,7 @@ type testAgent struct {
 	stop    func()
 	own     *pki.Source // its certificate; nil: none
 	release string
+	before  *before // it is of the release before; nil: of this one
 }
 
 const testClasses = `classes:
@@ -143,7 +144,11 @@ func (c *cluster) startAgent(agent *testAgent) {
 		c.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	address, ended, err := node.ListenAndServe(ctx, agent.address, n, false)
+	serve := node.ListenAndServe
+	if agent.before != nil {
+		serve = agent.before.listenAndServe
+	}
+	address, ended, err := serve(ctx, agent.address, n, false)
 	if err != nil {
 		c.t.Fatal(err)
 	}

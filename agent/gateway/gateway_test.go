@@ -65,7 +65,7 @@ func TestRangesReadWhatTheWholeHas(t *testing.T) {
 	}
 }
 
-// Every step of every ladder, up and down and across, keeps all bytes, costs exactly what its plan says, and ends where
+// Every step of every ladder, up and down and across, keeps all bytes, costs what its plan says, and ends where
 // reads survive the loss of any m nodes.
 func TestTransitionsKeepEveryByte(t *testing.T) {
 	for class, path := range map[string][]string{
@@ -90,9 +90,7 @@ func TestTransitionsKeepEveryByte(t *testing.T) {
 				if done.State != api.TransitionDone || done.GroupsDone == 0 {
 					t.Fatalf("to %s: %+v", to, done)
 				}
-				if done.Measured != done.Predicted {
-					t.Errorf("to %s: measured %+v, the plans say %+v", to, done.Measured, done.Predicted)
-				}
+				expectAsPlanned(t, "to "+to, done.Measured, done.Predicted)
 				for key, data := range want {
 					c.check(key, data)
 				}
@@ -162,9 +160,10 @@ func TestBaselinePlannersEndInTheSameBytes(t *testing.T) {
 			c.put("odd/k", data, api.PutOptions{})
 			for _, to := range []string{"rs(5,2)", "rs(4,2)"} {
 				done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "odd"}, To: to, Planner: planner})
-				if done.State != api.TransitionDone || done.Measured.BlocksSent == 0 || done.Measured != done.Predicted {
+				if done.State != api.TransitionDone || done.Measured.BlocksSent == 0 {
 					t.Fatalf("to %s: %+v", to, done)
 				}
+				expectAsPlanned(t, "to "+to, done.Measured, done.Predicted)
 				c.check("odd/k", data)
 			}
 			survives(t, c, map[string][]byte{"odd/k": data})

@@ -170,9 +170,7 @@ func TestShapesOfRepair(t *testing.T) {
 			if err != nil || len(result.Failed) > 0 || result.SlotsRebuilt != 1 {
 				t.Fatalf("shape %q: %+v, %v", shape, result, err)
 			}
-			if result.Measured != result.Predicted {
-				t.Errorf("shape %q cost %+v, the plan says %+v", shape, result.Measured, result.Predicted)
-			}
+			expectAsPlanned(t, string(shape), result.Measured, result.Predicted)
 			want := int64(6)
 			if shape == stripe.RepairInitiator {
 				want = 7

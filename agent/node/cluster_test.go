@@ -28,7 +28,7 @@ var fingerprintKey = [16]byte{9, 8, 7, 6, 5, 4, 3, 2, 1}
 
 // agent is one node with its store, served over loopback TCP, and a client for it.
 type agent struct {
-	t       *testing.T
+	t       testing.TB
 	id      block.NodeID
 	store   store.Store
 	options node.Options
@@ -37,7 +37,7 @@ type agent struct {
 	stop    func()
 }
 
-func start(t *testing.T, id block.NodeID, s store.Store, options node.Options) *agent {
+func start(t testing.TB, id block.NodeID, s store.Store, options node.Options) *agent {
 	t.Helper()
 	options.ID, options.Store, options.Logger = id, s, slog.New(slog.DiscardHandler)
 	a := &agent{t: t, id: id, store: s, options: options, address: "127.0.0.1:0"}
@@ -154,7 +154,7 @@ func five(t *testing.T, options node.Options) []*agent {
 	return several(t, 5, options)
 }
 
-func several(t *testing.T, count int, options node.Options) []*agent {
+func several(t testing.TB, count int, options node.Options) []*agent {
 	t.Helper()
 	agents := make([]*agent, count)
 	for i := range agents {

@@ -63,12 +63,13 @@ func (d *dataflow) copyLocal() error {
 	made := d.worker.pool.Get(len(p.cells) * p.unitBytes)
 	defer d.worker.pool.Put(made)
 	clear(made)
+	ends := make([]int, len(p.cells)) // of what is in them; zeros follow
 	for parts := p.copies; len(parts) > 0; {
 		same := 1
 		for same < len(parts) && parts[same].Address == parts[0].Address && parts[same].Source == parts[0].Source {
 			same++
 		}
-		if err := d.copyUnit(d.ctx, parts[:same], made); err != nil {
+		if err := d.copyUnit(d.ctx, parts[:same], made, ends); err != nil {
 			return d.worker.identity.judge(d.ctx, d.under, err)
 		}
 		parts = parts[same:]
@@ -78,14 +79,15 @@ func (d *dataflow) copyLocal() error {
 	defer r.mutex.Unlock()
 	for cell, input := range p.cells {
 		r.counters.BlocksRead++
-		r.accumulate(input, 0, made[cell*p.unitBytes:(cell+1)*p.unitBytes])
+		r.learn(input, ends[cell])
+		r.accumulate(input, 0, made[cell*p.unitBytes:][:ends[cell]])
 		d.count(input, 0, p.pieces.count)
 	}
 	return nil
 }
 
-// copyUnit copies parts of one stored unit to where they are in the new cells.
-func (d *dataflow) copyUnit(ctx context.Context, parts []localCopy, made []byte) error {
+// copyUnit copies parts of one stored unit to where they are in the new cells, and notes how far these reach by it.
+func (d *dataflow) copyUnit(ctx context.Context, parts []localCopy, made []byte, ends []int) error {
 	reader, p := d.worker.reader, d.run.program
 	found, err := reader.lookUp(ctx, parts[0].Address)
 	if err != nil {
@@ -115,7 +117,8 @@ func (d *dataflow) copyUnit(ctx context.Context, parts []localCopy, made []byte)
 	for _, part := range parts {
 		if part.From < len(unit) {
 			at := part.cell*p.unitBytes + part.Offset
-			copy(made[at:at+part.Length], unit[part.From:])
+			copied := copy(made[at:at+part.Length], unit[part.From:])
+			ends[part.cell] = max(ends[part.cell], part.Offset+copied)
 		}
 		bytes += int64(part.Length)
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/wire"
@@ -34,16 +35,17 @@ func (d *dataflow) task(work func() error) {
 }
 
 // open makes the accumulators and lets messages in.
-func (d *dataflow) open() {
+func (d *dataflow) open(sources []stored) {
 	r, p := d.run, d.run.program
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.rows, r.scratch = make([][][]byte, len(p.places)), make([][]byte, len(p.places))
 	r.needs, r.rowLeft = make([]int32, len(p.places)*p.pieces.count), make([]int, len(p.places))
 	r.stripLeft = make([][]int, len(p.places))
+	r.pieceLeft, r.unknown, r.reach = make([]int, len(p.places)), slices.Clone(p.needs), make([]int, len(p.places))
 	for row := range p.places {
 		r.rows[row] = make([][]byte, p.pieces.strips())
-		r.rowLeft[row] = p.pieces.count
+		r.rowLeft[row], r.pieceLeft[row] = p.pieces.count, p.pieces.count
 		for piece := range p.pieces.count {
 			r.needs[row*p.pieces.count+piece] = int32(p.needs[row])
 		}
@@ -69,6 +71,7 @@ func (d *dataflow) open() {
 		}
 		r.results++
 	}
+	r.learnLocal(sources)
 	r.open = true
 	r.dispatch = d
 	for slot, rows := range r.left {
@@ -203,7 +206,7 @@ func (d *dataflow) completed(row, piece int) {
 	r := d.run
 	slot := r.program.places[row].slot
 	if slot < 0 {
-		d.enqueue(row, piece)
+		d.passOn(row, piece)
 		return
 	}
 	if r.rowLeft[row]--; r.rowLeft[row] > 0 {
@@ -280,7 +283,7 @@ const aheadBytes = 1 << 20
 
 // keepPace waits until a message that what is read at offset goes into wants it, or the run ends. A message that sums others
 // wants a piece when the same piece of another came, which is in the cache then; any other one wants what is at most
-// aheadBytes beyond what was acknowledged of it. One of several messages is enough: so a peer whose run has not begun holds
+// aheadBytes beyond what was acknowledged of it, and what leaves only when all of it was read. One of several messages is enough: so a peer whose run has not begun holds
 // up nobody but those who wait for it anyway. Where one unit is read, pieces depend on those with the same numbers alone, so
 // that none waits for what is not read yet; of several, messages may take those that are read later, and nothing waits. Nor
 // does the first piece: of short units it is all.
@@ -309,7 +312,7 @@ func (d *dataflow) inPace(read *localRead, offset int) bool {
 				continue
 			}
 			messages++
-			wants := (pieces.count-r.rowLeft[row])*pieces.bytes+aheadBytes > pieces.start(piece)
+			wants := (pieces.count-r.rowLeft[row])*pieces.bytes+aheadBytes > pieces.start(piece) || r.holds(int(row), piece)
 			if r.program.summed[row] {
 				wants = piece == 0 || int(r.needs[int(row)*pieces.count+piece]) < r.program.needs[row]
 			}
@@ -379,18 +382,21 @@ func (d *dataflow) store(slot int) error {
 	return nil
 }
 
-// enqueue has a complete piece of a row sent, together with those before it in its strip that wait. The caller holds
+// enqueue has complete pieces of a row sent, together with those before them in their strip that wait. The caller holds
 // r.mutex.
-func (d *dataflow) enqueue(row, piece int) {
+func (d *dataflow) enqueue(next span) {
 	r := d.run
-	if last := len(r.queue) - 1; last >= 0 {
-		waiting := &r.queue[last]
-		if waiting.row == row && waiting.first+waiting.count == piece && r.strip(waiting.first) == r.strip(piece) {
-			waiting.count++
+	for piece := next.first; piece < next.first+next.count; piece++ {
+		r.needs[next.row*r.program.pieces.count+piece] = passedOn
+	}
+	if end := len(r.queue) - 1; end >= 0 {
+		waiting := &r.queue[end]
+		if waiting.row == next.row && waiting.first+waiting.count == next.first && r.strip(waiting.first) == r.strip(next.first) {
+			waiting.count, waiting.last = waiting.count+next.count, next.last
 			return
 		}
 	}
-	r.queue = append(r.queue, span{row, piece, 1})
+	r.queue = append(r.queue, next)
 	if r.senders == senders {
 		return
 	}
@@ -410,22 +416,32 @@ func (d *dataflow) sendQueued() error {
 		next := r.queue[0]
 		r.queue = r.queue[1:]
 		r.mutex.Unlock()
-		if err := d.send(next); err != nil {
+		sent, err := d.send(next)
+		if err != nil {
 			return err
 		}
 		r.mutex.Lock()
-		strip := r.strip(next.first)
-		if r.stripLeft[next.row][strip] -= next.count; r.stripLeft[next.row][strip] == 0 {
-			wire.Recycle(r.rows[next.row][strip])
-			r.rows[next.row][strip] = nil
-		}
-		if r.rowLeft[next.row] -= next.count; r.rowLeft[next.row] == 0 {
-			r.counters.BlocksSent++
-			r.counters.BytesSent += int64(r.program.unitBytes)
-			r.done()
-		}
+		r.counters.BytesSent += int64(sent)
+		r.acknowledged(next)
 		r.mutex.Unlock()
 		r.wakeReader()
+	}
+}
+
+// acknowledged gives back the strips of which nothing is to be sent any more. The caller holds r.mutex.
+func (r *run) acknowledged(sent span) {
+	for piece, end := sent.first, sent.first+sent.count; piece < end; {
+		strip := r.strip(piece)
+		next := min(r.program.pieces.afterStrip(strip), end)
+		if r.stripLeft[sent.row][strip] -= next - piece; r.stripLeft[sent.row][strip] == 0 {
+			wire.Recycle(r.rows[sent.row][strip])
+			r.rows[sent.row][strip] = nil
+		}
+		piece = next
+	}
+	if r.rowLeft[sent.row] -= sent.count; r.rowLeft[sent.row] == 0 {
+		r.counters.BlocksSent++
+		r.done()
 	}
 }
 
@@ -440,14 +456,18 @@ func (r *run) wakeReader() {
 // strip returns the strip that a piece lies in.
 func (r *run) strip(piece int) int { return r.program.pieces.start(piece) / r.program.pieces.strip() }
 
-// take adds the pieces of a message that begin at offset, each once. A repetition is acknowledged and changes nothing.
-func (r *run) take(message, offset int, payload *wire.Payload) error {
+// take adds the pieces of a message that begin at offset, each once; with the last of them come all that follow, which are zeros
+// beyond the payload. A repetition is acknowledged and changes nothing.
+func (r *run) take(message, offset int, last bool, payload *wire.Payload) error {
 	data := payload.Bytes
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	pieces := r.program.pieces
 	input, expected := r.program.messages[message]
 	first, end, whole := pieces.whole(offset, len(data))
+	if last {
+		first, end, whole = pieces.rest(offset, len(data))
+	}
 	if !expected || !whole {
 		return fmt.Errorf("%s: %w: %d bytes at %d of message %d; it takes pieces of %d bytes of units of %d", r.name, wire.ErrBadRequest,
 			len(data), offset, message, pieces.bytes, pieces.unit)
@@ -463,6 +483,10 @@ func (r *run) take(message, offset int, payload *wire.Payload) error {
 		came = &arrived{have: make([]bool, pieces.count), left: pieces.count}
 		r.partial[input] = came
 	}
+	if last && !came.ends {
+		came.ends = true
+		r.learn(input, offset+len(data))
+	}
 	for first < end {
 		fresh := first
 		for fresh < end && !came.have[fresh] {
@@ -474,7 +498,8 @@ func (r *run) take(message, offset int, payload *wire.Payload) error {
 			continue
 		}
 		if fresh < end || !r.adopt(input, offset, payload) {
-			r.accumulate(input, pieces.start(first), data[pieces.start(first)-offset:pieces.start(fresh)-offset])
+			from, to := pieces.start(first)-offset, min(pieces.start(fresh)-offset, len(data))
+			r.accumulate(input, offset+from, data[min(from, to):to])
 		}
 		r.dispatch.count(input, first, fresh)
 		came.left -= fresh - first

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/wire"
 )
 
-func (w *worker) deliver(ctx context.Context, request wire.DeliverRequest, payload *wire.Payload) error {
+func (w *worker) deliver(ctx context.Context, request wire.DeliverRequest, last bool, payload *wire.Payload) error {
 	if _, err := w.identity.attached(ctx); err != nil {
 		return err
 	}
 	r, err := w.runs.await(ctx, runName{request.Stamp, request.Group, request.Position}, len(payload.Bytes), w.deliverWait)
 	if err == nil {
-		err = r.take(request.Message, request.Offset, payload)
+		err = r.take(request.Message, request.Offset, last, payload)
 	}
 	if err != nil {
 		return fmt.Errorf("node %s: %w", w.id, err)
@@ -29,25 +30,38 @@ const (
 )
 
 // send delivers complete pieces of a row and repeats them until they are acknowledged or the run ends: the other side
-// counts each once.
-func (d *dataflow) send(next span) error {
+// counts each once. It returns how many bytes that took.
+func (d *dataflow) send(next span) (bytes int, err error) {
 	p := d.run.program
 	message := p.request.Program.Rows[next.row].Message
 	from, to := p.pieces.start(next.first), p.pieces.start(next.first+next.count)
+	var part []byte
 	d.run.mutex.Lock()
-	part := d.run.at(next.row, from, to-from)
+	if next.last {
+		to = max(from, d.run.ends(next.row))
+	}
+	if !next.last || d.run.rows[next.row][d.run.strip(next.first)] != nil {
+		part = d.run.at(next.row, from, to-from)
+	}
 	d.run.mutex.Unlock()
-	return d.resend(message, from, part)
+	op := wire.OpDeliver
+	if next.last {
+		part = part[:block.Trim(part)]
+		if from+len(part) < p.unitBytes { // else there is nothing that it would say
+			op = wire.OpDeliverLast
+		}
+	}
+	return len(part), d.resend(op, message, from, part)
 }
 
 // resend delivers a part of a message, from offset on.
-func (d *dataflow) resend(message, offset int, part []byte) error {
+func (d *dataflow) resend(op wire.Op, message, offset int, part []byte) error {
 	p := d.run.program
 	to := p.request.Messages[message].To
 	client := d.worker.peers.client(p.request.Peers[to])
 	request := wire.DeliverRequest{Stamp: p.request.Stamp, Group: p.request.Group, Message: message, Position: to, Offset: offset}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		_, err := client.Call(d.ctx, wire.OpDeliver, request, part, nil)
+		_, err := client.Call(d.ctx, op, request, part, nil)
 		if err == nil {
 			return nil
 		}

@@ -188,9 +188,9 @@ func (n *Node) Handle(ctx context.Context, op wire.Op, header []byte, payload *w
 		return answer(ctx, header, func(ctx context.Context, request wire.RunRequest) (any, error) {
 			return n.run(ctx, &request, payload.Bytes)
 		})
-	case wire.OpDeliver:
+	case wire.OpDeliver, wire.OpDeliverLast:
 		return answer(ctx, header, func(ctx context.Context, request wire.DeliverRequest) (any, error) {
-			return nil, n.deliver(ctx, request, payload)
+			return nil, n.deliver(ctx, request, op == wire.OpDeliverLast, payload)
 		})
 	case wire.OpDelete:
 		return answer(ctx, header, n.delete)

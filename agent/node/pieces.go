@@ -26,6 +26,9 @@ func (p pieces) strip() int { return max(stripBytes/p.bytes, 1) * p.bytes }
 // strips is how many of them a row has.
 func (p pieces) strips() int { return (p.unit + p.strip() - 1) / p.strip() }
 
+// afterStrip returns the first piece that lies behind a strip.
+func (p pieces) afterStrip(strip int) int { return min((strip+1)*(p.strip()/p.bytes), p.count) }
+
 // wholeStrip returns the strip that bytes [offset, offset+length) of a unit are; ok is false where they are not just one.
 func (p pieces) wholeStrip(offset, length int) (number int, ok bool) {
 	size := p.strip()
@@ -44,11 +47,22 @@ func (p pieces) whole(offset, length int) (first, end int, ok bool) {
 	return offset / p.bytes, (offset + length) / p.bytes, length%p.bytes == 0
 }
 
+// rest returns the pieces that the last length bytes of a message, which begin at offset and have zeros after them, stand for:
+// all from there on. ok is false where they do not begin with a piece.
+func (p pieces) rest(offset, length int) (first, end int, ok bool) {
+	ok = offset >= 0 && offset < p.unit && length >= 0 && length <= p.unit-offset && offset%p.bytes == 0
+	return offset / p.bytes, p.count, ok
+}
+
 // arrived is what has come of one message.
 type arrived struct {
 	have []bool // by piece
 	left int    // pieces still missing
+	ends bool   // it is known where it ends
 }
 
 // span is consecutive pieces of one row.
-type span struct{ row, first, count int }
+type span struct {
+	row, first, count int
+	last              bool // the row is complete, and all after first that holds anything but zeros is in it
+}

@@ -28,6 +28,7 @@ type program struct {
 	slots     []block.Header // of the staged slots
 	rooms     []int          // bytes for the encoded header of each staged slot
 	places    []place        // of each row
+	short     []bool         // of each row: it is a message to an agent that knows of messages that end before their unit does
 	bytes     int64          // of accumulators and patches
 }
 
@@ -161,6 +162,7 @@ func (p *program) compilePlaces() error {
 				return p.wrong("row %d sends message %d from position %d to %d, whose agent %q must be known", i, row.Message, message.From, message.To, p.request.Peers[message.To])
 			}
 			p.places = append(p.places, place{slot: -1})
+			p.short = append(p.short, p.request.Speaks[message.To] >= wire.VersionShort)
 			p.bytes += int64(p.unitBytes)
 			continue
 		}
@@ -173,7 +175,7 @@ func (p *program) compilePlaces() error {
 			return p.wrong("unit %d of slot %d is made twice", row.Unit, row.Slot)
 		}
 		made[slot][unit] = true
-		p.places = append(p.places, place{slot, unit})
+		p.places, p.short = append(p.places, place{slot, unit}), append(p.short, false)
 	}
 	for i, units := range made {
 		if missing := slices.Index(units, false); missing >= 0 {

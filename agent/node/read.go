@@ -9,7 +9,8 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// read returns the asked ranges one after the other, in a buffer that release gives back.
+// read returns the asked ranges one after the other, without zeros at their end if that was asked for, in a buffer that release gives
+// back.
 func (b *blocks) read(ctx context.Context, request wire.ReadRequest) (_ []byte, release func(), err error) {
 	under, err := b.identity.attached(ctx)
 	if err != nil {
@@ -48,7 +49,22 @@ func (b *blocks) read(ctx context.Context, request wire.ReadRequest) (_ []byte, 
 		release()
 		return nil, nil, b.identity.judge(ctx, under, err)
 	}
+	if request.Short {
+		return out[:endOf(found, request.Ranges)], release, nil
+	}
 	return out, release, nil
+}
+
+// endOf returns how many bytes of ranges, one after the other, are followed by nothing but zeros that are not stored.
+func endOf(found stored, ranges []wire.Range) (end int) {
+	at := 0
+	for _, r := range ranges {
+		if kept := min(found.length(r.Unit)-r.Offset, r.Length); kept > 0 {
+			end = at + kept
+		}
+		at += r.Length
+	}
+	return end
 }
 
 // reader reads stored blocks, header and units, and believes no bytes that it did not verify.

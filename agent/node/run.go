@@ -40,9 +40,12 @@ type run struct {
 	open      bool       // accumulators are there
 	rows      [][][]byte // the strips of each row; nil where nothing was added yet, and of messages what was acknowledged
 	buffers   [][]byte   // of the staged slots: room for the header, then the units
-	needs     []int32    // inputs each piece of each row still waits for, row by row
+	needs     []int32    // inputs each piece of each row still waits for, row by row; passedOn once it is in the queue
 	rowLeft   []int      // pieces of each row still to be completed or, of messages, to be acknowledged
 	stripLeft [][]int    // of that, by strip of a message
+	pieceLeft []int      // of messages: pieces of each row still to be completed
+	unknown   []int      // of messages: terms of each row of which it is not known yet how long they are
+	reach     []int      // of messages: the longest of those of which it is
 	left      []int      // rows each slot still waits for
 	delivered []bool     // of each input that is a message: all of it was counted
 	partial   map[int]*arrived
@@ -176,7 +179,7 @@ func (w *worker) perform(ctx context.Context, r *run, under *serving, payload []
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &dataflow{worker: w, run: r, under: under, ctx: ctx, fail: cancel}
-	d.open()
+	d.open(sources)
 	defer d.close()
 	d.task(func() error { return d.readLocal(sources, payload) })
 	d.task(d.copyLocal)

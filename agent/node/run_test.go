@@ -24,7 +24,7 @@ import (
 
 // fixture is one group on its nodes, with the bytes it should hold.
 type fixture struct {
-	t         *testing.T
+	t         testing.TB
 	id        block.GroupID
 	agents    []*agent
 	layout    *stripe.Layout
@@ -39,7 +39,9 @@ func newGroup(t *testing.T, index uint32, agents []*agent, ladder string, scheme
 }
 
 // newGroupOf is newGroup with the given bytes in its cells.
-func newGroupOf(t *testing.T, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int, bytesOf func(cell int) []byte) *fixture {
+func newGroupOf(
+	t testing.TB, index uint32, agents []*agent, ladder string, scheme stripe.Scheme, unitBytes int, bytesOf func(cell int) []byte,
+) *fixture {
 	t.Helper()
 	parsed, err := stripe.ParseLadder(ladder)
 	if err != nil {
@@ -94,12 +96,14 @@ func (g *fixture) slot(scheme stripe.Scheme, slot int) [][]byte {
 
 // requests binds the programs of a plan to the nodes.
 func (g *fixture) requests(plan *stripe.Plan, s block.Stamp, patches []wire.Patch, patchBytes []byte) (requests []wire.RunRequest, payloads [][]byte) {
-	peers := map[stripe.Position]string{}
+	peers, speaks := map[stripe.Position]string{}, map[stripe.Position]uint8{}
 	for position, a := range g.agents {
-		peers[stripe.Position(position)] = a.address
+		peers[stripe.Position(position)], speaks[stripe.Position(position)] = a.address, wire.Understood.Most
 	}
 	for _, program := range plan.Programs {
-		r := wire.RunRequest{Stamp: s, Group: g.id, Program: program, Peers: peers, Messages: plan.Messages, UnitBytes: g.unitBytes}
+		r := wire.RunRequest{
+			Stamp: s, Group: g.id, Program: program, Peers: peers, Speaks: speaks, Messages: plan.Messages, UnitBytes: g.unitBytes,
+		}
 		var payload []byte
 		for slot, written := range g.written {
 			if slot == int(program.Position) {

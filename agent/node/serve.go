@@ -44,11 +44,11 @@ func ListenAndServe(ctx context.Context, address string, n *Node, allowRemote bo
 
 // asks is what each role may ask an agent for. Agents bring one another what runs send; people look, to rebuild a catalog.
 var asks = map[pki.Role]map[wire.Op]bool{
-	pki.RoleAgent: {wire.OpDeliver: true},
+	pki.RoleAgent: {wire.OpDeliver: true, wire.OpDeliverLast: true},
 	pki.RoleAdmin: {wire.OpHello: true, wire.OpAttach: true, wire.OpList: true, wire.OpHeader: true},
 	pki.RoleGateway: {
 		wire.OpHello: true, wire.OpAttach: true, wire.OpWrite: true, wire.OpRead: true, wire.OpInspect: true, wire.OpRun: true,
-		wire.OpDeliver: true, wire.OpDelete: true, wire.OpList: true, wire.OpHeader: true, wire.OpWitness: true,
+		wire.OpDeliver: true, wire.OpDeliverLast: true, wire.OpDelete: true, wire.OpList: true, wire.OpHeader: true, wire.OpWitness: true,
 	},
 }
 

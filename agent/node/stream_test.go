@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -167,6 +168,7 @@ func TestPiecesThatDoNotFitAreRefused(t *testing.T) {
 type sink struct {
 	mutex   sync.Mutex
 	came    map[int][]byte // by offset
+	old     atomic.Bool    // it knows of no messages that end before their unit does
 	changed chan struct{}
 }
 
@@ -182,7 +184,10 @@ func startSink(t *testing.T) (*sink, string) {
 	go func() {
 		ended <- wire.NewServer(wire.ServerOptions{}).Serve(ctx, listener, func(_ context.Context, op wire.Op, header []byte, payload *wire.Payload) (any, []byte, func(), error) {
 			var request wire.DeliverRequest
-			if err := wire.Decode(header, &request); err != nil || op != wire.OpDeliver {
+			if op == wire.OpDeliverLast && s.old.Load() {
+				return nil, nil, nil, wire.ErrUnsupported
+			}
+			if err := wire.Decode(header, &request); err != nil || op != wire.OpDeliver && op != wire.OpDeliverLast {
 				return nil, nil, nil, wire.ErrBadRequest
 			}
 			s.mutex.Lock()
@@ -345,17 +350,23 @@ func TestHopWithLargePieces(t *testing.T) {
 	}
 }
 
-// A block that is found damaged ends the run, and what was sent before that is not the whole of a message, so nobody
-// completes a sum with it.
-func TestDamagedUnitEndsTheRun(t *testing.T) {
-	g := newGroup(t, 0, five(t, node.Options{}), "rs(3,2)", stripe.RS(3, 2), 4*testPiece)
-	stored := g.header(1, stamp(1), 0, 1)
-	if !g.agents[1].store.(*mem.Store).Damage(stored.Address().Key(), func(value []byte) []byte {
-		value[len(value)-3*testPiece] ^= 1
+// damage changes a byte of the block of a slot, so far from its end.
+func damage(t *testing.T, g *fixture, slot, fromEnd int) {
+	t.Helper()
+	stored := g.header(slot, stamp(1), 0, 1)
+	if !g.agents[slot].store.(*mem.Store).Damage(stored.Address().Key(), func(value []byte) []byte {
+		value[len(value)-fromEnd] ^= 1
 		return value
 	}) {
 		t.Fatal("there is no block to damage")
 	}
+}
+
+// A block that is found damaged ends the run, and what was sent before that is not the whole of a message, so nobody
+// completes a sum with it.
+func TestDamagedUnitEndsTheRun(t *testing.T) {
+	g := newGroup(t, 0, five(t, node.Options{}), "rs(3,2)", stripe.RS(3, 2), 4*testPiece)
+	damage(t, g, 1, 3*testPiece)
 	s, address := startSink(t)
 	ended := make(chan error, 1)
 	go func() { ended <- g.agents[1].call(wire.OpRun, hop(g, stamp(9), address), nil, nil) }()

@@ -9,7 +9,8 @@ import (
 // Op names an operation of the protocol.
 type Op uint8
 
-// The operations. Each has a request struct of its name, and a reply struct where it answers more than a payload.
+// The operations. Each has a request struct of its name, but for DeliverLast, and a reply struct where it answers more than a
+// payload.
 const (
 	OpHello   Op = 1 + iota // HelloRequest -> HelloReply
 	OpAttach                // AttachRequest -> nothing
@@ -22,9 +23,15 @@ const (
 	OpList                  // ListRequest -> ListReply
 	OpHeader                // HeaderRequest -> HeaderReply
 	OpWitness               // WitnessRequest -> nothing
+	// OpDeliverLast is OpDeliver, by the same request, where the message ends with the payload, which may be empty: all bytes of
+	// it that follow are zeros. It is an operation so that an agent that does not know of it refuses it (VersionShort), and does
+	// not wait for those bytes.
+	OpDeliverLast
 )
 
-var opNames = [...]string{"", "Hello", "Attach", "Write", "Read", "Inspect", "Run", "Deliver", "Delete", "List", "Header", "Witness"}
+var opNames = [...]string{
+	"", "Hello", "Attach", "Write", "Read", "Inspect", "Run", "Deliver", "Delete", "List", "Header", "Witness", "DeliverLast",
+}
 
 // String returns the name of the operation.
 func (op Op) String() string {
@@ -39,14 +46,15 @@ func (op Op) String() string {
 // for them alone.
 func IsControl(op Op) bool { return op == OpHello || op == OpAttach || op == OpWitness }
 
-// Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block. Bytes
-// are those of whole units, as plans predict them, also where trailing zeros are neither stored nor read.
+// Counters count work since the agent started, or of one run. A block here is one unit: a cell or a parity block. Bytes read
+// and written are those of whole units, as plans predict them, also where trailing zeros are neither stored nor read. Bytes
+// sent are those that were sent, which trailing zeros are not: a plan predicts how many they are at most.
 type Counters struct {
 	BlocksRead    int64 `cbor:"1,keyasint" json:"blocksRead"`
 	BlocksSent    int64 `cbor:"2,keyasint" json:"blocksSent"`
 	BlocksWritten int64 `cbor:"3,keyasint" json:"blocksWritten"`
 	BytesRead     int64 `cbor:"4,keyasint" json:"bytesRead"`    // of units read from the store
-	BytesSent     int64 `cbor:"5,keyasint" json:"bytesSent"`    // of units sent to other agents
+	BytesSent     int64 `cbor:"5,keyasint" json:"bytesSent"`    // of messages to other agents, each once
 	BytesWritten  int64 `cbor:"6,keyasint" json:"bytesWritten"` // of units stored
 }
 
@@ -157,11 +165,14 @@ type Range struct {
 }
 
 // ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, trailing zeros of units
-// included; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
+// included, but for those at the end where Short is set; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
 // answered from the header, which may be remembered: they do not show that the block is there still.
 type ReadRequest struct {
 	Address block.Address `cbor:"1,keyasint"`
 	Ranges  []Range       `cbor:"2,keyasint"`
+	// Short says that the payload may end before the ranges do: what is missing of them is zeros. Agents that do not know of it
+	// answer in full.
+	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
 // InspectRequest asks whether blocks are present and whole: header readable and length at rest right; with Deep also every
@@ -238,6 +249,9 @@ type RunRequest struct {
 	Inspect []block.Address `cbor:"11,keyasint,omitempty"`
 	// Copies are what cells are put together from. If one of them cannot be read, nothing is staged.
 	Copies []Copy `cbor:"12,keyasint,omitempty"`
+	// Speaks is the newest version of the protocol that the agent at a position of Peers said to understand. Without it the
+	// first: such an agent is sent messages in full.
+	Speaks map[stripe.Position]uint8 `cbor:"13,keyasint,omitempty"`
 }
 
 // RunReply says what a run stored and what it cost.
@@ -257,7 +271,7 @@ type DeliverRequest struct {
 	// Position is the receiving position, which tells two runs of one group apart where both are on one node.
 	Position stripe.Position `cbor:"4,keyasint"`
 	// Offset is where the payload begins in the message: a multiple of RunRequest.PieceBytes. The payload ends at another
-	// one, or with the message.
+	// one, or with the message, and that of OpDeliverLast anywhere: it stands for all pieces from Offset on.
 	Offset int `cbor:"5,keyasint,omitempty"`
 }
 

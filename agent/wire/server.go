@@ -25,7 +25,7 @@ type ServerOptions struct {
 	AllowRemote bool
 	// RequestBytes bounds the bytes of requests in flight, payloads and headers as they lie in memory once decoded, over all
 	// connections; beyond that the server stops reading until requests end. What is announced counts as it comes, a MiB
-	// ahead at first and never more than has come. Messages between agents (Deliver) have a budget of the same size of their
+	// ahead at first and never more than has come. Messages between agents (Deliver, DeliverLast) have a budget of the same size of their
 	// own, because runs hold theirs until those arrive, and so do, of controlBytes, operations that IsControl. Default 96 MiB.
 	RequestBytes int64
 	// Wait bounds how long the server stops reading; a request that still finds no room is answered with ErrBusy.
@@ -85,7 +85,7 @@ func NewServer(options ServerOptions) *Server {
 // budgetOf is what requests for an operation are counted in.
 func (s *Server) budgetOf(op Op) budget.Budget {
 	switch {
-	case op == OpDeliver:
+	case op == OpDeliver || op == OpDeliverLast:
 		return s.messages
 	case IsControl(op):
 		return s.control

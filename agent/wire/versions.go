@@ -10,9 +10,12 @@ type Versions struct {
 	Most  uint8 `cbor:"2,keyasint"`
 }
 
+// VersionShort is the version with which messages of runs end with their last byte that is not zero (OpDeliverLast).
+const VersionShort uint8 = 2
+
 // Understood are the versions that this release understands. A release that raises Most keeps Least so that it still meets the
 // release before it, which is what a rolling upgrade takes (docs/compatibility.md).
-var Understood = Versions{Least: 1, Most: 1}
+var Understood = Versions{Least: 1, Most: VersionShort}
 
 // Meet returns the newest version that both sides understand. ErrBadRequest if there is none; who says which side is which.
 func (v Versions) Meet(other Versions, who string) (uint8, error) {

@@ -53,7 +53,8 @@ func (s TransitionState) Final() bool {
 	return s == TransitionCancelled || s == TransitionDone || s == TransitionFailed
 }
 
-// Traffic counts blocks of whole cells, and their bytes.
+// Traffic counts blocks of whole cells, and their bytes. Of what was measured, bytes sent are those that were: trailing zeros of
+// cells are not, so that there may be fewer than a plan predicts, which knows the cells only by their size.
 type Traffic struct {
 	BlocksRead    int64 `json:"blocksRead"`
 	BlocksSent    int64 `json:"blocksSent"`

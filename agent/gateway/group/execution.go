@@ -125,9 +125,9 @@ func (g *Groups) Execute(ctx context.Context, attempt *catalog.Attempt, r *Execu
 	if err != nil {
 		return nil, err
 	}
-	peers := map[stripe.Position]string{}
+	peers := map[stripe.Position]member.Peer{}
 	for position, id := range r.Nodes {
-		if peers[position], err = g.agents.Address(id); err != nil {
+		if peers[position], err = g.agents.Peer(id); err != nil {
 			return nil, err
 		}
 	}
@@ -173,10 +173,12 @@ func (g *Groups) Execute(ctx context.Context, attempt *catalog.Attempt, r *Execu
 }
 
 // request gives one program its addresses, peers and headers.
-func (r *Execution) request(stamp block.Stamp, program stripe.Program, peers map[stripe.Position]string, manifest []byte) (wire.RunRequest, []byte) {
+func (r *Execution) request(
+	stamp block.Stamp, program stripe.Program, peers map[stripe.Position]member.Peer, manifest []byte,
+) (wire.RunRequest, []byte) {
 	request := wire.RunRequest{
 		Stamp: stamp, Group: r.Group.ID, Program: program, Messages: r.Plan.Messages, UnitBytes: r.Group.CellBytes, PieceBytes: r.PieceBytes,
-		Peers: map[stripe.Position]string{},
+		Peers: map[stripe.Position]string{}, Speaks: map[stripe.Position]uint8{},
 	}
 	var payload []byte
 	request.Copies = r.copies[int(program.Position)]
@@ -203,7 +205,10 @@ func (r *Execution) request(stamp block.Stamp, program stripe.Program, peers map
 	for _, row := range program.Rows {
 		if row.Message >= 0 {
 			to := r.Plan.Messages[row.Message].To
-			request.Peers[to] = peers[to]
+			request.Peers[to] = peers[to].Address
+			if peers[to].Speaks >= wire.VersionShort {
+				request.Speaks[to] = peers[to].Speaks
+			}
 		}
 	}
 	for slot := range r.Group.Columns + r.Plan.Parities {

@@ -538,13 +538,20 @@ func (t *Agent) State() (reachable bool, problem error, hello wire.HelloReply) {
 	return t.trusted(), t.problem, t.Hello
 }
 
-// Address is where the agent of a member is reached.
-func (a *Agents) Address(id block.NodeID) (string, error) {
+// Peer is the agent of a member as others are to call it.
+type Peer struct {
+	Address string
+	Speaks  uint8 // newest version of the protocol that it said to understand; 0: it has not been greeted, or said none
+}
+
+// Peer returns where the agent of a member is reached, and what it understands.
+func (a *Agents) Peer(id block.NodeID) (Peer, error) {
 	target, err := a.Get(id)
 	if err != nil {
-		return "", err
+		return Peer{}, err
 	}
-	return target.Node.Address, nil
+	_, _, hello := target.State()
+	return Peer{target.Node.Address, hello.Versions.Most}, nil
 }
 
 // Close ends all connections. Calls under way end in errors.

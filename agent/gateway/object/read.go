@@ -386,6 +386,7 @@ func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survi
 	}
 	request := wire.ReadRequest{
 		Address: group.Address(from.slot, item), Ranges: []wire.Range{{Unit: from.unit, Offset: f.offset, Length: f.length}},
+		Short: true, // a decode wants the same range of units that end before it does
 	}
 	began := time.Now()
 	data, err := call(ctx, item.Node, wire.OpRead, request, nil, nil)
@@ -394,10 +395,21 @@ func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survi
 	}
 	now := time.Now()
 	o.hedge.answered(now, f.length, now.Sub(began))
-	if len(data) != f.length {
+	if len(data) > f.length {
 		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), f.length, wire.ErrCorrupt)
 	}
-	return data, nil
+	return fillUp(data, f.length), nil
+}
+
+// fillUp returns data with zeros after it, length bytes in all. It takes the place of data, which is not used any more.
+func fillUp(data []byte, length int) []byte {
+	if len(data) == length {
+		return data
+	}
+	full := wire.Buffer(length)
+	clear(full[copy(full, data):])
+	wire.Recycle(data)
+	return full
 }
 
 // homeAnswers reports whether the node of a fragment's cell answered last.
