@@ -125,7 +125,8 @@ func (a *assembly) noteAttempts(s *state) {
 		without[stamp] = true
 	}
 	if before := a.state(without); before.broken == 0 && before.slots <= s.slots && before.code.Scheme().K == s.code.Scheme().K && !a.sameData(before, s) {
-		a.note(ProblemUndecided, "", "attempt %s may not have been committed: the blocks it replaces are still there; it is taken for committed", newest)
+		a.note(ProblemUndecided, "",
+			"attempt %s may not have been committed: the blocks it replaces are still there; it is taken for committed", newest)
 	}
 }
 

@@ -165,8 +165,8 @@ type Range struct {
 }
 
 // ReadRequest reads ranges of one block. The reply's payload is the ranges one after the other, trailing zeros of units
-// included, but for those at the end where Short is set; what is stored of a unit comes verified against its checksum. Ranges that are nothing but trailing zeros are
-// answered from the header, which may be remembered: they do not show that the block is there still.
+// included, but for those at the end where Short is set; what is stored of a unit comes verified against its checksum. Ranges that are
+// nothing but trailing zeros are answered from the header, which may be remembered: they do not show that the block is there still.
 type ReadRequest struct {
 	Address block.Address `cbor:"1,keyasint"`
 	Ranges  []Range       `cbor:"2,keyasint"`

@@ -308,7 +308,8 @@ type packed struct {
 // stagePacked packs entries into the columns of one new group, largest first into the emptiest column, has it announced, and stages it.
 // With room, columns have that for at least so many bytes, and the group may become a window. After an error the attempt is given up.
 func (o *Objects) stagePacked(
-	ctx context.Context, kind batchKey, entries map[string][]byte, room int64, revision func(attempt *catalog.Attempt, key string) block.Stamp,
+	ctx context.Context, kind batchKey, entries map[string][]byte, room int64,
+	revision func(attempt *catalog.Attempt, key string) block.Stamp,
 	announce func(*group.Code) (*catalog.Attempt, []block.NodeID, error),
 ) (*catalog.Attempt, *packed, error) {
 	class := kind.class

@@ -76,7 +76,8 @@ func (o *Objects) moveObjects(
 	if err := o.groups.Commit(ctx, attempt, change); err != nil {
 		return err
 	}
-	o.heat.Carried(slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil }), packed.group)
+	moved := slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil })
+	o.heat.Carried(moved, packed.group)
 	return nil
 }
 

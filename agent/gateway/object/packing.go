@@ -53,8 +53,8 @@ func newPacking() *Packing {
 			Buckets: prometheus.ExponentialBuckets(1<<10, 4, 9),
 		}, []string{"mode"}),
 		into: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "restripe_packing_writes_total", Help: "Writes of small objects, by whether they were put into a new group or into empty columns of " +
-				"one that was there.",
+			Name: "restripe_packing_writes_total", Help: "Writes of small objects, by whether they were put into a new group or into empty " +
+				"columns of one that was there.",
 		}, []string{"into"}),
 		blocks: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "restripe_packing_blocks_total", Help: "Blocks that small objects were written in, with their parities.",

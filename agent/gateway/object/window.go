@@ -46,7 +46,8 @@ func (ws *windows) take(agents *member.Agents, open *batch, now time.Time) *wind
 	defer ws.mutex.Unlock()
 	ws.drop(func(w *window) bool { return now.Sub(w.opened) > windowLife })
 	for i, w := range ws.free {
-		if w.kind == open.key && w.hasRoom(open) && !slices.ContainsFunc(w.Nodes(), func(id block.NodeID) bool { return !agents.TakesBlocks(id) }) {
+		isAway := func(id block.NodeID) bool { return !agents.TakesBlocks(id) }
+		if w.kind == open.key && w.hasRoom(open) && !slices.ContainsFunc(w.Nodes(), isAway) {
 			ws.free = slices.Delete(ws.free, i, i+1)
 			ws.bytes -= w.Bytes()
 			return w
