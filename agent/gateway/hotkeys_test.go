@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -321,4 +322,34 @@ func TestHotKeysUnderClients(t *testing.T) {
 	t.Logf("%.0f objects were moved to the hot keys, and %.0f back", hot, back)
 	c.with(func(*gateway.Options) {})
 	c.audit()
+}
+
+// What makes no sense of hot keys is refused, by class files and by the interface alike, and what does is told again.
+func TestHotKeysAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		keys api.HotKeysSpec
+		says string // empty: nothing is wrong
+	}{
+		{api.HotKeysSpec{Scheme: "rep(3)", Reads: 1}, ""},
+		{api.HotKeysSpec{Scheme: "rs(3,2)", Reads: 5}, ""},
+		{api.HotKeysSpec{Scheme: "rep(3)"}, "hotKeys: reads is 0; give how many reads within a half-life make a key a hot one"},
+		{api.HotKeysSpec{Scheme: "rep(3)", Reads: -1}, "hotKeys: reads is -1; give"},
+		{api.HotKeysSpec{Scheme: "rep(2)", Reads: 5}, "hotKeys: scheme rep(2) is not on the ladder rep(3),rs(3,2),rs(6,2); choose"},
+		{api.HotKeysSpec{Scheme: "rs(6,2)", Reads: 5}, "hotKeys: scheme rs(6,2) is colder than the default rs(3,2)"},
+		{api.HotKeysSpec{Scheme: "hot", Reads: 5}, "hotKeys: scheme: "},
+	} {
+		spec := api.ClassSpec{Name: "warm", Ladder: "rep(3),rs(3,2),rs(6,2)", Default: "rs(3,2)", HotKeys: &c.keys}
+		class, err := spec.Parse()
+		switch {
+		case c.says != "":
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%+v: %v, want %q", c.keys, err, c.says)
+			}
+		case err != nil:
+			t.Errorf("%+v: %v", c.keys, err)
+		case *class.Spec().HotKeys != c.keys || *class.Info(api.ClassFromFile).HotKeys != c.keys:
+			t.Errorf("%+v is told as %+v", c.keys, class.Spec().HotKeys)
+		}
+	}
 }

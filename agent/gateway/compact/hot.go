@@ -133,6 +133,7 @@ func (c *Compactor) heat(ctx context.Context, name string, keys map[string]bool)
 		case err != nil:
 			return err
 		default:
+			c.metrics.moved.Add(float64(next.bytes))
 			c.metrics.moveKeys(toHot, &next)
 		}
 		job.Rest(ctx, time.Since(began), c.share())
