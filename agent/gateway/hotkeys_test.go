@@ -74,7 +74,8 @@ func TestHotKeysLieTogether(t *testing.T) {
 	t.Parallel()
 	c, _ := newWarmCluster(t, heating)
 	c.putClass(c.gateway, api.ClassSpec{
-		Name: "plain", Ladder: "rep(3),rs(3,2)", Default: "rs(3,2)", Prefixes: []string{"plain/"}, PackBelow: "4KiB", GroupBytes: "64KiB", HalfLife: "1h",
+		Name: "plain", Ladder: "rep(3),rs(3,2)", Default: "rs(3,2)", Prefixes: []string{"plain/"}, PackBelow: "4KiB",
+		GroupBytes: "64KiB", HalfLife: "1h",
 	})
 	was := c.put("warm/hot", noise(700, 1), api.PutOptions{})
 	c.put("warm/other", noise(800, 2), api.PutOptions{})

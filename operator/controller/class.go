@@ -82,8 +82,8 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class) &&
 		(class.Repair == "" || repairOnRead(class.Repair) == repairOnRead(info.RepairOnRead)) &&
-		reflect.DeepEqual(info.Prices, class.Prices) && reflect.DeepEqual(info.HotKeys, class.HotKeys.Spec()) && info.Expected == class.Expected &&
-		info.ExpectMean == class.ExpectMean
+		reflect.DeepEqual(info.Prices, class.Prices) && reflect.DeepEqual(info.HotKeys, class.HotKeys.Spec()) &&
+		info.Expected == class.Expected && info.ExpectMean == class.ExpectMean
 }
 
 func samePacking(info *api.ClassInfo, class *decide.Class) bool {

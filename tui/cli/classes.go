@@ -27,8 +27,10 @@ func classesCommand(s *session) *cobra.Command {
 			}
 			l := listing{value: classes, empty: "There are no classes.", columns: []column{
 				{title: "CLASS"}, {title: "LADDER"}, {title: "DEFAULT"}, {title: "PREFIXES"}, {title: "NODES", right: true},
-				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true}, {title: "GROUP", wide: true, right: true},
-				{title: "DEAD AT MOST", wide: true, right: true}, {title: "WAITS", wide: true}, {title: "REPAIR ON READ", wide: true}, {title: "HOT KEYS", wide: true},
+				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true},
+				{title: "GROUP", wide: true, right: true},
+				{title: "DEAD AT MOST", wide: true, right: true}, {title: "WAITS", wide: true}, {title: "REPAIR ON READ", wide: true},
+				{title: "HOT KEYS", wide: true},
 			}}
 			for _, class := range classes {
 				prefixes := make([]string, len(class.Prefixes))

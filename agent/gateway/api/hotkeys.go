@@ -30,8 +30,8 @@ func (h *HotKeys) Check(ladder stripe.Ladder, standard stripe.Scheme) error {
 	case at < 0:
 		return fmt.Errorf("scheme %s is not on the ladder %s; choose a scheme of the ladder", h.Scheme, ladder)
 	case at > usual:
-		return fmt.Errorf("scheme %s is colder than the default %s, under which other keys are put; choose that one, or one before it on the ladder %s",
-			h.Scheme, standard, ladder)
+		return fmt.Errorf("scheme %s is colder than the default %s, under which other keys are put; choose that one, or one before it on "+
+			"the ladder %s", h.Scheme, standard, ladder)
 	case h.Reads < 1 || h.Reads > MaxHotReads:
 		return fmt.Errorf("reads is %d; give how many reads within a half-life make a key a hot one, from 1 to %d", h.Reads, MaxHotReads)
 	}

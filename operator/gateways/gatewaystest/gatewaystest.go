@@ -96,7 +96,8 @@ func testClasses(t *testing.T, b Backend) {
 	changed.PackMode, changed.RepairOnRead = api.PackBatch, api.RepairNever
 	changed.HotKeys = &api.HotKeysSpec{Scheme: "rep(3)", Reads: 100}
 	if info := put(t, b, changed); info.Ladder != changed.Ladder || info.Default != changed.Default || info.Dwell != changed.Dwell ||
-		info.DeadAtMost != 40 || info.PackMode != api.PackBatch || info.RepairOnRead != api.RepairNever || info.HotKeys == nil || *info.HotKeys != *changed.HotKeys {
+		info.DeadAtMost != 40 || info.PackMode != api.PackBatch || info.RepairOnRead != api.RepairNever ||
+		info.HotKeys == nil || *info.HotKeys != *changed.HotKeys {
 		t.Errorf("changed to %+v it is %+v", changed, info)
 	}
 	for range 2 { // what is gone is gone
