@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -159,6 +160,15 @@ func (r *ruler) steps(spec *v1alpha1.RedundancyPolicySpec) {
 		}
 	}
 	check("spec.default", spec.Default)
+	if spec.Packing != nil && spec.Packing.HotKeys != nil {
+		hot := spec.Packing.HotKeys.Scheme
+		check("spec.packing.hotKeys.scheme", hot)
+		usual := cmp.Or(spec.Default, spec.Ladder[0])
+		if on[hot] && slices.Index(spec.Ladder, hot) > slices.Index(spec.Ladder, usual) && on[usual] {
+			r.wrongAt("spec.packing.hotKeys.scheme", "%q is colder than the default %q, under which other keys are put; give that one, "+
+				"or one before it on the ladder", hot, usual)
+		}
+	}
 	if spec.Pin != nil {
 		check("spec.pin.scheme", spec.Pin.Scheme)
 	}

@@ -70,6 +70,7 @@ type Options struct {
 
 	CompactEvery   time.Duration // from one look for dead space to the next, where nothing died; default 10 min; negative: never
 	CompactSettled time.Duration // how long a group of small objects is left alone; default 30 s; negative: not at all
+	HotKeysGather  time.Duration // for how long hot keys are gathered that are moved together; default 5 s; negative: none are moved
 
 	HeatGroups int              // most groups whose accesses are counted, at up to 64 bytes each; default heat.DefaultGroups
 	Now        func() time.Time // the clock of temperature, and of nothing else; default time.Now
@@ -206,7 +207,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
 		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
-		ReadPatience: o.ReadPatience,
+		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
@@ -223,7 +224,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		Catalog: g.catalog, Groups: g.groups, Objects: g.Objects, Classes: g.Registry, Heat: g.Thermometer, Load: &g.load,
 		Logger: g.log,
 	}, compact.Options{
-		ID: o.ID, Start: o.Start, Every: o.CompactEvery, Settled: o.CompactSettled, Clock: o.Clock, Metrics: g.metrics.registry,
+		ID: o.ID, Start: o.Start, Every: o.CompactEvery, Settled: o.CompactSettled, Gather: o.HotKeysGather,
+		Clock: o.Clock, Now: o.Now, Metrics: g.metrics.registry,
 	})
 	g.Sweeper = sweep.New(g.catalog, g.agents, g.Membership, g.log, sweep.Options{
 		ID: o.ID, Clock: o.Clock, Retention: o.Retention, SweepEvery: o.SweepEvery, OrphanEvery: o.OrphanEvery,
@@ -242,7 +244,7 @@ func (g *Gateway) start(ctx context.Context) {
 	if g.options.SweepEvery > 0 {
 		loops = append(loops,
 			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop,
-			g.countLoop, g.Compactor.Loop,
+			g.countLoop, g.Compactor.Loop, g.HotLoop,
 			g.ControlLoop, g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
 			g.Coordinator.Loop,
 		)

@@ -20,7 +20,7 @@ func specOf(class *decide.Class) api.ClassSpec {
 	spec := api.ClassSpec{
 		Name: class.Name, Ladder: class.Ladder.String(), Default: class.Default.String(), Prefixes: slices.Sorted(slices.Values(class.Prefixes)),
 		HalfLife: class.HalfLife.String(), Dwell: class.Dwell.String(), Prices: class.Prices,
-		Expected: class.Expected, ExpectMean: class.ExpectMean,
+		Expected: class.Expected, ExpectMean: class.ExpectMean, HotKeys: class.HotKeys.Spec(),
 	}
 	if class.PackBelow != nil {
 		spec.PackBelow = bytesText(*class.PackBelow)
@@ -71,7 +71,7 @@ func specOfInfo(info *api.ClassInfo) api.ClassSpec {
 		Name: info.Name, Ladder: info.Ladder, Default: info.Default, Mode: info.Mode, Prefixes: info.Prefixes,
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
 		DeadAtMost: deadAtMost(info.DeadAtMost), PackMode: packMode(info.PackMode), RepairOnRead: repairOnRead(info.RepairOnRead),
-		HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
+		HotKeys: info.HotKeys, HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
 		Expected: info.Expected, ExpectMean: info.ExpectMean,
 	}
 }
@@ -82,8 +82,8 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class) &&
 		(class.Repair == "" || repairOnRead(class.Repair) == repairOnRead(info.RepairOnRead)) &&
-		reflect.DeepEqual(info.Prices, class.Prices) && info.Expected == class.Expected &&
-		info.ExpectMean == class.ExpectMean
+		reflect.DeepEqual(info.Prices, class.Prices) && reflect.DeepEqual(info.HotKeys, class.HotKeys.Spec()) &&
+		info.Expected == class.Expected && info.ExpectMean == class.ExpectMean
 }
 
 func samePacking(info *api.ClassInfo, class *decide.Class) bool {

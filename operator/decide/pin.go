@@ -68,13 +68,13 @@ func (p *Pin) Ended(now time.Time) *Problem {
 }
 
 // At is the declaration as it is in force at a time. Until its pin ends all of the class belongs under the pinned scheme,
-// new objects too, as under a policy without temperature that has it for its default.
+// new objects and hot keys too, as under a policy without temperature that has it for its default.
 func (d *Declaration) At(now time.Time) *Declaration {
 	if d == nil || d.Pin == nil || !now.Before(d.Pin.Until) {
 		return d
 	}
 	pinned := *d
-	pinned.Pinned, pinned.Rules, pinned.Class.Default = true, nil, d.Pin.Scheme
+	pinned.Pinned, pinned.Rules, pinned.Class.Default, pinned.Class.HotKeys = true, nil, d.Pin.Scheme, nil
 	return &pinned
 }
 

@@ -65,6 +65,7 @@ type Class struct {
 	PackDelay  *time.Duration
 	GroupBytes *int64
 	DeadAtMost *int
+	HotKeys    *api.HotKeys     // nil: hot keys are kept as others
 	PackMode   api.PackMode     // empty: the policy does not say
 	Repair     api.RepairOnRead // on reads; empty: the policy does not say
 	HalfLife   time.Duration
@@ -103,6 +104,7 @@ func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser)
 	steps := []func() *Problem{
 		func() *Problem { return d.Class.resolveLadder(&policy.Spec, schemes, choose) },
 		func() *Problem { return d.Class.pack(policy.Spec.Packing) },
+		func() *Problem { return d.Class.hotKeys(policy.Spec.Packing, schemes) },
 		func() *Problem { return d.Class.repairOnRead(policy.Spec.RepairOnRead) },
 		func() (wrong *Problem) {
 			if temperature := policy.Spec.Temperature; temperature != nil {
@@ -234,6 +236,21 @@ func (c *Class) pack(packing *v1alpha1.Packing) *Problem {
 	}
 	return problem(ReasonInvalidPacking, "packing.mode %q is none; use %s, %s or %s",
 		packing.Mode, api.PackAuto, api.PackBatch, api.PackAtOnce)
+}
+
+func (c *Class) hotKeys(packing *v1alpha1.Packing, schemes Schemes) *Problem {
+	if packing == nil || packing.HotKeys == nil {
+		return nil
+	}
+	scheme, wrong := schemes.Resolve(packing.HotKeys.Scheme)
+	if wrong != nil {
+		return wrong
+	}
+	c.HotKeys = &api.HotKeys{Scheme: scheme, Reads: packing.HotKeys.Reads}
+	if err := c.HotKeys.Check(c.Ladder, c.Default); err != nil {
+		return problem(ReasonInvalidPacking, "packing.hotKeys: %v", err)
+	}
+	return nil
 }
 
 func (c *Class) repairOnRead(mode v1alpha1.RepairOnRead) *Problem {

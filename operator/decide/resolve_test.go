@@ -43,6 +43,7 @@ func TestDeclare(t *testing.T) {
 	policy.Spec.Packing = &v1alpha1.Packing{Below: quantity("64Ki"), Delay: &metav1.Duration{Duration: 5 * time.Millisecond}}
 	policy.Spec.Packing.DeadAtMostPercent, policy.Spec.Packing.Mode = new(int32(40)), v1alpha1.PackBatch
 	policy.Spec.RepairOnRead = v1alpha1.RepairWake
+	policy.Spec.Packing.HotKeys = &v1alpha1.HotKeys{Scheme: "hot", Reads: 100}
 	d, wrong := Declare(policy, schemes, nil)
 	if wrong != nil {
 		t.Fatal(wrong)
@@ -50,7 +51,8 @@ func TestDeclare(t *testing.T) {
 	class := d.Class
 	if class.Name != "media" || class.Ladder.String() != "rep(3),rs(4,2),rs(12,2)" || class.Default != stripe.RS(4, 2) || class.HalfLife != time.Hour ||
 		class.Dwell != api.DefaultDwell || *class.PackBelow != 64<<10 || *class.PackDelay != 5*time.Millisecond || class.GroupBytes != nil ||
-		*class.DeadAtMost != 40 || class.PackMode != api.PackBatch || class.Repair != api.RepairWake {
+		*class.DeadAtMost != 40 || class.PackMode != api.PackBatch || class.Repair != api.RepairWake ||
+		*class.HotKeys != (api.HotKeys{Scheme: stripe.Replicas(3), Reads: 100}) {
 		t.Errorf("%+v", class)
 	}
 	if text := d.Rules.String(); text != "rs(12,2) when used less than 0.5 times a day, rep(3) when used at least 8 times a day" {
@@ -87,6 +89,15 @@ func TestDeclare(t *testing.T) {
 		{"more than may be dead", func(s *v1alpha1.RedundancyPolicySpec) {
 			s.Packing.DeadAtMostPercent = new(int32(1001))
 		}, ReasonInvalidPacking, "5 to 1000"},
+		{"hot keys off the ladder", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.HotKeys = &v1alpha1.HotKeys{Scheme: "rep(2)", Reads: 9}
+		}, ReasonInvalidPacking, "packing.hotKeys: scheme rep(2) is not on the ladder"},
+		{"hot keys colder than others", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.HotKeys = &v1alpha1.HotKeys{Scheme: "cold", Reads: 9}
+		}, ReasonInvalidPacking, "is colder than the default"},
+		{"hot keys without reads", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.Packing.HotKeys = &v1alpha1.HotKeys{Scheme: "hot"}
+		}, ReasonInvalidPacking, "reads is 0; give how many"},
 		{"no window", func(s *v1alpha1.RedundancyPolicySpec) {
 			s.Windows = []v1alpha1.Window{{Schedule: "never", Duration: metav1.Duration{Duration: 1}}}
 		}, ReasonInvalidWindow, "windows[0].schedule"},

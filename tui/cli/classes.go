@@ -2,11 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
 )
@@ -25,8 +27,10 @@ func classesCommand(s *session) *cobra.Command {
 			}
 			l := listing{value: classes, empty: "There are no classes.", columns: []column{
 				{title: "CLASS"}, {title: "LADDER"}, {title: "DEFAULT"}, {title: "PREFIXES"}, {title: "NODES", right: true},
-				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true}, {title: "GROUP", wide: true, right: true},
+				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true},
+				{title: "GROUP", wide: true, right: true},
 				{title: "DEAD AT MOST", wide: true, right: true}, {title: "WAITS", wide: true}, {title: "REPAIR ON READ", wide: true},
+				{title: "HOT KEYS", wide: true},
 			}}
 			for _, class := range classes {
 				prefixes := make([]string, len(class.Prefixes))
@@ -41,11 +45,19 @@ func classesCommand(s *session) *cobra.Command {
 				l.rows = append(l.rows, []string{
 					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
 					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes), deadAtMost(class.DeadAtMost),
-					cmp.Or(string(class.PackMode), unsaid), cmp.Or(string(class.RepairOnRead), unsaid),
+					cmp.Or(string(class.PackMode), unsaid), cmp.Or(string(class.RepairOnRead), unsaid), hotKeys(class.HotKeys),
 				})
 			}
 			return s.show(format, l)
 		})
 	}
 	return command
+}
+
+// hotKeys says where keys lie that are read much, and how much that is.
+func hotKeys(keys *api.HotKeysSpec) string {
+	if keys == nil {
+		return unsaid
+	}
+	return fmt.Sprintf("%s from %d reads", keys.Scheme, keys.Reads)
 }

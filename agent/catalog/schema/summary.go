@@ -5,6 +5,7 @@ import "github.com/restripe/restripe/agent/block"
 // GroupSummary is what a statistic needs of a group: a part of its record, which takes a fraction of the time to read.
 type GroupSummary struct {
 	ID            block.GroupID `cbor:"1,keyasint"`
+	Epoch         block.Stamp   `cbor:"3,keyasint"`
 	Class         string        `cbor:"4,keyasint"`
 	Ladder        string        `cbor:"5,keyasint"`
 	Mode          string        `cbor:"6,keyasint"`

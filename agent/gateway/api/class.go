@@ -27,6 +27,7 @@ type Class struct {
 	PackMode   PackMode      // when it waits; empty: auto
 	GroupBytes int64         // user bytes per group of a large object
 	DeadAtMost int           // percent of the bytes of small objects that may be dead beside them; NeverCompact: any
+	HotKeys    *HotKeys      // where small objects lie whose keys are read much; nil: where others do
 	Repair     RepairOnRead  // what reads do about lost blocks; empty: wait
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
@@ -40,6 +41,18 @@ type RungPrices struct {
 	Stored []float64   `json:"stored"` // for each day
 	Use    []float64   `json:"use"`    // for each use of its group, beyond what that costs on the rung where it costs least
 	Move   [][]float64 `json:"move"`   // for each move, by rung from and to
+}
+
+// HotKeys say where small objects lie whose keys are read much. What they are read counts half after each half-life of the class.
+type HotKeys struct {
+	Scheme stripe.Scheme // on the ladder, the class's default or hotter
+	Reads  int64         // by clients of one gateway, which make a key a hot one; 1 or more
+}
+
+// HotKeysSpec is the same as a specification has it.
+type HotKeysSpec struct {
+	Scheme string `json:"scheme"`
+	Reads  int64  `json:"reads"`
 }
 
 // PackMode says when small objects wait for others to share a group with.
@@ -117,6 +130,7 @@ type ClassSpec struct {
 	HalfLife   string   `json:"halfLife,omitempty"` // after which an access counts half
 	Dwell      string   `json:"dwell,omitempty"`    // under one scheme before a group counts as settled
 
+	HotKeys      *HotKeysSpec `json:"hotKeys,omitempty"`      // where small objects lie whose keys are read much
 	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"` // what reads do about lost blocks
 
 	// Prices have candidates followed as shadows at these prices. Expected has the heat of groups be what is to be expected by the
@@ -153,6 +167,7 @@ type ClassInfo struct {
 	Nodes      int         `json:"nodes"` // distinct nodes a group lies on
 	Origin     ClassOrigin `json:"origin"`
 
+	HotKeys      *HotKeysSpec `json:"hotKeys,omitempty"`
 	RepairOnRead RepairOnRead `json:"repairOnRead"` // empty: a gateway of an earlier release, whose reads wake the repair
 
 	Prices     *RungPrices `json:"prices,omitempty"`
@@ -174,8 +189,8 @@ func DefaultClasses() []Class {
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
-// groupBytes 4MiB, deadAtMostPercent 15, repairOnRead wait, halfLife 24h, dwell 6h, and the first scheme of the ladder. Unknown
-// fields are refused.
+// groupBytes 4MiB, deadAtMostPercent 15, no hotKeys, repairOnRead wait, halfLife 24h, dwell 6h, and the first scheme of the ladder.
+// Unknown fields are refused.
 func ParseClasses(text []byte) ([]Class, error) {
 	var file classFile
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
@@ -260,6 +275,9 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.DeadAtMost < MinDeadAtMost || class.DeadAtMost > NeverCompact {
 		return class, wrong("deadAtMostPercent", "%d is outside %d to %d, which has nothing compacted",
 			class.DeadAtMost, MinDeadAtMost, NeverCompact)
+	}
+	if class.HotKeys, err = spec.HotKeys.Parse(class.Ladder, class.Default); err != nil {
+		return class, wrong("hotKeys", "%w", err)
 	}
 	if class.Repair, err = ParseRepairOnRead(string(spec.RepairOnRead)); err != nil {
 		return class, wrong("repairOnRead", "%w", err)
@@ -349,7 +367,7 @@ func (c *Class) Spec() ClassSpec {
 	return ClassSpec{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), PackMode: c.PackMode, GroupBytes: bytes(c.GroupBytes),
-		DeadAtMost: c.deadAtMost(), RepairOnRead: c.repairOnRead(),
+		DeadAtMost: c.deadAtMost(), HotKeys: c.HotKeys.Spec(), RepairOnRead: c.repairOnRead(),
 		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
@@ -376,7 +394,7 @@ func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), PackMode: cmp.Or(c.PackMode, PackAuto), GroupBytes: c.GroupBytes,
-		DeadAtMost: c.DeadAtMost, RepairOnRead: cmp.Or(c.Repair, DefaultRepairOnRead),
+		DeadAtMost: c.DeadAtMost, HotKeys: c.HotKeys.Spec(), RepairOnRead: cmp.Or(c.Repair, DefaultRepairOnRead),
 		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
 		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}

@@ -30,7 +30,9 @@ type Options struct {
 	Start   string           // of this start of it
 	Every   time.Duration    // from one look at all groups to the next where nothing died; negative: this gateway carries out none
 	Settled time.Duration    // for how long a group must have been there to be chosen; negative: not at all
+	Gather  time.Duration    // for how long hot keys are gathered that are moved together; negative: this gateway moves none
 	Clock   func() time.Time // by which groups settled
+	Now     func() time.Time // the clock of temperature
 	Metrics prometheus.Registerer
 }
 
@@ -64,12 +66,14 @@ type Compactor struct {
 	died    atomic.Bool // since the last look of this gateway
 	byDeath atomic.Bool // the last look was taken because of that
 	metrics *metrics
+	waiting waiting
 
 	mutex   sync.Mutex // of what follows
 	running *run
 	version uint64    // of the record, as seen last
 	since   time.Time // when that was seen first
 	stuck   map[block.GroupID]stuck
+	resting map[block.GroupID]time.Time // groups of hot keys that nothing left, until when they are not looked into
 }
 
 // stuck is a group that is left alone while it has as many extents as here.
@@ -87,9 +91,13 @@ func New(parts Parts, options Options) *Compactor {
 	if options.Settled == 0 {
 		options.Settled = DefaultSettled
 	}
+	if options.Gather == 0 {
+		options.Gather = DefaultGather
+	}
 	return &Compactor{
 		Parts: parts, options: options, wake: job.NewWake(), steered: job.NewWake(), metrics: newMetrics(options.Metrics),
-		stuck: map[block.GroupID]stuck{},
+		stuck: map[block.GroupID]stuck{}, resting: map[block.GroupID]time.Time{},
+		waiting: waiting{wake: job.NewWake(), keys: map[string]map[string]bool{}, paused: map[string]time.Time{}},
 	}
 }
 

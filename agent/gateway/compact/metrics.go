@@ -16,6 +16,9 @@ type metrics struct {
 	spliced, sent, unspliced prometheus.Counter
 	groups                   *prometheus.CounterVec
 	packedBytes, deadBytes   *prometheus.GaugeVec
+	hotObjects, hotBytes     *prometheus.CounterVec
+	hotWaiting               prometheus.Gauge
+	hotRefused               prometheus.Counter
 
 	mutex sync.Mutex
 	shown []string // classes that the gauges are of
@@ -56,11 +59,48 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "Bytes of the data columns of packed groups that no object has, by class, at the last look of the compaction.",
 		}, []string{"class"}),
 	}
+	m.hotKeys(registry)
 	registry.MustRegister(m.moved, m.freed, m.spliced, m.sent, m.unspliced, m.groups, m.packedBytes, m.deadBytes)
 	for _, part := range []string{arrange.All, arrange.Popular, arrange.Others} {
 		m.groups.WithLabelValues(part)
 	}
 	return m
+}
+
+// Where objects are moved by what their keys are read.
+const (
+	toHot  = "hot"
+	toCold = "back"
+)
+
+// hotKeys makes the metrics of hot keys.
+func (m *metrics) hotKeys(registry prometheus.Registerer) {
+	m.hotObjects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "restripe_hot_keys_moved_objects_total",
+		Help: "Small objects that were moved to the scheme of the hot keys of their class (hot), and back to the one that was asked for (back).",
+	}, []string{"to"})
+	m.hotBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "restripe_hot_keys_moved_bytes_total",
+		Help: "Bytes of small objects that were moved to the scheme of the hot keys of their class (hot), and back (back); these " +
+			"are among those that compaction moved.",
+	}, []string{"to"})
+	m.hotWaiting = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "restripe_hot_keys_waiting", Help: "Hot keys that wait to be moved.",
+	})
+	m.hotRefused = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "restripe_hot_keys_refused_total", Help: "Reads of hot keys that lie elsewhere and were not to be moved yet, as too many waited.",
+	})
+	registry.MustRegister(m.hotObjects, m.hotBytes, m.hotWaiting, m.hotRefused)
+	for _, to := range []string{toHot, toCold} {
+		m.hotObjects.WithLabelValues(to)
+		m.hotBytes.WithLabelValues(to)
+	}
+}
+
+// moveKeys counts objects that were moved by what their keys are read.
+func (m *metrics) moveKeys(to string, moved *batch) {
+	m.hotObjects.WithLabelValues(to).Add(float64(len(moved.snapshots)))
+	m.hotBytes.WithLabelValues(to).Add(float64(moved.bytes))
 }
 
 // filled counts group i of so many that were made at a time, in the order of their popularity.

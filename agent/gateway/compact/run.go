@@ -36,6 +36,8 @@ type run struct {
 	state api.Compaction
 	taken bool // the record is somebody else's now
 	young bool // groups had more dead than their class allows, and had not settled
+
+	cooled []cooling // where hot keys lie of which some have cooled, as far as the look has come
 }
 
 // Bounds on what is moved into one group.
@@ -141,10 +143,15 @@ func (r *run) work(ctx context.Context) error {
 	}
 	now := time.Now().UTC()
 	chosen := map[kind][]arrange.Candidate{}
+	cooled := r.cooled
 	r.update(func(compaction *api.Compaction) {
 		compaction.Looked, compaction.Classes = &now, classes
 		compaction.GroupsTotal, compaction.GroupsDone, compaction.BytesTotal, compaction.BytesDone = 0, 0, 0, 0
 		compaction.Failed, compaction.Error = r.earlier()
+		for i := range cooled {
+			compaction.GroupsTotal++
+			compaction.BytesTotal += cooled[i].Live
+		}
 		for of, groups := range kinds {
 			class := r.Classes.Named(of.class)
 			if class == nil {
@@ -160,6 +167,9 @@ func (r *run) work(ctx context.Context) error {
 		}
 	})
 	r.metrics.show(classes)
+	if err := r.cool(ctx, cooled); err != nil {
+		return err
+	}
 	order := slices.SortedFunc(maps.Keys(chosen), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.scheme, b.scheme))
 	})
@@ -174,7 +184,7 @@ func (r *run) work(ctx context.Context) error {
 // look reads how full the packed groups are that have been there for a while.
 func (r *run) look(ctx context.Context) (map[kind][]arrange.Candidate, []api.CompactionClass, error) {
 	kinds, classes := map[kind][]arrange.Candidate{}, map[string]*api.CompactionClass{}
-	r.failing = nil
+	r.failing, r.cooled = nil, nil
 	r.now = r.options.Clock().UnixMilli()
 	settled := r.now - max(0, r.options.Settled).Milliseconds()
 	if r.everything() {
@@ -231,7 +241,14 @@ func (r *run) lookAt(fill *catalog.GroupFill, settled int64, kinds map[kind][]ar
 	of.Groups++
 	of.Bytes += found.Capacity
 	of.Dead += found.Dead()
-	if class == nil || class.DeadAtMost >= api.NeverCompact || r.isStuck(&found) {
+	if class == nil || r.isStuck(&found) {
+		return
+	}
+	if r.hasCooled(&class.Class, fill) && !r.rests(fill.ID) {
+		r.cooled = append(r.cooled, cooling{found, &class.Class})
+		return
+	}
+	if class.DeadAtMost >= api.NeverCompact {
 		return
 	}
 	if fill.Settled > settled {
@@ -288,8 +305,8 @@ func (c *Compactor) forgetStuck() {
 }
 
 // share is the share of the time to work.
-func (r *run) share() float64 {
-	if r.Load.Sum(time.Now()).Requests > 0 {
+func (c *Compactor) share() float64 {
+	if c.Load.Sum(time.Now()).Requests > 0 {
 		return shareBusy
 	}
 	return shareIdle
@@ -325,12 +342,12 @@ const (
 	WindowGroups  = 8 // of new ones
 )
 
-// batches are what of a window goes into one group each: what is written and used about as often lies together, and stays on its
+// batches are what of some objects goes into one group each: what is written and used about as often lies together, and stays on its
 // node where that makes full groups.
-func (r *run) batches(class *api.Class, w *window) (batches []batch) {
-	counts := r.Heat.Popularity.CountsOf(class.HalfLife)
-	arrange.Order(w.snapshots, func(snapshot *catalog.Snapshot) sketch.Counts { return counts(snapshot.Object.Key) })
-	splices, rest := r.Objects.Splices(class, w.snapshots)
+func (c *Compactor) batches(class *api.Class, snapshots []*catalog.Snapshot) (batches []batch) {
+	counts := c.Heat.Popularity.CountsOf(class.HalfLife)
+	arrange.Order(snapshots, func(snapshot *catalog.Snapshot) sketch.Counts { return counts(snapshot.Object.Key) })
+	splices, rest := c.Objects.Splices(class, snapshots)
 	for i := range splices {
 		spliced := batch{splice: &splices[i]}
 		for _, snapshot := range splices[i].Snapshots() {
@@ -440,7 +457,7 @@ func (r *run) failed(of *arrange.Candidate, cause error) {
 
 // refill moves a window, if that is worth it.
 func (r *run) refill(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *window) error {
-	batches := r.batches(class, next)
+	batches := r.batches(class, next.snapshots)
 	takes, all := make([]int64, len(batches)), int64(0)
 	for i := range batches {
 		var err error
@@ -511,7 +528,7 @@ func (r *run) move(
 	if err := r.pacer.Wait(ctx, r.Halting(), group.Load{Total: next.bytes}); err != nil {
 		return false, err
 	}
-	err = r.carry(ctx, class, scheme, next)
+	spliced, err := r.carry(ctx, class, scheme, next)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -533,27 +550,30 @@ func (r *run) move(
 		if err == nil {
 			compaction.ObjectsMoved += int64(len(next.snapshots))
 		}
+		if spliced {
+			compaction.ObjectsSpliced += int64(len(next.snapshots))
+		}
 	})
 	job.Rest(ctx, time.Since(began), r.share())
 	return err == nil, nil
 }
 
-// carry takes a batch to its new group: by splicing where it can be, and else, or where a node does not do that, through this gateway.
-func (r *run) carry(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch) error {
+// carry takes a batch to its new group: by splicing, which it reports, where it can be, and else, or where a node does not do that,
+// through this gateway.
+func (c *Compactor) carry(ctx context.Context, class *api.Class, scheme stripe.Scheme, next *batch) (spliced bool, err error) {
 	if next.splice != nil {
-		sent, err := r.Objects.Splice(ctx, class, scheme, next.splice)
+		sent, err := c.Objects.Splice(ctx, class, scheme, next.splice)
 		if err == nil {
-			r.metrics.spliced.Add(float64(next.bytes))
-			r.metrics.sent.Add(float64(sent))
-			r.update(func(compaction *api.Compaction) { compaction.ObjectsSpliced += int64(len(next.snapshots)) })
+			c.metrics.spliced.Add(float64(next.bytes))
+			c.metrics.sent.Add(float64(sent))
 		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, catalog.ErrStale) {
-			return err
+			return err == nil, err
 		}
-		r.metrics.unspliced.Inc()
-		r.Logger.Warn("a group cannot be spliced", "cause", err)
+		c.metrics.unspliced.Inc()
+		c.Logger.Warn("a group cannot be spliced", "cause", err)
 	}
-	return r.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
+	return false, c.Objects.MoveUnchanged(ctx, class, scheme, next.snapshots)
 }
 
 func ignoreHalt(err error) error {

@@ -70,7 +70,8 @@ type batch struct {
 // entry is one small object.
 type entry struct {
 	data       []byte
-	ifRevision *block.Stamp // what the object has to be at; nil: anything
+	ifRevision *block.Stamp  // what the object has to be at; nil: anything
+	asked      stripe.Scheme // for it; a hot key goes elsewhere
 }
 
 func newBatches(objects *Objects) *batches {
@@ -286,14 +287,16 @@ func putAll(
 	result := make(map[string]api.Object, len(entries))
 	for key, object := range entries {
 		record := catalog.Object{
-			Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: kind.scheme.String(), Size: int64(len(object.data)), Modified: now,
+			Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: object.asked.String(), Size: int64(len(object.data)), Modified: now,
 			Extents: []catalog.Extent{extents[key]},
 		}
 		if object.ifRevision != nil {
 			change.IfRevision[key] = *object.ifRevision
 		}
 		change.Put = append(change.Put, record)
-		result[key] = publicObject(&record)
+		put := publicObject(&record)
+		put.Scheme = kind.scheme.String()
+		result[key] = put
 	}
 	return change, result
 }

@@ -30,7 +30,8 @@ func (o *Objects) MoveObjects(ctx context.Context, class *api.Class, to stripe.S
 	return o.moveObjects(ctx, class, to, snapshots, catalog.Change{}, basis)
 }
 
-// MoveUnchanged is MoveObjects of those that have not changed since their snapshots, or cannot be read; others stay where they are.
+// MoveUnchanged is MoveObjects of those that have not changed since their snapshots, or cannot be read; others stay where they are. Their
+// records keep the scheme that was asked for last.
 func (o *Objects) MoveUnchanged(ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot) error {
 	basis := make([]catalog.Basis, len(snapshots))
 	for i, snapshot := range snapshots {
@@ -68,9 +69,13 @@ func (o *Objects) moveObjects(
 		return fmt.Errorf("moving small objects: %w", err)
 	}
 	change.NewGroups = []catalog.Group{*packed.group}
+	asked := to.String()
+	if change.LeaveOut {
+		asked = "" // as before
+	}
 	for key := range entries {
 		change.Move = append(change.Move, catalog.ObjectMove{
-			Snapshot: byKey[key], Extents: []catalog.Extent{packed.extents[key]}, Scheme: to.String(),
+			Snapshot: byKey[key], Extents: []catalog.Extent{packed.extents[key]}, Scheme: asked,
 		})
 	}
 	if err := o.groups.Commit(ctx, attempt, change); err != nil {

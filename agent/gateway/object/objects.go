@@ -30,6 +30,9 @@ type Parts struct {
 	ReadGroups int    // of how many groups a read has the records at a time
 	Sparse     func() // is called when small objects were written that do not fill a row of their group
 
+	// Hot is called when a small object was read whose key is a hot one, and which lies under a colder scheme. It may not take long.
+	Hot func(class, key string)
+
 	PieceGroups int // how many groups a put commits at a time; 0: as many as an update of the catalog takes
 
 	ReadPatience time.Duration // how long reads wait for the rebuilding of what they miss; 0: mendPatience
@@ -51,6 +54,7 @@ type Objects struct {
 	log        *slog.Logger
 	readGroups int
 	sparse     func()
+	hot        func(class, key string)
 
 	pieceGroups int
 
@@ -76,7 +80,7 @@ func New(parts Parts) *Objects {
 		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,
 	}
-	o.sparse = parts.Sparse
+	o.sparse, o.hot = parts.Sparse, parts.Hot
 	o.mendings = mendings{counts: o.ReadRepairs, patience: cmp.Or(parts.ReadPatience, mendPatience)}
 	o.batches = newBatches(o)
 	return o

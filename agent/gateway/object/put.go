@@ -46,7 +46,11 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 		return api.Object{}, err
 	}
 	if whole && len(head.Bytes) > 0 {
-		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, entry{data: head.Bytes, ifRevision: options.IfRevision})
+		object := entry{data: head.Bytes, ifRevision: options.IfRevision, asked: scheme}
+		if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
+			scheme = class.HotKeys.Scheme
+		}
+		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, object)
 	}
 	return o.putLarge(ctx, class, scheme, key, head.Bytes, body, options)
 }

@@ -127,7 +127,7 @@ func partsOf(snapshot *catalog.Snapshot) (parts []part, err error) {
 }
 
 // Splice has the nodes put a new group together, and moves those objects into it that have not changed since their snapshots. Each
-// keeps its revision: the bytes are the same. It returns how many bytes crossed the network.
+// keeps its revision, as the bytes are the same, and the scheme that was asked for last. It returns how many bytes crossed the network.
 func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme, splice *Splice) (sent int64, err error) {
 	code, err := o.groups.CodeFor(class, to)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme
 				Column: column, Offset: extent.Offset, Length: extent.Length,
 			})
 			basis = append(basis, catalog.Over(object.Key))
-			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}, Scheme: to.String()})
+			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}})
 		}
 	}
 	next.Code = o.groups.Narrow(code, next.Manifest, next.Cell)

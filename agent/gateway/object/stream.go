@@ -156,7 +156,7 @@ func (r *Reader) produce(ctx context.Context, queue chan<- chan piece, offset, l
 			*used = f.group
 			r.objects.heat.Used(snapshot.Groups[f.group])
 			if snapshot.Groups[f.group].Packed {
-				r.objects.heat.Popularity.Read(snapshot.Object.Class, snapshot.Object.Key)
+				r.objects.readSmall(snapshot, snapshot.Groups[f.group])
 			}
 		}
 		release, err := r.memory.Reserve(ctx, int64(f.length))

@@ -205,6 +205,8 @@ func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 	if class, err := o.classes.For(snapshot.Object.Key, snapshot.Object.Class); err == nil && scheme != "" {
 		if parsed, err := stripe.ParseScheme(scheme); err != nil || !class.Ladder.Contains(parsed) {
 			scheme = "" // the class's ladder has changed since: its default
+		} else if parsed == class.Default {
+			scheme = "" // which it is, unless the key is a hot one
 		}
 	}
 	return o.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{

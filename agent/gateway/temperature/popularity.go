@@ -17,6 +17,7 @@ import (
 type Popularity struct {
 	classes  *class.Registry
 	now      func() time.Time
+	started  time.Time
 	sketches *sketch.Set
 }
 
@@ -25,10 +26,27 @@ func (p *Popularity) Wrote(of *api.Class, key string) {
 	p.sketches.For(of.HalfLife).Wrote(key, p.now())
 }
 
-// Read counts a read of an object of a class by a client.
-func (p *Popularity) Read(of string, key string) {
-	p.sketches.For(p.halfLife(of)).Read(key, p.now())
+// Read counts a read of an object of a class by a client. It returns the class if the key is one of its hot keys, and else nil.
+func (p *Popularity) Read(of string, key string) *class.Entry {
+	entry := p.classes.Named(of)
+	if entry == nil {
+		p.sketches.For(api.DefaultHalfLife).Read(key, p.now())
+		return nil
+	}
+	counts := p.sketches.For(entry.HalfLife).Read(key, p.now())
+	if entry.HotKeys == nil || !isHot(entry.HotKeys, counts.Reads) {
+		return nil
+	}
+	return entry
 }
+
+// IsHot reports whether a key is one of the hot keys of its class, by what was counted here.
+func (p *Popularity) IsHot(of *api.Class, key string) bool {
+	return of.HotKeys != nil && isHot(of.HotKeys, p.sketches.For(of.HalfLife).Of(key, p.now()).Reads)
+}
+
+// isHot allows for a hair less, so that as many reads as that within a moment are so many.
+func isHot(keys *api.HotKeys, reads float64) bool { return reads >= float64(keys.Reads)*(1-1.0/64) }
 
 func (p *Popularity) halfLife(of string) time.Duration {
 	if entry := p.classes.Named(of); entry != nil {

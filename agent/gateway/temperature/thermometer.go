@@ -53,7 +53,7 @@ type Options struct {
 func New(records *catalog.Catalog, classes *class.Registry, log *slog.Logger, options Options) *Thermometer {
 	now := options.Now()
 	h := &Thermometer{
-		Popularity: &Popularity{classes: classes, now: options.Now, sketches: sketch.NewSet(now)},
+		Popularity: &Popularity{classes: classes, now: options.Now, started: now, sketches: sketch.NewSet(now)},
 
 		catalog: records, classes: classes, log: log, options: options,
 		tracker: heat.New(heat.Options{Groups: options.Groups, Start: now}),
@@ -107,7 +107,8 @@ func (h *Thermometer) tallyUnder(ctx context.Context, class string, dwell time.D
 		for i := range groups {
 			if groups[i].Class == class {
 				heat := h.HeatOf(class, groups[i].ID, now)
-				t.add(&groups[i], heat, h.IsSettled(groups[i].Settled, h.stay(&groups[i], heat, dwell), now))
+				settled := h.IsSettled(groups[i].Settled, h.stay(&groups[i], heat, dwell), now) && !h.HoldsHotKeys(&groups[i])
+				t.add(&groups[i], heat, settled)
 			}
 		}
 	}
@@ -355,7 +356,7 @@ func (h *Thermometer) walk(ctx context.Context) (again bool, err error) {
 		h.mutex.Lock()
 		for i := range groups {
 			stay := h.stay(&groups[i], heats[i], h.dwellOf(groups[i].Class))
-			fresh.add(&groups[i], heats[i], h.IsSettled(groups[i].Settled, stay, now))
+			fresh.add(&groups[i], heats[i], h.IsSettled(groups[i].Settled, stay, now) && !h.HoldsHotKeys(&groups[i]))
 		}
 		worked := pace.worked()
 		fresh.busy, fresh.at = fresh.busy+worked, now

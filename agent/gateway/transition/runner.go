@@ -288,7 +288,7 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 		}
 		for i := range page {
 			group := &page[i]
-			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group.ID, group.Scheme, group.Settled) {
+			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group) {
 				continue
 			}
 			fits, known := ladders[group.Ladder]

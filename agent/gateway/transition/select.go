@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -47,19 +48,19 @@ func (s *selection) covers(scheme string) bool {
 func (s *selection) byHeat() bool { return s.atLeast > 0 || !math.IsInf(s.below, 1) }
 
 // selects judges a group of the selection's class as of now.
-func (j *Coordinator) selects(s *selection, id block.GroupID, scheme string, settled int64) bool {
-	if !s.covers(scheme) {
+func (j *Coordinator) selects(s *selection, group *catalog.GroupSummary) bool {
+	if !s.covers(group.Scheme) {
 		return false
 	}
 	now := j.now()
-	if !j.heat.IsSettled(settled, s.settled, now) {
+	if !j.heat.IsSettled(group.Settled, s.settled, now) {
 		return false
 	}
 	if !s.byHeat() {
 		return true
 	}
-	heat := j.heat.HeatOf(s.class, id, now)
-	return heat >= s.atLeast && heat < s.below
+	heat := j.heat.HeatOf(s.class, group.ID, now)
+	return heat >= s.atLeast && heat < s.below && !j.heat.HoldsHotKeys(group)
 }
 
 // maxConcurrency bounds the groups of one transition under way at once.

@@ -48,10 +48,10 @@ func New(halfLife time.Duration, start time.Time) *Sketch {
 // Wrote counts a write of a key.
 func (s *Sketch) Wrote(key string, now time.Time) { s.note(key, now, Counts{Writes: 1}) }
 
-// Read counts a read of a key.
-func (s *Sketch) Read(key string, now time.Time) { s.note(key, now, Counts{Reads: 1}) }
+// Read counts a read of a key, and returns what is counted of it with this one.
+func (s *Sketch) Read(key string, now time.Time) Counts { return s.note(key, now, Counts{Reads: 1}) }
 
-func (s *Sketch) note(key string, now time.Time, more Counts) {
+func (s *Sketch) note(key string, now time.Time, more Counts) Counts {
 	hash := hashOf(key)
 	of := &s.shards[hash>>(64-shardBits)]
 	of.mutex.Lock()
@@ -63,6 +63,7 @@ func (s *Sketch) note(key string, now time.Time, more Counts) {
 		cell := of.cell(row, hash)
 		cell.writes, cell.reads = max(cell.writes, had.writes), max(cell.reads, had.reads)
 	}
+	return Counts{Writes: float64(had.writes) / scale, Reads: float64(had.reads) / scale}
 }
 
 // Of returns how often a key was written and read: never less, and little more if it was much.

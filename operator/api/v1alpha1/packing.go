@@ -37,6 +37,21 @@ type Packing struct {
 	//
 	// +optional
 	Mode PackMode `json:"mode,omitempty"`
+	// HotKeys keeps small objects whose keys are read much under another scheme than others. Absent: all are kept alike.
+	//
+	// +optional
+	HotKeys *HotKeys `json:"hotKeys,omitempty"`
+}
+
+// HotKeys is where small objects are kept whose keys are read much.
+type HotKeys struct {
+	// Scheme is a step of the ladder, the default or one before it.
+	Scheme SchemeName `json:"scheme"`
+	// Reads within a half-life, by clients of one gateway, make a key a hot one; below half of them it has cooled.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	Reads int64 `json:"reads"`
 }
 
 // PackMode says when small objects wait for others to share a group with.

@@ -43,6 +43,7 @@ type RedundancyPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.ladder) || !has(self.default) || self.ladder.exists(s, s == self.default)",message="default must be on the ladder"
 // +kubebuilder:validation:XValidation:rule="!has(self.temperature) || !has(self.ladder) || !has(self.temperature.rules) || self.temperature.rules.all(r, self.ladder.exists(s, s == r.scheme))",message="every temperature rule must name a scheme of the ladder"
 // +kubebuilder:validation:XValidation:rule="!has(self.pin) || !has(self.ladder) || self.ladder.exists(s, s == self.pin.scheme)",message="the pin must name a scheme of the ladder"
+// +kubebuilder:validation:XValidation:rule="!has(self.ladder) || !has(self.packing) || !has(self.packing.hotKeys) || (self.ladder.indexOf(self.packing.hotKeys.scheme) >= 0 && self.ladder.indexOf(self.packing.hotKeys.scheme) <= (has(self.default) ? self.ladder.indexOf(self.default) : 0))",message="packing.hotKeys must name the default or a scheme before it on the ladder"
 // +kubebuilder:validation:XValidation:rule="!has(self.pin) || has(self.temperature)",message="a pin holds against temperature, of which the policy has none; set default instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval.mode != 'ManualAbove' || has(self.approval.aboveBytes) || has(self.approval.aboveCost)",message="approval ManualAbove needs aboveBytes or aboveCost"
 type RedundancyPolicySpec struct {

@@ -4,6 +4,7 @@ package gatewaystest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -93,8 +94,10 @@ func testClasses(t *testing.T, b Backend) {
 	changed := media
 	changed.Ladder, changed.Default, changed.Dwell, changed.DeadAtMost = "rep(3),rs(4,2),rs(5,2)", "rs(4,2)", "2h0m0s", new(40)
 	changed.PackMode, changed.RepairOnRead = api.PackBatch, api.RepairNever
+	changed.HotKeys = &api.HotKeysSpec{Scheme: "rep(3)", Reads: 100}
 	if info := put(t, b, changed); info.Ladder != changed.Ladder || info.Default != changed.Default || info.Dwell != changed.Dwell ||
-		info.DeadAtMost != 40 || info.PackMode != api.PackBatch || info.RepairOnRead != api.RepairNever {
+		info.DeadAtMost != 40 || info.PackMode != api.PackBatch || info.RepairOnRead != api.RepairNever ||
+		info.HotKeys == nil || *info.HotKeys != *changed.HotKeys {
 		t.Errorf("changed to %+v it is %+v", changed, info)
 	}
 	for range 2 { // what is gone is gone
@@ -449,7 +452,7 @@ func class(t *testing.T, b Backend, name string) *api.ClassInfo {
 func equal(a, b api.ClassInfo) bool {
 	return a.Name == b.Name && a.Ladder == b.Ladder && a.Default == b.Default && slices.Equal(a.Prefixes, b.Prefixes) && a.PackBelow == b.PackBelow &&
 		a.GroupBytes == b.GroupBytes &&
-		a.DeadAtMost == b.DeadAtMost && a.PackMode == b.PackMode && a.RepairOnRead == b.RepairOnRead &&
+		a.DeadAtMost == b.DeadAtMost && a.PackMode == b.PackMode && a.RepairOnRead == b.RepairOnRead && reflect.DeepEqual(a.HotKeys, b.HotKeys) &&
 		a.HalfLife == b.HalfLife &&
 		a.Dwell == b.Dwell &&
 		a.Mode == b.Mode

@@ -17,6 +17,7 @@ describe("completion", () => {
     ["selector", "Selector"],
     ["reliability", "Reliability"],
     ["packing", "Packing"],
+    ["hotKeys", "HotKeys"],
     ["temperature", "Temperature"],
     ["rules", "TemperatureRule"],
     ["pin", "Pin"],

@@ -40,6 +40,11 @@ export const below: Record<string, Field[]> = {
     field("mode", "auto: small objects wait while they come fast enough; batch: always; at-once: never; absent: auto"),
     field("groupBytes", "user bytes of a group of a large object, 64Ki to 64Mi"),
     field("deadAtMostPercent", "how much may be dead beside small objects, in percent of what lives, 5 to 1000; 1000: any; absent: 15"),
+    field("hotKeys", "keeps small objects whose keys are read much under another scheme; absent: all are kept alike"),
+  ],
+  hotKeys: [
+    field("scheme", "one of the ladder: the default, or one before it"),
+    field("reads", "how many reads within a half-life make a key a hot one; below half of them it has cooled"),
   ],
   temperature: [
     field("mode", "auto: where it costs least, and nothing else is needed; rules: by the bounds below; absent: rules where there are any"),
