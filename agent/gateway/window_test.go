@@ -258,7 +258,10 @@ func TestWindowsUnderEverything(t *testing.T) {
 	if c.appended() == 0 {
 		t.Error("nothing went into a window")
 	}
-	c.until("nothing is left to be compacted", func() bool { return c.compaction().GroupsTotal == 0 && c.compaction().State == api.CompactionIdle })
+	c.until("nothing is left to be compacted", func() bool {
+		now := c.compaction()
+		return now.GroupsTotal == 0 && now.State == api.CompactionIdle
+	})
 	for key, data := range want {
 		if data != nil {
 			c.check(key, data)

@@ -284,7 +284,8 @@ const aheadBytes = 1 << 20
 // keepPace waits until a message that what is read at offset goes into wants it, or the run ends. A message that sums others
 // wants a piece when the same piece of another came, which is in the cache then; any other one wants what is at most
 // aheadBytes beyond what was acknowledged of it, and what leaves only when all of it was read. One of several messages is enough: so a
-// peer whose run has not begun holds up nobody but those who wait for it anyway. Where one unit is read, pieces depend on those with the same numbers alone, so
+// peer whose run has not begun holds up nobody but those who wait for it anyway. Where one unit is read, pieces depend on those with the
+// same numbers alone, so
 // that none waits for what is not read yet; of several, messages may take those that are read later, and nothing waits. Nor
 // does the first piece: of short units it is all.
 func (d *dataflow) keepPace(read *localRead, offset int) {

@@ -172,7 +172,8 @@ func (h *history) attempt() (staged []block.Header, commit func()) {
 // stage makes the blocks of an attempt, and leaves what they are made of as it will be.
 func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
 	stamp := h.stamp()
-	switch code := h.code(h.scheme); rapid.SampledFrom([]string{"update", "update", "append", "append", "transition", "repair"}).Draw(h.t, "kind") {
+	kinds := []string{"update", "update", "append", "append", "transition", "repair"}
+	switch code := h.code(h.scheme); rapid.SampledFrom(kinds).Draw(h.t, "kind") {
 	case "append":
 		column := slices.IndexFunc(h.filled, func(filled bool) bool { return !filled })
 		if column < 0 || !h.layout.IsEmpty(column) || h.scheme.M == 0 || h.sealed {
