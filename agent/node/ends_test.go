@@ -115,7 +115,6 @@ type operation struct {
 	patched []byte              // bytes of the patches
 	fresh   [][]byte            // cells as they are to be
 	copies  map[int][]wire.Copy // by column, of a splice
-	lost    []int
 	to      stripe.Scheme
 	piece   int
 }
