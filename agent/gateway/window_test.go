@@ -95,14 +95,15 @@ func TestWhatGoesIntoNoWindow(t *testing.T) {
 	same("b", 1000, true, "as large")
 	same("b", 900, false, "the same key, which would have two revisions in one group")
 	same("c", 4000, false, "larger than a column")
-	same("d", 100, true, "a column is empty yet")
-	c.put("e", noise(500, 3), api.PutOptions{Scheme: "rep(3)"})
-	if c.stat("e").Groups[0].ID == first {
+	same("d", 100, false, "its parities would be ten times as long as it is")
+	same("e", 980, true, "a column is empty yet")
+	c.put("f", noise(500, 3), api.PutOptions{Scheme: "rep(3)"})
+	if c.stat("f").Groups[0].ID == first {
 		t.Error("another scheme")
 	}
 	other := c.newGateway("other")
-	c.putBy(other, "f", noise(500, 3))
-	if c.stat("f").Groups[0].ID == first {
+	c.putBy(other, "g", noise(900, 3))
+	if c.stat("g").Groups[0].ID == first {
 		t.Error("another gateway")
 	}
 	c.audit()

@@ -49,7 +49,7 @@ const (
 // take returns one for a group, and has others announced, if groups of that kind are written so fast that they will be used.
 func (a *advances) take(key batchKey) (advance, bool) {
 	now := time.Now()
-	perSecond := a.used.note(key.kind(), 0, now)
+	perSecond := a.used.note(key.kind(), now)
 	life := min(advanceLife, a.objects.groups.AttemptTime()/8)
 	want := min(mostAdvances, int((perSecond-1/lately.Seconds())*life.Seconds())) // what a lone one counts is no rate
 	a.mutex.Lock()

@@ -17,10 +17,9 @@ type arrivals struct {
 // kind is what small objects that may share a group have in common.
 type kind struct{ class, scheme string }
 
-// rate is how many come in a second, lately, and about how many bytes the largest of them has.
+// rate is how many come in a second, lately.
 type rate struct {
 	perSecond float64
-	largest   int64
 	at        time.Time
 }
 
@@ -30,8 +29,8 @@ const lately = 200 * time.Millisecond
 // mostRates is of how many kinds rates are remembered at most.
 const mostRates = 1024
 
-// note counts an arrival of so many bytes and returns the rate with it.
-func (a *arrivals) note(of kind, bytes int64, now time.Time) float64 {
+// note counts an arrival and returns the rate with it.
+func (a *arrivals) note(of kind, now time.Time) float64 {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.rates == nil || len(a.rates) >= mostRates {
@@ -43,19 +42,8 @@ func (a *arrivals) note(of kind, bytes int64, now time.Time) float64 {
 		a.rates[of] = r
 	}
 	r.perSecond = r.perSecond*math.Exp(-max(0, now.Sub(r.at).Seconds())/lately.Seconds()) + 1/lately.Seconds()
-	r.largest = max(bytes, r.largest-r.largest/16)
 	r.at = now
 	return r.perSecond
-}
-
-// largest is about how many bytes the largest has that came lately.
-func (a *arrivals) largest(of kind) int64 {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if r := a.rates[of]; r != nil {
-		return r.largest
-	}
-	return 0
 }
 
 // wait is how long the first object of a batch waits for company. At a rate of T a row of w columns is full after w/T: where that is

@@ -17,21 +17,21 @@ func TestArrivalsAreMeasured(t *testing.T) {
 		var measured float64
 		for range int(5 * perSecond) {
 			now = now.Add(time.Duration(float64(time.Second) / perSecond))
-			measured = a.note(kind{"c", "rs(3,2)"}, 1000, now)
+			measured = a.note(kind{"c", "rs(3,2)"}, now)
 		}
 		// The arrival of now counts whole, so it is too much by a part of one of them.
 		if most := perSecond + 1/lately.Seconds(); measured < perSecond*0.95 || measured > most*1.05 {
 			t.Errorf("%.0f a second are measured as %.1f", perSecond, measured)
 		}
 	}
-	if measured := a.note(kind{"c", "rs(3,2)"}, 1000, now.Add(10*time.Second)); math.Abs(measured-1/lately.Seconds()) > 1 {
+	if measured := a.note(kind{"c", "rs(3,2)"}, now.Add(10*time.Second)); math.Abs(measured-1/lately.Seconds()) > 1 {
 		t.Errorf("%.1f a second after ten seconds of nothing", measured)
 	}
-	if measured := a.note(kind{"c", "rep(1)"}, 1000, now); measured != 1/lately.Seconds() {
+	if measured := a.note(kind{"c", "rep(1)"}, now); measured != 1/lately.Seconds() {
 		t.Errorf("another kind has the rate %.1f from the beginning", measured)
 	}
 	for i := range 3 * mostRates {
-		a.note(kind{"c", string(rune(i))}, 1000, now)
+		a.note(kind{"c", string(rune(i))}, now)
 	}
 	if len(a.rates) > mostRates {
 		t.Errorf("%d rates are remembered", len(a.rates))

@@ -84,7 +84,7 @@ func newBatches(objects *Objects) *batches {
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
-	perSecond := b.coming.note(key.kind(), int64(len(object.data)), time.Now())
+	perSecond := b.coming.note(key.kind(), time.Now())
 	b.objects.heat.Popularity.Wrote(key.class, name)
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
@@ -242,11 +242,7 @@ func (o *Objects) putPacked(
 		}
 		return o.announcePacked(ctx, catalog.KindPut, kind.class, code, over...)
 	}
-	room := int64(0)
-	if len(entries) < kind.class.Ladder.Width() { // others will follow, as large as they are
-		room = o.batches.coming.largest(kind.kind())
-	}
-	attempt, packed, err := o.stagePacked(ctx, kind, bytes, room, revision, announce)
+	attempt, packed, err := o.stagePacked(ctx, kind, bytes, revision, announce)
 	if err != nil {
 		return nil, err
 	}
@@ -309,9 +305,9 @@ type packed struct {
 }
 
 // stagePacked packs entries into the columns of one new group, largest first into the emptiest column, has it announced, and stages it.
-// With room, columns have that for at least so many bytes, and the group may become a window. After an error the attempt is given up.
+// After an error the attempt is given up.
 func (o *Objects) stagePacked(
-	ctx context.Context, kind batchKey, entries map[string][]byte, room int64,
+	ctx context.Context, kind batchKey, entries map[string][]byte,
 	revision func(attempt *catalog.Attempt, key string) block.Stamp,
 	announce func(*group.Code) (*catalog.Attempt, []block.NodeID, error),
 ) (*catalog.Attempt, *packed, error) {
@@ -321,7 +317,7 @@ func (o *Objects) stagePacked(
 	if err != nil {
 		return nil, nil, fmt.Errorf("class %s: %w", class.Name, err)
 	}
-	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, kind.scheme, group.CellBytesFor(layout.Rows, max(fullest, room)))
+	d, err := o.groups.NewDraft(ctx, o.groups.Memory.Batches, class, kind.scheme, group.CellBytesFor(layout.Rows, fullest))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -344,11 +340,7 @@ func (o *Objects) stagePacked(
 	if err != nil {
 		return nil, nil, o.groups.Abandon(ctx, attempt, err)
 	}
-	made := &packed{group: staged, extents: extents}
-	if room > 0 {
-		made.window = o.groups.NewWindow(d)
-	}
-	return attempt, made, nil
+	return attempt, &packed{staged, extents, o.groups.NewWindow(d)}, nil
 }
 
 func sizesOf(entries map[string][]byte) map[string]int64 {

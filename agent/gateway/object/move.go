@@ -64,7 +64,7 @@ func (o *Objects) moveObjects(
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
 		return o.announcePacked(ctx, catalog.KindMove, class, code, basis...)
 	}
-	attempt, packed, err := o.stagePacked(ctx, batchKey{class, to}, entries, 0, revision, announce)
+	attempt, packed, err := o.stagePacked(ctx, batchKey{class, to}, entries, revision, announce)
 	if err != nil {
 		return fmt.Errorf("moving small objects: %w", err)
 	}

@@ -39,21 +39,23 @@ const (
 	mostWindowsMemory = 8 << 20
 )
 
-// take returns the oldest window that has room for all objects of a batch, if its nodes answer. A key that is in its manifest
-// already has none: a revision of it would have two places.
+// take returns the window with the shortest columns that has room for all objects of a batch, if its nodes answer. A key that is in its
+// manifest already has none: a revision of it would have two places. Neither has what is less than half as long as a column: the
+// parities that are written with it are as long as the longest.
 func (ws *windows) take(agents *member.Agents, open *batch, now time.Time) *window {
 	ws.mutex.Lock()
 	defer ws.mutex.Unlock()
 	ws.drop(func(w *window) bool { return now.Sub(w.opened) > windowLife })
-	for i, w := range ws.free {
-		isAway := func(id block.NodeID) bool { return !agents.TakesBlocks(id) }
-		if w.kind == open.key && w.hasRoom(open) && !slices.ContainsFunc(w.Nodes(), isAway) {
-			ws.free = slices.Delete(ws.free, i, i+1)
-			ws.bytes -= w.Bytes()
-			return w
+	isAway := func(id block.NodeID) bool { return !agents.TakesBlocks(id) }
+	var best *window
+	for _, w := range ws.free {
+		if w.kind == open.key && w.hasRoom(open) && !slices.ContainsFunc(w.Nodes(), isAway) &&
+			(best == nil || w.ColumnBytes() < best.ColumnBytes()) {
+			best = w
 		}
 	}
-	return nil
+	ws.drop(func(w *window) bool { return w == best })
+	return best
 }
 
 // give takes a window into use that no append is under way to.
@@ -82,7 +84,7 @@ func (w *window) hasRoom(open *batch) bool {
 		return false
 	}
 	for key := range open.entries {
-		if int64(len(open.entries[key].data)) > w.ColumnBytes() {
+		if size := int64(len(open.entries[key].data)); size > w.ColumnBytes() || 2*size <= w.ColumnBytes() {
 			return false
 		}
 	}
