@@ -240,7 +240,8 @@ func demoLines(ctx context.Context, server *apiServer, report *demo.Report) ([]s
 	lines = append(lines, "")
 	lines = append(lines, tableLines(demoColumns, rows, true)...)
 	lines = append(lines, "",
-		"IN CELLS is what the groups' data cells hold, padding and room between small objects included; what is sent is counted in cells.",
-		"MEASURED is what the agents counted in the attempts that committed; what attempts had sent that the kill ended is not in it.")
+		"IN CELLS is what the groups' data cells hold, padding and room between small objects included; plans count whole cells.",
+		"MEASURED is what the agents sent in the attempts that committed, without the zeros at the end of cells; what attempts had sent "+
+			"that the kill ended is not in it.")
 	return append(lines, report.Lines...), nil
 }
