@@ -34,7 +34,7 @@ type Execution struct {
 
 	copies   map[int][]wire.Copy // by column; splices only
 	manifest []byte              // of the group; splices only, others have what the group carries
-	carried  bool                // by all blocks: the manifest is short
+	carried  bool                // the manifest is short, and all blocks have it
 
 	PieceBytes int // messages leave in pieces of so many bytes; 0: whole cells
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Window is an open group of small objects whose next ones go into its empty columns. It knows what the parity rows hold, so that
-// nothing is read to make the next ones. It belongs to one append at a time, and is of no use after one that failed and was not taken back.
+// nothing is read to make the next ones. It belongs to one append at a time.
 type Window struct {
 	Manifest []block.ManifestEntry // all that was put into the group
 
@@ -86,7 +86,7 @@ func (w *Window) Nodes() []block.NodeID { return w.view.Home[:w.code.Slots()] }
 // View is the group as it was committed last.
 func (w *Window) View() *catalog.GroupView { return w.view }
 
-// Append is what goes into a window.
+// Append is what goes into a window, and how. After it was carried out the window is of use again once it was committed, or taken back.
 type Append struct {
 	Window   *Window
 	Columns  [][]byte              // what becomes of empty columns, Rows cells each; nil of the others
@@ -95,7 +95,7 @@ type Append struct {
 	run *Execution
 }
 
-// NewAppend prepares an append. It takes the window, which is of no use any more unless the append is committed.
+// NewAppend prepares an append to empty columns of a window.
 func (g *Groups) NewAppend(w *Window, columns []int) *Append {
 	filled := make([][]byte, w.code.Layout.Columns)
 	for _, column := range columns {
