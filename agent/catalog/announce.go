@@ -76,15 +76,14 @@ func (l *ledger) Begin(ctx context.Context, kind Kind, deadline time.Time, block
 	return a.attempt, nil
 }
 
-// BeginAhead announces so many puts, one or more, of which nobody knows yet what they will write over: the commit of each is refused
-// if that has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces them. Their
-// attempts are in the order of their stamps; with an error come those that were announced all the same, or none, and they are given up.
-func (l *ledger) BeginAhead(
-	ctx context.Context, deadline time.Time, count int, blocks func(stamp block.Stamp) []BlockSet,
-) ([]*Attempt, error) {
-	all := make([]*announcement, count)
+// BeginAhead announces puts, one for each of blocks, of which nobody knows yet what they will write over: the commit of each is refused
+// if an object or a group has a greater stamp by then, or has had one and is out of sight (rules 22 and 43). One transaction announces
+// them, and asks blocks in their order. Their attempts are in the order of their stamps; with an error come those that were announced
+// all the same, or none, and they are given up.
+func (l *ledger) BeginAhead(ctx context.Context, deadline time.Time, blocks ...func(stamp block.Stamp) []BlockSet) ([]*Attempt, error) {
+	all := make([]*announcement, len(blocks))
 	for i := range all {
-		all[i] = &announcement{ctx: ctx, kind: KindPut, deadline: deadline, blocks: blocks, ahead: true, done: make(chan struct{})}
+		all[i] = &announcement{ctx: ctx, kind: KindPut, deadline: deadline, blocks: blocks[i], ahead: true, done: make(chan struct{})}
 	}
 	all[0].beside = all[1:]
 	if err := l.begin(ctx, all[0]); err != nil {

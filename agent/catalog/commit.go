@@ -192,6 +192,9 @@ func (t *transaction) changeGroups(change *Change) error {
 		} else if !bytes.Equal(raw, was.raw) {
 			t.violate(StaleDetail{Violation: ViolationGroup, Group: was.ID})
 			continue
+		} else if t.attempt.ahead && was.newest() >= stamp.Sequence {
+			t.violate(StaleDetail{Violation: ViolationAhead, Group: was.ID})
+			continue
 		}
 		t.checks = append(t.checks, kv.Check{Key: key, Value: was.raw})
 		t.open[was.ID] = was.Open

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -103,6 +104,33 @@ func TestPutsAnnouncedAhead(t *testing.T) {
 	}
 }
 
+// An append by an attempt that was announced ahead is refused if its group has been changed by a later one.
+func TestAppendsAnnouncedAhead(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		put := w.put(t, w.a, "k")
+		must(t, put.commit(w))
+		id := w.snapshot(t, "k").Object.Extents[0].Group
+		view := w.snapshot(t, "k").View(id)
+		blocks := own(&view.Group, 0, parity)
+		attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), blocks, blocks, blocks)
+		must(t, err)
+		late, first, second := attempts[0], attempts[1], attempts[2]
+		for i, attempt := range []*catalog.Attempt{first, second, late} {
+			w.store(attempt, blocks)
+			o := w.appendBy(attempt, w.snapshot(t, "k").View(id), fmt.Sprint(i))
+			err := o.commit(w)
+			if attempt != late {
+				must(t, err)
+			} else if !isStale(err, catalog.ViolationAhead) {
+				t.Errorf("an append below what was there: %v", err)
+			}
+		}
+		next := w.append(t, w.b, w.snapshot(t, "k").View(id), "k2")
+		must(t, next.commit(w))
+		w.audit(t)
+	})
+}
+
 // Of what was announced and not used that has no grave which was never sent.
 func TestWhatWasNeverSentHasNoGrave(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
@@ -132,7 +160,7 @@ func TestWhatWasNeverSentHasNoGrave(t *testing.T) {
 // What is discarded ends without graves, as nothing was stored.
 func TestDiscarded(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, w *world) {
-		attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), 3, oneGroup)
+		attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), oneGroup, oneGroup, oneGroup)
 		must(t, err)
 		one, two, used := attempts[0], attempts[1], w.putAhead(attempts[2], "k")
 		if one.Stamp().Compare(two.Stamp()) >= 0 || two.Stamp().Compare(used.Stamp()) >= 0 {
@@ -171,7 +199,7 @@ func TestAnnouncedBesideOneThatCannotBe(t *testing.T) {
 				}
 				return sets
 			}
-			attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), 3, blocks)
+			attempts, err := w.a.BeginAhead(w.ctx, w.now.Add(time.Minute), blocks, blocks, blocks)
 			if !errors.Is(err, catalog.ErrBadChange) || len(attempts) != want {
 				t.Fatalf("with a wrong number %d there are %d attempts, and %v", wrong, len(attempts), err)
 			}

@@ -214,7 +214,7 @@ func (w *world) putAhead(attempt *catalog.Attempt, keys ...string) operation {
 // announceAhead announces an attempt of which nobody knows yet what it is for.
 func (w *world) announceAhead(t failer, c *catalog.Catalog) *catalog.Attempt {
 	t.Helper()
-	attempts, err := c.BeginAhead(w.ctx, w.now.Add(time.Minute), 1, oneGroup)
+	attempts, err := c.BeginAhead(w.ctx, w.now.Add(time.Minute), oneGroup)
 	must(t, err)
 	return attempts[0]
 }
@@ -391,7 +391,11 @@ func (w *world) move(t failer, c *catalog.Catalog, was *catalog.Snapshot) operat
 // append prepares putting an object into an open group, in a row after all others.
 func (w *world) append(t failer, c *catalog.Catalog, was *catalog.GroupView, key string) operation {
 	t.Helper()
-	attempt := w.begin(t, c, catalog.KindPut, own(&was.Group, 0, parity), was, catalog.Over(key))
+	return w.appendBy(w.begin(t, c, catalog.KindPut, own(&was.Group, 0, parity), was, catalog.Over(key)), was, key)
+}
+
+// appendBy is append by an attempt that is announced.
+func (w *world) appendBy(attempt *catalog.Attempt, was *catalog.GroupView, key string) operation {
 	slots := w.rewritten(&was.Group, attempt.Stamp(), parity, was.Slots[parity][0].Node)
 	last := was.Slots[0][len(was.Slots[0])-1]
 	row := last.First + last.Units

@@ -65,9 +65,67 @@ func (c *cluster) putAhead(g *gateway.Gateway, count float64) (puts int) {
 
 func (c *cluster) putBy(g *gateway.Gateway, key string, data []byte) {
 	c.t.Helper()
-	if _, err := g.Put(c.t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(len(data))}); err != nil {
+	c.putUnder(g, "", key, data)
+}
+
+func (c *cluster) putUnder(g *gateway.Gateway, scheme, key string, data []byte) {
+	c.t.Helper()
+	if _, err := g.Put(c.t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(len(data)), Scheme: scheme}); err != nil {
 		c.t.Fatalf("putting %q: %v", key, err)
 	}
+}
+
+// settled waits until no attempt is under way, and audits.
+func (c *cluster) settled() {
+	c.t.Helper()
+	c.await("the attempts that were not used are given up", func() bool {
+		intents, err := c.catalog.Intents(c.t.Context(), block.Stamp{}, 100)
+		return err == nil && len(intents) == 0
+	})
+	if err := c.catalog.Audit(c.t.Context()); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// Puts that go into an open group use attempts that were announced with it, and those that others have overtaken do without.
+func TestAppendsAreAnnouncedAhead(t *testing.T) {
+	c := newCluster(t, 9)
+	other := c.newGateway("other", c.over(c.engine))
+	g := c.gateway
+	figure := func(name, label, value string) float64 { return c.figure(g, name, map[string]string{label: value}) }
+	want := map[string][]byte{}
+	round := 0
+	puts := func(count int) {
+		for range count {
+			round++
+			key := fmt.Sprint("lone/", round%9)
+			want[key] = noise(1000, uint64(round))
+			c.putUnder(g, "rs(3,2)", key, want[key])
+		}
+	}
+	c.await("appends find their attempts announced", func() bool {
+		puts(20)
+		return figure("restripe_packing_attempts_total", "announced", "ahead") >= figure("restripe_packing_writes_total", "into", "new")+10
+	})
+	if refused := c.figure(g, "restripe_packing_refused_total", nil); refused > 0 {
+		t.Errorf("a gateway alone had %.0f attempts refused", refused)
+	}
+	c.checkAll(want)
+	appended := c.appended()
+	c.await("an append is overtaken", func() bool {
+		puts(9)
+		c.putUnder(other, "rs(3,2)", "k", noise(500, 2))
+		if err := other.Delete(t.Context(), "k", nil); err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprint("fresh/", round) // which nobody has put: it is below what was deleted
+		want[key] = noise(1000, uint64(round))
+		c.putUnder(g, "rs(3,2)", key, want[key])
+		return c.figure(g, "restripe_packing_refused_total", nil) > 0 && c.appended() > appended
+	})
+	c.checkAll(want)
+	c.settled()
+	c.audit()
 }
 
 // Small puts that come one after the other share the transactions that announce them. Nothing of it is left when they end.
@@ -85,13 +143,7 @@ func TestPutsAreAnnouncedAhead(t *testing.T) {
 			t.Errorf("what was put last under ahead/%d: %d bytes, %v", i%7, len(got), err)
 		}
 	}
-	c.await("the attempts that were not used are given up", func() bool {
-		intents, err := c.catalog.Intents(t.Context(), block.Stamp{}, 100)
-		return err == nil && len(intents) == 0
-	})
-	if err := c.catalog.Audit(t.Context()); err != nil {
-		t.Error(err)
-	}
+	c.settled()
 }
 
 // A gateway that closes gives up what it has announced ahead.

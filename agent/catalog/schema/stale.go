@@ -22,7 +22,7 @@ const (
 	ViolationGroup    Violation = "group changed"    // the group record is not as read
 	ViolationFreed    Violation = "group is gone"    // the group record does not exist any more
 	ViolationSealed   Violation = "group is sealed"  // the group takes no appends
-	ViolationAhead    Violation = "object is newer"  // than the attempt, which was announced ahead
+	ViolationAhead    Violation = "already newer"    // than the attempt, which was announced ahead
 	ViolationWhole    Violation = "result not whole" // a slot's store lost its contents, or was never registered
 )
 
@@ -35,10 +35,10 @@ type StaleDetail struct {
 }
 
 func (d StaleDetail) String() string {
-	switch d.Violation {
-	case ViolationObject, ViolationRevision, ViolationAhead:
+	switch {
+	case d.Key != "":
 		return fmt.Sprintf("object %q: %s", d.Key, d.Violation)
-	case ViolationWhole:
+	case d.Node != "":
 		return fmt.Sprintf("group %s on node %s: %s", d.Group, d.Node, d.Violation)
 	default:
 		return fmt.Sprintf("group %s: %s", d.Group, d.Violation)

@@ -38,7 +38,39 @@ func TestArrivalsAreMeasured(t *testing.T) {
 	}
 }
 
-// An object waits if a row fills within the delay of its class, and not otherwise.
+// How many are under way at once is remembered for a while after they have ended.
+func TestArrivalsAtOnce(t *testing.T) {
+	var a arrivals
+	of, now := kind{"c", "rs(3,2)"}, time.Unix(1000, 0)
+	begin := func(want int) {
+		t.Helper()
+		if _, atOnce := a.begin(of, now); atOnce != want {
+			t.Errorf("%d at once, want %d", atOnce, want)
+		}
+	}
+	for i := range 3 {
+		begin(i + 1)
+	}
+	for range 3 {
+		a.end(of)
+	}
+	begin(3)
+	a.end(of)
+	now = now.Add(lately + 1)
+	begin(3) // of the time before
+	a.end(of)
+	now = now.Add(lately + 1)
+	begin(1)
+	now = now.Add(time.Hour)
+	begin(2) // which has not ended
+	for range 5 {
+		a.end(of)
+	}
+	now = now.Add(time.Hour)
+	begin(1)
+}
+
+// An object waits if a row fills within the delay of its class, if so many come at once, and not otherwise.
 func TestWaitingIsWorthIt(t *testing.T) {
 	ladder, err := stripe.ParseLadder("rs(4,2),rep(2)")
 	if err != nil {
@@ -48,15 +80,17 @@ func TestWaitingIsWorthIt(t *testing.T) {
 	for _, c := range []struct {
 		mode      api.PackMode
 		perSecond float64
+		atOnce    int
 		want      time.Duration
 	}{
-		{"", 5, 0}, {"", 790, 0}, {"", 810, class.PackDelay}, {"", 1e5, class.PackDelay},
-		{api.PackAuto, 790, 0}, {api.PackAuto, 810, class.PackDelay},
-		{api.PackBatch, 5, class.PackDelay}, {api.PackAtOnce, 1e5, 0},
+		{"", 5, 1, 0}, {"", 790, 4, 0}, {"", 810, 4, class.PackDelay}, {"", 1e5, 400, class.PackDelay},
+		{"", 810, 3, 0}, {"", 1e5, 1, 0},
+		{api.PackAuto, 790, 4, 0}, {api.PackAuto, 810, 4, class.PackDelay},
+		{api.PackBatch, 5, 1, class.PackDelay}, {api.PackAtOnce, 1e5, 400, 0},
 	} {
 		class.PackMode = c.mode
-		if got := wait(&class, c.perSecond); got != c.want {
-			t.Errorf("%q at %.0f a second: %s, want %s", c.mode, c.perSecond, got, c.want)
+		if got := wait(&class, c.perSecond, c.atOnce); got != c.want {
+			t.Errorf("%q at %.0f a second, %d at once: %s, want %s", c.mode, c.perSecond, c.atOnce, got, c.want)
 		}
 	}
 }

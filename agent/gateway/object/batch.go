@@ -84,14 +84,15 @@ func newBatches(objects *Objects) *batches {
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
-	perSecond := b.coming.note(key.kind(), time.Now())
+	perSecond, atOnce := b.coming.begin(key.kind(), time.Now())
+	defer b.coming.end(key.kind())
 	b.objects.heat.Popularity.Wrote(key.class, name)
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
-	open := b.without(ctx, key, name, wait(key.class, perSecond))
+	open := b.without(ctx, key, name, wait(key.class, perSecond, atOnce))
 	open.bytes += int64(len(object.data))
 	open.names += len(name)
 	open.entries[name] = object
@@ -185,22 +186,21 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 
 // commit puts the objects of a batch into a window that has room for them all, or into a group of their own.
 func (b *batches) commit(ctx context.Context, open *batch) {
-	take := b.ahead.take
+	perSecond := b.ahead.used.note(open.key.kind(), time.Now())
 	if b.append(ctx, open) {
 		return
 	}
+	take := func() *advanceGroup { return b.ahead.take(open, perSecond) }
 	for try := 0; try < batchTries && len(open.entries) > 0; {
 		open.result, open.err = b.objects.putPacked(ctx, open.key, open.entries, take)
-		isAhead := wasAhead(open.err)
+		isAhead := b.wasAhead(open)
 		if isAhead {
-			b.objects.Packing.refused.Inc()
-			b.ahead.refused(open.key)
-			take = func(batchKey) (advance, bool) { return advance{}, false }
+			take = func() *advanceGroup { return nil }
 		}
 		if open.leaveOut(open.err) || isAhead { // the others have nothing to do with it
 			continue
 		}
-		if open.err == nil && len(open.entries) < open.key.class.Ladder.Width() {
+		if open.err == nil && open.leavesEmpty() > 0 {
 			b.objects.sparse()
 		}
 		if !errors.Is(open.err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
@@ -209,6 +209,21 @@ func (b *batches) commit(ctx context.Context, open *batch) {
 		try++
 	}
 }
+
+// wasAhead reports whether the commit of a batch was refused because its attempt was announced ahead. Then none is used for a while.
+func (b *batches) wasAhead(open *batch) bool {
+	var stale *catalog.StaleError
+	if !errors.As(open.err, &stale) || !stale.Has(catalog.ViolationAhead) {
+		return false
+	}
+	b.objects.Packing.refused.Inc()
+	b.ahead.refused(open.key)
+	b.windows.refused(open.key)
+	return true
+}
+
+// leavesEmpty is how many columns of a group a batch has nothing for.
+func (b *batch) leavesEmpty() int { return max(0, b.key.class.Ladder.Width()-len(b.entries)) }
 
 // leaveOut takes the objects out whose own condition a commit was refused for, and reports whether there were any.
 func (b *batch) leaveOut(refusal error) bool {
@@ -228,17 +243,16 @@ func (b *batch) leaveOut(refusal error) bool {
 
 // putPacked writes small objects into one shared group and commits them together, by an attempt that is taken if there is one.
 func (o *Objects) putPacked(
-	ctx context.Context, kind batchKey, entries map[string]entry, take func(batchKey) (advance, bool),
+	ctx context.Context, kind batchKey, entries map[string]entry, take func() *advanceGroup,
 ) (map[string]api.Object, error) {
 	over, bytes := overAll(entries)
 	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
-	isAhead := false
+	var taken *advanceGroup
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
-		taken, found := take(kind)
-		isAhead = found
-		o.Packing.announced(found)
-		if found {
-			return taken.attempt, taken.home, nil
+		taken = take()
+		o.Packing.announced(taken != nil)
+		if taken != nil {
+			return taken.Attempt, taken.home, nil
 		}
 		return o.announcePacked(ctx, catalog.KindPut, kind.class, code, over...)
 	}
@@ -249,17 +263,22 @@ func (o *Objects) putPacked(
 	packed.group.Open = packed.window != nil
 	change, result := putAll(kind, entries, attempt, packed.extents)
 	change.NewGroups = []catalog.Group{*packed.group}
-	if isAhead {
-		change.Unsent = unsent(packed.group)
+	if taken != nil {
+		change.Unsent = unsent(packed.group.ID, packed.group.Home, packed.group.Slots, attempt.Stamp())
 	}
 	if err := o.commit(ctx, attempt, change); err != nil {
 		return nil, err
 	}
 	o.heat.Used(packed.group)
 	o.Packing.wrote(intoNew, len(packed.group.Addresses()))
+	o.batches.ahead.recents.note(attempt.Stamp(), entries)
 	if packed.window != nil {
 		packed.window.Committed(attempt, packed.group.ID)
-		o.batches.windows.give(&window{Window: packed.window, kind: kind, opened: time.Now()})
+		w := &window{Window: packed.window, kind: kind, opened: time.Now()}
+		if taken != nil {
+			w.appends = slices.Clone(taken.appends)
+		}
+		o.batches.windows.give(w)
 	}
 	return result, nil
 }

@@ -21,8 +21,9 @@ import (
 // window is a group that this gateway may append to.
 type window struct {
 	*group.Window
-	kind   batchKey
-	opened time.Time
+	kind    batchKey
+	opened  time.Time
+	appends []*advance // that were announced for it ahead
 }
 
 // windows are those that no append is under way to, the oldest first.
@@ -39,10 +40,11 @@ const (
 	mostWindowsMemory = 8 << 20
 )
 
-// take returns the window with the shortest columns that has room for all objects of a batch, if its nodes answer. A key that is in its
-// manifest already has none: a revision of it would have two places. Neither has what is less than half as long as a column: the
-// parities that are written with it are as long as the longest.
-func (ws *windows) take(agents *member.Agents, open *batch, now time.Time) *window {
+// take returns the window with the shortest columns that has room for all objects of a batch, if its nodes answer, and the attempt to
+// append to it that was announced ahead, if there is one. A key that is in its manifest already has no room: a revision of it would have
+// two places. Neither has what is less than half as long as a column: the parities that are written with it are as long as the longest.
+// Objects that were put since the next attempt of a window was announced leave that to others.
+func (ws *windows) take(agents *member.Agents, open *batch, recents *recents, now time.Time) (*window, *advance) {
 	ws.mutex.Lock()
 	defer ws.mutex.Unlock()
 	ws.drop(func(w *window) bool { return now.Sub(w.opened) > windowLife })
@@ -51,11 +53,43 @@ func (ws *windows) take(agents *member.Agents, open *batch, now time.Time) *wind
 	for _, w := range ws.free {
 		if w.kind == open.key && w.hasRoom(open) && !slices.ContainsFunc(w.Nodes(), isAway) &&
 			(best == nil || w.ColumnBytes() < best.ColumnBytes()) {
-			best = w
+			if next := w.next(); next == nil || recents.areBelow(next, open.entries) {
+				best = w
+			}
 		}
 	}
+	if best == nil {
+		return nil, nil
+	}
 	ws.drop(func(w *window) bool { return w == best })
-	return best
+	for {
+		next := best.next()
+		if next == nil || next.claim() {
+			return best, next
+		}
+	}
+}
+
+// next is the first attempt that was announced ahead for a window and may be used: one that is above what was done to it since.
+func (w *window) next() *advance {
+	w.appends = slices.DeleteFunc(w.appends, func(a *advance) bool {
+		return a.claimed.Load() || a.Stamp().Sequence <= w.View().Generation.Sequence
+	})
+	if len(w.appends) == 0 {
+		return nil
+	}
+	return w.appends[0]
+}
+
+// refused has no attempts used any more that were announced ahead for windows of a kind. Who announced them gives them up.
+func (ws *windows) refused(kind batchKey) {
+	ws.mutex.Lock()
+	defer ws.mutex.Unlock()
+	for _, w := range ws.free {
+		if w.kind == kind {
+			w.appends = nil
+		}
+	}
 }
 
 // give takes a window into use that no append is under way to.
@@ -97,11 +131,15 @@ func (w *window) hasRoom(open *batch) bool {
 // append puts a batch into a window, if there is one with room for it, and reports whether the batch is settled. Whatever else keeps
 // it from a window does not keep it from a group of its own.
 func (b *batches) append(ctx context.Context, open *batch) (settled bool) {
-	w := b.windows.take(b.objects.agents, open, time.Now())
+	w, ahead := b.windows.take(b.objects.agents, open, &b.ahead.recents, time.Now())
 	if w == nil {
 		return false
 	}
-	open.result, open.err = b.objects.appendPacked(ctx, open.key, open.entries, w)
+	open.result, open.err = b.objects.appendPacked(ctx, open.key, open.entries, w, ahead)
+	if b.wasAhead(open) {
+		w.appends = nil
+		open.result, open.err = b.objects.appendPacked(ctx, open.key, open.entries, w, nil)
+	}
 	if open.err == nil {
 		if len(w.Empty()) > 0 {
 			b.windows.give(w)
@@ -119,8 +157,11 @@ func (b *batches) append(ctx context.Context, open *batch) (settled bool) {
 	return false
 }
 
-// appendPacked puts small objects into empty columns of a window, each into one of its own, and commits them together.
-func (o *Objects) appendPacked(ctx context.Context, kind batchKey, entries map[string]entry, w *window) (map[string]api.Object, error) {
+// appendPacked puts small objects into empty columns of a window, each into one of its own, and commits them together, by an attempt
+// that was announced ahead, if there is one.
+func (o *Objects) appendPacked(
+	ctx context.Context, kind batchKey, entries map[string]entry, w *window, ahead *advance,
+) (map[string]api.Object, error) {
 	over, bytes := overAll(entries)
 	columns := w.Empty()[:len(entries)]
 	keys, extents, _ := pack(len(columns), sizesOf(bytes))
@@ -130,12 +171,18 @@ func (o *Objects) appendPacked(ctx context.Context, kind batchKey, entries map[s
 	}
 	next := o.groups.NewAppend(w.Window, columns)
 	next.Manifest = fill(next.Columns, keys, extents, bytes)
-	o.Packing.announced(false)
-	attempt, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet {
-		return []catalog.BlockSet{next.Blocks()}
-	}, append(over, w.View())...)
-	if err != nil {
-		return nil, err
+	o.Packing.announced(ahead != nil)
+	var attempt *catalog.Attempt
+	if ahead != nil {
+		attempt = ahead.Attempt
+	} else {
+		begun, err := o.catalog.Begin(ctx, catalog.KindPut, o.groups.Deadline(), func(block.Stamp) []catalog.BlockSet {
+			return []catalog.BlockSet{next.Blocks()}
+		}, append(over, w.View())...)
+		if err != nil {
+			return nil, err
+		}
+		attempt = begun
 	}
 	for i := range next.Manifest {
 		next.Manifest[i].Revision = attempt.Stamp()
@@ -146,6 +193,9 @@ func (o *Objects) appendPacked(ctx context.Context, kind batchKey, entries map[s
 	}
 	change, result := putAll(kind, entries, attempt, extents)
 	change.Groups = []catalog.GroupChange{{Was: w.View(), Slots: slots, NewEpoch: true, Seal: len(w.Empty()) == 0}}
+	if ahead != nil {
+		change.Unsent = unsent(w.View().ID, w.View().Home, slots, attempt.Stamp())
+	}
 	if err := o.commit(ctx, attempt, change); errors.Is(err, api.ErrConflict) {
 		next.TakeBack()
 		return nil, err
@@ -153,6 +203,7 @@ func (o *Objects) appendPacked(ctx context.Context, kind batchKey, entries map[s
 		return nil, err
 	}
 	o.Packing.wrote(intoOpen, len(next.Blocks().Slots))
+	o.batches.ahead.recents.note(attempt.Stamp(), entries)
 	w.Committed(attempt, w.View().ID)
 	o.heat.Used(&w.View().Group)
 	return result, nil
