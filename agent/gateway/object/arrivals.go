@@ -82,7 +82,8 @@ func (a *arrivals) count(of kind, now time.Time) *rate {
 
 // wait is how long the first object of a batch waits for company. At a rate of T a row of w columns is full after w/T: where that is
 // within the delay of the class it is worth waiting for, and otherwise nothing is gained by it. Nor is where never so many are under
-// way at once: a client that waits for each of its puts has none to come while it waits.
+// way at once: a client that waits for each of its puts has none to come while it waits. For the same reason a batch that has all of
+// them waits no longer (hasAll).
 func wait(class *api.Class, perSecond float64, atOnce int) time.Duration {
 	switch class.PackMode {
 	case api.PackBatch:

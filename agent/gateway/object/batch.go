@@ -96,7 +96,7 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, object ent
 	open.bytes += int64(len(object.data))
 	open.names += len(name)
 	open.entries[name] = object
-	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects {
+	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects || open.hasAll(atOnce) {
 		b.close(open)
 		open.once.Do(func() { close(open.full) })
 	}
@@ -113,6 +113,11 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, object ent
 		return api.Object{}, fmt.Errorf("waiting for a batch of small objects to begin: %w", ctx.Err())
 	}
 	return api.Object{}, fmt.Errorf("%w: waiting for a batch of small objects: %w", api.ErrUnknownOutcome, ctx.Err())
+}
+
+// hasAll reports whether nobody else will come while a batch waits, as never more objects than it has were under way at once, lately.
+func (b *batch) hasAll(atOnce int) bool {
+	return b.wait > 0 && b.key.class.PackMode != api.PackBatch && len(b.entries) >= atOnce
 }
 
 // withdraw takes an object out of a batch, and reports whether it was not too late for that.
