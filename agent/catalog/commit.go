@@ -224,7 +224,7 @@ func (t *transaction) changeGroups(change *Change) error {
 		}
 	}
 	schema.SortAddresses(t.dead)
-	t.writes = append(t.writes, t.attempt.ledger.graves.bury(t.dead, causeUnused)...)
+	t.writes = append(t.writes, t.attempt.ledger.graves.bury(t.dead, causeUnused, false)...)
 	return nil
 }
 
@@ -291,7 +291,7 @@ func (t *transaction) result(group, was *Group, own, used map[block.Address]bool
 	schema.SortAddresses(dead)
 	t.results[group.ID] = group
 	t.writes = append(t.writes, kv.Write{Key: schema.GroupKey(group.ID), Value: codec.Encode(group)})
-	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded)...)
+	t.writes = append(t.writes, t.attempt.ledger.graves.bury(dead, causeSuperseded, group.Packed)...)
 	return nil
 }
 

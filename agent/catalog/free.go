@@ -116,7 +116,7 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 	}
 	schema.SortAddresses(dead)
 	checks = []kv.Check{{Key: schema.GroupKey(id), Value: group}, {Key: schema.LiveKey(id), Value: live}}
-	writes = append(g.bury(dead, causeFreed), forget,
+	writes = append(g.bury(dead, causeFreed, view.Packed), forget,
 		kv.Write{Key: schema.GroupKey(id), Kind: kv.Remove}, kv.Write{Key: schema.LiveKey(id), Kind: kv.Remove},
 		kv.Write{Key: schema.BytesKey(id), Kind: kv.Remove})
 	return true, checks, writes, nil

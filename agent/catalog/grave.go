@@ -33,12 +33,19 @@ type graveRecord struct {
 	Cause     string `cbor:"2,keyasint"`
 }
 
-// bury returns the writes that put addresses into the graveyard.
-func (g *graveyard) bury(addresses []block.Address, cause string) []kv.Write {
+// packedGrace is the longest grace of blocks of groups that small objects share, which are read in one go, or once more.
+const packedGrace = 5 * time.Second
+
+// bury returns the writes that put addresses into the graveyard; isPacked says that they are of a group that small objects share.
+func (g *graveyard) bury(addresses []block.Address, cause string, isPacked bool) []kv.Write {
 	if len(addresses) == 0 {
 		return nil
 	}
-	value := codec.Encode(graveRecord{NotBefore: g.now().Add(g.grace).UnixMilli(), Cause: cause})
+	grace := g.grace
+	if isPacked {
+		grace = min(grace, packedGrace)
+	}
+	value := codec.Encode(graveRecord{NotBefore: g.now().Add(grace).UnixMilli(), Cause: cause})
 	writes := make([]kv.Write, len(addresses))
 	for i, address := range addresses {
 		writes[i] = kv.Write{Key: schema.GraveKey(address), Value: value}

@@ -80,7 +80,7 @@ func (l *ledger) abort(ctx context.Context, stamp block.Stamp, raw []byte) (bool
 	if err != nil {
 		return false, err
 	}
-	writes := append(l.end(&intent, IntentAborted), l.graves.bury(intent.Addresses(), causeAborted)...)
+	writes := append(l.end(&intent, IntentAborted), l.graves.bury(intent.Addresses(), causeAborted, false)...)
 	failed, err := l.engine.Update(ctx, []kv.Check{{Key: schema.IntentKey(stamp), Value: raw}}, writes)
 	return err == nil && len(failed) == 0, err
 }

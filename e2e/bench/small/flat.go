@@ -166,7 +166,7 @@ func reportFlat(r flatResults) string {
 		}
 	}
 	say("\nThe paper has 0.56 to 0.59 of three copies, and the code alone is 0.56. What comes on top under updates is made by their rate: a")
-	say("group is left alone for 30 s, and what died in the last minute and a half is still there, as dead blocks are kept for a minute")
+	say("group is left alone for 30 s, and what died in the last seconds is still there, as dead blocks of small objects are kept for 5 s")
 	say("(`--grace`) before they are deleted, so that nobody who reads them is cut off. At rest that is over, see")
 	say("[Room of what died](#room-of-what-died). The paper collects at once what died, with locks that readers wait for.")
 	return text.String()

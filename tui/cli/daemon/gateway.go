@@ -59,7 +59,7 @@ func Gateway(s *program.Streams) *program.Server {
 		"which names hosts for them (pki issue --host)")
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log of what changes the cluster, of this gateway alone "+
 		"(default: none is kept)")
-	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish")
+	flags.DurationVar(&f.grace, "grace", time.Minute, "how long replaced blocks stay, so that reads under way can finish; of small objects at most 5s")
 	f.tls, f.remote, f.lifeline, f.traces = TLSFlag(command), RemoteFlag(command), lifelineFlag(command), newTraceFlags(command)
 	return &program.Server{
 		Command: command, Check: f.check, OnlyTyped: []string{launch.LifelineFlag},
