@@ -289,7 +289,7 @@ var canaries = []canary{
 		},
 		breaks: []sim.Promise{sim.Whole, sim.NoLoss, sim.Contents},
 		size:   sim.Long,
-		from:   110,
+		from:   700,
 		within: 500,
 	},
 	{
