@@ -159,19 +159,18 @@ func (h *history) block(code *parity.Equations, stamp block.Stamp, slot, first, 
 	return header
 }
 
-// attempt makes the blocks of one attempt of chance, and what commits it.
-func (h *history) attempt() (staged []block.Header, commit func()) {
+// attempt makes the blocks of one attempt, and what commits it.
+func (h *history) attempt(stage func() ([]block.Header, stripe.Scheme)) (staged []block.Header, commit func()) {
 	was, sealed := h.moment, h.sealed
 	h.moment = moment{was.layout, slices.Clone(was.cells), slices.Clone(was.filled)}
-	staged, scheme := h.stage()
+	staged, scheme := stage()
 	becomes := h.moment
 	h.moment = was
 	return staged, func() { h.commit(staged, scheme); h.moment, h.sealed = becomes, sealed }
 }
 
-// stage makes the blocks of an attempt, and leaves what they are made of as it will be.
+// stage makes the blocks of an attempt of chance, and leaves what they are made of as it will be.
 func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
-	stamp := h.stamp()
 	kinds := []string{"update", "update", "append", "append", "transition", "repair"}
 	switch code := h.code(h.scheme); rapid.SampledFrom(kinds).Draw(h.t, "kind") {
 	case "append":
@@ -179,6 +178,7 @@ func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
 		if column < 0 || !h.layout.IsEmpty(column) || h.scheme.M == 0 || h.sealed {
 			return nil, h.scheme
 		}
+		stamp := h.stamp()
 		h.sealed = true // unless it is committed
 		var left []int
 		for other := range h.layout.Columns {
@@ -202,29 +202,11 @@ func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
 		}
 		return append(staged, h.block(code, stamp, column, 0, h.layout.Rows)), h.scheme
 	case "update":
-		cell := h.source.IntN(len(h.cells))
-		for !h.filled[cell%h.layout.Columns] {
-			cell = h.source.IntN(len(h.cells))
-		}
-		h.cells[cell] = h.chance()
-		slot, unit := cell%h.layout.Columns, cell/h.layout.Columns
-		staged = append(staged, h.block(code, stamp, slot, unit, 1))
-		for s := range code.Stripes() {
-			if slices.Contains(code.Members(s), parity.Place{Slot: slot, Unit: unit}) {
-				for p := range h.scheme.M {
-					staged = append(staged, h.block(code, stamp, h.layout.Columns+p, s, 1))
-				}
-			}
-		}
-		return staged, h.scheme
+		return h.update()
 	case "transition":
 		to := h.layout.Ladder[h.source.IntN(len(h.layout.Ladder))]
 		if to.K != h.scheme.K {
-			code := h.code(to)
-			for p := range to.M {
-				staged = append(staged, h.block(code, stamp, h.layout.Columns+p, 0, code.Stripes()))
-			}
-			return staged, to
+			return h.transition(to)
 		}
 		fallthrough
 	default:
@@ -232,8 +214,37 @@ func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
 		for h.layout.IsEmpty(slot) {
 			slot = h.source.IntN(code.Slots())
 		}
-		return []block.Header{h.block(code, stamp, slot, 0, code.Units(slot))}, h.scheme
+		return []block.Header{h.block(code, h.stamp(), slot, 0, code.Units(slot))}, h.scheme
 	}
+}
+
+// update stages other bytes of a cell.
+func (h *history) update() (staged []block.Header, scheme stripe.Scheme) {
+	code, stamp := h.code(h.scheme), h.stamp()
+	cell := h.source.IntN(len(h.cells))
+	for !h.filled[cell%h.layout.Columns] {
+		cell = h.source.IntN(len(h.cells))
+	}
+	h.cells[cell] = h.chance()
+	slot, unit := cell%h.layout.Columns, cell/h.layout.Columns
+	staged = append(staged, h.block(code, stamp, slot, unit, 1))
+	for s := range code.Stripes() {
+		if slices.Contains(code.Members(s), parity.Place{Slot: slot, Unit: unit}) {
+			for p := range h.scheme.M {
+				staged = append(staged, h.block(code, stamp, h.layout.Columns+p, s, 1))
+			}
+		}
+	}
+	return staged, h.scheme
+}
+
+// transition stages the parities of another scheme.
+func (h *history) transition(to stripe.Scheme) (staged []block.Header, scheme stripe.Scheme) {
+	code, stamp := h.code(to), h.stamp()
+	for p := range to.M {
+		staged = append(staged, h.block(code, stamp, h.layout.Columns+p, 0, code.Stripes()))
+	}
+	return staged, to
 }
 
 // commit makes an attempt's blocks live; those that they replace are deleted, or will be.
@@ -307,7 +318,7 @@ func TestTheCommittedStateIsChosen(t *testing.T) {
 		ladder := rapid.SampledFrom([]string{"rep(3),rs(3,2),rs(6,2)", "rs(4,2),rs(5,2)", "rs(3,3),rs(6,3)"}).Draw(t, "ladder")
 		h := newHistory(t, ladder, rapid.IntRange(0, 1).Draw(t, "nodes gone"))
 		for range rapid.IntRange(0, 8).Draw(t, "attempts") {
-			staged, commit := h.attempt()
+			staged, commit := h.attempt(h.stage)
 			if rapid.IntRange(0, 3).Draw(t, "outcome") > 0 {
 				commit()
 			} else {
@@ -325,6 +336,37 @@ func TestTheCommittedStateIsChosen(t *testing.T) {
 		}
 		if err := g.Record.Check(); err != nil {
 			t.Fatal(err)
+		}
+		h.compare(g, found)
+	})
+}
+
+// What a transition replaced may lie there for a while, and so may what is left of one back that was given up. Both together are no state
+// of the group, however well they fit.
+func TestParitiesFromBeforeATransition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory(t, "rs(4,2),rs(5,2)", 0)
+		from, to := h.layout.Ladder[0], h.layout.Ladder[1]
+		if h.scheme == to {
+			from, to = to, from
+		}
+		committed := func(stage func() ([]block.Header, stripe.Scheme)) {
+			_, commit := h.attempt(stage)
+			commit()
+		}
+		givenUp := func(stage func() ([]block.Header, stripe.Scheme)) {
+			staged, _ := h.attempt(stage)
+			h.there = append(h.there, staged[len(staged)-1])
+		}
+		committed(h.update)
+		committed(func() ([]block.Header, stripe.Scheme) { return h.transition(to) })
+		givenUp(h.update)
+		givenUp(func() ([]block.Header, stripe.Scheme) { return h.transition(from) })
+		committed(h.update)
+		found := h.found()
+		g := Assemble(h.id, found, &Surroundings{Printer: kernel.NewFingerprinter(kernel.Key{1})})
+		if !g.Complete {
+			t.Fatalf("the group is not complete: %+v", g.Problems)
 		}
 		h.compare(g, found)
 	})

@@ -176,6 +176,9 @@ func (a *assembly) entries(s *state) []block.ManifestEntry {
 	}
 	merged := block.MergeManifests(manifests...)
 	return slices.DeleteFunc(slices.Clone(merged), func(entry block.ManifestEntry) bool {
+		if entry.Column >= 0 && entry.Column < len(s.units) && s.units[entry.Column] == nil {
+			return true // of an append that was not committed: what it left is as it was before
+		}
 		err := a.inside(&entry)
 		if err != nil {
 			a.note(ProblemUnreadable, "", "an entry of the manifest is left out: %v", err)

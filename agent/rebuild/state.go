@@ -60,24 +60,36 @@ func (a *assembly) state(without map[block.Stamp]bool) *state {
 	return s
 }
 
-// lay finds the block that has each unit. Parity blocks count only where they are of the same stripes.
+// lay finds the block that has each unit. Parity blocks count only where they are of the same stripes, and were not replaced by those of
+// a scheme of other stripes that the group had since.
 func (s *state) lay(a *assembly) {
+	var since block.Stamp
+	for i := range a.found { // oldest first
+		if stamp := a.found[i].Header.Stamp; !s.without[stamp] && a.hasOtherStripes(s, i) {
+			since = stamp
+		}
+	}
 	s.units = make([][]int, s.code.Slots())
 	for slot := range s.units {
 		s.units[slot] = slices.Repeat([]int{-1}, s.code.Units(slot))
 	}
 	for i := range a.found {
 		h := &a.found[i].Header
-		if s.without[h.Stamp] || h.Slot >= len(s.units) {
-			continue
-		}
-		if code, err := a.code(h, nil); err != nil || h.Slot >= s.code.Columns() && code.Scheme().K != s.code.Scheme().K {
+		isReplaced := h.Slot >= s.code.Columns() && h.Stamp.Compare(since) < 0
+		if s.without[h.Stamp] || h.Slot >= len(s.units) || isReplaced || a.hasOtherStripes(s, i) {
 			continue
 		}
 		for unit := h.FirstUnit; unit < h.FirstUnit+h.Units; unit++ {
 			s.units[h.Slot][unit] = i
 		}
 	}
+}
+
+// hasOtherStripes reports whether a block is of parities under a scheme of other stripes than a state.
+func (a *assembly) hasOtherStripes(s *state, i int) bool {
+	h := &a.found[i].Header
+	code, err := a.code(h, nil) // which check has asked for
+	return err != nil || h.Slot >= s.code.Columns() && code.Scheme().K != s.code.Scheme().K
 }
 
 func (s *state) judge(a *assembly) {
@@ -200,8 +212,8 @@ func nameOf(set map[block.Stamp]bool) string {
 }
 
 // candidates are the attempts that may be to blame for what is not right in a state, newest first. Under a scheme of
-// other stripes the newest attempt may be, whatever it has; and so may be whoever put something into a column that is not there, which
-// leaves nothing to contradict it by.
+// other stripes the newest attempt may be, whatever it has, and so may be who wrote parities of other stripes before it; and whoever put
+// something into a column that is not there, which leaves nothing to contradict it by.
 func (a *assembly) candidates(s *state) []block.Stamp {
 	claims := map[block.Stamp]bool{}
 	for slot := range min(a.layout.Columns, len(s.units)) {
@@ -215,7 +227,10 @@ func (a *assembly) candidates(s *state) []block.Stamp {
 	newest := s.newest(a.found)
 	for i := len(a.found) - 1; i >= 0; i-- {
 		stamp := a.found[i].Header.Stamp
-		if !s.without[stamp] && (s.suspect[stamp] || claims[stamp] || i == newest) && !slices.Contains(stamps, stamp) {
+		if s.without[stamp] || slices.Contains(stamps, stamp) {
+			continue
+		}
+		if s.suspect[stamp] || claims[stamp] || i == newest || s.code != nil && a.hasOtherStripes(s, i) {
 			stamps = append(stamps, stamp)
 		}
 	}
