@@ -251,7 +251,7 @@ func TestLongKeysInOneBatchAreAllStored(t *testing.T) {
 	c := newCluster(t, 9)
 	g := c.newGateway("waiting", func(o *gateway.Options) {
 		o.Classes = slices.Clone(o.Classes)
-		o.Classes[0].PackDelay = time.Second // for all to arrive in the time of one batch
+		o.Classes[0].PackMode, o.Classes[0].PackDelay = api.PackBatch, time.Second // for all to arrive in the time of one batch
 	})
 	const count = 1200 // as many names as are over what the header of one block takes
 	key := func(i int) string { return fmt.Sprintf("%0*d", 4096, i) }

@@ -15,7 +15,9 @@ import (
 // from being stored.
 func TestConditionalSmallPutsShareAGroup(t *testing.T) {
 	c := newCluster(t, 8)
-	spec := api.ClassSpec{Name: "patient", Ladder: "rep(3)", Prefixes: []string{"p/"}, PackBelow: "4KiB", PackDelay: "3s"}
+	spec := api.ClassSpec{
+		Name: "patient", Ladder: "rep(3)", Prefixes: []string{"p/"}, PackBelow: "4KiB", PackMode: api.PackBatch, PackDelay: "3s",
+	}
 	if _, err := c.gateway.PutClass(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}

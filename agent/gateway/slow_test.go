@@ -140,7 +140,7 @@ func TestASmallObjectIsTakenBackWithItsClient(t *testing.T) {
 	c := newCluster(t, 9)
 	_, g := c.makeGateway("waiting", func(o *gateway.Options) {
 		o.Classes = slices.Clone(o.Classes)
-		o.Classes[0].PackDelay = api.MaxPackDelay
+		o.Classes[0].PackMode, o.Classes[0].PackDelay = api.PackBatch, api.MaxPackDelay
 	})
 	leaving, leave := context.WithCancel(t.Context())
 	body := newTrickle([]byte("gone"), 4)
