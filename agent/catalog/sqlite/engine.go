@@ -39,6 +39,7 @@ type Engine struct {
 	reading  *sql.DB
 	writing  *sql.DB
 	get      *sql.Stmt
+	cache    *cache
 	requests chan *request
 	quit     chan struct{}
 	stopped  chan struct{}
@@ -58,7 +59,8 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 		return nil, fmt.Errorf("opening the catalog: %w", err)
 	}
 	e := &Engine{
-		path: path, requests: make(chan *request, 1024), quit: make(chan struct{}), stopped: make(chan struct{}),
+		path: path, cache: newCache(cacheBytes),
+		requests: make(chan *request, 1024), quit: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if e.lock, err = lockFile(path); err != nil {
 		return nil, err
@@ -89,7 +91,7 @@ func Open(ctx context.Context, path string) (engine *Engine, err error) {
 	if e.get, err = e.reading.PrepareContext(ctx, "SELECT value FROM records WHERE key = ?"); err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
 	}
-	w, err := newWriter(ctx, e.writing, path+logSuffix)
+	w, err := newWriter(ctx, e.writing, e.cache, path+logSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog %s: %w", path, err)
 	}
@@ -168,7 +170,22 @@ func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return values, nil
 }
 
+// read returns the values of keys as of one instant, from memory where it has them all.
 func (e *Engine) read(ctx context.Context, keys []string) (values [][]byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if values, found := e.cache.get(keys); found {
+		return values, nil
+	}
+	since := e.cache.reading()
+	if values, err = e.readFile(ctx, keys); err == nil {
+		e.cache.fill(keys, values, since)
+	}
+	return values, err
+}
+
+func (e *Engine) readFile(ctx context.Context, keys []string) (values [][]byte, err error) {
 	if len(keys) == 1 {
 		value, err := get(ctx, e.get, keys[0])
 		return [][]byte{value}, err

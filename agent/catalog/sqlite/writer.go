@@ -74,16 +74,19 @@ type writer struct {
 	begin, commit, rollback *sql.Stmt
 	get, set, remove        *sql.Stmt
 
+	cache  *cache
+	staged map[string][]byte // by the transaction under way; nil: removed
+
 	log      string // path of the file that is written ahead to
 	emptying time.Time
 }
 
-func newWriter(ctx context.Context, database *sql.DB, log string) (*writer, error) {
+func newWriter(ctx context.Context, database *sql.DB, cache *cache, log string) (*writer, error) {
 	connection, err := database.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{connection: connection, log: log}
+	w := &writer{connection: connection, cache: cache, log: log}
 	for _, s := range []struct {
 		statement **sql.Stmt
 		text      string
@@ -185,6 +188,7 @@ func (w *writer) transact(batch []*request) (err error) {
 	if _, err := w.begin.ExecContext(ctx); err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}
+	w.staged = map[string][]byte{}
 	for _, r := range batch {
 		if r.err = r.ctx.Err(); r.err != nil {
 			continue
@@ -193,10 +197,24 @@ func (w *writer) transact(batch []*request) (err error) {
 			return w.undo(ctx, err)
 		}
 	}
+	w.cache.begin(w.staged)
 	if _, err := w.commit.ExecContext(ctx); err != nil {
+		w.cache.end(nil)
 		return w.undo(ctx, fmt.Errorf("committing: %w", err))
 	}
+	w.cache.end(w.staged)
 	return nil
+}
+
+// value returns that of a key as the transaction under way sees it; nil: it is absent. Nobody changes it.
+func (w *writer) value(ctx context.Context, key string) ([]byte, error) {
+	if value, has := w.staged[key]; has {
+		return value, nil
+	}
+	if value, has := w.cache.one(key); has {
+		return value, nil
+	}
+	return get(ctx, w.get, key)
 }
 
 func (w *writer) undo(ctx context.Context, cause error) error {
@@ -210,7 +228,7 @@ func (w *writer) undo(ctx context.Context, cause error) error {
 // apply evaluates the checks of one request and, if all hold, makes its writes.
 func (w *writer) apply(ctx context.Context, r *request) error {
 	for i, check := range r.checks {
-		value, err := get(ctx, w.get, check.Key)
+		value, err := w.value(ctx, check.Key)
 		if err != nil {
 			return fmt.Errorf("checking record %q: %w", check.Key, err)
 		}
@@ -226,7 +244,7 @@ func (w *writer) apply(ctx context.Context, r *request) error {
 		if write.Kind != kv.Increment {
 			continue
 		}
-		value, err := get(ctx, w.get, write.Key)
+		value, err := w.value(ctx, write.Key)
 		if err != nil {
 			return fmt.Errorf("reading record %q: %w", write.Key, err)
 		}
@@ -247,17 +265,22 @@ func (w *writer) apply(ctx context.Context, r *request) error {
 	return nil
 }
 
-func (w *writer) write(ctx context.Context, write kv.Write, count []byte) error {
-	var err error
+func (w *writer) write(ctx context.Context, write kv.Write, count []byte) (err error) {
+	value := write.Value // which is the request's own
 	switch write.Kind {
 	case kv.Remove:
+		value = nil
 		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
 	case kv.Count:
-		_, err = w.set.ExecContext(ctx, []byte(write.Key), strconv.AppendInt(nil, write.Add, 10))
+		value = strconv.AppendInt(nil, write.Add, 10)
 	case kv.Increment:
-		_, err = w.set.ExecContext(ctx, []byte(write.Key), count)
+		value = count
 	default:
-		_, err = w.set.ExecContext(ctx, []byte(write.Key), present(write.Value))
+		value = present(value)
 	}
+	if write.Kind != kv.Remove {
+		_, err = w.set.ExecContext(ctx, []byte(write.Key), value)
+	}
+	w.staged[write.Key] = value
 	return err
 }

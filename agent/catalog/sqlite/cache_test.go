@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// What a cache says is always what the database has at that moment, whenever readers fill it and commits begin, take effect, end and
+// fail; and it keeps its bound.
+func TestTheCacheIsTheDatabase(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const limit = 4 * (cacheBeside + 10)
+		c := newCache(int64(rapid.SampledFrom([]int{limit, 100 * limit}).Draw(t, "limit")))
+		database := map[string][]byte{}
+		key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
+		keys := func() []string { return rapid.SliceOfNDistinct(key, 1, 3, rapid.ID[string]).Draw(t, "keys") }
+		values := func(keys []string) (values [][]byte) {
+			for _, key := range keys {
+				values = append(values, bytes.Clone(database[key]))
+			}
+			return values
+		}
+		type read struct {
+			keys   []string
+			values [][]byte
+			since  uint64
+		}
+		var reads []read
+		var writes map[string][]byte // of the commit under way
+		made, count := false, 0
+		t.Repeat(map[string]func(*rapid.T){
+			"read": func(*rapid.T) {
+				of := keys()
+				since := c.reading()
+				reads = append(reads, read{of, values(of), since})
+			},
+			"fill": func(t *rapid.T) {
+				if len(reads) == 0 {
+					t.Skip()
+				}
+				i := rapid.IntRange(0, len(reads)-1).Draw(t, "of")
+				c.fill(reads[i].keys, reads[i].values, reads[i].since)
+				reads = append(reads[:i], reads[i+1:]...)
+			},
+			"begin": func(t *rapid.T) {
+				if writes != nil {
+					t.Skip()
+				}
+				writes, made = map[string][]byte{}, false
+				for _, key := range keys() {
+					if count++; count%3 > 0 {
+						writes[key] = fmt.Append(nil, count)
+					} else {
+						writes[key] = nil
+					}
+				}
+				c.begin(writes)
+			},
+			"take effect": func(t *rapid.T) {
+				if writes == nil || made {
+					t.Skip()
+				}
+				made = true
+				maps.Copy(database, writes)
+			},
+			"end": func(t *rapid.T) {
+				if writes == nil {
+					t.Skip()
+				}
+				if rapid.IntRange(0, 5).Draw(t, "long") == 0 {
+					c.written, c.floor = map[string]uint64{}, c.commits+1 // as where so many are known that were written
+				}
+				if made && rapid.Bool().Draw(t, "known") {
+					c.end(writes)
+				} else {
+					c.end(nil)
+				}
+				writes = nil
+			},
+			"get": func(t *rapid.T) {
+				of := keys()
+				got, found := c.get(of)
+				if !found {
+					return
+				}
+				for i, want := range values(of) {
+					if (got[i] == nil) != (want == nil) || !bytes.Equal(got[i], want) {
+						t.Fatalf("%s is %q, and the cache says %q", of[i], want, got[i])
+					}
+				}
+			},
+			"": func(t *rapid.T) {
+				sum := int64(0)
+				for key, value := range c.young {
+					sum += int64(len(key) + len(value) + cacheBeside)
+				}
+				if sum != c.bytes || c.bytes > c.limit/2 {
+					t.Fatalf("%d bytes, counted as %d, of %d", sum, c.bytes, c.limit)
+				}
+			},
+		})
+	})
+}
+
+// What was used lately stays, what was not makes room, and what is large is not kept at all.
+func TestTheCacheForgets(t *testing.T) {
+	c := newCache(20 * (cacheBeside + 10))
+	name := func(i int) string { return fmt.Sprintf("key%03d", i) }
+	for i := range 100 {
+		c.fill([]string{name(i)}, [][]byte{[]byte("1234")}, c.reading())
+		if _, found := c.get([]string{name(0)}); !found {
+			t.Fatalf("what is always used is forgotten after %d others", i)
+		}
+	}
+	kept := 0
+	for i := range 100 {
+		if _, found := c.one(name(i)); found {
+			kept++
+		}
+	}
+	if kept < 10 || kept > 20 {
+		t.Errorf("%d records are kept", kept)
+	}
+	c.fill([]string{"large"}, [][]byte{make([]byte, cacheLargest+1)}, c.reading())
+	if _, found := c.get([]string{"large"}); found {
+		t.Error("a large value is kept")
+	}
+}
