@@ -143,13 +143,13 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 var errAstray = fmt.Errorf("%w: the catalog was another for a while", api.ErrUnknownOutcome)
 
 // note records an operation that began when the catalog had been put back or forth so many times. What came of it is not known
-// if that was so meanwhile: what a catalog that is given up later acknowledged is lost with it.
+// if that was so meanwhile: what a catalog that is given up later acknowledged is lost with it, and its revisions with its numbers.
 func (c *clients) note(who string, in register.Call, out register.Answer, err error, at int64, began int) {
 	if c.trouble.strayed() != began || began%2 == 1 {
 		if in.Action == register.Get {
 			return
 		}
-		err = errAstray
+		err, out.Revision = errAstray, block.Stamp{}
 	}
 	c.history.record(who, in, out, err, at)
 }
