@@ -21,10 +21,10 @@ type kind struct{ class, scheme string }
 type rate struct {
 	perSecond float64
 	at        time.Time
-	under     int // way now
-	most      int // since
-	before    int // most of the time before that
-	since     time.Time
+	underWay  int       // now
+	most      int       // that were under way at once since
+	since     time.Time // which begins anew after a while
+	before    int       // the most of the while before
 }
 
 // lately is for how long an arrival counts: one of that age counts e times less than one of now.
@@ -51,8 +51,8 @@ func (a *arrivals) begin(of kind, now time.Time) (perSecond float64, atOnce int)
 		}
 		r.most, r.since = 0, now
 	}
-	r.under++
-	r.most = max(r.most, r.under)
+	r.underWay++
+	r.most = max(r.most, r.underWay)
 	return r.perSecond, max(r.most, r.before)
 }
 
@@ -61,7 +61,7 @@ func (a *arrivals) end(of kind) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if r := a.rates[of]; r != nil {
-		r.under = max(0, r.under-1) // it may have begun before the rates were forgotten
+		r.underWay = max(0, r.underWay-1) // it may have begun before the rates were forgotten
 	}
 }
 
