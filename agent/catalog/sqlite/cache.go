@@ -24,7 +24,7 @@ type cache struct {
 	old     map[string][]byte
 	bytes   int64             // of young
 	limit   int64             // of both
-	writing map[string]bool   // by the commit under way
+	writing map[string][]byte // what the commit under way writes
 	commits uint64            // that have ended
 	written map[string]uint64 // by which commit last
 	floor   uint64            // what was written by commits before this one is not in written
@@ -48,9 +48,12 @@ func (c *cache) get(keys []string) (values [][]byte, found bool) {
 			}
 			aged = append(aged, key)
 		}
-		values[i] = bytes.Clone(value)
+		values[i] = value
 	}
 	c.mutex.RUnlock()
+	for i, value := range values { // which nobody changes
+		values[i] = bytes.Clone(value)
+	}
 	if len(aged) > 0 {
 		c.renew(aged)
 	}
@@ -94,7 +97,7 @@ func (c *cache) fill(keys []string, values [][]byte, since uint64) {
 		return
 	}
 	for i, key := range keys {
-		if !c.writing[key] && c.written[key] <= since {
+		if _, changes := c.writing[key]; !changes && c.written[key] <= since {
 			c.put(key, bytes.Clone(values[i]))
 		}
 	}
@@ -115,37 +118,36 @@ func (c *cache) put(key string, value []byte) {
 	}
 }
 
-// begin forgets what a commit is about to write. One commit is under way at a time.
+// begin forgets what a commit is about to write, which nobody changes any more. One commit is under way at a time.
 func (c *cache) begin(writes map[string][]byte) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.writing = make(map[string]bool, len(writes))
+	c.writing = writes
 	for key := range writes {
 		if value, has := c.young[key]; has {
 			delete(c.young, key)
 			c.bytes -= int64(len(key) + len(value) + cacheBeside)
 		}
 		delete(c.old, key)
-		c.writing[key] = true
 	}
 }
 
 // cacheWritten is how many keys are known at least that were written lately.
 const cacheWritten = 1 << 14
 
-// end takes in what a commit has written, whose values nobody changes any more. nil: it is not known whether it has.
-func (c *cache) end(writes map[string][]byte) {
+// end takes in what the commit under way has written, unless it is not known that it has.
+func (c *cache) end(made bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.commits++
 	if len(c.written) > cacheWritten {
 		c.written, c.floor = map[string]uint64{}, c.commits
 	}
-	for key := range c.writing {
+	for key, value := range c.writing {
 		c.written[key] = c.commits
+		if made {
+			c.put(key, value)
+		}
 	}
 	c.writing = nil
-	for key, value := range writes {
-		c.put(key, value)
-	}
 }

@@ -199,10 +199,10 @@ func (w *writer) transact(batch []*request) (err error) {
 	}
 	w.cache.begin(w.staged)
 	if _, err := w.commit.ExecContext(ctx); err != nil {
-		w.cache.end(nil)
+		w.cache.end(false)
 		return w.undo(ctx, fmt.Errorf("committing: %w", err))
 	}
-	w.cache.end(w.staged)
+	w.cache.end(true)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
@@ -177,9 +176,12 @@ func (o *Objects) announceAhead(ctx context.Context, key batchKey, groups, appen
 		blocks = append(blocks, slices.Repeat([]func(block.Stamp) []catalog.BlockSet{p.again}, appends)...)
 	}
 	attempts, err := o.catalog.BeginAhead(ctx, o.groups.Deadline(), blocks...)
-	if err != nil || p.nowhere != nil { // somebody may be choosing nodes yet
+	if err == nil { // else somebody may be choosing nodes yet
+		err = p.nowhere
+	}
+	if err != nil {
 		o.discard(ctx, attempts)
-		return nil, cmp.Or(err, p.nowhere)
+		return nil, err
 	}
 	var drawn []*advanceGroup
 	for of := range slices.Chunk(attempts, 1+appends) {
