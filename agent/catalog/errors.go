@@ -14,7 +14,7 @@ var (
 	// ErrNoGroup says that the catalog has no group of that name.
 	ErrNoGroup = errors.New("no such group")
 	// ErrNoJob says that the catalog has no job of that name.
-	ErrNoJob = errors.New("no such job")
+	ErrNoJob = schema.ErrNoJob
 	// ErrStale says that a record is not as it was read; a *StaleError in the chain says which.
 	ErrStale = schema.ErrStale
 	// ErrNotActive says that the attempt was aborted: it has not taken effect and never will.
@@ -22,9 +22,9 @@ var (
 	// ErrCommitted says that the attempt took effect, where that was not wished.
 	ErrCommitted = errors.New("attempt was committed")
 	// ErrUnknown says that it could not be found out whether an attempt took effect. Never report it as a failure.
-	ErrUnknown = errors.New("outcome is unknown")
+	ErrUnknown = schema.ErrUnknown
 	// ErrBadChange says that a request contradicts itself or the protocol; it is a mistake of the caller.
-	ErrBadChange = errors.New("impossible change")
+	ErrBadChange = schema.ErrBadChange
 	// ErrNewer says that a later release wrote the catalog, or the record that was to be changed.
 	ErrNewer = kv.ErrNewer
 	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/restripe/restripe/agent/catalog/cluster"
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
@@ -24,10 +25,8 @@ type Catalog struct {
 	*graveyard
 	*ledger
 	*objects
-	*members
-	*classes
-	*jobs
-	*heat
+	*cluster.Keeper
+	*cluster.Work
 	*auditor
 
 	cluster Cluster
@@ -102,9 +101,10 @@ func build(engine kv.Engine, owner string) *Catalog {
 		holdFrom: holdFrom,
 	}
 	graves := &graveyard{records: kept, grace: time.Minute}
+	keeper, work := cluster.New(begun, kept.retry, kept.draw, func() time.Time { return kept.now() })
 	return &Catalog{
 		records: kept, graveyard: graves, ledger: newLedger(kept, graves, begun), objects: &objects{kept},
-		members: &members{kept}, classes: &classes{kept}, jobs: &jobs{kept}, heat: &heat{kept}, auditor: &auditor{kept}, session: begun,
+		Keeper: keeper, Work: work, auditor: &auditor{kept}, session: begun,
 	}
 }
 

@@ -1,6 +1,9 @@
 package catalog
 
-import "github.com/restripe/restripe/agent/catalog/schema"
+import (
+	"github.com/restripe/restripe/agent/catalog/cluster"
+	"github.com/restripe/restripe/agent/catalog/schema"
+)
 
 // The records, as those who use a catalog know them.
 type (
@@ -21,6 +24,9 @@ type (
 	Class       = schema.Class
 
 	View          = schema.View
+	HeatPart      = cluster.HeatPart
+	RepairControl = cluster.RepairControl
+	Subject       = cluster.Subject
 	GroupSummary  = schema.GroupSummary
 	ObjectSummary = schema.ObjectSummary
 )
@@ -52,4 +58,15 @@ const (
 	IntentActive    = schema.IntentActive
 	IntentCommitted = schema.IntentCommitted
 	IntentAborted   = schema.IntentAborted
+)
+
+// The subjects that can be watched.
+const (
+	SubjectClasses = cluster.SubjectClasses
+	SubjectMembers = cluster.SubjectMembers
+	SubjectJobs    = cluster.SubjectJobs
+	SubjectRepair  = cluster.SubjectRepair
+	SubjectScrub   = cluster.SubjectScrub
+	SubjectViews   = cluster.SubjectViews
+	SubjectHeat    = cluster.SubjectHeat
 )

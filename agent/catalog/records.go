@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -43,19 +42,6 @@ func (r *records) apply(ctx context.Context, writes []kv.Write) error {
 	return r.retry(ctx, func(ctx context.Context) (bool, error) {
 		_, err := r.engine.Update(ctx, nil, writes)
 		return err == nil, err
-	})
-}
-
-// assign gives a record a value by comparing it with what was read, so that a request that arrives late does not bring
-// back what was replaced since. What comes with it is written if it changes.
-func (r *records) assign(ctx context.Context, key string, value []byte, with ...kv.Write) error {
-	return r.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := r.engine.Read(ctx, key)
-		if err != nil || bytes.Equal(values[0], value) {
-			return err == nil, err
-		}
-		failed, err := r.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, append(with, kv.Write{Key: key, Value: value}))
-		return err == nil && len(failed) == 0, err
 	})
 }
 

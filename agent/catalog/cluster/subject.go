@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"context"
@@ -21,9 +21,9 @@ const (
 	SubjectHeat    Subject = "told/heat"      // what gateways counted
 )
 
-// Watch returns a channel that holds a token when it is worth reading what is kept of a subject; see kv.Engine.Watch.
-func (c *Catalog) Watch(ctx context.Context, subject Subject) <-chan struct{} {
-	return c.engine.Watch(ctx, string(subject))
+// Watch returns a channel that holds a token when it is worth reading what is kept of a subject; see kv.engine.Watch.
+func (k *Keeper) Watch(ctx context.Context, subject Subject) <-chan struct{} {
+	return k.engine.Watch(ctx, string(subject))
 }
 
 // tell is the write that tells of a change of a subject which has no record.

@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"bytes"
@@ -10,13 +10,10 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// jobs keeps how far work in the background has come: jobs, the scrub and what it found, and what is declared of repair.
-type jobs struct{ *records }
-
 // Jobs returns all jobs, by id.
-func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
+func (w *Work) Jobs(ctx context.Context) ([]Job, error) {
 	var jobs []Job
-	err := j.each(ctx, schema.PrefixJob, func(record kv.Record) error {
+	err := w.each(ctx, schema.PrefixJob, func(record kv.Record) error {
 		job, err := codec.Decode[Job](record.Key, record.Value)
 		jobs = append(jobs, job)
 		return err
@@ -28,17 +25,17 @@ func (j *jobs) Jobs(ctx context.Context) ([]Job, error) {
 }
 
 // Job returns one job. ErrNoJob if there is none.
-func (j *jobs) Job(ctx context.Context, id string) (*Job, error) {
-	return j.readJob(ctx, schema.JobKey(id), id)
+func (w *Work) Job(ctx context.Context, id string) (*Job, error) {
+	return w.readJob(ctx, schema.JobKey(id), id)
 }
 
-func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
-	values, err := j.engine.Read(ctx, key)
+func (w *Work) readJob(ctx context.Context, key, id string) (*Job, error) {
+	values, err := w.engine.Read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading job %s: %w", id, err)
 	}
 	if values[0] == nil {
-		return nil, fmt.Errorf("job %s: %w", id, ErrNoJob)
+		return nil, fmt.Errorf("job %s: %w", id, schema.ErrNoJob)
 	}
 	job, err := codec.Decode[Job](key, values[0])
 	if err != nil {
@@ -48,30 +45,30 @@ func (j *jobs) readJob(ctx context.Context, key, id string) (*Job, error) {
 }
 
 // SaveJob stores job if the catalog has it in job.Version, 0 meaning not at all, and raises job.Version. It fails with
-// ErrStale, changing nothing, if somebody else saved it meanwhile; if ErrUnknown is in the chain too, this save may have
+// schema.ErrStale, changing nothing, if somebody else saved it meanwhile; if ErrUnknown is in the chain too, this save may have
 // come before theirs.
-func (j *jobs) SaveJob(ctx context.Context, job *Job) error { return j.save(ctx, job) }
+func (w *Work) SaveJob(ctx context.Context, job *Job) error { return w.save(ctx, job) }
 
 // TellJob is SaveJob of what whoever carries the job out, or should, has to know of; it tells them.
-func (j *jobs) TellJob(ctx context.Context, job *Job) error {
-	return j.save(ctx, job, tell(SubjectJobs))
+func (w *Work) TellJob(ctx context.Context, job *Job) error {
+	return w.save(ctx, job, tell(SubjectJobs))
 }
 
-func (j *jobs) save(ctx context.Context, job *Job, with ...kv.Write) error {
+func (w *Work) save(ctx context.Context, job *Job, with ...kv.Write) error {
 	if job.ID == "" {
-		return fmt.Errorf("saving a job without an id: %w", ErrBadChange)
+		return fmt.Errorf("saving a job without an id: %w", schema.ErrBadChange)
 	}
-	return j.saveJob(ctx, schema.JobKey(job.ID), job, with...)
+	return w.saveJob(ctx, schema.JobKey(job.ID), job, with...)
 }
 
 // saveJob writes what comes with it if the job is saved.
-func (j *jobs) saveJob(ctx context.Context, key string, job *Job, with ...kv.Write) error {
+func (w *Work) saveJob(ctx context.Context, key string, job *Job, with ...kv.Write) error {
 	saved := *job
 	saved.Version++
 	want := codec.Encode(saved)
 	unclear := false
-	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := j.engine.Read(ctx, key)
+	err := w.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := w.engine.Read(ctx, key)
 		if err != nil {
 			return false, err
 		}
@@ -85,12 +82,12 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job, with ...kv.Wri
 			}
 		}
 		if was.Version != job.Version && unclear {
-			return false, kv.Final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, ErrStale, ErrUnknown))
+			return false, kv.Final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, schema.ErrStale, schema.ErrUnknown))
 		}
 		if was.Version != job.Version {
-			return false, kv.Final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, ErrStale))
+			return false, kv.Final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, schema.ErrStale))
 		}
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, append(with, kv.Write{Key: key, Value: want}))
+		failed, err := w.engine.Update(ctx, []kv.Check{{Key: key, Value: values[0]}}, append(with, kv.Write{Key: key, Value: want}))
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -102,10 +99,10 @@ func (j *jobs) saveJob(ctx context.Context, key string, job *Job, with ...kv.Wri
 }
 
 // DropJob removes a job if it is still as it was read.
-func (j *jobs) DropJob(ctx context.Context, job Job) error {
+func (w *Work) DropJob(ctx context.Context, job Job) error {
 	key := schema.JobKey(job.ID)
-	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := j.engine.Update(ctx, []kv.Check{{Key: key, Value: codec.Encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
+	err := w.retry(ctx, func(ctx context.Context) (bool, error) {
+		_, err := w.engine.Update(ctx, []kv.Check{{Key: key, Value: codec.Encode(job)}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
 	})
 	if err != nil {
@@ -118,12 +115,12 @@ func (j *jobs) DropJob(ctx context.Context, job Job) error {
 const compactionID = "compaction"
 
 // Compaction returns the record of the cluster's compaction. ErrNoJob if there was none yet.
-func (j *jobs) Compaction(ctx context.Context) (*Job, error) {
-	return j.readJob(ctx, schema.KeyCompact, compactionID)
+func (w *Work) Compaction(ctx context.Context) (*Job, error) {
+	return w.readJob(ctx, schema.KeyCompact, compactionID)
 }
 
 // SaveCompaction stores the record of the compaction as SaveJob stores a job: over job.Version only, which it raises.
-func (j *jobs) SaveCompaction(ctx context.Context, job *Job) error {
+func (w *Work) SaveCompaction(ctx context.Context, job *Job) error {
 	job.ID = compactionID
-	return j.saveJob(ctx, schema.KeyCompact, job)
+	return w.saveJob(ctx, schema.KeyCompact, job)
 }

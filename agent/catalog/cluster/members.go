@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"context"
@@ -10,13 +10,10 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// members keeps which nodes belong to the cluster, which contents their stores have, and how patient it is with them.
-type members struct{ *records }
-
 // Nodes returns the members of the cluster, by id.
-func (m *members) Nodes(ctx context.Context) ([]Node, error) {
+func (k *Keeper) Nodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
-	err := m.each(ctx, schema.PrefixNode, func(record kv.Record) error {
+	err := k.each(ctx, schema.PrefixNode, func(record kv.Record) error {
 		node, err := codec.Decode[Node](record.Key, record.Value)
 		nodes = append(nodes, node)
 		return err
@@ -30,15 +27,15 @@ func (m *members) Nodes(ctx context.Context) ([]Node, error) {
 // ChangeNode replaces the record of a member if it is still was, and returns it with its new Version; a member that is new
 // is added to a zero was. It fails with ErrStale, changing nothing, if somebody else changed or added it meanwhile; if
 // ErrUnknown is in the chain too, this change may have come before theirs.
-func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
+func (k *Keeper) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 	if is.ID == "" || was.ID != is.ID && was != (Node{}) {
-		return Node{}, fmt.Errorf("changing node %q to %q: %w", was.ID, is.ID, ErrBadChange)
+		return Node{}, fmt.Errorf("changing node %q to %q: %w", was.ID, is.ID, schema.ErrBadChange)
 	}
 	is.Version = was.Version + 1
 	is.Fenced = is.Fenced || is.IsGone()
 	key, unclear := schema.NodeKey(is.ID), false
-	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, now, err := m.readNode(ctx, is.ID)
+	err := k.retry(ctx, func(ctx context.Context) (bool, error) {
+		raw, now, err := k.readNode(ctx, is.ID)
 		if err != nil {
 			return false, err
 		}
@@ -46,11 +43,11 @@ func (m *members) ChangeNode(ctx context.Context, was, is Node) (Node, error) {
 		case unclear && now == is:
 			return true, nil
 		case now != was && unclear:
-			return false, kv.Final(fmt.Errorf("it was changed after an unclear answer: %w, %w", ErrStale, ErrUnknown))
+			return false, kv.Final(fmt.Errorf("it was changed after an unclear answer: %w, %w", schema.ErrStale, schema.ErrUnknown))
 		case now != was:
-			return false, kv.Final(fmt.Errorf("it was changed meanwhile: %w", ErrStale))
+			return false, kv.Final(fmt.Errorf("it was changed meanwhile: %w", schema.ErrStale))
 		}
-		failed, err := m.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, nodeWrites(&is))
+		failed, err := k.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, nodeWrites(&is))
 		unclear = unclear || err != nil
 		return err == nil && len(failed) == 0, err
 	})
@@ -71,8 +68,8 @@ func nodeWrites(node *Node) []kv.Write {
 }
 
 // readNode returns the record of a member, raw nil and a zero Node if there is none.
-func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
-	values, err := m.engine.Read(ctx, schema.NodeKey(id))
+func (k *Keeper) readNode(ctx context.Context, id block.NodeID) (raw []byte, node Node, err error) {
+	values, err := k.engine.Read(ctx, schema.NodeKey(id))
 	if err != nil || values[0] == nil {
 		return nil, Node{}, err
 	}
@@ -81,8 +78,8 @@ func (m *members) readNode(ctx context.Context, id block.NodeID) (raw []byte, no
 }
 
 // Membership returns how patient the cluster is with nodes that do not answer.
-func (m *members) Membership(ctx context.Context) (Membership, error) {
-	values, err := m.engine.Read(ctx, schema.KeyMembers)
+func (k *Keeper) Membership(ctx context.Context) (Membership, error) {
+	values, err := k.engine.Read(ctx, schema.KeyMembers)
 	if err != nil {
 		return Membership{}, fmt.Errorf("reading the patience with nodes: %w", err)
 	}
@@ -93,8 +90,8 @@ func (m *members) Membership(ctx context.Context) (Membership, error) {
 }
 
 // PutMembership sets how patient the cluster is with nodes that do not answer.
-func (m *members) PutMembership(ctx context.Context, membership Membership) error {
-	if err := m.assign(ctx, schema.KeyMembers, codec.Encode(membership), tell(SubjectMembers)); err != nil {
+func (k *Keeper) PutMembership(ctx context.Context, membership Membership) error {
+	if err := k.assign(ctx, schema.KeyMembers, codec.Encode(membership), tell(SubjectMembers)); err != nil {
 		return fmt.Errorf("saving the patience with nodes: %w", err)
 	}
 	return nil
@@ -106,27 +103,27 @@ func (m *members) PutMembership(ctx context.Context, membership Membership) erro
 // changes and the error is an ErrStale, or a late registration would bring back contents that are no more. It is an
 // ErrStale, too, where the node is excluded, and where the number of now is not the greater one: the store went back, and
 // what was registered may not be there.
-func (m *members) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
+func (k *Keeper) RegisterIncarnation(ctx context.Context, node block.NodeID, was, now block.Incarnation) error {
 	if node == "" || now == "" {
-		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, ErrBadChange)
+		return fmt.Errorf("registering incarnation %q of node %q: %w", now, node, schema.ErrBadChange)
 	}
 	key, member := schema.IncarnationKey(node), schema.NodeKey(node)
-	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := m.engine.Read(ctx, key, member)
+	err := k.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := k.engine.Read(ctx, key, member)
 		if err != nil || string(values[0]) == string(now) {
 			return err == nil, err
 		}
 		if string(values[0]) != string(was) {
-			return false, kv.Final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], ErrStale))
+			return false, kv.Final(fmt.Errorf("the catalog says %q meanwhile: %w", values[0], schema.ErrStale))
 		}
 		if was.Outdates(now) {
-			return false, kv.Final(fmt.Errorf("its contents are older than those that the catalog knows, %q: %w", was, ErrStale))
+			return false, kv.Final(fmt.Errorf("its contents are older than those that the catalog knows, %q: %w", was, schema.ErrStale))
 		}
 		if err := checkMember(member, values[1]); err != nil {
 			return false, kv.Final(err)
 		}
 		checks := []kv.Check{{Key: key, Value: values[0]}, {Key: member, Value: values[1]}}
-		failed, err := m.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}, tell(SubjectMembers)})
+		failed, err := k.engine.Update(ctx, checks, []kv.Write{{Key: key, Value: []byte(now)}, tell(SubjectMembers)})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -142,15 +139,15 @@ func checkMember(key string, raw []byte) error {
 	}
 	node, err := codec.Decode[Node](key, raw)
 	if err == nil && node.IsExcluded() {
-		err = fmt.Errorf("its record says that it is %s; declare it up to make it a member again: %w", node.State, ErrStale)
+		err = fmt.Errorf("its record says that it is %s; declare it up to make it a member again: %w", node.State, schema.ErrStale)
 	}
 	return err
 }
 
 // Incarnations returns what is registered of each node's store.
-func (m *members) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
+func (k *Keeper) Incarnations(ctx context.Context) (map[block.NodeID]block.Incarnation, error) {
 	incarnations := map[block.NodeID]block.Incarnation{}
-	err := m.each(ctx, schema.PrefixIncarnation, func(record kv.Record) error {
+	err := k.each(ctx, schema.PrefixIncarnation, func(record kv.Record) error {
 		incarnations[block.NodeID(record.Key[len(schema.PrefixIncarnation):])] = block.Incarnation(record.Value)
 		return nil
 	})

@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type RepairControl struct {
 }
 
 // RepairControl returns what is declared of repair.
-func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
-	values, err := j.engine.Read(ctx, schema.KeyRepair)
+func (w *Work) RepairControl(ctx context.Context) (RepairControl, error) {
+	values, err := w.engine.Read(ctx, schema.KeyRepair)
 	if err != nil {
 		return RepairControl{}, fmt.Errorf("reading what is declared of repair: %w", err)
 	}
@@ -38,10 +38,10 @@ func (j *jobs) RepairControl(ctx context.Context) (RepairControl, error) {
 
 // ChangeRepairControl declares what change makes of what was declared before, and returns it. It may call change several
 // times.
-func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
+func (w *Work) ChangeRepairControl(ctx context.Context, change func(RepairControl) RepairControl) (RepairControl, error) {
 	var changed RepairControl
-	err := j.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := j.engine.Read(ctx, schema.KeyRepair)
+	err := w.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := w.engine.Read(ctx, schema.KeyRepair)
 		if err != nil {
 			return false, err
 		}
@@ -53,7 +53,7 @@ func (j *jobs) ChangeRepairControl(ctx context.Context, change func(RepairContro
 		}
 		changed = change(was)
 		write := kv.Write{Key: schema.KeyRepair, Value: codec.Encode(changed), Notify: true}
-		failed, err := j.engine.Update(ctx, []kv.Check{{Key: schema.KeyRepair, Value: values[0]}}, []kv.Write{write})
+		failed, err := w.engine.Update(ctx, []kv.Check{{Key: schema.KeyRepair, Value: values[0]}}, []kv.Write{write})
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {

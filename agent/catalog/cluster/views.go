@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 
 // PutView replaces the sign of life of a gateway, which is expected to be was; zero: that is not known. It tells of it unless it was as
 // expected and the same nodes are not heard.
-func (m *members) PutView(ctx context.Context, was, is View) error {
+func (k *Keeper) PutView(ctx context.Context, was, is View) error {
 	is.Water = nil
 	key, value := schema.ViewKey(is.Gateway), codec.Encode(is)
 	raw, isKnown := codec.Encode(was), was.Count > 0
-	err := m.retry(ctx, func(ctx context.Context) (bool, error) {
+	err := k.retry(ctx, func(ctx context.Context) (bool, error) {
 		writes := []kv.Write{{Key: key, Value: value}}
 		if !isKnown || !slices.Equal(was.Unheard, is.Unheard) {
 			writes = append(writes, tell(SubjectViews))
 		}
 		if !isKnown {
-			values, err := m.engine.Read(ctx, key)
+			values, err := k.engine.Read(ctx, key)
 			if err != nil {
 				return false, err
 			}
@@ -33,7 +33,7 @@ func (m *members) PutView(ctx context.Context, was, is View) error {
 			}
 		}
 		isKnown = false
-		failed, err := m.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, writes)
+		failed, err := k.engine.Update(ctx, []kv.Check{{Key: key, Value: raw}}, writes)
 		return err == nil && len(failed) == 0, err
 	})
 	if err != nil {
@@ -43,8 +43,8 @@ func (m *members) PutView(ctx context.Context, was, is View) error {
 }
 
 // PutMarks replaces the marks of stores that a gateway heard.
-func (m *members) PutMarks(ctx context.Context, gateway string, water map[block.NodeID]block.Watermark) error {
-	if err := m.assign(ctx, schema.MarksKey(gateway), codec.Encode(View{Gateway: gateway, Water: water})); err != nil {
+func (k *Keeper) PutMarks(ctx context.Context, gateway string, water map[block.NodeID]block.Watermark) error {
+	if err := k.assign(ctx, schema.MarksKey(gateway), codec.Encode(View{Gateway: gateway, Water: water})); err != nil {
 		return fmt.Errorf("saving the marks of stores that gateway %s heard: %w", gateway, err)
 	}
 	return nil
@@ -52,9 +52,9 @@ func (m *members) PutMarks(ctx context.Context, gateway string, water map[block.
 
 // Views returns the last views of all gateways there ever were, by gateway, with the marks of stores. One that has written only those
 // has a Count of 0.
-func (m *members) Views(ctx context.Context) ([]View, error) {
+func (k *Keeper) Views(ctx context.Context) ([]View, error) {
 	var views []View
-	err := m.eachView(ctx, schema.PrefixView, func(view View) {
+	err := k.eachView(ctx, schema.PrefixView, func(view View) {
 		i, _ := slices.BinarySearchFunc(views, view.Gateway, func(v View, gateway string) int { return strings.Compare(v.Gateway, gateway) })
 		if i == len(views) || views[i].Gateway != view.Gateway {
 			views = slices.Insert(views, i, View{Gateway: view.Gateway, Water: map[block.NodeID]block.Watermark{}})
@@ -70,14 +70,14 @@ func (m *members) Views(ctx context.Context) ([]View, error) {
 }
 
 // Signs returns the views without the marks, but for what releases before this one wrote.
-func (m *members) Signs(ctx context.Context) (views []View, err error) {
-	err = m.eachView(ctx, schema.PrefixView+"\x01", func(view View) { views = append(views, view) })
+func (k *Keeper) Signs(ctx context.Context) (views []View, err error) {
+	err = k.eachView(ctx, schema.PrefixView+"\x01", func(view View) { views = append(views, view) })
 	return views, err
 }
 
 // eachView visits the records of views whose keys are greater than after.
-func (m *members) eachView(ctx context.Context, after string, visit func(View)) error {
-	err := kv.EachAfter(ctx, m.engine, schema.PrefixView, after, func(record kv.Record) error {
+func (k *Keeper) eachView(ctx context.Context, after string, visit func(View)) error {
+	err := kv.EachAfter(ctx, k.engine, schema.PrefixView, after, func(record kv.Record) error {
 		view, err := codec.Decode[View](record.Key, record.Value)
 		if err == nil {
 			visit(view)

@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"bytes"
@@ -10,13 +10,10 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// classes keeps the classes, which change one after the other.
-type classes struct{ *records }
-
 // ClassesVersion changes with every change of a class, so that it tells, for one small read, whether Classes is worth
 // asking.
-func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
-	values, err := c.engine.Read(ctx, schema.KeyClasses)
+func (k *Keeper) ClassesVersion(ctx context.Context) (int64, error) {
+	values, err := k.engine.Read(ctx, schema.KeyClasses)
 	if err != nil {
 		return 0, fmt.Errorf("reading the version of the classes: %w", err)
 	}
@@ -24,13 +21,13 @@ func (c *classes) ClassesVersion(ctx context.Context) (int64, error) {
 }
 
 // Classes returns the classes as of one instant, by name, those that were removed too, and the version they have.
-func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, err error) {
-	err = c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, list, err := c.readClasses(ctx, codec.Decode[Class])
+func (k *Keeper) Classes(ctx context.Context) (classes []Class, version int64, err error) {
+	err = k.retry(ctx, func(ctx context.Context) (bool, error) {
+		raw, list, err := k.readClasses(ctx, codec.Decode[Class])
 		if err != nil {
 			return false, err
 		}
-		again, err := c.engine.Read(ctx, schema.KeyClasses)
+		again, err := k.engine.Read(ctx, schema.KeyClasses)
 		if err != nil || !bytes.Equal(raw, again[0]) {
 			return false, err
 		}
@@ -45,12 +42,12 @@ func (c *classes) Classes(ctx context.Context) (classes []Class, version int64, 
 }
 
 // readClasses returns the classes as they were found one page after the other, and the version before.
-func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
-	values, err := c.engine.Read(ctx, schema.KeyClasses)
+func (k *Keeper) readClasses(ctx context.Context, decode func(string, []byte) (Class, error)) (version []byte, classes []Class, err error) {
+	values, err := k.engine.Read(ctx, schema.KeyClasses)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.each(ctx, schema.PrefixClass, func(record kv.Record) error {
+	err = k.each(ctx, schema.PrefixClass, func(record kv.Record) error {
 		class, err := decode(record.Key, record.Value)
 		classes = append(classes, class)
 		return err
@@ -61,9 +58,9 @@ func (c *classes) readClasses(ctx context.Context, decode func(string, []byte) (
 // ChangeClasses stores the classes that decide returns when it is given the classes as they are, in one transaction in
 // which nobody changes another class. It may call decide several times. An error of decide is returned as it is, and
 // changes nothing; so do no classes.
-func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
-	return c.retry(ctx, func(ctx context.Context) (bool, error) {
-		raw, classes, err := c.readClasses(ctx, codec.DecodeToChange[Class])
+func (k *Keeper) ChangeClasses(ctx context.Context, decide func(classes []Class) ([]Class, error)) error {
+	return k.retry(ctx, func(ctx context.Context) (bool, error) {
+		raw, classes, err := k.readClasses(ctx, codec.DecodeToChange[Class])
 		if err != nil {
 			return false, fmt.Errorf("listing classes: %w", err)
 		}
@@ -78,12 +75,12 @@ func (c *classes) ChangeClasses(ctx context.Context, decide func(classes []Class
 		writes := []kv.Write{{Key: schema.KeyClasses, Value: codec.EncodeCount(version + 1), Notify: true}}
 		for i := range changed {
 			if changed[i].Name == "" || len(changed[i].Name) > kv.KeyLimit-len(schema.PrefixClass) {
-				return false, kv.Final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), ErrBadChange))
+				return false, kv.Final(fmt.Errorf("a class with a name of %d bytes: %w", len(changed[i].Name), schema.ErrBadChange))
 			}
 			writes = append(writes, kv.Write{Key: schema.ClassKey(changed[i].Name), Value: codec.Encode(changed[i])})
 		}
 		// decide saw the classes of this version, or the check fails: they do not change without it.
-		failed, err := c.engine.Update(ctx, []kv.Check{{Key: schema.KeyClasses, Value: raw}}, writes)
+		failed, err := k.engine.Update(ctx, []kv.Check{{Key: schema.KeyClasses, Value: raw}}, writes)
 		if err != nil {
 			return false, fmt.Errorf("saving classes: %w", err)
 		}

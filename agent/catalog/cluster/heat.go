@@ -1,4 +1,4 @@
-package catalog
+package cluster
 
 import (
 	"context"
@@ -11,9 +11,6 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// heat keeps what the gateways counted of accesses.
-type heat struct{ *records }
-
 // HeatPart is what one gateway counted of one part of the groups.
 type HeatPart struct {
 	Part    int
@@ -23,7 +20,7 @@ type HeatPart struct {
 
 // SaveHeat replaces parts, together. Each gateway saves its own; where an answer is lost an older state may come back,
 // which is as good as one saved earlier.
-func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
+func (k *Keeper) SaveHeat(ctx context.Context, parts []HeatPart) error {
 	writes := make([]kv.Write, 0, len(parts))
 	for _, part := range parts {
 		write := kv.Write{Key: schema.HeatKey(part.Part, part.Gateway), Value: part.Raw}
@@ -36,17 +33,17 @@ func (h *heat) SaveHeat(ctx context.Context, parts []HeatPart) error {
 		return nil
 	}
 	writes = append(writes, tell(SubjectHeat))
-	if err := h.apply(ctx, writes); err != nil {
+	if err := k.apply(ctx, writes); err != nil {
 		return fmt.Errorf("saving heat counters: %w", err)
 	}
 	return nil
 }
 
 // Heat returns what every gateway counted of one part, by gateway.
-func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
+func (k *Keeper) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 	var parts []HeatPart
 	prefix := schema.HeatPrefix(part)
-	err := h.each(ctx, prefix, func(record kv.Record) error {
+	err := k.each(ctx, prefix, func(record kv.Record) error {
 		parts = append(parts, HeatPart{Part: part, Gateway: record.Key[len(prefix):], Raw: record.Value})
 		return nil
 	})
@@ -57,10 +54,10 @@ func (h *heat) Heat(ctx context.Context, part int) ([]HeatPart, error) {
 }
 
 // DropHeat removes a part if it is still as it was read.
-func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
+func (k *Keeper) DropHeat(ctx context.Context, part HeatPart) error {
 	key := schema.HeatKey(part.Part, part.Gateway)
-	err := h.retry(ctx, func(ctx context.Context) (bool, error) {
-		_, err := h.engine.Update(ctx, []kv.Check{{Key: key, Value: part.Raw}}, []kv.Write{{Key: key, Kind: kv.Remove}})
+	err := k.retry(ctx, func(ctx context.Context) (bool, error) {
+		_, err := k.engine.Update(ctx, []kv.Check{{Key: key, Value: part.Raw}}, []kv.Write{{Key: key, Kind: kv.Remove}})
 		return err == nil, err
 	})
 	if err != nil {
@@ -70,9 +67,9 @@ func (h *heat) DropHeat(ctx context.Context, part HeatPart) error {
 }
 
 // HeatSince returns since when accesses are counted in this cluster: since now, for the first who asks.
-func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
-	err = h.retry(ctx, func(ctx context.Context) (bool, error) {
-		values, err := h.engine.Read(ctx, schema.KeyHeat)
+func (k *Keeper) HeatSince(ctx context.Context) (since time.Time, err error) {
+	err = k.retry(ctx, func(ctx context.Context) (bool, error) {
+		values, err := k.engine.Read(ctx, schema.KeyHeat)
 		if err != nil {
 			return false, err
 		}
@@ -81,8 +78,8 @@ func (h *heat) HeatSince(ctx context.Context) (since time.Time, err error) {
 			since = time.UnixMilli(milliseconds).UTC()
 			return err == nil, err
 		}
-		first := strconv.AppendInt(nil, h.now().UnixMilli(), 10)
-		_, err = h.engine.Update(ctx, []kv.Check{{Key: schema.KeyHeat}}, []kv.Write{{Key: schema.KeyHeat, Value: first}})
+		first := strconv.AppendInt(nil, k.now().UnixMilli(), 10)
+		_, err = k.engine.Update(ctx, []kv.Check{{Key: schema.KeyHeat}}, []kv.Write{{Key: schema.KeyHeat, Value: first}})
 		return false, err
 	})
 	if err != nil {
