@@ -37,6 +37,9 @@ type ManifestEntry struct {
 	Column   int    `cbor:"5,keyasint"` // -1: the range runs over the group's cells in row-major order
 	Offset   int64  `cbor:"6,keyasint"` // within the column, or within the group where Column is -1
 	Length   int64  `cbor:"7,keyasint"`
+
+	Expires  int64             `cbor:"8,keyasint,omitempty"` // of the whole object, Unix milliseconds; 0: never
+	Metadata map[string]string `cbor:"9,keyasint,omitempty"` // of the whole object
 }
 
 // Receipt is what a node answers for a block it holds whole and, for a write, has made durable.

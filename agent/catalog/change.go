@@ -9,8 +9,8 @@ import (
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
-// Change is what an attempt asks the catalog to do, in one transaction. A key may be named once in all of Put, Update
-// and Move, a group once in NewGroups and Groups. Commit does not keep or change it.
+// Change is what an attempt asks the catalog to do, in one transaction. A key may be named once in all of Put, Delete,
+// Update and Move, a group once in NewGroups and Groups. Commit does not keep or change it.
 //
 // Every address it names is one of the attempt's own, announced, or one that the group record names already.
 type Change struct {
@@ -18,8 +18,11 @@ type Change struct {
 	// Extents lie in NewGroups, or in open groups among Groups (append); their lengths add up to Size.
 	Put []Object
 
-	// IfRevision is the client's precondition for keys in Put: the revision the object must have; the zero stamp says
-	// that it must not exist.
+	// Delete removes objects; one that does not exist is left out.
+	Delete []string
+
+	// IfRevision is the client's precondition: the revision an object must have; the zero stamp says that it must not exist. It may
+	// be of keys that the change leaves as they are, but not of those in Update and Move.
 	IfRevision map[string]block.Stamp
 
 	// Update changes bytes of one object within its groups, which are among Groups. Commit sets Revision.
@@ -82,13 +85,11 @@ func (change *Change) check(stamp block.Stamp) error {
 		keys[key] = true
 		return nil
 	}
-	puts := map[string]bool{}
 	for i := range change.Put {
 		object := &change.Put[i]
 		if err := key(object.Key); err != nil {
 			return err
 		}
-		puts[object.Key] = true
 		if len(object.Extents) > ExtentsLimit {
 			return fmt.Errorf("object %q has %d extents, at most %d are allowed: %w", object.Key, len(object.Extents), ExtentsLimit, ErrBadChange)
 		}
@@ -96,9 +97,14 @@ func (change *Change) check(stamp block.Stamp) error {
 			return err
 		}
 	}
+	for _, name := range change.Delete {
+		if err := key(name); err != nil {
+			return err
+		}
+	}
 	for name := range change.IfRevision {
-		if !puts[name] {
-			return fmt.Errorf("object %q has a revision to match and is not put: %w", name, ErrBadChange)
+		if name == "" || len(name) > kv.KeyLimit-len(schema.PrefixObject) {
+			return fmt.Errorf("object key of %d bytes has a revision to match: %w", len(name), ErrBadChange)
 		}
 	}
 	if update := change.Update; update != nil {

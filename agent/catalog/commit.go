@@ -82,7 +82,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 	if err != nil {
 		return nil, err
 	}
-	steps := []func(*Change) error{t.changeGroups, t.joinPieces, t.put, t.update, t.move}
+	steps := []func(*Change) error{t.changeGroups, t.joinPieces, t.expect, t.put, t.remove, t.update, t.move}
 	for _, step := range steps {
 		if err := step(change); err != nil {
 			return nil, err
@@ -116,6 +116,12 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 	keys := []string{schema.IntentKey(stamp), schema.EndedKey(stamp), schema.KeyFloor}
 	for i := range change.Put {
 		keys = append(keys, schema.ObjectKey(change.Put[i].Key))
+	}
+	for _, key := range change.Delete {
+		keys = append(keys, schema.ObjectKey(key))
+	}
+	for key := range change.IfRevision {
+		keys = append(keys, schema.ObjectKey(key))
 	}
 	if len(change.Put) > 0 {
 		for i := range t.attempt.pieces {
@@ -331,6 +337,68 @@ func (t *transaction) requireWhole() error {
 	return nil
 }
 
+// expect holds objects that the change leaves as they are to the revisions that they must have.
+func (t *transaction) expect(change *Change) error {
+	changed := map[string]bool{}
+	for i := range change.Put {
+		changed[change.Put[i].Key] = true
+	}
+	for _, key := range change.Delete {
+		changed[key] = true
+	}
+	for key := range change.IfRevision {
+		if changed[key] {
+			continue
+		}
+		record := schema.ObjectKey(key)
+		var is Object
+		if raw := t.values[record]; raw != nil {
+			var err error
+			if is, err = codec.Decode[Object](record, raw); err != nil {
+				return err
+			}
+		}
+		t.matches(change, key, &is)
+		t.checks = append(t.checks, kv.Check{Key: record, Value: t.values[record]})
+	}
+	return nil
+}
+
+// matches reports whether an object has the revision that it must have, if there is one.
+func (t *transaction) matches(change *Change, key string, is *Object) bool {
+	want, conditional := change.IfRevision[key]
+	if !conditional || want == revisionAt(is, t.attempt.ledger.now()) {
+		return true
+	}
+	t.violate(StaleDetail{Violation: ViolationRevision, Key: key})
+	return false
+}
+
+// remove takes objects out.
+func (t *transaction) remove(change *Change) error {
+	for _, key := range change.Delete {
+		record := schema.ObjectKey(key)
+		raw := t.values[record]
+		t.checks = append(t.checks, kv.Check{Key: record, Value: raw})
+		if raw == nil {
+			t.matches(change, key, &Object{})
+			continue
+		}
+		was, err := codec.DecodeToChange[Object](record, raw)
+		if err != nil {
+			return err
+		}
+		if !t.matches(change, key, &was) {
+			continue
+		}
+		t.lives.Add(t.hold(key, was.Extents), -1)
+		t.writes = append(t.writes, kv.Write{Key: record, Kind: kv.Remove})
+		t.writes = append(t.writes, schema.ExpiryWrites(&was, nil)...)
+		t.above = max(t.above, was.Newest())
+	}
+	return nil
+}
+
 // put stores objects and drops the extents found in this transaction.
 func (t *transaction) put(change *Change) error {
 	for i := range change.Put {
@@ -345,8 +413,7 @@ func (t *transaction) put(change *Change) error {
 				return err
 			}
 		}
-		if want, conditional := change.IfRevision[object.Key]; conditional && want != was.Revision {
-			t.violate(StaleDetail{Violation: ViolationRevision, Key: object.Key})
+		if !t.matches(change, object.Key, &was) {
 			continue
 		}
 		if below, err := t.isBelow(&was); err != nil {
@@ -358,7 +425,7 @@ func (t *transaction) put(change *Change) error {
 		if err := t.place(object.Key, object.Extents[len(t.joined):], nil); err != nil {
 			return err
 		}
-		t.replace(key, raw, t.hold(object.Key, was.Extents), &object)
+		t.replace(raw, &was, t.hold(object.Key, was.Extents), &object)
 		if object.Revision.Compare(was.Revision) < 0 { // it was put meanwhile, by an attempt that was announced later
 			t.above = max(t.above, was.Newest())
 		}
@@ -407,7 +474,7 @@ func (t *transaction) update(change *Change) error {
 	if change.Update.Modified != 0 {
 		object.Modified = change.Update.Modified
 	}
-	t.replace(schema.ObjectKey(object.Key), was.object, was.Object.Extents, &object)
+	t.replace(was.object, &was.Object, was.Object.Extents, &object)
 	return nil
 }
 
@@ -430,7 +497,7 @@ func (t *transaction) move(change *Change) error {
 		if err := t.place(object.Key, object.Extents, was.Object.Extents); err != nil {
 			return err
 		}
-		t.replace(schema.ObjectKey(object.Key), was.object, was.Object.Extents, &object)
+		t.replace(was.object, &was.Object, was.Object.Extents, &object)
 	}
 	if !change.LeaveOut || len(changed) == len(change.Move) {
 		t.violated = append(t.violated, changed...)
@@ -471,12 +538,14 @@ func (t *transaction) place(key string, extents, kept []Extent) error {
 	return nil
 }
 
-// replace writes an object over the record that was read.
-func (t *transaction) replace(key string, raw []byte, extents []Extent, object *Object) {
+// replace writes an object over the record that was read, which loses extents.
+func (t *transaction) replace(raw []byte, was *Object, extents []Extent, object *Object) {
+	key := schema.ObjectKey(object.Key)
 	t.checks = append(t.checks, kv.Check{Key: key, Value: raw})
 	t.lives.Add(extents, -1)
 	t.lives.Add(object.Extents, 1)
 	t.writes = append(t.writes, kv.Write{Key: key, Value: codec.Encode(object)})
+	t.writes = append(t.writes, schema.ExpiryWrites(was, object)...)
 }
 
 // count writes the live counts.

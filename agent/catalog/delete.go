@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -62,24 +64,20 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 			return false, err
 		}
 	}
-	if ifRevision != nil && *ifRevision != object.Revision {
+	now := revisionAt(&object, o.now())
+	if ifRevision != nil && *ifRevision != now {
 		return false, &StaleError{Details: []StaleDetail{{Violation: ViolationRevision, Key: key}}}
 	}
-	if raw == nil {
+	if now.IsZero() {
 		return false, ErrNoObject
 	}
-	given, held := o.hold(strings.TrimPrefix(name, schema.PrefixRequest), 0, key, object.Extents)
-	dropped := schema.Lives{}
-	dropped.Add(given, -1)
-	writes := append(append(dropped.Writes(), held...),
-		kv.Write{Key: schema.ObjectKey(key), Kind: kv.Remove},
-		kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
-	checks, raised, err := o.raise(values[1], object.Newest())
+	checks, writes, err := o.remove(name, values[1], raw, &object)
 	if err != nil {
 		return false, err
 	}
-	checks = append([]kv.Check{{Key: schema.ObjectKey(key), Value: raw}, {Key: name}}, checks...)
-	failed, err := o.engine.Update(ctx, checks, append(writes, raised...))
+	checks = append(checks, kv.Check{Key: name})
+	writes = append(writes, kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
+	failed, err := o.engine.Update(ctx, checks, writes)
 	switch {
 	case err != nil:
 		return o.settleRequest(context.WithoutCancel(ctx), name, err)
@@ -87,6 +85,25 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 		return false, errRace
 	}
 	return true, nil
+}
+
+// revisionAt is the revision that an object has for those who ask at a time: none, once it has expired.
+func revisionAt(object *Object, at time.Time) block.Stamp {
+	if object.HasExpired(at) {
+		return block.Stamp{}
+	}
+	return object.Revision
+}
+
+// remove is the update that takes an object out whose record was raw, with the floor as it was read then. The name is that of a request.
+func (o *objects) remove(name string, floor, raw []byte, object *Object) ([]kv.Check, []kv.Write, error) {
+	given, held := o.hold(strings.TrimPrefix(name, schema.PrefixRequest), 0, object.Key, object.Extents)
+	dropped := schema.Lives{}
+	dropped.Add(given, -1)
+	checks, raised, err := o.raise(floor, object.Newest())
+	writes := slices.Concat(dropped.Writes(), held, schema.ExpiryWrites(object, nil), raised,
+		[]kv.Write{{Key: schema.ObjectKey(object.Key), Kind: kv.Remove}})
+	return append(checks, kv.Check{Key: schema.ObjectKey(object.Key), Value: raw}), writes, err
 }
 
 // settleRequest finds out whether a delete took effect, and sees to it that it never does if it did not yet.

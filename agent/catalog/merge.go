@@ -243,18 +243,17 @@ func (m *merger) writes() ([]kv.Write, error) {
 	for i := range m.was.Objects {
 		objects[m.was.Objects[i].Key] = &m.was.Objects[i]
 	}
+	var expiries []kv.Write
 	for _, object := range m.brought {
+		expiries = append(expiries, schema.ExpiryWrites(objects[object.Key], object)...)
 		objects[object.Key] = object
 	}
 	for id := range after.Groups {
 		after.Lives[id] = 0
 	}
-	writes := m.pieces(after)
+	writes := append(m.pieces(after), expiries...)
 	for _, object := range objects {
-		after.Objects = append(after.Objects, *object)
-		for _, extent := range object.Extents {
-			after.Count(extent)
-		}
+		after.Add(object)
 	}
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {

@@ -118,14 +118,12 @@ func CheckEmpty(ctx context.Context, engine kv.Engine) error {
 // records checks that the contents hold together and encodes them.
 func (c *Contents) records() ([]kv.Write, error) {
 	p := schema.NewPicture(func(stamp block.Stamp) bool { return stamp.Sequence < c.Next })
-	p.Objects = c.Objects
 	var writes []kv.Write
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for i := range c.Objects {
-		for _, extent := range c.Objects[i].Extents {
-			p.Count(extent)
-		}
+		p.Add(&c.Objects[i])
 		set(schema.ObjectKey(c.Objects[i].Key), codec.Encode(c.Objects[i]))
+		writes = append(writes, schema.ExpiryWrites(nil, &c.Objects[i])...)
 	}
 	for i := range c.Groups {
 		id := c.Groups[i].ID

@@ -10,8 +10,9 @@ import (
 // SchemaVersion is the version of the records of catalogs that are made now.
 const SchemaVersion = schema.Version
 
-// HasEmptyColumns reports whether everybody who works with the catalog, as far as this session knows, knows of empty columns.
-func (c *Catalog) HasEmptyColumns() bool { return c.version.Load() >= SchemaVersion }
+// IsUpgraded reports whether everybody who works with the catalog, as far as this session knows, knows the
+// records of this release: groups with empty columns, and objects that expire or have metadata.
+func (c *Catalog) IsUpgraded() bool { return c.version.Load() >= SchemaVersion }
 
 // Refresh looks whether the schema version was raised.
 func (c *Catalog) Refresh(ctx context.Context) error {

@@ -133,7 +133,7 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 		note("error", "scrub", "see `restripe scrub report -o wide`", "%d findings of cycle %d could not be repaired", scrub.Findings-scrub.Repaired, scrub.Cycle)
 	}
 	g.noteCompaction(ctx, note)
-	if !g.catalog.HasEmptyColumns() && len(g.Behind()) == 0 {
+	if !g.catalog.IsUpgraded() && len(g.Behind()) == 0 {
 		note("ok", "catalog", "run `restripe catalog upgrade`, after which the release before does not open it any more",
 			"its records are those of the release before, and everybody at work with it knows those of this one, "+
 				"with which small objects take fewer blocks")

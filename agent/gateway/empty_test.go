@@ -211,7 +211,7 @@ func TestACatalogIsUpgradedOnceAllKnowIt(t *testing.T) {
 		if err := c.gateway.UpgradeCatalog(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
 			t.Fatalf("not refused because of %s: %v", why, err)
 		}
-		if c.catalog.HasEmptyColumns() {
+		if c.catalog.IsUpgraded() {
 			t.Fatal("it was upgraded all the same")
 		}
 	}
@@ -247,7 +247,7 @@ func TestACatalogIsUpgradedOnceAllKnowIt(t *testing.T) {
 	if err := c.gateway.UpgradeCatalog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.await("the other gateway learns of it", others.HasEmptyColumns)
+	c.await("the other gateway learns of it", others.IsUpgraded)
 	if err := before.PutView(t.Context(), catalog.View{}, catalog.View{Gateway: "before", Count: 2}); err == nil {
 		t.Error("the start of the release before goes on")
 	}

@@ -19,6 +19,8 @@ type version struct {
 	class    string
 	scheme   string
 	extents  []catalog.Extent
+	expires  int64
+	metadata map[string]string
 	problem  string // why it is not complete
 
 	packed   bool // in a group with others, where it stays when it is overwritten
@@ -105,7 +107,10 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 			problems = append(problems, Problem{Kind: ProblemVersions, Key: name, Group: &v.extents[0].Group, Text: fmt.Sprintf("revision %s is there too, %d bytes; revision %s, %d bytes, is taken", v.revision, v.size, best.revision, best.size)})
 		}
 	}
-	return &catalog.Object{Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents}, problems
+	return &catalog.Object{
+		Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents,
+		Expires: best.expires, Metadata: best.metadata,
+	}, problems
 }
 
 // likeliest returns which of the complete versions, newest first, was committed last. Versions that lack more than can be
@@ -124,7 +129,11 @@ func likeliest(complete []version) int {
 func assembleVersion(key string, put block.Stamp, parts []part) version {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.entry.At, b.entry.At) })
-	v := version{key: key, put: put, class: parts[0].group.Record.Class, scheme: parts[0].group.Record.Scheme, whole: true}
+	first := &parts[0] // every part says of the whole what all of them do
+	v := version{
+		key: key, put: put, class: first.group.Record.Class, scheme: first.group.Record.Scheme, whole: true,
+		expires: first.entry.Expires, metadata: first.entry.Metadata,
+	}
 	var at, size int64
 	for _, p := range parts {
 		entry := &p.entry

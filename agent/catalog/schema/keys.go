@@ -2,7 +2,9 @@ package schema
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -29,6 +31,7 @@ const (
 	PrefixSession     = "v/"
 	PrefixGateway     = "w/"
 	PrefixUpto        = "u/"
+	PrefixExpiry      = "t/"
 	PrefixView        = "view/"
 
 	KeySchema   = "meta/schema"
@@ -47,7 +50,38 @@ const (
 	KeyCompact  = "meta/compact"
 )
 
-func ObjectKey(key string) string             { return PrefixObject + key }
+func ObjectKey(key string) string { return PrefixObject + key }
+
+// ExpiryKey is the key of the record that says when an object expires, empty for one that does not, or none. They are in the order of time.
+func ExpiryKey(object *Object) string {
+	if object == nil || object.Expires == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%016x/%s", PrefixExpiry, object.Expires, object.Key)
+}
+
+// ExpiryWrites changes the record of when an object expires, which is replaced by another. Either may be nil.
+func ExpiryWrites(was, is *Object) (writes []kv.Write) {
+	before, after := ExpiryKey(was), ExpiryKey(is)
+	if before != "" && before != after {
+		writes = append(writes, kv.Write{Key: before, Kind: kv.Remove})
+	}
+	if after != "" && before != after {
+		writes = append(writes, kv.Write{Key: after, Value: []byte{}})
+	}
+	return writes
+}
+
+// OfExpiry takes the key of an expiry record apart.
+func OfExpiry(record string) (at time.Time, key string, err error) {
+	text, key, found := strings.Cut(strings.TrimPrefix(record, PrefixExpiry), "/")
+	millis, err := strconv.ParseInt(text, 16, 64)
+	if !found || err != nil {
+		return time.Time{}, "", fmt.Errorf("record %q does not say when an object expires: %w", record, kv.ErrCorrupt)
+	}
+	return time.UnixMilli(millis), key, nil
+}
+
 func GroupKey(id block.GroupID) string        { return PrefixGroup + id.String() }
 func LiveKey(id block.GroupID) string         { return PrefixLive + id.String() }
 func BytesKey(id block.GroupID) string        { return PrefixBytes + id.String() }

@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ type Picture struct {
 	Intents   []Intent
 	Pieces    map[string]Piece // by the keys of their records
 	Graves    []block.Address
+	Expiries  map[string]bool // the keys of the records that say when objects expire
 	Malformed []error
 }
 
@@ -29,12 +31,12 @@ type Picture struct {
 func NewPicture(drawn func(block.Stamp) bool) *Picture {
 	return &Picture{
 		drawn: drawn, Groups: map[block.GroupID]*Group{}, Lives: map[block.GroupID]int64{}, Bytes: map[block.GroupID]int64{},
-		Freeable: map[block.GroupID]bool{}, Pieces: map[string]Piece{},
+		Freeable: map[block.GroupID]bool{}, Pieces: map[string]Piece{}, Expiries: map[string]bool{},
 	}
 }
 
 // Pictured are the prefixes of the records in a picture, in the order in which they are read.
-var Pictured = []string{PrefixObject, PrefixGroup, PrefixLive, PrefixBytes, PrefixFreeable, PrefixIntent, PrefixPiece, PrefixGrave}
+var Pictured = []string{PrefixObject, PrefixGroup, PrefixLive, PrefixBytes, PrefixFreeable, PrefixIntent, PrefixPiece, PrefixGrave, PrefixExpiry}
 
 // Take adds a record, of one of the prefixes in Pictured.
 func (p *Picture) Take(record kv.Record) {
@@ -56,6 +58,8 @@ func (p *Picture) Take(record kv.Record) {
 		p.Pieces[record.Key], err = codec.Decode[Piece](record.Key, record.Value)
 	case PrefixGrave:
 		err = p.takeGrave(record)
+	case PrefixExpiry:
+		p.Expiries[record.Key] = true
 	}
 	if err != nil {
 		p.Malformed = append(p.Malformed, err)
@@ -154,7 +158,34 @@ func (p *Picture) Violations() []error {
 			}
 		}
 	}
-	return append(violations, p.extentViolations()...)
+	return slices.Concat(violations, p.extentViolations(), p.expiryViolations())
+}
+
+// Add adds an object, and what there is besides it.
+func (p *Picture) Add(object *Object) {
+	p.Objects = append(p.Objects, *object)
+	for _, extent := range object.Extents {
+		p.Count(extent)
+	}
+	if key := ExpiryKey(object); key != "" {
+		p.Expiries[key] = true
+	}
+}
+
+// expiryViolations says which objects would not be removed when they expire, and of what there is a record that expires and is not there.
+func (p *Picture) expiryViolations() (violations []error) {
+	left := maps.Clone(p.Expiries)
+	for i := range p.Objects {
+		key := ExpiryKey(&p.Objects[i])
+		if key != "" && !p.Expiries[key] {
+			violations = append(violations, fmt.Errorf("object %q expires, and there is no record %q", p.Objects[i].Key, key))
+		}
+		delete(left, key)
+	}
+	for key := range left {
+		violations = append(violations, fmt.Errorf("record %q is of no object that expires then", key))
+	}
+	return violations
 }
 
 // Count adds an extent that an object or a piece has to the counts of its group.

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/restripe/restripe/agent/block"
+import (
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+)
 
 // Object is what the catalog knows of one key. Revision changes with every commit that changes the object's bytes, and
 // with no other.
@@ -12,6 +16,16 @@ type Object struct {
 	Size     int64       `cbor:"5,keyasint"`
 	Modified int64       `cbor:"6,keyasint"` // Unix milliseconds by the writing gateway's clock; for people only
 	Extents  []Extent    `cbor:"7,keyasint"` // in object order, gapless; none for an empty object
+
+	// Expires is when the object is gone, in Unix milliseconds, as it was put; 0: never. Until it is removed there is a record of it
+	// under ExpiryKey.
+	Expires  int64             `cbor:"8,keyasint,omitempty"`
+	Metadata map[string]string `cbor:"9,keyasint,omitempty"` // as it was put
+}
+
+// HasExpired reports whether the object is gone at a time, though its record may still be there.
+func (o *Object) HasExpired(now time.Time) bool {
+	return o.Expires != 0 && o.Expires <= now.UnixMilli()
 }
 
 // WholeGroup as an Extent's Column says that the range runs over the cells of the group in row-major order.

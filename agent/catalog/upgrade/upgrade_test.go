@@ -54,7 +54,7 @@ func TestRaise(t *testing.T) {
 	engine := older(t)
 	paused, knowing := open(t, engine, "paused", "first"), open(t, engine, "knowing", "first")
 	nodes, incarnations := catalogtest.Enroll(t.Context(), t, knowing)
-	if knowing.HasEmptyColumns() {
+	if knowing.IsUpgraded() {
 		t.Fatal("a catalog of the release before has empty columns")
 	}
 	for range 2 {
@@ -71,10 +71,10 @@ func TestRaise(t *testing.T) {
 	if _, err := catalogtest.PutAlone(t.Context(), knowing, "b", 0, nodes, incarnations); err != nil {
 		t.Error(err)
 	}
-	if err := knowing.Refresh(t.Context()); err != nil || !knowing.HasEmptyColumns() {
+	if err := knowing.Refresh(t.Context()); err != nil || !knowing.IsUpgraded() {
 		t.Errorf("who looks does not learn of it: %v", err)
 	}
-	if !open(t, engine, "paused", "second").HasEmptyColumns() {
+	if !open(t, engine, "paused", "second").IsUpgraded() {
 		t.Error("who begins does not learn of it")
 	}
 }
@@ -119,7 +119,7 @@ func TestCopiesHaveTheVersion(t *testing.T) {
 			if is := versionOf(t, copied); is != want {
 				t.Errorf("%s it is of version %d, was of %d", what, is, want)
 			}
-			if has := open(t, copied, "g", "first").HasEmptyColumns(); has != raised {
+			if has := open(t, copied, "g", "first").IsUpgraded(); has != raised {
 				t.Errorf("%s it has empty columns: %v, want %v", what, has, raised)
 			}
 		}

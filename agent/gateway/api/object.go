@@ -17,6 +17,9 @@ type Object struct {
 	Size     int64       `json:"size"`
 	Revision block.Stamp `json:"revision"`
 	Modified time.Time   `json:"modified"`
+
+	Expires  time.Time         `json:"expires,omitzero"`   // when it is gone; zero: never
+	Metadata map[string]string `json:"metadata,omitempty"` // that it was put with
 }
 
 // EncodeKey and DecodeKey turn keys of any bytes into query-safe text and back.
@@ -80,6 +83,30 @@ type PutOptions struct {
 	Scheme     string       // default: the class's
 	Size       int64        // bytes the body will have; -1 unknown
 	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
+
+	Expires  time.Time         // when the object is gone, to the millisecond; zero: never
+	Metadata map[string]string // is kept with it, and says nothing to the gateway; at most MaxMetadataBytes
+}
+
+// MaxMetadataBytes bounds the names and values of the metadata of one object: all of them are in the header of each block that has
+// bytes of it.
+const MaxMetadataBytes = 4096
+
+// CheckMetadata refuses what no object can have.
+func CheckMetadata(metadata map[string]string) error {
+	if bytes := MetadataBytes(metadata); bytes > MaxMetadataBytes {
+		return Refuse(ErrBadRequest, "an object has at most %d bytes of metadata, names and values together, this one has %d; keep more in the object",
+			MaxMetadataBytes, bytes)
+	}
+	return nil
+}
+
+// MetadataBytes is how many bytes the names and values of metadata have.
+func MetadataBytes(metadata map[string]string) (bytes int) {
+	for name, value := range metadata {
+		bytes += len(name) + len(value)
+	}
+	return bytes
 }
 
 // MaxKeyBytes is the length of the longest key.

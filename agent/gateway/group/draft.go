@@ -271,7 +271,7 @@ func (g *Groups) Name(d *Draft, manifest []block.ManifestEntry) {
 
 // Narrow returns a code without the columns in which a manifest has nothing, where all gateways know of such.
 func (g *Groups) Narrow(code *Code, manifest []block.ManifestEntry, cell int) *Code {
-	if !g.catalog.HasEmptyColumns() {
+	if !g.catalog.IsUpgraded() {
 		return code
 	}
 	var empty []int

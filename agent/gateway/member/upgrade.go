@@ -15,7 +15,7 @@ import (
 // Behind says, in words, who is at work and does not know the records of this release yet: gateways that run, or have until a moment ago,
 // and agents of another release than this gateway's. Nobody where the catalog is of this release already.
 func (m *Membership) Behind() (others []string) {
-	if m.catalog.HasEmptyColumns() {
+	if m.catalog.IsUpgraded() {
 		return nil
 	}
 	for gateway, view := range m.agents.views.others() {

@@ -82,7 +82,7 @@ func exchangeViews(ctx context.Context, a *Agents) error {
 	if !due {
 		return nil
 	}
-	if !a.catalog.HasEmptyColumns() { // it is of the release before, and may have been upgraded since
+	if !a.catalog.IsUpgraded() { // it is of the release before, and may have been upgraded since
 		if err := a.catalog.Refresh(ctx); err != nil {
 			return err
 		}

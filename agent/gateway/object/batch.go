@@ -57,7 +57,7 @@ type batch struct {
 	wait    time.Duration // for company
 	entries map[string]entry
 	bytes   int64
-	names   int           // bytes of the keys: all are in the group's manifest
+	names   int           // bytes of the keys and metadata: all are in the group's manifest
 	begun   bool          // its objects are on their way to nodes: none leaves it any more
 	done    chan struct{} // closed once the fields below are set
 	result  map[string]api.Object
@@ -67,9 +67,21 @@ type batch struct {
 	once    sync.Once
 }
 
-// entry is one small object.
+// content is what is kept of one small object.
+type content struct {
+	data     []byte
+	expires  int64 // Unix milliseconds; 0: never
+	metadata map[string]string
+}
+
+// contentOf is the content of an object as its record has it, but for its bytes.
+func contentOf(object *catalog.Object, data []byte) content {
+	return content{data, object.Expires, object.Metadata}
+}
+
+// entry is one small object to be put.
 type entry struct {
-	data       []byte
+	content
 	ifRevision *block.Stamp  // what the object has to be at; nil: anything
 	asked      stripe.Scheme // for it; a hot key goes elsewhere
 }
@@ -94,7 +106,7 @@ func (b *batches) put(ctx context.Context, key batchKey, name string, object ent
 	}
 	open := b.without(ctx, key, name, wait(key.class, perSecond, atOnce))
 	open.bytes += int64(len(object.data))
-	open.names += len(name)
+	open.names += names(name, object.metadata)
 	open.entries[name] = object
 	if open.bytes >= key.class.GroupBytes || open.names >= batchNames || len(open.entries) >= batchObjects || open.hasAll(atOnce) {
 		b.close(open)
@@ -128,7 +140,7 @@ func (b *batches) withdraw(from *batch, name string) bool {
 		return false
 	}
 	from.bytes -= int64(len(from.entries[name].data))
-	from.names -= len(name)
+	from.names -= names(name, from.entries[name].metadata)
 	delete(from.entries, name)
 	return true
 }
@@ -250,7 +262,7 @@ func (b *batch) leaveOut(refusal error) bool {
 func (o *Objects) putPacked(
 	ctx context.Context, kind batchKey, entries map[string]entry, take func() *advanceGroup,
 ) (map[string]api.Object, error) {
-	over, bytes := overAll(entries)
+	over, contents := overAll(entries)
 	revision := func(attempt *catalog.Attempt, _ string) block.Stamp { return attempt.Stamp() }
 	var taken *advanceGroup
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
@@ -261,7 +273,7 @@ func (o *Objects) putPacked(
 		}
 		return o.announcePacked(ctx, catalog.KindPut, kind.class, code, over...)
 	}
-	attempt, packed, err := o.stagePacked(ctx, kind, bytes, revision, announce)
+	attempt, packed, err := o.stagePacked(ctx, kind, 0, contents, revision, announce)
 	if err != nil {
 		return nil, err
 	}
@@ -288,14 +300,14 @@ func (o *Objects) putPacked(
 	return result, nil
 }
 
-// overAll is what an attempt that puts small objects writes over, and their bytes.
-func overAll(entries map[string]entry) ([]catalog.Basis, map[string][]byte) {
+// overAll is what an attempt that puts small objects writes over, and what is in them.
+func overAll(entries map[string]entry) ([]catalog.Basis, map[string]content) {
 	over := make([]catalog.Basis, 0, len(entries))
-	bytes := make(map[string][]byte, len(entries))
+	contents := make(map[string]content, len(entries))
 	for key := range entries {
-		over, bytes[key] = append(over, catalog.Over(key)), entries[key].data
+		over, contents[key] = append(over, catalog.Over(key)), entries[key].content
 	}
-	return over, bytes
+	return over, contents
 }
 
 // putAll is the change by which an attempt puts small objects where they lie, but for their group, and what comes of them.
@@ -306,10 +318,8 @@ func putAll(
 	change := catalog.Change{IfRevision: map[string]block.Stamp{}}
 	result := make(map[string]api.Object, len(entries))
 	for key, object := range entries {
-		record := catalog.Object{
-			Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: object.asked.String(), Size: int64(len(object.data)), Modified: now,
-			Extents: []catalog.Extent{extents[key]},
-		}
+		record := recordOf(kind, attempt, key, object, now)
+		record.Extents = []catalog.Extent{extents[key]}
 		if object.ifRevision != nil {
 			change.IfRevision[key] = *object.ifRevision
 		}
@@ -321,6 +331,14 @@ func putAll(
 	return change, result
 }
 
+// recordOf is the record of a small object, but for where it lies.
+func recordOf(kind batchKey, attempt *catalog.Attempt, key string, object entry, modified int64) catalog.Object {
+	return catalog.Object{
+		Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: object.asked.String(), Size: int64(len(object.data)),
+		Modified: modified, Expires: object.expires, Metadata: object.metadata,
+	}
+}
+
 // packed is a group that small objects were staged in.
 type packed struct {
 	group   *catalog.Group
@@ -329,9 +347,9 @@ type packed struct {
 }
 
 // stagePacked packs entries into the columns of one new group, largest first into the emptiest column, has it announced, and stages it.
-// After an error the attempt is given up.
+// The index is that of the group among those of the attempt. After an error the attempt is given up.
 func (o *Objects) stagePacked(
-	ctx context.Context, kind batchKey, entries map[string][]byte,
+	ctx context.Context, kind batchKey, index uint32, entries map[string]content,
 	revision func(attempt *catalog.Attempt, key string) block.Stamp,
 	announce func(*group.Code) (*catalog.Attempt, []block.NodeID, error),
 ) (*catalog.Attempt, *packed, error) {
@@ -352,7 +370,7 @@ func (o *Objects) stagePacked(
 	if err != nil {
 		return nil, nil, err
 	}
-	d.ID = block.GroupID{Stamp: attempt.Stamp()}
+	d.ID = block.GroupID{Stamp: attempt.Stamp(), Index: index}
 	d.Packed = true
 	for i, key := range keys {
 		extent := extents[key]
@@ -367,23 +385,24 @@ func (o *Objects) stagePacked(
 	return attempt, &packed{staged, extents, o.groups.NewWindow(d)}, nil
 }
 
-func sizesOf(entries map[string][]byte) map[string]int64 {
+func sizesOf(entries map[string]content) map[string]int64 {
 	sizes := make(map[string]int64, len(entries))
 	for key := range entries {
-		sizes[key] = int64(len(entries[key]))
+		sizes[key] = int64(len(entries[key].data))
 	}
 	return sizes
 }
 
 // fill puts entries where they lie in columns, and returns their manifest but for the revisions, which are drawn with the stamp.
-func fill(columns [][]byte, keys []string, extents map[string]catalog.Extent, entries map[string][]byte) []block.ManifestEntry {
+func fill(columns [][]byte, keys []string, extents map[string]catalog.Extent, entries map[string]content) []block.ManifestEntry {
 	manifest := make([]block.ManifestEntry, len(keys))
 	for i, key := range keys {
 		extent := extents[key]
 		manifest[i] = block.ManifestEntry{
 			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
+			Expires: entries[key].expires, Metadata: entries[key].metadata,
 		}
-		copy(columns[extent.Column][extent.Offset:], entries[key])
+		copy(columns[extent.Column][extent.Offset:], entries[key].data)
 	}
 	return manifest
 }

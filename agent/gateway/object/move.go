@@ -64,7 +64,7 @@ func (o *Objects) moveObjects(
 	announce := func(code *group.Code) (*catalog.Attempt, []block.NodeID, error) {
 		return o.announcePacked(ctx, catalog.KindMove, class, code, basis...)
 	}
-	attempt, packed, err := o.stagePacked(ctx, batchKey{class, to}, entries, revision, announce)
+	attempt, packed, err := o.stagePacked(ctx, batchKey{class, to}, 0, entries, revision, announce)
 	if err != nil {
 		return fmt.Errorf("moving small objects: %w", err)
 	}
@@ -81,17 +81,20 @@ func (o *Objects) moveObjects(
 	if err := o.groups.Commit(ctx, attempt, change); err != nil {
 		return err
 	}
-	moved := slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool { return entries[s.Object.Key] == nil })
+	moved := slices.DeleteFunc(slices.Clone(snapshots), func(s *catalog.Snapshot) bool {
+		_, read := entries[s.Object.Key]
+		return !read
+	})
 	o.heat.Carried(moved, packed.group)
 	return nil
 }
 
 // readToMove reads objects as they were when their snapshots were taken, some at a time. With leaveOut those that cannot be read
 // are left out, unless none can.
-func (o *Objects) readToMove(ctx context.Context, snapshots []*catalog.Snapshot, leaveOut bool) (map[string][]byte, error) {
+func (o *Objects) readToMove(ctx context.Context, snapshots []*catalog.Snapshot, leaveOut bool) (map[string]content, error) {
 	var mutex sync.Mutex
 	var failures []error
-	entries := map[string][]byte{}
+	entries := map[string]content{}
 	readers, ctx := errgroup.WithContext(ctx)
 	readers.SetLimit(readsPerMove)
 	for _, snapshot := range snapshots {
@@ -103,7 +106,7 @@ func (o *Objects) readToMove(ctx context.Context, snapshots []*catalog.Snapshot,
 			defer mutex.Unlock()
 			switch {
 			case err == nil:
-				entries[snapshot.Object.Key] = data.Bytes()
+				entries[snapshot.Object.Key] = contentOf(&snapshot.Object, data.Bytes())
 			case !leaveOut || ctx.Err() != nil:
 				return err
 			default:

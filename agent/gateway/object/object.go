@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,10 +17,14 @@ import (
 )
 
 func publicObject(object *catalog.Object) api.Object {
-	return api.Object{
+	public := api.Object{
 		Key: api.PrintableKey(object.Key), Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
-		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(),
+		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(), Metadata: object.Metadata,
 	}
+	if object.Expires != 0 {
+		public.Expires = time.UnixMilli(object.Expires).UTC()
+	}
+	return public
 }
 
 // schemeOf is the scheme an object is under: that of its groups, or "mixed" in the middle of a transition.
@@ -40,6 +46,15 @@ func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) s
 	return scheme
 }
 
+// look reads an object and the records of the groups that a range lies in. ErrNoObject if there is none, or it has expired.
+func (o *Objects) look(ctx context.Context, key string, offset, length int64) (*catalog.Snapshot, error) {
+	snapshot, err := o.catalog.SnapshotRange(ctx, key, offset, length)
+	if err == nil && o.catalog.HasExpired(&snapshot.Object) {
+		return nil, fmt.Errorf("object %q has expired: %w", key, catalog.ErrNoObject)
+	}
+	return snapshot, err
+}
+
 // Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
 // lengths; damage inside a block is found by StatDeep.
 func (o *Objects) Stat(ctx context.Context, key string) (api.Stat, error) {
@@ -55,7 +70,7 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 	if err := api.CheckKey(key); err != nil {
 		return api.Stat{}, err
 	}
-	snapshot, err := o.catalog.Snapshot(ctx, key)
+	snapshot, err := o.look(ctx, key, 0, math.MaxInt64)
 	if err != nil {
 		return api.Stat{}, err
 	}
@@ -89,9 +104,41 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 	return stat, nil
 }
 
+// Find describes an object without looking at its groups; nil where there is none. Its scheme is that which was asked for last.
+func (o *Objects) Find(ctx context.Context, key string) (*api.Object, error) {
+	if err := api.CheckKey(key); err != nil {
+		return nil, err
+	}
+	snapshot, err := o.look(ctx, key, 0, 0)
+	if errors.Is(err, catalog.ErrNoObject) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	public := publicObject(&snapshot.Object)
+	return &public, nil
+}
+
+// Name is the key of an object, and its class.
+type Name struct{ Key, Class string }
+
+// Names returns up to limit objects whose key begins with prefix and comes after the given one, in the order of their keys.
+func (o *Objects) Names(ctx context.Context, prefix, after string, limit int) ([]Name, error) {
+	objects, err := o.listed(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing objects: %w", err)
+	}
+	names := make([]Name, len(objects))
+	for i := range objects {
+		names[i] = Name{objects[i].Key, objects[i].Class}
+	}
+	return names, nil
+}
+
 // List returns one page of the objects whose key begins with prefix and comes after the given one.
 func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
-	objects, err := o.catalog.ListObjects(ctx, prefix, after, limit+1) // one more says whether this page is the last
+	objects, err := o.listed(ctx, prefix, after, limit+1) // one more says whether this page is the last
 	if err != nil {
 		return api.ObjectList{}, fmt.Errorf("listing objects: %w", err)
 	}
@@ -116,6 +163,25 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 		list.Next = api.EncodeKey(objects[len(objects)-1].Key)
 	}
 	return list, nil
+}
+
+// listed returns up to limit objects that have not expired.
+func (o *Objects) listed(ctx context.Context, prefix, after string, limit int) (objects []catalog.Object, err error) {
+	for {
+		wanted := limit - len(objects)
+		page, err := o.catalog.ListObjects(ctx, prefix, after, wanted)
+		if err != nil {
+			return nil, err
+		}
+		isLast := len(page) < wanted
+		if !isLast {
+			after = page[wanted-1].Key
+		}
+		objects = append(objects, slices.DeleteFunc(page, func(object catalog.Object) bool { return o.catalog.HasExpired(&object) })...)
+		if isLast || len(objects) == limit {
+			return objects, nil
+		}
+	}
 }
 
 // commit commits what a client asked for, and sees to it that nodes of each of its groups notice if the catalog loses it: also those of

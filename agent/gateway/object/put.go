@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,21 +25,12 @@ import (
 // survives the loss of any m nodes and any crash. Small objects share groups with others that arrive at the same time.
 // An error that is ErrUnknownOutcome says the outcome could not be learned; after every other error the old object stands.
 func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options api.PutOptions) (api.Object, error) {
-	if err := api.CheckKey(key); err != nil {
+	if err := o.checkPut(key, &options); err != nil {
 		return api.Object{}, err
 	}
-	class, err := o.classes.For(key, options.Class)
+	class, scheme, err := o.schemeFor(key, &options)
 	if err != nil {
 		return api.Object{}, err
-	}
-	scheme := class.Default
-	if options.Scheme != "" {
-		if scheme, err = stripe.ParseScheme(options.Scheme); err != nil {
-			return api.Object{}, api.Refuse(api.ErrBadRequest, "%w", err)
-		}
-		if !class.Ladder.Contains(scheme) {
-			return api.Object{}, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", scheme, class.Ladder, class.Name)
-		}
 	}
 	head, whole, err := o.readHead(ctx, body, class.PackBelow, options.Size)
 	defer head.Release()
@@ -46,13 +38,80 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 		return api.Object{}, err
 	}
 	if whole && len(head.Bytes) > 0 {
-		object := entry{data: head.Bytes, ifRevision: options.IfRevision, asked: scheme}
-		if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
-			scheme = class.HotKeys.Scheme
-		}
-		return o.batches.put(ctx, batchKey{class: class, scheme: scheme}, key, object)
+		kind, object := o.entryOf(key, class, scheme, head.Bytes, &options)
+		return o.batches.put(ctx, kind, key, object)
 	}
 	return o.putLarge(ctx, class, scheme, key, head.Bytes, body, options)
+}
+
+// PutBytes is Put of bytes that nobody changes any more.
+func (o *Objects) PutBytes(ctx context.Context, key string, data []byte, options api.PutOptions) (api.Object, error) {
+	options.Size = int64(len(data))
+	if err := o.checkPut(key, &options); err != nil {
+		return api.Object{}, err
+	}
+	class, scheme, err := o.schemeFor(key, &options)
+	if err != nil {
+		return api.Object{}, err
+	}
+	if len(data) == 0 || options.Size >= class.PackBelow {
+		return o.putLarge(ctx, class, scheme, key, nil, bytes.NewReader(data), options)
+	}
+	kind, object := o.entryOf(key, class, scheme, data, &options)
+	return o.batches.put(ctx, kind, key, object)
+}
+
+// schemeFor is the class that an object goes into, and the scheme that is asked for.
+func (o *Objects) schemeFor(key string, options *api.PutOptions) (*api.Class, stripe.Scheme, error) {
+	class, err := o.classes.For(key, options.Class)
+	if err != nil {
+		return nil, stripe.Scheme{}, err
+	}
+	if options.Scheme == "" {
+		return class, class.Default, nil
+	}
+	scheme, err := stripe.ParseScheme(options.Scheme)
+	if err != nil {
+		return nil, scheme, api.Refuse(api.ErrBadRequest, "%w", err)
+	}
+	if !class.Ladder.Contains(scheme) {
+		return nil, scheme, api.Refuse(api.ErrBadRequest,
+			"scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file",
+			scheme, class.Ladder, class.Name)
+	}
+	return class, scheme, nil
+}
+
+// entryOf is a small object as it is put, and the kind of group that it goes into: that of a hot key is another one.
+func (o *Objects) entryOf(key string, class *api.Class, scheme stripe.Scheme, data []byte, options *api.PutOptions) (batchKey, entry) {
+	kind := batchKey{class: class, scheme: scheme}
+	if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
+		kind.scheme = class.HotKeys.Scheme
+	}
+	return kind, entry{content{data, millis(options.Expires), options.Metadata}, options.IfRevision, scheme}
+}
+
+// checkPut refuses what no put can ask for.
+func (o *Objects) checkPut(key string, options *api.PutOptions) error {
+	if err := api.CheckKey(key); err != nil {
+		return err
+	}
+	if err := api.CheckMetadata(options.Metadata); err != nil {
+		return err
+	}
+	if (!options.Expires.IsZero() || len(options.Metadata) > 0) && !o.catalog.IsUpgraded() {
+		return api.Refuse(api.ErrUnavailable,
+			"objects that expire or have metadata are not known to the release before, which may still open the catalog; run `restripe catalog upgrade`")
+	}
+	return nil
+}
+
+// millis is a time in Unix milliseconds, 0 for the zero time.
+func millis(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
 }
 
 // readHead reads the first limit bytes, to learn whether the object is a small one. A body of known size at or over the
@@ -117,7 +176,10 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	defer o.groups.KeepAlive(ctx, attempt)()
 	p.pieces = pieces{objects: o, attempt: attempt, key: key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
 	defer p.pieces.ended()
-	p.record = catalog.Object{Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli()}
+	p.record = catalog.Object{
+		Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli(),
+		Expires: millis(options.Expires), Metadata: options.Metadata,
+	}
 	groups, err := p.stageAll(ctx, head)
 	if err != nil {
 		return api.Object{}, o.groups.Abandon(ctx, attempt, err)
@@ -190,6 +252,7 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 	}
 	p.objects.groups.Name(d, []block.ManifestEntry{{
 		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
+		Expires: p.record.Expires, Metadata: p.record.Metadata,
 	}})
 	extent := catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes}
 	p.record.Extents = append(p.record.Extents, extent)

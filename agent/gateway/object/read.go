@@ -42,7 +42,7 @@ func (o *Objects) Open(ctx context.Context, key string) (*Reader, error) {
 	}
 	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true}
 	var err error
-	if r.current, err = o.catalog.SnapshotRange(ctx, key, 0, 0); err != nil {
+	if r.current, err = o.look(ctx, key, 0, 0); err != nil {
 		return nil, err
 	}
 	r.repairs = api.DefaultRepairOnRead

@@ -61,7 +61,7 @@ func (o *Objects) Splices(class *api.Class, snapshots []*catalog.Snapshot) (spli
 			splice.Columns = append(splice.Columns, share.Objects)
 			splice.fullest = max(splice.fullest, share.Bytes)
 		}
-		if all := splice.Snapshots(); names(all) > batchNames {
+		if all := splice.Snapshots(); namesOf(all) > batchNames {
 			rest = append(rest, all...)
 		} else {
 			splices = append(splices, splice)
@@ -70,10 +70,12 @@ func (o *Objects) Splices(class *api.Class, snapshots []*catalog.Snapshot) (spli
 	return splices, append(rest, others...)
 }
 
-// names is how many bytes the keys of objects have.
-func names(snapshots []*catalog.Snapshot) (bytes int) {
+// names is how many bytes the name and metadata of an object have, which are in the manifest of its group.
+func names(key string, metadata map[string]string) int { return len(key) + api.MetadataBytes(metadata) }
+
+func namesOf(snapshots []*catalog.Snapshot) (bytes int) {
 	for _, snapshot := range snapshots {
-		bytes += len(snapshot.Object.Key)
+		bytes += names(snapshot.Object.Key, snapshot.Object.Metadata)
 	}
 	return bytes
 }
@@ -154,6 +156,7 @@ func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme
 			next.Manifest = append(next.Manifest, block.ManifestEntry{
 				Key: []byte(object.Key), Revision: object.Revision, Size: object.Size,
 				Column: column, Offset: extent.Offset, Length: extent.Length,
+				Expires: object.Expires, Metadata: object.Metadata,
 			})
 			basis = append(basis, catalog.Over(object.Key))
 			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}})

@@ -37,7 +37,7 @@ func (o *Objects) Update(ctx context.Context, key string, offset int64, data []b
 	}
 	var cause error
 	for try := range updateTries {
-		snapshot, err := o.catalog.SnapshotRange(ctx, key, offset, int64(len(data)))
+		snapshot, err := o.look(ctx, key, offset, int64(len(data)))
 		if err != nil {
 			return api.Object{}, err
 		}
@@ -211,6 +211,7 @@ func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 	}
 	return o.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{
 		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
+		Expires: publicObject(&snapshot.Object).Expires, Metadata: snapshot.Object.Metadata,
 	})
 }
 

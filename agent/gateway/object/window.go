@@ -162,15 +162,15 @@ func (b *batches) append(ctx context.Context, open *batch) (settled bool) {
 func (o *Objects) appendPacked(
 	ctx context.Context, kind batchKey, entries map[string]entry, w *window, ahead *advance,
 ) (map[string]api.Object, error) {
-	over, bytes := overAll(entries)
+	over, contents := overAll(entries)
 	columns := w.Empty()[:len(entries)]
-	keys, extents, _ := pack(len(columns), sizesOf(bytes))
+	keys, extents, _ := pack(len(columns), sizesOf(contents))
 	for key, extent := range extents {
 		extent.Group, extent.Column = w.View().ID, columns[extent.Column]
 		extents[key] = extent
 	}
 	next := o.groups.NewAppend(w.Window, columns)
-	next.Manifest = fill(next.Columns, keys, extents, bytes)
+	next.Manifest = fill(next.Columns, keys, extents, contents)
 	o.Packing.announced(ahead != nil)
 	var attempt *catalog.Attempt
 	if ahead != nil {

@@ -1,0 +1,281 @@
+package values
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+const (
+	getTries    = 10  // how often a read starts over because the value was overwritten meanwhile
+	modifyTries = 100 // how often a change does
+	manyAtOnce  = 32  // how many values are read side by side for one command
+)
+
+// Get returns the value of a key, nil where there is none.
+func (s *Session) Get(ctx context.Context, key string) (*Value, error) {
+	user, in, err := s.scope(ctx, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	if _, some := in.HasKey(key); !some {
+		return nil, refused(user, "read on objects is missing for key %.80q", key)
+	}
+	for try := 0; ; try++ {
+		value, err := s.version(ctx, key, func(class string) error {
+			if !in.Has(key, class) {
+				return refused(user, "read on objects of class %s is missing", class)
+			}
+			return nil
+		})
+		if try == getTries || !errors.Is(err, api.ErrConflict) {
+			return value, err
+		}
+	}
+}
+
+// GetMany returns the values of keys, nil for those that have none. After an error there are none to be released.
+func (s *Session) GetMany(ctx context.Context, keys []string) ([]*Value, error) {
+	values := make([]*Value, len(keys))
+	if len(keys) == 1 {
+		one, err := s.Get(ctx, keys[0])
+		values[0] = one
+		return values, err
+	}
+	work, working := errgroup.WithContext(ctx)
+	work.SetLimit(manyAtOnce)
+	for i, key := range keys {
+		work.Go(func() (err error) {
+			values[i], err = s.Get(working, key)
+			return err
+		})
+	}
+	err := work.Wait()
+	if err != nil {
+		for _, value := range values {
+			value.Release()
+		}
+		values = nil
+	}
+	return values, err
+}
+
+// version reads one version of a value, of a class that may be read.
+func (s *Session) version(ctx context.Context, key string, may func(class string) error) (*Value, error) {
+	reader, err := s.parts.Objects.Open(ctx, key)
+	if errors.Is(err, catalog.ErrNoObject) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	is := reader.Object()
+	if err := may(is.Class); err != nil {
+		return nil, err
+	}
+	if is.Size > s.parts.MaxBytes {
+		return nil, api.Refuse(api.ErrBadRequest, "object %.80q has %d bytes, a value has at most %d; read it over HTTP", key, is.Size, s.parts.MaxBytes)
+	}
+	free, err := s.memory.Reserve(ctx, is.Size)
+	if err != nil {
+		return nil, err
+	}
+	value := &Value{
+		Data: make([]byte, 0, is.Size), Class: is.Class, Revision: is.Revision, Expires: is.Expires, Metadata: is.Metadata, free: free,
+	}
+	if err := reader.WriteTo(ctx, (*appending)(&value.Data), 0, is.Size); err != nil {
+		free()
+		return nil, err
+	}
+	return value, nil
+}
+
+// appending takes what is written to it.
+type appending []byte
+
+// Write appends.
+func (a *appending) Write(data []byte) (int, error) {
+	*a = append(*a, data...)
+	return len(data), nil
+}
+
+// Look returns what is known of a value, nil where there is none.
+func (s *Session) Look(ctx context.Context, key string) (*Info, error) {
+	user, in, err := s.scope(ctx, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	if _, some := in.HasKey(key); !some {
+		return nil, refused(user, "read on objects is missing for key %.80q", key)
+	}
+	is, err := s.parts.Objects.Find(ctx, key)
+	if err != nil || is == nil {
+		return nil, err
+	}
+	if !in.Has(key, is.Class) {
+		return nil, refused(user, "read on objects of class %s is missing", is.Class)
+	}
+	return infoOf(is), nil
+}
+
+func infoOf(is *api.Object) *Info {
+	return &Info{
+		Size: is.Size, Class: is.Class, Scheme: is.Scheme, Revision: is.Revision, Modified: is.Modified, Expires: is.Expires,
+		Metadata: is.Metadata,
+	}
+}
+
+// Put stores a value over whatever the key has.
+func (s *Session) Put(ctx context.Context, key string, put Put) (block.Stamp, error) {
+	return s.put(ctx, key, put, nil)
+}
+
+func (s *Session) put(ctx context.Context, key string, put Put, over *block.Stamp) (block.Stamp, error) {
+	if err := s.checkSize(key, put.Data); err != nil {
+		return block.Stamp{}, err
+	}
+	if err := s.mayWrite(ctx, key, put.Class); err != nil {
+		return block.Stamp{}, err
+	}
+	object, err := s.parts.Objects.PutBytes(ctx, key, put.Data, api.PutOptions{
+		Class: put.Class, Size: int64(len(put.Data)), IfRevision: over, Expires: put.Expires, Metadata: put.Metadata,
+	})
+	return object.Revision, err
+}
+
+func (s *Session) checkSize(key string, data []byte) error {
+	if int64(len(data)) > s.parts.MaxBytes {
+		return api.Refuse(api.ErrBadRequest, "the value of %.80q has %d bytes, at most %d are allowed; put it over HTTP", key, len(data), s.parts.MaxBytes)
+	}
+	return nil
+}
+
+// Delete removes a value, and reports whether there was one.
+func (s *Session) Delete(ctx context.Context, key string) (existed bool, err error) {
+	return s.delete(ctx, key, nil)
+}
+
+func (s *Session) delete(ctx context.Context, key string, over *block.Stamp) (existed bool, err error) {
+	if err := s.mayDelete(ctx, key); err != nil {
+		return false, err
+	}
+	err = s.parts.Objects.Delete(ctx, key, over)
+	if errors.Is(err, catalog.ErrNoObject) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Modify has decide say what becomes of a value. Those of one key go one after the other, as far as they come to this gateway.
+func (s *Session) Modify(ctx context.Context, key string, decide func(now *Value) (Change, error)) (block.Stamp, error) {
+	leave, err := s.turns.enter(ctx, key)
+	if err != nil {
+		return block.Stamp{}, err
+	}
+	defer leave()
+	for try := range modifyTries {
+		revision, err := s.modify(ctx, key, decide)
+		if !errors.Is(err, api.ErrConflict) {
+			return revision, err
+		}
+		if err := pause(ctx, try); err != nil {
+			return block.Stamp{}, err
+		}
+	}
+	return block.Stamp{}, api.Refuse(api.ErrBusy, "others changed %.80q first %d times; try again", key, modifyTries)
+}
+
+func (s *Session) modify(ctx context.Context, key string, decide func(now *Value) (Change, error)) (block.Stamp, error) {
+	now, err := s.Get(ctx, key)
+	if err != nil {
+		return block.Stamp{}, err
+	}
+	defer now.Release()
+	var over block.Stamp
+	if now != nil {
+		over = now.Revision
+	}
+	change, err := decide(now)
+	switch {
+	case err != nil:
+		return block.Stamp{}, err
+	case change.Put != nil:
+		return s.put(ctx, key, *change.Put, &over)
+	case change.Delete && now != nil:
+		_, err := s.delete(ctx, key, &over)
+		return block.Stamp{}, err
+	}
+	return over, nil
+}
+
+// pause waits a little before another try, longer the more there were.
+func pause(ctx context.Context, try int) error {
+	longest := time.Millisecond << min(try, 6)
+	timer := time.NewTimer(rand.N(longest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// List returns up to limit values whose key begins with prefix and comes after the given one, by key, of those that the user may see,
+// and whether there may be more after them: the last key that was looked at, else "".
+func (s *Session) List(ctx context.Context, prefix, after string, limit int) (keys []string, next string, err error) {
+	user, in, err := s.scope(ctx, access.List)
+	if err != nil {
+		return nil, "", err
+	}
+	_, some := in.HasKey(prefix)
+	if !some && prefix != "" {
+		return nil, "", refused(user, "list on objects is missing for prefix %.80q", prefix)
+	}
+	list, err := s.parts.Objects.Names(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(list) == limit && limit > 0 {
+		next = list[limit-1].Key
+	}
+	for _, one := range list {
+		if in.Has(one.Key, one.Class) {
+			keys = append(keys, one.Key)
+		}
+	}
+	return keys, next, nil
+}
+
+// turns has the changes of one key wait for each other: those that overlap would be refused, and begin anew.
+type turns struct {
+	seed  maphash.Seed
+	once  sync.Once
+	lanes [1024]chan struct{} // by a hash of the key
+}
+
+func (t *turns) enter(ctx context.Context, key string) (leave func(), err error) {
+	t.once.Do(func() {
+		t.seed = maphash.MakeSeed()
+		for i := range t.lanes {
+			t.lanes[i] = make(chan struct{}, 1)
+		}
+	})
+	lane := t.lanes[maphash.String(t.seed, key)%uint64(len(t.lanes))]
+	select {
+	case lane <- struct{}{}:
+		return func() { <-lane }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
