@@ -29,6 +29,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/sweep"
 	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/gateway/transition"
+	"github.com/restripe/restripe/agent/gateway/values"
 	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/serve"
 	"github.com/restripe/restripe/agent/wire"
@@ -106,6 +107,7 @@ type Gateway struct {
 	groups     *group.Groups
 	background *job.Background
 
+	values       *values.Store
 	objectCounts *job.Recent[map[string]objectCount] // by class
 
 	load    load.Window
@@ -209,6 +211,10 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
 		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
+	g.values = values.New(values.Parts{
+		Objects: g.Objects, Classes: g.Registry, Users: o.Users,
+		Certified: func(state *tls.ConnectionState) (*access.User, error) { return server.Certified(o.Certificates, state) },
+	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
 	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, object.Caches{})
@@ -275,6 +281,9 @@ func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	return serve.Until(ctx, listener, serve.Server(s.Guard(s.Handler(), onlyLoopback)), nil)
 }
+
+// Values are the objects of the gateway, for the protocols of keys and values.
+func (g *Gateway) Values() *values.Store { return g.values }
 
 func (g *Gateway) server() *server.Server {
 	return server.New(server.Parts{

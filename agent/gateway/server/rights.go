@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -130,15 +131,8 @@ func (s *Server) refused(user *access.User, format string, args ...any) error {
 
 // identify returns who sends a request: whom its certificate names, if it has one, else whom its header names.
 func (s *Server) identify(r *http.Request) (*access.User, error) {
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		peer, err := s.certificates.PeerOf(r.TLS)
-		if err == nil {
-			err = peer.Check()
-		}
-		if err != nil {
-			return nil, api.Refuse(api.ErrUnauthenticated, "%w", err)
-		}
-		return userOf(peer.Identity), nil
+	if user, err := Certified(s.certificates, r.TLS); user != nil || err != nil {
+		return user, err
 	}
 	user, err := s.users.Identify(r.Context(), r.Header)
 	if errors.Is(err, access.ErrUnknown) {
@@ -148,6 +142,21 @@ func (s *Server) identify(r *http.Request) (*access.User, error) {
 		return nil, api.Refuse(api.ErrUnavailable, "%w", err)
 	}
 	return user, nil
+}
+
+// Certified returns the user that a client's certificate names; nil where it has shown none.
+func Certified(certificates *pki.Source, state *tls.ConnectionState) (*access.User, error) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return nil, nil
+	}
+	peer, err := certificates.PeerOf(state)
+	if err == nil {
+		err = peer.Check()
+	}
+	if err != nil {
+		return nil, api.Refuse(api.ErrUnauthenticated, "%w", err)
+	}
+	return userOf(peer.Identity), nil
 }
 
 // userOf returns what a part of the cluster may do at a gateway. Operator and console ask for others, whom they have asked for
