@@ -265,7 +265,7 @@ func TestImpossibleChanges(t *testing.T) {
 		"size and extents":      func(_ *world, c *catalog.Change) { c.Put[0].Size++ },
 		"huge extents":          func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Offset = math.MaxInt64 },
 		"outside the column":    func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Column = 2 },
-		"condition without put": func(_ *world, c *catalog.Change) { c.IfRevision = map[string]block.Stamp{"other": {}} },
+		"deleted and put":       func(_ *world, c *catalog.Change) { c.Delete = []string{c.Put[0].Key} },
 		"group of another":      func(_ *world, c *catalog.Change) { c.NewGroups[0].ID.Stamp.Salt++ },
 		"group twice":           func(_ *world, c *catalog.Change) { c.NewGroups = append(c.NewGroups, c.NewGroups[0]) },
 		"not announced": func(w *world, c *catalog.Change) {
