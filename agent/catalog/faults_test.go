@@ -259,15 +259,15 @@ func TestBasis(t *testing.T) {
 // Changes that contradict themselves or the protocol are refused and the attempt is settled.
 func TestImpossibleChanges(t *testing.T) {
 	for name, spoil := range map[string]func(w *world, change *catalog.Change){
-		"a key twice":           func(_ *world, c *catalog.Change) { c.Put = append(c.Put, c.Put[0]) },
-		"empty key":             func(_ *world, c *catalog.Change) { c.Put[0].Key = "" },
-		"key too long":          func(_ *world, c *catalog.Change) { c.Put[0].Key = strings.Repeat("k", 5000) },
-		"size and extents":      func(_ *world, c *catalog.Change) { c.Put[0].Size++ },
-		"huge extents":          func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Offset = math.MaxInt64 },
-		"outside the column":    func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Column = 2 },
-		"deleted and put":       func(_ *world, c *catalog.Change) { c.Delete = []string{c.Put[0].Key} },
-		"group of another":      func(_ *world, c *catalog.Change) { c.NewGroups[0].ID.Stamp.Salt++ },
-		"group twice":           func(_ *world, c *catalog.Change) { c.NewGroups = append(c.NewGroups, c.NewGroups[0]) },
+		"a key twice":        func(_ *world, c *catalog.Change) { c.Put = append(c.Put, c.Put[0]) },
+		"empty key":          func(_ *world, c *catalog.Change) { c.Put[0].Key = "" },
+		"key too long":       func(_ *world, c *catalog.Change) { c.Put[0].Key = strings.Repeat("k", 5000) },
+		"size and extents":   func(_ *world, c *catalog.Change) { c.Put[0].Size++ },
+		"huge extents":       func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Offset = math.MaxInt64 },
+		"outside the column": func(_ *world, c *catalog.Change) { c.Put[0].Extents[0].Column = 2 },
+		"deleted and put":    func(_ *world, c *catalog.Change) { c.Delete = []string{c.Put[0].Key} },
+		"group of another":   func(_ *world, c *catalog.Change) { c.NewGroups[0].ID.Stamp.Salt++ },
+		"group twice":        func(_ *world, c *catalog.Change) { c.NewGroups = append(c.NewGroups, c.NewGroups[0]) },
 		"not announced": func(w *world, c *catalog.Change) {
 			c.NewGroups[0].Slots[0] = catalog.Slot{{Units: 4, Stamp: c.NewGroups[0].ID.Stamp, Node: spare, Incarnation: w.incarnations[spare]}}
 		},
