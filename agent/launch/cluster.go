@@ -256,11 +256,13 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 		if err != nil {
 			return err
 		}
+		arguments := []string{"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID)}
+		if c.options.Store == StoreMemcached || c.options.Store == StoreRedis {
+			arguments = append(arguments, "--direct", member.Store)
+		}
 		agents = append(agents, c.add(spec{
 			name: member.ID, log: c.path("logs", member.ID+".log"), address: address, movable: true,
-			command: c.self(append([]string{
-				"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID),
-			}, append(c.certificateFlags(member.ID), c.options.AgentArguments...)...)...),
+			command: c.self(slices.Concat(arguments, c.certificateFlags(member.ID), c.options.AgentArguments)...),
 		}))
 	}
 	if err := c.startAll(ctx, s, agents); err != nil {

@@ -384,14 +384,17 @@ func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survi
 	if !found {
 		return nil, fmt.Errorf("group %s has no unit %d in slot %d: %w", group.ID, from.unit, from.slot, wire.ErrNotFound)
 	}
-	request := wire.ReadRequest{
-		Address: group.Address(from.slot, item), Ranges: []wire.Range{{Unit: from.unit, Offset: f.offset, Length: f.length}},
-		Short: true, // a decode wants the same range of units that end before it does
-	}
 	began := time.Now()
-	data, err := call(ctx, item.Node, wire.OpRead, request, nil, nil)
-	if err != nil {
-		return nil, err
+	data, done := o.direct.Read(ctx, group.Address(from.slot, item), from.unit, f.offset, f.length)
+	if !done {
+		request := wire.ReadRequest{
+			Address: group.Address(from.slot, item), Ranges: []wire.Range{{Unit: from.unit, Offset: f.offset, Length: f.length}},
+			Short: true, // a decode wants the same range of units that end before it does
+		}
+		var err error
+		if data, err = call(ctx, item.Node, wire.OpRead, request, nil, nil); err != nil {
+			return nil, err
+		}
 	}
 	now := time.Now()
 	o.hedge.answered(now, f.length, now.Sub(began))
