@@ -50,9 +50,13 @@ func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) s
 func (o *Objects) look(ctx context.Context, key string, offset, length int64) (*catalog.Snapshot, error) {
 	snapshot, err := o.catalog.SnapshotRange(ctx, key, offset, length)
 	if err == nil && o.catalog.HasExpired(&snapshot.Object) {
-		return nil, fmt.Errorf("object %q has expired: %w", key, catalog.ErrNoObject)
+		return nil, errExpired(key)
 	}
 	return snapshot, err
+}
+
+func errExpired(key string) error {
+	return fmt.Errorf("object %q has expired: %w", key, catalog.ErrNoObject)
 }
 
 // Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
