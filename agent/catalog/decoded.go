@@ -59,12 +59,12 @@ func (d *decoded) put(key string, record decodedRecord) {
 	d.bytes += len(key) + len(record.raw)
 }
 
-// decode returns what a record is decoded to, which nobody may change.
-func decode[T any](d *decoded, key string, raw []byte) (*T, error) {
+// decode returns what read makes of a record, which nobody may change.
+func decode[T any](d *decoded, key string, raw []byte, read func(key string, raw []byte) (T, error)) (*T, error) {
 	if kept, is := d.of(key); is && bytes.Equal(kept.raw, raw) {
 		return kept.value.(*T), nil
 	}
-	value, err := codec.Decode[T](key, raw)
+	value, err := read(key, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,9 @@ func decode[T any](d *decoded, key string, raw []byte) (*T, error) {
 // without any otherwise, as isWhole says. Others have the same records.
 func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int) (_ *Snapshot, isWhole bool, err error) {
 	name := schema.ObjectKey(key)
-	var keys []string
-	if kept, is := o.decoded.of(name); is { // where it most likely lies still
-		keys = groupKeys(name, kept.value.(*Object), mostGroups)
-	} else {
-		keys = []string{name}
+	keys := []string{name}
+	if kept, is := o.decoded.of(name); is { // it most likely lies still where it did
+		keys = kept.value.(*placed).keys(name, mostGroups)
 	}
 	for {
 		values, err := o.engine.Read(ctx, keys...)
@@ -90,21 +88,21 @@ func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int
 		if values[0] == nil {
 			return nil, false, fmt.Errorf("object %q: %w", key, ErrNoObject)
 		}
-		object, err := decode[Object](&o.decoded, name, values[0])
+		object, err := decode(&o.decoded, name, values[0], place)
 		if err != nil {
 			return nil, false, err
 		}
-		wanted := groupKeys(name, object, mostGroups)
+		wanted := object.keys(name, mostGroups)
 		if !slices.Equal(keys, wanted) { // it lies elsewhere than it did
 			keys = wanted
 			continue
 		}
-		snapshot := &Snapshot{Object: *object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
+		snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
 		for i := 1; i < len(keys); i += 2 {
 			if values[i] == nil {
 				return nil, false, fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, keys[i], ErrCorrupt)
 			}
-			group, err := decode[Group](&o.decoded, keys[i], values[i])
+			group, err := decode(&o.decoded, keys[i], values[i], codec.Decode[Group])
 			if err != nil {
 				return nil, false, err
 			}
@@ -119,12 +117,37 @@ func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int
 	}
 }
 
-// groupKeys are the keys of the records of an object and of its groups, of the object alone where those are more than so many.
-func groupKeys(name string, object *Object, most int) []string {
-	keys := []string{name}
-	if len(object.Extents) > most {
-		return keys
+// placed is an object, and the keys of its record and of those of its groups, if those are few.
+type placed struct {
+	Object
+	all []string
+}
+
+// fewGroups is of how many groups the keys are kept.
+const fewGroups = 4
+
+func place(name string, raw []byte) (placed, error) {
+	object, err := codec.Decode[Object](name, raw)
+	p := placed{Object: object}
+	if err == nil && len(object.Extents) <= fewGroups {
+		p.all = groupKeys(name, &object)
 	}
+	return p, err
+}
+
+// keys are those of the records of the object and its groups, of the object alone where those are more than so many.
+func (p *placed) keys(name string, most int) []string {
+	switch {
+	case len(p.Extents) > most:
+		return []string{name}
+	case p.all != nil:
+		return p.all
+	}
+	return groupKeys(name, &p.Object)
+}
+
+func groupKeys(name string, object *Object) []string {
+	keys := []string{name}
 	for _, id := range groupsOf(object.Extents, 0, math.MaxInt64) {
 		keys = append(keys, schema.GroupKey(id), schema.LiveKey(id))
 	}
