@@ -109,3 +109,12 @@ func New(parts Parts) *Store {
 
 // MaxBytes is how large a value may be.
 func (s *Store) MaxBytes() int64 { return s.parts.MaxBytes }
+
+// CheckClass refuses the name of a class that there is not.
+func (s *Store) CheckClass(name string) error {
+	if s.parts.Classes.Named(name) == nil {
+		_, err := s.parts.Classes.For("", name)
+		return err
+	}
+	return nil
+}
