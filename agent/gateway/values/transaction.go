@@ -156,5 +156,5 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	if len(writes) == 0 && len(t.seen) == 0 {
 		return nil
 	}
-	return t.session.parts.Objects.Apply(ctx, writes, t.seen)
+	return classed(t.session.parts.Objects.Apply(ctx, writes, t.seen))
 }

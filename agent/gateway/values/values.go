@@ -84,6 +84,8 @@ type Parts struct {
 
 	MaxBytes    int64 // of one value; 0: DefaultMaxBytes
 	MemoryBytes int64 // of the values that are read and not yet sent; 0: 64 MiB
+
+	Patience time.Duration // of reads, for that memory; 0: 5 s
 }
 
 // DefaultMaxBytes is how large a value may be where nothing else is said.
@@ -93,6 +95,7 @@ const DefaultMaxBytes = 8 << 20
 type Store struct {
 	parts  Parts
 	memory budget.Budget
+	ahead  budget.Budget // of sessions that are ahead of others
 	turns  turns
 }
 
@@ -104,7 +107,11 @@ func New(parts Parts) *Store {
 	if parts.MemoryBytes == 0 {
 		parts.MemoryBytes = 64 << 20
 	}
-	return &Store{parts: parts, memory: budget.New(max(parts.MemoryBytes, parts.MaxBytes))}
+	if parts.Patience == 0 {
+		parts.Patience = 5 * time.Second
+	}
+	memory := max(parts.MemoryBytes, parts.MaxBytes)
+	return &Store{parts: parts, memory: budget.New(memory), ahead: budget.New(memory / 4)}
 }
 
 // MaxBytes is how large a value may be.
