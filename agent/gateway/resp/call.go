@@ -2,6 +2,7 @@ package resp
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"slices"
 	"strconv"
@@ -28,10 +29,11 @@ type call struct {
 	into        string              // the class that values are put into; empty: by their keys
 
 	// How it goes with others of a pipeline.
-	hashes []uint64 // hashes of its keys
-	every  bool     // it has too many keys to be compared
-	after  []chan struct{}
-	done   chan struct{}
+	isAhead bool     // its session is
+	hashes  []uint64 // hashes of its keys
+	every   bool     // it has too many keys to be compared
+	after   []chan struct{}
+	done    chan struct{}
 }
 
 // mostPlaces is how many keys of commands of a pipeline are compared.
@@ -95,12 +97,25 @@ func (x *call) carryOut() {
 	}
 }
 
+// carryOutAhead is carryOut for a call of a pipeline, whose answer is sent after those of others.
+func (x *call) carryOutAhead() {
+	x.session, x.isAhead = x.client.ahead, true
+	x.keys = x.session
+	x.carryOut()
+}
+
 // execute runs the command. After an error its reply is empty.
 func (x *call) execute() error {
 	bytes, large := x.reply.mark()
 	err := x.entry.run(x)
 	if err != nil {
 		x.reply.back(bytes, large)
+	}
+	if x.isAhead && errors.Is(err, values.ErrNoRoom) {
+		x.client.lines.await(x)
+		x.session, x.isAhead = x.client.session, false
+		x.keys = x.session
+		return x.execute()
 	}
 	return err
 }

@@ -26,16 +26,16 @@ type connection struct {
 	reader reader
 	lines  pipeline
 
-	number   int64
-	since    time.Time
-	session  *values.Session
-	class    string // that values are put into; empty: by their keys
-	database string // as it was selected
-	name     string
-	library  [2]string // name and version
-	version  int       // of the protocol
-	replies  replyMode
-	quit     bool // once what was asked is answered
+	number  int64
+	since   time.Time
+	session *values.Session
+	ahead   *values.Session // the same one, for commands that are answered after others
+	class   string          // that values are put into; empty: by their keys
+	name    string
+	library [2]string // name and version
+	version int       // of the protocol
+	replies replyMode
+	quit    bool // once what was asked is answered
 
 	queue   *queue                 // after MULTI
 	watched map[string]block.Stamp // revisions
@@ -60,11 +60,14 @@ func newConnection(server *Server, conn net.Conn) *connection {
 
 // reset makes a connection what it was at first.
 func (c *connection) reset() {
-	c.session = c.server.store.Anybody()
-	c.class, c.database, c.name, c.version, c.replies = "", "0", "", 2, replyOn
+	c.become(c.server.store.Anybody())
+	c.class, c.name, c.version, c.replies = "", "", 2, replyOn
 	c.dropQueue()
 	c.watched = nil
 }
+
+// become has the client be whom a session is of.
+func (c *connection) become(session *values.Session) { c.session, c.ahead = session, session.Ahead() }
 
 // serve carries out what the client sends, until one of the two ends.
 func (c *connection) serve(ctx context.Context) {
@@ -81,10 +84,14 @@ func (c *connection) serve(ctx context.Context) {
 		}
 	}
 	for !c.quit && !c.lines.out.broken() {
+		err := c.reader.wait()
 		x := calls.Get().(*call)
 		x.client = c
 		c.reader.known = !c.session.NeedsLogin()
-		if err := c.reader.next(ctx, &x.command); err != nil {
+		if err == nil {
+			err = c.reader.next(ctx, &x.command)
+		}
+		if err != nil {
 			c.end(x, err)
 			return
 		}
@@ -109,7 +116,7 @@ func (c *connection) handshake(ctx context.Context) error {
 		return err
 	}
 	if session != nil {
-		c.session = session
+		c.become(session)
 	}
 	return nil
 }

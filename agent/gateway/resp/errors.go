@@ -40,6 +40,9 @@ const (
 	errNameOfClient = redisError("ERR Client names cannot contain spaces, newlines or special characters.")
 )
 
+// errNoMemory says that a command cannot be taken now.
+var errNoMemory = api.Refuse(api.ErrBusy, "other commands have all the memory there is for large ones; try again in a moment")
+
 // textOf is what a client is sent for an error.
 func textOf(err error) string {
 	var own redisError

@@ -194,8 +194,9 @@ func doReferences(x *call) error {
 // Bounds on what one command lists.
 const (
 	scanAtFirst = 10
-	scanMost    = 10_000
+	scanMost    = 1000
 	keysMost    = 100_000
+	keysBytes   = 16 << 20
 	randomMost  = 1000
 	pageSize    = 1000
 )
@@ -224,19 +225,20 @@ func (x *call) each(prefix string, do func(key string) bool) error {
 func doKeysLike(x *call) error {
 	pattern := x.arguments[1]
 	var found []string
-	tooMany := false
+	bytes, tooMany := 0, false
 	err := x.each(literal(pattern), func(key string) bool {
 		if matches(pattern, key) {
 			found = append(found, key)
+			bytes += len(key)
 		}
-		tooMany = len(found) > keysMost
+		tooMany = len(found) > keysMost || bytes > keysBytes
 		return !tooMany
 	})
 	if err != nil {
 		return err
 	}
 	if tooMany {
-		return redisError("ERR more than 100000 keys match; walk through them with SCAN")
+		return redisError("ERR more keys match than are listed at once, 100000 or 16 MiB; walk through them with SCAN")
 	}
 	x.reply.array(len(found))
 	for _, key := range found {

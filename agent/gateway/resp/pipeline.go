@@ -18,8 +18,8 @@ type pipeline struct {
 	writer sync.WaitGroup // runs while there are calls
 
 	mutex sync.Mutex
-	calls []*call // not answered yet, the oldest first
-	room  sync.Cond
+	calls []*call   // not answered yet, the oldest first
+	room  sync.Cond // one less is not answered
 }
 
 // busy reports whether something is not answered yet.
@@ -55,9 +55,18 @@ func (p *pipeline) add(x *call) {
 		for _, done := range x.after {
 			<-done
 		}
-		x.carryOut()
+		x.carryOutAhead()
 		close(x.done)
 	}()
+}
+
+// await returns when a call is the next to be answered.
+func (p *pipeline) await(x *call) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for p.calls[0] != x {
+		p.room.Wait()
+	}
 }
 
 // answer sends answers until there are no calls any more.
@@ -83,7 +92,7 @@ func (p *pipeline) answer() {
 			p.mutex.Lock()
 		}
 		p.calls = slices.Delete(p.calls, 0, 1)
-		p.room.Signal()
+		p.room.Broadcast()
 		x.finish()
 	}
 }

@@ -155,7 +155,7 @@ func (s *source) close() {
 // waiting reports whether the client has sent more than was read.
 func (r *reader) waiting() bool { return r.buffered != nil && r.buffered.Buffered() > 0 }
 
-// wait returns when the client has sent something.
+// wait returns when the client has sent something. It returns io.EOF where the connection ends.
 func (r *reader) wait() error {
 	r.source.within = false
 	if r.buffered != nil {
@@ -184,12 +184,9 @@ func (r *reader) release() {
 	}
 }
 
-// next reads the next command. A blank line is one without arguments. It returns io.EOF where the connection ends between two commands,
-// io.ErrUnexpectedEOF where it ends in one, and a *protocolError for what is no command.
+// next reads the next command, of which wait said that it comes. A blank line is one without arguments. It returns io.ErrUnexpectedEOF
+// where the connection ends in the command, and a *protocolError for what is none.
 func (r *reader) next(ctx context.Context, c *command) error {
-	if err := r.wait(); err != nil {
-		return err
-	}
 	r.source.within = true
 	err := r.parse(ctx, c)
 	if errors.Is(err, io.EOF) {
@@ -277,7 +274,7 @@ func (r *reader) grow(ctx context.Context, c *command, size int64) {
 		more := max(c.size-c.reserved, reserveStep)
 		free, err := r.limits.memory.Reserve(patient, more)
 		if err != nil {
-			c.refuse(api.Refuse(api.ErrBusy, "other commands have all the memory there is for large ones; try again in a moment"))
+			c.refuse(errNoMemory)
 			return
 		}
 		c.reserved += more

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -60,12 +61,12 @@ func TestCommandsAreRead(t *testing.T) {
 			var c command
 			for _, want := range want {
 				c.clear()
-				if err := r.next(t.Context(), &c); err != nil || !slices.Equal(words(c.arguments), want) {
+				if err := readNext(r, &c); err != nil || !slices.Equal(words(c.arguments), want) {
 					t.Fatalf("%.50q, %v, want %.50q", words(c.arguments), err, want)
 				}
 			}
 			c.clear()
-			if err := r.next(t.Context(), &c); !errors.Is(err, io.EOF) {
+			if err := readNext(r, &c); !errors.Is(err, io.EOF) {
 				t.Errorf("at the end: %v", err)
 			}
 		})
@@ -93,7 +94,7 @@ func TestWhatIsNoCommand(t *testing.T) {
 	} {
 		r := readerOf(strings.NewReader(text), small())
 		var c command
-		if err := r.next(t.Context(), &c); err == nil || err.Error() != want {
+		if err := readNext(r, &c); err == nil || err.Error() != want {
 			t.Errorf("%.20q: %q, %v, want %s", text, words(c.arguments), err, want)
 		}
 		r.release()
@@ -111,7 +112,7 @@ func TestStrangersSendLittle(t *testing.T) {
 		r.known = false
 		var c command
 		got := ""
-		if err := r.next(t.Context(), &c); err != nil {
+		if err := readNext(r, &c); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -134,11 +135,11 @@ func TestTooLargeCommandsArePassedOver(t *testing.T) {
 			r := readerOf(strings.NewReader(text+"PING\r\n"), limits{argument: 1000, command: 5000})
 			defer r.release()
 			var c command
-			if err := r.next(t.Context(), &c); err != nil || c.refusal == nil || len(c.arguments) > 1 {
+			if err := readNext(r, &c); err != nil || c.refusal == nil || len(c.arguments) > 1 {
 				t.Fatalf("%d arguments, %v, refused: %v", len(c.arguments), err, c.refusal)
 			}
 			c.clear()
-			if err := r.next(t.Context(), &c); err != nil || c.refusal != nil || len(c.arguments) != 1 {
+			if err := readNext(r, &c); err != nil || c.refusal != nil || len(c.arguments) != 1 {
 				t.Fatalf("%d arguments, %v, refused: %v", len(c.arguments), err, c.refusal)
 			}
 		})
@@ -153,7 +154,7 @@ func TestLargeCommandsTakeOfTheBudget(t *testing.T) {
 	r := readerOf(strings.NewReader(text), bounds)
 	defer r.release()
 	var c command
-	if err := r.next(t.Context(), &c); err != nil || c.refusal != nil {
+	if err := readNext(r, &c); err != nil || c.refusal != nil {
 		t.Fatal(err, c.refusal)
 	}
 	if _, room := bounds.memory.Try(100_000); room {
@@ -179,7 +180,7 @@ func FuzzCommands(f *testing.F) {
 			defer r.release()
 			for {
 				var c command
-				if err := r.next(t.Context(), &c); err != nil {
+				if err := readNext(r, &c); err != nil {
 					return commands, err.Error()
 				}
 				if c.refusal == nil {
@@ -194,4 +195,12 @@ func FuzzCommands(f *testing.F) {
 			t.Errorf("whole %q, %s; slowly %q, %s", whole, end, slow, slowEnd)
 		}
 	})
+}
+
+// readNext reads the next command of a connection.
+func readNext(r *reader, c *command) error {
+	if err := r.wait(); err != nil {
+		return err
+	}
+	return r.next(context.Background(), c)
 }

@@ -31,7 +31,7 @@ func (x *call) login(name, secret string, replies bool) error {
 	if err != nil {
 		return err
 	}
-	x.client.session = session
+	x.client.become(session)
 	if replies {
 		x.reply.ok()
 	}
@@ -95,8 +95,11 @@ func doHello(x *call) error {
 	return nil
 }
 
+// longestClientName is how many bytes a client may call itself by.
+const longestClientName = 1024
+
 func isName(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool { return c < '!' || c > '~' })
+	return len(name) <= longestClientName && !strings.ContainsFunc(name, func(c rune) bool { return c < '!' || c > '~' })
 }
 
 // doSelectClass is SELECT: 0 has values go into classes by their keys, the name of a class has them go into that one.
@@ -110,7 +113,7 @@ func doSelectClass(x *call) error {
 	} else if err := x.client.server.store.CheckClass(name); err != nil {
 		return err
 	}
-	x.client.class, x.client.database = name, x.key(1)
+	x.client.class = name
 	x.reply.ok()
 	return nil
 }

@@ -119,12 +119,12 @@ func (x *call) store(argument int, s setting) error {
 		}
 		return err
 	}
-	var old []byte
+	var old *values.Value
 	there, done := false, false
 	_, err := x.keys.Modify(x.ctx, key, func(now *values.Value) (values.Change, error) {
-		there, done, old = now != nil, false, nil
-		if now != nil {
-			old = now.Data
+		there, done = now != nil, false
+		if s.returns {
+			keep(&old, now)
 		}
 		if there && s.ifNone || !there && s.ifSome {
 			return values.Change{}, nil
@@ -138,14 +138,33 @@ func (x *call) store(argument int, s setting) error {
 	})
 	switch {
 	case err != nil:
-	case s.returns && there:
-		x.reply.bulk(old)
-	case s.returns || !done:
+		old.Release()
+	case s.returns:
+		x.reply.value(old)
+	case !done:
 		x.reply.null()
 	default:
 		x.reply.ok()
 	}
 	return err
+}
+
+// keep keeps a value that is there while it is decided what becomes of it, for the answer, in place of one that was there before.
+func keep(kept **values.Value, now *values.Value) {
+	(*kept).Release()
+	if *kept = nil; now != nil {
+		*kept = now.Keep()
+	}
+}
+
+// kept replies with what was kept, unless there was an error.
+func (x *call) kept(value *values.Value, err error) error {
+	if err != nil {
+		value.Release()
+		return err
+	}
+	x.reply.value(value)
+	return nil
 }
 
 // putUntil puts a value, or deletes it where it would be gone already.
@@ -204,21 +223,18 @@ func doGetExpire(x *call) error {
 	if !persist && !e.given() {
 		return doGet(x)
 	}
-	var is []byte
-	there := false
+	var is *values.Value
 	_, err := x.keys.Modify(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
-		there = now != nil
-		if !there {
+		keep(&is, now)
+		if now == nil {
 			return values.Change{}, nil
 		}
-		is = now.Data
 		if persist && now.Expires.IsZero() {
 			return values.Change{}, nil
 		}
 		return x.until(values.Put{Data: now.Data, Class: now.Class, Expires: e.at, Metadata: now.Metadata}), nil
 	})
-	x.found(is, there, err)
-	return err
+	return x.kept(is, err)
 }
 
 func errWhere(is bool, err error) error {
@@ -228,29 +244,13 @@ func errWhere(is bool, err error) error {
 	return nil
 }
 
-// found replies with bytes, or null where there were none.
-func (x *call) found(data []byte, there bool, err error) {
-	switch {
-	case err != nil:
-	case there:
-		x.reply.bulk(data)
-	default:
-		x.reply.null()
-	}
-}
-
 func doGetDelete(x *call) error {
-	var was []byte
-	there := false
+	var was *values.Value
 	_, err := x.keys.Modify(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
-		there = now != nil
-		if there {
-			was = now.Data
-		}
+		keep(&was, now)
 		return values.Change{Delete: true}, nil
 	})
-	x.found(was, there, err)
-	return err
+	return x.kept(was, err)
 }
 
 // doSetMany is MSET.
@@ -314,12 +314,12 @@ func doGetRange(x *call) error {
 	if err != nil {
 		return err
 	}
-	defer value.Release()
 	if value == nil {
 		x.reply.text("")
 		return nil
 	}
-	x.reply.bulk(cut(value.Data, start, end))
+	value.Data = cut(value.Data, start, end)
+	x.reply.value(value)
 	return nil
 }
 

@@ -15,14 +15,16 @@ const (
 	transactionTries = 100
 	queueMost        = 100_000  // commands
 	queueBytes       = 64 << 20 // of commands
+	queueFree        = 64 << 10 // bytes that take nothing of the budget
 	replyMost        = 64 << 20 // bytes of the replies of one
-	watchedMost      = 10_000   // keys
+	watchedMost      = 1000     // keys
 )
 
 // queue is what a client has sent since MULTI.
 type queue struct {
 	calls   []*call
 	bytes   int64
+	free    []func()
 	spoiled bool // one was refused, so that none is carried out
 }
 
@@ -30,10 +32,19 @@ func (c *connection) dropQueue() {
 	if c.queue == nil {
 		return
 	}
-	for _, x := range c.queue.calls {
+	c.queue.clear()
+	c.queue = nil
+}
+
+// clear gives memory back.
+func (q *queue) clear() {
+	for _, x := range q.calls {
 		x.command.clear()
 	}
-	c.queue = nil
+	for _, free := range q.free {
+		free()
+	}
+	q.calls, q.free = nil, nil
 }
 
 func doMulti(x *call) error {
@@ -64,6 +75,13 @@ func (x *call) enqueue() error {
 	q.bytes += x.size
 	if len(q.calls) == queueMost || q.bytes > queueBytes {
 		return api.Refuse(api.ErrBadRequest, "a transaction has at most %d commands and %d bytes", queueMost, queueBytes)
+	}
+	if x.reserved == 0 && q.bytes > queueFree { // else the command has taken it already
+		free, room := x.client.server.limits.memory.Try(x.size)
+		if !room {
+			return errNoMemory
+		}
+		q.free = append(q.free, free)
 	}
 	q.calls = append(q.calls, &call{command: x.command, client: x.client, entry: x.entry})
 	x.command = command{}
@@ -122,11 +140,7 @@ func doExec(x *call) error {
 	}
 	watched := c.watched
 	c.queue, c.watched = nil, nil
-	defer func() {
-		for _, queued := range q.calls {
-			queued.command.clear()
-		}
-	}()
+	defer q.clear()
 	if q.spoiled {
 		return errAborted
 	}
