@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/restripe/restripe/agent/gateway/values"
 )
 
 // connection is one client. Commands that come alone are carried out one after the other by the goroutine that reads. Those that come
@@ -20,7 +18,7 @@ import (
 type connection struct {
 	server  *Server
 	socket  net.Conn
-	session *values.Session
+	client  client
 	in      input
 	out     output
 	window  *window // nil: there was no need for one yet
@@ -35,7 +33,7 @@ func newConnection(s *Server, socket net.Conn) *connection {
 	if s.options.TLS != nil {
 		socket = tls.Server(socket, s.options.TLS)
 	}
-	c := &connection{server: s, socket: socket}
+	c := &connection{server: s, socket: socket, client: client{server: s, from: socket}}
 	c.in.init(socket, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) })
 	c.out.conn, c.out.sent = socket, func(bytes int) { s.stats.bytesWritten.Add(int64(bytes)) }
 	return c
@@ -88,15 +86,15 @@ func (c *connection) enter() error {
 			c.refuse(errorLine(err))
 			return err
 		}
-		c.session = session
+		c.client.session = session
 	}
-	if c.session == nil {
-		c.session = c.server.options.Session
+	if c.client.session == nil {
+		c.client.session = c.server.options.Session
 	}
-	if c.session == nil {
-		c.session = c.server.options.Store.Anybody()
+	if c.client.session == nil {
+		c.client.session = c.server.options.Store.Anybody()
 	}
-	if !c.session.NeedsLogin() {
+	if !c.client.session.NeedsLogin() {
 		return nil
 	}
 	return c.login()
@@ -160,13 +158,13 @@ func (c *connection) authenticate(line string) (reply string, isIn bool, err err
 	}
 	session, err := c.server.options.Store.Login(c.working, name, secret)
 	if err != nil {
-		c.server.failed(c, commandAuth, err)
+		c.client.failed(commandAuth, err)
 		if isRefusal(err) {
 			return "CLIENT_ERROR authentication failure\r\n", false, nil
 		}
 		return errorLine(err), false, nil
 	}
-	c.session = session
+	c.client.session = session
 	return "STORED\r\n", true, nil
 }
 

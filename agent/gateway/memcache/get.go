@@ -17,14 +17,18 @@ var (
 
 // get carries out `get|gets <key>*`: each key is a job of its own.
 func (c *connection) get(name command, keys string, withCAS bool) {
-	c.read(name, keys, withCAS, c.session.Get)
+	c.read(name, keys, withCAS, c.client.session.Get)
 }
 
 // getAndTouch carries out `gat|gats <exptime> <key>*`.
 func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
 	word, keys := nextWord(rest)
-	if word == "" {
+	switch first, _ := nextWord(keys); {
+	case word == "":
 		c.say(name, errorReply, outcomeClientError)
+		return
+	case first == "":
+		c.say(name, string(replyEnd), outcomeMiss)
 		return
 	}
 	seconds, isTime := parseTime(word)
@@ -32,7 +36,9 @@ func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
 		c.say(name, "CLIENT_ERROR invalid exptime argument\r\n", outcomeClientError)
 		return
 	}
-	c.read(name, keys, withCAS, func(ctx context.Context, key string) (*values.Value, error) { return c.touched(ctx, key, seconds) })
+	c.read(name, keys, withCAS, func(ctx context.Context, key string) (*values.Value, error) {
+		return c.client.touched(ctx, key, seconds)
+	})
 }
 
 // read has the values of keys read side by side, and written in their order.
@@ -60,10 +66,10 @@ func (c *connection) read(name command, keys string, withCAS bool, get func(ctx 
 		work := func(get func(ctx context.Context, key string) (*values.Value, error)) func(ctx context.Context, j *job) {
 			return func(ctx context.Context, j *job) {
 				value, err := get(ctx, j.key)
-				c.readInto(j, value, err, withCAS)
+				c.client.readInto(j, value, err, withCAS)
 			}
 		}
-		j.do, j.again = work(get), work(c.session.Get)
+		j.do, j.again = work(get), work(c.client.session.Get)
 		if isAlone {
 			c.do(j, true)
 		} else {
@@ -74,11 +80,11 @@ func (c *connection) read(name command, keys string, withCAS bool, get func(ctx 
 }
 
 // readInto is the reply for one key of several.
-func (c *connection) readInto(j *job, value *values.Value, err error, withCAS bool) {
+func (c *client) readInto(j *job, value *values.Value, err error, withCAS bool) {
 	switch {
 	case err != nil:
-		reply := c.server.failed(c, j.call.name, err)
-		j.line, j.outcome, j.failed = append(j.line, reply...), outcomeOf(reply), true
+		c.complain(j, err)
+		j.failed = true
 		return
 	case value == nil:
 		c.server.stats.read(j.call.name, false)

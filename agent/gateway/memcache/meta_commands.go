@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/values"
 )
 
@@ -22,14 +23,14 @@ func (c *connection) metaGet(words []string) {
 		return
 	}
 	j := &job{call: &call{name: commandMetaGet, began: time.Now()}, key: m.key, last: true}
-	j.do = func(ctx context.Context, j *job) { c.visit(ctx, j, m) }
+	j.do = func(ctx context.Context, j *job) { c.client.visit(ctx, j, m) }
 	c.do(j, !m.quiet)
 }
 
 // visit does what mg asks for. What was changed by it once is only read again where there was no memory to keep it.
-func (c *connection) visit(ctx context.Context, j *job, m *meta) {
-	seen, err := c.seen(ctx, m)
+func (c *client) visit(ctx context.Context, j *job, m *meta) {
 	now := time.Now()
+	seen, err := c.seen(ctx, m)
 	if err == nil {
 		if v := m.visit(seen.item, now); v.changes {
 			seen.value.Release()
@@ -37,8 +38,7 @@ func (c *connection) visit(ctx context.Context, j *job, m *meta) {
 		}
 	}
 	if err != nil {
-		reply := c.server.failed(c, commandMetaGet, err)
-		j.line, j.outcome = append(j.line, reply...), outcomeOf(reply)
+		c.complain(j, err)
 		return
 	}
 	c.server.stats.gets.note(seen.item != nil && !seen.visit.isNew)
@@ -52,26 +52,31 @@ func (c *connection) visit(ctx context.Context, j *job, m *meta) {
 		return
 	}
 	c.tellVisit(j, m, seen, now)
-	if seen.visit.changes {
-		told := seen
-		j.again = func(ctx context.Context, j *job) {
-			again, err := c.seen(ctx, m)
-			if err != nil {
-				reply := c.server.failed(c, commandMetaGet, err)
-				j.line, j.outcome = append(j.line, reply...), outcomeOf(reply)
-				return
-			}
-			if again.item == nil || again.item.cas != told.item.cas { // somebody was faster: what was seen is gone
-				j.line, j.outcome = append(j.line, "SERVER_ERROR the value was changed before there was memory to send it; try again\r\n"...), outcomeServerError
-				again.value.Release()
-				return
-			}
-			again.was, again.visit = told.was, told.visit
-			c.tellVisit(j, m, again, now)
+	j.again = func(ctx context.Context, j *job) {
+		if seen.visit.changes {
+			c.visitAgain(ctx, j, m, seen, now)
+		} else {
+			c.visit(ctx, j, m)
 		}
-	} else {
-		j.again = func(ctx context.Context, j *job) { c.visit(ctx, j, m) }
 	}
+}
+
+// errGone says that what a client was to be sent is not there any more.
+var errGone = api.Refuse(api.ErrBusy, "the value was changed before there was memory to send it; try again")
+
+// visitAgain reads again what mg has changed.
+func (c *client) visitAgain(ctx context.Context, j *job, m *meta, before seen, now time.Time) {
+	again, err := c.seen(ctx, m)
+	if err == nil && (again.item == nil || again.item.cas != before.item.cas) {
+		again.value.Release()
+		err = errGone
+	}
+	if err != nil {
+		c.complain(j, err)
+		return
+	}
+	again.was, again.visit = before.was, before.visit
+	c.tellVisit(j, m, again, now)
 }
 
 // seen is a value as mg saw it.
@@ -84,7 +89,7 @@ type seen struct {
 }
 
 // seen reads what mg is to tell of.
-func (c *connection) seen(ctx context.Context, m *meta) (s seen, err error) {
+func (c *client) seen(ctx context.Context, m *meta) (s seen, err error) {
 	if m.value {
 		if s.value, err = c.session.Get(ctx, m.key); s.value != nil {
 			s.item, s.data = itemOfValue(s.value), s.value.Data
@@ -102,7 +107,7 @@ func (c *connection) seen(ctx context.Context, m *meta) (s seen, err error) {
 }
 
 // changed changes a value as mg asks for.
-func (c *connection) changed(ctx context.Context, m *meta) (s seen, err error) {
+func (c *client) changed(ctx context.Context, m *meta) (s seen, err error) {
 	revision, err := c.session.Modify(ctx, m.key, func(value *values.Value) (values.Change, error) {
 		s = seen{was: itemOfValue(value)}
 		if s.visit = m.visit(s.was, time.Now()); s.was == nil && !s.visit.isNew {
@@ -131,7 +136,7 @@ func (c *connection) changed(ctx context.Context, m *meta) (s seen, err error) {
 }
 
 // tellVisit is the reply of mg.
-func (c *connection) tellVisit(j *job, m *meta, s seen, now time.Time) {
+func (c *client) tellVisit(j *job, m *meta, s seen, now time.Time) {
 	isValue := m.value && !(m.hasCAS && s.was != nil && m.cas == s.was.cas)
 	if isValue {
 		j.line = strconv.AppendInt(append(j.line, "VA "...), s.item.size, 10)
@@ -181,7 +186,7 @@ func (c *connection) metaSet(words []string) error {
 	}
 	c.askMeta(commandMetaSet, m, func(ctx context.Context) (string, outcome, error) {
 		defer held.Release()
-		result, revision, size, err := c.put(ctx, &s, data)
+		result, revision, size, err := c.client.put(ctx, &s, data)
 		if err != nil || result == stored && m.quiet {
 			return "", outcomeDone, err
 		}
@@ -216,7 +221,7 @@ func (c *connection) askMeta(name command, m *meta, do func(ctx context.Context)
 	j.do = func(ctx context.Context, j *job) {
 		reply, outcome, err := do(ctx)
 		if err != nil {
-			reply = c.server.failed(c, name, err)
+			reply = c.client.failed(name, err)
 			outcome = outcomeOf(reply)
 		}
 		j.outcome, j.line = outcome, append(j.line, reply...)
@@ -235,7 +240,7 @@ func (c *connection) metaDelete(words []string) {
 		return
 	}
 	c.askMeta(commandMetaDelete, m, func(ctx context.Context) (string, outcome, error) {
-		result, err := c.removed(ctx, m)
+		result, err := c.client.removed(ctx, m)
 		if err != nil {
 			return "", outcomeDone, err
 		}
@@ -248,7 +253,7 @@ func (c *connection) metaDelete(words []string) {
 }
 
 // removed deletes a value, or empties it, or declares it stale.
-func (c *connection) removed(ctx context.Context, m *meta) (result result, err error) {
+func (c *client) removed(ctx context.Context, m *meta) (result result, err error) {
 	if !m.hasCAS && !m.stale && !m.empties {
 		existed, err := c.session.Delete(ctx, m.key)
 		if !existed {
@@ -300,7 +305,7 @@ func (c *connection) metaArithmetic(words []string) {
 		return
 	}
 	c.askMeta(commandMetaArithmetic, m, func(ctx context.Context) (string, outcome, error) {
-		t, err := c.tally(ctx, m, isUp)
+		t, err := c.client.tally(ctx, m, isUp)
 		if err != nil {
 			return "", outcomeDone, err
 		}
@@ -332,7 +337,7 @@ type tally struct {
 }
 
 // tally counts as ma asks for.
-func (c *connection) tally(ctx context.Context, m *meta, isUp bool) (t tally, err error) {
+func (c *client) tally(ctx context.Context, m *meta, isUp bool) (t tally, err error) {
 	revision, err := c.session.Modify(ctx, m.key, func(now *values.Value) (values.Change, error) {
 		t = tally{}
 		put := &values.Put{}
@@ -383,7 +388,7 @@ func (c *connection) metaDebug(words []string) {
 		return
 	}
 	c.askMeta(commandMetaDebug, m, func(ctx context.Context) (string, outcome, error) {
-		info, err := c.session.Look(ctx, m.key)
+		info, err := c.client.session.Look(ctx, m.key)
 		if err != nil || info == nil {
 			return "EN\r\n", outcomeMiss, err
 		}

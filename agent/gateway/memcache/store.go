@@ -64,7 +64,7 @@ func (c *connection) store(name command, how storing, words []string) error {
 	}
 	c.ask(name, s.key, s.quiet, func(ctx context.Context) (string, outcome, error) {
 		defer held.Release()
-		result, _, _, err := c.put(ctx, &s, data)
+		result, _, _, err := c.client.put(ctx, &s, data)
 		return resultText[result], result.outcome(), err
 	})
 	return nil
@@ -93,7 +93,7 @@ func (c *connection) value(length int64) (data []byte, held *budget.Holding, wro
 }
 
 // put stores a value as a command says.
-func (c *connection) put(ctx context.Context, s *storage, data []byte) (result result, revision block.Stamp, size int, err error) {
+func (c *client) put(ctx context.Context, s *storage, data []byte) (result result, revision block.Stamp, size int, err error) {
 	c.server.stats.sets.Add(1)
 	expires := expiry(s.seconds, time.Now())
 	if s.how == storeSet {

@@ -106,7 +106,7 @@ func (c *connection) ask(name command, key string, isQuiet bool, do func(ctx con
 	j.do = func(ctx context.Context, j *job) {
 		reply, outcome, err := do(ctx)
 		if err != nil {
-			reply = c.server.failed(c, name, err)
+			reply = c.client.failed(name, err)
 			outcome = outcomeOf(reply)
 		}
 		if j.outcome = outcome; !isQuiet {
@@ -114,15 +114,6 @@ func (c *connection) ask(name command, key string, isQuiet bool, do func(ctx con
 		}
 	}
 	c.do(j, !isQuiet)
-}
-
-// failed is the reply for an error of a command, which is logged where it is not the client's, or everything is to be.
-func (s *Server) failed(c *connection, name command, err error) string {
-	reply := errorLine(err)
-	if isServers := outcomeOf(reply) == outcomeServerError && reply != tooLarge; isServers || s.verbosity.Load() > 0 {
-		s.log.Warn("a command of a client of memcached failed", "call", commandNames[name], "from", c.socket.RemoteAddr(), "cause", err)
-	}
-	return reply
 }
 
 // isNoreply reports whether the last word asks for no reply.
@@ -146,7 +137,7 @@ func (c *connection) delete(words []string) {
 	}
 	key := words[1]
 	c.ask(commandDelete, key, isQuiet, func(ctx context.Context) (string, outcome, error) {
-		existed, err := c.session.Delete(ctx, key)
+		existed, err := c.client.session.Delete(ctx, key)
 		c.server.stats.deletes.note(existed)
 		if !existed {
 			return "NOT_FOUND\r\n", outcomeMiss, err
@@ -183,7 +174,7 @@ func (c *connection) count(name command, isUp bool, words []string) {
 	c.ask(name, key, isQuiet, func(ctx context.Context) (string, outcome, error) {
 		var counter uint64
 		var has bool
-		_, err := c.session.Modify(ctx, key, func(now *values.Value) (values.Change, error) {
+		_, err := c.client.session.Modify(ctx, key, func(now *values.Value) (values.Change, error) {
 			if has = now != nil; !has {
 				return values.Change{}, nil
 			}
@@ -225,7 +216,7 @@ func (c *connection) touch(words []string) {
 	}
 	key := words[1]
 	c.ask(commandTouch, key, isQuiet, func(ctx context.Context) (string, outcome, error) {
-		touched, err := c.touched(ctx, key, seconds)
+		touched, err := c.client.touched(ctx, key, seconds)
 		if err != nil {
 			return "", outcomeServerError, err
 		}
@@ -237,7 +228,7 @@ func (c *connection) touch(words []string) {
 }
 
 // touched gives a value another time to live, and returns it as it is then; nil: there is none. Its bytes are nobody's to release.
-func (c *connection) touched(ctx context.Context, key string, seconds int64) (*values.Value, error) {
+func (c *client) touched(ctx context.Context, key string, seconds int64) (*values.Value, error) {
 	var touched *values.Value
 	revision, err := c.session.Modify(ctx, key, func(now *values.Value) (values.Change, error) {
 		if touched = nil; now == nil {
@@ -306,14 +297,14 @@ func (c *connection) flushAll(words []string) {
 		c.window.drain()
 	}
 	c.ask(commandFlushAll, "", isQuiet, func(ctx context.Context) (string, outcome, error) {
-		return "OK\r\n", outcomeDone, c.deleteAll(ctx)
+		return "OK\r\n", outcomeDone, c.client.deleteAll(ctx)
 	})
 	if c.window != nil {
 		c.window.drain()
 	}
 }
 
-func (c *connection) deleteAll(ctx context.Context) error {
+func (c *client) deleteAll(ctx context.Context) error {
 	for after, more := "", true; more; {
 		keys, next, err := c.session.List(ctx, "", after, flushPage)
 		if err != nil {
