@@ -278,8 +278,7 @@ func (g *Gateway) Handler() http.Handler { return g.server().Handler() }
 func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	s := g.server()
 	onlyLoopback := g.options.Users == nil && serve.LoopbackHost(listener.Addr().String())
-	if g.options.HTTPS {
-		config := g.options.Certificates.Doors()
+	if config := g.doors(); config != nil {
 		config.NextProtos = []string{"http/1.1"}
 		listener = tls.NewListener(listener, config)
 	}
