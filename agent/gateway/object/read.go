@@ -168,8 +168,13 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	return r.writeTo(ctx, w, offset, length)
 }
 
-// quickBytes is how many bytes are read in one go, without anything beside it, where their store answers at once.
-const quickBytes = 64 << 10
+const (
+	// quickBytes is how many bytes are read in one go, without anything beside it, where their store answers.
+	quickBytes = 64 << 10
+	// quickPatience is for how long. It is long beside what is waited for with others at hand, as a read that is given up costs twice
+	// where everything is slow because there is much to do.
+	quickPatience = 100 * time.Millisecond
+)
 
 // quickData is what was read in one go.
 type quickData struct {
@@ -182,8 +187,7 @@ func (d *quickData) free() {
 	d.release()
 }
 
-// quick reads a few bytes that lie in one cell straight from the store of its node, if that is at hand, there is memory, and it does not
-// take longer than others are then asked.
+// quick reads a few bytes that lie in one cell straight from the store of its node, if the gateway reaches that, and there is memory.
 func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickData, done bool) {
 	snapshot := r.snapshot()
 	if length == 0 || length > quickBytes || len(snapshot.Object.Extents) != 1 || r.first {
@@ -199,7 +203,7 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 	}
 	f := list[0]
 	item, found := group.Find(f.cell%group.Columns, f.cell/group.Columns)
-	if !found {
+	if !found || !r.objects.agents.Answers(item.Node) {
 		return data, false
 	}
 	release, room := r.memory.Try(length)
@@ -208,7 +212,7 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 	}
 	o := r.objects
 	began := time.Now()
-	within, cancel := context.WithTimeout(ctx, o.hedge.delay(began, f.length))
+	within, cancel := context.WithTimeout(ctx, quickPatience)
 	defer cancel()
 	read, done := o.direct.Read(within, group.Address(f.cell%group.Columns, item), f.cell/group.Columns, f.offset, f.length)
 	if !done {
