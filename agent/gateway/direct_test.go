@@ -47,7 +47,8 @@ func (c *cluster) direct(outcome string) int {
 	c.t.Helper()
 	answer := httptest.NewRecorder()
 	c.gateway.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	found := regexp.MustCompile(`restripe_gateway_direct_reads_total\{outcome="` + outcome + `"\} (\d+)`).FindStringSubmatch(answer.Body.String())
+	line := regexp.MustCompile(`restripe_gateway_direct_reads_total\{outcome="` + outcome + `"\} (\d+)`)
+	found := line.FindStringSubmatch(answer.Body.String())
 	if found == nil {
 		return 0
 	}

@@ -212,7 +212,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Direct: g.direct, Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
+		Direct: g.direct, Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
+		Sparse:       func() { g.Died() },
 		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
 	g.values = values.New(values.Parts{
@@ -221,7 +222,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
-	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, g.direct, object.Caches{})
+	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, object.Caches{})
+	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,

@@ -130,7 +130,8 @@ func (r *reader) auditPayload(ctx context.Context, under *serving, found stored)
 			is = block.Fingerprint{}
 		}
 		if is != h.Fingerprints[unit-h.FirstUnit] && wrong == nil {
-			wrong = &blockstore.UnitError{Unit: unit, Cause: fmt.Errorf("block %s: %w: the fingerprint of unit %d does not match", h.Address(), store.ErrCorrupt, unit)}
+			cause := fmt.Errorf("block %s: %w: the fingerprint of unit %d does not match", h.Address(), store.ErrCorrupt, unit)
+			wrong = &blockstore.UnitError{Unit: unit, Cause: cause}
 		}
 	})
 	return errors.Join(err, wrong)

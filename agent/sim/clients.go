@@ -93,13 +93,19 @@ func (s *slowly) Write(p []byte) (int, error) {
 	return s.into.Write(p)
 }
 
+// actions are what clients do, the more often the more of it there is.
+var actions = []register.Action{
+	register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update,
+	register.Delete, register.Swap, register.Lend, register.Remove,
+}
+
 // act does one operation and records what came of it.
 func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace time.Duration) {
 	in := register.Call{Key: o.key}
 	if c.history.isWornOut(o.key) {
 		in.Action = register.Get
 	} else {
-		in.Action = pick(d, []register.Action{register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update, register.Delete, register.Swap, register.Lend, register.Remove})
+		in.Action = pick(d, actions)
 	}
 	at, began := c.history.tick(), c.trouble.strayed()
 	var out register.Answer

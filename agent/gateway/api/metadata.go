@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 const MetadataHeader = "Restripe-Meta-"
 
 // MetadataIn returns the metadata that a header carries, with names in lower case; nil for none.
-func MetadataIn(header http.Header) map[string]string {
+func MetadataIn(header map[string][]string) map[string]string {
 	var metadata map[string]string
 	for name, values := range header {
 		if !strings.HasPrefix(name, MetadataHeader) || len(name) == len(MetadataHeader) {
@@ -31,7 +30,7 @@ func MetadataIn(header http.Header) map[string]string {
 }
 
 // SetMetadata has a header carry metadata.
-func SetMetadata(header http.Header, metadata map[string]string) {
+func SetMetadata(header interface{ Set(name, value string) }, metadata map[string]string) {
 	for name, value := range metadata {
 		header.Set(MetadataHeader+name, url.QueryEscape(value))
 	}
@@ -47,7 +46,8 @@ func ParseExpires(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.UnixMilli() <= 0 {
-		return time.Time{}, Refuse(ErrBadRequest, "expires %.40q: want how long from now, such as 90m, or a time such as 2027-01-31T12:00:00Z", text)
+		return time.Time{}, Refuse(ErrBadRequest,
+			"expires %.40q: want how long from now, such as 90m, or a time such as 2027-01-31T12:00:00Z", text)
 	}
 	return at, nil
 }

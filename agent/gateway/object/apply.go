@@ -28,7 +28,7 @@ type Write struct {
 // each other alone.
 func (o *Objects) Apply(ctx context.Context, writes []Write, expected map[string]block.Stamp) (err error) {
 	for try := range batchTries {
-		if err = o.apply(ctx, writes, expected); !errors.Is(err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
+		if err = apply(ctx, o, writes, expected); !errors.Is(err, group.ErrNotWhole) || group.Pause(ctx, try) != nil {
 			break
 		}
 	}
@@ -49,7 +49,7 @@ type together struct {
 	over    []catalog.Basis
 }
 
-func (o *Objects) apply(ctx context.Context, writes []Write, expected map[string]block.Stamp) (err error) {
+func apply(ctx context.Context, o *Objects, writes []Write, expected map[string]block.Stamp) (err error) {
 	t := &together{
 		objects: o, change: catalog.Change{IfRevision: expected}, small: map[batchKey]map[string]entry{}, large: map[batchKey]map[string]entry{},
 	}
@@ -85,15 +85,15 @@ func (t *together) take(write *Write) error {
 		t.change.Delete = append(t.change.Delete, write.Key)
 		return api.CheckKey(write.Key)
 	}
-	if err := o.checkPut(write.Key, &write.Options); err != nil {
+	if err := checkPut(o, write.Key, &write.Options); err != nil {
 		return err
 	}
-	class, scheme, err := o.schemeFor(write.Key, &write.Options)
+	class, scheme, err := schemeFor(o, write.Key, &write.Options)
 	if err != nil {
 		return err
 	}
 	t.over = append(t.over, catalog.Over(write.Key))
-	kind, object := o.entryOf(write.Key, class, scheme, write.Data, &write.Options)
+	kind, object := entryOf(o, write.Key, class, scheme, write.Data, &write.Options)
 	into := t.small
 	if int64(len(object.data)) >= class.PackBelow {
 		kind.scheme, into = scheme, t.large
@@ -218,7 +218,8 @@ func (t *together) index() uint32 { return uint32(len(t.change.NewGroups)) }
 // next chooses the nodes of the next group, and announces its blocks.
 func (t *together) next(ctx context.Context, class *api.Class, code *group.Code) (id block.GroupID, home []block.NodeID, err error) {
 	if t.index() >= groupsTogether {
-		return id, nil, api.Refuse(api.ErrBadRequest, "what is put together takes more than %d groups of class %s; put less at a time", groupsTogether, class.Name)
+		return id, nil, api.Refuse(api.ErrBadRequest,
+			"what is put together takes more than %d groups of class %s; put less at a time", groupsTogether, class.Name)
 	}
 	agents := t.objects.agents
 	id = block.GroupID{Stamp: t.attempt.Stamp(), Index: t.index()}

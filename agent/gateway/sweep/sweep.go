@@ -62,8 +62,8 @@ func New(records *catalog.Catalog, agents *member.Agents, members *member.Member
 	return w
 }
 
-// Loop removes what has expired, empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed once
-// before anything is deleted: they show whether the catalog was put back since.
+// Loop removes what has expired, empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives.
+// Stores are listed once before anything is deleted: they show whether the catalog was put back since.
 func (w *Sweeper) Loop(ctx context.Context) {
 	if w.options.OrphanEvery > 0 {
 		w.saying("sweeping", func(ctx context.Context) error {

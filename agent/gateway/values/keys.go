@@ -129,7 +129,8 @@ func (s *Session) version(ctx context.Context, key string, reserve reserving, ma
 		return nil, err
 	}
 	if is.Size > s.parts.MaxBytes {
-		return nil, api.Refuse(api.ErrBadRequest, "object %.80q has %d bytes, a value has at most %d; read it over HTTP", key, is.Size, s.parts.MaxBytes)
+		return nil, api.Refuse(api.ErrBadRequest,
+			"object %.80q has %d bytes, a value has at most %d; read it over HTTP", key, is.Size, s.parts.MaxBytes)
 	}
 	free, err := reserve(ctx, is.Size)
 	if err != nil {
@@ -200,7 +201,8 @@ func (s *Session) put(ctx context.Context, key string, put Put, over *block.Stam
 
 func (s *Session) checkSize(key string, data []byte) error {
 	if int64(len(data)) > s.parts.MaxBytes {
-		return api.Refuse(api.ErrBadRequest, "the value of %.80q has %d bytes, at most %d are allowed; put it over HTTP", key, len(data), s.parts.MaxBytes)
+		return api.Refuse(api.ErrBadRequest,
+			"the value of %.80q has %d bytes, at most %d are allowed; put it over HTTP", key, len(data), s.parts.MaxBytes)
 	}
 	return nil
 }

@@ -51,8 +51,9 @@ func Agent(s *program.Streams) *program.Server {
 	flags.StringVar(&f.id, "id", "", "name of the node: 1 to 63 of a-z, 0-9 and - (required)")
 	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME, "+
 		"or @FILE with one of them; with a password it is in such a file, or in "+StoreVariable+" (required)")
-	flags.StringVar(&f.direct, "direct", "", "where gateways may read the store by themselves, past the agent: memcached://host:port, redis://host:port "+
-		"or rediss://host:port, or @FILE with one of them; with a password it is in such a file, or in "+DirectVariable+" (default: they may not)")
+	flags.StringVar(&f.direct, "direct", "", "where gateways may read the store by themselves, past the agent: memcached://host:port, "+
+		"redis://host:port or rediss://host:port, or @FILE with one of them; with a password it is in such a file, or in "+DirectVariable+
+		" (default: they may not)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,

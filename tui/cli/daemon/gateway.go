@@ -59,7 +59,8 @@ func Gateway(s *program.Streams) *program.Server {
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", DefaultListen, "address to listen on")
 	flags.StringVar(&f.redis, "redis", "", "address to serve clients of Redis at, such as 127.0.0.1:6379 (default: none are served)")
-	flags.StringVar(&f.memcached, "memcached", "", "address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
+	flags.StringVar(&f.memcached, "memcached", "",
+		"address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
 	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
 		"(default: whoever reaches the gateway may do everything)")
 	flags.BoolVar(&f.https, "https", false, "serve all clients over TLS, with the certificate of --tls, "+
