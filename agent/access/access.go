@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os/user"
 	"slices"
@@ -137,6 +138,29 @@ func (s Scope) HasKey(key string) (every, some bool) {
 		}
 	}
 	return every, some
+}
+
+// Lacks says which right the user does not have that a verb on the object of a key needs; "" where it has. Where that depends on classes,
+// it is asked for those that the object is of, and would be of.
+func (u *User) Lacks(verb Verb, key string, classes func() ([]string, error)) (right string, err error) {
+	in := u.Scope(verb)
+	every, some := in.HasKey(key)
+	switch {
+	case every:
+		return "", nil
+	case !some:
+		return fmt.Sprintf("%s on objects is missing for key %.80q", verb, key), nil
+	}
+	of, err := classes()
+	if err != nil {
+		return "", err
+	}
+	for _, class := range of {
+		if !in.Has(key, class) {
+			return fmt.Sprintf("%s on objects of class %s is missing", verb, class), nil
+		}
+	}
+	return "", nil
 }
 
 // Sentinels; use errors.Is.

@@ -188,35 +188,25 @@ func scope(ctx context.Context, verb access.Verb) (user *access.User, in access.
 // mayObject refuses a request for an object that its user has no right to. Of a put both the object that is there and the one that
 // would be have to be of a class for which there is one.
 func (s *Server) mayObject(r *http.Request, verb access.Verb, key string) error {
-	user, in := scope(r.Context(), verb)
-	every, some := in.HasKey(key)
-	switch {
-	case every:
-		return nil
-	case !some:
-		return s.refused(user, "%s on objects is missing for key %.80q", verb, key)
-	}
-	var of []string
-	if r.Method == http.MethodPut {
-		class, err := s.classes.For(key, r.URL.Query().Get("class"))
-		if err != nil {
-			return err
+	user := userIn(r.Context())
+	lacking, err := user.Lacks(verb, key, func() (of []string, err error) {
+		if r.Method == http.MethodPut {
+			class, err := s.classes.For(key, r.URL.Query().Get("class"))
+			if err != nil {
+				return nil, err
+			}
+			of = append(of, class.Name)
 		}
-		of = append(of, class.Name)
-	}
-	there, err := s.catalog.ListObjects(r.Context(), key, "", 1) // a key is the first that begins with it
-	if err != nil {
-		return err
-	}
-	if len(there) > 0 && there[0].Key == key {
-		of = append(of, there[0].Class)
-	}
-	for _, class := range of {
-		if !in.Has(key, class) {
-			return s.refused(user, "%s on objects of class %s is missing", verb, class)
+		there, err := s.objects.Find(r.Context(), key)
+		if there != nil {
+			of = append(of, there.Class)
 		}
+		return of, err
+	})
+	if lacking != "" {
+		err = s.refused(user, "%s", lacking)
 	}
-	return nil
+	return err
 }
 
 // mayList refuses a listing that its user has no right to, and returns which of its objects they may see.

@@ -132,27 +132,15 @@ func refused(user *access.User, format string, args ...any) error {
 
 // may refuses a verb on a key, where the object there is, or would be, of one of these classes.
 func (s *Session) may(ctx context.Context, verb access.Verb, key string, classes func() ([]string, error)) error {
-	user, in, err := s.scope(ctx, verb)
+	user, err := s.user(ctx)
 	if err != nil {
 		return err
 	}
-	every, some := in.HasKey(key)
-	switch {
-	case every:
-		return nil
-	case !some:
-		return refused(user, "%s on objects is missing for key %.80q", verb, key)
+	lacking, err := user.Lacks(verb, key, classes)
+	if lacking != "" {
+		err = refused(user, "%s", lacking)
 	}
-	of, err := classes()
-	if err != nil {
-		return err
-	}
-	for _, class := range of {
-		if !in.Has(key, class) {
-			return refused(user, "%s on objects of class %s is missing", verb, class)
-		}
-	}
-	return nil
+	return err
 }
 
 // mayWrite refuses a put that its user has no right to, of the object that is there as of that which would be.
