@@ -20,9 +20,11 @@ const (
 	headersBytes = 32 << 20
 	// wholeUnit is how large a unit may be that is read whole for a part of it: its checksum is that of all of it.
 	wholeUnit = 64 << 10
-	// openPatience is how long a store may take to be opened, and failedPause how long it is left alone after it failed.
+	// openPatience is how long a store may take to be opened, and failedPause how long it is left alone after it failed: twice as long
+	// each time that it cannot be opened, up to failedMost.
 	openPatience = 5 * time.Second
 	failedPause  = 5 * time.Second
+	failedMost   = 10 * time.Minute
 )
 
 // Stores are the stores of nodes that the gateway reaches by itself. They are safe for concurrent use.
@@ -43,7 +45,8 @@ type way struct {
 	address string
 	store   store.Store // nil: it is not open
 	opening bool
-	paused  time.Time // until when it is left alone
+	paused  time.Time     // until when it is left alone
+	pause   time.Duration // for how long it was last, since it was open
 }
 
 // New returns no stores yet.
@@ -142,12 +145,14 @@ func (s *Stores) open(node block.NodeID, known *way) {
 		known.opening = false
 		switch {
 		case err != nil:
-			known.paused = time.Now().Add(failedPause)
-			s.log.Info("a node's store cannot be read directly", "node", node, "store", open.Redact(known.address), "cause", err)
+			known.pause = min(max(2*known.pause, failedPause), failedMost)
+			known.paused = time.Now().Add(known.pause)
+			s.log.Info("a node's store cannot be read directly", "node", node, "store", open.Redact(known.address), "cause", err,
+				"after", known.pause)
 		case s.ways[node] != known:
 			s.release(opened)
 		default:
-			known.store = opened
+			known.store, known.pause = opened, 0
 			s.log.Info("a node's store is read directly", "node", node, "store", open.Redact(known.address))
 		}
 	})

@@ -87,6 +87,9 @@ store: "@/etc/restripe/store/store"
 {{- else }}
 store: {{ .node.store | default "file:/var/lib/restripe/store" | quote }}
 {{- end }}
+{{- if regexMatch "^(memcached|rediss?):" (.node.store | default "") }}
+direct: {{ .node.store | quote }}
+{{- end }}
 listen: "0.0.0.0:7481"
 allow-remote: known
 tls: /etc/restripe/tls
