@@ -66,6 +66,7 @@ agent: {shareMachines: true}              # to try it on fewer machines than age
 	"large": `
 gateways:
   {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
+   redisPort: 6379, memcachedPort: 11211,
    classes: [{name: default, ladder: "rep(3),rs(4,2)", prefixes: [""]}]}
 catalog: {secret: redis}
 agents:
