@@ -217,7 +217,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
 	g.values = values.New(values.Parts{
-		Objects: g.Objects, Classes: g.Registry, Users: o.Users,
+		Objects: g.Objects, Classes: g.Registry, Users: o.Users, MemoryBytes: valueBytes,
 		Certified: func(state *tls.ConnectionState) (*access.User, error) { return server.Certified(o.Certificates, state) },
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)

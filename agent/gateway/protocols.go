@@ -10,6 +10,15 @@ import (
 	"github.com/restripe/restripe/agent/gateway/resp"
 )
 
+// ProtocolBytes bounds the buffers of what is read and written for clients of Redis and memcached, all together.
+const ProtocolBytes = valueBytes + redisBytes + 2*memcachedBytes
+
+const (
+	valueBytes     = 64 << 20 // of values that were read and are not sent yet
+	redisBytes     = 64 << 20 // of commands
+	memcachedBytes = 32 << 20 // of values on their way in, and of those that wait for the replies before theirs, each
+)
+
 // doors is how clients are served over TLS; nil: they are not.
 func (g *Gateway) doors() *tls.Config {
 	if !g.options.HTTPS {
@@ -22,12 +31,15 @@ func (g *Gateway) doors() *tls.Config {
 func (g *Gateway) ServeRedis(ctx context.Context, listener net.Listener) error {
 	return resp.New(resp.Options{
 		Store: g.values, TLS: g.doors(), Logger: g.log, Release: g.options.Release, Metrics: g.metrics.registry,
+		MemoryBytes: redisBytes,
 	}).Serve(ctx, listener)
 }
 
 // ServeMemcached serves clients of memcached until the context ends, once. It closes the listener.
 func (g *Gateway) ServeMemcached(ctx context.Context, listener net.Listener) error {
-	server, err := memcache.New(memcache.Options{Store: g.values, TLS: g.doors(), Logger: g.log, Metrics: g.metrics.registry})
+	server, err := memcache.New(memcache.Options{
+		Store: g.values, TLS: g.doors(), Logger: g.log, Metrics: g.metrics.registry, MemoryBytes: memcachedBytes,
+	})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

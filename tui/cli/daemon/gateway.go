@@ -124,7 +124,11 @@ func prefixed(flag string, err error) error {
 
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err error) {
-	limitMemory(gatewayMemory)
+	memory := int64(gatewayMemory)
+	if f.redis != "" || f.memcached != "" {
+		memory += gateway.ProtocolBytes
+	}
+	limitMemory(memory)
 	stop, err := f.traces.start(ctx, s, "restripe-gateway", f.id)
 	defer stop()
 	if err != nil {
