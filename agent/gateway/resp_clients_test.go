@@ -56,7 +56,8 @@ func TestRedisCommandLine(t *testing.T) {
 	if got := redisProgram(t, address, "", "redis-cli", "-n", "3", "PING"); !strings.Contains(got, "DB index is out of range") {
 		t.Errorf("%q", got)
 	}
-	if got := redisProgram(t, address, redisCommand("SET", "bulk", "x")+redisCommand("SET", "bulk", "y"), "redis-cli", "--pipe"); !strings.Contains(got, "errors: 0, replies: 2") {
+	bulk := redisCommand("SET", "bulk", "x") + redisCommand("SET", "bulk", "y")
+	if got := redisProgram(t, address, bulk, "redis-cli", "--pipe"); !strings.Contains(got, "errors: 0, replies: 2") {
 		t.Errorf("%q", got)
 	}
 }

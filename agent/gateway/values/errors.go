@@ -27,8 +27,8 @@ var classes = []struct {
 
 // refusals are the classes that clients know.
 var refusals = []error{
-	api.ErrBadRequest, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrConflict, api.ErrUnavailable, api.ErrBusy, api.ErrFull,
-	api.ErrDataLoss, api.ErrUnknownOutcome,
+	api.ErrBadRequest, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrConflict, api.ErrUnavailable, api.ErrBusy,
+	api.ErrFull, api.ErrDataLoss, api.ErrUnknownOutcome,
 }
 
 // classed gives an error the class by which clients know what kind of error it is. Others are internal.
