@@ -51,13 +51,7 @@ func (p *pipeline) add(x *call) {
 		go p.answer()
 	}
 	p.mutex.Unlock()
-	go func() {
-		for _, done := range x.after {
-			<-done
-		}
-		x.carryOutAhead()
-		close(x.done)
-	}()
+	x.client.server.workers.run(x)
 }
 
 // await returns when a call is the next to be answered.

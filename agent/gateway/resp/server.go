@@ -50,6 +50,7 @@ type Server struct {
 	most    int
 	metrics *metrics
 	cursors cursors
+	workers *workers
 	seed    maphash.Seed
 	entries map[string]*entry
 
@@ -70,8 +71,8 @@ func New(options Options) *Server {
 	}
 	s := &Server{
 		store: options.Store, tls: options.TLS, release: options.Release, log: logger, began: time.Now(), seed: maphash.MakeSeed(),
-		entries: newEntries(),
-		most:    cmp.Or(options.MaxConnections, 10_000), metrics: newMetrics(options.Metrics), open: map[*connection]struct{}{},
+		entries: newEntries(), workers: newWorkers(),
+		most: cmp.Or(options.MaxConnections, 10_000), metrics: newMetrics(options.Metrics), open: map[*connection]struct{}{},
 		idle: &sync.WaitGroup{},
 	}
 	s.limits = limits{
@@ -83,7 +84,7 @@ func New(options Options) *Server {
 	return s
 }
 
-// Serve serves clients until the context ends; commands under way then have a few seconds. It closes the listener.
+// Serve serves clients, once, until the context ends; commands under way then have a few seconds. It closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -91,6 +92,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer closed()
 	err := s.accept(working, listener)
 	s.drain(stop)
+	s.workers.end()
 	if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
 		return nil
 	}

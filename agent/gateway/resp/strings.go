@@ -258,7 +258,10 @@ func doSetMany(x *call) error {
 	if len(x.arguments)%2 == 0 {
 		return wrongCount(x.entry.name)
 	}
-	err := x.together(func(t *values.Transaction) error { return x.putAll(t) })
+	if len(x.arguments) == 3 { // which goes with what others put
+		return x.store(2, setting{})
+	}
+	err := x.together(x.putAll)
 	if err == nil {
 		x.reply.ok()
 	}

@@ -109,8 +109,8 @@ func (s *Session) reserveAll(ctx context.Context, keys []string) (free func(), e
 		}
 	}
 	if most := s.memory.Bytes / 2; total > most {
-		return nil, api.Refuse(api.ErrBadRequest, "the values of the %d keys have %d bytes together, at most %d are read at once; ask for fewer",
-			len(keys), total, most)
+		return nil, api.Refuse(api.ErrBadRequest,
+			"the values of the %d keys have %d bytes together, at most %d are read at once; ask for fewer", len(keys), total, most)
 	}
 	return s.reserve(ctx, total)
 }

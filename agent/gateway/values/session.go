@@ -53,7 +53,8 @@ func (s *Store) Login(ctx context.Context, name, secret string) (*Session, error
 	} else {
 		request.SetBasicAuth(name, secret)
 	}
-	session := &Session{Store: s, who: &shown{users: s.parts.Users, header: request.Header}}
+	identify := func(ctx context.Context) (*access.User, error) { return s.parts.Users.Identify(ctx, request.Header) }
+	session := &Session{Store: s, who: &shown{identify: identify, believed: s.parts.Believed}}
 	if _, err := session.user(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,8 @@ func (s *Store) Certified(state *tls.ConnectionState) (*Session, error) {
 	if user == nil || err != nil {
 		return nil, err
 	}
-	return &Session{Store: s, who: &known{user}}, nil
+	again := func(context.Context) (*access.User, error) { return s.parts.Certified(state) }
+	return &Session{Store: s, who: &shown{identify: again, believed: s.parts.Believed, is: user, seen: time.Now()}}, nil
 }
 
 // identity tells whom a session is of.
@@ -79,13 +81,10 @@ type known struct{ is *access.User }
 
 func (k *known) user(context.Context) (*access.User, error) { return k.is, nil }
 
-// believed is for how long what a client showed is believed before it is looked at again: it may have been taken back.
-const believed = 10 * time.Second
-
-// shown is a user by what the client showed.
+// shown is a user by what the client showed. It is believed for a while before it is looked at again: it may have been taken back.
 type shown struct {
-	users  access.Authority
-	header http.Header
+	identify func(context.Context) (*access.User, error)
+	believed time.Duration
 
 	mutex sync.Mutex
 	is    *access.User
@@ -95,12 +94,15 @@ type shown struct {
 func (s *shown) user(ctx context.Context) (*access.User, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.is != nil && time.Since(s.seen) < believed {
+	if s.is != nil && time.Since(s.seen) < s.believed {
 		return s.is, nil
 	}
-	user, err := s.users.Identify(ctx, s.header)
+	user, err := s.identify(ctx)
 	if errors.Is(err, access.ErrUnknown) {
 		return nil, api.Refuse(api.ErrUnauthenticated, "%w", err)
+	}
+	if errors.Is(err, api.ErrUnauthenticated) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, api.Refuse(api.ErrUnavailable, "%w", err)

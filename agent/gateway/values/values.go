@@ -86,6 +86,7 @@ type Parts struct {
 	MemoryBytes int64 // of the values that are read and not yet sent; 0: 64 MiB
 
 	Patience time.Duration // of reads, for that memory; 0: 5 s
+	Believed time.Duration // for how long what a client showed is, before it is looked at again; 0: 10 s
 }
 
 // DefaultMaxBytes is how large a value may be where nothing else is said.
@@ -109,6 +110,9 @@ func New(parts Parts) *Store {
 	}
 	if parts.Patience == 0 {
 		parts.Patience = 5 * time.Second
+	}
+	if parts.Believed == 0 {
+		parts.Believed = 10 * time.Second
 	}
 	memory := max(parts.MemoryBytes, parts.MaxBytes)
 	return &Store{parts: parts, memory: budget.New(memory), ahead: budget.New(memory / 4)}
