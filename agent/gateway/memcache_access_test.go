@@ -96,7 +96,9 @@ func TestMemcacheUsers(t *testing.T) {
 	gallery.login("GALLERY " + keySecret)
 	gallery.want("get photos/a photos/b\r\n", "VALUE photos/a 0 6\r\npixels\r\nVALUE photos/b 0 6\r\npixels\r\nEND\r\n")
 	gallery.want("append photos/b 0 0 1\r\n2\r\nget photos/b\r\n", "STORED\r\nVALUE photos/b 0 7\r\npixels2\r\nEND\r\n")
-	for _, command := range []string{"set photos/a 0 0 1\r\n1\r\n", "delete photos/a\r\n", "incr photos/a 1\r\n", "touch photos/a 1\r\n", "get other\r\n"} {
+	for _, command := range []string{
+		"set photos/a 0 0 1\r\n1\r\n", "delete photos/a\r\n", "incr photos/a 1\r\n", "touch photos/a 1\r\n", "get other\r\n",
+	} {
 		if reply := gallery.ask(command); !strings.HasPrefix(reply, "CLIENT_ERROR ") || strings.Count(reply, "\n") != 1 {
 			t.Errorf("%q is answered by %q", command, reply)
 		}

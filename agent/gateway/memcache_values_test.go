@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,7 +102,8 @@ func TestMemcacheVersionsGrow(t *testing.T) {
 	m := dialMemcache(t, c.serveMemcache())
 	last := uint64(0)
 	for _, change := range []string{
-		"set v 0 0 1\r\n1\r\n", "incr v 1\r\n", "append v 0 0 1\r\n1\r\n", "touch v 100\r\n", "gat 0 v\r\n", "ms v 1 q\r\n1\r\n", "md v I q\r\nmg v k\r\n",
+		"set v 0 0 1\r\n1\r\n", "incr v 1\r\n", "append v 0 0 1\r\n1\r\n", "touch v 100\r\n", "gat 0 v\r\n",
+		"ms v 1 q\r\n1\r\n", "md v I q\r\nmg v k\r\n",
 		"ma v q\r\n", "delete v\r\nset v 0 0 1\r\n1\r\n", "replace v 0 0 1\r\n1\r\n",
 	} {
 		m.ask(change)
@@ -248,7 +250,9 @@ func TestMemcacheStats(t *testing.T) {
 func TestMemcacheClientsThatLeave(t *testing.T) {
 	c := newCluster(t, 9)
 	address := c.serveMemcache()
-	for i, end := range []string{"quit\r\n", "", "set half 0 0 10\r\nonly", "set half 0 0 1\r\n1", "get ha", "ms half 100000000\r\n", "\x80\x00"} {
+	for i, end := range []string{
+		"quit\r\n", "", "set half 0 0 10\r\nonly", "set half 0 0 1\r\n1", "get ha", "ms half 100000000\r\n", "\x80\x00",
+	} {
 		m := dialMemcache(t, address)
 		m.send(fmt.Sprintf("set before%d 0 0 1 noreply\r\n1\r\nget none\r\n%s", i, end))
 		if err := m.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -284,5 +288,24 @@ func TestMemcacheClientsThatLeave(t *testing.T) {
 	m.send("GET / HTTP/1.1\r\nset from 0 0 1\r\n1\r\n")
 	if reply, err := io.ReadAll(m.conn); len(reply) > 0 {
 		t.Errorf("a browser is told %q, %v", reply, err)
+	}
+}
+
+// What newer releases of memcached have, and the one that others are compared with has not.
+func TestMemcacheNewerFlags(t *testing.T) {
+	c := newCluster(t, 9)
+	m := dialMemcache(t, c.serveMemcache())
+	m.want("ms a 3 MA N100 s\r\nabc\r\nms a 3 Ma s\r\ndef\r\nmg a v\r\n", "HD s3\r\nHD s6\r\nVA 6\r\nabcdef\r\n")
+	m.want("ms b 1 F7 S1\r\n1\r\n", "CLIENT_ERROR invalid flag 'S'\r\n")
+	m.want("ms b 1 F7\r\n1\r\nmd b x\r\nmg b v f\r\n", "HD\r\nHD\r\nVA 0 f0\r\n\r\n")
+	m.want("ms b 1 F7\r\n1\r\nmd b x I\r\nmg b v f\r\n", "HD\r\nHD\r\nVA 0 f0 X W\r\n\r\n")
+	version := strings.Fields(m.ask("mg a c\r\n"))[1][1:]
+	m.want("mg a v s C"+version+"\r\nmg a v s C1\r\n", "HD s6\r\nVA 6 s6\r\nabcdef\r\n")
+	const refused = "CLIENT_ERROR flag E is not supported: versions are numbered by the gateway\r\n"
+	m.want("ms a 1 E5\r\n1\r\nmd a E5\r\nma a E5\r\n", refused+refused+refused)
+	debug := m.ask("me a\r\nme YQ== b\r\nme none b\r\n")
+	told := regexp.MustCompile(`^ME a exp=-\d+ cas=(\d+) size=6 class=default\r\nME YQ== exp=-\d+ cas=(\d+) size=6 class=default\r\nEN\r\n$`)
+	if found := told.FindStringSubmatch(debug); found == nil || found[1] != version || found[2] != version {
+		t.Errorf("me says %q, of version %s", debug, version)
 	}
 }

@@ -27,9 +27,12 @@ type connection struct {
 	closing sync.Once
 }
 
+// keepAlive finds out that a client is gone which does not say so.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+
 func newConnection(s *Server, socket net.Conn) *connection {
 	if tcp, is := socket.(*net.TCPConn); is {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) // an error says that it is closed
+		_ = tcp.SetKeepAliveConfig(keepAlive) // an error says that it is closed
 	}
 	if s.options.TLS != nil {
 		socket = tls.Server(socket, s.options.TLS)

@@ -71,7 +71,10 @@ func TestStoring(t *testing.T) {
 	fresh := func(class string, metadata map[string]string) *values.Put {
 		return &values.Put{Data: []byte("new"), Class: class, Metadata: metadata}
 	}
-	flags := map[string]string{flagsName: "3"}
+	kept := func(data string, metadata map[string]string) *values.Put {
+		return &values.Put{Data: []byte(data), Class: "odd", Expires: aTime, Metadata: metadata}
+	}
+	flags, marks := map[string]string{flagsName: "3"}, map[string]string{wonName: "1", staleName: "1"}
 	for name, test := range map[string]struct {
 		command storage
 		now     *values.Value
@@ -88,12 +91,12 @@ func TestStoring(t *testing.T) {
 		"cas of another":      {storage{how: storeCAS, cas: 4}, there, nil, exists},
 		"cas of none":         {storage{how: storeCAS, isStaleLower: true}, there, nil, exists},
 		"cas of a later":      {storage{how: storeCAS, cas: 6, isStaleLower: true}, there, nil, exists},
-		"append":              {storage{how: storeAppend}, there, &values.Put{Data: []byte("oldnew"), Class: "odd", Expires: aTime, Metadata: joined}, stored},
-		"prepend":             {storage{how: storePrepend}, there, &values.Put{Data: []byte("newold"), Class: "odd", Expires: aTime, Metadata: joined}, stored},
+		"append":              {storage{how: storeAppend}, there, kept("oldnew", joined), stored},
+		"prepend":             {storage{how: storePrepend}, there, kept("newold", joined), stored},
 		"append to nothing":   {storage{how: storeAppend}, nil, nil, notStored},
 		"append to another":   {storage{how: storeAppend, cas: 4}, there, nil, exists},
 		"append or make":      {storage{how: storeAppend, vivifies: true}, nil, fresh("", nil), stored},
-		"cas of an older one": {storage{how: storeCAS, cas: 4, isStaleLower: true}, there, &values.Put{Data: []byte("new"), Class: "odd", Expires: aTime, Metadata: map[string]string{wonName: "1", staleName: "1"}}, stored},
+		"cas of an older one": {storage{how: storeCAS, cas: 4, isStaleLower: true}, there, kept("new", marks), stored},
 	} {
 		got, result := test.command.over(test.now, []byte("new"), time.Time{})
 		if difference := cmp.Diff(test.want, got); difference != "" || result != test.result {
@@ -169,7 +172,9 @@ func FuzzWords(f *testing.F) {
 }
 
 func FuzzMeta(f *testing.F) {
-	for _, line := range []string{"mg k v", "mg YQ== b k v", "ms k T1 F2 C3 MA I N5 c s", "ma k N0 J1 D2 M- q t", "md k I T30 x", "mg k O1 P2 L3 E4"} {
+	for _, line := range []string{
+		"mg k v", "mg YQ== b k v", "ms k T1 F2 C3 MA I N5 c s", "ma k N0 J1 D2 M- q t", "md k I T30 x", "mg k O1 P2 L3 E4",
+	} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -192,8 +197,9 @@ func FuzzMeta(f *testing.F) {
 		}
 		told := string(m.addTold(nil, &item{}, time.Time{}, false, aTime))
 		asked := string(m.addAsked(nil))
-		if key := base64.StdEncoding.EncodeToString([]byte(m.key)); m.isBinary && strings.Contains(asked, " k") && !strings.Contains(asked, " k"+key+" b") &&
-			slices.ContainsFunc(m.flags, func(flag string) bool { return flag[0] == 'k' }) {
+		asksKey := slices.ContainsFunc(m.flags, func(flag string) bool { return flag[0] == 'k' })
+		key := base64.StdEncoding.EncodeToString([]byte(m.key))
+		if m.isBinary && asksKey && !strings.Contains(asked, " k"+key+" b") {
 			t.Fatalf("%q tells the key %q", line, asked)
 		}
 		if strings.ContainsAny(told+asked, "\r\n") && !strings.ContainsAny(line, "\r\n") {
