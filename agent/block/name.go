@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -37,7 +38,23 @@ func (s Stamp) Compare(other Stamp) int {
 func (s Stamp) IsZero() bool { return s == Stamp{} }
 
 // String returns the canonical text of s, fixed width so that text order is sequence order.
-func (s Stamp) String() string { return fmt.Sprintf("%016x.%016x", s.Sequence, s.Salt) }
+func (s Stamp) String() string {
+	var text [33]byte
+	return string(s.append(text[:0]))
+}
+
+// Names are made for every record and block that is asked for, so that they are made by hand.
+func (s Stamp) append(text []byte) []byte {
+	return appendHex(append(appendHex(text, s.Sequence, 16), '.'), s.Salt, 16)
+}
+
+// appendHex appends a number in hexadecimal digits, of which there are at least so many.
+func appendHex(text []byte, number uint64, digits int) []byte {
+	for at := max(digits, (bits.Len64(number)+3)/4) - 1; at >= 0; at-- {
+		text = append(text, "0123456789abcdef"[number>>(4*at)&15])
+	}
+	return text
+}
 
 // ParseStamp reads the form written by Stamp.String.
 func ParseStamp(text string) (Stamp, error) {
@@ -72,7 +89,14 @@ type GroupID struct {
 }
 
 // String returns the canonical text of id; text order is the order of the stamps.
-func (id GroupID) String() string { return fmt.Sprintf("%s.%08x", id.Stamp, id.Index) }
+func (id GroupID) String() string {
+	var text [42]byte
+	return string(id.append(text[:0]))
+}
+
+func (id GroupID) append(text []byte) []byte {
+	return appendHex(append(id.Stamp.append(text), '.'), uint64(id.Index), 8)
+}
 
 // ParseGroupID reads the form written by GroupID.String.
 func ParseGroupID(text string) (GroupID, error) {
@@ -116,7 +140,13 @@ const KeyPrefix = "b/"
 
 // Key returns the name of the block inside its node's store: printable ASCII, at most 100 bytes.
 func (a Address) Key() string {
-	return fmt.Sprintf("%s%s/%02x/%s", KeyPrefix, a.Group, a.Slot, a.Stamp)
+	if a.Slot < 0 { // of no block
+		return fmt.Sprintf("%s%s/%02x/%s", KeyPrefix, a.Group, a.Slot, a.Stamp)
+	}
+	text := append(make([]byte, 0, 96), KeyPrefix...)
+	text = append(a.Group.append(text), '/')
+	text = append(appendHex(text, uint64(a.Slot), 2), '/')
+	return string(a.Stamp.append(text))
 }
 
 // String is for people: node and key.

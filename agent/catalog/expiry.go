@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -60,11 +61,20 @@ func (o *objects) RemoveExpired(ctx context.Context) (removed int, err error) {
 func (o *objects) HasExpired(object *Object) bool { return object.HasExpired(o.now()) }
 
 // removeExpired removes an object, if it is still the one that expires at that time, and reports whether it has.
-func (o *objects) removeExpired(ctx context.Context, key string, at time.Time) (bool, error) {
+func (o *objects) removeExpired(ctx context.Context, key string, at time.Time) (removed bool, err error) {
 	name, err := o.requestKey()
 	if err != nil {
 		return false, err
 	}
+	for {
+		if removed, err = o.tryExpired(ctx, name, key, at); !errors.Is(err, errRace) {
+			return removed, err
+		}
+	}
+}
+
+// tryExpired is removeExpired that may find that a record changed meanwhile, which is errRace.
+func (o *objects) tryExpired(ctx context.Context, name, key string, at time.Time) (removed bool, err error) {
 	values, err := o.engine.Read(ctx, schema.ObjectKey(key), schema.KeyFloor)
 	if err != nil || values[0] == nil {
 		return false, err
@@ -77,6 +87,9 @@ func (o *objects) removeExpired(ctx context.Context, key string, at time.Time) (
 	if err != nil {
 		return false, err
 	}
-	failed, err := o.engine.Update(ctx, checks, writes) // where a check fails somebody else has removed or changed it
-	return err == nil && len(failed) == 0, err
+	failed, err := o.engine.Update(ctx, checks, writes)
+	if err == nil && len(failed) > 0 {
+		err = errRace
+	}
+	return err == nil, err
 }

@@ -103,7 +103,7 @@ func build(engine kv.Engine, owner string) *Catalog {
 	graves := &graveyard{records: kept, grace: time.Minute}
 	keeper, work := cluster.New(begun, kept.retry, kept.draw, func() time.Time { return kept.now() })
 	return &Catalog{
-		records: kept, graveyard: graves, ledger: newLedger(kept, graves, begun), objects: &objects{kept},
+		records: kept, graveyard: graves, ledger: newLedger(kept, graves, begun), objects: &objects{records: kept},
 		Keeper: keeper, Work: work, auditor: &auditor{kept}, session: begun,
 	}
 }

@@ -14,7 +14,10 @@ import (
 )
 
 // objects reads objects and groups as they are, one or many, and deletes objects.
-type objects struct{ *records }
+type objects struct {
+	*records
+	decoded decoded
+}
 
 // Basis is a record, as it was read, that an attempt is built on: a *Snapshot stands for its object, a *GroupView for
 // its group, and an Over for an object that may be any.

@@ -46,6 +46,7 @@ type testAgent struct {
 	stop    func()
 	own     *pki.Source // its certificate; nil: none
 	release string
+	direct  string  // where gateways may read its store
 	before  *before // it is of the release before; nil: of this one
 }
 
@@ -138,7 +139,7 @@ func (c *cluster) startAgent(agent *testAgent) {
 	}
 	n, err := node.New(node.Options{
 		ID: agent.id, Store: behind, Logger: slog.New(slog.DiscardHandler), Silence: agent.silence, KeepEvery: agent.keep,
-		Certificates: agent.own, Release: agent.release,
+		Certificates: agent.own, Release: agent.release, Direct: agent.direct,
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/compact"
+	"github.com/restripe/restripe/agent/gateway/direct"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/load"
@@ -105,6 +106,7 @@ type Gateway struct {
 	catalog    *catalog.Catalog
 	agents     *member.Agents
 	groups     *group.Groups
+	direct     *direct.Stores
 	background *job.Background
 
 	values       *values.Store
@@ -184,6 +186,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	}
 	g.agents = member.NewAgents(g.catalog, o.ID, o.CallTimeout, o.dialTo, g.log)
 	g.agents.Clock = o.Clock
+	g.direct = direct.New(g.log)
+	g.agents.Direct = g.direct.Learn
 	g.Membership, err = member.Open(ctx, g.catalog, g.agents, g.log, member.Options{
 		Release: o.Release,
 		ID:      o.ID, Nodes: o.Nodes, Background: g.background,
@@ -208,7 +212,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, Sparse: func() { g.Died() }, PieceGroups: o.PieceGroups,
+		Direct: g.direct, Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
+		Sparse:       func() { g.Died() },
 		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
 	g.values = values.New(values.Parts{
@@ -217,7 +222,8 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
-	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, g.Packing, g.ReadRepairs, object.Caches{})
+	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, object.Caches{})
+	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,
@@ -274,8 +280,7 @@ func (g *Gateway) Handler() http.Handler { return g.server().Handler() }
 func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	s := g.server()
 	onlyLoopback := g.options.Users == nil && serve.LoopbackHost(listener.Addr().String())
-	if g.options.HTTPS {
-		config := g.options.Certificates.Doors()
+	if config := g.doors(); config != nil {
 		config.NextProtos = []string{"http/1.1"}
 		listener = tls.NewListener(listener, config)
 	}
@@ -311,5 +316,6 @@ func (g *Gateway) Close() error {
 	g.background.Stop()
 	g.SaveLast()
 	g.Leave()
+	g.direct.Close()
 	return g.agents.Close()
 }

@@ -232,7 +232,7 @@ const idleMinutes = 10
 var idleCalls = map[string]int{
 	"read meta/disowned w": 1000, "scan w": 1000, // how far the catalog has come, every second, and where another gateway showed more
 	"read meta/alarm": 130, "read meta/rebuilt": 130, // a sweep, every five seconds
-	"scan d": 130, "scan e": 130, "scan f": 130, "scan i": 130, "scan r": 130, "scan p": 130,
+	"scan d": 130, "scan e": 130, "scan f": 130, "scan i": 130, "scan r": 130, "scan p": 130, "scan t": 130,
 	"scan view": 130, "update v view": 150, "read view": 20, // signs of life, every five seconds, and marks when they have changed
 	"scan n": 25, "scan x": 25, "read meta/members": 25, // what is told of, every half minute for safety
 	"scan j": 25, "read meta/classes": 25, "read meta/repair": 25, "read meta/scrub": 30,

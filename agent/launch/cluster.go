@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,8 @@ type Options struct {
 	Ladder      string       // of that class, in a directory that is new; default: the gateway's
 	Catalog     string       // as the gateway's flag has it; default the one that the directory was last run with, or a file in it
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
+	Redis       string       // of the gateway for clients of Redis; default likewise
+	Memcached   string       // of the gateway for clients of memcached; default likewise
 	AllowRemote bool         // lets Listen be an address that other machines can reach
 	Users       string       // file of those who may do something at the gateway, which is served over TLS then; default: everybody may
 	Plain       bool         // without certificates, so that whoever reaches an agent's port may do everything
@@ -62,7 +65,8 @@ type Cluster struct {
 	processes map[string]*process
 	order     []*process // stores, agents, gateway: the order of starting
 
-	renewal     sync.WaitGroup // of certificates
+	doors       map[string]string // addresses of the gateway for other clients than those of HTTP, by the names of their flags
+	renewal     sync.WaitGroup    // of certificates
 	stopRenewal context.CancelFunc
 }
 
@@ -256,11 +260,13 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 		if err != nil {
 			return err
 		}
+		arguments := []string{"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID)}
+		if c.options.Store == StoreMemcached || c.options.Store == StoreRedis {
+			arguments = append(arguments, "--direct", member.Store)
+		}
 		agents = append(agents, c.add(spec{
 			name: member.ID, log: c.path("logs", member.ID+".log"), address: address, movable: true,
-			command: c.self(append([]string{
-				"agent", "--id", member.ID, "--store", member.Store, "--state", c.path("nodes", member.ID),
-			}, append(c.certificateFlags(member.ID), c.options.AgentArguments...)...)...),
+			command: c.self(slices.Concat(arguments, c.certificateFlags(member.ID), c.options.AgentArguments)...),
 		}))
 	}
 	if err := c.startAll(ctx, s, agents); err != nil {
@@ -278,7 +284,7 @@ func (c *Cluster) startAgents(ctx context.Context, s *shape) error {
 
 func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	address, movable := c.options.Listen, false
-	if address == "" || address == "127.0.0.1:0" || address == "localhost:0" {
+	if address == "" || isAnyPort(address) {
 		var err error
 		if address, err = c.address(s, GatewayName); err != nil {
 			return err
@@ -289,7 +295,13 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	if err != nil {
 		return err
 	}
+	if c.doors, err = c.openDoors(s); err != nil {
+		return err
+	}
 	arguments := []string{"gateway", "--id", GatewayName, "--catalog", catalog, "--nodes", c.path("nodes.yaml"), "--audit", c.path("audit")}
+	for _, door := range slices.Sorted(maps.Keys(c.doors)) {
+		arguments = append(arguments, "--"+door, c.doors[door])
+	}
 	switch {
 	case c.options.Users != "":
 		arguments = append(arguments, "--users", c.options.Users, "--https")
@@ -322,6 +334,28 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 	return atomicfile.Write(c.path("gateway.addr"), []byte(gateway.address+"\n"))
 }
 
+// openDoors says where the gateway listens for other clients than those of HTTP: at the same ports at every start.
+func (c *Cluster) openDoors(s *shape) (map[string]string, error) {
+	doors := map[string]string{"redis": c.options.Redis, "memcached": c.options.Memcached}
+	for door, address := range doors {
+		if address == "" || isAnyPort(address) {
+			name := GatewayName + "-" + door
+			address, err := c.address(s, name)
+			if err == nil && !addressFree(address) { // somebody else has taken it since
+				address, err = c.ports.take()
+			}
+			if err != nil {
+				return nil, err
+			}
+			doors[door], s.Addresses[name] = address, address
+		}
+	}
+	return doors, nil
+}
+
+// isAnyPort reports whether an address stands for any free port of this machine.
+func isAnyPort(address string) bool { return address == "127.0.0.1:0" || address == "localhost:0" }
+
 // catalog returns where the catalog is, and has the directory remember one that was named.
 func (c *Cluster) catalog() (string, error) {
 	remembered := c.path("catalog.addr")
@@ -352,6 +386,12 @@ func (c *Cluster) GatewayURL() string {
 	}
 	return "http://" + c.Gateway()
 }
+
+// Redis returns the address at which the gateway serves clients of Redis.
+func (c *Cluster) Redis() string { return c.doors["redis"] }
+
+// Memcached returns the address at which the gateway serves clients of memcached.
+func (c *Cluster) Memcached() string { return c.doors["memcached"] }
 
 // Directory returns the state directory, absolute.
 func (c *Cluster) Directory() string { return c.options.Directory }

@@ -93,7 +93,7 @@ func (d *dataflow) copyUnit(ctx context.Context, parts []localCopy, made []byte,
 	if err != nil {
 		return err
 	}
-	h, source := found.header, parts[0].Source
+	h, source := found.Header, parts[0].Source
 	end := 0
 	for _, part := range parts {
 		end = max(end, part.From+part.Length)
@@ -103,7 +103,7 @@ func (d *dataflow) copyUnit(ctx context.Context, parts []localCopy, made []byte,
 			h.FirstUnit, h.Units, h.UnitBytes, end, source)
 	}
 	var unit []byte // as far as it is stored; the rest is zeros
-	if stored := found.length(source); stored > 0 {
+	if stored := found.Length(source); stored > 0 {
 		read, done, err := reader.readShared(ctx, found, source)
 		if err != nil {
 			return err

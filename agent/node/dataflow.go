@@ -263,7 +263,7 @@ func (d *dataflow) readLocal(sources []stored, payload []byte) error {
 			defer r.mutex.Unlock()
 			r.counters.BlocksRead++
 			r.counters.BytesRead += int64(r.program.unitBytes)
-			stored := sources[read.source].length(unit)
+			stored := sources[read.source].Length(unit)
 			for _, patch := range read.patches {
 				d.changeZeros(read.change, patch, payload, stored)
 			}

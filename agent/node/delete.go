@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -36,7 +37,7 @@ func (b *blocks) delete(ctx context.Context, request wire.DeleteRequest) (any, e
 				continue
 			}
 		}
-		b.reader.headers.drop(address)
+		b.reader.headers.Drop(address)
 		if err := b.store.Delete(ctx, address.Key()); err != nil {
 			failures = append(failures, fmt.Errorf("deleting block %s: %w", address, err))
 			if ctx.Err() != nil {
@@ -50,7 +51,7 @@ func (b *blocks) delete(ctx context.Context, request wire.DeleteRequest) (any, e
 // isForeign reports whether the block that the store holds under an address of this node says that it is another node's, or is
 // of a later release, which alone can tell. A header that is damaged says nothing; who has such a block has lost it.
 func (b *blocks) isForeign(ctx context.Context, address block.Address) (bool, error) {
-	header, _, err := readHeader(ctx, b.store, address)
+	header, _, err := blockstore.ReadHeader(ctx, b.store, address)
 	switch {
 	case errors.Is(err, wire.ErrUnsupported):
 		return true, nil

@@ -7,7 +7,7 @@ const passedOn = -1
 func (r *run) learnLocal(sources []stored) {
 	for _, read := range r.program.reads {
 		if read.whole >= 0 {
-			r.learn(read.whole, sources[read.source].length(read.unit))
+			r.learn(read.whole, sources[read.source].Length(read.unit))
 		}
 		if read.change >= 0 {
 			reach := 0

@@ -30,7 +30,7 @@ type flight struct {
 
 // readShared returns what is stored of a unit, verified, which the caller must not change, and lets go of with done.
 func (r *reader) readShared(ctx context.Context, found stored, unit int) (data []byte, done func(), err error) {
-	name := unitName{found.header.Address(), unit}
+	name := unitName{found.Header.Address(), unit}
 	f := r.join(found, name)
 	done = func() { r.leave(name, f) }
 	select {
@@ -63,13 +63,13 @@ func (r *reader) join(found stored, name unitName) *flight {
 	r.work.Add(1)
 	go func() {
 		defer r.work.Done()
-		data := r.pool.Get(found.length(name.unit))
-		err := r.readExactly(ctx, found, data, found.offset(name.unit))
+		data := r.pool.Get(found.Length(name.unit))
+		err := r.readExactly(ctx, found, data, found.Offset(name.unit))
 		if err == nil {
-			err = found.checkUnit(name.unit, data)
+			err = found.CheckUnit(name.unit, data)
 		}
 		if err == nil {
-			r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
+			r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.Header.UnitBytes)})
 		}
 		f.data, f.err = data, err
 		close(f.landed)

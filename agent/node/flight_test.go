@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/mem"
@@ -58,7 +59,7 @@ func slowReader(t *testing.T) (*reader, *slowStore, stored, []byte) {
 			t.Error(err)
 		}
 	})
-	return n.blocks.reader, s, newStored(header, len(value)-len(payload)), payload
+	return n.blocks.reader, s, blockstore.New(header, len(value)-len(payload)), payload
 }
 
 // awaitUsers waits until a flight has so many.
@@ -91,7 +92,7 @@ func TestParallelReadsOfAUnitShareOneReading(t *testing.T) {
 			done()
 		})
 	}
-	r.flights.awaitUsers(unitName{found.header.Address(), 0}, readers)
+	r.flights.awaitUsers(unitName{found.Header.Address(), 0}, readers)
 	close(s.goOn)
 	workers.Wait()
 	if reads := s.reads.Load(); reads != 1 {
@@ -109,7 +110,7 @@ func TestParallelReadsOfAUnitShareOneReading(t *testing.T) {
 
 func TestOneReaderGivingUpLeavesTheOthers(t *testing.T) {
 	r, s, found, payload := slowReader(t)
-	name := unitName{found.header.Address(), 0}
+	name := unitName{found.Header.Address(), 0}
 	impatient, giveUp := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	workers.Go(func() {
@@ -142,31 +143,8 @@ func TestAReadingNobodyWaitsForIsCancelled(t *testing.T) {
 			t.Errorf("the reader got %v", err)
 		}
 	})
-	r.flights.awaitUsers(unitName{found.header.Address(), 0}, 1)
+	r.flights.awaitUsers(unitName{found.Header.Address(), 0}, 1)
 	cancel()
 	workers.Wait()
 	r.work.Wait() // the reading itself, which the store would hold up for ever
-}
-
-func TestHeaderCacheStaysWithinItsBound(t *testing.T) {
-	cache := headerCache{limit: 10_000}
-	for i := range 1000 {
-		header := &block.Header{Units: 1 + i%20, Stamp: block.Stamp{Sequence: uint64(i)}}
-		cache.put(header.Address(), newStored(header, 64))
-		if cache.bytes > cache.limit || cache.order.Len() != len(cache.entries) {
-			t.Fatalf("%d bytes in %d entries", cache.bytes, len(cache.entries))
-		}
-	}
-	last := block.Address{Stamp: block.Stamp{Sequence: 999}}
-	if _, found := cache.get(last); !found {
-		t.Error("the last header is not there")
-	}
-	cache.drop(last)
-	if _, found := cache.get(last); found {
-		t.Error("a dropped header is there")
-	}
-	cache.clear()
-	if cache.bytes != 0 || cache.order.Len() != 0 {
-		t.Error("a cleared cache is not empty")
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
@@ -71,9 +72,9 @@ func (b *blocks) inspect(ctx context.Context, request wire.InspectRequest) (repl
 
 func damageOf(address block.Address, err error) *wire.Damage {
 	damage := &wire.Damage{Address: address, Unit: -1, Cause: err.Error()}
-	var unit *unitError
+	var unit *blockstore.UnitError
 	if errors.As(err, &unit) {
-		damage.Unit = unit.unit
+		damage.Unit = unit.Unit
 	}
 	return damage
 }
@@ -91,19 +92,19 @@ func (b *blocks) inspectOne(ctx context.Context, under *serving, address block.A
 	if err != nil {
 		return nil, err
 	}
-	return receiptOf(found.header, under), nil
+	return receiptOf(found.Header, under), nil
 }
 
 // checkLength reads across the end of the value.
 func (r *reader) checkLength(ctx context.Context, found stored) error {
 	var last [2]byte
-	end := found.offset(found.header.FirstUnit + found.header.Units)
-	length, err := r.store.ReadAt(ctx, found.header.Address().Key(), last[:], end-1)
+	end := found.Offset(found.Header.FirstUnit + found.Header.Units)
+	length, err := r.store.ReadAt(ctx, found.Header.Address().Key(), last[:], end-1)
 	if err != nil {
-		return fmt.Errorf("reading the end of block %s: %w", found.header.Address(), err)
+		return fmt.Errorf("reading the end of block %s: %w", found.Header.Address(), err)
 	}
 	if length != 1 {
-		return fmt.Errorf("block %s: %w: it does not end after %d bytes", found.header.Address(), store.ErrCorrupt, end)
+		return fmt.Errorf("block %s: %w: it does not end after %d bytes", found.Header.Address(), store.ErrCorrupt, end)
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (r *reader) checkLength(ctx context.Context, found stored) error {
 // auditPayload is verifyPayload that computes every unit's fingerprint anew too, so that the header's are those of the
 // bytes as they are.
 func (r *reader) auditPayload(ctx context.Context, under *serving, found stored) error {
-	h := found.header
+	h := found.Header
 	if err := r.checkLength(ctx, found); err != nil {
 		return err
 	}
@@ -124,12 +125,13 @@ func (r *reader) auditPayload(ctx context.Context, under *serving, found stored)
 			print = under.printer.Join(print, under.printer.Sum(data), len(data))
 		}
 	}, func(unit int) {
-		is := under.printer.Extend(print, found.length(unit), h.UnitBytes)
-		if found.length(unit) == 0 {
+		is := under.printer.Extend(print, found.Length(unit), h.UnitBytes)
+		if found.Length(unit) == 0 {
 			is = block.Fingerprint{}
 		}
 		if is != h.Fingerprints[unit-h.FirstUnit] && wrong == nil {
-			wrong = &unitError{unit, fmt.Errorf("block %s: %w: the fingerprint of unit %d does not match", h.Address(), store.ErrCorrupt, unit)}
+			cause := fmt.Errorf("block %s: %w: the fingerprint of unit %d does not match", h.Address(), store.ErrCorrupt, unit)
+			wrong = &blockstore.UnitError{Unit: unit, Cause: cause}
 		}
 	})
 	return errors.Join(err, wrong)
@@ -137,7 +139,7 @@ func (r *reader) auditPayload(ctx context.Context, under *serving, found stored)
 
 // verifyPayload reads all units and compares their checksums.
 func (r *reader) verifyPayload(ctx context.Context, found stored) error {
-	h := found.header
+	h := found.Header
 	if err := r.checkLength(ctx, found); err != nil {
 		return err
 	}
@@ -151,13 +153,13 @@ const pieceBytes = 1 << 20
 // offset on, in order; they are not verified yet. It calls complete when all that is stored of a unit was passed and its
 // checksum was right.
 func (r *reader) readPieces(ctx context.Context, found stored, first, units int, piece func(unit, offset int, data []byte), complete func(unit int)) error {
-	position, end := found.offset(first), found.offset(first+units)
+	position, end := found.Offset(first), found.Offset(first+units)
 	buffer := r.pool.Get(int(min(end-position, pieceBytes)))
 	defer r.pool.Put(buffer)
 	var data []byte // read and not passed yet
 	for unit := first; unit < first+units; unit++ {
 		var sum uint32
-		length := found.length(unit)
+		length := found.Length(unit)
 		for offset := 0; offset < length; {
 			if len(data) == 0 {
 				data = buffer[:min(end-position, int64(len(buffer)))]
@@ -172,10 +174,10 @@ func (r *reader) readPieces(ctx context.Context, found stored, first, units int,
 			offset += len(part)
 			data = data[len(part):]
 		}
-		if err := found.compareUnit(unit, sum); err != nil {
+		if err := found.CompareUnit(unit, sum); err != nil {
 			return err
 		}
-		r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.header.UnitBytes)})
+		r.counters.add(wire.Counters{BlocksRead: 1, BytesRead: int64(found.Header.UnitBytes)})
 		complete(unit)
 	}
 	return nil
@@ -183,13 +185,5 @@ func (r *reader) readPieces(ctx context.Context, found stored, first, units int,
 
 // readExactly fills data from a block; a value that ends before is torn.
 func (r *reader) readExactly(ctx context.Context, found stored, data []byte, offset int64) error {
-	address := found.header.Address()
-	length, err := r.store.ReadAt(ctx, address.Key(), data, offset)
-	if err != nil {
-		return fmt.Errorf("reading block %s: %w", address, err)
-	}
-	if length != len(data) {
-		return fmt.Errorf("block %s: %w: it ends at byte %d", address, store.ErrCorrupt, offset+int64(length))
-	}
-	return nil
+	return found.ReadExactly(ctx, r.store, data, offset)
 }

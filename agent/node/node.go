@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/pki"
 	"github.com/restripe/restripe/agent/store"
@@ -29,6 +30,7 @@ type Options struct {
 	Certificates *pki.Source
 
 	Release string // of the program, told to gateways; empty: it is not said
+	Direct  string // address at which gateways may read the store by themselves, as package open takes it; empty: they may not
 
 	// MemoryBytes bounds the buffers of reads, writes and inspections together. Default 96 MiB.
 	MemoryBytes int64
@@ -72,6 +74,7 @@ type Node struct {
 
 	certificates *pki.Source // nil: it lets everybody in
 	release      string
+	direct       string
 }
 
 // background is what goes on beside requests: it ends with ctx, and work is what has not ended yet.
@@ -115,16 +118,16 @@ func New(options Options) (*Node, error) {
 func build(o *Options) *Node {
 	n := &Node{
 		background: &background{}, id: o.ID, store: o.Store, start: rand.Text(), counters: &counters{},
-		certificates: o.Certificates, release: o.Release,
+		certificates: o.Certificates, release: o.Release, direct: o.Direct,
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	pool, headers, runs := &kernel.Pool{}, &headerCache{limit: o.HeaderBytes}, newRuns(o)
+	pool, headers, runs := &kernel.Pool{}, blockstore.NewHeaders(o.HeaderBytes), newRuns(o)
 	log := o.Logger.With("node", string(o.ID))
 	obeys := &allegiance{id: o.ID, store: o.Store, log: log, silence: o.Silence, keepEvery: o.KeepEvery}
 	n.identity = &identity{
 		id: o.ID, store: o.Store, log: log, obeys: obeys, renewing: semaphore.NewWeighted(1),
 		lost: func(cause error) {
-			headers.clear()
+			headers.Clear()
 			runs.void(cause)
 		},
 	}
@@ -259,6 +262,6 @@ func (n *Node) hello(ctx context.Context, request wire.HelloRequest) (any, error
 	return wire.HelloReply{
 		FingerprintKey: key, Node: n.id, Incarnation: incarnation, Start: n.start, Cluster: cluster, Store: info,
 		Registered: n.identity.registeredAs(incarnation), Counters: n.counters.read(),
-		Allegiance: answer, Starts: starts, Water: water, Versions: wire.Understood, Release: n.release,
+		Allegiance: answer, Starts: starts, Water: water, Versions: wire.Understood, Release: n.release, Direct: n.direct,
 	}, nil
 }

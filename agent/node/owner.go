@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -83,7 +84,7 @@ func (i *identity) checkBlocks(ctx context.Context) error {
 		return down(fmt.Errorf("node %s: listing the store to see whose it is: %w", i.id, err))
 	}
 	for _, address := range sample {
-		header, _, err := readHeader(ctx, i.store, address)
+		header, _, err := blockstore.ReadHeader(ctx, i.store, address)
 		switch {
 		case err == nil && header.Node != i.id:
 			return i.foreign(header.Node)

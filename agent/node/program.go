@@ -288,8 +288,8 @@ func (w *worker) find(ctx context.Context, p *program) ([]stored, error) {
 	sources := make([]stored, len(p.request.Blocks))
 	shown := make([]bool, len(p.request.Blocks)) // there are bytes to read, which shows that the block is there
 	for _, read := range p.reads {
-		if sources[read.source].header != nil {
-			shown[read.source] = shown[read.source] || sources[read.source].length(read.unit) > 0
+		if sources[read.source].Header != nil {
+			shown[read.source] = shown[read.source] || sources[read.source].Length(read.unit) > 0
 			continue
 		}
 		source := p.request.Blocks[read.source]
@@ -297,19 +297,19 @@ func (w *worker) find(ctx context.Context, p *program) ([]stored, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := found.header
+		h := found.Header
 		if h.UnitBytes != p.unitBytes || h.FirstUnit != source.Base || source.First < h.FirstUnit || source.First+source.Units > h.FirstUnit+h.Units {
 			return nil, p.wrong("block %s holds units %d+%d of %d bytes, not units %d+%d (base %d) of %d bytes",
 				source.Address, h.FirstUnit, h.Units, h.UnitBytes, source.First, source.Units, source.Base, p.unitBytes)
 		}
 		sources[read.source] = found
-		shown[read.source] = found.length(read.unit) > 0
+		shown[read.source] = found.Length(read.unit) > 0
 	}
 	for i, source := range sources {
-		if source.header == nil || shown[i] {
+		if source.Header == nil || shown[i] {
 			continue
 		}
-		if _, err := w.reader.readStored(ctx, source.header.Address()); err != nil { // the header may come from the cache
+		if _, err := w.reader.readStored(ctx, source.Header.Address()); err != nil { // the header may come from the cache
 			return nil, err
 		}
 	}

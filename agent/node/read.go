@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
@@ -24,7 +25,7 @@ func (b *blocks) read(ctx context.Context, request wire.ReadRequest) (_ []byte, 
 	if err != nil {
 		return nil, nil, b.identity.judge(ctx, under, err)
 	}
-	h := found.header
+	h := found.Header
 	total := int64(0)
 	for _, r := range request.Ranges {
 		if r.Unit < h.FirstUnit || r.Unit >= h.FirstUnit+h.Units || r.Offset < 0 || r.Length < 0 || r.Length > h.UnitBytes || r.Offset > h.UnitBytes-r.Length {
@@ -59,7 +60,7 @@ func (b *blocks) read(ctx context.Context, request wire.ReadRequest) (_ []byte, 
 func endOf(found stored, ranges []wire.Range) (end int) {
 	at := 0
 	for _, r := range ranges {
-		if kept := min(found.length(r.Unit)-r.Offset, r.Length); kept > 0 {
+		if kept := min(found.Length(r.Unit)-r.Offset, r.Length); kept > 0 {
 			end = at + kept
 		}
 		at += r.Length
@@ -71,7 +72,7 @@ func endOf(found stored, ranges []wire.Range) (end int) {
 type reader struct {
 	*background
 	store    store.Store
-	headers  *headerCache
+	headers  *blockstore.Headers
 	flights  flights
 	pool     *kernel.Pool
 	counters *counters
@@ -80,7 +81,7 @@ type reader struct {
 // fill reads the ranges into out. Runs of whole units are read at once, right where they are wanted; parts of a unit
 // come from one shared reading of it. For bytes that are zeros because they are not stored nothing is read.
 func (r *reader) fill(ctx context.Context, found stored, ranges []wire.Range, out []byte) error {
-	unitBytes := found.header.UnitBytes
+	unitBytes := found.Header.UnitBytes
 	for len(ranges) > 0 {
 		whole := 0
 		for whole < len(ranges) && ranges[whole].Length == unitBytes && ranges[whole].Unit == ranges[0].Unit+whole {
@@ -104,7 +105,7 @@ func (r *reader) fill(ctx context.Context, found stored, ranges []wire.Range, ou
 
 // fillPart reads part of a unit.
 func (r *reader) fillPart(ctx context.Context, found stored, asked wire.Range, out []byte) error {
-	if asked.Offset < found.length(asked.Unit) {
+	if asked.Offset < found.Length(asked.Unit) {
 		unit, done, err := r.readShared(ctx, found, asked.Unit)
 		if err != nil {
 			return err
@@ -118,19 +119,19 @@ func (r *reader) fillPart(ctx context.Context, found stored, asked wire.Range, o
 
 // fillUnits reads consecutive whole units, of which out has room for the full ones.
 func (r *reader) fillUnits(ctx context.Context, found stored, first int, out []byte) error {
-	unitBytes := found.header.UnitBytes
+	unitBytes := found.Header.UnitBytes
 	units := len(out) / unitBytes
 	// What is stored is read to the end of out and moved to its places from the front: no unit's place reaches into
 	// what is stored of a later one.
-	data := out[len(out)-int(found.offset(first+units)-found.offset(first)):]
+	data := out[len(out)-int(found.Offset(first+units)-found.Offset(first)):]
 	if len(data) > 0 {
-		if err := r.readExactly(ctx, found, data, found.offset(first)); err != nil {
+		if err := r.readExactly(ctx, found, data, found.Offset(first)); err != nil {
 			return err
 		}
 	}
 	for i := range units {
-		length := found.length(first + i)
-		if err := found.checkUnit(first+i, data[:length]); err != nil {
+		length := found.Length(first + i)
+		if err := found.CheckUnit(first+i, data[:length]); err != nil {
 			return err
 		}
 		place := out[i*unitBytes : (i+1)*unitBytes]

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
@@ -104,7 +105,7 @@ func (b *blocks) create(ctx context.Context, under *serving, header block.Header
 	}
 	value := buffer[room-len(head) : room+len(payload)]
 	copy(value, head)
-	kept := newStored(&header, len(head))
+	kept := blockstore.New(&header, len(head))
 	err = b.identity.guard(ctx, under, func() error {
 		err := b.store.Create(ctx, address.Key(), value)
 		if errors.Is(err, store.ErrExists) {
@@ -121,8 +122,7 @@ func (b *blocks) create(ctx context.Context, under *serving, header block.Header
 		return nil, err
 	}
 	receipt := receiptOf(&header, under)
-	kept.header.Manifest = nil
-	b.reader.headers.put(address, kept)
+	b.reader.headers.Put(address, kept)
 	return receipt, nil
 }
 
@@ -134,7 +134,7 @@ func (b *blocks) compare(ctx context.Context, header *block.Header) (stored, err
 	if err != nil {
 		return stored{}, err
 	}
-	h := there.header
+	h := there.Header
 	if h.FirstUnit != header.FirstUnit || h.Units != header.Units || h.UnitBytes != header.UnitBytes || h.ContentChecksum() != header.ContentChecksum() {
 		return stored{}, fmt.Errorf("writing block %s: %w: units %d+%d with checksum %08x are there, units %d+%d with checksum %08x were to be written",
 			address, wire.ErrConflict, h.FirstUnit, h.Units, h.ContentChecksum(), header.FirstUnit, header.Units, header.ContentChecksum())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -629,5 +630,47 @@ func TestAppendedColumns(t *testing.T) {
 			t.Fatalf("slots %v are lost, and the report says %+v", slots, report)
 		}
 		c.check(want)
+	}
+}
+
+// What was put with an object comes back with it: small or large, as it was put, moved, compacted or updated.
+func TestExpiryAndMetadataComeBack(t *testing.T) {
+	c := newCluster(t, stores(t, "mem", 9))
+	expires := time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
+	want := map[string][]byte{}
+	options := func(key string) api.PutOptions {
+		return api.PutOptions{Size: int64(len(want[key])), Expires: expires, Metadata: map[string]string{"of": key, "text": "\x00 ü"}}
+	}
+	for i, size := range []int{100, 4000, 90_000, 300_000} {
+		for _, prefix := range []string{"cold/", "as-it-was/"} {
+			key := fmt.Sprint(prefix, size)
+			want[key] = noise(size, uint64(i))
+			if _, err := c.gateway.Put(t.Context(), key, bytes.NewReader(want[key]), options(key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c.transition("cold/", "rs(6,2)")
+	c.update("as-it-was/300000", want["as-it-was/300000"], 70_000, noise(100, 9))
+	c.update("as-it-was/100", want["as-it-was/100"], 7, noise(10, 10))
+	c.put("none", noise(200, 11), "")
+	want["none"] = noise(200, 11)
+	c.lose(nil)
+	c.check(want)
+	for key := range want {
+		is, err := c.gateway.Stat(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key == "none" {
+			if !is.Expires.IsZero() || is.Metadata != nil {
+				t.Errorf("%s: %+v", key, is.Object)
+			}
+		} else if !is.Expires.Equal(expires) || !maps.Equal(is.Metadata, options(key).Metadata) {
+			t.Errorf("%s: %+v", key, is.Object)
+		}
+	}
+	if err := c.catalog.Audit(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

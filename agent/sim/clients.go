@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
+	objects "github.com/restripe/restripe/agent/gateway/object"
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
@@ -92,13 +93,19 @@ func (s *slowly) Write(p []byte) (int, error) {
 	return s.into.Write(p)
 }
 
+// actions are what clients do, the more often the more of it there is.
+var actions = []register.Action{
+	register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update,
+	register.Delete, register.Swap, register.Lend, register.Remove,
+}
+
 // act does one operation and records what came of it.
 func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace time.Duration) {
 	in := register.Call{Key: o.key}
 	if c.history.isWornOut(o.key) {
 		in.Action = register.Get
 	} else {
-		in.Action = pick(d, []register.Action{register.Get, register.Get, register.Get, register.Put, register.Put, register.Create, register.Update, register.Update, register.Update, register.Delete, register.Swap})
+		in.Action = pick(d, actions)
 	}
 	at, began := c.history.tick(), c.trouble.strayed()
 	var out register.Answer
@@ -107,9 +114,9 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 	case register.Get:
 		out.Value, _, err = c.get(g, p, o, pace)
 	case register.Put:
-		in.Value, out.Revision, err = c.put(g, p, o, nil, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{}, pace)
 	case register.Create:
-		in.Value, out.Revision, err = c.put(g, p, o, &block.Stamp{}, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{IfRevision: &block.Stamp{}}, pace)
 	case register.Swap:
 		value, revision, readErr := c.get(g, p, o, 0)
 		c.note(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, readErr, at, began)
@@ -119,7 +126,7 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 			return
 		}
 		at, in.Over = c.history.tick(), value
-		in.Value, out.Revision, err = c.put(g, p, o, &revision, pace)
+		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{IfRevision: &revision}, pace)
 	case register.Update:
 		in.First = d.below(segments)
 		in.End = in.First + 1 + d.below(segments-in.First)
@@ -135,6 +142,13 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 		})
 	case register.Delete:
 		err = through(p, func(ctx context.Context) error { return g.Delete(ctx, o.key, nil) })
+	case register.Lend:
+		span := d.between(0, c.plan.length/4)
+		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{Expires: p.now().Add(span)}, pace)
+		go c.expire(o, in.Value, time.Now().Add(span), began)
+	case register.Remove:
+		c.together(g, p, d, o, at, began)
+		return
 	}
 	c.note(p.name, in, out, err, at, began)
 }
@@ -154,15 +168,44 @@ func (c *clients) note(who string, in register.Call, out register.Answer, err er
 	c.history.record(who, in, out, err, at)
 }
 
-// put writes an object whole, with new numbers, where a revision is given only over that one. It returns its revision.
-func (c *clients) put(
-	g *gateway.Gateway, p *process, o object, over *block.Stamp, pace time.Duration,
-) (value register.Value, revision block.Stamp, err error) {
+// numbers are new ones for all segments of an object.
+func (c *clients) numbers() []uint32 {
 	numbers := make([]uint32, segments)
 	for i := range numbers {
 		numbers[i] = c.history.nextNumber()
 	}
-	options := api.PutOptions{Size: int64(o.each * segments), IfRevision: over}
+	return numbers
+}
+
+// expire notes that what was put has expired, once it has by every clock. A gateway may believe for a moment that it is another time.
+func (c *clients) expire(o object, value register.Value, at time.Time, began int) {
+	if wait(context.Background(), time.Until(at)+2*c.plan.mostSkew()) != nil || c.trouble.strayed() != began {
+		return
+	}
+	c.note("clocks", register.Call{Key: o.key, Action: register.Expire, Value: value}, register.Answer{}, nil, c.history.tick(), began)
+}
+
+// together puts an object and removes or puts another, in one transaction, which is noted as what became of each.
+func (c *clients) together(g *gateway.Gateway, p *process, d *dice, o object, at int64, began int) {
+	numbers := c.numbers()
+	calls := []register.Call{{Key: o.key, Action: register.Put, Value: register.Of(numbers)}}
+	writes := []objects.Write{{Key: o.key, Data: register.Content(o.key, o.each*segments, numbers)}}
+	if other := pick(d, c.plan.keys); other.key != o.key && !c.history.isWornOut(other.key) {
+		calls = append(calls, register.Call{Key: other.key, Action: register.Remove})
+		writes = append(writes, objects.Write{Key: other.key, Delete: true})
+	}
+	err := through(p, func(ctx context.Context) error { return g.Apply(ctx, writes, nil) })
+	for _, in := range calls {
+		c.note(p.name, in, register.Answer{}, err, at, began)
+	}
+}
+
+// put writes an object whole, with new numbers. It returns its revision.
+func (c *clients) put(
+	g *gateway.Gateway, p *process, o object, options api.PutOptions, pace time.Duration,
+) (value register.Value, revision block.Stamp, err error) {
+	numbers := c.numbers()
+	options.Size = int64(o.each * segments)
 	err = through(p, func(ctx context.Context) error {
 		body := &slowly{ctx: ctx, pace: pace, piece: o.each, body: bytes.NewReader(register.Content(o.key, o.each*segments, numbers))}
 		object, err := g.Put(ctx, o.key, body, options)

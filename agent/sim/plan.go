@@ -127,6 +127,19 @@ func newPlan(seed uint64, size Size) plan {
 	return p
 }
 
+// mostSkew is by how much a clock of a gateway may be off at some time.
+func (p *plan) mostSkew() (most time.Duration) {
+	for _, skew := range p.skews {
+		most = max(most, skew.Abs())
+	}
+	for _, kind := range p.kinds {
+		if kind.name == jumpingClocks {
+			most = max(most, mostJump)
+		}
+	}
+	return most
+}
+
 func (p *plan) String() string {
 	names := make([]string, len(p.kinds))
 	for i, kind := range p.kinds {

@@ -23,7 +23,7 @@ var kinds = []kind{
 	{"messages repeated", (*trouble).repeatMessages},
 	{"messages late", (*trouble).delayMessages},
 	{"slow processes", (*trouble).slowProcess},
-	{"clocks that jump", (*trouble).jumpClock},
+	{jumpingClocks, (*trouble).jumpClock},
 	{"slow disks", (*trouble).slowDisk},
 	{"full disks", (*trouble).fullDisk},
 	{"disks that do not answer", (*trouble).muteDisk},
@@ -193,9 +193,14 @@ func (t *trouble) slowProcess(d *dice) func() {
 	}
 }
 
+const (
+	jumpingClocks = "clocks that jump"
+	mostJump      = 3 * time.Minute
+)
+
 // jumpClock sets the clock of a gateway forth or back, and right again later.
 func (t *trouble) jumpClock(d *dice) func() {
-	s, skew := pick(d, t.cluster.servers), d.between(-3*time.Minute, 3*time.Minute)
+	s, skew := pick(d, t.cluster.servers), d.between(-mostJump, mostJump)
 	t.fault(s.name, "its clock jumps to %s off", skew)
 	was := s.jump(skew)
 	return func() { s.jump(was) }

@@ -132,6 +132,9 @@ type HelloReply struct {
 	Versions Versions `cbor:"12,keyasint"`
 	// Release is that of the agent's program; empty from those before it was said.
 	Release string `cbor:"13,keyasint,omitempty"`
+	// Direct is the address at which gateways may read the store by themselves, with what they need for that; empty: they may not. It may
+	// have secrets.
+	Direct string `cbor:"14,keyasint,omitempty"`
 }
 
 // AttachRequest says that the catalog knows Incarnation, so the agent may serve. It is refused with ErrUnregistered if

@@ -58,9 +58,14 @@ func objectView(backend string, o *api.Object) (*consolev1.Object, error) {
 	if err != nil {
 		return nil, refuse(connect.CodeInternal, "the key of an object: %w", err)
 	}
-	return &consolev1.Object{
-		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(), Modified: stamp(o.Modified),
-	}, nil
+	view := &consolev1.Object{
+		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(),
+		Modified: stamp(o.Modified), Expires: stamp(o.Expires), Metadata: map[string]string{},
+	}
+	for name, value := range o.Metadata { // which may be of any bytes
+		view.Metadata[api.PrintableKey(name)] = api.PrintableKey(value)
+	}
+	return view, nil
 }
 
 // GetObjectLayout says on which nodes the blocks of an object lie, and whether they are there.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/operator/words"
 	"github.com/restripe/restripe/tui/cli/program"
@@ -22,7 +23,7 @@ const defaultJobs = 8
 func putCommand(s *session) *cobra.Command {
 	var options client.PutOptions
 	var jobs int
-	var revision string
+	var revision, expires string
 	command := &cobra.Command{
 		Use: "put PATH|- [KEY]", Short: "Store a file, standard input, or a whole directory",
 		Long: "Store one object, or every file below a directory.\n\n" +
@@ -36,6 +37,8 @@ func putCommand(s *session) *cobra.Command {
 	flags.StringVar(&options.Scheme, "scheme", "", "scheme to store under, such as 'rs(4,2)' (default: the class's)")
 	flags.IntVar(&jobs, "jobs", defaultJobs, "objects of a directory stored at a time")
 	flags.StringVar(&revision, "if-revision", "", "only if the object is at this revision")
+	flags.StringVar(&expires, "expires", "", "when it is gone: how long from now, such as 90m, or a time such as 2027-01-31T12:00:00Z")
+	flags.StringToStringVar(&options.Metadata, "meta", nil, "metadata to keep with it, NAME=VALUE, several with commas")
 	flags.BoolVar(&options.IfAbsent, "if-absent", false, "only if there is no object of this key")
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if jobs < 1 || jobs > 1024 {
@@ -48,6 +51,11 @@ func putCommand(s *session) *cobra.Command {
 			}
 			options.IfRevision = &stamp
 		}
+		at, err := api.ParseExpires(expires, time.Now())
+		if err != nil {
+			return program.Misuse(command, "--expires: %w", err)
+		}
+		options.Expires = at
 		return s.withClient(func(c *client.Client) error {
 			path, key := arguments[0], ""
 			if len(arguments) == 2 {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +51,12 @@ func statLines(stat api.Stat, wide bool) []string {
 		fmt.Sprintf("size      %s (%s bytes)", words.Bytes(stat.Size), words.Number(stat.Size)),
 		"revision  " + stat.Revision.String(),
 		"modified  " + stat.Modified.Format("2006-01-02 15:04:05 MST"),
+	}
+	if !stat.Expires.IsZero() {
+		lines = append(lines, "expires   "+stat.Expires.Format("2006-01-02 15:04:05 MST"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(stat.Metadata)) {
+		lines = append(lines, fmt.Sprintf("metadata  %s=%s", api.PrintableKey(name), api.PrintableKey(stat.Metadata[name])))
 	}
 	var groups [][]string
 	for _, g := range stat.Groups {

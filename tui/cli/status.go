@@ -300,6 +300,7 @@ func sweepCommand(s *session) *cobra.Command {
 				return err
 			}
 			return s.show(format, counts(r, []any{
+				"objects expired", r.ObjectsExpired,
 				"attempts settled", r.IntentsSettled, "attempts forgotten", r.IntentsForgotten, "groups freed", r.GroupsFreed,
 				"dead blocks deleted", r.BlocksDeleted, "orphans deleted", r.OrphansDeleted, "orphans withheld", r.OrphansWithheld,
 				"foreign blocks", r.Foreign, "blocks quarantined", r.Quarantined, "dead blocks left", r.GravesLeft, "nodes not searched", r.NodesUnsearched,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,8 @@ func upCommand(s *session) *cobra.Command {
 	flags.StringVar(&options.Catalog, "catalog", "", "catalog of the gateway: "+open.Addresses+", or @FILE with it (default: as the\n"+
 		"directory had it last, and a file in one that is new)")
 	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
+	flags.StringVar(&options.Redis, "redis", "", "address of the gateway for clients of Redis (default: a free port, the same at every start)")
+	flags.StringVar(&options.Memcached, "memcached", "", "address of the gateway for clients of memcached (default: likewise)")
 	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+
 		"gateway, which serves TLS then, and the console (default: whoever reaches them may do everything)")
 	allowed := daemon.RemoteFlag(command)
@@ -61,8 +64,13 @@ func upCommand(s *session) *cobra.Command {
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		if err := allowed.Check(command, "listen", options.Listen, options.Users != "", "name who may with --users"); err != nil {
-			return err
+		for flag, address := range map[string]string{"listen": options.Listen, "redis": options.Redis, "memcached": options.Memcached} {
+			if address == "" {
+				continue
+			}
+			if err := allowed.Check(command, flag, address, options.Users != "", "name who may with --users"); err != nil {
+				return err
+			}
 		}
 		options.AllowRemote = *allowed != daemon.RemoteNobody
 		if options.Users != "" {
@@ -143,6 +151,8 @@ func upLines(m *machine, store launch.StoreKind, users string) []string {
 	cluster := m.cluster
 	lines := []string{
 		"gateway  " + cluster.GatewayURL(),
+		"         " + forRedis(cluster, users),
+		"         " + forMemcached(cluster, users),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
 		"TLS      between gateway and agents, with certificates in " + filepath.Join(cluster.Directory(), "pki"),
@@ -178,6 +188,27 @@ func upLines(m *machine, store launch.StoreKind, users string) []string {
 		"  restripe get policies            # what is where, and whether it is where it belongs",
 		"  restripe get transitions         # what moves",
 		"Ctrl-C stops everything.")
+}
+
+// forRedis says how clients of Redis reach the gateway.
+func forRedis(cluster *launch.Cluster, users string) string {
+	host, port, err := net.SplitHostPort(cluster.Redis())
+	if err != nil {
+		return "redis://" + cluster.Redis()
+	}
+	if users != "" {
+		return fmt.Sprintf("rediss://%s (redis-cli -h %s -p %s --tls --cacert %s --user ID --pass SECRET)", cluster.Redis(), host, port,
+			filepath.Join(cluster.Certificate("ca"), pki.AuthorityFile))
+	}
+	return fmt.Sprintf("redis://%s (redis-cli -h %s -p %s set greeting hello)", cluster.Redis(), host, port)
+}
+
+// forMemcached says how clients of memcached reach the gateway.
+func forMemcached(cluster *launch.Cluster, users string) string {
+	if users != "" {
+		return "memcached over TLS at " + cluster.Memcached() + " (a client sends ID and SECRET as memcached's own authentication has them)"
+	}
+	return fmt.Sprintf("memcached://%s (memccat --servers=%s greeting)", cluster.Memcached(), cluster.Memcached())
 }
 
 // joined joins errors; a call that failed keeps its own error first.

@@ -3,6 +3,8 @@ package screen
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"charm.land/bubbles/v2/key"
 
@@ -131,6 +133,12 @@ func openObject(s *session, one *consolev1.Object) tea.Cmd {
 		w.Field("size", words.Bytes(one.Size))
 		w.Field("revision", one.Revision)
 		w.Field("modified", clockText(one.Modified, s.now()))
+		if one.Expires != nil {
+			w.Field("expires", clockText(one.Expires, s.now()))
+		}
+		for _, name := range slices.Sorted(maps.Keys(one.Metadata)) {
+			w.Field("metadata", name+" = "+one.Metadata[name])
+		}
 		switch {
 		case failure != "":
 			w.Text("Where it lies is not known: " + failure)

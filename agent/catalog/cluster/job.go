@@ -82,7 +82,8 @@ func (w *Work) saveJob(ctx context.Context, key string, job *Job, with ...kv.Wri
 			}
 		}
 		if was.Version != job.Version && unclear {
-			return false, kv.Final(fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, schema.ErrStale, schema.ErrUnknown))
+			return false, kv.Final(
+				fmt.Errorf("version %d was saved after an unclear answer: %w, %w", was.Version, schema.ErrStale, schema.ErrUnknown))
 		}
 		if was.Version != job.Version {
 			return false, kv.Final(fmt.Errorf("version %d was saved meanwhile, over %d: %w", was.Version, job.Version, schema.ErrStale))

@@ -27,7 +27,8 @@ type records struct {
 	now    func() time.Time
 }
 
-// New returns what keeps the records of an engine. retry asks an engine until it gives a clear answer, as kv.Retry does; draw returns 64 random bits.
+// New returns what keeps the records of an engine. retry asks an engine until it gives a clear answer, as kv.Retry does; draw returns
+// 64 random bits.
 func New(
 	engine kv.Engine, retry func(ctx context.Context, turn func(context.Context) (done bool, err error)) error,
 	draw func() (uint64, error), now func() time.Time,

@@ -36,7 +36,9 @@ func NewPicture(drawn func(block.Stamp) bool) *Picture {
 }
 
 // Pictured are the prefixes of the records in a picture, in the order in which they are read.
-var Pictured = []string{PrefixObject, PrefixGroup, PrefixLive, PrefixBytes, PrefixFreeable, PrefixIntent, PrefixPiece, PrefixGrave, PrefixExpiry}
+var Pictured = []string{
+	PrefixObject, PrefixGroup, PrefixLive, PrefixBytes, PrefixFreeable, PrefixIntent, PrefixPiece, PrefixGrave, PrefixExpiry,
+}
 
 // Take adds a record, of one of the prefixes in Pictured.
 func (p *Picture) Take(record kv.Record) {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/restripe/restripe/agent/block"
 )
@@ -85,7 +86,7 @@ type PutOptions struct {
 	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
 
 	Expires  time.Time         // when the object is gone, to the millisecond; zero: never
-	Metadata map[string]string // is kept with it, and says nothing to the gateway; at most MaxMetadataBytes
+	Metadata map[string]string // is kept with it, and says nothing to the gateway; text, at most MaxMetadataBytes
 }
 
 // MaxMetadataBytes bounds the names and values of the metadata of one object: all of them are in the header of each block that has
@@ -95,8 +96,13 @@ const MaxMetadataBytes = 4096
 // CheckMetadata refuses what no object can have.
 func CheckMetadata(metadata map[string]string) error {
 	if bytes := MetadataBytes(metadata); bytes > MaxMetadataBytes {
-		return Refuse(ErrBadRequest, "an object has at most %d bytes of metadata, names and values together, this one has %d; keep more in the object",
-			MaxMetadataBytes, bytes)
+		return Refuse(ErrBadRequest,
+			"an object has at most %d bytes of metadata, names and values together, this one has %d; keep more in the object", MaxMetadataBytes, bytes)
+	}
+	for name, value := range metadata {
+		if name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return Refuse(ErrBadRequest, "metadata %.40q = %.40q: a name is text of a byte or more, a value is text, both in UTF-8", name, value)
+		}
 	}
 	return nil
 }

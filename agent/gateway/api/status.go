@@ -151,6 +151,7 @@ type SweepRequest struct {
 
 // SweepResult counts what one sweep did.
 type SweepResult struct {
+	ObjectsExpired   int `json:"objectsExpired"` // removed because their time had come
 	IntentsSettled   int `json:"intentsSettled"`
 	IntentsForgotten int `json:"intentsForgotten"`
 	GroupsFreed      int `json:"groupsFreed"`

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -27,6 +28,9 @@ type PutOptions struct {
 	SizeKnown  bool         //
 	IfRevision *block.Stamp // only if the object is at this revision
 	IfAbsent   bool         // only if there is no object
+
+	Expires  time.Time         // when the object is gone; zero: never
+	Metadata map[string]string // kept with it; names in lower case
 }
 
 // Put stores body under key and returns once it is committed. body is read once, to its end.
@@ -38,6 +42,10 @@ func (c *objects) Put(ctx context.Context, key string, body io.Reader, options P
 	if options.Scheme != "" {
 		query.Set("scheme", options.Scheme)
 	}
+	if !options.Expires.IsZero() {
+		query.Set("expires", options.Expires.UTC().Format(time.RFC3339Nano))
+	}
+	api.SetMetadata(header, options.Metadata)
 	if options.IfRevision != nil {
 		header.Set("If-Match", quoteRevision(*options.IfRevision))
 	}

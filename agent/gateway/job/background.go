@@ -9,7 +9,10 @@ import (
 type Background struct {
 	ctx  context.Context
 	stop context.CancelFunc
-	work sync.WaitGroup
+
+	mutex sync.Mutex // of what follows. A WaitGroup takes no work that begins while its last returns.
+	works int
+	idle  chan struct{} // closed once there are no works left; nil: nobody waits for that
 }
 
 // NewBackground returns one that has the values of ctx and does not end with it.
@@ -19,13 +22,24 @@ func NewBackground(ctx context.Context) *Background {
 	return b
 }
 
-// Go begins work beside the caller. Its context ends with Stop.
+// Go begins work beside the caller. Its context ends with Stop, and has ended where that has returned already: then nobody waits for it.
 func (b *Background) Go(work func(ctx context.Context)) {
-	b.work.Add(1)
+	b.mutex.Lock()
+	b.works++
+	b.mutex.Unlock()
 	go func() {
-		defer b.work.Done()
+		defer b.ended()
 		work(b.ctx)
 	}()
+}
+
+func (b *Background) ended() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.works--; b.works == 0 && b.idle != nil {
+		close(b.idle)
+		b.idle = nil
+	}
 }
 
 // Context ends when everything is stopped.
@@ -34,5 +48,15 @@ func (b *Background) Context() context.Context { return b.ctx }
 // Stop ends all contexts and waits until the work under way has returned.
 func (b *Background) Stop() {
 	b.stop()
-	b.work.Wait()
+	b.mutex.Lock()
+	if b.works == 0 {
+		b.mutex.Unlock()
+		return
+	}
+	if b.idle == nil {
+		b.idle = make(chan struct{})
+	}
+	idle := b.idle
+	b.mutex.Unlock()
+	<-idle
 }

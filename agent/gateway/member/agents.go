@@ -38,6 +38,8 @@ type Agents struct {
 	Turns   atomic.Uint64 // of Place
 	Traffic wire.Traffic  // of all calls, of nodes that are members no more too
 
+	Direct func(node block.NodeID, address string) // is told where the store of a node can be read, as its agent says; nil: nobody is
+
 	Lost     atomic.Bool // a store lost its contents, or a node was given up: blocks wait for repair
 	mutex    sync.RWMutex
 	Nodes    map[block.NodeID]*Agent
@@ -120,6 +122,9 @@ func (a *Agents) Enter(node catalog.Node) {
 		}
 	}
 	a.Nodes[node.ID] = made
+	if a.Direct != nil && node.State == catalog.NodeRemoved {
+		a.Direct(node.ID, "")
+	}
 }
 
 // Get returns a member; ErrUnavailable where a node is none, or was removed.
@@ -322,6 +327,9 @@ func (a *Agents) greet(
 			twin.Node.ID, twin.Node.Address, hello.Node, target.Node.Address, hello.Store.Location, hello.Node)
 	}
 	target.greeted(hello)
+	if a.Direct != nil {
+		a.Direct(hello.Node, hello.Direct)
+	}
 	a.views.heard(hello.Node, block.Watermark{Contents: hello.Incarnation, Mark: hello.Water})
 	return hello, nil
 }

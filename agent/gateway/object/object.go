@@ -50,9 +50,13 @@ func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) s
 func (o *Objects) look(ctx context.Context, key string, offset, length int64) (*catalog.Snapshot, error) {
 	snapshot, err := o.catalog.SnapshotRange(ctx, key, offset, length)
 	if err == nil && o.catalog.HasExpired(&snapshot.Object) {
-		return nil, fmt.Errorf("object %q has expired: %w", key, catalog.ErrNoObject)
+		return nil, errExpired(key)
 	}
 	return snapshot, err
+}
+
+func errExpired(key string) error {
+	return fmt.Errorf("object %q has expired: %w", key, catalog.ErrNoObject)
 }
 
 // Stat describes an object and the groups that hold it, block by block. Nodes are asked for the blocks' headers and
@@ -125,7 +129,7 @@ type Name struct{ Key, Class string }
 
 // Names returns up to limit objects whose key begins with prefix and comes after the given one, in the order of their keys.
 func (o *Objects) Names(ctx context.Context, prefix, after string, limit int) ([]Name, error) {
-	objects, err := o.listed(ctx, prefix, after, limit)
+	objects, err := listed(ctx, o, prefix, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
@@ -138,7 +142,7 @@ func (o *Objects) Names(ctx context.Context, prefix, after string, limit int) ([
 
 // List returns one page of the objects whose key begins with prefix and comes after the given one.
 func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
-	objects, err := o.listed(ctx, prefix, after, limit+1) // one more says whether this page is the last
+	objects, err := listed(ctx, o, prefix, after, limit+1) // one more says whether this page is the last
 	if err != nil {
 		return api.ObjectList{}, fmt.Errorf("listing objects: %w", err)
 	}
@@ -166,7 +170,7 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 }
 
 // listed returns up to limit objects that have not expired.
-func (o *Objects) listed(ctx context.Context, prefix, after string, limit int) (objects []catalog.Object, err error) {
+func listed(ctx context.Context, o *Objects, prefix, after string, limit int) (objects []catalog.Object, err error) {
 	for {
 		wanted := limit - len(objects)
 		page, err := o.catalog.ListObjects(ctx, prefix, after, wanted)

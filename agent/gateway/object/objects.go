@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/class"
+	"github.com/restripe/restripe/agent/gateway/direct"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
@@ -25,6 +26,7 @@ type Parts struct {
 	Classes    *class.Registry
 	Repairs    *repair.Repairs
 	Heat       *temperature.Thermometer
+	Direct     *direct.Stores // that the gateway reaches by itself
 	Background *job.Background
 	Logger     *slog.Logger
 	ReadGroups int    // of how many groups a read has the records at a time
@@ -49,6 +51,7 @@ type Objects struct {
 	groups     *group.Groups
 	classes    *class.Registry
 	repairs    *repair.Repairs
+	direct     *direct.Stores
 	heat       *temperature.Thermometer
 	background *job.Background
 	log        *slog.Logger
@@ -77,7 +80,7 @@ func New(parts Parts) *Objects {
 	o := &Objects{
 		Packing: newPacking(), ReadRepairs: newReadRepairs(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
-		heat: parts.Heat, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
+		heat: parts.Heat, direct: parts.Direct, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,
 	}
 	o.sparse, o.hot = parts.Sparse, parts.Hot

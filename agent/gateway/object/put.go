@@ -25,10 +25,10 @@ import (
 // survives the loss of any m nodes and any crash. Small objects share groups with others that arrive at the same time.
 // An error that is ErrUnknownOutcome says the outcome could not be learned; after every other error the old object stands.
 func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options api.PutOptions) (api.Object, error) {
-	if err := o.checkPut(key, &options); err != nil {
+	if err := checkPut(o, key, &options); err != nil {
 		return api.Object{}, err
 	}
-	class, scheme, err := o.schemeFor(key, &options)
+	class, scheme, err := schemeFor(o, key, &options)
 	if err != nil {
 		return api.Object{}, err
 	}
@@ -38,7 +38,7 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 		return api.Object{}, err
 	}
 	if whole && len(head.Bytes) > 0 {
-		kind, object := o.entryOf(key, class, scheme, head.Bytes, &options)
+		kind, object := entryOf(o, key, class, scheme, head.Bytes, &options)
 		return o.batches.put(ctx, kind, key, object)
 	}
 	return o.putLarge(ctx, class, scheme, key, head.Bytes, body, options)
@@ -47,22 +47,22 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 // PutBytes is Put of bytes that nobody changes any more.
 func (o *Objects) PutBytes(ctx context.Context, key string, data []byte, options api.PutOptions) (api.Object, error) {
 	options.Size = int64(len(data))
-	if err := o.checkPut(key, &options); err != nil {
+	if err := checkPut(o, key, &options); err != nil {
 		return api.Object{}, err
 	}
-	class, scheme, err := o.schemeFor(key, &options)
+	class, scheme, err := schemeFor(o, key, &options)
 	if err != nil {
 		return api.Object{}, err
 	}
 	if len(data) == 0 || options.Size >= class.PackBelow {
 		return o.putLarge(ctx, class, scheme, key, nil, bytes.NewReader(data), options)
 	}
-	kind, object := o.entryOf(key, class, scheme, data, &options)
+	kind, object := entryOf(o, key, class, scheme, data, &options)
 	return o.batches.put(ctx, kind, key, object)
 }
 
 // schemeFor is the class that an object goes into, and the scheme that is asked for.
-func (o *Objects) schemeFor(key string, options *api.PutOptions) (*api.Class, stripe.Scheme, error) {
+func schemeFor(o *Objects, key string, options *api.PutOptions) (*api.Class, stripe.Scheme, error) {
 	class, err := o.classes.For(key, options.Class)
 	if err != nil {
 		return nil, stripe.Scheme{}, err
@@ -83,7 +83,9 @@ func (o *Objects) schemeFor(key string, options *api.PutOptions) (*api.Class, st
 }
 
 // entryOf is a small object as it is put, and the kind of group that it goes into: that of a hot key is another one.
-func (o *Objects) entryOf(key string, class *api.Class, scheme stripe.Scheme, data []byte, options *api.PutOptions) (batchKey, entry) {
+func entryOf(
+	o *Objects, key string, class *api.Class, scheme stripe.Scheme, data []byte, options *api.PutOptions,
+) (batchKey, entry) {
 	kind := batchKey{class: class, scheme: scheme}
 	if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
 		kind.scheme = class.HotKeys.Scheme
@@ -92,7 +94,7 @@ func (o *Objects) entryOf(key string, class *api.Class, scheme stripe.Scheme, da
 }
 
 // checkPut refuses what no put can ask for.
-func (o *Objects) checkPut(key string, options *api.PutOptions) error {
+func checkPut(o *Objects, key string, options *api.PutOptions) error {
 	if err := api.CheckKey(key); err != nil {
 		return err
 	}
@@ -101,7 +103,8 @@ func (o *Objects) checkPut(key string, options *api.PutOptions) error {
 	}
 	if (!options.Expires.IsZero() || len(options.Metadata) > 0) && !o.catalog.IsUpgraded() {
 		return api.Refuse(api.ErrUnavailable,
-			"objects that expire or have metadata are not known to the release before, which may still open the catalog; run `restripe catalog upgrade`")
+			"objects that expire or have metadata are not known to the release before, which may still open the catalog; "+
+				"run `restripe catalog upgrade`")
 	}
 	return nil
 }

@@ -258,8 +258,13 @@ func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) er
 		return err
 	}
 	query := r.URL.Query()
+	expires, err := api.ParseExpires(query.Get("expires"), time.Now())
+	if err != nil {
+		return err
+	}
 	return reply(w)(s.objects.Put(r.Context(), key, body, api.PutOptions{
 		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
+		Expires: expires, Metadata: api.MetadataIn(r.Header),
 	}))
 }
 
@@ -294,6 +299,10 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string
 	header.Set("Accept-Ranges", "bytes")
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Restripe-Class", object.Class)
+	if !object.Expires.IsZero() {
+		header.Set("Restripe-Expires", object.Expires.Format(time.RFC3339Nano))
+	}
+	api.SetMetadata(header, object.Metadata)
 	offset, length, partial, err := parseRange(r.Header.Get("Range"), object.Size)
 	if err != nil {
 		for _, name := range []string{"ETag", "Last-Modified", "Accept-Ranges"} {

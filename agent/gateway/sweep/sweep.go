@@ -39,6 +39,7 @@ type Sweeper struct {
 	options Options
 	metrics *prometheus.GaugeVec
 	behind  prometheus.Gauge
+	expired prometheus.Counter
 	looked  chan struct{} // closed once stores were listed for the first time, or failed to be
 }
 
@@ -54,12 +55,15 @@ func New(records *catalog.Catalog, agents *member.Agents, members *member.Member
 		Name: "restripe_catalog_behind",
 		Help: "1 while the catalog is behind what its nodes hold, so that nothing is deleted before a person has decided.",
 	})
-	options.Metrics.MustRegister(w.metrics, w.behind)
+	w.expired = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "restripe_objects_expired_total", Help: "Objects that this gateway has removed because their time had come.",
+	})
+	options.Metrics.MustRegister(w.metrics, w.behind, w.expired)
 	return w
 }
 
-// Loop empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives. Stores are listed once
-// before anything is deleted: they show whether the catalog was put back since.
+// Loop removes what has expired, empties the graveyard, frees dead groups and settles expired attempts for as long as ctx lives.
+// Stores are listed once before anything is deleted: they show whether the catalog was put back since.
 func (w *Sweeper) Loop(ctx context.Context) {
 	if w.options.OrphanEvery > 0 {
 		w.saying("sweeping", func(ctx context.Context) error {
@@ -106,7 +110,7 @@ func (w *Sweeper) saying(doing string, do func(ctx context.Context) error) func(
 }
 
 // Sweep does one round: every store that can list, or that of the node named, is searched for blocks that nobody names; then
-// groups without live extents are freed, expired attempts settled and dead blocks deleted.
+// objects that have expired are removed, groups without live extents freed, expired attempts settled and dead blocks deleted.
 func (w *Sweeper) Sweep(ctx context.Context, request api.SweepRequest) (result api.SweepResult, err error) {
 	if request.BeyondBrake && request.Node == "" {
 		return result, api.Refuse(api.ErrBadRequest, "which node is to be swept beyond the brake must be said: --node")
@@ -167,6 +171,9 @@ func (w *Sweeper) sweepRecords(ctx context.Context, result *api.SweepResult) err
 		}
 	}
 	var err error
+	result.ObjectsExpired, err = w.catalog.RemoveExpired(ctx)
+	w.expired.Add(float64(result.ObjectsExpired))
+	note("removing objects that have expired", err)
 	var dead int
 	result.GroupsFreed, dead, err = w.catalog.FreeAll(ctx)
 	if dead > result.GroupsFreed {

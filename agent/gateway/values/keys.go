@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,10 @@ const (
 
 // Get returns the value of a key, nil where there is none.
 func (s *Session) Get(ctx context.Context, key string) (*Value, error) {
+	return s.get(ctx, key, s.reserve)
+}
+
+func (s *Session) get(ctx context.Context, key string, reserve reserving) (*Value, error) {
 	user, in, err := s.scope(ctx, access.Read)
 	if err != nil {
 		return nil, err
@@ -32,31 +37,52 @@ func (s *Session) Get(ctx context.Context, key string) (*Value, error) {
 		return nil, refused(user, "read on objects is missing for key %.80q", key)
 	}
 	for try := 0; ; try++ {
-		value, err := s.version(ctx, key, func(class string) error {
+		value, err := s.version(ctx, key, reserve, func(class string) error {
 			if !in.Has(key, class) {
 				return refused(user, "read on objects of class %s is missing", class)
 			}
 			return nil
 		})
 		if try == getTries || !errors.Is(err, api.ErrConflict) {
-			return value, err
+			return value, classed(err)
 		}
 	}
 }
 
 // GetMany returns the values of keys, nil for those that have none. After an error there are none to be released.
 func (s *Session) GetMany(ctx context.Context, keys []string) ([]*Value, error) {
-	values := make([]*Value, len(keys))
 	if len(keys) == 1 {
 		one, err := s.Get(ctx, keys[0])
-		values[0] = one
+		return []*Value{one}, err
+	}
+	values, err := s.getMany(ctx, keys, s.reserveNow)
+	if s.isAhead || !errors.Is(err, ErrNoRoom) {
 		return values, err
 	}
+	// Who waited for the room of one while holding that of others might wait for somebody who does the same.
+	free, err := s.reserveAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	values, err = s.getMany(ctx, keys, func(context.Context, int64) (func(), error) { return func() {}, nil })
+	for _, value := range slices.Backward(values) {
+		if value != nil {
+			value.free = free
+			return values, nil
+		}
+	}
+	free()
+	return values, err
+}
+
+// getMany reads values side by side.
+func (s *Session) getMany(ctx context.Context, keys []string, reserve reserving) ([]*Value, error) {
+	values := make([]*Value, len(keys))
 	work, working := errgroup.WithContext(ctx)
 	work.SetLimit(manyAtOnce)
 	for i, key := range keys {
 		work.Go(func() (err error) {
-			values[i], err = s.Get(working, key)
+			values[i], err = s.get(working, key, reserve)
 			return err
 		})
 	}
@@ -70,8 +96,27 @@ func (s *Session) GetMany(ctx context.Context, keys []string) ([]*Value, error) 
 	return values, err
 }
 
+// reserveAll takes memory for all values of keys together, as large as they are now.
+func (s *Session) reserveAll(ctx context.Context, keys []string) (free func(), err error) {
+	total := int64(0)
+	for _, key := range keys {
+		info, err := s.Look(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if info != nil {
+			total += info.Size
+		}
+	}
+	if most := s.memory.Bytes / 2; total > most {
+		return nil, api.Refuse(api.ErrBadRequest, "the values of the %d keys have %d bytes together, at most %d are read at once; ask for fewer",
+			len(keys), total, most)
+	}
+	return s.reserve(ctx, total)
+}
+
 // version reads one version of a value, of a class that may be read.
-func (s *Session) version(ctx context.Context, key string, may func(class string) error) (*Value, error) {
+func (s *Session) version(ctx context.Context, key string, reserve reserving, may func(class string) error) (*Value, error) {
 	reader, err := s.parts.Objects.Open(ctx, key)
 	if errors.Is(err, catalog.ErrNoObject) {
 		return nil, nil
@@ -84,9 +129,10 @@ func (s *Session) version(ctx context.Context, key string, may func(class string
 		return nil, err
 	}
 	if is.Size > s.parts.MaxBytes {
-		return nil, api.Refuse(api.ErrBadRequest, "object %.80q has %d bytes, a value has at most %d; read it over HTTP", key, is.Size, s.parts.MaxBytes)
+		return nil, api.Refuse(api.ErrBadRequest,
+			"object %.80q has %d bytes, a value has at most %d; read it over HTTP", key, is.Size, s.parts.MaxBytes)
 	}
-	free, err := s.memory.Reserve(ctx, is.Size)
+	free, err := reserve(ctx, is.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +166,7 @@ func (s *Session) Look(ctx context.Context, key string) (*Info, error) {
 	}
 	is, err := s.parts.Objects.Find(ctx, key)
 	if err != nil || is == nil {
-		return nil, err
+		return nil, classed(err)
 	}
 	if !in.Has(key, is.Class) {
 		return nil, refused(user, "read on objects of class %s is missing", is.Class)
@@ -150,12 +196,13 @@ func (s *Session) put(ctx context.Context, key string, put Put, over *block.Stam
 	object, err := s.parts.Objects.PutBytes(ctx, key, put.Data, api.PutOptions{
 		Class: put.Class, Size: int64(len(put.Data)), IfRevision: over, Expires: put.Expires, Metadata: put.Metadata,
 	})
-	return object.Revision, err
+	return object.Revision, classed(err)
 }
 
 func (s *Session) checkSize(key string, data []byte) error {
 	if int64(len(data)) > s.parts.MaxBytes {
-		return api.Refuse(api.ErrBadRequest, "the value of %.80q has %d bytes, at most %d are allowed; put it over HTTP", key, len(data), s.parts.MaxBytes)
+		return api.Refuse(api.ErrBadRequest,
+			"the value of %.80q has %d bytes, at most %d are allowed; put it over HTTP", key, len(data), s.parts.MaxBytes)
 	}
 	return nil
 }
@@ -173,7 +220,7 @@ func (s *Session) delete(ctx context.Context, key string, over *block.Stamp) (ex
 	if errors.Is(err, catalog.ErrNoObject) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, classed(err)
 }
 
 // Modify has decide say what becomes of a value. Those of one key go one after the other, as far as they come to this gateway.
@@ -244,7 +291,7 @@ func (s *Session) List(ctx context.Context, prefix, after string, limit int) (ke
 	}
 	list, err := s.parts.Objects.Names(ctx, prefix, after, limit)
 	if err != nil {
-		return nil, "", err
+		return nil, "", classed(err)
 	}
 	if len(list) == limit && limit > 0 {
 		next = list[limit-1].Key

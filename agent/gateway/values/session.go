@@ -16,7 +16,8 @@ import (
 // Session is one client's way to the values. It is safe for concurrent use.
 type Session struct {
 	*Store
-	who identity
+	who     identity
+	isAhead bool // of others: see Ahead
 }
 
 // Anybody returns the session of a client that has not said who it is. Where users are asked for it may do nothing before it has:
@@ -175,7 +176,7 @@ func (s *Session) mayDelete(ctx context.Context, key string) error {
 func (s *Session) classOf(ctx context.Context, key string) ([]string, error) {
 	there, err := s.parts.Objects.Find(ctx, key)
 	if err != nil || there == nil {
-		return nil, err
+		return nil, classed(err)
 	}
 	return []string{there.Class}, nil
 }

@@ -32,6 +32,7 @@ type Transaction struct {
 	session *Session
 	writes  map[string]*Change
 	seen    map[string]block.Stamp // revisions that were read, the zero stamp where there was none
+	bytes   int64                  // that are to be written
 }
 
 // Begin returns a transaction of nothing. The revisions are those that values must still have when it is committed: of keys that were
@@ -107,9 +108,21 @@ func (t *Transaction) Put(ctx context.Context, key string, put Put) (block.Stamp
 	if err := t.session.mayWrite(ctx, key, put.Class); err != nil {
 		return block.Stamp{}, err
 	}
+	bytes := t.bytes - t.written(key) + int64(len(put.Data))
+	if most := t.session.memory.Bytes; bytes > most {
+		return block.Stamp{}, api.Refuse(api.ErrBadRequest, "the values that are put together have %d bytes, at most %d may have", bytes, most)
+	}
 	put.Data = slices.Clone(put.Data)
-	t.writes[key] = &Change{Put: &put}
+	t.writes[key], t.bytes = &Change{Put: &put}, bytes
 	return block.Stamp{}, nil
+}
+
+// written is how many bytes are to be written to a key.
+func (t *Transaction) written(key string) int64 {
+	if write := t.writes[key]; write != nil && write.Put != nil {
+		return int64(len(write.Put.Data))
+	}
+	return 0
 }
 
 // Delete removes a value when the transaction is committed.
@@ -119,6 +132,7 @@ func (t *Transaction) Delete(ctx context.Context, key string) (existed bool, err
 	}
 	info, err := t.Look(ctx, key)
 	if err == nil && info != nil {
+		t.bytes -= t.written(key)
 		t.writes[key] = &Change{Delete: true}
 	}
 	return info != nil, err
@@ -156,5 +170,5 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	if len(writes) == 0 && len(t.seen) == 0 {
 		return nil
 	}
-	return t.session.parts.Objects.Apply(ctx, writes, t.seen)
+	return classed(t.session.parts.Objects.Apply(ctx, writes, t.seen))
 }

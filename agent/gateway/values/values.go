@@ -84,6 +84,8 @@ type Parts struct {
 
 	MaxBytes    int64 // of one value; 0: DefaultMaxBytes
 	MemoryBytes int64 // of the values that are read and not yet sent; 0: 64 MiB
+
+	Patience time.Duration // of reads, for that memory; 0: 5 s
 }
 
 // DefaultMaxBytes is how large a value may be where nothing else is said.
@@ -93,6 +95,7 @@ const DefaultMaxBytes = 8 << 20
 type Store struct {
 	parts  Parts
 	memory budget.Budget
+	ahead  budget.Budget // of sessions that are ahead of others
 	turns  turns
 }
 
@@ -104,8 +107,21 @@ func New(parts Parts) *Store {
 	if parts.MemoryBytes == 0 {
 		parts.MemoryBytes = 64 << 20
 	}
-	return &Store{parts: parts, memory: budget.New(max(parts.MemoryBytes, parts.MaxBytes))}
+	if parts.Patience == 0 {
+		parts.Patience = 5 * time.Second
+	}
+	memory := max(parts.MemoryBytes, parts.MaxBytes)
+	return &Store{parts: parts, memory: budget.New(memory), ahead: budget.New(memory / 4)}
 }
 
 // MaxBytes is how large a value may be.
 func (s *Store) MaxBytes() int64 { return s.parts.MaxBytes }
+
+// CheckClass refuses the name of a class that there is not.
+func (s *Store) CheckClass(name string) error {
+	if s.parts.Classes.Named(name) == nil {
+		_, err := s.parts.Classes.For("", name)
+		return err
+	}
+	return nil
+}

@@ -161,8 +161,8 @@ var canaries = []canary{
 				"} else if !as && t.values[schema.ObjectKey(was.Object.Key)] == nil {\n\t\t\tchanged = append",
 			},
 			{
-				commitFile, "was.object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
-				"t.values[schema.ObjectKey(object.Key)], was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
+				commitFile, "was.object, &was.Object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
+				"t.values[schema.ObjectKey(object.Key)], &was.Object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
 			},
 		},
 		breaks: []sim.Promise{sim.Linearizable, sim.Agreement, sim.Readable},
@@ -172,7 +172,7 @@ var canaries = []canary{
 		name:   "a node leaves zeros where it cannot read what it is to copy",
 		edits:  []edit{{copyFile, "		return err\n	}\n	h, source", "		return nil\n	}\n	h, source"}},
 		breaks: []sim.Promise{sim.Contents, sim.Linearizable, sim.NoMixture},
-		from:   400,
+		from:   1100,
 		within: 1000,
 	},
 	{
@@ -222,7 +222,7 @@ var canaries = []canary{
 		name: "a marker that went back is registered again",
 		edits: []edit{
 			{contentsFile, "found.Run() != run || i.known.Outdates(found) || i.obeys.isBehind(found)", "found.Run() != run"},
-			{"agent/catalog/member.go", "if was.Outdates(now) {", "if false {"},
+			{"agent/catalog/cluster/members.go", "if was.Outdates(now) {", "if false {"},
 		},
 		breaks: []sim.Promise{sim.NoFalseWhole},
 		size:   sim.Long,

@@ -100,10 +100,13 @@ const (
 	Get
 	Update
 	Delete
-	Swap // put, over the revision that was read
+	Swap   // put, over the revision that was read
+	Remove // delete, which does not say whether there was an object
+	Lend   // put of an object that expires; some gateways may find it expired before others do
+	Expire // of what was lent, when it has expired for all
 )
 
-var names = [...]string{"put", "create", "get", "update", "delete", "swap"}
+var names = [...]string{"put", "create", "get", "update", "delete", "swap", "remove", "lend", "expire"}
 
 func (a Action) String() string { return names[a] }
 
@@ -111,7 +114,7 @@ func (a Action) String() string { return names[a] }
 type Call struct {
 	Key        string
 	Action     Action
-	Value      Value // put, create, swap
+	Value      Value // put, create, swap, lend; expire: what was lent
 	Over       Value // swap: what was read
 	First, End int   // update: segments
 	Number     uint32
@@ -128,7 +131,7 @@ type Answer struct {
 
 func (c Call) String() string {
 	switch c.Action {
-	case Put, Create:
+	case Put, Create, Lend, Expire:
 		return fmt.Sprintf("%s %s %s", c.Action, c.Key, c.Value)
 	case Swap:
 		return fmt.Sprintf("swap %s from %s to %s", c.Key, c.Over, c.Value)
@@ -150,8 +153,54 @@ func (a Answer) String() string {
 	return "ok"
 }
 
-// step is what a linearizable register may do: the values it may have after the call, none where the answer is wrong.
+// lent is what a register has that was lent: what it is now, and as what it was lent.
+func lent(now, as Value) Value { return now + "?" + as }
+
+// step is what a linearizable register may do: the values it may have after the call, none where the answer is wrong. One that was lent
+// may be there or not for each who asks, until it has expired for all.
 func step(value Value, in Call, out Answer) []Value {
+	now, as, isLent := strings.Cut(string(value), "?")
+	if !isLent {
+		return held(value, in, out)
+	}
+	var after []Value
+	switch in.Action {
+	case Expire:
+		if as == string(in.Value) {
+			return []Value{Absent}
+		}
+		return []Value{value}
+	case Get:
+		if out.Value == Absent || out.Value == Value(now) {
+			return []Value{value}
+		}
+		return nil
+	case Update:
+		if out.Missing || out.Unknown {
+			after = append(after, value)
+		}
+		if !out.Missing {
+			after = append(after, lent(Value(now).With(in.First, in.End, in.Number), Value(as)))
+		}
+		return after
+	case Delete:
+		if out.Missing {
+			return []Value{value, Absent} // whoever removed it
+		}
+	}
+	for _, was := range []Value{Value(now), Absent} {
+		for _, is := range held(was, in, out) {
+			if is == Value(now) {
+				is = value
+			}
+			after = append(after, is)
+		}
+	}
+	return after
+}
+
+// held is step of a register that was not lent.
+func held(value Value, in Call, out Answer) []Value {
 	after := value
 	switch in.Action {
 	case Get:
@@ -177,8 +226,10 @@ func step(value Value, in Call, out Answer) []Value {
 		if value != Absent {
 			after = value.With(in.First, in.End, in.Number)
 		}
-	case Delete:
+	case Delete, Remove:
 		after = Absent
+	case Lend:
+		after = lent(in.Value, in.Value)
 	}
 	if out.Unknown {
 		return []Value{value, after}

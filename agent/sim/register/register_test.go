@@ -43,6 +43,29 @@ func TestRegisterModelTellsRightFromWrong(t *testing.T) {
 			operation(6, 7, register.Call{Action: register.Get}, register.Answer{Value: second}),
 			operation(8, 9, register.Call{Action: register.Get}, register.Answer{Value: first}),
 		}, false},
+		{"what was lent is there for some and not for others", []porcupine.Operation{
+			operation(0, 1, register.Call{Action: register.Lend, Value: first}, register.Answer{}),
+			operation(2, 3, register.Call{Action: register.Get}, register.Answer{}),
+			operation(4, 5, register.Call{Action: register.Get}, register.Answer{Value: first}),
+			operation(6, 7, register.Call{Action: register.Create, Value: second}, register.Answer{}),
+			operation(8, 9, register.Call{Action: register.Expire, Value: first}, register.Answer{}),
+			operation(10, 11, register.Call{Action: register.Get}, register.Answer{Value: second}),
+		}, true},
+		{"what was lent is another value", []porcupine.Operation{
+			operation(0, 1, register.Call{Action: register.Lend, Value: first}, register.Answer{}),
+			operation(2, 3, register.Call{Action: register.Get}, register.Answer{Value: second}),
+		}, false},
+		{"what was lent is there after it has expired, though it was changed meanwhile", []porcupine.Operation{
+			operation(0, 1, register.Call{Action: register.Lend, Value: first}, register.Answer{}),
+			operation(2, 3, register.Call{Action: register.Update, First: 0, End: 1, Number: 9}, register.Answer{}),
+			operation(4, 5, register.Call{Action: register.Expire, Value: first}, register.Answer{}),
+			operation(6, 7, register.Call{Action: register.Get}, register.Answer{Value: first.With(0, 1, 9)}),
+		}, false},
+		{"what was lent comes back after it was removed", []porcupine.Operation{
+			operation(0, 1, register.Call{Action: register.Lend, Value: first}, register.Answer{}),
+			operation(2, 3, register.Call{Action: register.Remove}, register.Answer{}),
+			operation(4, 5, register.Call{Action: register.Get}, register.Answer{Value: first}),
+		}, false},
 		{"a delete that found nothing where there was something", []porcupine.Operation{
 			operation(0, 1, register.Call{Action: register.Put, Value: first}, register.Answer{}),
 			operation(2, 3, register.Call{Action: register.Delete}, register.Answer{Missing: true}),

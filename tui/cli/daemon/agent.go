@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,12 +24,12 @@ import (
 
 // agentFlags are the flags of an agent.
 type agentFlags struct {
-	id, store, listen, state string
-	silence                  time.Duration
-	tls                      *string
-	remote                   *Remote
-	lifeline                 *bool
-	traces                   *traceFlags
+	id, store, direct, listen, state string
+	silence                          time.Duration
+	tls                              *string
+	remote                           *Remote
+	lifeline                         *bool
+	traces                           *traceFlags
 
 	own *pki.Source // what tls names
 }
@@ -50,6 +51,9 @@ func Agent(s *program.Streams) *program.Server {
 	flags.StringVar(&f.id, "id", "", "name of the node: 1 to 63 of a-z, 0-9 and - (required)")
 	flags.StringVar(&f.store, "store", "", "store: file:DIRECTORY, memcached://host:port, redis://host:port, rediss://host:port or ceph:POOL?conf=FILE&keyring=FILE&user=NAME, "+
 		"or @FILE with one of them; with a password it is in such a file, or in "+StoreVariable+" (required)")
+	flags.StringVar(&f.direct, "direct", "", "where gateways may read the store by themselves, past the agent: memcached://host:port, "+
+		"redis://host:port or rediss://host:port, or @FILE with one of them; with a password it is in such a file, or in "+DirectVariable+
+		" (default: they may not)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to listen on; port 0: any free one")
 	flags.StringVar(&f.state, "state", "", "directory that gets the address, in "+agentAddressFile)
 	flags.DurationVar(&f.silence, "gateway-silence", time.Minute,
@@ -78,10 +82,32 @@ func (f *agentFlags) check(report *program.Report) {
 	} else if err := open.Check(f.store); err != nil {
 		report.Add("store", fmt.Errorf("--store: %w", err))
 	}
+	f.checkDirect(report)
 	f.traces.check(report)
 	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, *f.tls != "", "give it a certificate with --tls"))
 	f.own, err = Certificates(*f.tls, pki.RoleAgent)
 	report.Add("tls", err)
+}
+
+// checkDirect looks at the address that gateways are told.
+func (f *agentFlags) checkDirect(report *program.Report) {
+	var err error
+	if f.direct, err = SecretAddress(report.Command(), "direct", f.direct, DirectVariable); err != nil {
+		report.Add("direct", err)
+		return
+	}
+	scheme, _, _ := strings.Cut(f.direct, ":")
+	switch {
+	case f.direct == "":
+	case scheme != "memcached" && scheme != "redis" && scheme != "rediss":
+		report.Misuse("direct", "--direct %s: gateways read memcached and Redis by themselves, nothing else", open.Redact(f.direct))
+	case strings.Contains(f.direct, "@") && *f.tls == "":
+		report.Misuse("direct", "--direct has a password, which gateways are told over TLS alone: give the agent a certificate with --tls")
+	default:
+		if err := open.Check(f.direct); err != nil {
+			report.Add("direct", fmt.Errorf("--direct: %w", err))
+		}
+	}
 }
 
 // agentMemory is what the collector keeps an agent's memory to: requests, messages and runs, each as much as they may hold.
@@ -102,7 +128,7 @@ func serveAgent(ctx context.Context, s *program.Streams, f *agentFlags) (err err
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	log := s.Log()
 	n, err := node.New(node.Options{
-		ID: block.NodeID(f.id), Store: opened, Logger: log, Silence: f.silence, Certificates: f.own, Release: program.Version(),
+		ID: block.NodeID(f.id), Store: opened, Logger: log, Silence: f.silence, Certificates: f.own, Release: program.Version(), Direct: f.direct,
 	})
 	if err != nil {
 		return err

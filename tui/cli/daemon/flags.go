@@ -62,6 +62,7 @@ const DefaultListen = "127.0.0.1:7480"
 // The environment that stores and catalogs are read from where the command line does not name them.
 const (
 	StoreVariable   = "RESTRIPE_STORE"
+	DirectVariable  = "RESTRIPE_DIRECT"
 	CatalogVariable = "RESTRIPE_CATALOG"
 )
 

@@ -8,9 +8,11 @@ import (
 	"math"
 	"net"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/audit"
@@ -26,13 +28,16 @@ import (
 
 // gatewayFlags are the flags of a gateway.
 type gatewayFlags struct {
-	id, catalog, classes, nodes, listen, users, audit string
-	grace                                             time.Duration
-	https                                             bool
-	tls                                               *string
-	remote                                            *Remote
-	lifeline                                          *bool
-	traces                                            *traceFlags
+	id, catalog, classes, nodes, users, audit string
+
+	listen, redis, memcached string // addresses; of the last two empty for none
+
+	grace    time.Duration
+	https    bool
+	tls      *string
+	remote   *Remote
+	lifeline *bool
+	traces   *traceFlags
 
 	options gateway.Options // what tls, users, classes and nodes name
 }
@@ -53,9 +58,12 @@ func Gateway(s *program.Streams) *program.Server {
 	flags.StringVar(&f.classes, "classes", "", "class file (default: one class for every key, ladder rep(3),rs(4,2),rs(12,2))")
 	flags.StringVar(&f.nodes, "nodes", "", "YAML file of the agents: a list nodes of id, address, domain, spare and state (default: those the catalog knows)")
 	flags.StringVar(&f.listen, "listen", DefaultListen, "address to listen on")
+	flags.StringVar(&f.redis, "redis", "", "address to serve clients of Redis at, such as 127.0.0.1:6379 (default: none are served)")
+	flags.StringVar(&f.memcached, "memcached", "",
+		"address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
 	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
 		"(default: whoever reaches the gateway may do everything)")
-	flags.BoolVar(&f.https, "https", false, "serve clients over TLS, with the certificate of --tls, "+
+	flags.BoolVar(&f.https, "https", false, "serve all clients over TLS, with the certificate of --tls, "+
 		"which names hosts for them (pki issue --host)")
 	flags.StringVar(&f.audit, "audit", "", "directory of the audit log of what changes the cluster, of this gateway alone "+
 		"(default: none is kept)")
@@ -83,7 +91,9 @@ func (f *gatewayFlags) check(report *program.Report) {
 	}
 	f.traces.check(report)
 	asks := f.users != "" && f.https
-	report.Add("listen", f.remote.Check(report.Command(), "listen", f.listen, asks, "name who may with --users, and serve --https"))
+	for _, door := range f.doors() {
+		report.Add(door.flag, f.remote.Check(report.Command(), door.flag, *door.address, asks, "name who may with --users, and serve --https"))
+	}
 	if f.https && *f.tls == "" {
 		report.Misuse("https", "--https takes a certificate: name the directory of one with --tls")
 	}
@@ -131,36 +141,77 @@ func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err
 		}
 	}
 	for first := true; ; first = false {
-		listener, err := net.Listen("tcp", f.listen)
+		listeners, err := f.open()
 		if err != nil {
-			return fmt.Errorf("listening for clients: %w; choose another address with --listen", err)
+			return err
 		}
-		f.listen = listener.Addr().String()
 		announce := func() error { return nil }
 		if first {
 			announce = func() error { return s.Announce("gateway", f.id, f.listen) }
 		}
-		if err := serveStart(ctx, f, f.options, listener, announce); !errors.Is(err, catalog.ErrClaimed) {
+		if err := serveStart(ctx, f, f.options, listeners, announce); !errors.Is(err, catalog.ErrClaimed) {
 			return err
 		}
 		f.options.Logger.Warn("the catalog was claimed: the gateway starts anew")
 	}
 }
 
-// serveStart runs one start of a gateway until ctx ends or the catalog says that it is over. It closes the listener.
-func serveStart(ctx context.Context, f *gatewayFlags, options gateway.Options, listener net.Listener, announce func() error) (err error) {
+// door is an address at which clients of one kind are served.
+type door struct {
+	flag    string
+	address *string
+	serve   func(*gateway.Gateway, context.Context, net.Listener) error
+}
+
+// doors are those that are to be open.
+func (f *gatewayFlags) doors() []door {
+	all := []door{
+		{"listen", &f.listen, (*gateway.Gateway).Serve},
+		{"redis", &f.redis, (*gateway.Gateway).ServeRedis},
+		{"memcached", &f.memcached, (*gateway.Gateway).ServeMemcached},
+	}
+	return slices.DeleteFunc(all, func(d door) bool { return d.flag != "listen" && *d.address == "" })
+}
+
+// doorways are the listeners of doors, in their order.
+type doorways []net.Listener
+
+func (d doorways) close() error {
+	var errs []error
+	for _, listener := range d {
+		errs = append(errs, listener.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// open listens at all doors, and notes the ports that it was given.
+func (f *gatewayFlags) open() (doorways, error) {
+	var opened doorways
+	for _, d := range f.doors() {
+		listener, err := net.Listen("tcp", *d.address)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("listening for clients: %w; choose another address with --%s", err, d.flag), opened.close())
+		}
+		*d.address = listener.Addr().String()
+		opened = append(opened, listener)
+	}
+	return opened, nil
+}
+
+// serveStart runs one start of a gateway until ctx ends or the catalog says that it is over. It closes the listeners.
+func serveStart(ctx context.Context, f *gatewayFlags, options gateway.Options, listeners doorways, announce func() error) (err error) {
 	options.Start, options.CatalogAddress = rand.Text(), open.WithoutSecrets(f.catalog)
 	if options.Catalog, options.CatalogWarnings, err = open.Catalog(ctx, f.catalog, f.id, options.Start, f.grace); err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, listeners.close())
 	}
 	defer func() { err = errors.Join(err, options.Catalog.Close()) }()
 	g, err := gateway.New(ctx, options)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, listeners.close())
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if err := announce(); err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, listeners.close())
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -172,7 +223,14 @@ func serveStart(ctx context.Context, f *gatewayFlags, options gateway.Options, l
 		}
 	}()
 	program.Lives(serving, options.Logger, g.CatalogAnswers)
-	return errors.Join(g.Serve(serving, listener), options.Catalog.Err())
+	var serves errgroup.Group
+	for i, d := range f.doors() {
+		serves.Go(func() error {
+			defer stop() // of the others
+			return d.serve(g, serving, listeners[i])
+		})
+	}
+	return errors.Join(serves.Wait(), options.Catalog.Err())
 }
 
 // gatewayMemory is what the collector keeps a gateway's memory to, above the buffers it budgets: without it garbage would

@@ -151,6 +151,8 @@ type Object struct {
 	Size          int64                  `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
 	Revision      string                 `protobuf:"bytes,7,opt,name=revision,proto3" json:"revision,omitempty"`
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires,proto3" json:"expires,omitempty"`                                                                              // when it is gone; none: never
+	Metadata      map[string]string      `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // that it was put with
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +239,20 @@ func (x *Object) GetRevision() string {
 func (x *Object) GetModified() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Modified
+	}
+	return nil
+}
+
+func (x *Object) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+func (x *Object) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
 	}
 	return nil
 }
@@ -654,7 +670,7 @@ const file_console_v1_objects_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\"i\n" +
 	"\x15SearchObjectsResponse\x125\n" +
 	"\aobjects\x18\x01 \x03(\v2\x1b.restripe.console.v1.ObjectR\aobjects\x12\x19\n" +
-	"\bnext_key\x18\x02 \x01(\fR\anextKey\"\xe7\x01\n" +
+	"\bnext_key\x18\x02 \x01(\fR\anextKey\"\xa1\x03\n" +
 	"\x06Object\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1b\n" +
@@ -663,7 +679,13 @@ const file_console_v1_objects_proto_rawDesc = "" +
 	"\x06scheme\x18\x05 \x01(\tR\x06scheme\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x1a\n" +
 	"\brevision\x18\a \x01(\tR\brevision\x126\n" +
-	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\"D\n" +
+	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x124\n" +
+	"\aexpires\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12E\n" +
+	"\bmetadata\x18\n" +
+	" \x03(\v2).restripe.console.v1.Object.MetadataEntryR\bmetadata\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
 	"\x16GetObjectLayoutRequest\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\"w\n" +
@@ -710,7 +732,7 @@ func file_console_v1_objects_proto_rawDescGZIP() []byte {
 	return file_console_v1_objects_proto_rawDescData
 }
 
-var file_console_v1_objects_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_console_v1_objects_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_console_v1_objects_proto_goTypes = []any{
 	(*SearchObjectsRequest)(nil),   // 0: restripe.console.v1.SearchObjectsRequest
 	(*SearchObjectsResponse)(nil),  // 1: restripe.console.v1.SearchObjectsResponse
@@ -721,21 +743,24 @@ var file_console_v1_objects_proto_goTypes = []any{
 	(*Slot)(nil),                   // 6: restripe.console.v1.Slot
 	(*MoveObjectRequest)(nil),      // 7: restripe.console.v1.MoveObjectRequest
 	(*MoveObjectResponse)(nil),     // 8: restripe.console.v1.MoveObjectResponse
-	(*timestamppb.Timestamp)(nil),  // 9: google.protobuf.Timestamp
-	(*Transition)(nil),             // 10: restripe.console.v1.Transition
+	nil,                            // 9: restripe.console.v1.Object.MetadataEntry
+	(*timestamppb.Timestamp)(nil),  // 10: google.protobuf.Timestamp
+	(*Transition)(nil),             // 11: restripe.console.v1.Transition
 }
 var file_console_v1_objects_proto_depIdxs = []int32{
 	2,  // 0: restripe.console.v1.SearchObjectsResponse.objects:type_name -> restripe.console.v1.Object
-	9,  // 1: restripe.console.v1.Object.modified:type_name -> google.protobuf.Timestamp
-	2,  // 2: restripe.console.v1.ObjectLayout.object:type_name -> restripe.console.v1.Object
-	5,  // 3: restripe.console.v1.ObjectLayout.groups:type_name -> restripe.console.v1.Group
-	6,  // 4: restripe.console.v1.Group.slots:type_name -> restripe.console.v1.Slot
-	10, // 5: restripe.console.v1.MoveObjectResponse.transition:type_name -> restripe.console.v1.Transition
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	10, // 1: restripe.console.v1.Object.modified:type_name -> google.protobuf.Timestamp
+	10, // 2: restripe.console.v1.Object.expires:type_name -> google.protobuf.Timestamp
+	9,  // 3: restripe.console.v1.Object.metadata:type_name -> restripe.console.v1.Object.MetadataEntry
+	2,  // 4: restripe.console.v1.ObjectLayout.object:type_name -> restripe.console.v1.Object
+	5,  // 5: restripe.console.v1.ObjectLayout.groups:type_name -> restripe.console.v1.Group
+	6,  // 6: restripe.console.v1.Group.slots:type_name -> restripe.console.v1.Slot
+	11, // 7: restripe.console.v1.MoveObjectResponse.transition:type_name -> restripe.console.v1.Transition
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_console_v1_objects_proto_init() }
@@ -750,7 +775,7 @@ func file_console_v1_objects_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_console_v1_objects_proto_rawDesc), len(file_console_v1_objects_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

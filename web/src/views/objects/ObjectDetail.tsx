@@ -1,5 +1,5 @@
 import { Group, NativeSelect, Stack, Text } from "@mantine/core";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 
 import { ActionButton } from "../../actions/ActionButton";
 import { Outcome } from "../../actions/Outcome";
@@ -45,6 +45,20 @@ function Known({ object, groups }: { object: Stored; groups: StoredGroup[] }) {
         <dd>{object.class}</dd>
         <dt>Changed</dt>
         <dd>{moment(object.modified)}</dd>
+        {object.expires !== undefined && (
+          <>
+            <dt>Expires</dt>
+            <dd>{moment(object.expires)}</dd>
+          </>
+        )}
+        {Object.entries(object.metadata)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, value]) => (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </Fragment>
+          ))}
         <dt>Groups</dt>
         <dd>{counted(groups.length, "group")}</dd>
         <dt>Ladder</dt>

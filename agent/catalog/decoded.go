@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/schema"
+)
+
+// decodedBytes is how many bytes the records have, encoded, that are kept decoded, about: twice as many at most. Decoded, a record takes
+// some times as much.
+const decodedBytes = 4 << 20
+
+// decoded keeps records that were read lately as they were decoded, so that one that is read again as it was is not decoded again. It
+// is no cache of the catalog: whoever asks has read the record. The zero value is ready.
+type decoded struct {
+	mutex      sync.Mutex
+	young, old map[string]decodedRecord // by the keys of records; old is dropped when young is full, and takes its place
+	bytes      int                      // of the records in young
+}
+
+// decodedRecord is a record, of whose value nobody changes anything.
+type decodedRecord struct {
+	raw   []byte
+	value any
+}
+
+// of returns what is kept under a key.
+func (d *decoded) of(key string) (decodedRecord, bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	found, is := d.young[key]
+	if !is {
+		if found, is = d.old[key]; is {
+			d.put(key, found)
+		}
+	}
+	return found, is
+}
+
+func (d *decoded) keep(key string, raw []byte, value any) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.put(key, decodedRecord{raw, value})
+}
+
+// put keeps a record among the young. The caller holds the mutex.
+func (d *decoded) put(key string, record decodedRecord) {
+	if d.bytes > decodedBytes || d.young == nil {
+		d.young, d.old, d.bytes = map[string]decodedRecord{}, d.young, 0
+	}
+	d.young[key] = record
+	d.bytes += len(key) + len(record.raw)
+}
+
+// decode returns what read makes of a record, which nobody may change.
+func decode[T any](d *decoded, key string, raw []byte, read func(key string, raw []byte) (T, error)) (*T, error) {
+	if kept, is := d.of(key); is && bytes.Equal(kept.raw, raw) {
+		return kept.value.(*T), nil
+	}
+	value, err := read(key, raw)
+	if err != nil {
+		return nil, err
+	}
+	d.keep(key, raw, &value)
+	return &value, nil
+}
+
+// SnapshotToRead is Snapshot for those who only read the object, with the records of its groups if those are at most so many, and
+// without any otherwise, as isWhole says. Others have the same records.
+func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int) (_ *Snapshot, isWhole bool, err error) {
+	name := schema.ObjectKey(key)
+	keys := []string{name}
+	if kept, is := o.decoded.of(name); is { // it most likely lies still where it did
+		keys = kept.value.(*placed).keys(name, mostGroups)
+	}
+	for {
+		values, err := o.engine.Read(ctx, keys...)
+		if err != nil {
+			return nil, false, fmt.Errorf("reading object %q: %w", key, err)
+		}
+		if values[0] == nil {
+			return nil, false, fmt.Errorf("object %q: %w", key, ErrNoObject)
+		}
+		object, err := decode(&o.decoded, name, values[0], place)
+		if err != nil {
+			return nil, false, err
+		}
+		wanted := object.keys(name, mostGroups)
+		if !slices.Equal(keys, wanted) { // it lies elsewhere than it did
+			keys = wanted
+			continue
+		}
+		snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
+		for i := 1; i < len(keys); i += 2 {
+			if values[i] == nil {
+				return nil, false, fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, keys[i], ErrCorrupt)
+			}
+			group, err := decode(&o.decoded, keys[i], values[i], codec.Decode[Group])
+			if err != nil {
+				return nil, false, err
+			}
+			live, err := codec.DecodeCount(keys[i+1], values[i+1])
+			if err != nil {
+				return nil, false, err
+			}
+			view := &GroupView{Group: *group, Live: live, raw: values[i]}
+			snapshot.views[group.ID], snapshot.Groups[group.ID] = view, &view.Group
+		}
+		return snapshot, len(keys) > 1, nil
+	}
+}
+
+// placed is an object, and the keys of its record and of those of its groups, if those are few.
+type placed struct {
+	Object
+	all []string
+}
+
+// fewGroups is of how many groups the keys are kept.
+const fewGroups = 4
+
+func place(name string, raw []byte) (placed, error) {
+	object, err := codec.Decode[Object](name, raw)
+	p := placed{Object: object}
+	if err == nil && len(object.Extents) <= fewGroups {
+		p.all = groupKeys(name, &object)
+	}
+	return p, err
+}
+
+// keys are those of the records of the object and its groups, of the object alone where those are more than so many.
+func (p *placed) keys(name string, most int) []string {
+	switch {
+	case len(p.Extents) > most:
+		return []string{name}
+	case p.all != nil:
+		return p.all
+	}
+	return groupKeys(name, &p.Object)
+}
+
+func groupKeys(name string, object *Object) []string {
+	keys := []string{name}
+	for _, id := range groupsOf(object.Extents, 0, math.MaxInt64) {
+		keys = append(keys, schema.GroupKey(id), schema.LiveKey(id))
+	}
+	return keys
+}

@@ -1,0 +1,35 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+
+	"github.com/restripe/restripe/agent/gateway/memcache"
+	"github.com/restripe/restripe/agent/gateway/resp"
+)
+
+// doors is how clients are served over TLS; nil: they are not.
+func (g *Gateway) doors() *tls.Config {
+	if !g.options.HTTPS {
+		return nil
+	}
+	return g.options.Certificates.Doors()
+}
+
+// ServeRedis serves clients of Redis until the context ends, once. It closes the listener.
+func (g *Gateway) ServeRedis(ctx context.Context, listener net.Listener) error {
+	return resp.New(resp.Options{
+		Store: g.values, TLS: g.doors(), Logger: g.log, Release: g.options.Release, Metrics: g.metrics.registry,
+	}).Serve(ctx, listener)
+}
+
+// ServeMemcached serves clients of memcached until the context ends, once. It closes the listener.
+func (g *Gateway) ServeMemcached(ctx context.Context, listener net.Listener) error {
+	server, err := memcache.New(memcache.Options{Store: g.values, TLS: g.doors(), Logger: g.log, Metrics: g.metrics.registry})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return server.Serve(ctx, listener)
+}

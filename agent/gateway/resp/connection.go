@@ -1,0 +1,153 @@
+package resp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/values"
+)
+
+const (
+	handshakePatience = 10 * time.Second
+	writePatience     = time.Minute // without progress
+	writeBytes        = 256 << 10   // that have to be taken in that time
+)
+
+// connection is one client. What it remembers is changed by commands alone that nothing else of the client runs beside.
+type connection struct {
+	server *Server
+	conn   net.Conn
+	reader reader
+	lines  pipeline
+
+	number  int64
+	since   time.Time
+	session *values.Session
+	ahead   *values.Session // the same one, for commands that are answered after others
+	class   string          // that values are put into; empty: by their keys
+	name    string
+	library [2]string // name and version
+	version int       // of the protocol
+	replies replyMode
+	quit    bool // once what was asked is answered
+
+	queue   *queue                 // after MULTI
+	watched map[string]block.Stamp // revisions
+}
+
+// replyMode is which commands the client wants answered.
+type replyMode int
+
+const (
+	replyOn replyMode = iota
+	replyOff
+	replySkip // for the next
+)
+
+func newConnection(server *Server, conn net.Conn) *connection {
+	c := &connection{server: server, conn: conn, number: server.clients.Add(1), since: time.Now()}
+	c.reset()
+	c.reader = reader{limits: &server.limits, source: source{conn: conn}}
+	c.lines.out.to = conn
+	return c
+}
+
+// reset makes a connection what it was at first.
+func (c *connection) reset() {
+	c.become(c.server.store.Anybody())
+	c.class, c.name, c.version, c.replies = "", "", 2, replyOn
+	c.dropQueue()
+	c.watched = nil
+}
+
+// become has the client be whom a session is of.
+func (c *connection) become(session *values.Session) { c.session, c.ahead = session, session.Ahead() }
+
+// serve carries out what the client sends, until one of the two ends.
+func (c *connection) serve(ctx context.Context) {
+	defer func() {
+		c.lines.writer.Wait()
+		c.dropQueue()
+		c.reader.release()
+		_ = c.conn.Close() // the client learns that it is over, and there is nobody to tell of a failure
+	}()
+	if c.server.tls != nil {
+		if err := c.handshake(ctx); err != nil {
+			c.server.log.Info("a client of Redis was not let in", "from", c.conn.RemoteAddr().String(), "cause", err)
+			return
+		}
+	}
+	for !c.quit && !c.lines.out.broken() {
+		err := c.reader.wait()
+		x := calls.Get().(*call)
+		x.client = c
+		c.reader.known = !c.session.NeedsLogin()
+		if err == nil {
+			err = c.reader.next(ctx, &x.command)
+		}
+		if err != nil {
+			c.end(x, err)
+			return
+		}
+		if len(x.arguments) == 0 && x.refusal == nil {
+			x.drop()
+			continue
+		}
+		c.carry(ctx, x)
+	}
+}
+
+func (c *connection) handshake(ctx context.Context) error {
+	conn := c.conn.(*tls.Conn)
+	patient, done := context.WithTimeout(ctx, handshakePatience)
+	defer done()
+	if err := conn.HandshakeContext(patient); err != nil {
+		return err
+	}
+	state := conn.ConnectionState()
+	session, err := c.server.store.Certified(&state)
+	if err != nil {
+		return err
+	}
+	if session != nil {
+		c.become(session)
+	}
+	return nil
+}
+
+// end tells a client what it sent that is no command.
+func (c *connection) end(x *call, err error) {
+	c.lines.writer.Wait()
+	var sent *protocolError
+	if errors.As(err, &sent) {
+		x.reply.clear()
+		x.reply.fail("ERR " + sent.Error())
+		c.lines.out.send(&x.reply)
+	} else if !errors.Is(err, io.EOF) && !errors.Is(err, errClosing) {
+		c.server.log.Debug("a client of Redis left in the middle", "from", c.conn.RemoteAddr().String(), "cause", err)
+	}
+	x.drop()
+}
+
+// carry has a command carried out: beside those before it where they do not hinder each other, else after them.
+func (c *connection) carry(ctx context.Context, x *call) {
+	x.prepare(ctx)
+	alone := x.entry == nil || x.entry.alone || c.queue != nil || x.refusal != nil
+	switch {
+	case alone || !c.reader.waiting() && !c.lines.busy():
+		c.lines.writer.Wait()
+		x.carryOut()
+		c.lines.out.send(&x.reply)
+		x.finish()
+	default:
+		c.lines.add(x)
+	}
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
