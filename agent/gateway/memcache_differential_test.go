@@ -168,7 +168,8 @@ var memcacheScript = []exchange{
 	{send: "ms m 2\r\nhi\r\nmd m k Ox\r\nmg m\r\n"},
 	{send: "ms m 2\r\nhi\r\nmg m c\r\n"},
 	{send: "md m C{cas}\r\nmg m\r\n"},
-	{send: "md m !\r\nmd m k k\r\n", we: "CLIENT_ERROR invalid flag '!'\r\nCLIENT_ERROR duplicate flag\r\n", why: "the error says what is wrong"},
+	{send: "md m !\r\nmd m k k\r\n", we: "CLIENT_ERROR invalid flag '!'\r\nCLIENT_ERROR duplicate flag\r\n",
+		why: "the error says what is wrong"},
 
 	{send: "ms s 3 F3\r\nold\r\nmg s c\r\nmd s I\r\nmg s v f\r\nmg s v\r\nmg s v s\r\n"},
 	{send: "ms s 3\r\nnew\r\nmg s v\r\nmd s I T100\r\nmg s t v\r\n"},

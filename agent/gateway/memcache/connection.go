@@ -19,6 +19,7 @@ type connection struct {
 	server  *Server
 	socket  net.Conn
 	client  client
+	shown   *certificate // nil: the client has shown none
 	in      input
 	out     output
 	window  *window // nil: there was no need for one yet
@@ -26,15 +27,18 @@ type connection struct {
 	closing sync.Once
 }
 
+// keepAlive finds out that a client is gone which does not say so.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+
 func newConnection(s *Server, socket net.Conn) *connection {
 	if tcp, is := socket.(*net.TCPConn); is {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) // an error says that it is closed
+		_ = tcp.SetKeepAliveConfig(keepAlive) // an error says that it is closed
 	}
 	if s.options.TLS != nil {
 		socket = tls.Server(socket, s.options.TLS)
 	}
 	c := &connection{server: s, socket: socket, client: client{server: s, from: socket}}
-	c.in.init(socket, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) })
+	c.in.init(socket, s.incoming, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) })
 	c.out.conn, c.out.sent = socket, func(bytes int) { s.stats.bytesWritten.Add(int64(bytes)) }
 	return c
 }
@@ -56,16 +60,20 @@ func (c *connection) refuse(why string) {
 func (c *connection) serve(working context.Context) {
 	c.working = working
 	if err := c.enter(); err != nil {
+		c.in.close()
 		c.server.log.Debug("a client was not taken in", "from", c.socket.RemoteAddr(), "cause", err)
 		return
 	}
 	err := c.serveCommands()
+	c.in.close()
 	if c.window != nil {
 		c.window.drain()
 	}
 	switch {
 	case errors.Is(err, errLongLine):
 		c.refuse("CLIENT_ERROR line too long\r\n")
+	case errors.Is(err, errNoMemory):
+		c.refuse("SERVER_ERROR out of memory reading request\r\n")
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, errStopped):
 	default:
 		c.server.log.Debug("a client was lost", "from", c.socket.RemoteAddr(), "cause", err)
@@ -74,30 +82,54 @@ func (c *connection) serve(working context.Context) {
 
 // enter finds out who the client is.
 func (c *connection) enter() error {
+	anybody := c.server.options.Store.Anybody()
 	if secure, is := c.socket.(*tls.Conn); is {
 		ctx, cancel := context.WithTimeout(c.working, handshakePatience)
 		defer cancel()
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return err
 		}
-		state := secure.ConnectionState()
-		session, err := c.server.options.Store.Certified(&state)
-		if err != nil {
-			c.refuse(errorLine(err))
-			return err
+		if state := secure.ConnectionState(); len(state.PeerCertificates) > 0 && anybody.NeedsLogin() {
+			c.shown = &certificate{state: state}
+			return c.checkCertificate()
 		}
-		c.client.session = session
 	}
+	c.client.session = c.server.options.Session
 	if c.client.session == nil {
-		c.client.session = c.server.options.Session
-	}
-	if c.client.session == nil {
-		c.client.session = c.server.options.Store.Anybody()
+		c.client.session = anybody
 	}
 	if !c.client.session.NeedsLogin() {
 		return nil
 	}
 	return c.login()
+}
+
+// certificate is what a client has shown, and when that was looked at.
+type certificate struct {
+	state   tls.ConnectionState
+	checked time.Time
+}
+
+// believed is for how long a certificate is believed before it is looked at again: it may expire, or be revoked.
+const believed = 10 * time.Second
+
+// checkCertificate finds out whom the certificate of the client names, where it has shown one.
+func (c *connection) checkCertificate() error {
+	if c.shown == nil || time.Since(c.shown.checked) < believed {
+		return nil
+	}
+	session, err := c.server.options.Store.Certified(&c.shown.state)
+	if err != nil {
+		if c.window != nil {
+			c.window.drain()
+		}
+		c.refuse(errorLine(err))
+		return err
+	}
+	if c.shown.checked = time.Now(); c.client.session == nil {
+		c.client.session = session
+	}
+	return nil
 }
 
 // login waits until the client has said who it is, by memcached's authentication: a command set of any key, whose value is a name and
@@ -173,6 +205,9 @@ func (c *connection) serveCommands() error {
 	for {
 		line, err := c.in.line()
 		if err != nil {
+			return err
+		}
+		if err := c.checkCertificate(); err != nil {
 			return err
 		}
 		goesOn, err := c.command(string(line))

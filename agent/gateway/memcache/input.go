@@ -20,13 +20,18 @@ import (
 const (
 	bufferBytes  = 16 << 10 // of what comes from a client, and of what goes to it
 	mostLine     = 2 << 10  // the longest line of most commands, as memcached has it
-	mostLineKeys = 64 << 10 // of those that take many keys
+	mostLineKeys = 1 << 20  // of those that take many keys
 	pieceBytes   = 64 << 10 // as they come, memory is taken for values in such pieces
 	wakeBytes    = 64       // what is read first from a connection that cannot be waited for without a buffer
 )
 
+// binaryMagic begins requests of the binary protocol, and no command of the others.
+const binaryMagic = 0x80
+
 var (
 	errLongLine = errors.New("line too long")
+	errNoMemory = errors.New("there is no memory for a line as long as this now")
+	errBinary   = errors.New("the client speaks the binary protocol, which is not supported; have it speak the text protocol")
 	errStopped  = errors.New("the server ends")
 )
 
@@ -39,6 +44,7 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 type input struct {
 	conn     net.Conn
 	received func(bytes int)
+	memory   budget.Budget // of lines that are longer than a buffer
 
 	raw   syscall.RawConn // nil: it cannot be waited for what comes without a buffer for it
 	try   func(fd uintptr) (done bool)
@@ -46,6 +52,7 @@ type input struct {
 	lent  *buffer
 	data  []byte // what came and was not taken, in lent or in a larger buffer of a long line
 	room  []byte // the whole of that buffer
+	held  func() // gives back the memory of a larger one
 	count int    // what try read
 	err   error  // of try
 
@@ -54,8 +61,8 @@ type input struct {
 	deadline bool // there is one
 }
 
-func (in *input) init(conn net.Conn, received func(int)) {
-	in.conn, in.received = conn, received
+func (in *input) init(conn net.Conn, memory budget.Budget, received func(int)) {
+	in.conn, in.memory, in.received = conn, memory, received
 	if socket, is := conn.(syscall.Conn); is {
 		if raw, err := socket.SyscallConn(); err == nil {
 			in.raw, in.try = raw, in.tryRead
@@ -95,23 +102,29 @@ func (in *input) lend() {
 
 // rest gives the buffer back where nothing is in it.
 func (in *input) rest() {
-	if len(in.data) > 0 || in.room == nil {
-		return
+	if len(in.data) == 0 && in.room != nil {
+		in.giveBack()
+		in.room, in.data = nil, nil
 	}
+}
+
+func (in *input) giveBack() {
 	if in.lent != nil {
 		buffers.Put(in.lent)
 	}
-	in.lent, in.room, in.data = nil, nil, nil
+	if in.held != nil {
+		in.held()
+	}
+	in.lent, in.held = nil, nil
 }
 
 // more waits for more bytes. In the middle of a command the client has a minute to go on.
 func (in *input) more(isMiddle bool) error {
-	if err := in.patience(isMiddle); err != nil {
+	if err := errors.Join(in.patience(isMiddle), in.compact()); err != nil {
 		return err
 	}
 	switch {
 	case in.raw != nil:
-		in.compact()
 		if err := in.raw.Read(in.try); err != nil {
 			return in.failed(err)
 		}
@@ -130,7 +143,6 @@ func (in *input) more(isMiddle bool) error {
 		in.data = append(in.data, in.wake[:count]...)
 		in.received(count)
 	default:
-		in.compact()
 		count, err := in.conn.Read(in.room[len(in.data):])
 		if count == 0 {
 			return in.failed(err)
@@ -142,20 +154,23 @@ func (in *input) more(isMiddle bool) error {
 }
 
 // compact moves what is there to the beginning of the buffer, and takes a larger one where it is full.
-func (in *input) compact() {
+func (in *input) compact() error {
 	if in.room == nil {
-		return
+		return nil
 	}
-	if len(in.data) == len(in.room) {
-		larger := make([]byte, 2*len(in.room))
-		copy(larger, in.data)
-		if in.lent != nil {
-			buffers.Put(in.lent)
-		}
-		in.lent, in.room, in.data = nil, larger, larger[:len(in.data)]
-		return
+	if len(in.data) < len(in.room) {
+		in.data = in.room[:copy(in.room, in.data)]
+		return nil
 	}
-	in.data = in.room[:copy(in.room, in.data)]
+	held, isRoom := in.memory.Try(int64(3 * len(in.room))) // twice as much, and once more for the line as a command has it
+	if !isRoom {
+		return errNoMemory
+	}
+	larger := make([]byte, 2*len(in.room))
+	copy(larger, in.data)
+	in.giveBack()
+	in.held, in.room, in.data = held, larger, larger[:len(in.data)]
+	return nil
 }
 
 // patience sets the deadline of a read.
@@ -174,6 +189,12 @@ func (in *input) patience(isMiddle bool) error {
 	}
 	in.deadline = isMiddle
 	return in.conn.SetReadDeadline(until)
+}
+
+// close gives memory back, when nothing more is read.
+func (in *input) close() {
+	in.data = nil
+	in.rest()
 }
 
 // stop ends the wait for what comes, now and later.
@@ -202,6 +223,9 @@ func (in *input) isEmpty() bool { return len(in.data) == 0 }
 // line takes one line, without its end. It is valid until the next call.
 func (in *input) line() ([]byte, error) {
 	for seen := 0; ; {
+		if len(in.data) > 0 && in.data[0] == binaryMagic {
+			return nil, errBinary
+		}
 		if at := bytes.IndexByte(in.data[seen:], '\n'); at >= 0 {
 			line := in.data[:seen+at]
 			in.data = in.data[seen+at+1:]

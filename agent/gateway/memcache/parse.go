@@ -37,17 +37,10 @@ func nextWord(line string) (word, rest string) {
 	return line, ""
 }
 
-// isKey reports whether a word may be a key: 1 to 250 bytes without spaces and control characters.
+// isKey reports whether a word may be a key: 1 to 250 bytes. The protocol forbids control characters, but there are clients that use
+// some, and memcached takes all that do not end the line.
 func isKey(word string) bool {
-	if word == "" || len(word) > mostKey {
-		return false
-	}
-	for i := range len(word) {
-		if word[i] <= ' ' || word[i] == 0x7f {
-			return false
-		}
-	}
-	return true
+	return word != "" && len(word) <= mostKey && strings.IndexByte(word, 0) < 0 && strings.IndexByte(word, '\r') < 0
 }
 
 // parseUint reads a decimal number, as C's strtoull does that memcached reads with: with or without a plus sign.

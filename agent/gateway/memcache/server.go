@@ -158,7 +158,9 @@ func (s *Server) serve(ctx, working context.Context, socket net.Conn) {
 	defer c.close()
 	if !s.enter(c) {
 		s.metrics.refused.Inc()
-		c.refuse("ERROR Too many open connections\r\n")
+		if s.options.TLS == nil { // over TLS the client would have to be waited for
+			c.refuse("ERROR Too many open connections\r\n")
+		}
 		return
 	}
 	defer s.leave(c)

@@ -21,7 +21,7 @@ func Memcached(t testing.TB, args ...string) *Process {
 		}
 		return append(all, args...)
 	}, func(ctx context.Context, addr string) error {
-		return exchange(ctx, addr, "mn\r\n", "MN\r\n")
+		return exchange(ctx, addr, "mn\r\n", "MN\r\n", "CLIENT_ERROR unauthenticated\r\n")
 	})
 }
 
