@@ -1,7 +1,10 @@
 package gateway_test
 
 import (
+	"context"
 	"flag"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -37,6 +40,38 @@ func sample(t *testing.T, families []*dto.MetricFamily, name string, labels map[
 }
 
 // What a gateway shows is in the table, keeps to the rules of Prometheus, and is true.
+// serves has clients served over loopback until the test ends, and one of them sent something and answered.
+func (c *cluster) serves(serve func(context.Context, net.Listener) error, ask, want string) {
+	c.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, listener) }()
+	c.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			c.t.Error(err)
+		}
+	})
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err == nil {
+		_, err = io.WriteString(conn, ask)
+	}
+	answer := make([]byte, len(want))
+	if err == nil {
+		_, err = io.ReadFull(conn, answer)
+	}
+	if err != nil || string(answer) != want {
+		c.t.Fatalf("%q, %v", answer, err)
+	}
+	if err := conn.Close(); err != nil {
+		c.t.Error(err)
+	}
+}
+
 func TestMetricsAreInTheTable(t *testing.T) {
 	c := newCluster(t, 9)
 	c.put("k", noise(200_000, 1), api.PutOptions{})
@@ -49,6 +84,8 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	if err := reply.Body.Close(); err != nil {
 		t.Error(err)
 	}
+	c.serves(c.gateway.ServeRedis, "PING\r\n", "+PONG\r\n")
+	c.serves(c.gateway.ServeMemcached, "mn\r\n", "MN\r\n")
 	problems, err := monitoring.Problems(c.gateway.Figures(), "../../docs/metrics.md", "Gateway", *updateMetrics)
 	if err != nil {
 		t.Fatal(err)
