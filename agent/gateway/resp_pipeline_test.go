@@ -118,24 +118,24 @@ func TestRedisPipelinesReadSideBySide(t *testing.T) {
 // Answers that have no room in memory wait until it is their turn, and come all the same.
 func TestRedisPipelinesOfLargeValues(t *testing.T) {
 	c := newCluster(t, 8)
-	const size = 200_000
+	const size = 60_000
 	few := values.New(values.Parts{
 		Objects: c.gateway.Objects, Classes: c.gateway.Registry, MaxBytes: size, MemoryBytes: 4 * size, Patience: time.Minute,
 	})
 	address := c.serveRedis(func(o *resp.Options) { o.Store = few })
 	var clients errgroup.Group
-	for client := range 4 {
+	for client := range 3 {
 		w := dialRedis(t, address)
 		clients.Go(func() error {
 			var text strings.Builder
-			for i := range 20 {
+			for i := range 8 {
 				key := fmt.Sprintf("%d/%d", client, i)
 				text.WriteString(redisCommand("SET", key, string(noise(size, uint64(i)))))
 				text.WriteString(redisCommand("GET", key))
 				text.WriteString(redisCommand("GETSET", key, "short"))
 			}
 			go io.WriteString(w.conn, text.String()) // a failure is seen by what is not answered
-			for i := range 20 {
+			for i := range 8 {
 				want := string(noise(size, uint64(i)))
 				for _, want := range []string{"+OK", want, want} {
 					if got, err := readReply(w.from); err != nil || got != want {

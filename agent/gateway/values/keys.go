@@ -181,11 +181,6 @@ func infoOf(is *api.Object) *Info {
 	}
 }
 
-// Put stores a value over whatever the key has.
-func (s *Session) Put(ctx context.Context, key string, put Put) (block.Stamp, error) {
-	return s.put(ctx, key, put, nil)
-}
-
 func (s *Session) put(ctx context.Context, key string, put Put, over *block.Stamp) (block.Stamp, error) {
 	if err := s.checkSize(key, put.Data); err != nil {
 		return block.Stamp{}, err
@@ -193,6 +188,11 @@ func (s *Session) put(ctx context.Context, key string, put Put, over *block.Stam
 	if err := s.mayWrite(ctx, key, put.Class); err != nil {
 		return block.Stamp{}, err
 	}
+	return s.store(ctx, key, put, over)
+}
+
+// store stores a value that may be stored.
+func (s *Session) store(ctx context.Context, key string, put Put, over *block.Stamp) (block.Stamp, error) {
 	object, err := s.parts.Objects.PutBytes(ctx, key, put.Data, api.PutOptions{
 		Class: put.Class, Size: int64(len(put.Data)), IfRevision: over, Expires: put.Expires, Metadata: put.Metadata,
 	})

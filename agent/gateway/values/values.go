@@ -98,6 +98,7 @@ type Store struct {
 	memory budget.Budget
 	ahead  budget.Budget // of sessions that are ahead of others
 	turns  turns
+	puts   puts
 }
 
 // New returns the values of a gateway.
