@@ -248,17 +248,17 @@ func TestMemcacheClientsThatTakeNothing(t *testing.T) {
 	var stuck []*memcacheClient
 	for range 3 {
 		one := dialMemcache(t, address)
-		one.send(strings.Repeat("get a\r\nmg a v\r\n", 40))
+		one.send(strings.Repeat("get a\r\nmg a v\r\n", 20))
 		stuck = append(stuck, one)
 	}
-	for range 20 {
+	for range 10 {
 		m.want("get b\r\n", "VALUE b 0 1\r\n1\r\nEND\r\n")
 		m.want("get a b\r\n", fmt.Sprintf("VALUE a 0 %d\r\n%s\r\nVALUE b 0 1\r\n1\r\nEND\r\n", len(data), data))
 	}
 	want := fmt.Sprintf("VALUE a 0 %d\r\n%s\r\nEND\r\nVA %d\r\n%s\r\n", len(data), data, len(data), data)
 	reply := make([]byte, len(want))
 	for _, one := range stuck { // when they do, they get all of it
-		for range 40 {
+		for range 20 {
 			if _, err := io.ReadFull(one.reader, reply); err != nil || string(reply) != want {
 				t.Fatalf("what was not taken for long is %.50q, %v", reply, err)
 			}

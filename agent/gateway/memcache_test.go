@@ -61,7 +61,7 @@ func dialMemcache(t testing.TB, address string) *memcacheClient {
 func overConn(t testing.TB, conn net.Conn) *memcacheClient {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return &memcacheClient{t: t, conn: conn, reader: bufio.NewReader(conn)}
