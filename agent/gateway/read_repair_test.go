@@ -102,13 +102,16 @@ func TestReadersThatRepairFirstShareTheRepair(t *testing.T) {
 	engine := &hooked{Engine: c.engine}
 	g := c.newGateway("other", c.over(engine))
 	var alone int64
+	if _, err := g.Open(t.Context(), key); err != nil { // from now on it is known where it lies
+		t.Fatal(err)
+	}
 	for _, readers := range []int{1, 50} {
 		c.damage(key, int(offset)/c.stat(key).Groups[0].CellBytes)
 		gate := make(chan struct{})
 		met := 0
 		engine.hook(func(keys []string) error {
 			if keys[0] == "o/"+key {
-				if met++; met == 4*readers { // each has opened the object, and looked again after it met the damage
+				if met++; met == 3*readers { // each has opened the object, and looked again after it met the damage
 					close(gate)
 				}
 			}

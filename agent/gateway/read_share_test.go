@@ -54,7 +54,9 @@ func TestADegradedReadTakesEachBlockOnce(t *testing.T) {
 				c.lose("k", 2)
 			}
 			c.check("k", data)
-			if degraded := read.Load(); degraded > healthy+cell {
+			// On a busy machine a node may be taken for slow, and the others are read in its place.
+			hedges := int64(counted(t, c.gateway, "restripe_gateway_hedged_reads_total"))
+			if degraded := read.Load(); degraded > healthy+cell+6*cell*hedges {
 				t.Errorf("the stores read %d bytes for a degraded read, %d for a healthy one", degraded, healthy)
 			}
 			if degradedReads(t, c.gateway) == 0 {
