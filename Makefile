@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 12000
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-small generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-small generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-small|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|clients|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-small|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -104,6 +104,10 @@ fuzz:
 
 e2e:
 	go test -count=1 -timeout 60m -v ./e2e/
+
+# Clients of Redis and of memcached that know nothing of this project, against a real cluster.
+clients:
+	@e2e/clients.sh
 
 # Catalogs that fail over: each fault FAILOVERS times at whoever leads, of three members of etcd and of PostgreSQL with a synchronous
 # standby, while clients work; takes root.

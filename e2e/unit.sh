@@ -8,7 +8,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Those that take longest begin first, and more at a time than there are processors, as most of their time they wait.
 longest='/(operator|operator/console|agent/gateway|agent/sim/host|e2e/bench)$'
-all=$(go list ./... | grep -v '/e2e$')
+all=$(go list ./... | grep -vE '/e2e(/clients)?$')
 mapfile -t packages < <(grep -E "$longest" <<<"$all" && grep -vE "$longest" <<<"$all")
 if ! go test -timeout 45m -p 4 -v "${packages[@]}" >"$log" 2>&1; then
   report_failures "$log"
