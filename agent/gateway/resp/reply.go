@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/restripe/restripe/agent/gateway/values"
@@ -135,22 +134,6 @@ func (r *reply) verbatim(text string) {
 	}
 	r.header('=', int64(len(text)+4))
 	r.bytes = append(append(append(r.bytes, "txt:"...), text...), '\r', '\n')
-}
-
-// double is a floating-point number.
-func (r *reply) double(number float64) {
-	text := strconv.FormatFloat(number, 'g', 17, 64)
-	switch {
-	case math.IsInf(number, 1):
-		text = "inf"
-	case math.IsInf(number, -1):
-		text = "-inf"
-	}
-	if r.version == 2 {
-		r.text(text)
-	} else {
-		r.line(',', text)
-	}
 }
 
 // mark is where a reply is; back takes back what was written since.
