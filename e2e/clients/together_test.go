@@ -126,18 +126,18 @@ func (h *history) act(ctx context.Context, name string, f face, key string, draw
 	var data []byte
 	var err error
 	switch {
-	case draw < 35:
+	case draw < 30:
 		h.read(ctx, name, f, key)
 		return
-	case draw < 60:
+	case draw < 45:
 		in.Action = register.Put
 		in.Value, data = h.fresh(key, size)
 		err = f.put(ctx, key, data)
-	case draw < 70:
+	case draw < 65:
 		in.Action = register.Create
 		in.Value, data = h.fresh(key, size)
 		err = f.create(ctx, key, data)
-	case draw < 90:
+	case draw < 85:
 		in.Action = register.Swap
 		err = f.swap(ctx, key, func(was []byte) []byte {
 			over, err := register.Parse(key, segments, was)
@@ -158,7 +158,7 @@ func (h *history) act(ctx context.Context, name string, f face, key string, draw
 // oneOrderPerKey has clients of all three protocols write, swap, read and delete the same keys at both gateways, while an agent is killed
 // with SIGKILL and objects move along the ladder. What they saw must fit one order per key.
 func (s *suite) oneOrderPerKey(t *testing.T) {
-	const workers, each, keys = 6, 100, 6
+	const workers, each, keys = 6, 150, 6
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	h := &history{t: t, began: time.Now(), counts: map[string]int{}, reached: map[int]chan struct{}{}}

@@ -11,11 +11,11 @@ from pymemcache.client.hash import HashClient
 from pymemcache.exceptions import MemcacheError
 
 ROUND = 200
-PATIENCE = 40
+PATIENCE = 100
 
 told = threading.Event()
 threading.Thread(target=lambda: sys.stdin.readline() and told.set(), daemon=True).start()
-c = HashClient(sys.argv[1:], timeout=10, connect_timeout=10, retry_attempts=1, retry_timeout=0, dead_timeout=600)
+c = HashClient(sys.argv[1:], timeout=60, connect_timeout=60, retry_attempts=1, retry_timeout=0, dead_timeout=600)
 failures = 0
 
 

@@ -58,7 +58,7 @@ def use(c, prefix):
 
 
 host, port = servers[0].rsplit(":", 1)
-one = Client((host, int(port)), timeout=30, connect_timeout=30, default_noreply=False)
+one = Client((host, int(port)), timeout=60, connect_timeout=60, default_noreply=False)
 use(one, "pymemcache/one/")
 same("version", one.version().startswith(b"1.6.18"), True)
 same("flags", one.set("pymemcache/flags", b"x", flags=5), True)
@@ -73,7 +73,7 @@ except MemcacheServerError:
     pass
 same("get after what was refused", one.get("pymemcache/flags"), b"x")
 
-several = HashClient(servers, timeout=30, connect_timeout=30, use_pooling=True)
+several = HashClient(servers, timeout=60, connect_timeout=60, use_pooling=True)
 use(several, "pymemcache/several/")
 # All servers have the same values, whichever of them a key is sent to.
 same("a value of another server", one.get("pymemcache/several/many/07"), b"7")

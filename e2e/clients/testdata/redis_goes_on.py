@@ -10,7 +10,7 @@ import time
 import redis
 
 ROUND = 200
-PATIENCE = 40
+PATIENCE = 100
 
 told = threading.Event()
 threading.Thread(target=lambda: sys.stdin.readline() and told.set(), daemon=True).start()
@@ -21,7 +21,7 @@ at = None
 
 def connect():
     host, port = addresses[moves % len(addresses)]
-    return redis.Redis(host=host, port=int(port), socket_timeout=10, retry=None)
+    return redis.Redis(host=host, port=int(port), socket_timeout=60, retry=None)
 
 
 def count():

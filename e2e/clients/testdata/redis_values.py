@@ -5,7 +5,7 @@ import time
 import redis
 
 host, port, protocol = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-r = redis.Redis(host=host, port=port, protocol=protocol, socket_timeout=30)
+r = redis.Redis(host=host, port=port, protocol=protocol, socket_timeout=60)
 prefix = f"redis-py/{protocol}/"
 
 
