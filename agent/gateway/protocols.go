@@ -39,6 +39,7 @@ func (g *Gateway) ServeRedis(ctx context.Context, listener net.Listener) error {
 func (g *Gateway) ServeMemcached(ctx context.Context, listener net.Listener) error {
 	server, err := memcache.New(memcache.Options{
 		Store: g.values, TLS: g.doors(), Logger: g.log, Metrics: g.metrics.registry, MemoryBytes: memcachedBytes,
+		AllowFlush: g.options.MemcachedFlush,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -266,7 +266,7 @@ func (c *connection) setVerbosity(words []string) {
 }
 
 const flushRefused = "SERVER_ERROR flush_all is refused: it would delete objects that other clients and other protocols stored; " +
-	"delete keys one by one, or have it allowed where this server is started\r\n"
+	"delete keys one by one, or start the gateway with --memcached-flush\r\n"
 
 // flushPage is how many keys are deleted at a time.
 const flushPage = 256
