@@ -112,7 +112,7 @@ func TestMemcacheCommands(t *testing.T) {
 	m.want("touch a 100\r\nmg a t\r\n", "TOUCHED\r\nHD t100\r\n")
 	m.want("delete a\r\ndelete a\r\nget a\r\n", "DELETED\r\nNOT_FOUND\r\nEND\r\n")
 	m.want("flush_all\r\n", "SERVER_ERROR flush_all is refused: it would delete objects that other clients and other protocols stored; "+
-		"delete keys one by one, or have it allowed where this server is started\r\n")
+		"delete keys one by one, or start the gateway with --memcached-flush\r\n")
 	var script, replies strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&script, "set k%d 0 0 2 noreply\r\n%02d\r\n", i%50, i%100)

@@ -32,12 +32,12 @@ type gatewayFlags struct {
 
 	listen, redis, memcached string // addresses; of the last two empty for none
 
-	grace    time.Duration
-	https    bool
-	tls      *string
-	remote   *Remote
-	lifeline *bool
-	traces   *traceFlags
+	grace        time.Duration
+	https, flush bool
+	tls          *string
+	remote       *Remote
+	lifeline     *bool
+	traces       *traceFlags
 
 	options gateway.Options // what tls, users, classes and nodes name
 }
@@ -61,6 +61,8 @@ func Gateway(s *program.Streams) *program.Server {
 	flags.StringVar(&f.redis, "redis", "", "address to serve clients of Redis at, such as 127.0.0.1:6379 (default: none are served)")
 	flags.StringVar(&f.memcached, "memcached", "",
 		"address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
+	flags.BoolVar(&f.flush, "memcached-flush", false,
+		"let flush_all of clients of memcached delete all objects that the client may list and delete")
 	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
 		"(default: whoever reaches the gateway may do everything)")
 	flags.BoolVar(&f.https, "https", false, "serve all clients over TLS, with the certificate of --tls, "+
@@ -97,7 +99,7 @@ func (f *gatewayFlags) check(report *program.Report) {
 	if f.https && *f.tls == "" {
 		report.Misuse("https", "--https takes a certificate: name the directory of one with --tls")
 	}
-	f.options = gateway.Options{ID: f.id, Release: program.Version(), HTTPS: f.https}
+	f.options = gateway.Options{ID: f.id, Release: program.Version(), HTTPS: f.https, MemcachedFlush: f.flush}
 	f.options.Certificates, err = Certificates(*f.tls, pki.RoleGateway)
 	report.Add("tls", err)
 	if f.users != "" {
