@@ -30,11 +30,11 @@ RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./age
 # How often each fuzz target runs.
 FUZZ_RUNS ?= 12000
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-small generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-clients bench-small generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|clients|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-small|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|clients|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-clients|bench-small|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -214,6 +214,13 @@ OBJECTS ?=
 bench-catalog:
 	@mkdir -p bin
 	go run ./e2e/bench/catalog -write $(if $(OBJECTS),-objects $(OBJECTS) -keep bin/catalog-sizes.json)
+
+# A gateway by the protocols of Redis, memcached and HTTP, beside a plain Redis, a plain memcached and twemproxy (Debian's nutcracker),
+# if that is installed. BEFORE names the program of an earlier commit, whose HTTP is measured too.
+BEFORE ?=
+
+bench-clients:
+	go run ./e2e/bench/clients -write $(if $(BEFORE),-before $(BEFORE))
 
 # The room that small objects leave when they die, what puts of them take by when they wait for company, and what is sent for them.
 bench-small:
