@@ -67,7 +67,11 @@ func (c *asked) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 
 // Scan implements kv.Engine.
 func (c *asked) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
-	<-time.After(c.delay)
+	if c.delay > 0 {
+		over := make(chan struct{})
+		time.AfterFunc(c.delay, func() { close(over) })
+		<-over
+	}
 	records, err := c.Engine.Scan(ctx, prefix, after, limit)
 	var values [][]byte
 	for _, record := range records {

@@ -33,6 +33,7 @@ type Stores struct {
 	log     *slog.Logger
 	reads   *prometheus.CounterVec
 	served  prometheus.Counter
+	bytes   prometheus.Counter
 
 	mutex  sync.RWMutex
 	ways   map[block.NodeID]*way
@@ -58,14 +59,23 @@ func New(log *slog.Logger) *Stores {
 			"is not there, or is damaged), failed. All but those served were asked of the agent.",
 	}, []string{"outcome"})
 	s.served = s.reads.WithLabelValues("served")
+	s.bytes = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "restripe_gateway_direct_read_bytes_total", Help: "Bytes of units of blocks that the gateway has read straight from nodes' stores.",
+	})
 	return s
 }
 
-// Describe describes the counter.
-func (s *Stores) Describe(out chan<- *prometheus.Desc) { s.reads.Describe(out) }
+// Describe describes the counters.
+func (s *Stores) Describe(out chan<- *prometheus.Desc) {
+	s.reads.Describe(out)
+	s.bytes.Describe(out)
+}
 
-// Collect shows the counter.
-func (s *Stores) Collect(out chan<- prometheus.Metric) { s.reads.Collect(out) }
+// Collect shows the counters.
+func (s *Stores) Collect(out chan<- prometheus.Metric) {
+	s.reads.Collect(out)
+	s.bytes.Collect(out)
+}
 
 // Learn says at which address the store of a node may be read; empty: it may not.
 func (s *Stores) Learn(node block.NodeID, address string) {
@@ -211,6 +221,7 @@ func (s *Stores) read(ctx context.Context, from store.Store, address block.Addre
 		wire.Recycle(whole)
 		return nil, err
 	}
+	s.bytes.Add(float64(stored))
 	if offset == 0 {
 		return whole[:min(stored, length)], nil
 	}
