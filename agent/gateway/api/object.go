@@ -97,7 +97,8 @@ const MaxMetadataBytes = 4096
 func CheckMetadata(metadata map[string]string) error {
 	if bytes := MetadataBytes(metadata); bytes > MaxMetadataBytes {
 		return Refuse(ErrBadRequest,
-			"an object has at most %d bytes of metadata, names and values together, this one has %d; keep more in the object", MaxMetadataBytes, bytes)
+			"an object has at most %d bytes of metadata, names and values together, this one has %d; keep more in the object",
+			MaxMetadataBytes, bytes)
 	}
 	for name, value := range metadata {
 		if name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) {

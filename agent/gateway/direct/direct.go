@@ -18,8 +18,9 @@ import (
 
 const (
 	headersBytes = 32 << 20
-	// wholeUnit is how large a unit may be that is read whole for a part of it: its checksum is that of all of it.
-	wholeUnit = 64 << 10
+	// wholeUnit is how large a unit may be that is read whole for any part of it: its checksum is that of all of it. Of larger ones half
+	// has to be wanted, as the agent sends no more than what is.
+	wholeUnit = 1 << 10
 	// openPatience is how long a store may take to be opened, and failedPause how long it is left alone after it failed: twice as long
 	// each time that it cannot be opened, up to failedMost.
 	openPatience = 5 * time.Second
@@ -60,7 +61,8 @@ func New(log *slog.Logger) *Stores {
 	}, []string{"outcome"})
 	s.served = s.reads.WithLabelValues("served")
 	s.bytes = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "restripe_gateway_direct_read_bytes_total", Help: "Bytes of units of blocks that the gateway has read straight from nodes' stores.",
+		Name: "restripe_gateway_direct_read_bytes_total",
+		Help: "Bytes of units of blocks that the gateway has read straight from nodes' stores.",
 	})
 	return s
 }

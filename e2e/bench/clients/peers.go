@@ -41,7 +41,8 @@ func (p *peers) start(ctx context.Context, directory string) (err error) {
 	proxy := func(name, server string, isRedis bool) (string, error) {
 		return p.run(ctx, func(port string) []string {
 			file := filepath.Join(directory, name+".yml")
-			text := fmt.Sprintf("all:\n  listen: 127.0.0.1:%s\n  hash: fnv1a_64\n  distribution: ketama\n  redis: %t\n  servers:\n   - %s:1\n", port, isRedis, server)
+			text := fmt.Sprintf("all:\n  listen: 127.0.0.1:%s\n  hash: fnv1a_64\n  distribution: ketama\n  redis: %t\n"+
+				"  servers:\n   - %s:1\n", port, isRedis, server)
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				return nil
 			}

@@ -11,8 +11,8 @@ import (
 // they hold, and that dead blocks be deleted, depends on how long something takes.
 var blockCalls = []string{"write", "read", "run", "inspect", "header"}
 
-// wire is what the gateway has sent agents and got from them by these calls, what it read straight from their stores, and what agents sent
-// each other for compaction. The messages' own overhead is in the first, TLS in none.
+// wire is what the gateway has sent agents and got from them by these calls, what it read straight from their stores, and what agents
+// sent each other for compaction. The messages' own overhead is in the first, TLS in none.
 func wire(metrics map[string]float64) (total float64, err error) {
 	for _, call := range blockCalls {
 		for _, kind := range []string{"sent", "received"} {
