@@ -60,7 +60,7 @@ func dialMemcache(t testing.TB, address string) *memcacheClient {
 
 func overConn(t testing.TB, conn net.Conn) *memcacheClient {
 	t.Helper()
-	t.Cleanup(func() { _ = conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() }) // the server may have closed it
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestAnObjectExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remote.Close()
-	metadata := map[string]string{"content-type": "text/plain; charset=utf-8", "by": "ada & söhne\n"}
+	metadata := map[string]string{"content-type": "text/plain; charset=utf-8", "by": "ada & söhne\n", "sum": "a+b c%"}
 	late := time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
 	for _, key := range []string{"small", "large", "later"} {
 		options := client.PutOptions{Expires: time.Now().Add(300 * time.Millisecond), Metadata: metadata}
@@ -88,6 +88,15 @@ func TestAnObjectExpires(t *testing.T) {
 	c.check("small", noise(200, 2))
 	c.check("later", noise(50, 1))
 	c.audit()
+}
+
+// A value that nobody has encoded is taken as it is.
+func TestMetadataAsPeopleSendIt(t *testing.T) {
+	for _, value := range []string{"a+b", "100 %", "text/plain; charset=utf-8"} {
+		if got := api.MetadataIn(http.Header{"Restripe-Meta-It": {value}}); got["it"] != value {
+			t.Errorf("%q is taken for %q", value, got["it"])
+		}
+	}
 }
 
 // What cannot be kept is refused, with what can be done.

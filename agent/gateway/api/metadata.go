@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// MetadataHeader begins the names of the headers that carry metadata, one for each name of it, with a value that is percent-encoded as
-// in a query.
+// MetadataHeader begins the names of the headers that carry metadata, one for each name of it, with a value that is percent-encoded.
 const MetadataHeader = "Restripe-Meta-"
 
 // MetadataIn returns the metadata that a header carries, with names in lower case; nil for none.
@@ -17,7 +16,7 @@ func MetadataIn(header map[string][]string) map[string]string {
 		if !strings.HasPrefix(name, MetadataHeader) || len(name) == len(MetadataHeader) {
 			continue
 		}
-		value, err := url.QueryUnescape(values[0])
+		value, err := url.PathUnescape(values[0])
 		if err != nil {
 			value = values[0] // it was not encoded
 		}
@@ -32,7 +31,7 @@ func MetadataIn(header map[string][]string) map[string]string {
 // SetMetadata has a header carry metadata.
 func SetMetadata(header interface{ Set(name, value string) }, metadata map[string]string) {
 	for name, value := range metadata {
-		header.Set(MetadataHeader+name, url.QueryEscape(value))
+		header.Set(MetadataHeader+name, url.PathEscape(value))
 	}
 }
 

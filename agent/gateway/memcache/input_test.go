@@ -46,7 +46,7 @@ func sending(t *testing.T, overTCP bool, memory budget.Budget, pieces ...[]byte)
 		sent <- there.Close()
 	}()
 	t.Cleanup(func() {
-		_ = here.Close()
+		_ = here.Close() // the test may have closed it
 		<-sent
 	})
 	in := new(input)

@@ -186,3 +186,14 @@ func (s *Server) drain(stop context.CancelFunc) {
 		<-ended
 	}
 }
+
+func waitFor(ctx context.Context, while time.Duration) error {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -417,7 +417,7 @@ func (x *call) together(change func(*values.Transaction) error) error {
 			return err
 		}
 		x.reply.back(bytes, large)
-		if err := pause(x.ctx, try); err != nil {
+		if err := values.Pause(x.ctx, try); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,11 @@
 package resp
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/values"
 )
 
 // Bounds on transactions.
@@ -164,7 +162,7 @@ func doExec(x *call) error {
 				return nil
 			}
 		}
-		if err := pause(x.ctx, try); err != nil {
+		if err := values.Pause(x.ctx, try); err != nil {
 			return err
 		}
 	}
@@ -197,20 +195,4 @@ func (x *call) run(calls []*call, watched map[string]block.Stamp) error {
 		}
 	}
 	return t.Commit(x.ctx)
-}
-
-// pause waits a little before another try, longer the more there were.
-func pause(ctx context.Context, try int) error {
-	return waitFor(ctx, rand.N(time.Millisecond<<min(try, 6)))
-}
-
-func waitFor(ctx context.Context, while time.Duration) error {
-	timer := time.NewTimer(while)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -235,7 +235,7 @@ func (s *Session) Modify(ctx context.Context, key string, decide func(now *Value
 		if !errors.Is(err, api.ErrConflict) {
 			return revision, err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := Pause(ctx, try); err != nil {
 			return block.Stamp{}, err
 		}
 	}
@@ -265,8 +265,8 @@ func (s *Session) modify(ctx context.Context, key string, decide func(now *Value
 	return over, nil
 }
 
-// pause waits a little before another try, longer the more there were.
-func pause(ctx context.Context, try int) error {
+// Pause waits a little before another try, longer the more there were.
+func Pause(ctx context.Context, try int) error {
 	longest := time.Millisecond << min(try, 6)
 	timer := time.NewTimer(rand.N(longest))
 	defer timer.Stop()
