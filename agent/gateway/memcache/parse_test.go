@@ -174,6 +174,7 @@ func FuzzWords(f *testing.F) {
 func FuzzMeta(f *testing.F) {
 	for _, line := range []string{
 		"mg k v", "mg YQ== b k v", "ms k T1 F2 C3 MA I N5 c s", "ma k N0 J1 D2 M- q t", "md k I T30 x", "mg k O1 P2 L3 E4",
+		"mg 0000 b0 k",
 	} {
 		f.Add(line)
 	}
@@ -192,7 +193,7 @@ func FuzzMeta(f *testing.F) {
 		if m.key == "" || len(m.key) > mostKey {
 			t.Fatalf("%q has the key %q", line, m.key)
 		}
-		if m.isBinary && !slices.Contains(m.flags, "b") {
+		if m.isBinary && !slices.ContainsFunc(m.flags, func(flag string) bool { return flag[0] == 'b' }) {
 			t.Fatalf("%q is binary", line)
 		}
 		told := string(m.addTold(nil, &item{}, time.Time{}, false, aTime))
