@@ -38,8 +38,9 @@ type ManifestEntry struct {
 	Offset   int64  `cbor:"6,keyasint"` // within the column, or within the group where Column is -1
 	Length   int64  `cbor:"7,keyasint"`
 
-	Expires  int64             `cbor:"8,keyasint,omitempty"` // of the whole object, Unix milliseconds; 0: never
-	Metadata map[string]string `cbor:"9,keyasint,omitempty"` // of the whole object
+	Expires  int64             `cbor:"8,keyasint,omitempty"`  // of the whole object, Unix milliseconds; 0: never
+	Metadata map[string]string `cbor:"9,keyasint,omitempty"`  // of the whole object
+	Checksum uint32            `cbor:"10,keyasint,omitempty"` // CRC-32C of the whole object; 0: not known
 }
 
 // Receipt is what a node answers for a block it holds whole and, for a write, has made durable.

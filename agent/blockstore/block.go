@@ -126,6 +126,37 @@ func (b Block) ReadExactly(ctx context.Context, from store.Store, data []byte, o
 	return nil
 }
 
+// Run is how many of length bytes from an offset in a unit on, which may go on in the units after it, are stored one after the other,
+// and whether all others are zeros after them.
+func (b Block) Run(unit, offset, length int) (stored int, isOne bool) {
+	h := b.Header
+	first, last := unit, unit+(offset+length-1)/h.UnitBytes
+	if length <= 0 || offset < 0 || offset >= h.UnitBytes || first < h.FirstUnit || last >= h.FirstUnit+h.Units {
+		return 0, false
+	}
+	for ; unit < last; unit++ {
+		if b.Length(unit) != h.UnitBytes {
+			return 0, false
+		}
+	}
+	end := (last-first)*h.UnitBytes + b.Length(last) // of what is stored, from the beginning of the first unit on
+	return max(0, min(length, end-offset)), true
+}
+
+// ReadRun fills data from an offset in a unit on with the bytes that have this CRC-32C, of which so many are stored, as Run says; others
+// are corrupt.
+func (b Block) ReadRun(ctx context.Context, from store.Store, data []byte, unit, offset, stored int, checksum uint32) error {
+	clear(data[stored:])
+	if err := b.ReadExactly(ctx, from, data[:stored], b.Offset(unit)+int64(offset)); err != nil {
+		return err
+	}
+	if kernel.Checksum(data) != checksum {
+		return fmt.Errorf("block %s: %w: the bytes from %d of unit %d on do not have the checksum that they should",
+			b.Header.Address(), store.ErrCorrupt, offset, unit)
+	}
+	return nil
+}
+
 // Headers keeps the blocks whose headers were used last, without their manifests, within a bound of bytes. Headers are immutable, so it
 // is never stale; that a block is in it does not prove that it is still stored.
 type Headers struct {

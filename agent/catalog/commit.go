@@ -470,7 +470,7 @@ func (t *transaction) update(change *Change) error {
 			}
 		}
 	}
-	object.Revision = t.attempt.stamp
+	object.Revision, object.Checksum = t.attempt.stamp, 0
 	if change.Update.Modified != 0 {
 		object.Modified = change.Update.Modified
 	}

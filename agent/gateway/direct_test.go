@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/values"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/store/open"
 	"github.com/restripe/restripe/agent/store/storetest/server"
@@ -45,18 +46,23 @@ func newDirectCluster(t *testing.T, addresses []string) (*cluster, map[block.Nod
 // direct counts the reads straight from stores by what came of them.
 func (c *cluster) direct(outcome string) int {
 	c.t.Helper()
+	return c.metric(`restripe_gateway_direct_reads_total{outcome="` + outcome + `"}`)
+}
+
+// metric is the value of a metric that counts, 0 where there is none.
+func (c *cluster) metric(name string) int {
+	c.t.Helper()
 	answer := httptest.NewRecorder()
 	c.gateway.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	line := regexp.MustCompile(`restripe_gateway_direct_reads_total\{outcome="` + outcome + `"\} (\d+)`)
-	found := line.FindStringSubmatch(answer.Body.String())
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(answer.Body.String())
 	if found == nil {
 		return 0
 	}
-	count, err := strconv.Atoi(found[1])
+	count, err := strconv.ParseFloat(found[1], 64)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return count
+	return int(count)
 }
 
 func redisAddresses(t *testing.T, count int) (*server.Process, []string) {
@@ -109,6 +115,52 @@ func TestDirectReads(t *testing.T) {
 				t.Error("damage was not noticed")
 			}
 		})
+	}
+}
+
+// Of small objects that share a block no more is read than their own bytes, however many there are.
+func TestDirectReadsOfObjectsPutTogether(t *testing.T) {
+	_, addresses := redisAddresses(t, 9)
+	c, stores := newDirectCluster(t, addresses)
+	var entries []values.Entry
+	want := map[string][]byte{}
+	bytesOf := 0
+	for i := range 60 {
+		key := fmt.Sprintf("k%02d", i)
+		want[key] = noise(1500+40*i, uint64(i))
+		if i%9 == 0 { // what ends with zeros is stored without them, if it is the last
+			clear(want[key][1000:])
+		}
+		bytesOf += len(want[key])
+		entries = append(entries, values.Entry{Key: key, Put: values.Put{Data: want[key]}})
+	}
+	if err := c.gateway.Values().Anybody().PutMany(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	all := func() {
+		for key, data := range want {
+			c.check(key, data)
+		}
+	}
+	c.await("reads straight from the stores", func() bool {
+		before := c.direct("served")
+		all()
+		return c.direct("served") == before+len(want)
+	})
+	before := c.metric("restripe_gateway_direct_read_bytes_total")
+	all()
+	if read := c.metric("restripe_gateway_direct_read_bytes_total") - before; read > bytesOf || read < bytesOf/2 {
+		t.Errorf("%d bytes were read of objects that have %d", read, bytesOf)
+	}
+	c.damageStored(stores, "k30", func(value []byte) []byte {
+		for i := range value {
+			value[i] ^= 1
+		}
+		return value
+	})
+	all()
+	if c.direct("missed") == 0 {
+		t.Error("damage was not noticed")
 	}
 }
 

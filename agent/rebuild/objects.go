@@ -21,6 +21,7 @@ type version struct {
 	extents  []catalog.Extent
 	expires  int64
 	metadata map[string]string
+	checksum uint32
 	problem  string // why it is not complete
 
 	packed   bool // in a group with others, where it stays when it is overwritten
@@ -109,7 +110,7 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 	}
 	return &catalog.Object{
 		Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents,
-		Expires: best.expires, Metadata: best.metadata,
+		Expires: best.expires, Metadata: best.metadata, Checksum: best.checksum,
 	}, problems
 }
 
@@ -138,7 +139,7 @@ func assembleVersion(key string, put block.Stamp, parts []part) version {
 	for _, p := range parts {
 		entry := &p.entry
 		if entry.Revision.Compare(v.revision) > 0 {
-			v.revision = entry.Revision
+			v.revision, v.checksum = entry.Revision, entry.Checksum
 		}
 		if entry.At != at && v.problem == "" {
 			v.problem = fmt.Sprintf("bytes %d to %d are in no group", at, entry.At)

@@ -26,6 +26,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/rebuild"
 	"github.com/restripe/restripe/agent/store"
@@ -655,9 +656,30 @@ func TestExpiryAndMetadataComeBack(t *testing.T) {
 	c.update("as-it-was/100", want["as-it-was/100"], 7, noise(10, 10))
 	c.put("none", noise(200, 11), "")
 	want["none"] = noise(200, 11)
+	checksumOf := func(key string) uint32 {
+		snapshot, err := c.catalog.Snapshot(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshot.Object.Checksum
+	}
+	checksums := map[string]uint32{}
+	for key := range want {
+		checksums[key] = checksumOf(key)
+	}
+	for key, is := range map[string]uint32{
+		"cold/100": kernel.Checksum(want["cold/100"]), "cold/4000": kernel.Checksum(want["cold/4000"]), "as-it-was/100": 0,
+	} {
+		if checksums[key] != is {
+			t.Errorf("%s has the checksum %08x, want %08x", key, checksums[key], is)
+		}
+	}
 	c.lose(nil)
 	c.check(want)
 	for key := range want {
+		if is := checksumOf(key); is != checksums[key] {
+			t.Errorf("%s comes back with the checksum %08x, it had %08x", key, is, checksums[key])
+		}
 		is, err := c.gateway.Stat(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,10 @@ type Object struct {
 	// under ExpiryKey.
 	Expires  int64             `cbor:"8,keyasint,omitempty"`
 	Metadata map[string]string `cbor:"9,keyasint,omitempty"` // as it was put
+
+	// Checksum is the CRC-32C of all bytes of the object under this revision, by which they are known wherever they are read; 0 where it
+	// is not known.
+	Checksum uint32 `cbor:"10,keyasint,omitempty"`
 }
 
 // HasExpired reports whether the object is gone at a time, though its record may still be there.

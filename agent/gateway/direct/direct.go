@@ -173,11 +173,26 @@ func (s *Stores) open(node block.NodeID, known *way) {
 // Read returns length bytes of a unit of a block from an offset on, without zeros at their end, and whether it could. The caller owns
 // them.
 func (s *Stores) Read(ctx context.Context, address block.Address, unit, offset, length int) (data []byte, done bool) {
+	return s.from(ctx, address, func(from store.Store) ([]byte, error) {
+		return s.read(ctx, from, address, unit, offset, length)
+	})
+}
+
+// ReadKnown returns length bytes of a block from an offset in a unit on, which may go on in the units after it, and whether it could:
+// those that have this CRC-32C, and no others. The caller owns them.
+func (s *Stores) ReadKnown(ctx context.Context, address block.Address, unit, offset, length int, checksum uint32) (data []byte, done bool) {
+	return s.from(ctx, address, func(from store.Store) ([]byte, error) {
+		return s.readKnown(ctx, from, address, unit, offset, length, checksum)
+	})
+}
+
+// from has bytes of a block read from the store of its node.
+func (s *Stores) from(ctx context.Context, address block.Address, read func(store.Store) ([]byte, error)) (data []byte, done bool) {
 	from, known := s.of(address.Node)
 	if from == nil {
 		return nil, false
 	}
-	data, err := s.read(ctx, from, address, unit, offset, length)
+	data, err := read(from)
 	switch {
 	case err == nil:
 		s.served.Inc()
@@ -230,5 +245,25 @@ func (s *Stores) read(ctx context.Context, from store.Store, address block.Addre
 	data := wire.Buffer(min(stored-offset, length))
 	copy(data, whole[offset:])
 	wire.Recycle(whole)
+	return data, nil
+}
+
+func (s *Stores) readKnown(
+	ctx context.Context, from store.Store, address block.Address, unit, offset, length int, checksum uint32,
+) ([]byte, error) {
+	found, err := s.headers.LookUp(ctx, from, address)
+	if err != nil {
+		return nil, err
+	}
+	stored, isOne := found.Run(unit, offset, length)
+	if !isOne {
+		return nil, errElsewhere
+	}
+	data := wire.Buffer(length)
+	if err := found.ReadRun(ctx, from, data, unit, offset, stored, checksum); err != nil {
+		wire.Recycle(data)
+		return nil, err
+	}
+	s.bytes.Add(float64(stored))
 	return data, nil
 }

@@ -179,7 +179,7 @@ func (t *together) spread(ctx context.Context, kind batchKey, key string, object
 	for part := range slices.Chunk(object.data, int(kind.class.GroupBytes)) {
 		staged, err := t.fill(ctx, kind, layout, part, block.ManifestEntry{
 			Key: []byte(key), Revision: t.attempt.Stamp(), Size: size, At: at, Column: catalog.WholeGroup, Length: int64(len(part)),
-			Expires: object.expires, Metadata: object.metadata,
+			Expires: object.expires, Metadata: object.metadata, Checksum: object.checksum,
 		})
 		if err != nil {
 			return err

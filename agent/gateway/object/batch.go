@@ -72,11 +72,12 @@ type content struct {
 	data     []byte
 	expires  int64 // Unix milliseconds; 0: never
 	metadata map[string]string
+	checksum uint32 // CRC-32C; 0: not known
 }
 
 // contentOf is the content of an object as its record has it, but for its bytes.
 func contentOf(object *catalog.Object, data []byte) content {
-	return content{data, object.Expires, object.Metadata}
+	return content{data, object.Expires, object.Metadata, object.Checksum}
 }
 
 // entry is one small object to be put.
@@ -335,7 +336,7 @@ func putAll(
 func recordOf(kind batchKey, attempt *catalog.Attempt, key string, object entry, modified int64) catalog.Object {
 	return catalog.Object{
 		Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: object.asked.String(), Size: int64(len(object.data)),
-		Modified: modified, Expires: object.expires, Metadata: object.metadata,
+		Modified: modified, Expires: object.expires, Metadata: object.metadata, Checksum: object.checksum,
 	}
 }
 
@@ -400,7 +401,7 @@ func fill(columns [][]byte, keys []string, extents map[string]catalog.Extent, en
 		extent := extents[key]
 		manifest[i] = block.ManifestEntry{
 			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
-			Expires: entries[key].expires, Metadata: entries[key].metadata,
+			Expires: entries[key].expires, Metadata: entries[key].metadata, Checksum: entries[key].checksum,
 		}
 		copy(columns[extent.Column][extent.Offset:], entries[key].data)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -90,7 +91,11 @@ func entryOf(
 	if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
 		kind.scheme = class.HotKeys.Scheme
 	}
-	return kind, entry{content{data, millis(options.Expires), options.Metadata}, options.IfRevision, scheme}
+	object := entry{content{data: data, expires: millis(options.Expires), metadata: options.Metadata}, options.IfRevision, scheme}
+	if o.catalog.IsUpgraded() { // else the release before may still open it, which does not know of checksums
+		object.checksum = kernel.Checksum(data)
+	}
+	return kind, object
 }
 
 // checkPut refuses what no put can ask for.

@@ -187,23 +187,28 @@ func (d *quickData) free() {
 	d.release()
 }
 
-// quick reads a few bytes that lie in one cell straight from the store of its node, if the gateway reaches that, and there is memory.
+// quick reads a few bytes straight from the store of the node that has them, if the gateway reaches that, and there is memory: those of
+// one cell, or a whole object whose checksum is known.
 func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickData, done bool) {
 	snapshot := r.snapshot()
-	if length == 0 || length > quickBytes || len(snapshot.Object.Extents) != 1 || r.first {
+	object := &snapshot.Object
+	if length == 0 || length > quickBytes || len(object.Extents) != 1 || r.first {
 		return data, false
 	}
-	group := snapshot.Groups[snapshot.Object.Extents[0].Group]
+	group := snapshot.Groups[object.Extents[0].Group]
 	if group == nil {
 		return data, false
 	}
+	isKnown := object.Checksum != 0 && length == object.Size && object.Extents[0].Column != catalog.WholeGroup
 	list := fragments(snapshot, offset, length)
-	if len(list) != 1 {
+	if len(list) != 1 && !isKnown {
 		return data, false
 	}
 	f := list[0]
-	item, found := group.Find(f.cell%group.Columns, f.cell/group.Columns)
-	if !found || !r.objects.agents.Answers(item.Node) {
+	slot, unit := f.cell%group.Columns, f.cell/group.Columns
+	item, found := group.Find(slot, unit)
+	last := unit + (f.offset+int(length)-1)/group.CellBytes
+	if !found || last >= item.First+item.Units || !r.objects.agents.Answers(item.Node) {
 		return data, false
 	}
 	release, room := r.memory.Try(length)
@@ -214,13 +219,19 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, quickPatience)
 	defer cancel()
-	read, done := o.direct.Read(within, group.Address(f.cell%group.Columns, item), f.cell/group.Columns, f.offset, f.length)
+	address := group.Address(slot, item)
+	var read []byte
+	if isKnown {
+		read, done = o.direct.ReadKnown(within, address, unit, f.offset, int(length), object.Checksum)
+	} else {
+		read, done = o.direct.Read(within, address, unit, f.offset, f.length)
+	}
 	if !done {
 		release()
 		return data, false
 	}
 	now := time.Now()
-	o.hedge.answered(now, f.length, now.Sub(began))
+	o.hedge.answered(now, int(length), now.Sub(began))
 	o.hedge.served()
 	if r.counted {
 		o.heat.Used(group)
@@ -228,7 +239,7 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 			o.readSmall(snapshot, group)
 		}
 	}
-	return quickData{fillUp(read, f.length), release}, true
+	return quickData{fillUp(read, int(length)), release}, true
 }
 
 // fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
