@@ -25,6 +25,9 @@ type Options struct {
 const (
 	defaultTimeout = 10 * time.Second
 
+	// connectionBuffer is of what is read and of what is written, in bytes each.
+	connectionBuffer = 64 << 10
+
 	// valueLimit is the longest string of Redis (proto-max-bulk-len).
 	valueLimit = 512 << 20
 
@@ -95,6 +98,10 @@ func connect(ctx context.Context, options Options, r *run) (rueidis.Client, erro
 			DialCtxFn:         r.dial,
 			ClientSetInfo:     rueidis.DisableClientSetInfo,
 			ClientName:        "restripe",
+			// One connection: Redis carries out one command at a time anyway, and what is asked for at once goes in one write.
+			PipelineMultiplex:   -1,
+			ReadBufferEachConn:  connectionBuffer,
+			WriteBufferEachConn: connectionBuffer,
 		})
 		made <- result{client, err}
 	}()
