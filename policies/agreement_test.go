@@ -9,6 +9,7 @@ import (
 	"cuelang.org/go/cue"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // TestSchemaAndTypesHaveTheSameFields compares every field of the Go types, at any depth, with the schema, both ways.
@@ -25,10 +26,11 @@ func TestSchemaAndTypesHaveTheSameFields(t *testing.T) {
 
 // scalars are types that are written as one value.
 var scalars = map[reflect.Type]cue.Kind{
-	reflect.TypeFor[resource.Quantity](): cue.StringKind | cue.IntKind,
-	reflect.TypeFor[metav1.Duration]():   cue.StringKind,
-	reflect.TypeFor[metav1.Time]():       cue.StringKind,
-	reflect.TypeFor[metav1.FieldsV1]():   cue.StructKind,
+	reflect.TypeFor[resource.Quantity]():  cue.StringKind | cue.IntKind,
+	reflect.TypeFor[intstr.IntOrString](): cue.StringKind | cue.IntKind,
+	reflect.TypeFor[metav1.Duration]():    cue.StringKind,
+	reflect.TypeFor[metav1.Time]():        cue.StringKind,
+	reflect.TypeFor[metav1.FieldsV1]():    cue.StructKind,
 }
 
 func sameFields(t *testing.T, path string, of reflect.Type, schema cue.Value) int {

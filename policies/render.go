@@ -57,7 +57,7 @@ func plainly(name string, value any) any {
 		}
 	case string:
 		switch name {
-		case "halfLife", "dwell", "delay", "duration", "settled", "foregroundLatency":
+		case "halfLife", "dwell", "delay", "duration", "settled", "foregroundLatency", "expireAfter":
 			if strings.HasSuffix(value, "m0s") {
 				value = strings.TrimSuffix(value, "0s")
 			}

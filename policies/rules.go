@@ -135,6 +135,7 @@ func (r *ruler) policy(policy *v1alpha1.RedundancyPolicy) {
 	}
 	r.steps(spec)
 	r.packing(spec.Packing)
+	r.expiry(spec)
 	r.target(spec.Reliability)
 	r.temperature(spec)
 	r.pin(spec.Pin)
@@ -176,6 +177,13 @@ func (r *ruler) steps(spec *v1alpha1.RedundancyPolicySpec) {
 		for i, rule := range spec.Temperature.Rules {
 			check(index("spec.temperature.rules", i)+".scheme", rule.Scheme)
 		}
+	}
+}
+
+// expiry checks how long objects are there whose put does not say.
+func (r *ruler) expiry(spec *v1alpha1.RedundancyPolicySpec) {
+	if after := spec.ExpireAfter; after != nil && (after.Duration < api.MinExpireAfter || after.Duration > api.MaxExpireAfter) {
+		r.wrongAt("spec.expireAfter", "is %s; give a duration from 1s to 876000h, such as 720h", after.Duration)
 	}
 }
 

@@ -41,6 +41,7 @@ type ManifestEntry struct {
 	Expires  int64             `cbor:"8,keyasint,omitempty"`  // of the whole object, Unix milliseconds; 0: never
 	Metadata map[string]string `cbor:"9,keyasint,omitempty"`  // of the whole object
 	Checksum uint32            `cbor:"10,keyasint,omitempty"` // CRC-32C of the whole object; 0: not known
+	Keep     int               `cbor:"11,keyasint,omitempty"` // versions before this one that were to be kept, or KeepDurable
 }
 
 // Receipt is what a node answers for a block it holds whole and, for a write, has made durable.

@@ -104,6 +104,9 @@ func (a *Attempt) open(ctx context.Context, change *Change) (*transaction, error
 	if err := t.read(ctx, change); err != nil {
 		return nil, err
 	}
+	if err := t.readDurable(ctx, change); err != nil {
+		return nil, err
+	}
 	if t.values[schema.IntentKey(a.stamp)] == nil {
 		// Ended, by whomever: settling says how.
 		return nil, ErrNotActive
@@ -394,6 +397,7 @@ func (t *transaction) remove(change *Change) error {
 		t.lives.Add(t.hold(key, was.Extents), -1)
 		t.writes = append(t.writes, kv.Write{Key: record, Kind: kv.Remove})
 		t.writes = append(t.writes, schema.ExpiryWrites(&was, nil)...)
+		t.writes = append(t.writes, schema.DropWrites(key, was.Earlier)...)
 		t.above = max(t.above, was.Newest())
 	}
 	return nil
@@ -425,7 +429,15 @@ func (t *transaction) put(change *Change) error {
 		if err := t.place(object.Key, object.Extents[len(t.joined):], nil); err != nil {
 			return err
 		}
-		t.replace(raw, &was, t.hold(object.Key, was.Extents), &object)
+		isLost, err := t.keep(&object, &was)
+		if err != nil {
+			return err
+		}
+		if isLost {
+			t.replace(raw, &was, t.hold(object.Key, was.Extents), &object)
+		} else {
+			t.replace(raw, &was, nil, &object)
+		}
 		if object.Revision.Compare(was.Revision) < 0 { // it was put meanwhile, by an attempt that was announced later
 			t.above = max(t.above, was.Newest())
 		}

@@ -101,7 +101,7 @@ func (o *objects) remove(name string, floor, raw []byte, object *Object) ([]kv.C
 	dropped := schema.Lives{}
 	dropped.Add(given, -1)
 	checks, raised, err := o.raise(floor, object.Newest())
-	writes := slices.Concat(dropped.Writes(), held, schema.ExpiryWrites(object, nil), raised,
+	writes := slices.Concat(dropped.Writes(), held, schema.ExpiryWrites(object, nil), schema.DropWrites(object.Key, object.Earlier), raised,
 		[]kv.Write{{Key: schema.ObjectKey(object.Key), Kind: kv.Remove}})
 	return append(checks, kv.Check{Key: schema.ObjectKey(object.Key), Value: raw}), writes, err
 }

@@ -16,8 +16,9 @@ import (
 // removals is how many objects that have expired are removed at a time.
 const removals = 16
 
-// RemoveExpired removes the objects that have expired, by the catalog's clock, and returns how many those were. Nobody has seen them
-// since they expired, so that no answer depends on it: one that fails is tried again by the next call.
+// RemoveExpired removes the objects that have expired, by the catalog's clock, and returns how many those were, and the earlier versions
+// that their objects do not name any more. Nobody has seen them since they expired, or were left out, so that no answer depends on it: one
+// that fails is tried again by the next call.
 func (o *objects) RemoveExpired(ctx context.Context) (removed int, err error) {
 	for after := schema.PrefixExpiry; ; {
 		records, err := o.engine.Scan(ctx, schema.PrefixExpiry, after, scanPage)
@@ -75,6 +76,9 @@ func (o *objects) removeExpired(ctx context.Context, key string, at time.Time) (
 
 // tryExpired is removeExpired that may find that a record changed meanwhile, which is errRace.
 func (o *objects) tryExpired(ctx context.Context, name, key string, at time.Time) (removed bool, err error) {
+	if at.UnixMilli() == 0 {
+		return false, o.tryDropped(ctx, name, key)
+	}
 	values, err := o.engine.Read(ctx, schema.ObjectKey(key), schema.KeyFloor)
 	if err != nil || values[0] == nil {
 		return false, err

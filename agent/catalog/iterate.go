@@ -14,15 +14,21 @@ import (
 // Forever is later than any time at which a grave falls due.
 var Forever = time.UnixMilli(math.MaxInt64 / int64(time.Millisecond))
 
-// AllObjects walks the objects whose keys begin with prefix, in the order of their keys.
+// AllObjects walks the objects whose keys begin with prefix, and the earlier versions of such, each in the order of their keys.
 func (o *objects) AllObjects(ctx context.Context, prefix string) iter.Seq2[*Object, error] {
-	after := ""
+	ranges, after := []string{prefix}, ""
+	if !block.IsEarlierKey(prefix) && prefix != "" { // else they are among them
+		ranges = append(ranges, block.EarlierPrefix(prefix))
+	}
 	return codec.Items(codec.Pages(func() ([]Object, bool, error) {
-		page, err := o.ListObjects(ctx, prefix, after, codec.PageRecords)
+		page, err := o.list(ctx, ranges[0], after, codec.PageRecords)
 		if len(page) > 0 {
 			after = page[len(page)-1].Key
 		}
-		return page, len(page) < codec.PageRecords, err
+		if len(page) < codec.PageRecords && err == nil {
+			ranges, after = ranges[1:], ""
+		}
+		return page, len(ranges) == 0, err
 	}))
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -175,6 +176,12 @@ func (m *merger) chooseObjects() {
 	for i := range m.contents.Objects {
 		found := &m.contents.Objects[i]
 		have := had[found.Key]
+		if block.IsEarlierKey(found.Key) { // those that the catalog knows of stay, and others are no more than what blocks are left of
+			continue
+		}
+		if found.Earlier = nil; have != nil {
+			found.Earlier = have.Earlier
+		}
 		sound[found.Key] = have != nil && found.Revision == have.Revision
 		isMoved := sound[found.Key] && !slices.Equal(found.Extents, have.Extents)
 		switch {
@@ -194,7 +201,7 @@ func (m *merger) chooseObjects() {
 		m.brought = append(m.brought, found)
 	}
 	for key, object := range had {
-		if !sound[key] && len(object.Extents) > 0 && !slices.Contains(m.result.Kept, key) {
+		if !sound[key] && len(object.Extents) > 0 && !block.IsEarlierKey(key) && !slices.Contains(m.result.Kept, key) {
 			m.result.Missing = append(m.result.Missing, key)
 		}
 	}
@@ -238,6 +245,11 @@ func (m *merger) writes() ([]kv.Write, error) {
 		return m.drawn.has(stamp) || stamp.Sequence < max(m.floor, m.contents.Next)
 	})
 	after.Groups = maps.Clone(m.was.Groups)
+	for key := range m.was.Expiries {
+		if strings.HasPrefix(key, schema.PrefixDropped) {
+			after.Expiries[key] = true
+		}
+	}
 	maps.Copy(after.Groups, m.groups)
 	objects := map[string]*Object{}
 	for i := range m.was.Objects {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -137,8 +138,31 @@ func (o *objects) Group(ctx context.Context, id block.GroupID) (*GroupView, erro
 	return viewGroup(id, values[0], values[1])
 }
 
-// ListObjects returns up to limit objects whose key begins with prefix and is greater than after, ascending by bytes.
-func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
+// ListObjects returns up to limit objects whose key begins with prefix and is greater than after, ascending by bytes, without earlier
+// versions.
+func (o *objects) ListObjects(ctx context.Context, prefix, after string, limit int) (list []Object, err error) {
+	for {
+		wanted := limit - len(list)
+		page, err := o.list(ctx, prefix, after, wanted)
+		if err != nil {
+			return nil, err
+		}
+		isLast := len(page) < wanted
+		list = append(list, slices.DeleteFunc(page, func(object Object) bool {
+			if is := block.IsEarlierKey(object.Key); is {
+				after = block.AfterEarlier
+				return true
+			}
+			return false
+		})...)
+		if isLast || len(list) == limit {
+			return list, nil
+		}
+	}
+}
+
+// list is ListObjects with earlier versions.
+func (o *objects) list(ctx context.Context, prefix, after string, limit int) ([]Object, error) {
 	records, err := o.engine.Scan(ctx, schema.ObjectKey(prefix), schema.ObjectKey(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)

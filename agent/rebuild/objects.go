@@ -22,8 +22,10 @@ type version struct {
 	expires  int64
 	metadata map[string]string
 	checksum uint32
+	keep     int    // versions before it that were to be kept
 	problem  string // why it is not complete
 
+	durable  bool // its groups have parities
 	packed   bool // in a group with others, where it stays when it is overwritten
 	whole    bool // nothing of its groups is missing or wrong
 	hopeless bool // more is than can be repaired, though it can be read
@@ -54,19 +56,80 @@ func Objects(groups []Group, modified int64) (objects []catalog.Object, problems
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
+	moved := map[string][]version{} // earlier versions that have moved since, by what they are versions of
 	for _, key := range keys {
-		object, doubts := choose(key, parts[key])
-		problems = append(problems, doubts...)
-		if object != nil {
-			object.Modified = modified
-			objects = append(objects, *object)
+		if of, _, isEarlier := block.OfEarlierKey(key); isEarlier {
+			if c := choose(key, parts[key]); c.best != nil {
+				moved[of] = append(moved[of], *c.best)
+			}
 		}
 	}
+	for _, key := range keys {
+		if block.IsEarlierKey(key) {
+			continue
+		}
+		c := choose(key, parts[key])
+		problems = append(problems, c.problems...)
+		if c.best == nil {
+			continue
+		}
+		object := c.best.object(key)
+		object.Modified = modified
+		kept, left := c.best.earlier(append(c.older, moved[key]...))
+		for i := range kept {
+			object.Earlier = append(object.Earlier, kept[i].revision)
+			version := kept[i].object(block.EarlierKey(key, kept[i].revision))
+			version.Keep, version.Modified = 0, modified
+			objects = append(objects, version)
+		}
+		for _, v := range left {
+			text := fmt.Sprintf("revision %s is there too, %d bytes; revision %s, %d bytes, is taken", v.revision, v.size, c.best.revision, c.best.size)
+			problems = append(problems, Problem{Kind: ProblemVersions, Key: printable(key), Group: &v.extents[0].Group, Text: text})
+		}
+		objects = append(objects, object)
+	}
+	slices.SortFunc(objects, func(a, b catalog.Object) int { return cmp.Compare(a.Key, b.Key) })
 	return objects, problems
 }
 
+// object is the record of a version under a key.
+func (v *version) object(key string) catalog.Object {
+	return catalog.Object{
+		Key: key, Revision: v.revision, Class: v.class, Scheme: v.scheme, Size: v.size, Extents: v.extents,
+		Expires: v.expires, Metadata: v.metadata, Checksum: v.checksum, Keep: v.keep,
+	}
+}
+
+// earlier chooses among versions those that a version keeps of what it was put over, the last one first, and returns what is left of those
+// that have other bytes than it. Whether they were committed nothing says; they are complete, and older.
+func (v *version) earlier(versions []version) (kept, left []version) {
+	versions = slices.DeleteFunc(versions, func(other version) bool { return other.revision == v.revision }) // the same bytes, moved
+	slices.SortStableFunc(versions, func(a, b version) int { return -a.revision.Compare(b.revision) })
+	versions = slices.CompactFunc(versions, func(a, b version) bool { return a.revision == b.revision })
+	most := v.keep
+	if v.keep == block.KeepDurable {
+		most = 1
+	}
+	for i := range versions {
+		isOlder := versions[i].revision.Compare(v.revision) < 0
+		if isOlder && !versions[i].hopeless && len(kept) < most && (v.keep != block.KeepDurable || versions[i].durable) {
+			kept = append(kept, versions[i])
+		} else {
+			left = append(left, versions[i])
+		}
+	}
+	return kept, left
+}
+
+// choice is what is taken of the versions of one key.
+type choice struct {
+	best     *version  // nil: none
+	older    []version // complete as well
+	problems []Problem
+}
+
 // choose takes the newest complete version of one key.
-func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem) {
+func choose(key string, puts map[block.Stamp][]part) (c choice) {
 	var complete, partial []version
 	for put, parts := range puts {
 		v := assembleVersion(key, put, parts)
@@ -82,12 +145,11 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 	slices.SortFunc(complete, newestFirst)
 	slices.SortFunc(partial, newestFirst)
 	name := printable(key)
-	var problems []Problem
 	if len(complete) == 0 {
 		for _, v := range partial {
-			problems = append(problems, Problem{Kind: ProblemLost, Key: name, Text: fmt.Sprintf("revision %s cannot be read: %s", v.revision, v.problem)})
+			c.problems = append(c.problems, Problem{Kind: ProblemLost, Key: name, Text: fmt.Sprintf("revision %s cannot be read: %s", v.revision, v.problem)})
 		}
-		return nil, problems
+		return c
 	}
 	chosen := likeliest(complete)
 	best := complete[chosen]
@@ -96,22 +158,15 @@ func choose(key string, puts map[block.Stamp][]part) (*catalog.Object, []Problem
 		if v.hopeless {
 			why = "more blocks of it are missing than can be repaired"
 		}
-		problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, why, best.revision)})
+		c.problems = append(c.problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, why, best.revision)})
 	}
 	for _, v := range partial {
 		if newestFirst(v, best) < 0 { // an older one was being deleted
-			problems = append(problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, v.problem, best.revision)})
+			c.problems = append(c.problems, Problem{Kind: ProblemPartial, Key: name, Text: fmt.Sprintf("revision %s is left out, %s; revision %s is taken", v.revision, v.problem, best.revision)})
 		}
 	}
-	for _, v := range complete[chosen+1:] {
-		if v.revision != best.revision { // else the same bytes, moved
-			problems = append(problems, Problem{Kind: ProblemVersions, Key: name, Group: &v.extents[0].Group, Text: fmt.Sprintf("revision %s is there too, %d bytes; revision %s, %d bytes, is taken", v.revision, v.size, best.revision, best.size)})
-		}
-	}
-	return &catalog.Object{
-		Key: key, Revision: best.revision, Class: best.class, Scheme: best.scheme, Size: best.size, Extents: best.extents,
-		Expires: best.expires, Metadata: best.metadata, Checksum: best.checksum,
-	}, problems
+	c.best, c.older = &best, complete[chosen+1:]
+	return c
 }
 
 // likeliest returns which of the complete versions, newest first, was committed last. Versions that lack more than can be
@@ -132,20 +187,21 @@ func assembleVersion(key string, put block.Stamp, parts []part) version {
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.entry.At, b.entry.At) })
 	first := &parts[0] // every part says of the whole what all of them do
 	v := version{
-		key: key, put: put, class: first.group.Record.Class, scheme: first.group.Record.Scheme, whole: true,
+		key: key, put: put, class: first.group.Record.Class, scheme: first.group.Record.Scheme, whole: true, durable: true,
 		expires: first.entry.Expires, metadata: first.entry.Metadata,
 	}
 	var at, size int64
 	for _, p := range parts {
 		entry := &p.entry
 		if entry.Revision.Compare(v.revision) > 0 {
-			v.revision, v.checksum = entry.Revision, entry.Checksum
+			v.revision, v.checksum, v.keep = entry.Revision, entry.Checksum, entry.Keep
 		}
 		if entry.At != at && v.problem == "" {
 			v.problem = fmt.Sprintf("bytes %d to %d are in no group", at, entry.At)
 		}
 		at = entry.At + entry.Length
 		v.packed = v.packed || entry.Column != catalog.WholeGroup
+		v.durable = v.durable && p.group.Parities > 0
 		v.whole = v.whole && p.group.Bad == 0
 		v.hopeless = v.hopeless || p.group.Bad > p.group.Parities
 		size = max(size, entry.Size)

@@ -39,6 +39,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const classes = `classes:
 - {name: default, ladder: 'rep(3),rs(3,2),rs(6,2)', prefixes: [''], packBelow: 4KiB, groupBytes: 64KiB}
 - {name: firm, ladder: 'rs(3,2),rs(3,3)', prefixes: ['firm/'], packBelow: 1KiB, groupBytes: 64KiB}
+- {name: kept, ladder: 'rep(3),rs(3,2)', prefixes: ['kept/'], packBelow: 4KiB, groupBytes: 64KiB, keepVersions: 2}
+- {name: firmest, ladder: 'rep(1),rs(3,2)', prefixes: ['firmest/'], packBelow: 4KiB, groupBytes: 64KiB, keepVersions: durable}
 `
 
 // cluster is agents over stores that outlive them, and a gateway over a catalog that does not.

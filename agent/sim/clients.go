@@ -112,6 +112,10 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 	var err error
 	switch in.Action {
 	case register.Get:
+		if c.plan.keeps(o) > 0 && d.chance(0.3) {
+			c.recall(g, p, d, o, pace, began)
+			return
+		}
 		out.Value, _, err = c.get(g, p, o, pace)
 	case register.Put:
 		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{}, pace)
@@ -217,12 +221,43 @@ func (c *clients) put(
 	return register.Of(numbers), revision, err
 }
 
+// recall reads one of the earlier versions that an object keeps, which is what was put under its revision, or is gone by now.
+func (c *clients) recall(g *gateway.Gateway, p *process, d *dice, o object, pace time.Duration, began int) {
+	var kept []block.Stamp
+	err := through(p, func(ctx context.Context) error {
+		reader, err := g.Open(ctx, o.key)
+		if err == nil {
+			kept = reader.Object().Earlier
+		}
+		return err
+	})
+	if err != nil || len(kept) == 0 {
+		return
+	}
+	revision := pick(d, kept)
+	value, _, err := c.getAt(g, p, o, revision, pace)
+	if c.trouble.strayed() == began && began%2 == 0 {
+		c.history.recalled(p.name, o.key, revision, value, err)
+	}
+}
+
 // get reads an object whole, and its revision. Bytes that are of no one version break a promise.
 func (c *clients) get(g *gateway.Gateway, p *process, o object, pace time.Duration) (register.Value, block.Stamp, error) {
+	return c.getAt(g, p, o, block.Stamp{}, pace)
+}
+
+// getAt is get of an earlier version, or of what there is now, for the zero stamp.
+func (c *clients) getAt(g *gateway.Gateway, p *process, o object, at block.Stamp, pace time.Duration) (register.Value, block.Stamp, error) {
 	var data bytes.Buffer
 	var revision block.Stamp
 	err := through(p, func(ctx context.Context) error {
-		reader, err := g.Open(ctx, o.key)
+		var reader *objects.Reader
+		var err error
+		if at.IsZero() {
+			reader, err = g.Open(ctx, o.key)
+		} else {
+			reader, err = objects.OpenRevision(ctx, g.Objects, o.key, at)
+		}
 		if err != nil {
 			return err
 		}

@@ -28,10 +28,39 @@ type history struct {
 
 	mutex    sync.Mutex
 	calls    map[string][]porcupine.Operation
+	put      map[version]register.Value // what was put whole, and acknowledged
 	unknowns map[string]int
 	known    int
 	clock    int64 // orders the calls and answers
 	number   uint32
+}
+
+// version is a key at a revision.
+type version struct {
+	key      string
+	revision block.Stamp
+}
+
+// recalled notes what was read of an earlier version.
+func (h *history) recalled(who, key string, revision block.Stamp, value register.Value, err error) {
+	switch {
+	case errors.Is(err, catalog.ErrCorrupt):
+		h.journal.violate(Agreement, "reading %s at revision %s through %s: %v", key, revision, who, err)
+		return
+	case errors.Is(err, api.ErrDataLoss):
+		h.journal.violate(NoLoss, "reading %s at revision %s through %s: %v", key, revision, who, err)
+		return
+	case err != nil:
+		h.journal.write(who, "%s at revision %s: %v", key, revision, err)
+		return
+	}
+	h.mutex.Lock()
+	put, known := h.put[version{key, revision}]
+	h.mutex.Unlock()
+	h.journal.write(who, "%s at revision %s: %v", key, revision, value)
+	if known && put != value {
+		h.journal.violate(OneContent, "%s was put at revision %s as %v, and is read as %v through %s", key, revision, put, value, who)
+	}
 }
 
 // tick orders what clients see.
@@ -84,6 +113,9 @@ func (h *history) record(who string, in register.Call, out register.Answer, err 
 		h.unknowns[in.Key]++
 	} else {
 		h.known++
+	}
+	if !out.Unknown && !out.Revision.IsZero() && in.Value != register.Absent && in.Action != register.Update {
+		h.put[version{in.Key, out.Revision}] = in.Value
 	}
 	h.calls[in.Key] = append(h.calls[in.Key], porcupine.Operation{Input: in, Output: out, Call: at, Return: back})
 }

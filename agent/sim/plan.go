@@ -123,8 +123,23 @@ func newPlan(seed uint64, size Size) plan {
 		}
 	}
 	p.classes[0].PackMode = pick(d, []api.PackMode{api.PackBatch, api.PackBatch, ""})
+	if versions := newDice(seed, 8); versions.chance(0.2) {
+		for i := range p.classes {
+			p.classes[i].Keep = api.KeepVersions(versions.below(3))
+		}
+	}
 	p.compactEvery = pick(d, []time.Duration{-1, 100 * time.Millisecond, time.Second})
 	return p
+}
+
+// keeps is how many earlier versions an object has at most.
+func (p *plan) keeps(o object) (most int) {
+	for i := range p.classes {
+		if strings.HasPrefix(o.key, p.classes[i].Prefixes[0]) {
+			most = int(p.classes[i].Keep)
+		}
+	}
+	return most
 }
 
 // mostSkew is by how much a clock of a gateway may be off at some time.

@@ -3,11 +3,14 @@ package sim
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/schema"
+	"github.com/restripe/restripe/agent/gateway"
+	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/sim/register"
 )
 
@@ -68,6 +71,10 @@ func (w *world) unsettled() (Promise, string) {
 	if err != nil || len(pieces) > 0 {
 		return NoLeak, fmt.Sprintf("%d pieces of large objects wait for a sweep (%v)", len(pieces), err)
 	}
+	dropped, err := w.ledger.engine.Scan(ctx, schema.PrefixDropped, schema.PrefixDropped, 1000)
+	if err != nil || len(dropped) > 0 {
+		return NoLeak, fmt.Sprintf("%d earlier versions wait for a sweep (%v)", len(dropped), err)
+	}
 	jobs, err := w.ledger.records.Jobs(ctx)
 	if err != nil {
 		return Setup, err.Error()
@@ -122,6 +129,29 @@ func (w *world) readEverything() {
 				continue
 			}
 			w.history.record(p.name, register.Call{Key: o.key, Action: register.Get}, register.Answer{Value: value}, nil, at)
+			w.readEarlier(g, p, o)
 		}
+	}
+}
+
+// readEarlier reads all versions that an object keeps.
+func (w *world) readEarlier(g *gateway.Gateway, p *process, o object) {
+	object, err := g.Find(context.Background(), o.key)
+	if err != nil || object == nil || w.plan.keeps(o) == 0 {
+		return
+	}
+	if kept, most := len(object.Earlier), w.plan.keeps(o); kept > most {
+		w.journal.violate(NoLeak, "%s keeps %d earlier versions, %d at most", o.key, kept, most)
+	}
+	for _, revision := range object.Earlier {
+		value, _, err := w.clients.getAt(g, p, o, revision, 0)
+		for began := time.Now(); err != nil && !errors.Is(err, api.ErrNotFound) && time.Since(began) < settleTime; {
+			_ = wait(context.Background(), settlePause) // its context never ends
+			value, _, err = w.clients.getAt(g, p, o, revision, 0)
+		}
+		if err != nil && !errors.Is(err, api.ErrNotFound) { // it has expired
+			w.journal.violate(Readable, "at rest, reading %s at revision %s through %s: %v", o.key, revision, p.name, err)
+		}
+		w.history.recalled(p.name, o.key, revision, value, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
+	"github.com/restripe/restripe/agent/sim/register"
 )
 
 // Result is what a run came to.
@@ -93,7 +94,7 @@ func build(seed uint64, p *plan, j *journal) (*world, error) {
 			name: fmt.Sprintf("gw%d", i+1), id: fmt.Sprintf("gw%d", i+1), skew: p.skews[i],
 		})
 	}
-	w.history = &history{journal: j, calls: map[string][]porcupine.Operation{}, unknowns: map[string]int{}}
+	w.history = &history{journal: j, calls: map[string][]porcupine.Operation{}, unknowns: map[string]int{}, put: map[version]register.Value{}}
 	w.clients = &clients{plan: p, journal: j, cluster: w.cluster, history: w.history}
 	w.operator = &operator{plan: p, journal: j, ledger: w.ledger, cluster: w.cluster}
 	w.trouble = &trouble{plan: p, journal: j, network: net, links: ways, cluster: w.cluster, losses: lost}

@@ -62,6 +62,9 @@ func objectView(backend string, o *api.Object) (*consolev1.Object, error) {
 		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(),
 		Modified: stamp(o.Modified), Expires: stamp(o.Expires), Metadata: map[string]string{},
 	}
+	for _, revision := range o.Earlier {
+		view.Earlier = append(view.Earlier, revision.String())
+	}
 	for name, value := range o.Metadata { // which may be of any bytes
 		view.Metadata[api.PrintableKey(name)] = api.PrintableKey(value)
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ func specOf(class *decide.Class) api.ClassSpec {
 		spec.DeadAtMost = deadAtMost(*class.DeadAtMost)
 	}
 	spec.PackMode, spec.RepairOnRead = packMode(class.PackMode), repairOnRead(class.Repair)
+	spec.KeepVersions = class.Keep
+	if class.Expire > 0 {
+		spec.ExpireAfter = class.Expire.String()
+	}
 	return spec
 }
 
@@ -72,7 +77,7 @@ func specOfInfo(info *api.ClassInfo) api.ClassSpec {
 		PackBelow: bytesText(info.PackBelow), PackDelay: info.PackDelay, GroupBytes: bytesText(info.GroupBytes),
 		DeadAtMost: deadAtMost(info.DeadAtMost), PackMode: packMode(info.PackMode), RepairOnRead: repairOnRead(info.RepairOnRead),
 		HotKeys: info.HotKeys, HalfLife: info.HalfLife, Dwell: info.Dwell, Prices: info.Prices,
-		Expected: info.Expected, ExpectMean: info.ExpectMean,
+		Expected: info.Expected, ExpectMean: info.ExpectMean, KeepVersions: info.KeepVersions, ExpireAfter: info.ExpireAfter,
 	}
 }
 
@@ -81,6 +86,7 @@ func inForce(info *api.ClassInfo, class *decide.Class) bool {
 	return info.Origin == api.ClassFromAPI && info.Ladder == class.Ladder.String() && info.Default == class.Default.String() &&
 		slices.Equal(slices.Sorted(slices.Values(info.Prefixes)), slices.Sorted(slices.Values(class.Prefixes))) &&
 		sameDuration(info.HalfLife, class.HalfLife) && sameDuration(info.Dwell, class.Dwell) && samePacking(info, class) &&
+		info.KeepVersions == class.Keep && sameDuration(cmp.Or(info.ExpireAfter, "0s"), class.Expire) &&
 		(class.Repair == "" || repairOnRead(class.Repair) == repairOnRead(info.RepairOnRead)) &&
 		reflect.DeepEqual(info.Prices, class.Prices) && reflect.DeepEqual(info.HotKeys, class.HotKeys.Spec()) &&
 		info.Expected == class.Expected && info.ExpectMean == class.ExpectMean

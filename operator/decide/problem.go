@@ -29,6 +29,7 @@ const (
 	ReasonInvalidPin       = "InvalidPin"
 	ReasonInvalidPacking   = "InvalidPacking"
 	ReasonInvalidRepair    = "InvalidRepair"
+	ReasonInvalidRetention = "InvalidRetention"
 	ReasonInvalidWindow    = "InvalidWindow"
 	ReasonInvalidBudget    = "InvalidBudget"
 	ReasonTargetOutOfReach = "TargetOutOfReach"

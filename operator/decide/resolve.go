@@ -68,6 +68,8 @@ type Class struct {
 	HotKeys    *api.HotKeys     // nil: hot keys are kept as others
 	PackMode   api.PackMode     // empty: the policy does not say
 	Repair     api.RepairOnRead // on reads; empty: the policy does not say
+	Keep       api.KeepVersions // versions of objects that are put over
+	Expire     time.Duration    // after which objects are gone; 0: never
 	HalfLife   time.Duration
 	Dwell      time.Duration
 	Prices     *api.RungPrices // nil: candidates are not followed
@@ -106,6 +108,7 @@ func Declare(policy *v1alpha1.RedundancyPolicy, schemes Schemes, choose Chooser)
 		func() *Problem { return d.Class.pack(policy.Spec.Packing) },
 		func() *Problem { return d.Class.hotKeys(policy.Spec.Packing, schemes) },
 		func() *Problem { return d.Class.repairOnRead(policy.Spec.RepairOnRead) },
+		func() *Problem { return d.Class.retain(&policy.Spec) },
 		func() (wrong *Problem) {
 			if temperature := policy.Spec.Temperature; temperature != nil {
 				if d.Auto = temperature.Automatic(); d.Auto {
@@ -258,6 +261,23 @@ func (c *Class) repairOnRead(mode v1alpha1.RepairOnRead) *Problem {
 		return problem(ReasonInvalidRepair, "repairOnRead: %v", err)
 	}
 	c.Repair = api.RepairOnRead(mode)
+	return nil
+}
+
+// retain takes what versions of objects are kept, and how long objects are.
+func (c *Class) retain(spec *v1alpha1.RedundancyPolicySpec) *Problem {
+	if spec.KeepVersions != nil {
+		keep, err := api.ParseKeepVersions(spec.KeepVersions.String())
+		if err != nil {
+			return problem(ReasonInvalidRetention, "keepVersions: %v", err)
+		}
+		c.Keep = keep
+	}
+	if after := spec.ExpireAfter; after != nil {
+		if c.Expire = after.Duration; c.Expire < api.MinExpireAfter || c.Expire > api.MaxExpireAfter {
+			return problem(ReasonInvalidRetention, "expireAfter %s is outside %s to %s", c.Expire, api.MinExpireAfter, api.MaxExpireAfter)
+		}
+	}
 	return nil
 }
 

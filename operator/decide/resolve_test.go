@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/stripe"
@@ -43,6 +44,8 @@ func TestDeclare(t *testing.T) {
 	policy.Spec.Packing = &v1alpha1.Packing{Below: quantity("64Ki"), Delay: &metav1.Duration{Duration: 5 * time.Millisecond}}
 	policy.Spec.Packing.DeadAtMostPercent, policy.Spec.Packing.Mode = new(int32(40)), v1alpha1.PackBatch
 	policy.Spec.RepairOnRead = v1alpha1.RepairWake
+	policy.Spec.KeepVersions = new(intstr.FromString("durable"))
+	policy.Spec.ExpireAfter = &metav1.Duration{Duration: time.Hour}
 	policy.Spec.Packing.HotKeys = &v1alpha1.HotKeys{Scheme: "hot", Reads: 100}
 	d, wrong := Declare(policy, schemes, nil)
 	if wrong != nil {
@@ -52,6 +55,7 @@ func TestDeclare(t *testing.T) {
 	if class.Name != "media" || class.Ladder.String() != "rep(3),rs(4,2),rs(12,2)" || class.Default != stripe.RS(4, 2) || class.HalfLife != time.Hour ||
 		class.Dwell != api.DefaultDwell || *class.PackBelow != 64<<10 || *class.PackDelay != 5*time.Millisecond || class.GroupBytes != nil ||
 		*class.DeadAtMost != 40 || class.PackMode != api.PackBatch || class.Repair != api.RepairWake ||
+		class.Keep != api.KeepDurable || class.Expire != time.Hour ||
 		*class.HotKeys != (api.HotKeys{Scheme: stripe.Replicas(3), Reads: 100}) {
 		t.Errorf("%+v", class)
 	}
@@ -77,6 +81,12 @@ func TestDeclare(t *testing.T) {
 		{"no mode of packing", func(s *v1alpha1.RedundancyPolicySpec) {
 			s.Packing.Mode = "never"
 		}, ReasonInvalidPacking, "auto, batch or at-once"},
+		{"more versions than are kept", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.KeepVersions = new(intstr.FromInt32(65))
+		}, ReasonInvalidRetention, "from 0 to 64"},
+		{"objects that are gone at once", func(s *v1alpha1.RedundancyPolicySpec) {
+			s.ExpireAfter = &metav1.Duration{Duration: time.Millisecond}
+		}, ReasonInvalidRetention, "outside 1s"},
 		{"no way to repair", func(s *v1alpha1.RedundancyPolicySpec) {
 			s.RepairOnRead = "first"
 		}, ReasonInvalidRepair, "wait, wake or never"},

@@ -30,7 +30,7 @@ func classesCommand(s *session) *cobra.Command {
 				{title: "MODE", wide: true}, {title: "PACKED BELOW", wide: true, right: true}, {title: "DELAY", wide: true, right: true},
 				{title: "GROUP", wide: true, right: true},
 				{title: "DEAD AT MOST", wide: true, right: true}, {title: "WAITS", wide: true}, {title: "REPAIR ON READ", wide: true},
-				{title: "HOT KEYS", wide: true},
+				{title: "HOT KEYS", wide: true}, {title: "KEEPS", wide: true}, {title: "EXPIRES", wide: true},
 			}}
 			for _, class := range classes {
 				prefixes := make([]string, len(class.Prefixes))
@@ -46,12 +46,21 @@ func classesCommand(s *session) *cobra.Command {
 					class.Name, class.Ladder, class.Default, strings.Join(prefixes, " "), strconv.Itoa(class.Nodes),
 					class.Mode, packed, class.PackDelay, words.Bytes(class.GroupBytes), deadAtMost(class.DeadAtMost),
 					cmp.Or(string(class.PackMode), unsaid), cmp.Or(string(class.RepairOnRead), unsaid), hotKeys(class.HotKeys),
+					versions(class.KeepVersions), cmp.Or(class.ExpireAfter, "never"),
 				})
 			}
 			return s.show(format, l)
 		})
 	}
 	return command
+}
+
+// versions says which versions of an object are kept.
+func versions(keep api.KeepVersions) string {
+	if keep == 0 {
+		return "none"
+	}
+	return keep.String()
 }
 
 // hotKeys says where keys lie that are read much, and how much that is.

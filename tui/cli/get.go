@@ -1,16 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/tui/cli/program"
 )
 
 func getCommand(s *session) *cobra.Command {
-	var span string
+	var span, revision string
 	var stored bool
 	command := &cobra.Command{
 		Use: "get KEY [FILE] | get KIND [NAME]", Short: "Read a stored object, or list declared ones",
@@ -22,6 +24,7 @@ func getCommand(s *session) *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2),
 	}
 	command.Flags().StringVar(&span, "range", "", "bytes to read of a stored object: first-last, first- or first+count")
+	command.Flags().StringVar(&revision, "revision", "", "of a stored object, which it has or had: stat shows those that are kept")
 	command.Flags().BoolVar(&stored, "stored", false, "the word is the key of a stored object, whatever it is")
 	format, where := outputFlag(command), s.serverFlags(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
@@ -41,8 +44,15 @@ func getCommand(s *session) *cobra.Command {
 				return program.Misuse(command, "%w", err)
 			}
 		}
+		var at block.Stamp
+		if revision != "" {
+			var err error
+			if at, err = block.ParseStamp(revision); err != nil {
+				return program.Misuse(command, "--revision: %w", err)
+			}
+		}
 		return s.withClient(func(c *client.Client) (err error) {
-			content, err := c.Get(command.Context(), arguments[0], wanted)
+			content, err := getAt(command.Context(), c, arguments[0], at, wanted)
 			if err != nil {
 				return err
 			}
@@ -57,10 +67,20 @@ func getCommand(s *session) *cobra.Command {
 	return command
 }
 
+// getAt opens a stored object as it is at a revision; the zero stamp is what it is now.
+func getAt(ctx context.Context, c *client.Client, key string, revision block.Stamp, span client.Range) (*client.Content, error) {
+	if revision.IsZero() {
+		return c.Get(ctx, key, span)
+	}
+	return c.GetRevision(ctx, key, revision, span)
+}
+
 // getKind shows the objects of a kind, or the one that is named.
 func (s *session) getKind(command *cobra.Command, where *serverFlags, kind *declaredKind, names []string, format *formatValue) error {
-	if command.Flags().Changed("range") {
-		return program.Misuse(command, "--range is for stored objects; to read the one whose key is this word add --stored")
+	for _, flag := range []string{"range", "revision"} {
+		if command.Flags().Changed(flag) {
+			return program.Misuse(command, "--%s is for stored objects; to read the one whose key is this word add --stored", flag)
+		}
 	}
 	server, err := s.apiServer(where)
 	if err != nil {

@@ -58,6 +58,9 @@ func statLines(stat api.Stat, wide bool) []string {
 	for _, name := range slices.Sorted(maps.Keys(stat.Metadata)) {
 		lines = append(lines, fmt.Sprintf("metadata  %s=%s", api.PrintableKey(name), api.PrintableKey(stat.Metadata[name])))
 	}
+	for _, revision := range stat.Earlier {
+		lines = append(lines, "kept      revision "+revision.String())
+	}
 	var groups [][]string
 	for _, g := range stat.Groups {
 		kind := "own"

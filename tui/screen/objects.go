@@ -139,6 +139,9 @@ func openObject(s *session, one *consolev1.Object) tea.Cmd {
 		for _, name := range slices.Sorted(maps.Keys(one.Metadata)) {
 			w.Field("metadata", name+" = "+one.Metadata[name])
 		}
+		for _, revision := range one.Earlier {
+			w.Field("kept", "revision "+revision)
+		}
 		switch {
 		case failure != "":
 			w.Text("Where it lies is not known: " + failure)

@@ -22,7 +22,7 @@
 //	v/<gateway>/<start>/<lane>  how many updates it carried out in the lane; see Sessions
 //	w/<gateway>   the present start of the gateway, as <gateway>/<start>
 //	u/<gateway>/<start>         number of the last stamp that the start drew
-//	t/<time>/<key>              an object that expires then, in hexadecimal Unix milliseconds; empty
+//	t/<time>/<key>              an object that expires then, in hexadecimal Unix milliseconds; at 0 an earlier version to be removed; empty
 //	view/<gateway>  View: which nodes the gateway hears, and its sign of life
 //	view/\x00<gateway>  View: the marks of stores that it heard
 //	meta/schema   the version of the records, or why the catalog is set aside

@@ -32,6 +32,7 @@ const (
 	PrefixGateway     = "w/"
 	PrefixUpto        = "u/"
 	PrefixExpiry      = "t/"
+	PrefixDropped     = PrefixExpiry + "0000000000000000/" // see DroppedKey
 	PrefixView        = "view/"
 
 	KeySchema   = "meta/schema"

@@ -160,7 +160,7 @@ func (p *Picture) Violations() []error {
 			}
 		}
 	}
-	return slices.Concat(violations, p.extentViolations(), p.expiryViolations())
+	return slices.Concat(violations, p.extentViolations(), p.expiryViolations(), p.earlierViolations())
 }
 
 // Add adds an object, and what there is besides it.
@@ -185,7 +185,26 @@ func (p *Picture) expiryViolations() (violations []error) {
 		delete(left, key)
 	}
 	for key := range left {
+		if strings.HasPrefix(key, PrefixDropped) { // what it has removed may be gone by itself
+			continue
+		}
 		violations = append(violations, fmt.Errorf("record %q is of no object that expires then", key))
+	}
+	return violations
+}
+
+// earlierViolations says which earlier versions nobody would ever remove.
+func (p *Picture) earlierViolations() (violations []error) {
+	named := map[string]bool{}
+	for i := range p.Objects {
+		for _, revision := range p.Objects[i].Earlier {
+			named[block.EarlierKey(p.Objects[i].Key, revision)] = true
+		}
+	}
+	for i := range p.Objects {
+		if key := p.Objects[i].Key; block.IsEarlierKey(key) && !named[key] && !p.Expiries[PrefixDropped+key] {
+			violations = append(violations, fmt.Errorf("object %q is a version that its object does not name, and is not to be removed", key))
+		}
 	}
 	return violations
 }

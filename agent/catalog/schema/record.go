@@ -25,6 +25,11 @@ type Object struct {
 	// Checksum is the CRC-32C of all bytes of the object under this revision, by which they are known wherever they are read; 0 where it
 	// is not known.
 	Checksum uint32 `cbor:"10,keyasint,omitempty"`
+
+	// Keep is how many versions before this one were to be kept when it was put, or block.KeepDurable, and Earlier are those that are, the
+	// last one first: each is an object of its own, under block.EarlierKey.
+	Keep    int           `cbor:"11,keyasint,omitempty"`
+	Earlier []block.Stamp `cbor:"12,keyasint,omitempty"`
 }
 
 // HasExpired reports whether the object is gone at a time, though its record may still be there.

@@ -29,6 +29,8 @@ type Class struct {
 	DeadAtMost int           // percent of the bytes of small objects that may be dead beside them; NeverCompact: any
 	HotKeys    *HotKeys      // where small objects lie whose keys are read much; nil: where others do
 	Repair     RepairOnRead  // what reads do about lost blocks; empty: wait
+	Keep       KeepVersions  // versions of an object that are kept when it is put over
+	Expire     time.Duration // after which objects are gone whose put does not say; 0: never
 	HalfLife   time.Duration // after which an access counts half
 	Dwell      time.Duration // under one scheme before a group counts as settled
 	Prices     *RungPrices   // of the ladder's schemes; nil: nobody reckons what candidates would cost
@@ -132,6 +134,8 @@ type ClassSpec struct {
 
 	HotKeys      *HotKeysSpec `json:"hotKeys,omitempty"`      // where small objects lie whose keys are read much
 	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"` // what reads do about lost blocks
+	KeepVersions KeepVersions `json:"keepVersions,omitempty"` // versions of an object that are kept when it is put over
+	ExpireAfter  string       `json:"expireAfter,omitempty"`  // how long objects are there whose put does not say
 
 	// Prices have candidates followed as shadows at these prices. Expected has the heat of groups be what is to be expected by the
 	// use of all of the class, and groups settled when a move would have paid for itself; it needs prices. Under ExpectMean none is
@@ -169,6 +173,8 @@ type ClassInfo struct {
 
 	HotKeys      *HotKeysSpec `json:"hotKeys,omitempty"`
 	RepairOnRead RepairOnRead `json:"repairOnRead"` // empty: a gateway of an earlier release, whose reads wake the repair
+	KeepVersions KeepVersions `json:"keepVersions,omitempty"`
+	ExpireAfter  string       `json:"expireAfter,omitempty"` // empty: they are there until they are deleted
 
 	Prices     *RungPrices `json:"prices,omitempty"`
 	Expected   bool        `json:"expected,omitempty"`
@@ -189,7 +195,8 @@ func DefaultClasses() []Class {
 }
 
 // ParseClasses reads the YAML of a class file and fills in defaults: mode free, packBelow 64KiB, packDelay 5ms,
-// groupBytes 4MiB, deadAtMostPercent 15, no hotKeys, repairOnRead wait, halfLife 24h, dwell 6h, and the first scheme of the ladder.
+// groupBytes 4MiB, deadAtMostPercent 15, no hotKeys, repairOnRead wait, no keepVersions and no
+// expireAfter, halfLife 24h, dwell 6h, and the first scheme of the ladder.
 // Unknown fields are refused.
 func ParseClasses(text []byte) ([]Class, error) {
 	var file classFile
@@ -282,6 +289,10 @@ func (spec *ClassSpec) Parse() (class Class, err error) {
 	if class.Repair, err = ParseRepairOnRead(string(spec.RepairOnRead)); err != nil {
 		return class, wrong("repairOnRead", "%w", err)
 	}
+	class.Keep = spec.KeepVersions
+	if class.Expire, err = parseDuration("expireAfter", spec.ExpireAfter, 0, MinExpireAfter, MaxExpireAfter); err != nil {
+		return class, err
+	}
 	class.Prices, class.Expected, class.ExpectMean = spec.Prices, spec.Expected, spec.ExpectMean
 	if class.ExpectMean && !class.Expected {
 		return class, wrong("expectMean", "heat is what is counted; give expected too, or take it out")
@@ -368,7 +379,8 @@ func (c *Class) Spec() ClassSpec {
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: c.Prefixes,
 		PackBelow: bytes(c.PackBelow), PackDelay: c.PackDelay.String(), PackMode: c.PackMode, GroupBytes: bytes(c.GroupBytes),
 		DeadAtMost: c.deadAtMost(), HotKeys: c.HotKeys.Spec(), RepairOnRead: c.repairOnRead(),
-		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
+		KeepVersions: c.Keep, ExpireAfter: c.expireAfter(), HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(),
+		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}
 }
 
@@ -389,12 +401,21 @@ func (c *Class) repairOnRead() RepairOnRead {
 	return c.Repair
 }
 
+// expireAfter is what is said of it: nothing where objects do not expire.
+func (c *Class) expireAfter() string {
+	if c.Expire == 0 {
+		return ""
+	}
+	return c.Expire.String()
+}
+
 // Info describes the class to clients.
 func (c *Class) Info(origin ClassOrigin) ClassInfo {
 	return ClassInfo{
 		Name: c.Name, Ladder: c.Ladder.String(), Default: c.Default.String(), Mode: string(c.Mode), Prefixes: append([]string{}, c.Prefixes...),
 		PackBelow: c.PackBelow, PackDelay: c.PackDelay.String(), PackMode: cmp.Or(c.PackMode, PackAuto), GroupBytes: c.GroupBytes,
 		DeadAtMost: c.DeadAtMost, HotKeys: c.HotKeys.Spec(), RepairOnRead: cmp.Or(c.Repair, DefaultRepairOnRead),
+		KeepVersions: c.Keep, ExpireAfter: c.expireAfter(),
 		HalfLife: c.HalfLife.String(), Dwell: c.Dwell.String(), Nodes: c.Nodes(), Origin: origin,
 		Prices: c.Prices, Expected: c.Expected, ExpectMean: c.ExpectMean,
 	}

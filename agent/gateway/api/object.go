@@ -21,6 +21,7 @@ type Object struct {
 
 	Expires  time.Time         `json:"expires,omitzero"`   // when it is gone; zero: never
 	Metadata map[string]string `json:"metadata,omitempty"` // that it was put with
+	Earlier  []block.Stamp     `json:"earlier,omitempty"`  // revisions before this one that are kept, the last one first
 }
 
 // EncodeKey and DecodeKey turn keys of any bytes into query-safe text and back.
@@ -123,6 +124,9 @@ const MaxKeyBytes = 4096
 func CheckKey(key string) error {
 	if key == "" || len(key) > MaxKeyBytes {
 		return Refuse(ErrBadRequest, "a key has 1 to %d bytes, this one has %d", MaxKeyBytes, len(key))
+	}
+	if block.IsEarlierKey(key) {
+		return Refuse(ErrBadRequest, "keys that begin as %q does are those of earlier versions; ask for one by its object and its revision", key)
 	}
 	return nil
 }

@@ -95,6 +95,15 @@ type Content struct {
 
 // Get opens the bytes of an object.
 func (c *objects) Get(ctx context.Context, key string, span Range) (*Content, error) {
+	return c.get(ctx, key, nil, span)
+}
+
+// GetRevision opens the bytes that an object has at a revision, or had; ErrNotFound where they are not kept.
+func (c *objects) GetRevision(ctx context.Context, key string, revision block.Stamp, span Range) (*Content, error) {
+	return c.get(ctx, key, url.Values{"revision": {revision.String()}}, span)
+}
+
+func (c *objects) get(ctx context.Context, key string, query url.Values, span Range) (*Content, error) {
 	header := http.Header{}
 	switch {
 	case span.Length > 0:
@@ -102,7 +111,7 @@ func (c *objects) Get(ctx context.Context, key string, span Range) (*Content, er
 	case span.Offset > 0:
 		header.Set("Range", fmt.Sprintf("bytes=%d-", span.Offset))
 	}
-	reply, err := c.send(ctx, request{route: api.RouteGetObject.With(key), header: header})
+	reply, err := c.send(ctx, request{route: api.RouteGetObject.With(key), query: query, header: header})
 	if err != nil {
 		return nil, err
 	}

@@ -429,9 +429,12 @@ func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, er
 			continue
 		}
 		for i := range entries {
-			if name := string(entries[i].Key); !seen[name] {
-				seen[name] = true
-				names = append(names, name)
+			key := string(entries[i].Key)
+			for _, name := range []string{key, block.EarlierKey(key, entries[i].Revision)} { // it may have been put over since
+				if !seen[name] {
+					seen[name] = true
+					names = append(names, name)
+				}
 			}
 		}
 		if len(entries) > 0 {

@@ -85,7 +85,7 @@ func (t *together) take(write *Write) error {
 		t.change.Delete = append(t.change.Delete, write.Key)
 		return api.CheckKey(write.Key)
 	}
-	if err := checkPut(o, write.Key, &write.Options); err != nil {
+	if err := checkPut(write.Key, &write.Options); err != nil {
 		return err
 	}
 	class, scheme, err := schemeFor(o, write.Key, &write.Options)
@@ -179,7 +179,7 @@ func (t *together) spread(ctx context.Context, kind batchKey, key string, object
 	for part := range slices.Chunk(object.data, int(kind.class.GroupBytes)) {
 		staged, err := t.fill(ctx, kind, layout, part, block.ManifestEntry{
 			Key: []byte(key), Revision: t.attempt.Stamp(), Size: size, At: at, Column: catalog.WholeGroup, Length: int64(len(part)),
-			Expires: object.expires, Metadata: object.metadata, Checksum: object.checksum,
+			Expires: object.expires, Metadata: object.metadata, Checksum: object.checksum, Keep: object.keep,
 		})
 		if err != nil {
 			return err

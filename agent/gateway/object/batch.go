@@ -73,11 +73,12 @@ type content struct {
 	expires  int64 // Unix milliseconds; 0: never
 	metadata map[string]string
 	checksum uint32 // CRC-32C; 0: not known
+	keep     int    // versions before it that are kept
 }
 
 // contentOf is the content of an object as its record has it, but for its bytes.
 func contentOf(object *catalog.Object, data []byte) content {
-	return content{data, object.Expires, object.Metadata, object.Checksum}
+	return content{data, object.Expires, object.Metadata, object.Checksum, object.Keep}
 }
 
 // entry is one small object to be put.
@@ -337,6 +338,7 @@ func recordOf(kind batchKey, attempt *catalog.Attempt, key string, object entry,
 	return catalog.Object{
 		Key: key, Revision: attempt.Stamp(), Class: kind.class.Name, Scheme: object.asked.String(), Size: int64(len(object.data)),
 		Modified: modified, Expires: object.expires, Metadata: object.metadata, Checksum: object.checksum,
+		Keep: object.keep,
 	}
 }
 
@@ -402,6 +404,7 @@ func fill(columns [][]byte, keys []string, extents map[string]catalog.Extent, en
 		manifest[i] = block.ManifestEntry{
 			Key: []byte(key), Size: extent.Length, Column: extent.Column, Offset: extent.Offset, Length: extent.Length,
 			Expires: entries[key].expires, Metadata: entries[key].metadata, Checksum: entries[key].checksum,
+			Keep: entries[key].keep,
 		}
 		copy(columns[extent.Column][extent.Offset:], entries[key].data)
 	}

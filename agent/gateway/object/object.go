@@ -17,9 +17,14 @@ import (
 )
 
 func publicObject(object *catalog.Object) api.Object {
+	key := object.Key
+	if of, _, is := block.OfEarlierKey(key); is {
+		key = of
+	}
 	public := api.Object{
-		Key: api.PrintableKey(object.Key), Key64: api.EncodeKey(object.Key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
+		Key: api.PrintableKey(key), Key64: api.EncodeKey(key), Class: object.Class, Scheme: object.Scheme, Size: object.Size,
 		Revision: object.Revision, Modified: time.UnixMilli(object.Modified).UTC(), Metadata: object.Metadata,
+		Earlier: object.Earlier,
 	}
 	if object.Expires != 0 {
 		public.Expires = time.UnixMilli(object.Expires).UTC()

@@ -26,7 +26,7 @@ import (
 // survives the loss of any m nodes and any crash. Small objects share groups with others that arrive at the same time.
 // An error that is ErrUnknownOutcome says the outcome could not be learned; after every other error the old object stands.
 func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options api.PutOptions) (api.Object, error) {
-	if err := checkPut(o, key, &options); err != nil {
+	if err := checkPut(key, &options); err != nil {
 		return api.Object{}, err
 	}
 	class, scheme, err := schemeFor(o, key, &options)
@@ -48,7 +48,7 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 // PutBytes is Put of bytes that nobody changes any more.
 func (o *Objects) PutBytes(ctx context.Context, key string, data []byte, options api.PutOptions) (api.Object, error) {
 	options.Size = int64(len(data))
-	if err := checkPut(o, key, &options); err != nil {
+	if err := checkPut(key, &options); err != nil {
 		return api.Object{}, err
 	}
 	class, scheme, err := schemeFor(o, key, &options)
@@ -67,6 +67,14 @@ func schemeFor(o *Objects, key string, options *api.PutOptions) (*api.Class, str
 	class, err := o.classes.For(key, options.Class)
 	if err != nil {
 		return nil, stripe.Scheme{}, err
+	}
+	if class.Expire > 0 && options.Expires.IsZero() {
+		options.Expires = time.Now().Add(class.Expire)
+	}
+	if (!options.Expires.IsZero() || len(options.Metadata) > 0 || class.Keep != 0) && !o.catalog.IsUpgraded() {
+		return nil, stripe.Scheme{}, api.Refuse(api.ErrUnavailable,
+			"objects that expire, have metadata, or keep versions are not known to the release before, which may still open the catalog; "+
+				"run `restripe catalog upgrade`")
 	}
 	if options.Scheme == "" {
 		return class, class.Default, nil
@@ -95,23 +103,24 @@ func entryOf(
 	if o.catalog.IsUpgraded() { // else the release before may still open it, which does not know of checksums
 		object.checksum = kernel.Checksum(data)
 	}
+	object.keep = keepOf(class, kind.scheme)
 	return kind, object
 }
 
 // checkPut refuses what no put can ask for.
-func checkPut(o *Objects, key string, options *api.PutOptions) error {
+func checkPut(key string, options *api.PutOptions) error {
 	if err := api.CheckKey(key); err != nil {
 		return err
 	}
-	if err := api.CheckMetadata(options.Metadata); err != nil {
-		return err
+	return api.CheckMetadata(options.Metadata)
+}
+
+// keepOf is how many versions an object keeps that is put into a class, where it lies under a scheme.
+func keepOf(class *api.Class, scheme stripe.Scheme) int {
+	if class.Keep == api.KeepDurable && scheme.M > 0 {
+		return 0 // it is durable itself
 	}
-	if (!options.Expires.IsZero() || len(options.Metadata) > 0) && !o.catalog.IsUpgraded() {
-		return api.Refuse(api.ErrUnavailable,
-			"objects that expire or have metadata are not known to the release before, which may still open the catalog; "+
-				"run `restripe catalog upgrade`")
-	}
-	return nil
+	return int(class.Keep)
 }
 
 // millis is a time in Unix milliseconds, 0 for the zero time.
@@ -186,7 +195,7 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	defer p.pieces.ended()
 	p.record = catalog.Object{
 		Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli(),
-		Expires: millis(options.Expires), Metadata: options.Metadata,
+		Expires: millis(options.Expires), Metadata: options.Metadata, Keep: keepOf(class, scheme),
 	}
 	groups, err := p.stageAll(ctx, head)
 	if err != nil {
@@ -260,7 +269,7 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 	}
 	p.objects.groups.Name(d, []block.ManifestEntry{{
 		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
-		Expires: p.record.Expires, Metadata: p.record.Metadata,
+		Expires: p.record.Expires, Metadata: p.record.Metadata, Keep: p.record.Keep,
 	}})
 	extent := catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes}
 	p.record.Extents = append(p.record.Extents, extent)

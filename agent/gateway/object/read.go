@@ -40,6 +40,27 @@ func (o *Objects) Open(ctx context.Context, key string) (*Reader, error) {
 	if err := api.CheckKey(key); err != nil {
 		return nil, err
 	}
+	return open(ctx, o, key)
+}
+
+// OpenRevision is Open of the version that an object has at a revision, or had, where that is kept.
+func OpenRevision(ctx context.Context, o *Objects, key string, revision block.Stamp) (*Reader, error) {
+	now, err := o.Open(ctx, key)
+	if err != nil || now.Object().Revision == revision {
+		return now, err
+	}
+	kept := now.Object().Earlier
+	if slices.Contains(kept, revision) {
+		earlier, err := open(ctx, o, block.EarlierKey(key, revision))
+		if !errors.Is(err, catalog.ErrNoObject) {
+			return earlier, err
+		}
+	}
+	return nil, api.Refuse(api.ErrNotFound, "revision %s of the object is not kept; it is at revision %s, and keeps %v",
+		revision, now.Object().Revision, kept)
+}
+
+func open(ctx context.Context, o *Objects, key string) (*Reader, error) {
 	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true}
 	current, isWhole, err := o.catalog.SnapshotToRead(ctx, key, o.readGroups)
 	if err == nil && o.catalog.HasExpired(&current.Object) {
@@ -165,7 +186,11 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 		data.free()
 		return err
 	}
-	return r.writeTo(ctx, w, offset, length)
+	err := r.writeTo(ctx, w, offset, length)
+	if kept := r.Object().Earlier; len(kept) > 0 && errors.Is(err, api.ErrDataLoss) {
+		err = fmt.Errorf("%w; what it was before is kept: ask for revision %s", err, kept[0])
+	}
+	return err
 }
 
 const (

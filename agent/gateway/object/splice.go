@@ -156,7 +156,7 @@ func (o *Objects) Splice(ctx context.Context, class *api.Class, to stripe.Scheme
 			next.Manifest = append(next.Manifest, block.ManifestEntry{
 				Key: []byte(object.Key), Revision: object.Revision, Size: object.Size,
 				Column: column, Offset: extent.Offset, Length: extent.Length,
-				Expires: object.Expires, Metadata: object.Metadata, Checksum: object.Checksum,
+				Expires: object.Expires, Metadata: object.Metadata, Checksum: object.Checksum, Keep: object.Keep,
 			})
 			basis = append(basis, catalog.Over(object.Key))
 			change.Move = append(change.Move, catalog.ObjectMove{Snapshot: snapshot, Extents: []catalog.Extent{extent}})

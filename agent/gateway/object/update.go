@@ -52,6 +52,9 @@ func (o *Objects) Update(ctx context.Context, key string, offset int64, data []b
 			return publicObject(&snapshot.Object), nil
 		}
 		object, err := o.updateOnce(ctx, snapshot, offset, data)
+		if errors.Is(err, errKept) {
+			object, err = o.rewrite(ctx, snapshot, offset, data)
+		}
 		if err == nil {
 			return object, nil
 		}
@@ -90,7 +93,13 @@ func (t *touched) cells() []int {
 	return cells
 }
 
+// errKept says that the bytes of an object stay as they are when it is changed.
+var errKept = errors.New("the class keeps versions")
+
 func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (api.Object, error) {
+	if class := o.classes.Named(snapshot.Object.Class); class != nil && class.Keep != 0 {
+		return api.Object{}, errKept
+	}
 	parts := map[block.GroupID]*touched{}
 	rest := data
 	for _, f := range fragments(snapshot, offset, int64(len(data))) {

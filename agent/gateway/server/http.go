@@ -283,9 +283,22 @@ func (s *Server) serveGet(w http.ResponseWriter, r *http.Request, key string) er
 	}
 }
 
+// open begins to read an object, at the revision that the request asks for.
+func (s *Server) open(r *http.Request, key string) (*object.Reader, error) {
+	asked := r.URL.Query().Get("revision")
+	if asked == "" {
+		return s.objects.Open(r.Context(), key)
+	}
+	revision, err := block.ParseStamp(asked)
+	if err != nil {
+		return nil, api.Refuse(api.ErrBadRequest, "revision: %w", err)
+	}
+	return object.OpenRevision(r.Context(), s.objects, key, revision)
+}
+
 // serveVersion answers one version of an object. begun says that bytes were sent.
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, key string) (begun bool, err error) {
-	reader, err := s.objects.Open(r.Context(), key)
+	reader, err := s.open(r, key)
 	if err != nil {
 		return false, err
 	}

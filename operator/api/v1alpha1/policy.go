@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // RedundancyPolicy says how a class of objects is kept: the ladder of schemes it may take, what makes it move on the
@@ -85,6 +86,24 @@ type RedundancyPolicySpec struct {
 	//
 	// +optional
 	RepairOnRead RepairOnRead `json:"repairOnRead,omitempty"`
+
+	// KeepVersions says how many versions of an object are kept when it is put over, each to be read by its revision, or durable: the last
+	// one that was put under a scheme with parities, while those put over it have none. Absent: 0.
+	//
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=7
+	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self == 'durable' : self >= 0 && self <= 64",message="give a number from 0 to 64, or durable"
+	KeepVersions *intstr.IntOrString `json:"keepVersions,omitempty"`
+
+	// ExpireAfter is how long objects are there whose put does not say when they expire. Absent: until they are deleted.
+	//
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('876000h')",message="give a duration from 1s to 876000h, such as 720h"
+	ExpireAfter *metav1.Duration `json:"expireAfter,omitempty"`
 
 	// Temperature moves groups along the ladder by how often they are used; absent: all of the class belongs on Default.
 	//

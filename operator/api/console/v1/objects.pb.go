@@ -153,6 +153,7 @@ type Object struct {
 	Modified      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=modified,proto3" json:"modified,omitempty"`
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires,proto3" json:"expires,omitempty"`                                                                              // when it is gone; none: never
 	Metadata      map[string]string      `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // that it was put with
+	Earlier       []string               `protobuf:"bytes,11,rep,name=earlier,proto3" json:"earlier,omitempty"`                                                                             // revisions before this one that are kept, the last one first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,6 +254,13 @@ func (x *Object) GetExpires() *timestamppb.Timestamp {
 func (x *Object) GetMetadata() map[string]string {
 	if x != nil {
 		return x.Metadata
+	}
+	return nil
+}
+
+func (x *Object) GetEarlier() []string {
+	if x != nil {
+		return x.Earlier
 	}
 	return nil
 }
@@ -670,7 +678,7 @@ const file_console_v1_objects_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\"i\n" +
 	"\x15SearchObjectsResponse\x125\n" +
 	"\aobjects\x18\x01 \x03(\v2\x1b.restripe.console.v1.ObjectR\aobjects\x12\x19\n" +
-	"\bnext_key\x18\x02 \x01(\fR\anextKey\"\xa1\x03\n" +
+	"\bnext_key\x18\x02 \x01(\fR\anextKey\"\xbb\x03\n" +
 	"\x06Object\x12\x18\n" +
 	"\abackend\x18\x01 \x01(\tR\abackend\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1b\n" +
@@ -682,7 +690,8 @@ const file_console_v1_objects_proto_rawDesc = "" +
 	"\bmodified\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x124\n" +
 	"\aexpires\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12E\n" +
 	"\bmetadata\x18\n" +
-	" \x03(\v2).restripe.console.v1.Object.MetadataEntryR\bmetadata\x1a;\n" +
+	" \x03(\v2).restripe.console.v1.Object.MetadataEntryR\bmetadata\x12\x18\n" +
+	"\aearlier\x18\v \x03(\tR\aearlier\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +

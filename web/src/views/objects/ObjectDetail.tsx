@@ -59,6 +59,14 @@ function Known({ object, groups }: { object: Stored; groups: StoredGroup[] }) {
               <dd>{value}</dd>
             </Fragment>
           ))}
+        {object.earlier.length > 0 && (
+          <>
+            <dt>Earlier versions</dt>
+            {object.earlier.map((revision) => (
+              <dd key={revision}>{revision}</dd>
+            ))}
+          </>
+        )}
         <dt>Groups</dt>
         <dd>{counted(groups.length, "group")}</dd>
         <dt>Ladder</dt>

@@ -18,6 +18,8 @@ export const below: Record<string, Field[]> = {
     field("reliability", "picks the ladder by a target instead of by name"),
     field("packing", "below which size objects share groups"),
     field("repairOnRead", "what a read does about a lost block: wait, wake or never; absent: wait, which has it rebuilt at once"),
+    field("keepVersions", "how many versions of an object are kept when it is put over, or durable; absent: none"),
+    field("expireAfter", "how long objects are there whose put does not say; absent: until they are deleted"),
     field("temperature", "moves groups along the ladder by how often they are used"),
     field("pin", "keeps all of the class on one scheme until a time, whatever its temperature"),
     field("budget", "limits what transitions may use"),
