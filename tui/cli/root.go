@@ -63,7 +63,8 @@ func newRoot(s *session) *cobra.Command {
 		SilenceUsage:  true,
 	})
 	root.PersistentFlags().StringVar(&s.gateway, "gateway", "",
-		"address of the gateway, host:port (default "+gatewayVariable+", else "+daemon.DefaultListen+")")
+		"address of the gateway, host:port, or of several, separated by commas, of which the next is asked while one is away\n"+
+			"(default "+gatewayVariable+", else "+daemon.DefaultListen+")")
 	root.AddGroup(
 		&cobra.Group{ID: "objects", Title: "Stored objects:"},
 		&cobra.Group{ID: "codes", Title: "Codes and transitions by hand:"},

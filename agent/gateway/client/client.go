@@ -12,12 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// Client reaches one gateway. Create it with New. What it asks for is in its parts, whose methods are its own.
+// Client reaches one gateway of a cluster, and another while that one does not answer. Create it with New. What it asks for is in its parts, whose methods are its own.
 type Client struct {
 	*transport
 	*objects
@@ -32,7 +33,8 @@ type Client struct {
 
 // transport sends requests to a gateway and turns replies into values and errors. It knows no route.
 type transport struct {
-	base    *url.URL
+	bases   []*url.URL
+	current atomic.Int32 // that of bases which answered last
 	options Options
 	http    *http.Client
 }
@@ -51,21 +53,22 @@ type Options struct {
 	Secret string      // of the access key
 }
 
-// New returns a client of the gateway at address: host:port or an http(s) URL. It says nothing of who it is, and does not connect yet.
+// New returns a client of the gateway at address: host:port or an http(s) URL, or several of one cluster, separated by commas. It says
+// nothing of who it is, and does not connect yet. Where a gateway cannot be reached the next one is asked; one that broke off, or that
+// cannot answer now, only for what changes nothing: whether it did anything else nobody knows.
 func New(address string) (*Client, error) { return NewWith(address, Options{}) }
 
 // NewWith is New for a gateway that asks who its clients are.
 func NewWith(address string, options Options) (*Client, error) {
-	text := address
-	if !strings.Contains(text, "://") {
-		text = "http://" + text
+	var bases []*url.URL
+	for one := range strings.SplitSeq(address, ",") {
+		base, err := parseAddress(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, base)
 	}
-	base, err := url.Parse(text)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
-	}
-	base.Path = strings.TrimSuffix(base.Path, "/")
-	t := &transport{base: base, options: options, http: &http.Client{
+	t := &transport{bases: bases, options: options, http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:     options.TLS,
@@ -84,8 +87,21 @@ func NewWith(address string, options Options) (*Client, error) {
 	}, nil
 }
 
-// Address returns the gateway's URL.
-func (c *transport) Address() string { return c.base.String() }
+func parseAddress(address string) (*url.URL, error) {
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	base, err := url.Parse(text)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, fmt.Errorf("gateway address %q: want host:port or http://host:port", address)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	return base, nil
+}
+
+// Address returns the URL of the gateway that answered last.
+func (c *transport) Address() string { return c.bases[c.current.Load()].String() }
 
 // Close drops idle connections.
 func (c *transport) Close() { c.http.CloseIdleConnections() }
@@ -101,12 +117,40 @@ type request struct {
 
 // send performs the call and returns a reply of status 2xx, whose body the caller closes.
 func (c *transport) send(ctx context.Context, r request) (*http.Response, error) {
-	target := *c.base
+	first := int(c.current.Load())
+	var errs []error
+	for i := range c.bases {
+		at := (first + i) % len(c.bases)
+		reply, err := c.sendTo(ctx, c.bases[at], r)
+		if err == nil || !mayGoOn(ctx, r, err) {
+			c.current.Store(int32(at)) //nolint:gosec // there are few
+			return reply, err
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// mayGoOn reports whether a call may be made at another gateway after it has failed at one: it was not made there, or changes nothing.
+func mayGoOn(ctx context.Context, r request, err error) bool {
+	var dial *net.OpError
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return true
+	}
+	return r.route.Method == http.MethodGet && (errors.Is(err, ErrUnreachable) || errors.Is(err, api.ErrUnavailable))
+}
+
+// sendTo is send to one gateway.
+func (c *transport) sendTo(ctx context.Context, base *url.URL, r request) (*http.Response, error) {
+	target := *base
 	path, err := url.PathUnescape(r.route.Path)
 	if err != nil {
 		return nil, fmt.Errorf("building the request path %q: %w", r.route.Path, err)
 	}
-	target.Path, target.RawPath = c.base.Path+path, c.base.EscapedPath()+r.route.Path
+	target.Path, target.RawPath = base.Path+path, base.EscapedPath()+r.route.Path
 	target.RawQuery = r.query.Encode()
 	call, err := http.NewRequestWithContext(ctx, r.route.Method, target.String(), r.body)
 	if err != nil {
@@ -134,9 +178,9 @@ func (c *transport) send(ctx context.Context, r request) (*http.Response, error)
 			err = cause.Err // the URL is said once, below
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s %s: %w", r.route.Method, c.base, err)
+			return nil, fmt.Errorf("%s %s: %w", r.route.Method, base, err)
 		}
-		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.base, err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, base, err)
 	}
 	if reply.StatusCode < 200 || reply.StatusCode > 299 {
 		return nil, refusal(reply)

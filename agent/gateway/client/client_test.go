@@ -287,3 +287,78 @@ func TestWhatIsNoGatewayIsNotFollowed(t *testing.T) {
 		t.Errorf("an endless reply: %v, after %d parts", err, asked.Load())
 	}
 }
+
+// A client of several gateways goes on at the next one: with everything where one cannot be reached, and with what changes nothing where one
+// breaks off or cannot answer. It stays where it was answered.
+func TestAnotherGatewayAnswers(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	var asked atomic.Int32 // the good one
+	var first atomic.Pointer[http.HandlerFunc]
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*first.Load())(w, r)
+	}))
+	defer broken.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method == http.MethodPut && string(body) != "hello" {
+			t.Errorf("the body is %q: %v", body, err)
+		}
+		w.Header().Set("ETag", `"0000000000000001.0000000000000001"`)
+		if _, err := io.WriteString(w, "{}"); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer good.Close()
+	get := func(c *Client) error {
+		content, err := c.Get(t.Context(), "k", Range{})
+		if err == nil {
+			err = content.Close()
+		}
+		return err
+	}
+	put := func(c *Client) error {
+		_, err := c.Put(t.Context(), "k", strings.NewReader("hello"), PutOptions{})
+		return err
+	}
+	of := func(servers ...*httptest.Server) *Client {
+		t.Helper()
+		var addresses []string
+		for _, s := range servers {
+			addresses = append(addresses, s.URL)
+		}
+		c, err := New(strings.Join(addresses, ", "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	c := of(gone, good)
+	if err := errors.Join(put(c), get(c)); err != nil || c.Address() != good.URL {
+		t.Errorf("%v, at %s", err, c.Address())
+	}
+	breaksOff := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	cannot := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	for _, c := range []struct {
+		what  string
+		first http.HandlerFunc
+		is    error
+	}{{"breaks off", breaksOff, ErrUnreachable}, {"cannot answer", cannot, api.ErrUnavailable}} {
+		first.Store(&c.first)
+		asked.Store(0)
+		if err := put(of(broken, good)); !errors.Is(err, c.is) || asked.Load() > 0 {
+			t.Errorf("a put where the first one %s: %v, and the other was asked %d times", c.what, err, asked.Load())
+		}
+		if err := get(of(broken, good)); err != nil || asked.Load() != 1 {
+			t.Errorf("a get where the first one %s: %v, and the other was asked %d times", c.what, err, asked.Load())
+		}
+	}
+	if err := get(of(gone, gone)); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("nobody is there: %v", err)
+	}
+	if _, err := New("127.0.0.1:1,"); err == nil {
+		t.Error("an address is empty")
+	}
+}
