@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -75,18 +74,47 @@ const lateness = 5 * time.Second
 
 // eraser deletes blocks between operations.
 type eraser struct {
-	gateway *client.Client
-	stores  map[block.NodeID]rueidis.Client
-	restore bool    // blocks are put back after the read
-	drawn   weibull // reads from one erasure to the next
+	gateway  *client.Client
+	stores   map[block.NodeID]rueidis.Client
+	restore  bool // blocks are put back after the read
+	schedule *schedule
 
 	mutex    sync.Mutex
-	random   *rand.Rand
-	due      float64 // reads after which the next one comes
-	previous int
 	lost     map[block.GroupID]bool
 	losses   losses
 	watching errgroup.Group
+}
+
+// schedule says before which reads a block is lost. It goes on from run to run, so that the share of reads is right over all of them: one
+// run has few erasures, which come in bursts.
+type schedule struct {
+	drawn    weibull // reads from one erasure to the next
+	random   *rand.Rand
+	reads    int
+	due      float64 // reads after which the next one comes
+	previous int     // reads at which the last one came
+}
+
+// newSchedule begins one by which percent of reads find a block lost.
+func newSchedule(percent, shape float64, seed uint64) *schedule {
+	s := &schedule{drawn: weibullOfMean(100/percent, shape), random: rand.New(rand.NewPCG(seed, 13))}
+	s.due = s.drawn.draw(s.random)
+	return s
+}
+
+// next counts a read, and reports whether an erasure is due.
+func (s *schedule) next() bool {
+	s.reads++
+	return float64(s.reads) >= s.due
+}
+
+// came notes that one came before the read that was counted last, and returns how many reads there were since the one before.
+func (s *schedule) came() (distance float64) {
+	for float64(s.reads) >= s.due { // two that would come at one read are one
+		s.due += s.drawn.draw(s.random)
+	}
+	distance, s.previous = float64(s.reads-s.previous), s.reads
+	return distance
 }
 
 // erasure is one block that was deleted.
@@ -118,43 +146,29 @@ func openStores(members []launch.Member) (stores map[block.NodeID]rueidis.Client
 	return stores, nil
 }
 
-// newEraser begins a run, in which percent of reads are to find a block lost.
-func newEraser(gateway *client.Client, stores map[block.NodeID]rueidis.Client, percent, shape float64, restore bool, seed uint64) *eraser {
-	e := &eraser{
-		gateway: gateway, stores: stores, restore: restore, drawn: weibullOfMean(100/percent, shape),
-		random: rand.New(rand.NewPCG(seed, 13)), lost: map[block.GroupID]bool{},
-	}
-	e.due = e.drawn.draw(e.random)
+// newEraser begins a run.
+func newEraser(gateway *client.Client, stores map[block.NodeID]rueidis.Client, restore bool, schedule *schedule) *eraser {
+	e := &eraser{gateway: gateway, stores: stores, restore: restore, schedule: schedule, lost: map[block.GroupID]bool{}}
 	e.watching.SetLimit(16)
 	return e
 }
 
-// beforeRead deletes the block that a read will want, if it is time for that; nil if it is not, or there is none to delete.
+// beforeRead deletes the block that a read will want, if it is time for that; nil if it is not, or there is none to delete. There is one
+// client.
 func (e *eraser) beforeRead(ctx context.Context, key string) (*erasure, error) {
-	e.mutex.Lock()
 	e.losses.reads++
-	now := e.losses.reads
-	isDue := float64(now) >= e.due
-	e.mutex.Unlock()
-	if !isDue {
+	if !e.schedule.next() {
 		return nil, nil
 	}
 	lost, err := e.erase(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("deleting a block of %s: %w", key, err)
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
 	if lost == nil {
-		e.losses.absent++
 		return nil, nil
 	}
-	for float64(now) >= e.due { // two that would come at one read are one
-		e.due += e.drawn.draw(e.random)
-	}
 	e.losses.erased++
-	e.losses.distances = append(e.losses.distances, float64(now-e.previous))
-	e.previous = now
+	e.losses.distances = append(e.losses.distances, e.schedule.came())
 	return lost, nil
 }
 
@@ -306,7 +320,7 @@ func (e *eraser) watch(ctx context.Context, lost *erasure) error {
 	ctx, cancel := context.WithTimeout(ctx, lateness)
 	defer cancel()
 	overwritten := false
-	err := patiently(ctx, 2*time.Millisecond, func() (bool, error) {
+	err := lessAndLess(ctx, func() (bool, error) {
 		stat, err := e.gateway.Stat(ctx, lost.object)
 		if err != nil {
 			return false, err
@@ -335,6 +349,24 @@ func (e *eraser) watch(ctx context.Context, lost *erasure) error {
 		e.losses.returns = append(e.losses.returns, time.Since(lost.deleted))
 	}
 	return nil
+}
+
+// lessAndLess asks until something has come about: after 2 ms, and then when a tenth of the time has passed again, so that what takes long
+// is not asked for often.
+func lessAndLess(ctx context.Context, holds func() (bool, error)) error {
+	const least = 2 * time.Millisecond
+	timer := time.NewTimer(least)
+	defer timer.Stop()
+	for began := time.Now(); ; timer.Reset(max(least, time.Since(began)/10)) {
+		if done, err := holds(); done || err != nil {
+			return err
+		}
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // end waits for what is watched.
@@ -383,6 +415,9 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 	}()
 	filled := erasureCell{}
 	var repaired, left, plain *ledger
+	schedules := map[bool]*schedule{ // by whether blocks are put back
+		false: newSchedule(b.percent, b.shape, 1), true: newSchedule(b.percent, b.shape, 2),
+	}
 	for _, cell := range erasureCells() {
 		if cell.scheme != filled.scheme || cell.bytes != filled.bytes {
 			filled = cell
@@ -404,7 +439,7 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 				if err != nil {
 					return o, err
 				}
-				e := newEraser(gateway, stores, b.percent, b.shape, restore, uint64(round))
+				e := newEraser(gateway, stores, restore, schedules[restore])
 				if o, err = b.ycsbRun(ctx, cell.workload, book, 1, round, redisAt(c.redis), e); err != nil {
 					return o, err
 				}
@@ -447,53 +482,77 @@ func (b *bench) reportErasures(rows []row) string {
 	t.say("`repairOnRead: never`; the read decodes, and the block is put back after it, as by a node that was away, so that no other read finds it")
 	t.say("lost. Of rep(3) there is nothing to decode: another copy is read. Latencies of all reads and writes, those of the lost ones among them:")
 	t.table("workload", rows, erasureNone, redisName)
-	t.say("\nWhat became of the reads that found a block lost, all rounds together but for latencies, which are medians of the rounds. Writes are the")
-	t.say("mean to that without erasures in the same round. Back is the time from the deletion until the gateway has all blocks of the group again;")
-	t.say("some objects were overwritten before, and late are those that were not back within %s. The shape is the likeliest for the reads from one",
+	t.say("\nWhat became of the reads that found a block lost, all rounds together but for latencies, which are medians of the rounds. Decoded are the")
+	t.say("fragments that the gateway decoded, or took another copy of. Writes are their mean to that without erasures in the same round. Back is the")
+	t.say("time from the deletion until the gateway has all blocks of the group again, as far as its objects were not overwritten before; late are")
+	t.say("those that were not back within %s, as where a read took another copy at once and never met the loss. Whoever measures asks for that,",
 		lateness)
-	t.say("erasure to the next as they were, each half a read less, as it ends within one.\n")
-	t.say("| workload | | reads | lost | %% | decoded | read p50 ms | p99 | to none lost, p50 | writes to none lost | back p50 ms | p99 | overwritten | late " +
-		"| shape |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	t.say("which takes processor time of the gateway too. The shape is the likeliest for the reads from one erasure to the next as they were, each")
+	t.say("half a read less, as it ends within one, and its standard error.\n")
+	t.say("| workload | | reads | lost | %% | decoded | read p50 ms | p99 | mean | to none lost, p50 | writes to none lost | back p50 ms | p99 | overwritten " +
+		"| late | shape |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for i := range rows {
 		r := &rows[i]
 		for _, name := range []string{erasureRepaired, erasureLeft} {
 			t.say("| %s | %s | %s |", r.what, name, strings.Join(lossCells(r, name), " | "))
 		}
 	}
+	t.say("")
+	for _, name := range []string{erasureRepaired, erasureLeft} {
+		var sum losses
+		for i := range rows {
+			sum.add(&rows[i], name)
+		}
+		t.say("%s, all workloads together: %d of %d reads, %s %%, of the shape %s.", name, sum.erased, sum.reads, sum.share(), sum.shape())
+	}
 	return t.String()
+}
+
+// add adds what the rounds of a target came to.
+func (l *losses) add(r *row, name string) {
+	for i := range r.rounds[name] {
+		one := r.rounds[name][i].losses
+		l.reads, l.erased, l.decoded = l.reads+one.reads, l.erased+one.erased, l.decoded+one.decoded
+		l.overwritten, l.late = l.overwritten+one.overwritten, l.late+one.late
+		l.distances = append(l.distances, one.distances...)
+	}
+}
+
+// share is that of reads with erasures, in percent.
+func (l *losses) share() string { return number("%.2f", 100*float64(l.erased)/float64(l.reads)) }
+
+// shape is that of the distribution which fits best.
+func (l *losses) shape() string {
+	var within []float64
+	for _, distance := range l.distances {
+		within = append(within, distance-0.5)
+	}
+	fit, shapeError, err := fitWeibull(within)
+	if err != nil {
+		return "-" // too few
+	}
+	return fmt.Sprintf("%.2f ± %.2f", fit.shape, shapeError)
 }
 
 // lossCells are the columns of one target about its losses.
 func lossCells(r *row, name string) []string {
 	var sum losses
-	var lostReads, backs, backsLate, slow, ratios []float64
+	sum.add(r, name)
+	var typical, slow, mean, ratios, back, backSlow []float64
 	for i := range r.rounds[name] {
-		one := &r.rounds[name][i]
-		l := one.losses
-		sum.reads, sum.erased, sum.decoded = sum.reads+l.reads, sum.erased+l.erased, sum.decoded+l.decoded
-		sum.overwritten, sum.late = sum.overwritten+l.overwritten, sum.late+l.late
-		for _, distance := range l.distances {
-			sum.distances = append(sum.distances, distance-0.5)
-		}
+		l := r.rounds[name][i].losses
 		if l.read.count > 0 {
-			lostReads, slow = append(lostReads, l.read.p50), append(slow, l.read.p99)
+			typical, slow, mean = append(typical, l.read.p50), append(slow, l.read.p99), append(mean, l.read.mean)
 			ratios = append(ratios, l.read.p50/r.rounds[erasureNone][i].reads.p50)
 		}
 		if l.back.count > 0 {
-			backs, backsLate = append(backs, l.back.p50), append(backsLate, l.back.p99)
+			back, backSlow = append(back, l.back.p50), append(backSlow, l.back.p99)
 		}
 	}
-	shape := "-"
-	if fit, shapeError, err := fitWeibull(sum.distances); err == nil {
-		shape = fmt.Sprintf("%.2f ± %.2f", fit.shape, shapeError)
-	}
-	share := math.NaN()
-	if sum.reads > 0 {
-		share = 100 * float64(sum.erased) / float64(sum.reads)
-	}
 	return []string{
-		fmt.Sprint(sum.reads), fmt.Sprint(sum.erased), number("%.2f", share), fmt.Sprintf("%.0f", sum.decoded), number("%.2f", median(lostReads)),
-		number("%.2f", median(slow)), number("%.2f", median(ratios)), number("%.2f", r.ratio(name, erasureNone, writesMean)),
-		number("%.2f", median(backs)), number("%.2f", median(backsLate)), fmt.Sprint(sum.overwritten), fmt.Sprint(sum.late), shape,
+		fmt.Sprint(sum.reads), fmt.Sprint(sum.erased), sum.share(), fmt.Sprintf("%.0f", sum.decoded), number("%.2f", median(typical)),
+		number("%.2f", median(slow)), number("%.2f", median(mean)), number("%.2f", median(ratios)),
+		number("%.2f", r.ratio(name, erasureNone, writesMean)), number("%.2f", median(back)), number("%.2f", median(backSlow)),
+		fmt.Sprint(sum.overwritten), fmt.Sprint(sum.late), sum.shape(),
 	}
 }

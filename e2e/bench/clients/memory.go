@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,11 +20,11 @@ const (
 	memoryMost    = 64 << 10
 )
 
-// door is a protocol, with its gateway and its peer.
+// door is a protocol, with its gateway and its peer, neither of which served anything before.
 type door struct {
-	name, peer      string
+	name            string
+	cluster         *cluster
 	gateway, server connector
-	gatewayPID      int
 	serverPID       int
 }
 
@@ -47,62 +48,69 @@ type memoryRows struct {
 func (b *bench) memoryTargets() int { return 2 * 2 }
 
 func (b *bench) memory(ctx context.Context) (rows memoryRows, err error) {
-	c, err := b.start(ctx, launch.StoreRedis, byDefault(protocolLadder, "rep(3)"))
-	if err != nil {
-		return rows, err
-	}
-	defer func() { err = errors.Join(err, c.stop()) }()
-	doors := []door{
-		{redisName, redisName, redisAt(c.redis), redisAt(b.peers.redis), c.gateway, b.peers.pids[b.peers.redis]},
-		{memcachedName, memcachedName, memcachedAt(c.memcached), memcachedAt(b.peers.memcached), c.gateway, b.peers.pids[b.peers.memcached]},
-	}
 	rows.open = b.idle
 	if limit := int(b.files) - 1000; limit < rows.open {
 		rows.open = max(1, limit)
 		b.say("the limit of open files is %d: %d connections instead of %d; raise it (ulimit -n) for more", b.files, rows.open, b.idle)
 	}
-	for i := range doors {
-		d := &doors[i]
-		for _, one := range []struct {
-			name    string
-			connect connector
-			pid     int
-		}{{gatewayName, d.gateway, d.gatewayPID}, {"plain " + d.peer, d.server, d.serverPID}} {
-			if err := ctx.Err(); err != nil {
-				return rows, err
-			}
-			idle, err := b.idleAt(one.connect, one.pid, rows.open)
-			if err != nil {
-				return rows, fmt.Errorf("%d idle connections of %s to %s: %w", rows.open, d.name, one.name, err)
-			}
-			idle.protocol, idle.name = d.name, one.name
-			b.say("%s: %s has %.0f bytes for an idle connection", d.name, one.name, idle.each())
-			rows.idle = append(rows.idle, idle)
+	for _, protocol := range []string{redisName, memcachedName} {
+		if err := b.memoryBy(ctx, protocol, &rows); err != nil {
+			return rows, fmt.Errorf("%s: %w", protocol, err)
 		}
-	}
-	for i := range doors {
-		d := &doors[i]
-		run := func(connect connector) func(context.Context, int) (outcome, error) {
-			return func(ctx context.Context, round int) (outcome, error) { return b.busyAt(ctx, connect, round) }
-		}
-		b.say("putting %d values of 1 to 64 KiB", memoryRecords)
-		for _, connect := range []connector{d.gateway, d.server} {
-			if err := byClients(fillers, memoryRecords, connect, func(s session, i int, buffer []byte) ([]byte, error) {
-				buffer = appendValue(buffer[:0], i, 0, busySize(uint64(i)))
-				return buffer, s.set(busyKey(i), buffer)
-			}); err != nil {
-				return rows, err
-			}
-		}
-		r, err := b.compare(ctx, fmt.Sprintf("%s, %d clients, get and set, 1 to 64 KiB", d.name, b.busy), []target{
-			c.target(gatewayName, run(d.gateway)), {"plain " + d.peer, d.serverPID, []int{d.serverPID}, run(d.server)},
-		})
-		if err != nil {
-			return rows, err
-		}
-		rows.busy = append(rows.busy, r)
 	}
 	return rows, nil
+}
+
+// memoryBy measures one protocol, before servers of its own: what others had asked of them would be in their memory.
+func (b *bench) memoryBy(ctx context.Context, protocol string, rows *memoryRows) (err error) {
+	c, err := b.start(ctx, launch.StoreRedis, byDefault(protocolLadder, "rep(3)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	folder, err := os.MkdirTemp(b.directory, "peers-")
+	if err != nil {
+		return err
+	}
+	var own peers
+	defer func() { err = errors.Join(err, own.stop()) }()
+	if err := own.start(ctx, folder); err != nil {
+		return err
+	}
+	d := door{protocol, c, redisAt(c.redis), redisAt(own.redis), own.pids[own.redis]}
+	if protocol == memcachedName {
+		d = door{protocol, c, memcachedAt(c.memcached), memcachedAt(own.memcached), own.pids[own.memcached]}
+	}
+	for _, one := range []struct {
+		name    string
+		connect connector
+		pid     int
+	}{{gatewayName, d.gateway, c.gateway}, {"plain " + protocol, d.server, d.serverPID}} {
+		idle, err := b.idleAt(one.connect, one.pid, rows.open)
+		if err != nil {
+			return fmt.Errorf("%d idle connections to %s: %w", rows.open, one.name, err)
+		}
+		idle.protocol, idle.name = protocol, one.name
+		b.say("%s: %s has %.0f bytes for an idle connection", protocol, one.name, idle.each())
+		rows.idle = append(rows.idle, idle)
+	}
+	b.say("putting %d values of 1 to 64 KiB", memoryRecords)
+	for _, connect := range []connector{d.gateway, d.server} {
+		if err := byClients(fillers, memoryRecords, connect, func(s session, i int, buffer []byte) ([]byte, error) {
+			buffer = appendValue(buffer[:0], i, 0, busySize(uint64(i)))
+			return buffer, s.set(busyKey(i), buffer)
+		}); err != nil {
+			return err
+		}
+	}
+	run := func(connect connector) func(context.Context, int) (outcome, error) {
+		return func(ctx context.Context, round int) (outcome, error) { return b.busyAt(ctx, connect, round) }
+	}
+	r, err := b.compare(ctx, fmt.Sprintf("%s, %d clients, get and set, 1 to 64 KiB", protocol, b.busy), []target{
+		c.target(gatewayName, run(d.gateway)), {"plain " + protocol, d.serverPID, []int{d.serverPID}, run(d.server)},
+	})
+	rows.busy = append(rows.busy, r)
+	return err
 }
 
 // opening is how many connections are opened at a time, well below what the backlog of a listener holds.
@@ -194,7 +202,7 @@ func (b *bench) busyAt(ctx context.Context, connect connector, number int) (outc
 func (b *bench) reportMemory(rows memoryRows) string {
 	t := newText("## Memory of connections")
 	t.say("What the gateway has resident with idle connections, each of which asked for one value of 100 bytes, and what a plain server has with as")
-	t.say("many. Memory that Go's runtime keeps for later is in it, so that what is left when they are closed goes back to the system slowly.\n")
+	t.say("many; servers of their own for each protocol. Memory that Go's runtime keeps for later is in it, so that what is left when they are closed goes back to the system slowly.\n")
 	if rows.open < b.idle {
 		t.say("No more than %d files could be open, so that there were %d connections instead of %d.\n", b.files, rows.open, b.idle)
 	}
@@ -210,7 +218,7 @@ func (b *bench) reportMemory(rows memoryRows) string {
 		t.say("| %s | %s | %d | %s | %s | %.0f | %s | %s |", r.protocol, r.name, r.connections, mebibytes(float64(r.before)),
 			mebibytes(float64(r.with)), r.each(), ratio, mebibytes(float64(r.after)))
 	}
-	t.say("\nClients that are busy: each gets and sets, as often as each other, values of 1 to 64 KiB among %d that are there. What is read is verified.",
+	t.say("\nThen clients that are busy: each gets and sets, as often as each other, values of 1 to 64 KiB among %d that are there. What is read is verified.",
 		memoryRecords)
 	t.table("load", rows.busy, "plain "+redisName, "plain "+memcachedName)
 	return t.String()

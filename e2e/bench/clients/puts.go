@@ -61,8 +61,8 @@ func (b *bench) puts(ctx context.Context) (rows putRows, err error) {
 			targets = append(targets, c.target(scheme, run(scheme, c.redis)))
 		}
 		targets = append(targets, b.peers.target(redisName, b.peers.redis, run(redisName, b.peers.redis)))
-		kind := map[int]string{0: "put", 100: "get"}[one.reads]
-		if *one.into, err = b.compare(ctx, fmt.Sprintf("%s, %d clients", kind, one.clients), targets); err != nil {
+		what := fmt.Sprintf("%s, %d clients", map[int]string{0: "put", 100: "get"}[one.reads], one.clients)
+		if *one.into, err = b.compare(ctx, strings.Replace(what, ", 1 clients", ", 1 client", 1), targets); err != nil {
 			return rows, err
 		}
 	}
