@@ -60,6 +60,7 @@ type losses struct {
 	reads, erased int       // reads, and those of them before which a block was deleted
 	absent        int       // were due, but the block could not be found or had been lost already: the next read had it
 	decoded       float64   // fragments that the gateway decoded
+	hedged        float64   // fragments that it decoded before it was told so
 	read          timing    // of reads with erasures
 	back          timing    // from the deletion until the group was whole again
 	overwritten   int       // the object was written anew before
@@ -422,7 +423,8 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 		if cell.scheme != filled.scheme || cell.bytes != filled.bytes {
 			filled = cell
 			b.say("putting %d records of %d bytes under %s", b.records, cell.bytes, cell.scheme)
-			repaired, left = newLedger(prefixOf(cell.scheme), b.records, cell.bytes), newLedger(leftPrefix+prefixOf(cell.scheme), b.records, cell.bytes)
+			repaired = newLedger(prefixOf(cell.scheme), b.records, cell.bytes)
+			left = newLedger(leftPrefix+prefixOf(cell.scheme), b.records, cell.bytes)
 			plain = newLedger("", b.records, cell.bytes)
 			if err := errors.Join(repaired.fill(redisAt(c.redis)), left.fill(redisAt(c.redis)), plain.fill(redisAt(b.peers.redis))); err != nil {
 				return nil, err
@@ -447,7 +449,9 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 					return o, err
 				}
 				after, err := c.metrics(ctx)
-				o.losses.decoded = after["restripe_gateway_degraded_reads_total"] - before["restripe_gateway_degraded_reads_total"]
+				since := func(metric string) float64 { return after[metric] - before[metric] }
+				o.losses.decoded = since("restripe_gateway_degraded_reads_total")
+				o.losses.hedged = since("restripe_gateway_hedged_reads_won_total")
 				return o, err
 			}
 		}
@@ -471,26 +475,26 @@ func (b *bench) reportErasures(rows []row) string {
 		t.say("Not measured: `-erasures 0`.")
 		return t.String()
 	}
-	t.say("YCSB with TriEC's read_with_erasures (Section 6.3.1, Figures 11 and 12): one client over RESP, keys by %s, and before %g %% of its reads", heavy.name,
-		b.percent)
-	t.say("the block that the read wants is deleted from the Redis of its node. From one to the next it is as many reads as a Weibull")
-	t.say("distribution of the shape %g says, whose mean is %.0f. A group of which a block is missing loses no second one: the next read has it.",
-		b.shape, 100/b.percent)
-	t.say("Every value that was read was verified as above.\n")
-	t.say("%s: `repairOnRead: wait`, the default; the read that meets the loss decodes, answers, and has the block rebuilt. %s:", erasureRepaired,
-		erasureLeft)
-	t.say("`repairOnRead: never`; the read decodes, and the block is put back after it, as by a node that was away, so that no other read finds it")
-	t.say("lost. Of rep(3) there is nothing to decode: another copy is read. Latencies of all reads and writes, those of the lost ones among them:")
+	t.prose("YCSB with TriEC's read_with_erasures (Section 6.3.1, Figures 11 and 12): one client over RESP, keys by %s, and before %g %% "+
+		"of its reads the block that the read wants is deleted from the Redis of its node. From one to the next it is as many reads as a "+
+		"Weibull distribution of the shape %g says, whose mean is %.0f. A group of which a block is missing loses no second one: the next "+
+		"read has it. Every value that was read was verified as above.", heavy.name, b.percent, b.shape, 100/b.percent)
+	t.say("")
+	t.prose("%s: `repairOnRead: wait`, the default; the read that meets the loss decodes, answers, and has the block rebuilt. %s: "+
+		"`repairOnRead: never`; the read decodes, and the block is put back after it, as by a node that was away, so that no other read finds "+
+		"it lost. Of rep(3) there is nothing to decode: another copy is read. Latencies of all reads and writes, those of the lost ones among "+
+		"them:", erasureRepaired, erasureLeft)
 	t.table("workload", rows, erasureNone, redisName)
-	t.say("\nWhat became of the reads that found a block lost, all rounds together but for latencies, which are medians of the rounds. Decoded are the")
-	t.say("fragments that the gateway decoded, or took another copy of. Writes are their mean to that without erasures in the same round. Back is the")
-	t.say("time from the deletion until the gateway has all blocks of the group again, as far as its objects were not overwritten before; late are")
-	t.say("those that were not back within %s, as where a read took another copy at once and never met the loss. Whoever measures asks for that,",
-		lateness)
-	t.say("which takes processor time of the gateway too. The shape is the likeliest for the reads from one erasure to the next as they were, each")
-	t.say("half a read less, as it ends within one, and its standard error.\n")
-	t.say("| workload | | reads | lost | %% | decoded | read p50 ms | p99 | mean | to none lost, p50 | writes to none lost | back p50 ms | p99 | overwritten " +
-		"| late | shape |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	t.say("")
+	t.prose("What became of the reads that found a block lost, all rounds together but for latencies, which are medians of the rounds. "+
+		"Decoded are the fragments that the gateway decoded, or took another copy of, as their block could not be read; by a hedge those that "+
+		"it decoded, or took, before it was told that, as it does where an answer is late. Writes are their mean to that without erasures in "+
+		"the same round. Back is the time from the deletion until the gateway has all blocks of the group again, as far as its objects were not "+
+		"overwritten before; late are those that were not back within %s. Whoever measures asks for that, which takes processor time of the "+
+		"gateway too. The shape is the likeliest for the reads from one erasure to the next as they were, each half a read less, as it ends "+
+		"within one, and its standard error.", lateness)
+	t.say("\n| workload | | reads | lost | %% | decoded | by a hedge | read p50 ms | p99 | mean | to none lost, p50 | writes to none lost "+
+		"| back p50 ms | p99 | overwritten | late | shape |\n|%s", strings.Repeat("---|", 17))
 	for i := range rows {
 		r := &rows[i]
 		for _, name := range []string{erasureRepaired, erasureLeft} {
@@ -513,6 +517,7 @@ func (l *losses) add(r *row, name string) {
 	for i := range r.rounds[name] {
 		one := r.rounds[name][i].losses
 		l.reads, l.erased, l.decoded = l.reads+one.reads, l.erased+one.erased, l.decoded+one.decoded
+		l.hedged += one.hedged
 		l.overwritten, l.late = l.overwritten+one.overwritten, l.late+one.late
 		l.distances = append(l.distances, one.distances...)
 	}
@@ -550,8 +555,8 @@ func lossCells(r *row, name string) []string {
 		}
 	}
 	return []string{
-		fmt.Sprint(sum.reads), fmt.Sprint(sum.erased), sum.share(), fmt.Sprintf("%.0f", sum.decoded), number("%.2f", median(typical)),
-		number("%.2f", median(slow)), number("%.2f", median(mean)), number("%.2f", median(ratios)),
+		fmt.Sprint(sum.reads), fmt.Sprint(sum.erased), sum.share(), fmt.Sprintf("%.0f", sum.decoded), fmt.Sprintf("%.0f", sum.hedged),
+		number("%.2f", median(typical)), number("%.2f", median(slow)), number("%.2f", median(mean)), number("%.2f", median(ratios)),
 		number("%.2f", r.ratio(name, erasureNone, writesMean)), number("%.2f", median(back)), number("%.2f", median(backSlow)),
 		fmt.Sprint(sum.overwritten), fmt.Sprint(sum.late), sum.shape(),
 	}

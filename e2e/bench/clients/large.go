@@ -132,10 +132,10 @@ var storeWords = map[launch.StoreKind]string{launch.StoreFile: "directories", la
 
 func (b *bench) reportLarge(rows []largeRow) string {
 	t := newText("## Large objects")
-	t.say("%d clients get and put objects of 1 MiB under %s, each with a connection of its own, among %d of them that are there; what is read is", largeClients,
-		largeScheme, largeObjects)
-	t.say("verified. Processor is the time for 1 MiB of objects: of the gateway, of all agents and stores, and of both. The peers are an earlier")
-	t.say("commit, where one was given (`BEFORE=`), and a plain Redis, which is asked by RESP.\n")
+	t.prose("%d clients get and put objects of 1 MiB under %s, each with a connection of its own, among %d of them that are there; what is "+
+		"read is verified. Processor is the time for 1 MiB of objects: of the gateway, of all agents and stores, and of both. The peers are "+
+		"an earlier commit, where one was given (`BEFORE=`), and a plain Redis, which is asked by RESP.", largeClients, largeScheme, largeObjects)
+	t.say("")
 	earlier := ""
 	for i := range rows {
 		for _, name := range rows[i].names {

@@ -104,8 +104,8 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		}
 	}
 	if o.seconds < 0.1 || o.percent < 0 || o.percent > 50 || o.shape < 0.1 || o.shape > 10 {
-		return o, fmt.Errorf("-seconds %g -erasures %g -shape %g: give at least 0.1 seconds, 0 to 50 percent, and a shape of 0.1 to 10", o.seconds,
-			o.percent, o.shape)
+		return o, fmt.Errorf("-seconds %g -erasures %g -shape %g: give at least 0.1 seconds, 0 to 50 percent, and a shape of 0.1 to 10",
+			o.seconds, o.percent, o.shape)
 	}
 	for name := range strings.SplitSeq(only, ",") {
 		if names := partNames(); !slices.Contains(names, name) {

@@ -201,8 +201,10 @@ func (b *bench) busyAt(ctx context.Context, connect connector, number int) (outc
 
 func (b *bench) reportMemory(rows memoryRows) string {
 	t := newText("## Memory of connections")
-	t.say("What the gateway has resident with idle connections, each of which asked for one value of 100 bytes, and what a plain server has with as")
-	t.say("many; servers of their own for each protocol. Memory that Go's runtime keeps for later is in it, so that what is left when they are closed goes back to the system slowly.\n")
+	t.prose("What the gateway has resident with idle connections, each of which asked for one value of 100 bytes, and what a plain server " +
+		"has with as many; servers of their own for each protocol. Memory that Go's runtime keeps for later is in it, so that what is left " +
+		"when they are closed goes back to the system slowly.")
+	t.say("")
 	if rows.open < b.idle {
 		t.say("No more than %d files could be open, so that there were %d connections instead of %d.\n", b.files, rows.open, b.idle)
 	}
@@ -218,8 +220,9 @@ func (b *bench) reportMemory(rows memoryRows) string {
 		t.say("| %s | %s | %d | %s | %s | %.0f | %s | %s |", r.protocol, r.name, r.connections, mebibytes(float64(r.before)),
 			mebibytes(float64(r.with)), r.each(), ratio, mebibytes(float64(r.after)))
 	}
-	t.say("\nThen clients that are busy: each gets and sets, as often as each other, values of 1 to 64 KiB among %d that are there. What is read is verified.",
-		memoryRecords)
+	t.say("")
+	t.prose("Then clients that are busy: each gets and sets, as often as each other, values of 1 to 64 KiB among %d that are there. What is "+
+		"read is verified.", memoryRecords)
 	t.table("load", rows.busy, "plain "+redisName, "plain "+memcachedName)
 	return t.String()
 }

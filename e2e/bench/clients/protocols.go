@@ -187,9 +187,9 @@ func (b *bench) httpRows(ctx context.Context) (rows []row, err error) {
 
 func (b *bench) reportProtocols(r protocolRows) string {
 	t := newText("## Gets and sets by protocol")
-	t.say("Redis is loaded by `redis-benchmark`, keys drawn from %d; memcached and HTTP by clients in Go. Peers are a plain Redis and a plain", keys)
-	t.say("memcached, and twemproxy before each; of HTTP the same gateway by RESP, with the same clients, and an earlier commit where one was")
-	t.say("given (`BEFORE=`).")
+	t.prose("Redis is loaded by `redis-benchmark`, keys drawn from %d; memcached and HTTP by clients in Go. Peers are a plain Redis and a "+
+		"plain memcached, and twemproxy before each; of HTTP the same gateway by RESP, with the same clients, and an earlier commit where one "+
+		"was given (`BEFORE=`).", keys)
 	if !r.hasProxy {
 		t.say("twemproxy was not installed (`nutcracker` in Debian).")
 	}

@@ -123,7 +123,8 @@ func claims(rows *putRows) (list []claim) {
 		"%s ms; within %.0f %% counts as the same", told(latency, "%.2f", "rs(2,1)", "rs(3,1)"), 100*alike)
 	add("SRS(3,2) has the highest latency of puts", most == "rs(3,2)", "highest is %s, %.2f ms", most, latency(most))
 	add("Rep(1) is 2 times as fast as Rep(3), and 3 times as SRS(3,2)", atLeast(latency("rep(3)")/latency("rep(1)"), 2) &&
-		atLeast(latency("rs(3,2)")/latency("rep(1)"), 3), "%.2f and %.2f times", latency("rep(3)")/latency("rep(1)"), latency("rs(3,2)")/latency("rep(1)"))
+		atLeast(latency("rs(3,2)")/latency("rep(1)"), 3), "%.2f and %.2f times", latency("rep(3)")/latency("rep(1)"),
+		latency("rs(3,2)")/latency("rep(1)"))
 	add("Rep(1) does most puts a second, 2 times as many as Rep(3) and 4.3 times as many as SRS(3,2)", puts("rep(1)") > puts("rep(3)") &&
 		atLeast(puts("rep(1)")/puts("rep(3)"), 2) && atLeast(puts("rep(1)")/puts("rs(3,2)"), 4.3), "%.2f and %.2f times; %s a second",
 		puts("rep(1)")/puts("rep(3)"), puts("rep(1)")/puts("rs(3,2)"), told(puts, "%.0f", "rep(1)", "rep(3)", "rs(3,2)"))
@@ -144,9 +145,9 @@ func atLeast(a, want float64) bool { return a >= want*(1-alike) }
 
 func (b *bench) reportPuts(rows putRows) string {
 	t := newText("## Puts by scheme")
-	t.say("Ring, Figures 7, 9 and 11. Values of 1 KiB over RESP, of %d records that are there, drawn evenly; each scheme is a class of one", b.records)
-	t.say("gateway. The peer is the same on a plain Redis. In Ring a put is a message over RDMA between five machines; here it also is a")
-	t.say("transaction in the catalog, the same under every scheme, which brings the schemes closer to each other.")
+	t.prose("Ring, Figures 7, 9 and 11. Values of 1 KiB over RESP, of %d records that are there, drawn evenly; each scheme is a class of one "+
+		"gateway. The peer is the same on a plain Redis. In Ring a put is a message over RDMA between five machines; here it also is a "+
+		"transaction in the catalog, the same under every scheme, which brings the schemes closer to each other.", b.records)
 	t.table("load", []row{rows.lone, rows.puts, rows.gets}, "rep(1)", redisName)
 	t.say("\nThe order of the paper, by medians of the rounds (latencies are p50):\n")
 	for _, one := range claims(&rows) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/restripe/restripe/e2e/bench/provenance"
 )
@@ -19,6 +20,29 @@ func newText(heading string) *text {
 }
 
 func (t *text) say(format string, values ...any) { fmt.Fprintf(t, format+"\n", values...) }
+
+// width is that of a line of prose.
+const width = 140
+
+// prose writes a paragraph in lines that are not too long.
+func (t *text) prose(format string, values ...any) {
+	column := 0
+	for _, word := range strings.Fields(fmt.Sprintf(format, values...)) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+length > width:
+			t.WriteByte('\n')
+			column = 0
+		default:
+			t.WriteByte(' ')
+			column++
+		}
+		t.WriteString(word)
+		column += length
+	}
+	t.WriteString("\n")
+}
 
 // number tells one, or that there is none.
 func number(format string, value float64) string {
@@ -110,22 +134,17 @@ func mebibytes(bytes float64) string { return fmt.Sprintf("%.0f", bytes/(1<<20))
 
 // head is the page above its sections.
 func head(source provenance.Facts) string {
-	return strings.Join([]string{
-		"# Clients of Redis, memcached and HTTP",
-		"",
-		fmt.Sprintf("One gateway, as `restripe up` starts it over %d nodes with its catalog in SQLite, beside a plain Redis and a plain memcached,", agents),
-		"which are one process each, keep one copy, and nothing on disk. All of it, and who loads it, is on one machine and its loopback, so that",
-		"the processors are shared: the plain servers are faster, and what a gateway costs beside them is what the tables are for.",
-		"",
-		"Targets take turns, in another order each round. A second and ratios are medians of the rounds, in brackets the slowest and the fastest",
-		"round; a ratio is to the peer in the same round. Latencies are medians of the rounds' percentiles. Processor is the time of the gateway,",
-		"or of the peer, for one operation; memory the most that it had resident in any round.",
-		"",
-		source.List("rates and times are then preliminary, ratios less so"),
-		"",
-		"Sections that end with where they come from were measured by themselves.",
-		"",
-	}, "\n")
+	t := newText("# Clients of Redis, memcached and HTTP")
+	t.prose("One gateway, as `restripe up` starts it over %d nodes with its catalog in SQLite, beside a plain Redis and a plain memcached, "+
+		"which are one process each, keep one copy, and nothing on disk. All of it, and who loads it, is on one machine and its loopback, so "+
+		"that the processors are shared: the plain servers are faster, and what a gateway costs beside them is what the tables are for.", agents)
+	t.say("")
+	t.prose("Targets take turns, in another order each round. A second and ratios are medians of the rounds, in brackets the slowest and " +
+		"the fastest round; a ratio is to the peer in the same round. Latencies are medians of the rounds' percentiles. Processor is the " +
+		"time of the gateway, or of the peer, for one operation; memory the most that it had resident in any round.")
+	t.say("\n%s", source.List("rates and times are then preliminary, ratios less so"))
+	t.say("Sections that end with where they come from were measured by themselves.")
+	return t.String()
 }
 
 // from says where a section comes from that was measured by itself.

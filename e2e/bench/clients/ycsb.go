@@ -57,7 +57,9 @@ func classOf(scheme string) api.ClassSpec {
 }
 
 // ycsbRun has clients do a workload. In a round they always draw the same.
-func (b *bench) ycsbRun(ctx context.Context, w workload, l *ledger, clients, round int, connect connector, eraser *eraser) (outcome, error) {
+func (b *bench) ycsbRun(
+	ctx context.Context, w workload, l *ledger, clients, round int, connect connector, eraser *eraser,
+) (outcome, error) {
 	draw := w.keys.drawer(len(l.records))
 	type state struct {
 		random *rand.Rand
@@ -160,12 +162,13 @@ func (b *bench) ycsb(ctx context.Context) (rows []row, err error) {
 
 func (b *bench) reportYCSB(rows []row) string {
 	t := newText("## YCSB")
-	t.say("%d records, read and updated as a whole by %d clients over RESP, in shares of reads to updates. Keys are drawn evenly, or by a Zipf", b.records,
-		b.clients)
-	t.say("distribution whose ranks are scrambled over the records as in YCSB; %s is its own. Each scheme is a class of one gateway, and the peer", heavy.name)
-	t.say("the same workload on a plain Redis. Compaction of what updates leave dead runs as it does by default, in the same time.\n")
-	t.say("Every value was verified: its bytes follow from its record and its version, and a read returned a version that had been written, and")
-	t.say("none that had been overwritten, by whichever client, before the read began. A run in which one did not ends with that error.")
+	t.prose("%d records, read and updated as a whole by %d clients over RESP, in shares of reads to updates. Keys are drawn evenly, or by a "+
+		"Zipf distribution whose ranks are scrambled over the records as in YCSB; %s is its own. Each scheme is a class of one gateway, and "+
+		"the peer the same workload on a plain Redis. Compaction of what updates leave dead runs as it does by default, in the same time.",
+		b.records, b.clients, heavy.name)
+	t.say("")
+	t.prose("Every value was verified: its bytes follow from its record and its version, and a read returned a version that had been " +
+		"written, and none that had been overwritten, by whichever client, before the read began. A run in which one did not ends with that error.")
 	t.table("workload", rows, redisName)
 	return t.String()
 }
