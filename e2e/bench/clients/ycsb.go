@@ -168,7 +168,8 @@ func (b *bench) reportYCSB(rows []row) string {
 		b.records, b.clients, heavy.name)
 	t.say("")
 	t.prose("Every value was verified: its bytes follow from its record and its version, and a read returned a version that had been " +
-		"written, and none that had been overwritten, by whichever client, before the read began. A run in which one did not ends with that error.")
+		"written, and none that had been overwritten, by whichever client, before the read began. A run " +
+		"in which one did not ends with that error.")
 	t.table("workload", rows, redisName)
 	return t.String()
 }
