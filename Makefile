@@ -216,11 +216,12 @@ bench-catalog:
 	go run ./e2e/bench/catalog -write $(if $(OBJECTS),-objects $(OBJECTS) -keep bin/catalog-sizes.json)
 
 # A gateway by the protocols of Redis, memcached and HTTP, beside a plain Redis, a plain memcached and twemproxy (Debian's nutcracker),
-# if that is installed. BEFORE names the program of an earlier commit, whose HTTP is measured too.
+# if that is installed. ONLY names some of its parts. BEFORE names the program of an earlier commit, whose HTTP is measured too.
+ONLY ?=
 BEFORE ?=
 
 bench-clients:
-	go run ./e2e/bench/clients -write $(if $(BEFORE),-before $(BEFORE))
+	go run ./e2e/bench/clients -write $(if $(ONLY),-only $(ONLY)) $(if $(BEFORE),-before $(BEFORE))
 
 # The room that small objects leave when they die, what puts of them take by when they wait for company, and what is sent for them.
 bench-small:

@@ -6,55 +6,180 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/restripe/restripe/agent/gateway/client"
-	"github.com/restripe/restripe/agent/launch"
 	"github.com/restripe/restripe/e2e/bench/provenance"
 )
 
 const document = "docs/benchmarks/clients.md"
 
+// part is something that is measured, for a section of the page.
+type part struct {
+	name    string
+	targets func(b *bench) int // that are loaded in a round
+	section func(ctx context.Context, b *bench) (string, error)
+}
+
+// parts are what is measured, in this order.
+var parts = []part{
+	{"protocols", (*bench).protocolTargets, reported((*bench).protocols, (*bench).reportProtocols)},
+	{"ycsb", (*bench).ycsbTargets, reported((*bench).ycsb, (*bench).reportYCSB)},
+	{"erasures", (*bench).erasureTargets, reported((*bench).erasures, (*bench).reportErasures)},
+	{"puts", (*bench).putTargets, reported((*bench).puts, (*bench).reportPuts)},
+	{"large", (*bench).largeTargets, reported((*bench).large, (*bench).reportLarge)},
+	{"memory", (*bench).memoryTargets, reported((*bench).memory, (*bench).reportMemory)},
+}
+
+// partNames are the names of all parts.
+func partNames() (names []string) {
+	for _, one := range parts {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// reported measures and writes about it.
+func reported[R any](
+	measure func(*bench, context.Context) (R, error), report func(*bench, R) string,
+) func(context.Context, *bench) (string, error) {
+	return func(ctx context.Context, b *bench) (string, error) {
+		results, err := measure(b, ctx)
+		if err != nil {
+			return "", err
+		}
+		return report(b, results), nil
+	}
+}
+
+// options are what the program is told.
+type options struct {
+	only           []string // parts
+	write          bool
+	before         string
+	seconds        float64
+	rounds         int
+	clients        int
+	records        int
+	overHTTP       bool
+	percent, shape float64 // of erasures
+	idle, busy     int
+	command        string // what was typed
+}
+
+// parseOptions reads the command line.
+func parseOptions(arguments []string, messages io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("clients", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	only := ""
+	flags.BoolVar(&o.write, "write", false, "write "+document+", or with -only the sections of those parts in it")
+	flags.StringVar(&only, "only", strings.Join(partNames(), ","), "parts to measure")
+	flags.Float64Var(&o.seconds, "seconds", 2, "seconds of a measurement, about")
+	flags.IntVar(&o.rounds, "rounds", 3, "rounds")
+	flags.StringVar(&o.before, "before", "", "program of an earlier commit, whose HTTP is measured beside")
+	flags.IntVar(&o.clients, "clients", 16, "clients of the parts ycsb and puts")
+	flags.IntVar(&o.records, "records", 10_000, "records of the parts ycsb, erasures and puts")
+	flags.BoolVar(&o.overHTTP, "http", false, "measure YCSB over HTTP too")
+	flags.Float64Var(&o.percent, "erasures", 1, "percent of reads that find a block lost in the part erasures; 0: it is left out")
+	flags.Float64Var(&o.shape, "shape", 0.75, "shape of the Weibull distribution from one erasure to the next")
+	flags.IntVar(&o.idle, "idle", 10_000, "idle connections of the part memory")
+	flags.IntVar(&o.busy, "busy", 1000, "busy connections of the part memory")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag", flags.Arg(0))
+	}
+	for name, value := range map[string]int{
+		"rounds": o.rounds, "clients": o.clients, "records": o.records, "idle": o.idle, "busy": o.busy,
+	} {
+		if value < 1 {
+			return o, fmt.Errorf("-%s %d: give 1 or more", name, value)
+		}
+	}
+	if o.seconds < 0.1 || o.percent < 0 || o.percent > 50 || o.shape < 0.1 || o.shape > 10 {
+		return o, fmt.Errorf("-seconds %g -erasures %g -shape %g: give at least 0.1 seconds, 0 to 50 percent, and a shape of 0.1 to 10",
+			o.seconds, o.percent, o.shape)
+	}
+	for name := range strings.SplitSeq(only, ",") {
+		if names := partNames(); !slices.Contains(names, name) {
+			return o, fmt.Errorf("-only %q: there are %s", name, strings.Join(names, ", "))
+		}
+		if slices.Contains(o.only, name) {
+			return o, fmt.Errorf("-only has %s twice", name)
+		}
+		o.only = append(o.only, name)
+	}
+	o.command = "go run ./e2e/bench/clients"
+	flags.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "write", "http":
+			o.command += " -" + f.Name
+		case "before":
+			o.command += " -before PROGRAM"
+		default:
+			o.command += " -" + f.Name + " " + f.Value.String()
+		}
+	})
+	return o, nil
+}
+
+// whole reports whether all parts are measured, so that the page is written anew.
+func (o *options) whole() bool { return len(o.only) == len(parts) }
+
 // bench is one run.
 type bench struct {
-	directory, binary, before string
-	seconds, rounds           int
-	began                     time.Time
-	peers                     peers
+	options
+	directory, binary string
+	files             uint64 // that may be open
+	peers             peers
+	messages          io.Writer
+
+	began, measuring time.Time // of the run, of the first part
+	done, planned    int       // measurements
 }
 
 func main() {
-	b := &bench{began: time.Now()}
-	write := flag.Bool("write", false, "write "+document)
-	flag.IntVar(&b.seconds, "seconds", 4, "seconds of a measurement, about")
-	flag.IntVar(&b.rounds, "rounds", 3, "rounds, of which the median and the slowest are told")
-	flag.StringVar(&b.before, "before", "", "program of an earlier commit, whose HTTP is measured beside")
-	flag.Parse()
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "clients:", err)
+		}
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := b.run(ctx, *write); err != nil {
+	b := &bench{options: o, messages: os.Stderr, began: time.Now()}
+	if err := b.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
 		os.Exit(1)
 	}
 }
 
+// say tells what is done.
 func (b *bench) say(format string, values ...any) {
-	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, values...))
+	fmt.Fprintf(b.messages, "%7.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, values...))
 }
 
-func (b *bench) run(ctx context.Context, write bool) (err error) {
-	source, err := provenance.Read("go run ./e2e/bench/clients" + map[bool]string{true: " -write"}[write])
+// progress tells of a measurement that is done, and when all will be, if what is left takes as long as what is done did.
+func (b *bench) progress(format string, values ...any) {
+	b.done++
+	left := time.Duration(float64(time.Since(b.measuring)) / float64(b.done) * float64(b.planned-b.done))
+	b.say("%d of %d, %s left: %s", b.done, b.planned, left.Round(time.Second), fmt.Sprintf(format, values...))
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	source, err := provenance.Read(b.command)
 	if err != nil {
+		return err
+	}
+	if b.files, err = raiseOpenFiles(uint64(b.idle) + 2000); err != nil {
 		return err
 	}
 	if b.directory, err = os.MkdirTemp("", "restripe-clients-"); err != nil {
@@ -66,261 +191,44 @@ func (b *bench) run(ctx context.Context, write bool) (err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
+	defer func() { err = errors.Join(err, b.peers.stop()) }()
 	if err := b.peers.start(ctx, b.directory); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.peers.stop()) }()
-	var all []row
-	for _, measure := range []func(context.Context) ([]row, error){b.redis, b.memcached, b.http} {
-		rows, err := measure(ctx)
+	text := head(source)
+	page := []byte(text)
+	if b.write && !b.whole() {
+		if page, err = os.ReadFile(document); errors.Is(err, os.ErrNotExist) {
+			page, err = []byte(text), nil
+		}
 		if err != nil {
 			return err
 		}
-		all = append(all, rows...)
 	}
-	page := report(source, b.peers.hasProxy(), all)
-	if write {
-		return os.WriteFile(document, []byte(page), 0o644)
+	chosen := slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(b.only, p.name) })
+	for _, one := range chosen {
+		b.planned += one.targets(b) * b.rounds
 	}
-	_, err = io.WriteString(os.Stdout, page)
+	b.measuring = time.Now()
+	for _, one := range chosen {
+		if err := b.peers.empty(); err != nil {
+			return fmt.Errorf("emptying the plain servers: %w", err)
+		}
+		section, err := one.section(ctx, b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+		if !b.whole() {
+			section += from(source)
+		}
+		text += "\n" + section
+		page = []byte(withSection(string(page), section))
+		if b.write { // what was measured is kept whatever becomes of the rest
+			if err := os.WriteFile(document, page, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = io.WriteString(os.Stdout, text)
 	return err
-}
-
-// agents is how many a cluster has.
-const agents = 9
-
-// cluster starts one over a kind of store, whose only class has a scheme by default.
-func (b *bench) cluster(ctx context.Context, store launch.StoreKind, scheme string) (*launch.Cluster, error) {
-	state, classes, err := b.folder(scheme)
-	if err != nil {
-		return nil, err
-	}
-	b.say("%d agents over %s, %s", agents, store, scheme)
-	running, err := launch.Start(ctx, launch.Options{Directory: state, Binary: b.binary, Store: store, Agents: agents, ClassFile: classes})
-	if err != nil {
-		return nil, fmt.Errorf("starting a cluster: %w", err)
-	}
-	return running, nil
-}
-
-// folder makes one for a cluster, and its class file.
-func (b *bench) folder(scheme string) (state, classes string, err error) {
-	folder, err := os.MkdirTemp(b.directory, "cluster-")
-	if err != nil {
-		return "", "", err
-	}
-	classes = filepath.Join(folder, "classes.yaml")
-	text := fmt.Sprintf("classes:\n- {name: default, ladder: 'rep(3),rs(3,2)', default: '%s', prefixes: ['']}\n", scheme)
-	return filepath.Join(folder, "state"), classes, os.WriteFile(classes, []byte(text), 0o600)
-}
-
-// earlier runs a cluster of the earlier program, which is not started as those of now are, and returns the address of its gateway.
-func (b *bench) earlier(ctx context.Context) (address string, stop func() error, err error) {
-	state, classes, err := b.folder("rep(3)")
-	if err != nil {
-		return "", nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return "", nil, err
-	}
-	address = net.JoinHostPort("127.0.0.1", port)
-	command := exec.Command(b.before, "up", "--store", "redis", "--agents", strconv.Itoa(agents), "--no-operator", "--dir", state,
-		"--classes", classes, "--listen", address)
-	if err := command.Start(); err != nil {
-		return "", nil, fmt.Errorf("starting the earlier program: %w", err)
-	}
-	stop = func() error { return errors.Join(command.Process.Signal(os.Interrupt), command.Wait()) }
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for ctx.Err() == nil {
-		answer, err := http.Get("http://" + address + "/readyz")
-		if err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK {
-			return address, stop, nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return "", nil, errors.Join(fmt.Errorf("the earlier program does not serve at %s", address), stop())
-}
-
-// target is something that is loaded.
-type target struct {
-	name string
-	run  func() (perSecond, p50 float64, err error)
-}
-
-// rates are what the rounds of one target came to.
-type rates struct{ perSecond, p50 []float64 }
-
-func median(values []float64) float64 {
-	values = slices.Sorted(slices.Values(values))
-	return values[len(values)/2]
-}
-
-// row is what a table has of one kind of load: of our own first, and of the peers.
-type row struct {
-	protocol, what string
-	names          []string
-	rates          map[string]*rates
-}
-
-// compare loads targets one after the other, in every round.
-func (b *bench) compare(protocol, what string, targets []target) (row, error) {
-	r := row{protocol: protocol, what: what, rates: map[string]*rates{}}
-	for range b.rounds {
-		for _, t := range targets {
-			perSecond, p50, err := t.run()
-			if err != nil {
-				return r, fmt.Errorf("%s, %s, %s: %w", protocol, what, t.name, err)
-			}
-			if r.rates[t.name] == nil {
-				r.rates[t.name] = &rates{}
-				r.names = append(r.names, t.name)
-			}
-			r.rates[t.name].perSecond = append(r.rates[t.name].perSecond, perSecond)
-			r.rates[t.name].p50 = append(r.rates[t.name].p50, p50)
-			b.say("%s, %s: %s %.0f a second", protocol, what, t.name, perSecond)
-		}
-	}
-	return r, nil
-}
-
-// loads of Redis, in this order.
-var loads = []struct {
-	name string
-	load
-}{
-	{"get 1 KiB, 50 clients", load{50, 1, 1 << 10, false}},
-	{"get 1 KiB, 50 clients, 16 deep", load{50, 16, 1 << 10, false}},
-	{"get 1 KiB, 1 client", load{1, 1, 1 << 10, false}},
-	{"get 4 KiB, 50 clients", load{50, 1, 4 << 10, false}},
-	{"set 1 KiB, 50 clients", load{50, 1, 1 << 10, true}},
-}
-
-func (b *bench) redis(ctx context.Context) (rows []row, err error) {
-	for _, scheme := range []string{"rep(3)", "rs(3,2)"} {
-		running, err := b.cluster(ctx, launch.StoreRedis, scheme)
-		if err != nil {
-			return nil, err
-		}
-		part, err := b.redisRows(ctx, running, scheme)
-		if err = errors.Join(err, running.Stop()); err != nil {
-			return nil, err
-		}
-		rows = append(rows, part...)
-	}
-	return rows, nil
-}
-
-func (b *bench) redisRows(ctx context.Context, running *launch.Cluster, scheme string) (rows []row, err error) {
-	filled := 0
-	for _, one := range loads {
-		if filled != one.bytes {
-			if err := b.refill(ctx, running.Gateway(), one.bytes); err != nil {
-				return nil, err
-			}
-			filled = one.bytes
-		}
-		at := func(address string) func() (float64, float64, error) {
-			return func() (float64, float64, error) { return redisLoad(ctx, address, one.load, b.seconds) }
-		}
-		targets := []target{{"gateway", at(running.Redis())}, {"Redis", at(b.peers.redis)}}
-		if b.peers.hasProxy() {
-			targets = append(targets, target{"twemproxy", at(b.peers.redisProxy)})
-		}
-		r, err := b.compare("Redis", scheme+", "+one.name, targets)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-// refill puts all keys with values of a size, over HTTP and into the Redis beside.
-func (b *bench) refill(ctx context.Context, address string, size int) error {
-	gateway, err := client.New(address)
-	if err != nil {
-		return err
-	}
-	defer gateway.Close()
-	b.say("putting %d values of %d bytes", keys, size)
-	err = fill(ctx, func(ctx context.Context, key string, value []byte) error {
-		_, err := gateway.Put(ctx, key, strings.NewReader(string(value)), client.PutOptions{Size: int64(size), SizeKnown: true})
-		return err
-	}, size)
-	if err == nil {
-		err = fill(ctx, redisPut(b.peers.redis), size)
-	}
-	return err
-}
-
-func (b *bench) memcached(ctx context.Context) (rows []row, err error) {
-	running, err := b.cluster(ctx, launch.StoreMemcached, "rep(3)")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, running.Stop()) }()
-	for _, size := range []int{1 << 10, 4 << 10} {
-		if err := b.refill(ctx, running.Gateway(), size); err != nil {
-			return nil, err
-		}
-		if err := fill(ctx, memcachedPut(b.peers.memcached), size); err != nil {
-			return nil, err
-		}
-		at := func(address string) func() (float64, float64, error) {
-			return func() (float64, float64, error) { return connLoad(ctx, 50, b.seconds, memcachedGets(address)) }
-		}
-		targets := []target{{"gateway", at(running.Memcached())}, {"memcached", at(b.peers.memcached)}}
-		if b.peers.hasProxy() {
-			targets = append(targets, target{"twemproxy", at(b.peers.memcachedProxy)})
-		}
-		r, err := b.compare("memcached", fmt.Sprintf("rep(3), get %d KiB, 50 clients", size>>10), targets)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-func (b *bench) http(ctx context.Context) (rows []row, err error) {
-	running, err := b.cluster(ctx, launch.StoreRedis, "rep(3)")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, running.Stop()) }()
-	addresses := map[string]string{"gateway": running.Gateway()}
-	names := []string{"gateway"}
-	if b.before != "" {
-		address, stop, failure := b.earlier(ctx)
-		if failure != nil {
-			return nil, failure
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		addresses["an earlier commit"] = address
-		names = append(names, "an earlier commit")
-	}
-	for _, name := range names {
-		if err := b.refill(ctx, addresses[name], 1<<10); err != nil {
-			return nil, err
-		}
-	}
-	for _, clients := range []int{50, 1} {
-		var targets []target
-		for _, name := range names {
-			targets = append(targets, target{name, func() (float64, float64, error) {
-				return connLoad(ctx, clients, b.seconds, httpGets(addresses[name]))
-			}})
-		}
-		r, err := b.compare("HTTP", fmt.Sprintf("rep(3), get 1 KiB, %d clients", clients), targets)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
 }

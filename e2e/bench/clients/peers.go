@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,19 +18,24 @@ type peers struct {
 	redis, memcached           string
 	redisProxy, memcachedProxy string // empty: twemproxy is not installed
 	processes                  []*exec.Cmd
+	pids                       map[string]int // by address
 }
+
+// connections is more than any part opens to a peer.
+const connections = "20000"
 
 func (p *peers) hasProxy() bool { return p.redisProxy != "" }
 
 // start starts them on free ports of loopback.
 func (p *peers) start(ctx context.Context, directory string) (err error) {
 	if p.redis, err = p.run(ctx, func(port string) []string {
-		return []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", directory}
+		return []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", directory,
+			"--maxclients", connections}
 	}); err != nil {
 		return err
 	}
 	if p.memcached, err = p.run(ctx, func(port string) []string {
-		return []string{"memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "256", "-u", "root"}
+		return []string{"memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "256", "-c", connections, "-u", "root"}
 	}); err != nil {
 		return err
 	}
@@ -88,6 +92,10 @@ func (p *peers) run(ctx context.Context, arguments func(port string) []string) (
 	}
 	p.processes = append(p.processes, command)
 	address := net.JoinHostPort("127.0.0.1", port)
+	if p.pids == nil {
+		p.pids = map[string]int{}
+	}
+	p.pids[address] = command.Process.Pid
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -113,22 +121,21 @@ func (p *peers) stop() (err error) {
 	return err
 }
 
-// redisPut stores a value in a Redis.
-func redisPut(address string) func(ctx context.Context, key string, value []byte) error {
-	return func(_ context.Context, key string, value []byte) (err error) {
-		conn, err := net.Dial("tcp", address)
+// empty has the servers forget all values, so that no part finds those of another in their memory.
+func (p *peers) empty() error {
+	for address, words := range map[string][2]string{p.redis: {"FLUSHALL", "+OK"}, p.memcached: {"flush_all", "OK"}} {
+		s, err := dial(address)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, conn.Close()) }()
-		_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(value), value)
-		if err != nil {
+		_, _ = s.writer.WriteString(words[0] + "\r\n") // an error is that of the line
+		line, err := s.line()
+		if err = errors.Join(err, s.Close()); err != nil {
 			return err
 		}
-		answer, err := bufio.NewReader(conn).ReadString('\n')
-		if err == nil && answer != "+OK\r\n" {
-			err = fmt.Errorf("SET %s is answered by %q", key, answer)
+		if line != words[1] {
+			return fmt.Errorf("%s is answered by %q", words[0], line)
 		}
-		return err
 	}
+	return nil
 }
