@@ -16,7 +16,8 @@ import (
 // peers are the servers that a gateway is compared with, each of one process.
 type peers struct {
 	redis, memcached           string
-	redisProxy, memcachedProxy string // empty: twemproxy is not installed
+	redisProxy, memcachedProxy string // before each of them; empty: twemproxy is not installed
+	redisMany, memcachedMany   string // twemproxy before as many servers as a cluster has agents
 	processes                  []*exec.Cmd
 	pids                       map[string]int // by address
 }
@@ -28,25 +29,29 @@ func (p *peers) hasProxy() bool { return p.redisProxy != "" }
 
 // start starts them on free ports of loopback.
 func (p *peers) start(ctx context.Context, directory string) (err error) {
-	if p.redis, err = p.run(ctx, func(port string) []string {
+	redis := func(port string) []string {
 		return []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", directory,
 			"--maxclients", connections}
-	}); err != nil {
+	}
+	memcached := func(port string) []string {
+		return []string{"memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "256", "-c", connections, "-u", "root"}
+	}
+	if p.redis, err = p.run(ctx, redis); err != nil {
 		return err
 	}
-	if p.memcached, err = p.run(ctx, func(port string) []string {
-		return []string{"memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "256", "-c", connections, "-u", "root"}
-	}); err != nil {
+	if p.memcached, err = p.run(ctx, memcached); err != nil {
 		return err
 	}
 	if _, err := exec.LookPath("nutcracker"); err != nil {
 		return nil
 	}
-	proxy := func(name, server string, isRedis bool) (string, error) {
+	proxy := func(name string, isRedis bool, servers ...string) (string, error) {
 		return p.run(ctx, func(port string) []string {
 			file := filepath.Join(directory, name+".yml")
-			text := fmt.Sprintf("all:\n  listen: 127.0.0.1:%s\n  hash: fnv1a_64\n  distribution: ketama\n  redis: %t\n"+
-				"  servers:\n   - %s:1\n", port, isRedis, server)
+			text := fmt.Sprintf("all:\n  listen: 127.0.0.1:%s\n  hash: fnv1a_64\n  distribution: ketama\n  redis: %t\n  servers:\n", port, isRedis)
+			for _, server := range servers {
+				text += fmt.Sprintf("   - %s:1\n", server)
+			}
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				return nil
 			}
@@ -57,10 +62,26 @@ func (p *peers) start(ctx context.Context, directory string) (err error) {
 			return []string{"nutcracker", "-c", file, "-s", stats, "-a", "127.0.0.1", "-o", filepath.Join(directory, name+".log")}
 		})
 	}
-	if p.redisProxy, err = proxy("redis-proxy", p.redis, true); err != nil {
+	many := func(name string, isRedis bool, arguments func(port string) []string) (string, error) {
+		servers := make([]string, agents)
+		for i := range servers {
+			var err error
+			if servers[i], err = p.run(ctx, arguments); err != nil {
+				return "", err
+			}
+		}
+		return proxy(name, isRedis, servers...)
+	}
+	if p.redisProxy, err = proxy("redis-proxy", true, p.redis); err != nil {
 		return err
 	}
-	p.memcachedProxy, err = proxy("memcached-proxy", p.memcached, false)
+	if p.memcachedProxy, err = proxy("memcached-proxy", false, p.memcached); err != nil {
+		return err
+	}
+	if p.redisMany, err = many("redis-many", true, redis); err != nil {
+		return err
+	}
+	p.memcachedMany, err = many("memcached-many", false, memcached)
 	return err
 }
 

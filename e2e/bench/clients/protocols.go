@@ -30,6 +30,7 @@ var (
 	redisName        = "Redis"
 	memcachedName    = "memcached"
 	proxyName        = "twemproxy"
+	manyName         = fmt.Sprintf("twemproxy over %d", agents)
 	gatewayName      = "gateway"
 	gatewayRedisName = "gateway by RESP"
 )
@@ -44,7 +45,7 @@ type protocolRows struct {
 func (b *bench) protocolTargets() int {
 	proxies := 0
 	if b.peers.hasProxy() {
-		proxies = 1
+		proxies = 2
 	}
 	earlier := 0
 	if b.before != "" {
@@ -89,7 +90,11 @@ func (b *bench) redisRows(ctx context.Context, scheme string) (rows []row, err e
 	filled := 0
 	for _, one := range loads {
 		if filled != one.bytes {
-			if err := b.refill(one.bytes, redisAt(c.redis), redisAt(b.peers.redis)); err != nil {
+			servers := []connector{redisAt(c.redis), redisAt(b.peers.redis)}
+			if b.peers.hasProxy() {
+				servers = append(servers, redisAt(b.peers.redisMany))
+			}
+			if err := b.refill(one.bytes, servers...); err != nil {
 				return nil, err
 			}
 			filled = one.bytes
@@ -99,7 +104,8 @@ func (b *bench) redisRows(ctx context.Context, scheme string) (rows []row, err e
 		}
 		targets := []target{c.target(gatewayName, at(c.redis)), b.peers.target(redisName, b.peers.redis, at(b.peers.redis))}
 		if b.peers.hasProxy() {
-			targets = append(targets, b.peers.target(proxyName, b.peers.redisProxy, at(b.peers.redisProxy)))
+			targets = append(targets, b.peers.target(proxyName, b.peers.redisProxy, at(b.peers.redisProxy)),
+				b.peers.target(manyName, b.peers.redisMany, at(b.peers.redisMany)))
 		}
 		r, err := b.compare(ctx, scheme+", "+one.name, targets)
 		if err != nil {
@@ -117,7 +123,11 @@ func (b *bench) memcachedRows(ctx context.Context) (rows []row, err error) {
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	for _, size := range memcachedSizes {
-		if err := b.refill(size, memcachedAt(c.memcached), memcachedAt(b.peers.memcached)); err != nil {
+		servers := []connector{memcachedAt(c.memcached), memcachedAt(b.peers.memcached)}
+		if b.peers.hasProxy() {
+			servers = append(servers, memcachedAt(b.peers.memcachedMany))
+		}
+		if err := b.refill(size, servers...); err != nil {
 			return nil, err
 		}
 		at := func(address string) func(context.Context, int) (outcome, error) {
@@ -129,7 +139,8 @@ func (b *bench) memcachedRows(ctx context.Context) (rows []row, err error) {
 			c.target(gatewayName, at(c.memcached)), b.peers.target(memcachedName, b.peers.memcached, at(b.peers.memcached)),
 		}
 		if b.peers.hasProxy() {
-			targets = append(targets, b.peers.target(proxyName, b.peers.memcachedProxy, at(b.peers.memcachedProxy)))
+			targets = append(targets, b.peers.target(proxyName, b.peers.memcachedProxy, at(b.peers.memcachedProxy)),
+				b.peers.target(manyName, b.peers.memcachedMany, at(b.peers.memcachedMany)))
 		}
 		r, err := b.compare(ctx, fmt.Sprintf("rep(3), get %d KiB, 50 clients", size>>10), targets)
 		if err != nil {
@@ -188,13 +199,13 @@ func (b *bench) httpRows(ctx context.Context) (rows []row, err error) {
 func (b *bench) reportProtocols(r protocolRows) string {
 	t := newText("## Gets and sets by protocol")
 	t.prose("Redis is loaded by `redis-benchmark`, keys drawn from %d; memcached and HTTP by clients in Go. Peers are a plain Redis and a "+
-		"plain memcached, and twemproxy before each; of HTTP the same gateway by RESP, with the same clients, and an earlier commit where one "+
-		"was given (`BEFORE=`).", keys)
+		"plain memcached, and twemproxy before each, and before as many of them as the cluster has nodes, %d; of HTTP the same gateway by RESP, with the same clients, and an earlier commit where one "+
+		"was given (`BEFORE=`).", keys, agents)
 	if !r.hasProxy {
 		t.say("twemproxy was not installed (`nutcracker` in Debian).")
 	}
-	t.table("Redis", r.redis, redisName, proxyName)
-	t.table("memcached", r.memcached, memcachedName, proxyName)
+	t.table("Redis", r.redis, redisName, proxyName, manyName)
+	t.table("memcached", r.memcached, memcachedName, proxyName, manyName)
 	t.table("HTTP", r.http, gatewayRedisName, earlierName)
 	return t.String()
 }
