@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/store"
@@ -87,4 +88,35 @@ func TestAStragglerHoldsNobodyUp(t *testing.T) {
 	if err := readers.Wait(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A block that is lost is rebuilt for the read that meets it also where its node takes so long to say so that the bytes were decoded.
+func TestALossThatIsToldLateIsMended(t *testing.T) {
+	t.Parallel()
+	stores := map[block.NodeID]*stuckStore{}
+	c := newCluster(t, 9, func(agent *testAgent) {
+		stuck := &stuckStore{}
+		stores[agent.id] = stuck
+		agent.wrap = func(inner store.Store) store.Store {
+			stuck.Store = inner
+			return stuck
+		}
+	})
+	g := c.newGateway("patient", func(o *gateway.Options) { o.CallTimeout = time.Hour }, patient)
+	want := noise(100<<10, 1)
+	c.put("k", want, api.PutOptions{Scheme: "rs(3,2)"})
+	lost := c.blocks("k", 0)[0]
+	c.lose("k", 0)
+	stuck := stores[lost.Node]
+	stuck.stick()
+	c.checkAt(g, "k", want)
+	if count := readRepairs(t, g, "wait", "repaired"); count > 0 {
+		t.Fatalf("%d groups are rebuilt before the loss is known", count)
+	}
+	stuck.release()
+	c.await("the block is there again", func() bool { return c.stat("k").Groups[0].Slots[0].State == "ok" })
+	if count := readRepairs(t, g, "wait", "repaired"); count != 1 {
+		t.Errorf("%d groups were rebuilt for reads, want 1", count)
+	}
+	c.checkAt(g, "k", want)
 }

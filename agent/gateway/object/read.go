@@ -347,14 +347,17 @@ func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragmen
 	g := r.objects
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	cell, leave := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := context.AfterFunc(ctx, leave)
+	defer stopped()
 	type answer struct {
 		data sharedBuffer
 		err  error
 	}
 	direct, decoded := make(chan answer), make(chan answer)
 	go func() {
-		data, err := r.readCell(ctx, group, f)
-		hand(ctx, direct, answer{data, err}, data)
+		data, err := r.readCell(cell, group, f)
+		hand(cell, direct, answer{data, err}, data)
 	}()
 	alone := time.NewTimer(g.hedge.delay(time.Now(), f.length))
 	defer alone.Stop()
@@ -363,10 +366,23 @@ func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragmen
 		case <-ctx.Done():
 			return sharedBuffer{}, ctx.Err()
 		case got := <-direct:
+			leave()
 			return got.data, got.err
 		case got := <-decoded:
 			if got.err == nil {
 				g.Counters.HedgesWon.Add(1)
+				if stopped() { // the cell may be lost: that is looked at without the reader
+					g.background.Go(func(ctx context.Context) {
+						defer leave()
+						select {
+						case late := <-direct:
+							late.data.release()
+							r.lostLate(ctx, group, late.err)
+						case <-time.After(g.mendings.patience):
+						case <-ctx.Done():
+						}
+					})
+				}
 				return got.data, nil
 			}
 			decoded = nil // the cell may still come
@@ -383,6 +399,20 @@ func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragmen
 				hand(ctx, decoded, answer{data, err}, data)
 			}()
 		}
+	}
+}
+
+// lostLate does about a cell what a read of it does that finds it lost, after its bytes were decoded.
+func (r *Reader) lostLate(ctx context.Context, group *catalog.Group, err error) {
+	if !member.GoneBlock(err) {
+		return
+	}
+	snapshot := r.snapshot()
+	if now := snapshot.Groups[group.ID]; now == nil || now.Generation != group.Generation {
+		return // it is another group by now
+	}
+	if _, err := r.mend(ctx, group, snapshot, true); err != nil {
+		r.objects.log.Debug("having a group rebuilt that was read", "group", group.ID, "cause", err)
 	}
 }
 
