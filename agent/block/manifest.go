@@ -61,7 +61,7 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 				continue
 			}
 			if merged[i].Revision.Sequence < entry.Revision.Sequence {
-				merged[i].Revision = entry.Revision
+				merged[i].Revision, merged[i].Metadata = entry.Revision, entry.Metadata
 			}
 			merged[i].Size = max(merged[i].Size, entry.Size)
 		}

@@ -471,6 +471,7 @@ func (t *transaction) update(change *Change) error {
 		}
 	}
 	object.Revision = t.attempt.stamp
+	object.Metadata = block.WithoutDigests(object.Metadata)
 	if change.Update.Modified != 0 {
 		object.Modified = change.Update.Modified
 	}

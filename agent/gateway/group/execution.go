@@ -453,7 +453,7 @@ func (g *Groups) manifestOf(ctx context.Context, r *Execution, stamp block.Stamp
 		}
 		for i := range entries {
 			if string(entries[i].Key) == r.Revised {
-				entries[i].Revision = stamp
+				entries[i].Revision, entries[i].Metadata = stamp, block.WithoutDigests(entries[i].Metadata)
 			}
 		}
 		r.carried = len(entries) <= mostCarried
