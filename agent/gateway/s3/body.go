@@ -54,7 +54,7 @@ func (p *patient) Read(into []byte) (int, error) {
 type expectation struct {
 	name   string // as clients know it
 	sum    hash.Hash
-	want   []byte
+	want   []byte // nil: what it is, is to be known
 	wrong  code
 	behind string // the trailer that has it; empty: it is known
 }
@@ -69,7 +69,6 @@ type body struct {
 	chosen   *checksum // that the client chose for the object; nil: none
 	expected []expectation
 	chunks   *chunks // that the bytes come in; nil: they come as they are
-	into     io.Writer
 	ended    bool
 	err      error
 }
@@ -107,14 +106,32 @@ func (q *request) openBody() (*body, error) {
 	if err := b.expect(q.Header); err != nil {
 		return nil, err
 	}
-	writers := []io.Writer{b.md5}
+	return b, nil
+}
+
+// bodyOf is a body that comes from elsewhere, and of which the client wants to know a checksum, unless it is nil.
+func bodyOf(from io.Reader, size int64, chosen *checksum) *body {
+	b := &body{from: from, size: size, left: size, md5: newMD5()}
+	b.choose(chosen)
+	return b
+}
+
+// choose has a checksum be known of a body for which the client has given none.
+func (b *body) choose(chosen *checksum) {
+	if chosen != nil && b.chosen == nil {
+		b.chosen = chosen
+		b.expected = append(b.expected, expectation{name: chosen.label(), sum: chosen.make(), wrong: badDigest})
+	}
+}
+
+// add adds bytes to all digests.
+func (b *body) add(came []byte) {
+	_, _ = b.md5.Write(came) // which never fails, as that of no hash does
 	for i := range b.expected {
-		if b.expected[i].sum != b.md5 {
-			writers = append(writers, b.expected[i].sum)
+		if sum := b.expected[i].sum; sum != b.md5 {
+			_, _ = sum.Write(came)
 		}
 	}
-	b.into = io.MultiWriter(writers...)
-	return b, nil
 }
 
 // expect takes the digests that the headers have or announce.
@@ -168,7 +185,7 @@ func (b *body) Read(into []byte) (int, error) {
 	var err error
 	if b.left > 0 {
 		n, err = b.from.Read(into[:min(int64(len(into)), b.left)])
-		_, _ = b.into.Write(into[:n]) // of hashes, which never fails
+		b.add(into[:n])
 		b.left -= int64(n)
 		if b.left > 0 {
 			if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
@@ -209,7 +226,11 @@ func (b *body) end(err error) error {
 			}
 			one.want = sum
 		}
-		if got := one.sum.Sum(nil); !bytes.Equal(got, one.want) {
+		got := one.sum.Sum(nil)
+		if one.want == nil {
+			one.want = got
+		}
+		if !bytes.Equal(got, one.want) {
 			return refuse(one.wrong, "the body is not what was sent: its %s is %s, and the request says %s; send it again",
 				one.name, encodeSum(got), encodeSum(one.want))
 		}

@@ -30,6 +30,7 @@ var (
 	bucketAlreadyOwned    = code{"BucketAlreadyOwnedByYou", http.StatusConflict}
 	bucketNotEmpty        = code{"BucketNotEmpty", http.StatusConflict}
 	contentHashMismatch   = code{"XAmzContentSHA256Mismatch", http.StatusBadRequest}
+	entityTooSmall        = code{"EntityTooSmall", http.StatusBadRequest}
 	entityTooLarge        = code{"EntityTooLarge", http.StatusBadRequest}
 	incompleteBody        = code{"IncompleteBody", http.StatusBadRequest}
 	insufficientStorage   = code{"InsufficientStorage", http.StatusInsufficientStorage}
@@ -38,6 +39,8 @@ var (
 	invalidArgument       = code{"InvalidArgument", http.StatusBadRequest}
 	invalidBucketName     = code{"InvalidBucketName", http.StatusBadRequest}
 	invalidDigest         = code{"InvalidDigest", http.StatusBadRequest}
+	invalidPart           = code{"InvalidPart", http.StatusBadRequest}
+	invalidPartOrder      = code{"InvalidPartOrder", http.StatusBadRequest}
 	invalidRange          = code{"InvalidRange", http.StatusRequestedRangeNotSatisfiable}
 	invalidRequest        = code{"InvalidRequest", http.StatusBadRequest}
 	invalidStorageClass   = code{"InvalidStorageClass", http.StatusBadRequest}
@@ -50,6 +53,7 @@ var (
 	missingLength         = code{"MissingContentLength", http.StatusLengthRequired}
 	noSuchBucket          = code{"NoSuchBucket", http.StatusNotFound}
 	noSuchKey             = code{"NoSuchKey", http.StatusNotFound}
+	noSuchUpload          = code{"NoSuchUpload", http.StatusNotFound}
 	noSuchVersion         = code{"NoSuchVersion", http.StatusNotFound}
 	notImplemented        = code{"NotImplemented", http.StatusNotImplemented}
 	notModified           = code{"NotModified", http.StatusNotModified}

@@ -31,6 +31,7 @@ var (
 	}
 	onBucket = []entry{
 		{"GET", "location", "", operation{"GetBucketLocation", (*Server).getLocation}},
+		{"GET", "uploads", "", operation{"ListMultipartUploads", (*Server).listUploads}},
 		{"GET", "list-type", "", operation{"ListObjectsV2", (*Server).listObjects}},
 		{"POST", "delete", "", operation{"DeleteObjects", (*Server).deleteObjects}},
 	}
@@ -41,9 +42,19 @@ var (
 		{"DELETE", "", "", operation{"DeleteBucket", (*Server).deleteBucket}},
 	}
 	onObject = []entry{
-		{"PUT", "", "X-Amz-Copy-Source", operation{"CopyObject", (*Server).copyObject}},
+		{"GET", "attributes", "", operation{"GetObjectAttributes", (*Server).getAttributes}},
+		{"GET", "tagging", "", operation{"GetObjectTagging", (*Server).getTagging}},
+		{"PUT", "tagging", "", operation{"PutObjectTagging", (*Server).putTagging}},
+		{"DELETE", "tagging", "", operation{"DeleteObjectTagging", (*Server).deleteTagging}},
+		{"POST", "uploads", "", operation{"CreateMultipartUpload", (*Server).createUpload}},
+		{"PUT", "uploadId", "X-Amz-Copy-Source", operation{"UploadPartCopy", (*Server).copyPart}},
+		{"PUT", "uploadId", "", operation{"UploadPart", (*Server).putPart}},
+		{"GET", "uploadId", "", operation{"ListParts", (*Server).listParts}},
+		{"POST", "uploadId", "", operation{"CompleteMultipartUpload", (*Server).completeUpload}},
+		{"DELETE", "uploadId", "", operation{"AbortMultipartUpload", (*Server).abortUpload}},
 	}
 	onObjectAlone = []entry{
+		{"PUT", "", "X-Amz-Copy-Source", operation{"CopyObject", (*Server).copyObject}},
 		{"GET", "", "", operation{"GetObject", (*Server).getObject}},
 		{"HEAD", "", "", operation{"HeadObject", (*Server).getObject}},
 		{"PUT", "", "", operation{"PutObject", (*Server).putObject}},

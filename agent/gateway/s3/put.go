@@ -60,6 +60,58 @@ func (s *Server) putObject(ctx context.Context, q *request) error {
 	return q.done(http.StatusOK)
 }
 
+// sums are the digests of what was stored, in XML.
+type sums struct {
+	ETag              string `xml:",omitempty"`
+	ChecksumCRC32     string `xml:",omitempty"`
+	ChecksumCRC32C    string `xml:",omitempty"`
+	ChecksumCRC64NVME string `xml:",omitempty"`
+	ChecksumSHA1      string `xml:",omitempty"`
+	ChecksumSHA256    string `xml:",omitempty"`
+	ChecksumType      string `xml:",omitempty"`
+}
+
+// set has a checksum of an algorithm.
+func (s *sums) set(name, sum string) {
+	*s.of(name), s.ChecksumType = sum, checksumType(sum)
+}
+
+// of is the place of the checksum of an algorithm.
+func (s *sums) of(name string) *string {
+	switch name {
+	case "crc32":
+		return &s.ChecksumCRC32
+	case "crc32c":
+		return &s.ChecksumCRC32C
+	case "crc64nvme":
+		return &s.ChecksumCRC64NVME
+	case "sha1":
+		return &s.ChecksumSHA1
+	default:
+		return &s.ChecksumSHA256
+	}
+}
+
+// sumsOf are those of an object.
+func sumsOf(metadata map[string]string, etag string) (known sums) {
+	known.ETag = etag
+	for i := range checksums {
+		if sum := metadata[metaSum+checksums[i].name]; sum != "" {
+			known.set(checksums[i].name, sum)
+		}
+	}
+	return known
+}
+
+// sums are those of a body that was stored.
+func (b *body) sums() sums {
+	known := sums{ETag: strconv.Quote(b.etag())}
+	if b.chosen != nil {
+		known.set(b.chosen.name, b.sum())
+	}
+	return known
+}
+
 // setSums has an answer say what is known of a body that was stored.
 func (q *request) setSums(of *body) {
 	header := q.w.Header()

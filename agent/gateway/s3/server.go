@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -35,18 +36,23 @@ type Options struct {
 	Logger  *slog.Logger     // default slog.Default
 	Metrics prometheus.Registerer
 
-	LeastPart int64 // bytes that each part of an upload has but the last; default 5 MiB
+	LeastPart int64         // bytes that each part of an upload has but the last; default 5 MiB
+	Patience  time.Duration // after which an answer that takes long begins, and how often it then goes on; default 10 s
 }
 
-// leastPart is what parts have where nothing else is said.
-const leastPart = 5 << 20
+// What holds where nothing else is said.
+const (
+	leastPart = 5 << 20
+	patience  = 10 * time.Second
+)
 
 // Server serves clients of S3. Create it with New.
 type Server struct {
 	options      Options
 	log          *slog.Logger
 	metrics      *metrics
-	onlyLoopback bool // it is for this machine alone
+	uploads      turns // of which one at a time is completed
+	onlyLoopback bool  // it is for this machine alone
 }
 
 // New returns a server of the objects of a gateway.
@@ -54,9 +60,8 @@ func New(options Options) *Server {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	if options.LeastPart == 0 {
-		options.LeastPart = leastPart
-	}
+	options.LeastPart = cmp.Or(options.LeastPart, leastPart)
+	options.Patience = cmp.Or(options.Patience, patience)
 	return &Server{options: options, log: options.Logger, metrics: newMetrics(options.Metrics)}
 }
 
