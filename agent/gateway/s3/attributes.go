@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/restripe/restripe/agent/access"
@@ -23,6 +24,9 @@ type partsCount struct {
 	TotalPartsCount int64 `xml:"PartsCount"`
 }
 
+// attributeNames are what can be asked for of an object.
+var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
+
 // find describes an object that the user may do something with.
 func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.Object, error) {
 	if err := q.may(ctx, verb, q.object()); err != nil {
@@ -39,12 +43,20 @@ func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.O
 
 // getAttributes answers what is known of an object, as far as it is asked for.
 func (s *Server) getAttributes(ctx context.Context, q *request) error {
+	asked := strings.Join(q.Header.Values("X-Amz-Object-Attributes"), ",")
+	if asked == "" {
+		return refuse(invalidRequest, "x-amz-object-attributes is missing; want some of ETag, Checksum, ObjectParts, StorageClass, ObjectSize")
+	}
+	for name := range strings.SplitSeq(asked, ",") {
+		if !slices.Contains(attributeNames, strings.TrimSpace(name)) {
+			return refuse(invalidArgument, "x-amz-object-attributes is %.80q; want some of %s", asked, strings.Join(attributeNames, ", "))
+		}
+	}
 	is, err := s.find(ctx, q, access.Read)
 	if err != nil {
 		return err
 	}
 	var result attributes
-	asked := strings.Join(q.Header.Values("X-Amz-Object-Attributes"), ",")
 	for name := range strings.SplitSeq(asked, ",") {
 		switch strings.TrimSpace(name) {
 		case "ETag":
@@ -59,11 +71,9 @@ func (s *Server) getAttributes(ctx context.Context, q *request) error {
 				result.ObjectParts = &partsCount{parts}
 			}
 		case "StorageClass":
-			result.StorageClass = is.Scheme
+			result.StorageClass = s.storageClass(is)
 		case "ObjectSize":
 			result.ObjectSize = &is.Size
-		default:
-			return refuse(invalidArgument, "x-amz-object-attributes is %.80q; want ETag, Checksum, ObjectParts, StorageClass, ObjectSize", asked)
 		}
 	}
 	q.w.Header().Set("Last-Modified", is.Modified.Format(http.TimeFormat))
@@ -108,7 +118,7 @@ func (s *Server) putTagging(ctx context.Context, q *request) error {
 		return err
 	}
 	var asked tagging
-	if err := q.readXML(&asked); err != nil {
+	if err := q.readXML(&asked, q.Header); err != nil {
 		return err
 	}
 	tags := map[string]string{}

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -74,7 +75,10 @@ type body struct {
 }
 
 // openBody returns the body of a request. It is read and verified as the caller reads it.
-func (q *request) openBody() (*body, error) {
+func (q *request) openBody() (*body, error) { return q.openWith(q.Header) }
+
+// openWith is openBody with the digests that a header has.
+func (q *request) openWith(digests http.Header) (*body, error) {
 	var from io.Reader = &patient{control: http.NewResponseController(q.w), body: q.Body}
 	b := &body{from: from, size: q.ContentLength, md5: newMD5()}
 	payload := q.payload()
@@ -93,9 +97,8 @@ func (q *request) openBody() (*body, error) {
 	case unsignedPayload, "":
 	default:
 		sum, err := hex.DecodeString(payload)
-		if err != nil || len(sum) != sha256.Size {
-			return nil, refuse(invalidArgument, "x-amz-content-sha256 is %.80q; want a SHA-256 in hexadecimal digits, %s, or one of %s, %s and %s",
-				payload, unsignedPayload, streamingSigned, streamingSignedTrailer, streamingTrailer)
+		if failed := checkPayload(payload); failed != nil || err != nil {
+			return nil, cmp.Or(failed, err)
 		}
 		b.expected = append(b.expected, expectation{name: "SHA-256", sum: sha256.New(), want: sum, wrong: contentHashMismatch})
 	}
@@ -103,7 +106,7 @@ func (q *request) openBody() (*body, error) {
 		return nil, refuse(missingLength, "the request says no length of its body; send a Content-Length")
 	}
 	b.left = b.size
-	if err := b.expect(q.Header); err != nil {
+	if err := b.expect(digests); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -120,7 +123,7 @@ func bodyOf(from io.Reader, size int64, chosen *checksum) *body {
 func (b *body) choose(chosen *checksum) {
 	if chosen != nil && b.chosen == nil {
 		b.chosen = chosen
-		b.expected = append(b.expected, expectation{name: chosen.label(), sum: chosen.make(), wrong: badDigest})
+		b.expected = append(b.expected, expectation{name: chosen.label(), sum: chosen.make()})
 	}
 }
 
@@ -134,6 +137,11 @@ func (b *body) add(came []byte) {
 	}
 }
 
+// mismatch is the error of a digest that is another one.
+func mismatch(name, of string) code {
+	return code{badDigest.name, badDigest.status, "The " + name + " you specified did not match " + of + "."}
+}
+
 // expect takes the digests that the headers have or announce.
 func (b *body) expect(header http.Header) error {
 	if values := header.Values("Content-Md5"); len(values) > 0 {
@@ -141,7 +149,10 @@ func (b *body) expect(header http.Header) error {
 		if !valid {
 			return refuse(invalidDigest, "Content-MD5 is %.40q; want an MD5 in base64", values[0])
 		}
-		b.expected = append(b.expected, expectation{name: "MD5", sum: b.md5, want: sum, wrong: badDigest})
+		b.expected = append(b.expected, expectation{name: "MD5", sum: b.md5, want: sum, wrong: mismatch("Content-MD5", "what we received")})
+	}
+	if err := checkSums(header); err != nil {
+		return err
 	}
 	announced := strings.ToLower(strings.TrimSpace(header.Get("X-Amz-Trailer")))
 	for i := range checksums {
@@ -154,7 +165,7 @@ func (b *body) expect(header http.Header) error {
 		if b.chosen != nil || text != "" && isBehind {
 			return refuse(invalidRequest, "the request has several checksums; give one")
 		}
-		one := expectation{name: c.label(), sum: c.make(), wrong: badDigest}
+		one := expectation{name: c.label(), sum: c.make(), wrong: mismatch(c.label(), "the calculated checksum")}
 		if isBehind {
 			one.behind = announced
 		} else {
@@ -167,7 +178,14 @@ func (b *body) expect(header http.Header) error {
 		b.chosen = c
 		b.expected = append(b.expected, one)
 	}
+	if asked := header.Get("X-Amz-Sdk-Checksum-Algorithm"); asked != "" && b.chosen != nil && !strings.EqualFold(asked, b.chosen.name) {
+		return refuse(invalidRequest, "x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s",
+			asked, b.chosen.label())
+	}
 	if announced != "" && b.chosen == nil {
+		if kind, is := strings.CutPrefix(announced, "x-amz-checksum-"); is {
+			return unknownChecksum(kind)
+		}
 		return refuse(invalidRequest, "x-amz-trailer announces %.40q; want the name of a checksum", announced)
 	}
 	if announced != "" && (b.chunks == nil || !b.chunks.trailing) {
@@ -210,7 +228,7 @@ func (b *body) end(err error) error {
 	for err == nil {
 		var n int
 		if n, err = b.from.Read(more[:]); n > 0 {
-			return refuse(invalidRequest, "the body is longer than the %d bytes that were announced", b.size)
+			return refuse(incompleteBody, "the body is longer than the %d bytes that were announced", b.size)
 		}
 	}
 	if err != io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
@@ -222,7 +240,7 @@ func (b *body) end(err error) error {
 			text := b.chunks.trailers[one.behind]
 			sum, valid := decodeSum(text, one.sum.Size())
 			if !valid {
-				return refuse(invalidRequest, "the trailer %s is %.80q; want a checksum in base64", one.behind, text)
+				return refuse(malformedTrailer, "the trailer %s is %.80q; want a checksum in base64", one.behind, text)
 			}
 			one.want = sum
 		}
@@ -263,9 +281,9 @@ func (b *body) digests() (map[string]string, error) {
 	return known, nil
 }
 
-// readAll reads a body that is no object, which is small.
-func (q *request) readAll() ([]byte, error) {
-	b, err := q.openBody()
+// readAll reads a body that is no object, which is small, and has the digests of a header.
+func (q *request) readAll(digests http.Header) ([]byte, error) {
+	b, err := q.openWith(digests)
 	if err != nil {
 		return nil, err
 	}

@@ -48,9 +48,14 @@ const bucketPage = 1000
 
 // listBuckets looks for buckets from one to the next, whatever they have in them.
 func (s *Server) listBuckets(ctx context.Context, q *request) error {
-	most, err := q.number("max-buckets", bucketsMost)
-	if err != nil {
+	most, err := q.number("max-buckets", bucketsMost+1)
+	switch {
+	case err != nil:
 		return err
+	case !q.query.has("max-buckets"):
+		most = bucketsMost
+	case most < 1 || most > bucketsMost:
+		return refuse(invalidArgument, "max-buckets is %.20q; want 1 to %d", q.query.get("max-buckets"), bucketsMost)
 	}
 	prefix, in := q.query.get("prefix"), q.caller.user.Scope(access.List)
 	result := listBucketsResult{Owner: theOwner, Prefix: prefix}
@@ -139,18 +144,22 @@ func (s *Server) createBucket(ctx context.Context, q *request) error {
 	if err := q.checkUnknown(); err != nil {
 		return err
 	}
-	text, err := q.readAll()
+	text, err := q.readAll(q.Header)
 	if err != nil {
 		return err
 	}
 	var configuration struct {
 		XMLName            xml.Name `xml:"CreateBucketConfiguration"`
 		LocationConstraint string
+		Tags               *struct{}
 	}
 	if len(bytes.TrimSpace(text)) > 0 {
 		if err := xml.Unmarshal(text, &configuration); err != nil {
 			return refuse(malformedXML, "the body is no CreateBucketConfiguration: %w", err)
 		}
+	}
+	if configuration.Tags != nil {
+		return refuse(notImplemented, "buckets have no tags here: objects have")
 	}
 	options, into, err := q.place(q.object())
 	if err != nil {
@@ -168,6 +177,7 @@ func (s *Server) createBucket(ctx context.Context, q *request) error {
 		return err
 	}
 	q.w.Header().Set("Location", "/"+q.bucket)
+	q.w.Header().Set("X-Amz-Bucket-Arn", "arn:aws:s3:::"+q.bucket)
 	return q.done(http.StatusOK)
 }
 

@@ -78,7 +78,7 @@ func (c *chunks) Read(into []byte) (int, error) {
 		case err != nil:
 			return n, err
 		case line != "":
-			return n, refuse(invalidRequest, "a chunk of the body is longer than its head says")
+			return n, refuse(incompleteBody, "a chunk of the body is longer than its head says")
 		}
 		return n, c.check()
 	}
@@ -94,7 +94,7 @@ func (c *chunks) head() error {
 	length, extension, _ := strings.Cut(line, ";")
 	size, err := strconv.ParseInt(strings.TrimSpace(length), 16, 64)
 	if err != nil || size < 0 {
-		return refuse(invalidRequest, "a chunk of the body begins with %.40q; want its length in hexadecimal digits", line)
+		return refuse(incompleteBody, "a chunk of the body begins with %.40q; want its length in hexadecimal digits", line)
 	}
 	c.claimed = ""
 	if name, value, _ := strings.Cut(strings.TrimSpace(extension), "="); name == "chunk-signature" {
@@ -146,15 +146,18 @@ func (c *chunks) readTrailers() error {
 			return err
 		}
 		if line == "" {
-			if c.by == nil || !c.trailing {
+			switch {
+			case c.by == nil || !c.trailing:
 				return nil
+			case signature == "":
+				return refuse(incompleteBody, "the body ends without the signature of its trailers")
 			}
 			return c.compare(algorithm+"-TRAILER", signature, digestOf(signedText.String()))
 		}
 		name, value, found := strings.Cut(line, ":")
 		name, value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
 		if !found || !c.trailing {
-			return refuse(invalidRequest, "the body is followed by %.40q; want the name of a trailer, a colon and its value", line)
+			return refuse(malformedTrailer, "the body is followed by %.40q; want the name of a trailer, a colon and its value", line)
 		}
 		if name == "x-amz-trailer-signature" {
 			signature = value
@@ -163,7 +166,7 @@ func (c *chunks) readTrailers() error {
 		c.trailers[name] = value
 		signedText.WriteString(name + ":" + value + "\n")
 	}
-	return refuse(invalidRequest, "the body is followed by more than %d trailers", trailersMost)
+	return refuse(malformedTrailer, "the body is followed by more than %d trailers", trailersMost)
 }
 
 // line reads one line, without its end.
@@ -171,7 +174,7 @@ func (c *chunks) line() (string, error) {
 	text, err := c.from.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return "", refuse(invalidRequest, "a line between chunks of the body has more than %d bytes", chunkHeadBytes)
+		return "", refuse(incompleteBody, "a line between chunks of the body has more than %d bytes", chunkHeadBytes)
 	case err != nil:
 		return string(text), broken(err)
 	}

@@ -57,7 +57,8 @@ func (s *Server) completeUpload(ctx context.Context, q *request) error {
 		return err
 	}
 	var asked completeRequest
-	if err := q.readXML(&asked); err != nil {
+	// The checksum that this request has is of the object, and not of its body.
+	if err := q.readXML(&asked, http.Header{"Content-Md5": q.Header.Values("Content-Md5")}); err != nil {
 		return err
 	}
 	if len(asked.Part) == 0 || len(asked.Part) > partsMost {
@@ -65,7 +66,8 @@ func (s *Server) completeUpload(ctx context.Context, q *request) error {
 	}
 	for i := range asked.Part {
 		if i > 0 && asked.Part[i].PartNumber <= asked.Part[i-1].PartNumber {
-			return refuse(invalidPartOrder, "part %d is named after part %d; want them in order", asked.Part[i].PartNumber, asked.Part[i-1].PartNumber)
+			return refuse(invalidPartOrder, "part %d is named after part %d; want them in order",
+				asked.Part[i].PartNumber, asked.Part[i-1].PartNumber)
 		}
 	}
 	c := &completion{server: s, q: q, list: digestOf(fmt.Sprint(asked.Part))}

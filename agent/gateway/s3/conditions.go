@@ -71,7 +71,8 @@ func (q *request) over() (*block.Stamp, error) {
 		return nil, nil
 	}
 	if noneMatch != "" && (noneMatch != "*" || match != "") {
-		return nil, refuse(notImplemented, "a change can be made where there is no object (If-None-Match: *), or over the one of a tag (If-Match)")
+		return nil, refuse(notImplemented,
+			"a change can be made where there is no object (If-None-Match: *), or over the one of a tag (If-Match)")
 	}
 	there, err := q.server.options.Objects.Find(q.Context(), q.object())
 	switch {

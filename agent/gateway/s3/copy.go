@@ -22,7 +22,7 @@ const headerSource = "X-Amz-Copy-Source"
 func (q *request) source() (target, error) {
 	text := q.Header.Get(headerSource)
 	path, version, _ := strings.Cut(text, "?versionId=")
-	if version != "" && version != "null" {
+	if version != "" && version != nullVersion {
 		return target{}, refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", version)
 	}
 	decoded, err := url.PathUnescape(path)
@@ -207,10 +207,6 @@ func (q *request) copiedChecksum(is *api.Object) (*checksum, error) {
 		}
 	}
 	return nil, nil
-}
-
-func unknownChecksum(asked string) error {
-	return refuse(invalidRequest, "the checksum algorithm is %.40q; want CRC32, CRC32C, CRC64NVME, SHA1 or SHA256", asked)
 }
 
 // remake writes an object anew with other metadata, of the same bytes.

@@ -4,10 +4,12 @@ import (
 	"crypto/md5"  //nolint:gosec // it is what S3 names versions of objects by
 	"crypto/sha1" //nolint:gosec // clients may choose it against mistakes of transfer
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
+	"net/http"
 	"strings"
 
 	"github.com/restripe/restripe/agent/block"
@@ -44,8 +46,36 @@ var checksums = []checksum{
 	{"crc32", func() hash.Hash { return crc32.NewIEEE() }, true},
 	{"crc32c", func() hash.Hash { return crc32.New(castagnoli) }, true},
 	{"crc64nvme", func() hash.Hash { return crc64.New(nvmeTable) }, false},
+	{"md5", newMD5, true},
 	{"sha1", sha1.New, true},
 	{"sha256", sha256.New, true},
+	{"sha512", sha512.New, true},
+}
+
+// checkSums refuses checksums that clients give and nobody here can verify.
+func checkSums(header http.Header) error {
+	for name := range header {
+		kind, is := strings.CutPrefix(name, "X-Amz-Checksum-")
+		switch {
+		case !is, kind == "Algorithm", kind == "Type", kind == "Mode", checksumNamed(kind) != nil:
+		default:
+			return unknownChecksum(kind)
+		}
+	}
+	return nil
+}
+
+func unknownChecksum(asked string) error {
+	labels := make([]string, len(checksums))
+	for i := range checksums {
+		labels[i] = checksums[i].label()
+	}
+	for _, known := range []string{"XXHASH64", "XXHASH3", "XXHASH128"} {
+		if strings.EqualFold(known, asked) {
+			return refuse(notImplemented, "checksums of the kind %s are not part of this server; there are %s", known, strings.Join(labels, ", "))
+		}
+	}
+	return refuse(invalidRequest, "the checksum algorithm is %.40q; want one of %s", asked, strings.Join(labels, ", "))
 }
 
 // checksumNamed is the algorithm of a name in any case; nil where there is none.

@@ -35,6 +35,14 @@ func (s *Server) open(ctx context.Context, q *request, of target) (*object.Reade
 
 // getObject answers the bytes of an object, or what is known of it.
 func (s *Server) getObject(ctx context.Context, q *request) error {
+	if q.query.has("partNumber") {
+		if _, err := q.partNumber(); err != nil {
+			return err
+		}
+		if q.Header.Get("Range") != "" {
+			return refuse(invalidRequest, "Cannot specify both Range header and partNumber query parameter")
+		}
+	}
 	for try := 0; ; try++ {
 		err := s.getVersion(ctx, q)
 		if q.w.sent || try == getTries || !errors.Is(err, api.ErrConflict) {
@@ -64,7 +72,7 @@ func (s *Server) getVersion(ctx context.Context, q *request) error {
 		header.Set("Content-Range", fmt.Sprintf("bytes */%d", is.Size))
 		return err
 	}
-	describe(header, &is)
+	s.describe(header, &is)
 	if err := q.override(header); err != nil {
 		return err
 	}
@@ -97,10 +105,13 @@ func (s *Server) getVersion(ctx context.Context, q *request) error {
 }
 
 // describe has the headers of an answer say what an object is.
-func describe(header http.Header, is *api.Object) {
+func (s *Server) describe(header http.Header, is *api.Object) {
 	header.Set("Accept-Ranges", "bytes")
-	header.Set("X-Amz-Storage-Class", is.Scheme)
+	if class := s.storageClass(is); class != standard { // which S3 leaves out
+		header.Set("X-Amz-Storage-Class", class)
+	}
 	header.Set("Restripe-Class", is.Class)
+	header.Set("Restripe-Scheme", is.Scheme)
 	if !is.Expires.IsZero() {
 		header.Set("Restripe-Expires", is.Expires.Format(time.RFC3339Nano))
 	}
@@ -149,11 +160,12 @@ type span struct {
 // span reads which bytes a request is for.
 func (q *request) span(is *api.Object) (span, error) {
 	text := q.Header.Get("Range")
-	if number := q.query.get("partNumber"); number != "" {
-		if text != "" {
-			return span{}, refuse(invalidRequest, "a range and a part are asked for; ask for one of them")
+	if q.query.has("partNumber") {
+		number, err := q.partNumber()
+		if err != nil {
+			return span{}, err
 		}
-		return partSpan(q.w.Header(), number, is)
+		return partSpan(q.w.Header(), int64(number), is)
 	}
 	if condition := q.Header.Get("If-Range"); condition != "" && text != "" {
 		at, err := http.ParseTime(condition)
@@ -168,7 +180,7 @@ func (q *request) span(is *api.Object) (span, error) {
 func readSpan(text string, size int64) (span, error) {
 	whole := span{0, size, false}
 	spec, ok := strings.CutPrefix(text, "bytes=")
-	from, to, dash := strings.Cut(strings.TrimSpace(spec), "-")
+	from, to, dash := strings.Cut(spec, "-")
 	if !ok || !dash || strings.Contains(spec, ",") {
 		return whole, nil
 	}
@@ -176,9 +188,9 @@ func readSpan(text string, size int64) (span, error) {
 	if from == "" {
 		n, err := strconv.ParseUint(to, 10, 63)
 		switch {
-		case err != nil:
+		case err != nil || size == 0: // all of nothing is nothing
 			return whole, nil
-		case n == 0 || size == 0:
+		case n == 0:
 			return span{}, outside
 		}
 		length := min(int64(n), size)
@@ -203,11 +215,7 @@ func readSpan(text string, size int64) (span, error) {
 }
 
 // partSpan is where a part lies of an object that was put in parts, which can be told where all have one size but the last.
-func partSpan(header http.Header, text string, is *api.Object) (span, error) {
-	number, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || number < 1 || number > partsMost {
-		return span{}, refuse(invalidArgument, "partNumber is %.20q; want 1 to %d", text, partsMost)
-	}
+func partSpan(header http.Header, number int64, is *api.Object) (span, error) {
 	parts, each := partsOf(is)
 	if number > parts {
 		return span{}, refuse(invalidPartNumber, "the object has %d parts", parts)
@@ -221,14 +229,13 @@ func partSpan(header http.Header, text string, is *api.Object) (span, error) {
 	if is.Size == 0 {
 		return span{0, 0, false}, nil
 	}
-	if parts == 1 {
-		each = is.Size
-	}
 	offset := (number - 1) * each
 	return span{offset, min(each, is.Size-offset), true}, nil
 }
 
-var invalidPartNumber = code{"InvalidPartNumber", http.StatusRequestedRangeNotSatisfiable}
+var invalidPartNumber = code{
+	"InvalidPartNumber", http.StatusRequestedRangeNotSatisfiable, "The requested partnumber is not satisfiable",
+}
 
 // partsMost is how many parts an object has at most.
 const partsMost = 10_000

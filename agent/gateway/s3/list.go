@@ -30,7 +30,9 @@ type item struct {
 }
 
 // list returns what a user sees of a bucket, by name, and whether there is more.
-func (s *Server) list(ctx context.Context, bucket string, what listing, sees func(key, class string) bool) (items []item, more bool, err error) {
+func (s *Server) list(
+	ctx context.Context, bucket string, what listing, sees func(key, class string) bool,
+) (items []item, more bool, err error) {
 	if what.most == 0 {
 		return nil, false, nil
 	}
@@ -172,7 +174,7 @@ func (s *Server) listObjects(ctx context.Context, q *request) error {
 			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(items[i].name)})
 			continue
 		}
-		one := listedOf(items[i].object, encoded(items[i].name))
+		one := s.listed(items[i].object, encoded(items[i].name))
 		if withOwner {
 			one.Owner = &theOwner
 		}
@@ -198,9 +200,10 @@ func (s *Server) listObjects(ctx context.Context, q *request) error {
 	return q.reply(&result)
 }
 
-func listedOf(is *api.Object, name string) listedObject {
+func (s *Server) listed(is *api.Object, name string) listedObject {
 	one := listedObject{
-		Key: name, LastModified: is.Modified.Format(timeFormat), ETag: strconv.Quote(etagOf(is)), Size: is.Size, StorageClass: is.Scheme,
+		Key: name, LastModified: is.Modified.Format(timeFormat), ETag: strconv.Quote(etagOf(is)), Size: is.Size,
+		StorageClass: s.storageClass(is),
 	}
 	for i := range checksums {
 		if sum := is.Metadata[metaSum+checksums[i].name]; sum != "" {
@@ -247,4 +250,67 @@ func readToken(text string) (string, error) {
 		return "", refuse(invalidArgument, "the continuation token is none of this server")
 	}
 	return string(after), nil
+}
+
+type versionsResult struct {
+	XMLName             xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListVersionsResult"`
+	Name                string
+	Prefix              string
+	KeyMarker           string
+	VersionIDMarker     string `xml:"VersionIdMarker"`
+	NextKeyMarker       string `xml:",omitempty"`
+	NextVersionIDMarker string `xml:"NextVersionIdMarker,omitempty"`
+	MaxKeys             int
+	Delimiter           string `xml:",omitempty"`
+	EncodingType        string `xml:",omitempty"`
+	IsTruncated         bool
+	Version             []listedVersion
+	CommonPrefixes      []commonPrefix
+}
+
+type listedVersion struct {
+	listedObject
+	VersionID string `xml:"VersionId"`
+	IsLatest  bool
+}
+
+// nullVersion names the one version that an object has.
+const nullVersion = "null"
+
+// listVersions answers the one version of each object.
+func (s *Server) listVersions(ctx context.Context, q *request) error {
+	what := listing{prefix: q.query.get("prefix"), delimiter: q.query.get("delimiter"), after: q.query.get("key-marker")}
+	var err error
+	if what.most, err = q.number("max-keys", listMost); err != nil {
+		return err
+	}
+	encoded, err := encoder(q.query.get("encoding-type"))
+	if err != nil {
+		return err
+	}
+	sees, err := q.mayList(ctx, what.prefix)
+	if err != nil {
+		return err
+	}
+	items, more, err := s.list(ctx, q.bucket, what, sees)
+	if err != nil {
+		return err
+	}
+	result := versionsResult{
+		Name: q.bucket, Prefix: encoded(what.prefix), KeyMarker: encoded(what.after), VersionIDMarker: q.query.get("version-id-marker"),
+		MaxKeys: what.most, Delimiter: encoded(what.delimiter), EncodingType: q.query.get("encoding-type"), IsTruncated: more,
+	}
+	for i := range items {
+		if items[i].object == nil {
+			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(items[i].name)})
+			continue
+		}
+		one := listedVersion{s.listed(items[i].object, encoded(items[i].name)), nullVersion, true}
+		one.Owner = &theOwner
+		result.Version = append(result.Version, one)
+	}
+	if more {
+		result.NextKeyMarker, result.NextVersionIDMarker = encoded(items[len(items)-1].name), nullVersion
+	}
+	return q.reply(&result)
 }

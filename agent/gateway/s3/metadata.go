@@ -3,6 +3,7 @@ package s3
 import (
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +20,21 @@ const metaOwn = "s3:"
 const metaTags = metaOwn + "tags"
 
 // kept are the headers that are kept with an object and answered with it, but for those that begin with userPrefix.
-var kept = []string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Expires"}
+var kept = []string{
+	"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Expires", headerRedirect,
+}
+
+// headerRedirect says where a page is that a website would show. It is kept; there are no websites here.
+const headerRedirect = "X-Amz-Website-Redirect-Location"
 
 // userPrefix begins the headers that have metadata of the client's own.
 const userPrefix = "X-Amz-Meta-"
 
 // metadataMost bounds what a client gives: the digests have to fit in beside it.
-const metadataMost = api.MaxMetadataBytes - 512
+const (
+	userMost     = 2 << 10 // as S3 has it
+	metadataMost = api.MaxMetadataBytes - 512
+)
 
 // metadataOf returns the metadata that headers of a request give.
 func metadataOf(header http.Header) (map[string]string, error) {
@@ -35,6 +44,10 @@ func metadataOf(header http.Header) (map[string]string, error) {
 			metadata[strings.ToLower(own)] = text(strings.Join(values, ","))
 		}
 	}
+	if bytes := api.MetadataBytes(metadata); bytes > userMost {
+		return nil, refuse(metadataTooLarge, "the metadata has %d bytes, names and values together, of at most %d; keep more in the object",
+			bytes, userMost)
+	}
 	for _, name := range kept {
 		value := header.Get(name)
 		if name == "Content-Encoding" {
@@ -43,6 +56,9 @@ func metadataOf(header http.Header) (map[string]string, error) {
 		if value != "" {
 			metadata[metaOwn+strings.ToLower(name)] = text(value)
 		}
+	}
+	if to := header.Get(headerRedirect); to != "" && !redirect.MatchString(to) {
+		return nil, refuse(invalidRedirect, "%s is %.80q; want a path, or an address of http or https", strings.ToLower(headerRedirect), to)
 	}
 	if tags := header.Get("X-Amz-Tagging"); tags != "" {
 		canonical, err := canonicalTags(tags)
@@ -158,12 +174,12 @@ const (
 func canonicalTags(query string) (string, error) {
 	list, err := readQuery(query)
 	if err != nil {
-		return "", refuse(invalidTag, "x-amz-tagging is %.80q; want NAME=VALUE&NAME=VALUE, percent-encoded", query)
+		return "", refuse(invalidArgument, "x-amz-tagging is %.80q; want NAME=VALUE&NAME=VALUE, percent-encoded", query)
 	}
 	tags := map[string]string{}
 	for _, one := range list {
 		if _, twice := tags[one.name]; twice {
-			return "", refuse(invalidTag, "the tag %.80q is given twice", one.name)
+			return "", refuse(invalidArgument, "the tag %.80q is given twice", one.name)
 		}
 		tags[one.name] = one.value
 	}
@@ -177,12 +193,18 @@ const (
 	tagValueMost = 256
 )
 
-var invalidTag = code{"InvalidTag", http.StatusBadRequest}
+var redirect = regexp.MustCompile("^(/|https?://)")
+
+var invalidRedirect = code{"InvalidRedirectLocation", http.StatusBadRequest, ""}
+
+var tooManyTags = code{"BadRequest", http.StatusBadRequest, "Object tags cannot be greater than 10"}
+
+var invalidTag = code{"InvalidTag", http.StatusBadRequest, ""}
 
 // encodeTags are tags as a query has them.
 func encodeTags(tags map[string]string) (string, error) {
 	if len(tags) > tagsMost {
-		return "", refuse(code{"BadRequest", http.StatusBadRequest}, "an object has at most %d tags, these are %d", tagsMost, len(tags))
+		return "", refuse(tooManyTags, "an object has at most %d tags, these are %d", tagsMost, len(tags))
 	}
 	parts := make([]string, 0, len(tags))
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
@@ -193,6 +215,14 @@ func encodeTags(tags map[string]string) (string, error) {
 		parts = append(parts, encode(name, false)+"="+encode(value, false))
 	}
 	return strings.Join(parts, "&"), nil
+}
+
+// storageClass is what an object is under: a scheme, or standard where that is what its class says.
+func (s *Server) storageClass(is *api.Object) string {
+	if class := s.options.Classes.Named(is.Class); class != nil && class.Default.String() == is.Scheme {
+		return standard
+	}
+	return is.Scheme
 }
 
 // standard is the storage class that asks for nothing special.

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,7 @@ var (
 	onBucket = []entry{
 		{"GET", "location", "", operation{"GetBucketLocation", (*Server).getLocation}},
 		{"GET", "uploads", "", operation{"ListMultipartUploads", (*Server).listUploads}},
+		{"GET", "versions", "", operation{"ListObjectVersions", (*Server).listVersions}},
 		{"GET", "list-type", "", operation{"ListObjectsV2", (*Server).listObjects}},
 		{"POST", "delete", "", operation{"DeleteObjects", (*Server).deleteObjects}},
 	}
@@ -66,7 +68,7 @@ var (
 func (q *request) find() operation {
 	switch {
 	case q.bucket == "":
-		return q.first(onService)
+		return q.first(nil, nil, onService)
 	case q.key == "":
 		return q.first(onBucket, absentOfBucket, onBucketAlone)
 	default:
@@ -74,17 +76,47 @@ func (q *request) find() operation {
 	}
 }
 
-func (q *request) first(lists ...[]entry) operation {
-	for _, list := range lists {
+func (q *request) first(special []entry, absent []entry, alone []entry) operation {
+	for _, list := range [][]entry{special, absent} {
 		for i := range list {
 			if list[i].isAsked(q) {
 				return list[i].operation
 			}
 		}
 	}
+	if unknown := q.subresource(); unknown != "" { // to serve the object in its place would be to say that it was done
+		return operation{"unknown", func(*Server, context.Context, *request) error {
+			return refuse(invalidRequest, "the parameter %s is none of what can be asked for of this with %.20s", unknown, q.Method)
+		}}
+	}
+	for i := range alone {
+		if alone[i].isAsked(q) {
+			return alone[i].operation
+		}
+	}
 	return operation{"unknown", func(*Server, context.Context, *request) error {
 		return refuse(methodNotAllowed, "the method %.20q is none of those that this can be asked for with", q.Method)
 	}}
+}
+
+// subresources are parameters that ask for something else than the object or the bucket that they are with.
+var subresources = []string{
+	"abac", "accelerate", "acl", "analytics", "append", "attributes", "cors", "delete", "encryption", "intelligent-tiering", "inventory",
+	"legal-hold", "lifecycle", "location", "logging", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "metadataTable", "metrics",
+	"notification", "object-lock", "ownershipControls", "partNumber", "policy", "policyStatus", "publicAccessBlock", "renameObject",
+	"replication", "requestPayment", "restore", "retention", "select", "session", "tagging", "torrent", "uploadId", "uploads", "versioning",
+	"versions", "website",
+}
+
+// subresource is a parameter that makes a request one for something that is not served; empty: there is none.
+func (q *request) subresource() string {
+	isRead := q.Method == http.MethodGet || q.Method == http.MethodHead
+	for _, one := range q.query {
+		if slices.Contains(subresources, one.name) && !(one.name == "partNumber" && isRead && q.key != "") {
+			return one.name
+		}
+	}
+	return ""
 }
 
 // absent is a part of S3 that there is not here.
@@ -98,7 +130,7 @@ type absent struct {
 	get, put  string // the names of the operations, where they are others
 }
 
-func missing(name string) *code { return &code{name, http.StatusNotFound} }
+func missing(name string) *code { return &code{name, http.StatusNotFound, ""} }
 
 const (
 	useUsers  = "rights are given in the gateway's file of users"
@@ -155,14 +187,13 @@ var absents = []absent{
 		parameter: "versioning", name: "Versioning", text: "an object has one version",
 		empty: "<VersioningConfiguration " + xmlPrefix + "/>",
 	},
-	{parameter: "versions", name: "Versions", text: "an object has one version; list the objects", get: "ListObjectVersions"},
 	{parameter: "website", name: "Website", text: useNone, none: missing("NoSuchWebsiteConfiguration"), gone: true},
 }
 
 // absentsOfObjects are those of objects.
 var absentsOfObjects = []absent{
-	{parameter: "legal-hold", name: "ObjectLegalHold", text: useNone, none: missing("NoSuchObjectLockConfiguration"), get: "GetObjectLegalHold"},
-	{parameter: "retention", name: "ObjectRetention", text: useNone, none: missing("NoSuchObjectLockConfiguration"), get: "GetObjectRetention"},
+	{parameter: "legal-hold", name: "ObjectLegalHold", text: useNone, none: missing("NoSuchObjectLockConfiguration")},
+	{parameter: "retention", name: "ObjectRetention", text: useNone, none: missing("NoSuchObjectLockConfiguration")},
 	{parameter: "torrent", name: "ObjectTorrent", text: useNone, get: "GetObjectTorrent"},
 	{parameter: "restore", name: "Object", text: "every object can be read at once"},
 	{parameter: "select", name: "ObjectContent", text: useNone},
@@ -197,7 +228,10 @@ func entriesOf(of string, list []absent) (entries []entry) {
 	return entries
 }
 
-func (a *absent) refuse(*Server, context.Context, *request) error {
+func (a *absent) refuse(_ *Server, ctx context.Context, q *request) error {
+	if err := q.seen(ctx); err != nil {
+		return err
+	}
 	return refuse(notImplemented, "%s is not part of this server: %s", a.parameter, a.text)
 }
 
@@ -292,7 +326,7 @@ func (q *request) checkUnknown() error {
 			if value != "BucketOwnerEnforced" {
 				why = useUsers
 			}
-		case lower == "x-amz-website-redirect-location", lower == "x-amz-write-offset-bytes":
+		case lower == "x-amz-write-offset-bytes":
 			why = useNone
 		}
 		if why != "" {

@@ -57,6 +57,7 @@ func (s *Server) putObject(ctx context.Context, q *request) error {
 		return err
 	}
 	q.setSums(body)
+	q.w.Header().Set("X-Amz-Object-Size", strconv.FormatInt(body.size, 10))
 	return q.done(http.StatusOK)
 }
 
@@ -66,8 +67,10 @@ type sums struct {
 	ChecksumCRC32     string `xml:",omitempty"`
 	ChecksumCRC32C    string `xml:",omitempty"`
 	ChecksumCRC64NVME string `xml:",omitempty"`
+	ChecksumMD5       string `xml:",omitempty"`
 	ChecksumSHA1      string `xml:",omitempty"`
 	ChecksumSHA256    string `xml:",omitempty"`
+	ChecksumSHA512    string `xml:",omitempty"`
 	ChecksumType      string `xml:",omitempty"`
 }
 
@@ -85,10 +88,14 @@ func (s *sums) of(name string) *string {
 		return &s.ChecksumCRC32C
 	case "crc64nvme":
 		return &s.ChecksumCRC64NVME
+	case "md5":
+		return &s.ChecksumMD5
 	case "sha1":
 		return &s.ChecksumSHA1
-	default:
+	case "sha256":
 		return &s.ChecksumSHA256
+	default:
+		return &s.ChecksumSHA512
 	}
 }
 
@@ -189,7 +196,7 @@ type deleteError struct {
 // deleteObjects removes objects one by one, several side by side.
 func (s *Server) deleteObjects(ctx context.Context, q *request) error {
 	var asked deleteRequest
-	if err := q.readXML(&asked); err != nil {
+	if err := q.readXML(&asked, q.Header); err != nil {
 		return err
 	}
 	if len(asked.Objects) == 0 || len(asked.Objects) > deleteMost {
@@ -210,7 +217,7 @@ func (s *Server) deleteObjects(ctx context.Context, q *request) error {
 			switch {
 			case one.Key == "" || len(one.Key) > api.MaxKeyBytes-len(q.bucket)-1:
 				failed[i] = refuse(keyTooLong, "a key has 1 byte or more, and not too many; this one has %d", len(one.Key))
-			case one.VersionID != "" && one.VersionID != "null":
+			case one.VersionID != "" && one.VersionID != nullVersion:
 				failed[i] = refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", one.VersionID)
 			default:
 				failed[i] = s.remove(ctx, q, one.Key, one.ETag)

@@ -68,11 +68,11 @@ func (q *request) identify() error {
 	if err != nil {
 		return api.Refuse(api.ErrUnavailable, "%w", err)
 	}
-	key := by.key(secret)
-	if err := by.verify(q.Request, q.query, q.path(), key); err != nil {
+	if err := by.check(time.Now()); err != nil {
 		return err
 	}
-	if err := by.check(time.Now()); err != nil {
+	key := by.key(secret)
+	if err := by.verify(q.Request, q.query, q.path(), key); err != nil {
 		return err
 	}
 	if err := by.checkSigned(q.Header); err != nil {
@@ -168,9 +168,9 @@ func (q *request) done(status int) error {
 	return nil
 }
 
-// readXML reads a body in XML.
-func (q *request) readXML(into any) error {
-	text, err := q.readAll()
+// readXML reads a body in XML, which has the digests of a header.
+func (q *request) readXML(into any, digests http.Header) error {
+	text, err := q.readAll(digests)
 	if err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (q *request) serve(found operation) error {
 
 // checkVersion refuses what asks for one of several versions: an object has one, named null.
 func (q *request) checkVersion() error {
-	if version := q.query.get("versionId"); version != "" && version != "null" {
+	if version := q.query.get("versionId"); version != "" && version != nullVersion {
 		return refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", version)
 	}
 	return nil
@@ -187,7 +187,11 @@ func (q *request) fail(as code, err error) {
 }
 
 func (q *request) errorBody(as code, err error) errorBody {
-	return errorBody{Code: as.name, Message: err.Error(), Resource: q.URL.Path, RequestID: q.id}
+	body := errorBody{Code: as.name, Message: err.Error(), Resource: q.URL.Path, RequestID: q.id}
+	if as.says != "" {
+		body.Message, body.Detail = as.says, err.Error()
+	}
+	return body
 }
 
 // newID names a request, for those who ask about it.

@@ -60,6 +60,14 @@ type authorization struct {
 	payload         string        // the digest of the body, or what stands in its place
 }
 
+var (
+	oldSignature = code{
+		invalidRequest.name, invalidRequest.status,
+		"The authorization mechanism you have provided is not supported. Please use " + algorithm + ".",
+	}
+	otherSignature = code{invalidArgument.name, invalidArgument.status, "Unsupported Authorization Type"}
+)
+
 // readAuthorization returns what a request shows; nil where it shows nothing.
 func readAuthorization(r *http.Request, query parameters) (*authorization, error) {
 	if query.has(queryAlgorithm) || query.has(querySignature) {
@@ -68,13 +76,19 @@ func readAuthorization(r *http.Request, query parameters) (*authorization, error
 		}
 		return readPresigned(r, query)
 	}
+	if query.has("AWSAccessKeyId") && query.has("Signature") {
+		return nil, refuse(oldSignature, "the URL is signed in the old way; sign it with %s", algorithm)
+	}
 	text := r.Header.Get("Authorization")
 	if text == "" {
 		return nil, nil
 	}
 	kind, rest, _ := strings.Cut(text, " ")
-	if kind != algorithm {
-		return nil, refuse(invalidRequest, "the authorization is of the kind %.40q; sign requests with %s", kind, algorithm)
+	switch {
+	case kind == "AWS" || strings.HasPrefix(kind, "AWS4-"):
+		return nil, refuse(oldSignature, "the authorization is of the kind %.40q; sign requests with %s", kind, algorithm)
+	case kind != algorithm:
+		return nil, refuse(otherSignature, "the authorization is of the kind %.40q; sign requests with %s", kind, algorithm)
 	}
 	a := &authorization{payload: r.Header.Get(headerPayload)}
 	var credential, signed string
@@ -93,6 +107,9 @@ func readAuthorization(r *http.Request, query parameters) (*authorization, error
 		return nil, refuse(authorizationHeader, "the Authorization header wants Credential, SignedHeaders and Signature")
 	}
 	if err := a.take(credential, signed, authorizationHeader); err != nil {
+		return nil, err
+	}
+	if err := checkPayload(a.payload); err != nil {
 		return nil, err
 	}
 	if a.payload == "" {
@@ -130,6 +147,9 @@ func readPresigned(r *http.Request, query parameters) (*authorization, error) {
 			break
 		}
 	}
+	if err := checkPayload(a.payload); err != nil {
+		return nil, err
+	}
 	if err := a.take(query.get(queryCredential), query.get(queryHeaders), authorizationQuery); err != nil {
 		return nil, err
 	}
@@ -145,6 +165,19 @@ func readPresigned(r *http.Request, query parameters) (*authorization, error) {
 	return a, nil
 }
 
+// checkPayload refuses what is neither the digest of a body nor may stand in its place. It may be missing.
+func checkPayload(payload string) error {
+	switch payload {
+	case "", unsignedPayload, streamingSigned, streamingSignedTrailer, streamingTrailer:
+		return nil
+	}
+	if sum, err := hex.DecodeString(payload); err != nil || len(sum) != sha256.Size {
+		return refuse(invalidArgument, "x-amz-content-sha256 is %.80q; want a SHA-256 in hexadecimal digits, %s, or one of %s, %s and %s",
+			payload, unsignedPayload, streamingSigned, streamingSignedTrailer, streamingTrailer)
+	}
+	return nil
+}
+
 // take reads a credential (ID/DAY/REGION/s3/aws4_request) and the names of the signed headers.
 func (a *authorization) take(credential, signed string, wrong code) error {
 	parts := strings.Split(credential, "/")
@@ -158,6 +191,9 @@ func (a *authorization) take(credential, signed string, wrong code) error {
 		return refuse(wrong, "the credential is for %.40q, %.40q; want s3, aws4_request", scope[2], scope[3])
 	}
 	a.signed = strings.Split(signed, ";")
+	if _, err := time.Parse(dayLayout, a.day); err != nil {
+		return refuse(wrong, "the credential is for %.20q; want a day, such as 20060102", a.day)
+	}
 	if !slices.Contains(a.signed, "host") {
 		return refuse(wrong, "the header host has to be signed")
 	}
@@ -173,7 +209,8 @@ func (a *authorization) check(now time.Time) error {
 	if a.presigned {
 		switch {
 		case ahead > skew:
-			return refuse(accessDenied, "the URL is not valid yet; its clock, or that of the gateway, is wrong: it is %s here", now.UTC().Format(timeLayout))
+			return refuse(accessDenied, "the URL is not valid yet: it is %s here, and it was signed at %s; set the clocks",
+				now.UTC().Format(timeLayout), a.timestamp)
 		case now.After(a.at.Add(a.expires)):
 			return refuse(accessDenied, "Request has expired: the URL was valid until %s", a.at.Add(a.expires).UTC().Format(time.RFC3339))
 		}

@@ -495,8 +495,8 @@ func (s *Server) listUploads(ctx context.Context, q *request) error {
 		return err
 	}
 	result := listUploadsResult{
-		Bucket: q.bucket, KeyMarker: encoded(what.after), UploadIDMarker: marker, Delimiter: encoded(what.delimiter), Prefix: encoded(what.prefix),
-		MaxUploads: what.most, EncodingType: q.query.get("encoding-type"),
+		Bucket: q.bucket, KeyMarker: encoded(what.after), UploadIDMarker: marker, Delimiter: encoded(what.delimiter),
+		Prefix: encoded(what.prefix), MaxUploads: what.most, EncodingType: q.query.get("encoding-type"),
 	}
 	found, more, err := s.uploadsIn(ctx, q.bucket, what, marker, sees)
 	if err != nil {
