@@ -85,9 +85,10 @@ func readAuthorization(r *http.Request, query parameters) (*authorization, error
 	}
 	kind, rest, _ := strings.Cut(text, " ")
 	switch {
+	case kind == algorithm:
 	case kind == "AWS" || strings.HasPrefix(kind, "AWS4-"):
 		return nil, refuse(oldSignature, "the authorization is of the kind %.40q; sign requests with %s", kind, algorithm)
-	case kind != algorithm:
+	default:
 		return nil, refuse(otherSignature, "the authorization is of the kind %.40q; sign requests with %s", kind, algorithm)
 	}
 	a := &authorization{payload: r.Header.Get(headerPayload)}
