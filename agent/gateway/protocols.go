@@ -14,6 +14,9 @@ import (
 // ProtocolBytes bounds the buffers of what is read and written for clients of Redis and memcached, all together.
 const ProtocolBytes = valueBytes + redisBytes + 2*memcachedBytes
 
+// S3Bytes bounds what clients of S3 send and get in XML, all together. Objects have the memory that those of HTTP have.
+const S3Bytes = 64 << 20
+
 const (
 	valueBytes     = 64 << 20 // of values that were read and are not sent yet
 	redisBytes     = 64 << 20 // of commands
@@ -52,6 +55,6 @@ func (g *Gateway) ServeMemcached(ctx context.Context, listener net.Listener) err
 func (g *Gateway) ServeS3(ctx context.Context, listener net.Listener) error {
 	return s3.New(s3.Options{
 		Objects: g.Objects, Classes: g.Registry, Users: g.options.Users, TLS: g.doors(), Domains: g.options.S3Domains, Load: &g.load,
-		Logger: g.log, Metrics: g.metrics.registry,
+		Logger: g.log, Metrics: g.metrics.registry, MemoryBytes: S3Bytes,
 	}).Serve(ctx, listener)
 }

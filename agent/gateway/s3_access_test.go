@@ -38,7 +38,8 @@ func TestS3Signatures(t *testing.T) {
 		other.region = region
 		other.want(200, "GET", "/", "", nil)
 	}
-	for off, code := range map[time.Duration]string{20 * time.Minute: "RequestTimeTooSkewed", -20 * time.Minute: "RequestTimeTooSkewed", 10 * time.Minute: ""} {
+	for off, code := range map[time.Duration]string{20 * time.Minute: "RequestTimeTooSkewed", -20 * time.Minute: "RequestTimeTooSkewed",
+		10 * time.Minute: ""} {
 		other := s.as("ALL/1", keySecret)
 		other.now = func() time.Time { return time.Now().Add(off) }
 		other.refused(code, "GET", "/", "", nil)
@@ -76,7 +77,8 @@ func (s *s3Client) presign(method, path string, at time.Time, expires time.Durat
 	s.t.Helper()
 	_, scope := s.key(at)
 	query := url.Values{
-		"X-Amz-Algorithm": {"AWS4-HMAC-SHA256"}, "X-Amz-Credential": {s.id + "/" + scope}, "X-Amz-Date": {at.UTC().Format("20060102T150405Z")},
+		"X-Amz-Algorithm": {"AWS4-HMAC-SHA256"}, "X-Amz-Credential": {s.id + "/" + scope},
+		"X-Amz-Date":    {at.UTC().Format("20060102T150405Z")},
 		"X-Amz-Expires": {strconv.Itoa(int(expires.Seconds()))}, "X-Amz-SignedHeaders": {"host"},
 	}
 	for i := 0; i < len(more); i += 2 {
@@ -160,14 +162,16 @@ func TestS3Chunks(t *testing.T) {
 			"the end":      func(body []byte) []byte { return body[:bytes.LastIndex(body, []byte("0;"))] },
 		} {
 			s.want(204, "DELETE", "/photos/a", "", nil)
-			r := s.request("PUT", "/photos/a", "", nil, "X-Amz-Decoded-Content-Length", strconv.Itoa(size), "Content-Encoding", "aws-chunked")
+			r := s.request("PUT", "/photos/a", "", nil, "X-Amz-Decoded-Content-Length", strconv.Itoa(size), "Content-Encoding",
+				"aws-chunked")
 			signature, at := s.sign(r, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD")
 			body := change(s.s3Chunks(data, signature, at))
 			sent := s.request("PUT", "/photos/a", "", body)
 			sent.Header, sent.Host = r.Header, r.Host
 			reply := s.send(sent)
 			if name == "as it was" {
-				if got := s.want(200, "GET", "/photos/a", "", nil); reply.status != 200 || !bytes.Equal(got.body, data) || got.header.Get("Content-Encoding") != "" {
+				if got := s.want(200, "GET", "/photos/a", "", nil); reply.status != 200 || !bytes.Equal(got.body, data) ||
+					got.header.Get("Content-Encoding") != "" {
 					t.Errorf("%d bytes: %d %s", size, reply.status, reply.body)
 				}
 				continue
@@ -209,12 +213,17 @@ func TestS3Rights(t *testing.T) {
 	}
 	upload := all.upload("/photos/a/upload")
 	for _, request := range []struct{ method, path, query, header, value string }{
-		{method: "GET", path: "/photos/b/1"}, {method: "HEAD", path: "/music"}, {method: "GET", path: "/photos"}, {method: "GET", path: "/photos/b/none"},
-		{method: "PUT", path: "/photos/a/1"}, {method: "DELETE", path: "/photos/a/1"}, {method: "PUT", path: "/others"}, {method: "DELETE", path: "/photos"},
+		{method: "GET", path: "/photos/b/1"}, {method: "HEAD", path: "/music"}, {method: "GET", path: "/photos"}, {method: "GET",
+			path: "/photos/b/none"},
+		{method: "PUT", path: "/photos/a/1"}, {method: "DELETE", path: "/photos/a/1"}, {method: "PUT", path: "/others"},
+		{method: "DELETE", path: "/photos"},
 		{method: "POST", path: "/photos/a/1", query: "uploads"}, {method: "PUT", path: "/photos/a/upload", query: upload.query(1)},
-		{method: "GET", path: "/photos/a/upload", query: "uploadId=" + upload.id}, {method: "DELETE", path: "/photos/a/upload", query: "uploadId=" + upload.id},
-		{method: "PUT", path: "/photos/a/2", header: "X-Amz-Copy-Source", value: "photos/a/1"}, {method: "GET", path: "/photos", query: "uploads"},
-		{method: "PUT", path: "/photos/a/1", query: "tagging"}, {method: "GET", path: "/music", query: "acl"}, {method: "GET", path: "/photos", query: "versions"},
+		{method: "GET", path: "/photos/a/upload", query: "uploadId=" + upload.id}, {method: "DELETE", path: "/photos/a/upload",
+			query: "uploadId=" + upload.id},
+		{method: "PUT", path: "/photos/a/2", header: "X-Amz-Copy-Source", value: "photos/a/1"}, {method: "GET", path: "/photos",
+			query: "uploads"},
+		{method: "PUT", path: "/photos/a/1", query: "tagging"}, {method: "GET", path: "/music", query: "acl"}, {method: "GET",
+			path: "/photos", query: "versions"},
 	} {
 		var headers []string
 		if request.header != "" {
@@ -229,7 +238,8 @@ func TestS3Rights(t *testing.T) {
 	odd.want(200, "PUT", "/photos/new", "", []byte("y"), "X-Amz-Storage-Class", "odd")
 	odd.refused("AccessDenied", "PUT", "/photos/new", "", nil, "X-Amz-Copy-Source", "photos/a/1", "X-Amz-Storage-Class", "odd")
 	text := []byte("<Delete><Object><Key>new</Key></Object><Object><Key>a/1</Key></Object></Delete>")
-	if reply := odd.want(200, "POST", "/photos", "delete", text); !strings.Contains(string(reply.body), "<Deleted><Key>new</Key></Deleted>") ||
+	if reply := odd.want(200, "POST", "/photos", "delete", text); !strings.Contains(string(reply.body),
+		"<Deleted><Key>new</Key></Deleted>") ||
 		!strings.Contains(string(reply.body), "<Error><Key>a/1</Key><Code>AccessDenied</Code>") {
 		t.Errorf("%s", reply.body)
 	}

@@ -137,10 +137,12 @@ func (s *s3Client) signature(r *http.Request, at time.Time, query url.Values, na
 		}
 		headers.WriteString(name + ":" + strings.Join(strings.Fields(value), " ") + "\n")
 	}
-	canonical := r.Method + "\n" + r.URL.EscapedPath() + "\n" + strings.ReplaceAll(query.Encode(), "+", "%20") + "\n" + headers.String() + "\n" +
+	canonical := r.Method + "\n" + r.URL.EscapedPath() + "\n" + strings.ReplaceAll(query.Encode(), "+", "%20") + "\n" +
+		headers.String() + "\n" +
 		strings.Join(names, ";") + "\n" + payload
 	key, scope := s.key(at)
-	return hex.EncodeToString(s3MAC(key, "AWS4-HMAC-SHA256\n"+at.UTC().Format("20060102T150405Z")+"\n"+scope+"\n"+s3Hash([]byte(canonical))))
+	return hex.EncodeToString(s3MAC(key,
+		"AWS4-HMAC-SHA256\n"+at.UTC().Format("20060102T150405Z")+"\n"+scope+"\n"+s3Hash([]byte(canonical))))
 }
 
 // request is one to a path of bucket and key, with a query and headers in pairs.
@@ -174,7 +176,8 @@ func (s *s3Client) sign(r *http.Request, payload string) (signature string, at t
 	r.Host = r.URL.Host
 	signature = s.signature(r, at, query, names, payload)
 	_, scope := s.key(at)
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s.id+"/"+scope+", SignedHeaders="+strings.Join(names, ";")+", Signature="+signature)
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s.id+"/"+scope+", SignedHeaders="+strings.Join(names,
+		";")+", Signature="+signature)
 	return signature, at
 }
 

@@ -122,10 +122,12 @@ func TestS3Uploads(t *testing.T) {
 	data := slices.Concat(parts...)
 	c.check("photos/a b/ä", data)
 	get := s.want(200, "GET", u.path, "", nil)
-	if get.header.Get("ETag") != `"`+tag+`"` || get.header.Get("X-Amz-Meta-Color") != "red" || get.header.Get("Content-Type") != "text/x" {
+	if get.header.Get("ETag") != `"`+tag+`"` || get.header.Get("X-Amz-Meta-Color") != "red" ||
+		get.header.Get("Content-Type") != "text/x" {
 		t.Errorf("%v", get.header)
 	}
-	if part := s.want(206, "GET", u.path, "partNumber=3", nil); !bytes.Equal(part.body, parts[2]) || part.header.Get("X-Amz-Mp-Parts-Count") != "3" {
+	if part := s.want(206, "GET", u.path, "partNumber=3", nil); !bytes.Equal(part.body, parts[2]) ||
+		part.header.Get("X-Amz-Mp-Parts-Count") != "3" {
 		t.Errorf("%d bytes, %v", len(part.body), part.header)
 	}
 	u.refused("InvalidPartNumber", "GET", u.path, "partNumber=4", nil)
@@ -159,7 +161,8 @@ func TestS3UploadsCompletedTwiceAtOnce(t *testing.T) {
 			}
 			r := by.request("POST", u.path, "uploadId="+u.id, u.list(1, 2))
 			work.Go(func() {
-				if reply, err := by.trySend(r); err != nil || reply.status != 200 || !strings.Contains(string(reply.body), "CompleteMultipartUploadResult") {
+				if reply, err := by.trySend(r); err != nil || reply.status != 200 || !strings.Contains(string(reply.body),
+					"CompleteMultipartUploadResult") {
 					t.Errorf("%v, %+v", err, reply)
 				}
 			})
@@ -242,10 +245,12 @@ func TestS3UploadsOfOtherKinds(t *testing.T) {
 	u := s.upload("/photos/copy")
 	for number, of := range []string{"bytes=0-99999", "bytes=100000-199999"} {
 		var result struct{ ETag string }
-		u.into(u.want(200, "PUT", u.path, u.query(number+1), nil, "X-Amz-Copy-Source", "/photos/source", "X-Amz-Copy-Source-Range", of), &result)
+		u.into(u.want(200, "PUT", u.path, u.query(number+1), nil, "X-Amz-Copy-Source", "/photos/source", "X-Amz-Copy-Source-Range", of),
+			&result)
 		u.tags[number+1] = result.ETag
 	}
-	u.refused("InvalidArgument", "PUT", u.path, u.query(3), nil, "X-Amz-Copy-Source", "/photos/source", "X-Amz-Copy-Source-Range", "bytes=0-200000")
+	u.refused("InvalidArgument", "PUT", u.path, u.query(3), nil, "X-Amz-Copy-Source", "/photos/source", "X-Amz-Copy-Source-Range",
+		"bytes=0-200000")
 	u.refused("InvalidArgument", "PUT", u.path, u.query(3), nil, "X-Amz-Copy-Source", "/photos/source", "X-Amz-Copy-Source-Range", "0-1")
 	u.refused("NoSuchKey", "PUT", u.path, u.query(3), nil, "X-Amz-Copy-Source", "/photos/none")
 	u.refused("NoSuchKey", "POST", u.path, "uploadId="+u.id, u.list(1, 2), "If-Match", "x")
@@ -284,7 +289,8 @@ func TestS3UploadsOfOtherKinds(t *testing.T) {
 	wrong.part(1, source)
 	wrong.refused("BadDigest", "POST", wrong.path, "uploadId="+wrong.id, wrong.list(1), "X-Amz-Checksum-Crc64nvme", "AAAAAAAAAAE=")
 	s.refused("NoSuchKey", "GET", wrong.path, "", nil)
-	s.refused("InvalidRequest", "POST", "/photos/x", "uploads", nil, "X-Amz-Checksum-Algorithm", "SHA256", "X-Amz-Checksum-Type", "FULL_OBJECT")
+	s.refused("InvalidRequest", "POST", "/photos/x", "uploads", nil, "X-Amz-Checksum-Algorithm", "SHA256", "X-Amz-Checksum-Type",
+		"FULL_OBJECT")
 }
 
 // Uploads under way are listed by key, with prefixes, page by page.

@@ -53,7 +53,8 @@ func TestS3Buckets(t *testing.T) {
 	s.refused("NoSuchBucket", "GET", "/photos/a", "", nil)
 	s.refused("NoSuchBucket", "DELETE", "/photos/a", "", nil)
 	s.refused("NoSuchBucket", "DELETE", "/photos", "", nil)
-	s.want(200, "PUT", "/photos", "", []byte("<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>"))
+	s.want(200, "PUT", "/photos", "",
+		[]byte("<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>"))
 	s.refused("BucketAlreadyOwnedByYou", "PUT", "/photos", "", nil)
 	s.refused("MalformedXML", "PUT", "/others", "", []byte("<x"))
 	s.refused("InvalidBucketName", "PUT", "/Others", "", nil)
@@ -75,7 +76,8 @@ func TestS3Buckets(t *testing.T) {
 		ContinuationToken string
 	}
 	s.into(s.want(200, "GET", "/", "max-buckets=1", nil), &page)
-	if reply := s.want(200, "GET", "/", "continuation-token="+page.ContinuationToken, nil); !strings.Contains(string(reply.body), "<Name>photos<") ||
+	if reply := s.want(200, "GET", "/", "continuation-token="+page.ContinuationToken, nil); !strings.Contains(string(reply.body),
+		"<Name>photos<") ||
 		strings.Contains(string(reply.body), "<Name>music<") {
 		t.Errorf("%s", reply.body)
 	}
@@ -122,11 +124,13 @@ func TestS3Objects(t *testing.T) {
 	s.want(200, "GET", "/photos/1", "versionId=null", nil)
 	s.refused("InvalidStorageClass", "PUT", "/photos/x", "", nil, "X-Amz-Storage-Class", "GLACIER")
 	s.want(200, "PUT", "/photos/x", "", noise(10_000, 1), "X-Amz-Storage-Class", "rs(3,2)")
-	if got := s.want(200, "HEAD", "/photos/x", "", nil).header; got.Get("X-Amz-Storage-Class") != "rs(3,2)" || got.Get("Restripe-Scheme") != "rs(3,2)" {
+	if got := s.want(200, "HEAD", "/photos/x", "", nil).header; got.Get("X-Amz-Storage-Class") != "rs(3,2)" ||
+		got.Get("Restripe-Scheme") != "rs(3,2)" {
 		t.Error(got)
 	}
 	s.want(200, "PUT", "/photos/x", "", noise(10_000, 1), "X-Amz-Storage-Class", "odd")
-	if got := s.want(200, "HEAD", "/photos/x", "", nil).header; got.Get("X-Amz-Storage-Class") != "" || got.Get("Restripe-Class") != "odd" {
+	if got := s.want(200, "HEAD", "/photos/x", "", nil).header; got.Get("X-Amz-Storage-Class") != "" ||
+		got.Get("Restripe-Class") != "odd" {
 		t.Error(got)
 	}
 }
@@ -145,7 +149,8 @@ func TestS3TagsAreOfTheBytes(t *testing.T) {
 		}
 		copy(data[7:], "hello")
 		get := s.want(200, "GET", "/photos/a", "", nil)
-		if !bytes.Equal(get.body, data) || get.header.Get("ETag") == put.header.Get("ETag") || !strings.HasSuffix(get.header.Get("ETag"), `-0"`) ||
+		if !bytes.Equal(get.body, data) || get.header.Get("ETag") == put.header.Get("ETag") ||
+			!strings.HasSuffix(get.header.Get("ETag"), `-0"`) ||
 			get.header.Get("X-Amz-Meta-Color") != "red" {
 			t.Errorf("%d bytes: %v", size, get.header)
 		}
@@ -157,7 +162,8 @@ func TestS3TagsAreOfTheBytes(t *testing.T) {
 		t.Fatal(is, err)
 	}
 	c.put("photos/b", []byte("two"), api.PutOptions{Metadata: is.Metadata})
-	if got := s.want(200, "GET", "/photos/b", "", nil).header; !strings.HasSuffix(got.Get("ETag"), `-0"`) || got.Get("X-Amz-Meta-Color") != "red" {
+	if got := s.want(200, "GET", "/photos/b", "", nil).header; !strings.HasSuffix(got.Get("ETag"), `-0"`) ||
+		got.Get("X-Amz-Meta-Color") != "red" {
 		t.Error(got)
 	}
 }
@@ -169,7 +175,8 @@ func TestS3OddKeys(t *testing.T) {
 	s := c.serveS3()
 	s.want(200, "PUT", "/photos", "", nil)
 	keys := []string{
-		"/", "//", "a//b", "a/", "/a", ".", "..", "../a", "a/../b", "a/./b", "ä ö", "a+b", "a b", "a%2Fb", "a%b", "a?b", "a#b", "a&b=c", "\"'<>`",
+		"/", "//", "a//b", "a/", "/a", ".", "..", "../a", "a/../b", "a/./b", "ä ö", "a+b", "a b", "a%2Fb", "a%b", "a?b", "a#b", "a&b=c",
+		"\"'<>`",
 		"a\\b", "日本語", "a\tb", "~-_.!*'()", "a;b", "\x01", "?versions", "acl", strings.Repeat("k", 1024),
 	}
 	for i, key := range keys {
@@ -298,10 +305,12 @@ func TestS3BodiesThatAreWrongAreNotStored(t *testing.T) {
 		data := noise(size, 3)
 		s.want(200, "PUT", "/photos/a", "", []byte("before"))
 		for _, header := range [][]string{
-			{"Content-Md5", "XUFAKrxLKna5cZ2REBfFkg=="}, {"X-Amz-Content-Sha256", s3Hash([]byte("hello"))}, {"X-Amz-Checksum-Crc32", "NhCmhg=="},
+			{"Content-Md5", "XUFAKrxLKna5cZ2REBfFkg=="}, {"X-Amz-Content-Sha256", s3Hash([]byte("hello"))}, {"X-Amz-Checksum-Crc32",
+				"NhCmhg=="},
 			{"X-Amz-Checksum-Sha256", "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="}, {"X-Amz-Checksum-Crc64nvme", "AAAAAAAAAAE="},
 		} {
-			if reply := s.do("PUT", "/photos/a", "", data, header...); reply.code() != "BadDigest" && reply.code() != "XAmzContentSHA256Mismatch" {
+			if reply := s.do("PUT", "/photos/a", "", data, header...); reply.code() != "BadDigest" &&
+				reply.code() != "XAmzContentSHA256Mismatch" {
 				t.Errorf("%d bytes with %q: %d %s", size, header, reply.status, reply.body)
 			}
 			c.check("photos/a", []byte("before"))
@@ -310,7 +319,8 @@ func TestS3BodiesThatAreWrongAreNotStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = fmt.Fprintf(conn, "PUT /photos/half-%d HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", size, s.address, size+1, data)
+		_, err = fmt.Fprintf(conn, "PUT /photos/half-%d HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", size, s.address, size+1,
+			data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,7 +362,8 @@ func TestS3Copies(t *testing.T) {
 	s.want(200, "PUT", "/others", "", nil)
 	for _, size := range []int{0, 10, 200_000} {
 		data := noise(size, 5)
-		tag := s.want(200, "PUT", "/photos/a b", "", data, "X-Amz-Meta-Color", "red", "Content-Type", "text/x", "X-Amz-Tagging", "a=1").header.Get("ETag")
+		tag := s.want(200, "PUT", "/photos/a b", "", data, "X-Amz-Meta-Color", "red", "Content-Type", "text/x", "X-Amz-Tagging",
+			"a=1").header.Get("ETag")
 		var result struct{ ETag string }
 		s.into(s.want(200, "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "/photos/a%20b"), &result)
 		get := s.want(200, "GET", "/others/c", "", nil)
@@ -361,15 +372,18 @@ func TestS3Copies(t *testing.T) {
 			t.Errorf("%d bytes: %v, %s", size, get.header, result.ETag)
 		}
 		s.refused("InvalidRequest", "PUT", "/photos/a b", "", nil, "X-Amz-Copy-Source", "photos/a%20b")
-		s.want(200, "PUT", "/photos/a b", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "X-Amz-Metadata-Directive", "REPLACE", "X-Amz-Meta-Size", "10",
+		s.want(200, "PUT", "/photos/a b", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "X-Amz-Metadata-Directive", "REPLACE",
+			"X-Amz-Meta-Size", "10",
 			"X-Amz-Tagging-Directive", "REPLACE")
 		get = s.want(200, "GET", "/photos/a b", "", nil)
 		if !bytes.Equal(get.body, data) || get.header.Get("X-Amz-Meta-Color") != "" || get.header.Get("X-Amz-Meta-Size") != "10" ||
 			get.header.Get("X-Amz-Tagging-Count") != "" {
 			t.Errorf("%d bytes: %v", size, get.header)
 		}
-		s.refused("PreconditionFailed", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "X-Amz-Copy-Source-If-Match", `"x"`)
-		s.refused("PreconditionFailed", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "X-Amz-Copy-Source-If-None-Match", tag)
+		s.refused("PreconditionFailed", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "X-Amz-Copy-Source-If-Match",
+			`"x"`)
+		s.refused("PreconditionFailed", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/a%20b",
+			"X-Amz-Copy-Source-If-None-Match", tag)
 		s.refused("PreconditionFailed", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/a%20b", "If-None-Match", "*")
 	}
 	s.refused("NoSuchKey", "PUT", "/others/c", "", nil, "X-Amz-Copy-Source", "photos/none")
@@ -405,9 +419,12 @@ func TestS3TagsAndAttributes(t *testing.T) {
 	s := c.serveS3()
 	s.want(200, "PUT", "/photos", "", nil)
 	data := noise(100_000, 1)
-	s.want(200, "PUT", "/photos/a", "", data, "X-Amz-Checksum-Sha1", base64.StdEncoding.EncodeToString(sha1Of(data)), "X-Amz-Meta-Color", "red")
-	s.want(200, "PUT", "/photos/a", "tagging", []byte("<Tagging><TagSet><Tag><Key>a b</Key><Value>c&amp;d</Value></Tag></TagSet></Tagging>"))
-	if got := s.want(200, "GET", "/photos/a", "tagging", nil); !strings.Contains(string(got.body), "<Key>a b</Key><Value>c&amp;d</Value>") {
+	s.want(200, "PUT", "/photos/a", "", data, "X-Amz-Checksum-Sha1", base64.StdEncoding.EncodeToString(sha1Of(data)),
+		"X-Amz-Meta-Color", "red")
+	s.want(200, "PUT", "/photos/a", "tagging",
+		[]byte("<Tagging><TagSet><Tag><Key>a b</Key><Value>c&amp;d</Value></Tag></TagSet></Tagging>"))
+	if got := s.want(200, "GET", "/photos/a", "tagging", nil); !strings.Contains(string(got.body),
+		"<Key>a b</Key><Value>c&amp;d</Value>") {
 		t.Errorf("%s", got.body)
 	}
 	get := s.want(200, "GET", "/photos/a", "", nil, "X-Amz-Checksum-Mode", "ENABLED")
@@ -422,10 +439,13 @@ func TestS3TagsAndAttributes(t *testing.T) {
 	}
 	s.refused("NoSuchKey", "GET", "/photos/b", "tagging", nil)
 	s.refused("NoSuchKey", "PUT", "/photos/b", "tagging", []byte("<Tagging><TagSet></TagSet></Tagging>"))
-	s.refused("InvalidTag", "PUT", "/photos/a", "tagging", []byte("<Tagging><TagSet><Tag><Key></Key><Value>x</Value></Tag></TagSet></Tagging>"))
-	got := s.want(200, "GET", "/photos/a", "attributes", nil, "X-Amz-Object-Attributes", "ETag,Checksum,ObjectSize,StorageClass,ObjectParts")
+	s.refused("InvalidTag", "PUT", "/photos/a", "tagging",
+		[]byte("<Tagging><TagSet><Tag><Key></Key><Value>x</Value></Tag></TagSet></Tagging>"))
+	got := s.want(200, "GET", "/photos/a", "attributes", nil, "X-Amz-Object-Attributes",
+		"ETag,Checksum,ObjectSize,StorageClass,ObjectParts")
 	for _, want := range []string{
-		"<ETag>" + strings.Trim(s3Tag(data), `"`) + "<", "<ChecksumSHA1>", "<ObjectSize>100000<", "<StorageClass>STANDARD<", "<ChecksumType>FULL_OBJECT<",
+		"<ETag>" + strings.Trim(s3Tag(data), `"`) + "<", "<ChecksumSHA1>", "<ObjectSize>100000<", "<StorageClass>STANDARD<",
+		"<ChecksumType>FULL_OBJECT<",
 	} {
 		if !strings.Contains(string(got.body), want) {
 			t.Errorf("%s is not in %s", want, got.body)
@@ -443,7 +463,8 @@ func TestS3WhatThereIsNot(t *testing.T) {
 	s.want(200, "PUT", "/photos", "", nil)
 	s.want(200, "PUT", "/photos/a", "", []byte("x"))
 	for query, code := range map[string]string{
-		"lifecycle": "NoSuchLifecycleConfiguration", "policy": "NoSuchBucketPolicy", "cors": "NoSuchCORSConfiguration", "tagging": "NoSuchTagSet",
+		"lifecycle": "NoSuchLifecycleConfiguration", "policy": "NoSuchBucketPolicy", "cors": "NoSuchCORSConfiguration",
+		"tagging":    "NoSuchTagSet",
 		"encryption": "ServerSideEncryptionConfigurationNotFoundError", "object-lock": "ObjectLockConfigurationNotFoundError",
 		"website": "NoSuchWebsiteConfiguration", "replication": "ReplicationConfigurationNotFoundError", "inventory": "NotImplemented",
 		"analytics": "NotImplemented", "publicAccessBlock": "NoSuchPublicAccessBlockConfiguration", "session": "InvalidRequest",
@@ -454,22 +475,26 @@ func TestS3WhatThereIsNot(t *testing.T) {
 			s.refused("NotImplemented", "PUT", "/photos", query, []byte("<x/>"))
 		}
 	}
-	for _, query := range []string{"versioning", "acl", "location", "logging", "notification", "requestPayment", "accelerate", "versions", "uploads"} {
+	for _, query := range []string{"versioning", "acl", "location", "logging", "notification", "requestPayment", "accelerate",
+		"versions", "uploads"} {
 		s.want(200, "GET", "/photos", query, nil)
 	}
 	for _, query := range []string{"lifecycle", "policy", "cors", "tagging", "encryption"} {
 		s.want(204, "DELETE", "/photos", query, nil)
 	}
 	for _, request := range []struct{ method, query, code string }{
-		{"PUT", "retention", "NotImplemented"}, {"PUT", "legal-hold", "NotImplemented"}, {"PUT", "acl", "NotImplemented"}, {"GET", "torrent", "NotImplemented"},
+		{"PUT", "retention", "NotImplemented"}, {"PUT", "legal-hold", "NotImplemented"}, {"PUT", "acl", "NotImplemented"}, {"GET",
+			"torrent", "NotImplemented"},
 		{"PUT", "partNumber=1", "InvalidRequest"}, {"GET", "uploads", "InvalidRequest"}, {"GET", "versions", "InvalidRequest"},
-		{"POST", "", "MethodNotAllowed"}, {"POST", "restore", "NotImplemented"}, {"POST", "select&select-type=2", "NotImplemented"}, {"PATCH", "", "MethodNotAllowed"},
+		{"POST", "", "MethodNotAllowed"}, {"POST", "restore", "NotImplemented"}, {"POST", "select&select-type=2", "NotImplemented"},
+		{"PATCH", "", "MethodNotAllowed"},
 		{"PUT", "renameObject", "InvalidRequest"}, {"OPTIONS", "", "MethodNotAllowed"}, {"DELETE", "website", "InvalidRequest"},
 	} {
 		s.refused(request.code, request.method, "/photos/a", request.query, []byte("y"))
 	}
 	for _, header := range [][]string{
-		{"X-Amz-Acl", "public-read"}, {"X-Amz-Grant-Read", "id=x"}, {"X-Amz-Server-Side-Encryption", "AES256"}, {"X-Amz-Object-Lock-Mode", "GOVERNANCE"},
+		{"X-Amz-Acl", "public-read"}, {"X-Amz-Grant-Read", "id=x"}, {"X-Amz-Server-Side-Encryption", "AES256"},
+		{"X-Amz-Object-Lock-Mode", "GOVERNANCE"},
 		{"X-Amz-Write-Offset-Bytes", "1"}, {"X-Amz-Server-Side-Encryption-Customer-Algorithm", "AES256"}, {"X-Amz-Checksum-Xxhash3", "x"},
 	} {
 		s.refused("NotImplemented", "PUT", "/photos/a", "", []byte("y"), header...)
@@ -533,7 +558,8 @@ func TestDigestsComeWithTheBytes(t *testing.T) {
 	}
 	failing := func() (map[string]string, error) { return nil, api.Refuse(api.ErrBadRequest, "wrong") }
 	for _, size := range []int{0, 10, 200_000} {
-		if _, err := c.gateway.Put(t.Context(), "b", bytes.NewReader(noise(size, 1)), api.PutOptions{Size: int64(size), Digests: failing}); err == nil {
+		if _, err := c.gateway.Put(t.Context(), "b", bytes.NewReader(noise(size, 1)), api.PutOptions{Size: int64(size),
+			Digests: failing}); err == nil {
 			t.Errorf("%d bytes are put whose digests are not known", size)
 		}
 	}

@@ -65,7 +65,9 @@ func upCommand(s *session) *cobra.Command {
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		for flag, address := range map[string]string{"listen": options.Listen, "redis": options.Redis, "memcached": options.Memcached, "s3": options.S3} {
+		for flag, address := range map[string]string{
+			"listen": options.Listen, "redis": options.Redis, "memcached": options.Memcached, "s3": options.S3,
+		} {
 			if address == "" {
 				continue
 			}

@@ -142,7 +142,7 @@ func (o *Objects) Names(ctx context.Context, prefix, after string, limit int) ([
 
 // Records returns up to limit objects whose key begins with prefix and comes after the given one, in the order of their keys, without
 // looking at their groups, as Find does.
-func (o *Objects) Records(ctx context.Context, prefix, after string, limit int) ([]api.Object, error) {
+func Records(ctx context.Context, o *Objects, prefix, after string, limit int) ([]api.Object, error) {
 	objects, err := listed(ctx, o, prefix, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)

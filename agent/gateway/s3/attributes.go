@@ -42,10 +42,12 @@ func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.O
 }
 
 // getAttributes answers what is known of an object, as far as it is asked for.
-func (s *Server) getAttributes(ctx context.Context, q *request) error {
+func getAttributes(ctx context.Context, q *request) error {
+	s := q.server
 	asked := strings.Join(q.Header.Values("X-Amz-Object-Attributes"), ",")
 	if asked == "" {
-		return refuse(invalidRequest, "x-amz-object-attributes is missing; want some of ETag, Checksum, ObjectParts, StorageClass, ObjectSize")
+		return refuse(invalidRequest,
+			"x-amz-object-attributes is missing; want some of ETag, Checksum, ObjectParts, StorageClass, ObjectSize")
 	}
 	for name := range strings.SplitSeq(asked, ",") {
 		if !slices.Contains(attributeNames, strings.TrimSpace(name)) {
@@ -96,7 +98,8 @@ type taggingAnswer struct {
 	}
 }
 
-func (s *Server) getTagging(ctx context.Context, q *request) error {
+func getTagging(ctx context.Context, q *request) error {
+	s := q.server
 	is, err := s.find(ctx, q, access.Read)
 	if err != nil {
 		return err
@@ -113,7 +116,8 @@ func (s *Server) getTagging(ctx context.Context, q *request) error {
 }
 
 // putTagging writes the object anew: its tags lie with it.
-func (s *Server) putTagging(ctx context.Context, q *request) error {
+func putTagging(ctx context.Context, q *request) error {
+	s := q.server
 	if err := q.may(ctx, access.Write, q.object()); err != nil {
 		return err
 	}
@@ -143,7 +147,8 @@ func (s *Server) putTagging(ctx context.Context, q *request) error {
 	return q.done(http.StatusOK)
 }
 
-func (s *Server) deleteTagging(ctx context.Context, q *request) error {
+func deleteTagging(ctx context.Context, q *request) error {
+	s := q.server
 	is, err := s.find(ctx, q, access.Write)
 	if err != nil {
 		return err

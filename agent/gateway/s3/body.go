@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restripe/restripe/agent/gateway/group"
 )
 
 // clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
@@ -132,7 +134,7 @@ func (b *body) add(came []byte) {
 	_, _ = b.md5.Write(came) // which never fails, as that of no hash does
 	for i := range b.expected {
 		if sum := b.expected[i].sum; sum != b.md5 {
-			_, _ = sum.Write(came)
+			_, _ = sum.Write(came) // likewise
 		}
 	}
 }
@@ -149,7 +151,8 @@ func (b *body) expect(header http.Header) error {
 		if !valid {
 			return refuse(invalidDigest, "Content-MD5 is %.40q; want an MD5 in base64", values[0])
 		}
-		b.expected = append(b.expected, expectation{name: "MD5", sum: b.md5, want: sum, wrong: mismatch("Content-MD5", "what we received")})
+		b.expected = append(b.expected, expectation{name: "MD5", sum: b.md5, want: sum, wrong: mismatch("Content-MD5",
+			"what we received")})
 	}
 	if err := checkSums(header); err != nil {
 		return err
@@ -290,7 +293,12 @@ func (q *request) readAll(digests http.Header) ([]byte, error) {
 	if b.size > smallBody {
 		return nil, refuse(entityTooLarge, "the body has %d bytes; of this request it has %d at most", b.size, smallBody)
 	}
-	return io.ReadAll(b)
+	came, err := group.ReadBody(q.Context(), q.server.memory, b, b.size+1)
+	q.frees = append(q.frees, came.Release)
+	if err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	return came.Bytes, nil
 }
 
 // smallBody is how large the body of a request is at most that is no object.

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 // A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an empty
@@ -47,7 +48,8 @@ const bucketsMost = 10_000
 const bucketPage = 1000
 
 // listBuckets looks for buckets from one to the next, whatever they have in them.
-func (s *Server) listBuckets(ctx context.Context, q *request) error {
+func listBuckets(ctx context.Context, q *request) error {
+	s := q.server
 	most, err := q.number("max-buckets", bucketsMost+1)
 	switch {
 	case err != nil:
@@ -63,8 +65,11 @@ func (s *Server) listBuckets(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
+	if err := q.hold(ctx, listBytes); err != nil {
+		return err
+	}
 	for limit := 1; ; {
-		page, err := s.options.Objects.Records(ctx, prefix, after, limit)
+		page, err := object.Records(ctx, s.options.Objects, prefix, after, limit)
 		if err != nil {
 			return err
 		}
@@ -120,7 +125,7 @@ func (q *request) number(name string, most int) (int, error) {
 }
 
 // headBucket says whether a bucket is there to whoever may do anything in it.
-func (s *Server) headBucket(ctx context.Context, q *request) error {
+func headBucket(ctx context.Context, q *request) error {
 	if err := q.seen(ctx); err != nil {
 		return err
 	}
@@ -132,7 +137,7 @@ func (s *Server) headBucket(ctx context.Context, q *request) error {
 const region = "us-east-1"
 
 // getLocation answers nothing, which is how S3 says us-east-1.
-func (s *Server) getLocation(ctx context.Context, q *request) error {
+func getLocation(ctx context.Context, q *request) error {
 	if err := q.seen(ctx); err != nil {
 		return err
 	}
@@ -140,7 +145,8 @@ func (s *Server) getLocation(ctx context.Context, q *request) error {
 }
 
 // createBucket puts the marker of a bucket.
-func (s *Server) createBucket(ctx context.Context, q *request) error {
+func createBucket(ctx context.Context, q *request) error {
+	s := q.server
 	if err := q.checkUnknown(); err != nil {
 		return err
 	}
@@ -182,12 +188,13 @@ func (s *Server) createBucket(ctx context.Context, q *request) error {
 }
 
 // deleteBucket removes the marker of a bucket that has nothing in it.
-func (s *Server) deleteBucket(ctx context.Context, q *request) error {
+func deleteBucket(ctx context.Context, q *request) error {
+	s := q.server
 	marker := q.object()
 	if err := q.may(ctx, access.Delete, marker); err != nil {
 		return err
 	}
-	there, err := s.options.Objects.Records(ctx, marker, "", 2)
+	there, err := object.Records(ctx, s.options.Objects, marker, "", 2)
 	if err != nil {
 		return err
 	}

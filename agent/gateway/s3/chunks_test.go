@@ -46,9 +46,10 @@ func TestChunksOfTheReference(t *testing.T) {
 		text string
 		want code
 	}{
-		"a byte":             {strings.Replace(text, "aaaa", "aaba", 1), signatureDoesNotMatch},
-		"a signature":        {strings.Replace(text, "0055627c", "0055627d", 1), signatureDoesNotMatch},
-		"no signature":       {strings.Replace(text, ";chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497", "", 1), signatureDoesNotMatch},
+		"a byte":      {strings.Replace(text, "aaaa", "aaba", 1), signatureDoesNotMatch},
+		"a signature": {strings.Replace(text, "0055627c", "0055627d", 1), signatureDoesNotMatch},
+		"no signature": {strings.Replace(text,
+			";chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497", "", 1), signatureDoesNotMatch},
 		"a chunk left out":   {text[strings.Index(text, "400;"):], signatureDoesNotMatch},
 		"the end cut off":    {text[:strings.Index(text, "0;chunk")], incompleteBody},
 		"half a chunk":       {text[:1000], incompleteBody},
@@ -90,7 +91,7 @@ func signedChunks(data []byte, sizes []int, trailer string, by *authorization, k
 	return out.Bytes()
 }
 
-// Data that is sent in chunks, however it is cut, is read as it was, with its trailer; and where a byte of it is changed on the way, it is
+// Data that is sent in chunks, however it is cut, is read as it was, with its trailer; where a byte of it is changed on the way, it is
 // either refused or read as it was.
 func FuzzSignedChunks(f *testing.F) {
 	f.Add([]byte("hello"), 2, 3, 10, byte('x'), true)

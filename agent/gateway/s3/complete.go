@@ -38,6 +38,9 @@ type completeResult struct {
 	sums
 }
 
+// completeBytes is the memory that the records of all parts of an upload have, about.
+const completeBytes = 8 << 20
+
 // completion is an upload that is being completed.
 type completion struct {
 	*upload
@@ -52,7 +55,8 @@ type completion struct {
 }
 
 // completeUpload puts the parts of an upload together as one object. To ask again is to be told the same.
-func (s *Server) completeUpload(ctx context.Context, q *request) error {
+func completeUpload(ctx context.Context, q *request) error {
+	s := q.server
 	if err := q.checkUnknown(); err != nil {
 		return err
 	}
@@ -155,6 +159,9 @@ func (c *completion) whole() *checksum {
 
 // choose finds the parts that are asked for.
 func (c *completion) choose(ctx context.Context, asked []completePart) error {
+	if err := c.q.hold(ctx, completeBytes); err != nil {
+		return err
+	}
 	stored, err := c.server.parts(ctx, c.upload, 0, partsMost)
 	if err != nil {
 		return err
@@ -195,7 +202,7 @@ func (c *completion) choose(ctx context.Context, asked []completePart) error {
 			if err != nil {
 				return fmt.Errorf("the checksum of part %d: %w", part.number, err)
 			}
-			_, _ = sumOfSums.Write(sum)
+			_, _ = sumOfSums.Write(sum) // likewise
 		}
 		c.parts, c.size = append(c.parts, *part), c.size+is.Size
 	}
@@ -284,7 +291,8 @@ func (c *completion) note(ctx context.Context, known map[string]string) (*comple
 	text, err := kept.encode()
 	if err == nil {
 		_, err = c.server.options.Objects.Put(ctx, uploadName(c.target, c.id), http.NoBody, api.PutOptions{
-			Class: c.Class, Expires: time.Now().Add(completedKept), IfRevision: &c.object.Revision, Metadata: map[string]string{metaUpload: text},
+			Class: c.Class, Expires: time.Now().Add(completedKept), IfRevision: &c.object.Revision,
+			Metadata: map[string]string{metaUpload: text},
 		})
 	}
 	if err == nil {

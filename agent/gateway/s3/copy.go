@@ -87,7 +87,8 @@ func (s *Server) openSource(ctx context.Context, q *request) (*object.Reader, *a
 }
 
 // copyObject stores the bytes of another object, or those of the same one with other metadata.
-func (s *Server) copyObject(ctx context.Context, q *request) error {
+func copyObject(ctx context.Context, q *request) error {
+	s := q.server
 	options, err := s.mayPut(ctx, q)
 	if err != nil {
 		return err
@@ -112,10 +113,10 @@ func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOption
 	if err != nil {
 		return nil, false, err
 	}
-	if options.Metadata, err = q.copiedMetadata(is, from == q.target && options.Class == "" && options.Scheme == ""); err != nil {
+	if options.Metadata, err = copiedMetadata(q, is, from == q.target && options.Class == "" && options.Scheme == ""); err != nil {
 		return nil, false, err
 	}
-	chosen, err := q.copiedChecksum(is)
+	chosen, err := copiedChecksum(q, is)
 	if err != nil {
 		return nil, false, err
 	}
@@ -141,14 +142,15 @@ func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOption
 		return nil, from == q.target && errors.Is(err, api.ErrConflict), err
 	}
 	return &copyResult{
-		XMLName: xml.Name{Space: namespace, Local: "CopyObjectResult"}, LastModified: stored.Modified.Format(timeFormat), sums: body.sums(),
+		XMLName: xml.Name{Space: namespace, Local: "CopyObjectResult"}, LastModified: stored.Modified.Format(timeFormat),
+		sums: body.sums(),
 	}, false, nil
 }
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 // directive reads whether something of the copied object is to be replaced.
-func (q *request) directive(header string) (replace bool, err error) {
+func directive(q *request, header string) (replace bool, err error) {
 	switch value := q.Header.Get(header); value {
 	case "", "COPY":
 		return false, nil
@@ -160,16 +162,16 @@ func (q *request) directive(header string) (replace bool, err error) {
 }
 
 // copiedMetadata is the metadata of a copy: that of the object, that of the request, or some of each.
-func (q *request) copiedMetadata(is *api.Object, toItself bool) (map[string]string, error) {
+func copiedMetadata(q *request, is *api.Object, toItself bool) (map[string]string, error) {
 	given, err := metadataOf(q.Header)
 	if err != nil {
 		return nil, err
 	}
-	replace, err := q.directive("X-Amz-Metadata-Directive")
+	replace, err := directive(q, "X-Amz-Metadata-Directive")
 	if err != nil {
 		return nil, err
 	}
-	replaceTags, err := q.directive("X-Amz-Tagging-Directive")
+	replaceTags, err := directive(q, "X-Amz-Tagging-Directive")
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +195,7 @@ func (q *request) copiedMetadata(is *api.Object, toItself bool) (map[string]stri
 }
 
 // copiedChecksum is the algorithm of the checksum that is known of a copy: the one that is asked for, else that of the object.
-func (q *request) copiedChecksum(is *api.Object) (*checksum, error) {
+func copiedChecksum(q *request, is *api.Object) (*checksum, error) {
 	if asked := q.Header.Get("X-Amz-Checksum-Algorithm"); asked != "" {
 		chosen := checksumNamed(asked)
 		if chosen == nil {

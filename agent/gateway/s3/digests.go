@@ -72,7 +72,8 @@ func unknownChecksum(asked string) error {
 	}
 	for _, known := range []string{"XXHASH64", "XXHASH3", "XXHASH128"} {
 		if strings.EqualFold(known, asked) {
-			return refuse(notImplemented, "checksums of the kind %s are not part of this server; there are %s", known, strings.Join(labels, ", "))
+			return refuse(notImplemented, "checksums of the kind %s are not part of this server; there are %s", known,
+				strings.Join(labels, ", "))
 		}
 	}
 	return refuse(invalidRequest, "the checksum algorithm is %.40q; want one of %s", asked, strings.Join(labels, ", "))

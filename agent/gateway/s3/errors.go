@@ -37,7 +37,8 @@ var (
 		"XAmzContentSHA256Mismatch", http.StatusBadRequest,
 		"The provided 'x-amz-content-sha256' header does not match what was computed.",
 	}
-	entityTooSmall = code{"EntityTooSmall", http.StatusBadRequest, "Your proposed upload is smaller than the minimum allowed object size."}
+	entityTooSmall = code{"EntityTooSmall", http.StatusBadRequest,
+		"Your proposed upload is smaller than the minimum allowed object size."}
 	entityTooLarge = code{"EntityTooLarge", http.StatusBadRequest, ""}
 	incompleteBody = code{
 		"IncompleteBody", http.StatusBadRequest,
@@ -45,11 +46,13 @@ var (
 	}
 	insufficientStorage = code{"InsufficientStorage", http.StatusInsufficientStorage, ""}
 	internalError       = code{"InternalError", http.StatusInternalServerError, ""}
-	invalidAccessKey    = code{"InvalidAccessKeyId", http.StatusForbidden, "The AWS Access Key Id you provided does not exist in our records."}
-	invalidArgument     = code{"InvalidArgument", http.StatusBadRequest, ""}
-	invalidBucketName   = code{"InvalidBucketName", http.StatusBadRequest, "The specified bucket is not valid."}
-	invalidDigest       = code{"InvalidDigest", http.StatusBadRequest, "The Content-Md5 you specified is not valid."}
-	invalidPart         = code{
+	invalidAccessKey    = code{
+		"InvalidAccessKeyId", http.StatusForbidden, "The AWS Access Key Id you provided does not exist in our records.",
+	}
+	invalidArgument   = code{"InvalidArgument", http.StatusBadRequest, ""}
+	invalidBucketName = code{"InvalidBucketName", http.StatusBadRequest, "The specified bucket is not valid."}
+	invalidDigest     = code{"InvalidDigest", http.StatusBadRequest, "The Content-Md5 you specified is not valid."}
+	invalidPart       = code{
 		"InvalidPart", http.StatusBadRequest,
 		"One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified " +
 			"entity tag may not match the part's entity tag.",
@@ -82,11 +85,12 @@ var (
 		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have " +
 			"been aborted or completed.",
 	}
-	noSuchVersion        = code{"NoSuchVersion", http.StatusNotFound, "The specified version does not exist."}
-	notImplemented       = code{"NotImplemented", http.StatusNotImplemented, ""}
-	notModified          = code{"NotModified", http.StatusNotModified, ""}
-	operationAborted     = code{"OperationAborted", http.StatusConflict, ""}
-	preconditionFailed   = code{"PreconditionFailed", http.StatusPreconditionFailed, "At least one of the pre-conditions you specified did not hold."}
+	noSuchVersion      = code{"NoSuchVersion", http.StatusNotFound, "The specified version does not exist."}
+	notImplemented     = code{"NotImplemented", http.StatusNotImplemented, ""}
+	notModified        = code{"NotModified", http.StatusNotModified, ""}
+	operationAborted   = code{"OperationAborted", http.StatusConflict, ""}
+	preconditionFailed = code{"PreconditionFailed", http.StatusPreconditionFailed,
+		"At least one of the pre-conditions you specified did not hold."}
 	requestTimeout       = code{"RequestTimeout", http.StatusBadRequest, ""}
 	requestTimeTooSkewed = code{
 		"RequestTimeTooSkewed", http.StatusForbidden,

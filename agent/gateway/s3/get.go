@@ -34,7 +34,8 @@ func (s *Server) open(ctx context.Context, q *request, of target) (*object.Reade
 }
 
 // getObject answers the bytes of an object, or what is known of it.
-func (s *Server) getObject(ctx context.Context, q *request) error {
+func getObject(ctx context.Context, q *request) error {
+	s := q.server
 	if q.query.has("partNumber") {
 		if _, err := q.partNumber(); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Server) getVersion(ctx context.Context, q *request) error {
 		return err
 	}
 	s.describe(header, &is)
-	if err := q.override(header); err != nil {
+	if err := override(q, header); err != nil {
 		return err
 	}
 	status := http.StatusOK
@@ -119,7 +120,7 @@ func (s *Server) describe(header http.Header, is *api.Object) {
 }
 
 // override has an answer have the headers that the request asks for.
-func (q *request) override(header http.Header) error {
+func override(q *request, header http.Header) error {
 	for _, name := range kept {
 		if value := q.query.get("response-" + strings.ToLower(name)); value != "" {
 			if !isFieldValue(value) {

@@ -9,10 +9,14 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 // listMost is how many keys and common prefixes an answer has at most.
 const listMost = 1000
+
+// listBytes is the memory that a listing holds.
+const listBytes = 2 << 20
 
 // skipPage is how many objects are read together where those of a common prefix are passed by: there may be many of them.
 const skipPage = 100
@@ -43,7 +47,7 @@ func (s *Server) list(
 		limit = min(limit, skipPage)
 	}
 	for {
-		page, err := s.options.Objects.Records(ctx, base+what.prefix, after, limit)
+		page, err := object.Records(ctx, s.options.Objects, base+what.prefix, after, limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -130,7 +134,8 @@ type listedObject struct {
 type commonPrefix struct{ Prefix string }
 
 // listObjects answers either of the two listings.
-func (s *Server) listObjects(ctx context.Context, q *request) error {
+func listObjects(ctx context.Context, q *request) error {
+	s := q.server
 	isSecond := q.query.get("list-type") == "2"
 	if version := q.query.get("list-type"); version != "" && !isSecond {
 		return refuse(invalidArgument, "list-type is %.20q; want 2", version)
@@ -221,6 +226,9 @@ func (q *request) mayList(ctx context.Context, prefix string) (sees func(key, cl
 	if !some {
 		return nil, q.lacks("list on objects is missing for prefix %.80q of bucket %s", prefix, q.bucket)
 	}
+	if err := q.hold(ctx, listBytes); err != nil {
+		return nil, err
+	}
 	if err := q.inBucket(ctx, q.bucket); err != nil {
 		return nil, err
 	}
@@ -278,7 +286,8 @@ type listedVersion struct {
 const nullVersion = "null"
 
 // listVersions answers the one version of each object.
-func (s *Server) listVersions(ctx context.Context, q *request) error {
+func listVersions(ctx context.Context, q *request) error {
+	s := q.server
 	what := listing{prefix: q.query.get("prefix"), delimiter: q.query.get("delimiter"), after: q.query.get("key-marker")}
 	var err error
 	if what.most, err = q.number("max-keys", listMost); err != nil {

@@ -45,7 +45,8 @@ func metadataOf(header http.Header) (map[string]string, error) {
 		}
 	}
 	if bytes := api.MetadataBytes(metadata); bytes > userMost {
-		return nil, refuse(metadataTooLarge, "the metadata has %d bytes, names and values together, of at most %d; keep more in the object",
+		return nil, refuse(metadataTooLarge,
+			"the metadata has %d bytes, names and values together, of at most %d; keep more in the object",
 			bytes, userMost)
 	}
 	for _, name := range kept {
@@ -58,7 +59,8 @@ func metadataOf(header http.Header) (map[string]string, error) {
 		}
 	}
 	if to := header.Get(headerRedirect); to != "" && !redirect.MatchString(to) {
-		return nil, refuse(invalidRedirect, "%s is %.80q; want a path, or an address of http or https", strings.ToLower(headerRedirect), to)
+		return nil, refuse(invalidRedirect, "%s is %.80q; want a path, or an address of http or https", strings.ToLower(headerRedirect),
+			to)
 	}
 	if tags := header.Get("X-Amz-Tagging"); tags != "" {
 		canonical, err := canonicalTags(tags)
@@ -70,7 +72,8 @@ func metadataOf(header http.Header) (map[string]string, error) {
 		}
 	}
 	if bytes := api.MetadataBytes(metadata); bytes > metadataMost {
-		return nil, refuse(metadataTooLarge, "the metadata has %d bytes, names and values together, of at most %d; keep more in the object",
+		return nil, refuse(metadataTooLarge,
+			"the metadata has %d bytes, names and values together, of at most %d; keep more in the object",
 			bytes, metadataMost)
 	}
 	return metadata, nil
@@ -134,7 +137,10 @@ func isToken(text string) bool {
 
 // isFieldValue reports whether text can be the value of a header, as it is.
 func isFieldValue(text string) bool {
-	return strings.Trim(text, " \t") == text && strings.IndexFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) < 0
+	return strings.Trim(text, " \t") == text && strings.IndexFunc(text, func(c rune) bool {
+		return c < ' ' && c != '\t' ||
+			c == 0x7f
+	}) < 0
 }
 
 // etagOf is the tag of an object: that of its bytes where a client of S3 put it, else one that names its revision and, by its dash, is
@@ -210,7 +216,8 @@ func encodeTags(tags map[string]string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		value := tags[name]
 		if name == "" || utf8.RuneCountInString(name) > tagNameMost || utf8.RuneCountInString(value) > tagValueMost {
-			return "", refuse(invalidTag, "the tag %.80q: its name has 1 to %d characters, its value %d at most", name, tagNameMost, tagValueMost)
+			return "", refuse(invalidTag, "the tag %.80q: its name has 1 to %d characters, its value %d at most", name, tagNameMost,
+				tagValueMost)
 		}
 		parts = append(parts, encode(name, false)+"="+encode(value, false))
 	}

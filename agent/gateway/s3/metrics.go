@@ -17,7 +17,8 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "restripe_s3_request_seconds", Help: "Time to answer a request of a client of S3, by operation, or unknown, and status.",
+			Name:    "restripe_s3_request_seconds",
+			Help:    "Time to answer a request of a client of S3, by operation, or unknown, and status.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"operation", "status"}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{

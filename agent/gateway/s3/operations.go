@@ -10,7 +10,7 @@ import (
 // operation is one of S3's.
 type operation struct {
 	name  string // as S3 calls it
-	serve func(s *Server, ctx context.Context, q *request) error
+	serve func(ctx context.Context, q *request) error
 }
 
 // entry is an operation, and which requests ask for it: those of a method that have a parameter, or a header.
@@ -28,39 +28,39 @@ func (e *entry) isAsked(q *request) bool {
 // Of the operations on one kind of target the first is carried out that is asked for.
 var (
 	onService = []entry{
-		{"GET", "", "", operation{"ListBuckets", (*Server).listBuckets}},
+		{"GET", "", "", operation{"ListBuckets", listBuckets}},
 	}
 	onBucket = []entry{
-		{"GET", "location", "", operation{"GetBucketLocation", (*Server).getLocation}},
-		{"GET", "uploads", "", operation{"ListMultipartUploads", (*Server).listUploads}},
-		{"GET", "versions", "", operation{"ListObjectVersions", (*Server).listVersions}},
-		{"GET", "list-type", "", operation{"ListObjectsV2", (*Server).listObjects}},
-		{"POST", "delete", "", operation{"DeleteObjects", (*Server).deleteObjects}},
+		{"GET", "location", "", operation{"GetBucketLocation", getLocation}},
+		{"GET", "uploads", "", operation{"ListMultipartUploads", listUploads}},
+		{"GET", "versions", "", operation{"ListObjectVersions", listVersions}},
+		{"GET", "list-type", "", operation{"ListObjectsV2", listObjects}},
+		{"POST", "delete", "", operation{"DeleteObjects", deleteObjects}},
 	}
 	onBucketAlone = []entry{
-		{"GET", "", "", operation{"ListObjects", (*Server).listObjects}},
-		{"HEAD", "", "", operation{"HeadBucket", (*Server).headBucket}},
-		{"PUT", "", "", operation{"CreateBucket", (*Server).createBucket}},
-		{"DELETE", "", "", operation{"DeleteBucket", (*Server).deleteBucket}},
+		{"GET", "", "", operation{"ListObjects", listObjects}},
+		{"HEAD", "", "", operation{"HeadBucket", headBucket}},
+		{"PUT", "", "", operation{"CreateBucket", createBucket}},
+		{"DELETE", "", "", operation{"DeleteBucket", deleteBucket}},
 	}
 	onObject = []entry{
-		{"GET", "attributes", "", operation{"GetObjectAttributes", (*Server).getAttributes}},
-		{"GET", "tagging", "", operation{"GetObjectTagging", (*Server).getTagging}},
-		{"PUT", "tagging", "", operation{"PutObjectTagging", (*Server).putTagging}},
-		{"DELETE", "tagging", "", operation{"DeleteObjectTagging", (*Server).deleteTagging}},
-		{"POST", "uploads", "", operation{"CreateMultipartUpload", (*Server).createUpload}},
-		{"PUT", "uploadId", "X-Amz-Copy-Source", operation{"UploadPartCopy", (*Server).copyPart}},
-		{"PUT", "uploadId", "", operation{"UploadPart", (*Server).putPart}},
-		{"GET", "uploadId", "", operation{"ListParts", (*Server).listParts}},
-		{"POST", "uploadId", "", operation{"CompleteMultipartUpload", (*Server).completeUpload}},
-		{"DELETE", "uploadId", "", operation{"AbortMultipartUpload", (*Server).abortUpload}},
+		{"GET", "attributes", "", operation{"GetObjectAttributes", getAttributes}},
+		{"GET", "tagging", "", operation{"GetObjectTagging", getTagging}},
+		{"PUT", "tagging", "", operation{"PutObjectTagging", putTagging}},
+		{"DELETE", "tagging", "", operation{"DeleteObjectTagging", deleteTagging}},
+		{"POST", "uploads", "", operation{"CreateMultipartUpload", createUpload}},
+		{"PUT", "uploadId", "X-Amz-Copy-Source", operation{"UploadPartCopy", copyPart}},
+		{"PUT", "uploadId", "", operation{"UploadPart", putPart}},
+		{"GET", "uploadId", "", operation{"ListParts", listParts}},
+		{"POST", "uploadId", "", operation{"CompleteMultipartUpload", completeUpload}},
+		{"DELETE", "uploadId", "", operation{"AbortMultipartUpload", abortUpload}},
 	}
 	onObjectAlone = []entry{
-		{"PUT", "", "X-Amz-Copy-Source", operation{"CopyObject", (*Server).copyObject}},
-		{"GET", "", "", operation{"GetObject", (*Server).getObject}},
-		{"HEAD", "", "", operation{"HeadObject", (*Server).getObject}},
-		{"PUT", "", "", operation{"PutObject", (*Server).putObject}},
-		{"DELETE", "", "", operation{"DeleteObject", (*Server).deleteObject}},
+		{"PUT", "", "X-Amz-Copy-Source", operation{"CopyObject", copyObject}},
+		{"GET", "", "", operation{"GetObject", getObject}},
+		{"HEAD", "", "", operation{"HeadObject", getObject}},
+		{"PUT", "", "", operation{"PutObject", putObject}},
+		{"DELETE", "", "", operation{"DeleteObject", deleteObject}},
 	}
 )
 
@@ -85,7 +85,7 @@ func (q *request) first(special []entry, absent []entry, alone []entry) operatio
 		}
 	}
 	if unknown := q.subresource(); unknown != "" { // to serve the object in its place would be to say that it was done
-		return operation{"unknown", func(*Server, context.Context, *request) error {
+		return operation{"unknown", func(context.Context, *request) error {
 			return refuse(invalidRequest, "the parameter %s is none of what can be asked for of this with %.20s", unknown, q.Method)
 		}}
 	}
@@ -94,7 +94,7 @@ func (q *request) first(special []entry, absent []entry, alone []entry) operatio
 			return alone[i].operation
 		}
 	}
-	return operation{"unknown", func(*Server, context.Context, *request) error {
+	return operation{"unknown", func(context.Context, *request) error {
 		return refuse(methodNotAllowed, "the method %.20q is none of those that this can be asked for with", q.Method)
 	}}
 }
@@ -102,9 +102,11 @@ func (q *request) first(special []entry, absent []entry, alone []entry) operatio
 // subresources are parameters that ask for something else than the object or the bucket that they are with.
 var subresources = []string{
 	"abac", "accelerate", "acl", "analytics", "append", "attributes", "cors", "delete", "encryption", "intelligent-tiering", "inventory",
-	"legal-hold", "lifecycle", "location", "logging", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "metadataTable", "metrics",
+	"legal-hold", "lifecycle", "location", "logging", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
+	"metadataTable", "metrics",
 	"notification", "object-lock", "ownershipControls", "partNumber", "policy", "policyStatus", "publicAccessBlock", "renameObject",
-	"replication", "requestPayment", "restore", "retention", "select", "session", "tagging", "torrent", "uploadId", "uploads", "versioning",
+	"replication", "requestPayment", "restore", "retention", "select", "session", "tagging", "torrent", "uploadId", "uploads",
+	"versioning",
 	"versions", "website",
 }
 
@@ -142,7 +144,8 @@ const (
 var absents = []absent{
 	{parameter: "accelerate", name: "AccelerateConfiguration", text: useNone, empty: "<AccelerateConfiguration " + xmlPrefix + "/>"},
 	{parameter: "analytics", name: "AnalyticsConfiguration", text: useNone},
-	{parameter: "cors", name: "Cors", text: "browsers of other sites are not let in", none: missing("NoSuchCORSConfiguration"), gone: true},
+	{parameter: "cors", name: "Cors", text: "browsers of other sites are not let in", none: missing("NoSuchCORSConfiguration"),
+		gone: true},
 	{
 		parameter: "encryption", name: "Encryption", text: "encrypt the stores, or what is put",
 		none: missing("ServerSideEncryptionConfigurationNotFoundError"), gone: true,
@@ -204,8 +207,8 @@ var (
 	absentOfBucket = append(aclEntries, entriesOf("Bucket", absents)...)
 	absentOfObject = append(aclEntries, entriesOf("", absentsOfObjects)...)
 	aclEntries     = []entry{
-		{"GET", "acl", "", operation{"GetAcl", (*Server).getACL}},
-		{"PUT", "acl", "", operation{"PutAcl", (*Server).putACL}},
+		{"GET", "acl", "", operation{"GetAcl", getACL}},
+		{"PUT", "acl", "", operation{"PutAcl", putACL}},
 	}
 )
 
@@ -228,16 +231,16 @@ func entriesOf(of string, list []absent) (entries []entry) {
 	return entries
 }
 
-func (a *absent) refuse(_ *Server, ctx context.Context, q *request) error {
+func (a *absent) refuse(ctx context.Context, q *request) error {
 	if err := q.seen(ctx); err != nil {
 		return err
 	}
 	return refuse(notImplemented, "%s is not part of this server: %s", a.parameter, a.text)
 }
 
-func (a *absent) serveGet(s *Server, ctx context.Context, q *request) error {
+func (a *absent) serveGet(ctx context.Context, q *request) error {
 	if a.none == nil && a.empty == "" {
-		return a.refuse(s, ctx, q)
+		return a.refuse(ctx, q)
 	}
 	if err := q.seen(ctx); err != nil {
 		return err
@@ -248,9 +251,9 @@ func (a *absent) serveGet(s *Server, ctx context.Context, q *request) error {
 	return q.send(http.StatusOK, []byte(a.empty))
 }
 
-func (a *absent) serveDelete(s *Server, ctx context.Context, q *request) error {
+func (a *absent) serveDelete(ctx context.Context, q *request) error {
 	if !a.gone {
-		return a.refuse(s, ctx, q)
+		return a.refuse(ctx, q)
 	}
 	if err := q.seen(ctx); err != nil {
 		return err
@@ -279,7 +282,7 @@ func noKey(key string) error { return refuse(noSuchKey, "there is no object with
 const ownerID = "restripe"
 
 // getACL says that whoever owns the object may do everything with it, which is all that S3's lists can say of rights here.
-func (s *Server) getACL(ctx context.Context, q *request) error {
+func getACL(ctx context.Context, q *request) error {
 	if err := q.seen(ctx); err != nil {
 		return err
 	}
@@ -290,7 +293,7 @@ func (s *Server) getACL(ctx context.Context, q *request) error {
 }
 
 // putACL takes what changes nothing.
-func (s *Server) putACL(ctx context.Context, q *request) error {
+func putACL(ctx context.Context, q *request) error {
 	if err := q.seen(ctx); err != nil {
 		return err
 	}
@@ -316,7 +319,8 @@ func (q *request) checkUnknown() error {
 			}
 		case strings.HasPrefix(lower, "x-amz-grant-"):
 			why = useUsers
-		case strings.HasPrefix(lower, "x-amz-server-side-encryption"), strings.HasPrefix(lower, "x-amz-copy-source-server-side-encryption"):
+		case strings.HasPrefix(lower, "x-amz-server-side-encryption"), strings.HasPrefix(lower,
+			"x-amz-copy-source-server-side-encryption"):
 			why = "encrypt the stores, or what is put"
 		case strings.HasPrefix(lower, "x-amz-object-lock-"), lower == "x-amz-bucket-object-lock-enabled":
 			if !strings.EqualFold(value, "false") && !strings.EqualFold(value, "off") {

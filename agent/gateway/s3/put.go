@@ -34,7 +34,8 @@ func (s *Server) mayPut(ctx context.Context, q *request) (options api.PutOptions
 	return options, q.inBucket(ctx, q.bucket)
 }
 
-func (s *Server) putObject(ctx context.Context, q *request) error {
+func putObject(ctx context.Context, q *request) error {
+	s := q.server
 	options, err := s.mayPut(ctx, q)
 	if err != nil {
 		return err
@@ -129,7 +130,8 @@ func (q *request) setSums(of *body) {
 	}
 }
 
-func (s *Server) deleteObject(ctx context.Context, q *request) error {
+func deleteObject(ctx context.Context, q *request) error {
+	s := q.server
 	err := s.remove(ctx, q, q.key, q.Header.Get("If-Match"))
 	if isGone(err) {
 		err = q.inBucket(ctx, q.bucket)
@@ -194,7 +196,8 @@ type deleteError struct {
 }
 
 // deleteObjects removes objects one by one, several side by side.
-func (s *Server) deleteObjects(ctx context.Context, q *request) error {
+func deleteObjects(ctx context.Context, q *request) error {
+	s := q.server
 	var asked deleteRequest
 	if err := q.readXML(&asked, q.Header); err != nil {
 		return err

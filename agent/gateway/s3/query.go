@@ -77,7 +77,8 @@ func encode(text string, keepSlash bool) string {
 	for i := range len(text) {
 		c := text[i]
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~', keepSlash && c == '/':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~', keepSlash &&
+			c == '/':
 			out.WriteByte(c)
 		default:
 			out.WriteByte('%')

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 // request is one of a client.
@@ -21,6 +23,28 @@ type request struct {
 	query  parameters
 	caller caller
 	id     string
+	frees  []func() // that give back what it holds
+}
+
+// admission is how long a request waits for memory before it is refused.
+const admission = 5 * time.Second
+
+// hold takes memory for what a request is answered with, until it ends.
+func (q *request) hold(ctx context.Context, bytes int64) error {
+	held := q.server.memory.Hold(admission)
+	q.frees = append(q.frees, held.Release)
+	err := held.Grow(ctx, bytes, 0)
+	if errors.Is(err, budget.ErrFull) {
+		err = api.Refuse(api.ErrBusy, "%w", err)
+	}
+	return err
+}
+
+// free gives back what the request holds.
+func (q *request) free() {
+	for _, free := range q.frees {
+		free()
+	}
 }
 
 // caller is who sends a request, and what it was signed with.
@@ -72,7 +96,7 @@ func (q *request) identify() error {
 		return err
 	}
 	key := by.key(secret)
-	if err := by.verify(q.Request, q.query, q.path(), key); err != nil {
+	if err := by.verify(q.Request, q.query, q.URL.Path, key); err != nil {
 		return err
 	}
 	if err := by.checkSigned(q.Header); err != nil {
@@ -85,14 +109,12 @@ func (q *request) identify() error {
 	return nil
 }
 
-// path is that of the request, decoded.
-func (q *request) path() string { return q.URL.Path }
-
 // takeParameters has what a presigned URL says in its parameters count as said in headers.
 func (q *request) takeParameters() {
 	for _, one := range q.query {
 		switch name := http.CanonicalHeaderKey(one.name); name {
-		case queryAlgorithm, queryCredential, queryDate, queryExpires, http.CanonicalHeaderKey(queryHeaders), querySignature, queryPayload:
+		case queryAlgorithm, queryCredential, queryDate, queryExpires, http.CanonicalHeaderKey(queryHeaders), querySignature,
+			queryPayload:
 		default:
 			if isAmazon(name) && q.Header.Get(name) == "" {
 				q.Header.Set(name, one.value)
@@ -135,7 +157,7 @@ func (q *request) meets() error {
 
 // inBucket refuses a request for a bucket that is not there.
 func (q *request) inBucket(ctx context.Context, bucket string) error {
-	there, err := q.server.options.Objects.Records(ctx, bucket+"/", "", 1)
+	there, err := object.Records(ctx, q.server.options.Objects, bucket+"/", "", 1)
 	if err == nil && len(there) == 0 {
 		err = noBucket(bucket)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/load"
 	"github.com/restripe/restripe/agent/gateway/object"
@@ -36,6 +37,8 @@ type Options struct {
 	Logger  *slog.Logger     // default slog.Default
 	Metrics prometheus.Registerer
 
+	MemoryBytes int64 // of what is sent and answered in XML, all together; default 64 MiB
+
 	LeastPart int64         // bytes that each part of an upload has but the last; default 5 MiB
 	Patience  time.Duration // after which an answer that takes long begins, and how often it then goes on; default 10 s
 }
@@ -44,6 +47,8 @@ type Options struct {
 const (
 	leastPart = 5 << 20
 	patience  = 10 * time.Second
+
+	memoryBytes = 64 << 20
 )
 
 // Server serves clients of S3. Create it with New.
@@ -51,6 +56,7 @@ type Server struct {
 	options      Options
 	log          *slog.Logger
 	metrics      *metrics
+	memory       budget.Budget
 	uploads      turns // of which one at a time is completed
 	onlyLoopback bool  // it is for this machine alone
 }
@@ -62,7 +68,10 @@ func New(options Options) *Server {
 	}
 	options.LeastPart = cmp.Or(options.LeastPart, leastPart)
 	options.Patience = cmp.Or(options.Patience, patience)
-	return &Server{options: options, log: options.Logger, metrics: newMetrics(options.Metrics)}
+	return &Server{
+		options: options, log: options.Logger, metrics: newMetrics(options.Metrics),
+		memory: budget.New(cmp.Or(options.MemoryBytes, memoryBytes)),
+	}
 }
 
 // Serve serves clients, once, until the context ends; requests under way then have a few seconds. It closes the listener.
@@ -92,6 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amz-Request-Id", q.id)
 	w.Header().Set("X-Amz-Id-2", q.id)
 	operation := "unknown"
+	defer q.free()
 	err := q.read()
 	if err == nil {
 		found := q.find()
@@ -154,7 +164,7 @@ func (q *request) serve(found operation) error {
 	if err := q.checkVersion(); err != nil {
 		return err
 	}
-	return found.serve(q.server, q.Context(), q)
+	return found.serve(q.Context(), q)
 }
 
 // checkVersion refuses what asks for one of several versions: an object has one, named null.
@@ -165,7 +175,8 @@ func (q *request) checkVersion() error {
 	return nil
 }
 
-// fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a part for the whole.
+// fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a part for the
+// whole.
 func (q *request) fail(as code, err error) {
 	if q.w.sent {
 		panic(http.ErrAbortHandler) // net/http's way to break the connection
@@ -174,7 +185,7 @@ func (q *request) fail(as code, err error) {
 		q.w.WriteHeader(as.status)
 		return
 	}
-	text, failed := xml.Marshal(q.errorBody(as, err))
+	text, failed := xml.Marshal(bodyOfError(q, as, err))
 	if failed == nil {
 		if as == slowDown {
 			q.w.Header().Set("Retry-After", "1")
@@ -186,7 +197,7 @@ func (q *request) fail(as code, err error) {
 	}
 }
 
-func (q *request) errorBody(as code, err error) errorBody {
+func bodyOfError(q *request, as code, err error) errorBody {
 	body := errorBody{Code: as.name, Message: err.Error(), Resource: q.URL.Path, RequestID: q.id}
 	if as.says != "" {
 		body.Message, body.Detail = as.says, err.Error()

@@ -135,7 +135,8 @@ func mustQuery(t *testing.T, raw string) parameters {
 func TestClocks(t *testing.T) {
 	a := &authorization{day: "20130524", timestamp: "20130524T000000Z", at: exampleTime}
 	for after, want := range map[time.Duration]error{
-		skew: nil, -skew: nil, skew + time.Second: errors.New(requestTimeTooSkewed.name), -skew - time.Second: errors.New(requestTimeTooSkewed.name),
+		skew: nil, -skew: nil, skew + time.Second: errors.New(requestTimeTooSkewed.name),
+		-skew - time.Second: errors.New(requestTimeTooSkewed.name),
 	} {
 		if err := a.check(exampleTime.Add(after)); (err == nil) != (want == nil) || err != nil && codeOf(err) != requestTimeTooSkewed {
 			t.Errorf("%s later: %v, want %v", after, err, want)
@@ -150,7 +151,8 @@ func TestClocks(t *testing.T) {
 func TestWhatIsNoAuthorization(t *testing.T) {
 	const tail = ", SignedHeaders=host, Signature=x"
 	for text, want := range map[string]code{
-		"AWS A:B": oldSignature, "Bearer x": otherSignature, algorithm: authorizationHeader, algorithm + " Credential=a": authorizationHeader,
+		"AWS A:B": oldSignature, "Bearer x": otherSignature, algorithm: authorizationHeader, algorithm +
+			" Credential=a": authorizationHeader,
 		algorithm + " Credential=a/b" + tail:                                                      authorizationHeader,
 		algorithm + " Credential=a/20130524/r/ec2/aws4_request" + tail:                            authorizationHeader,
 		algorithm + " Credential=a/20130524/r/s3/aws" + tail:                                      authorizationHeader,
@@ -165,15 +167,18 @@ func TestWhatIsNoAuthorization(t *testing.T) {
 		}
 	}
 	r := exampleRequest("GET", "/", map[string]string{
-		"Authorization": algorithm + " Credential=a/b/20130524/r/s3/aws4_request" + tail, headerPayload: unsignedPayload, "Date": exampleTime.Format(http.TimeFormat),
+		"Authorization": algorithm + " Credential=a/b/20130524/r/s3/aws4_request" + tail, headerPayload: unsignedPayload,
+		"Date": exampleTime.Format(http.TimeFormat),
 	})
 	a, err := readAuthorization(r, nil)
 	if err != nil || a.id != "a/b" || a.timestamp != "20130524T000000Z" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for _, query := range []string{
-		"X-Amz-Algorithm=" + algorithm, "X-Amz-Signature=x", "X-Amz-Algorithm=x&X-Amz-Credential=a&X-Amz-Date=b&X-Amz-Expires=1&X-Amz-SignedHeaders=host&X-Amz-Signature=x",
-		"X-Amz-Algorithm=" + algorithm + "&X-Amz-Credential=a/20130524/r/s3/aws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=604801&" +
+		"X-Amz-Algorithm=" + algorithm, "X-Amz-Signature=x",
+		"X-Amz-Algorithm=x&X-Amz-Credential=a&X-Amz-Date=b&X-Amz-Expires=1&X-Amz-SignedHeaders=host&X-Amz-Signature=x",
+		"X-Amz-Algorithm=" + algorithm +
+			"&X-Amz-Credential=a/20130524/r/s3/aws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=604801&" +
 			"X-Amz-SignedHeaders=host&X-Amz-Signature=x",
 	} {
 		if _, err := readAuthorization(exampleRequest("GET", "/", nil), mustQuery(t, query)); codeOf(err) != authorizationQuery {
@@ -204,7 +209,8 @@ func signed(r *http.Request, secret string, headers []string) {
 	}
 	text := a.canonical(r, encode(r.URL.Path, true), query)
 	a.signature = strings.ToLower(encodeHex(sign(a.key(secret), algorithm+"\n"+a.timestamp+"\n"+a.scope()+"\n"+digestOf(text))))
-	r.Header.Set("Authorization", algorithm+" Credential=id/"+a.scope()+", SignedHeaders="+strings.Join(headers, ";")+", Signature="+a.signature)
+	r.Header.Set("Authorization", algorithm+" Credential=id/"+a.scope()+", SignedHeaders="+strings.Join(headers,
+		";")+", Signature="+a.signature)
 }
 
 func encodeHex(bytes []byte) string {

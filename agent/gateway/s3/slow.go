@@ -55,7 +55,7 @@ func (q *request) finish(value any, err error) error {
 	if err != nil {
 		as := codeOf(err)
 		q.server.log.Warn("request failed", "method", q.Method, "path", q.URL.Path, "cause", err)
-		value = q.errorBody(as, err)
+		value = bodyOfError(q, as, err)
 	}
 	text, err := xml.Marshal(value)
 	if err == nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 // An upload in parts is an empty object that says what becomes of it, and an object for each part. Their keys begin with uploadsPrefix,
@@ -109,7 +110,8 @@ type createUploadResult struct {
 }
 
 // createUpload begins an upload.
-func (s *Server) createUpload(ctx context.Context, q *request) error {
+func createUpload(ctx context.Context, q *request) error {
+	s := q.server
 	options, err := s.mayPut(ctx, q)
 	if err != nil {
 		return err
@@ -210,7 +212,8 @@ func (s *Server) underWay(ctx context.Context, q *request) (*upload, error) {
 }
 
 func (u *upload) gone() error {
-	return refuse(noSuchUpload, "there is no upload %.80q for the key %.200q: it was completed or given up, or began more than %d days ago",
+	return refuse(noSuchUpload,
+		"there is no upload %.80q for the key %.200q: it was completed or given up, or began more than %d days ago",
 		u.id, u.key, uploadKept/(24*time.Hour))
 }
 
@@ -241,7 +244,7 @@ func (s *Server) parts(ctx context.Context, u *upload, after, limit int) ([]stor
 	var parts []storedPart
 	for len(parts) < limit {
 		wanted := min(limit-len(parts), listMost)
-		page, err := s.options.Objects.Records(ctx, name, from, wanted)
+		page, err := object.Records(ctx, s.options.Objects, name, from, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +266,8 @@ func (s *Server) parts(ctx context.Context, u *upload, after, limit int) ([]stor
 }
 
 // putPart stores a part.
-func (s *Server) putPart(ctx context.Context, q *request) error {
+func putPart(ctx context.Context, q *request) error {
+	s := q.server
 	number, err := q.partNumber()
 	if err != nil {
 		return err
@@ -290,7 +294,8 @@ func (s *Server) putPart(ctx context.Context, q *request) error {
 func (u *upload) choose(of *body) error {
 	chosen := checksumNamed(u.Algorithm)
 	if of.chosen != nil && chosen != nil && of.chosen != chosen {
-		return refuse(invalidRequest, "the part has a checksum of the kind %s, and the upload is one of %s", of.chosen.label(), chosen.label())
+		return refuse(invalidRequest, "the part has a checksum of the kind %s, and the upload is one of %s", of.chosen.label(),
+			chosen.label())
 	}
 	of.choose(chosen)
 	return nil
@@ -311,7 +316,8 @@ func (q *request) partNumber() (int, error) {
 }
 
 // copyPart stores bytes of an object as a part.
-func (s *Server) copyPart(ctx context.Context, q *request) error {
+func copyPart(ctx context.Context, q *request) error {
+	s := q.server
 	number, err := q.partNumber()
 	if err != nil {
 		return err
@@ -343,13 +349,15 @@ func (s *Server) copyPart(ctx context.Context, q *request) error {
 			return nil, err
 		}
 		return &copyResult{
-			XMLName: xml.Name{Space: namespace, Local: "CopyPartResult"}, LastModified: stored.Modified.Format(timeFormat), sums: body.sums(),
+			XMLName: xml.Name{Space: namespace, Local: "CopyPartResult"}, LastModified: stored.Modified.Format(timeFormat),
+			sums: body.sums(),
 		}, nil
 	})
 }
 
 // abortUpload gives an upload up. Parts that come later expire.
-func (s *Server) abortUpload(ctx context.Context, q *request) error {
+func abortUpload(ctx context.Context, q *request) error {
+	s := q.server
 	u, err := s.underWay(ctx, q)
 	if err != nil {
 		return err
@@ -410,7 +418,8 @@ type listedPart struct {
 	sums
 }
 
-func (s *Server) listParts(ctx context.Context, q *request) error {
+func listParts(ctx context.Context, q *request) error {
+	s := q.server
 	u, err := s.underWay(ctx, q)
 	if err != nil {
 		return err
@@ -426,6 +435,9 @@ func (s *Server) listParts(ctx context.Context, q *request) error {
 		if result.PartNumberMarker, err = q.number("part-number-marker", partsMost); err != nil {
 			return err
 		}
+	}
+	if err := q.hold(ctx, listBytes); err != nil {
+		return err
 	}
 	parts, err := s.parts(ctx, u, result.PartNumberMarker, result.MaxParts+1)
 	if err != nil {
@@ -480,7 +492,8 @@ type listedUpload struct {
 }
 
 // listUploads answers which uploads of a bucket are under way, by key and then by when they began.
-func (s *Server) listUploads(ctx context.Context, q *request) error {
+func listUploads(ctx context.Context, q *request) error {
+	s := q.server
 	what := listing{prefix: q.query.get("prefix"), delimiter: q.query.get("delimiter"), after: q.query.get("key-marker")}
 	marker := q.query.get("upload-id-marker")
 	encoded, err := encoder(q.query.get("encoding-type"))
@@ -538,7 +551,7 @@ func (s *Server) uploadsIn(
 		after = behind(base + what.after + uploadEnd)
 	}
 	for {
-		page, err := s.options.Objects.Records(ctx, base+what.prefix, after, skipPage)
+		page, err := object.Records(ctx, s.options.Objects, base+what.prefix, after, skipPage)
 		if err != nil {
 			return nil, false, err
 		}

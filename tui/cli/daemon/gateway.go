@@ -138,6 +138,9 @@ func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err
 	if f.redis != "" || f.memcached != "" {
 		memory += gateway.ProtocolBytes
 	}
+	if f.s3 != "" {
+		memory += gateway.S3Bytes
+	}
 	limitMemory(memory)
 	stop, err := f.traces.start(ctx, s, "restripe-gateway", f.id)
 	defer stop()
