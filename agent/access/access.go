@@ -140,6 +140,13 @@ func (s Scope) HasKey(key string) (every, some bool) {
 	return every, some
 }
 
+// Meets reports whether there may be objects in the scope whose keys begin with a prefix.
+func (s Scope) Meets(prefix string) bool {
+	return slices.ContainsFunc(s.grants, func(g Grant) bool {
+		return strings.HasPrefix(prefix, g.Prefix) || strings.HasPrefix(g.Prefix, prefix)
+	})
+}
+
 // Lacks says which right the user does not have that a verb on the object of a key needs; "" where it has. Where that depends on classes,
 // it is asked for those that the object is of, and would be of.
 func (u *User) Lacks(verb Verb, key string, classes func() ([]string, error)) (right string, err error) {
@@ -179,6 +186,12 @@ type Authority interface {
 	Identify(ctx context.Context, header http.Header) (*User, error)
 	// May reports whether a user that Identify returned has a right; ErrUnavailable where it cannot be told.
 	May(ctx context.Context, who *User, right Right) (bool, error)
+}
+
+// Keys is an Authority that knows access keys, so that it can be told whether a request was signed with one.
+type Keys interface {
+	// Key returns whose an access key is, and its secret; ErrUnknown or ErrUnavailable where it cannot.
+	Key(ctx context.Context, id string) (who *User, secret string, err error)
 }
 
 // local is the Authority of a machine that only its user reaches.

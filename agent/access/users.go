@@ -125,13 +125,38 @@ func (u *users) Identify(ctx context.Context, header http.Header) (*User, error)
 		return now.signedIn(ctx, token)
 	}
 	who, by, err := now.find(header)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case who.Expires != nil && !u.now().Before(*who.Expires):
+	}
+	return u.asUser(who, by)
+}
+
+// asUser returns somebody who has shown what they are known by, unless that has expired.
+func (u *users) asUser(who *FileUser, by Method) (*User, error) {
+	if who.Expires != nil && !u.now().Before(*who.Expires) {
 		return nil, fmt.Errorf("%w: what %s shows expired at %s", ErrUnknown, who.Name, who.Expires.Format(time.RFC3339))
 	}
 	return NewUser(who.Name, by, who.Verbs, who.Objects...), nil
+}
+
+// Key implements Keys.
+func (u *users) Key(_ context.Context, id string) (*User, string, error) {
+	u.mutex.Lock()
+	u.refresh()
+	now, err := u.known, u.err
+	u.mutex.Unlock()
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	of, is := now.keys[id]
+	if !is {
+		return nil, "", fmt.Errorf("%w: the access key is not among those of the server", ErrUnknown)
+	}
+	who, err := u.asUser(of, ByAccessKey)
+	if err != nil {
+		return nil, "", err
+	}
+	return who, of.AccessKey.Secret, nil
 }
 
 // find returns whom a header is of, and by what.

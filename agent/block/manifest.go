@@ -61,7 +61,7 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 				continue
 			}
 			if merged[i].Revision.Sequence < entry.Revision.Sequence {
-				merged[i].Revision, merged[i].Checksum = entry.Revision, entry.Checksum
+				merged[i].Revision, merged[i].Metadata, merged[i].Checksum = entry.Revision, entry.Metadata, entry.Checksum
 			}
 			merged[i].Size = max(merged[i].Size, entry.Size)
 		}

@@ -483,6 +483,7 @@ func (t *transaction) update(change *Change) error {
 		}
 	}
 	object.Revision, object.Checksum = t.attempt.stamp, 0
+	object.Metadata = block.WithoutDigests(object.Metadata)
 	if change.Update.Modified != 0 {
 		object.Modified = change.Update.Modified
 	}

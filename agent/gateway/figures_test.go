@@ -86,6 +86,7 @@ func TestMetricsAreInTheTable(t *testing.T) {
 	}
 	c.serves(c.gateway.ServeRedis, "PING\r\n", "+PONG\r\n")
 	c.serves(c.gateway.ServeMemcached, "mn\r\n", "MN\r\n")
+	c.serves(c.gateway.ServeS3, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 OK\r\n")
 	problems, err := monitoring.Problems(c.gateway.Figures(), "../../docs/metrics.md", "Gateway", *updateMetrics)
 	if err != nil {
 		t.Fatal(err)

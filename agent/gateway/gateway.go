@@ -53,7 +53,8 @@ type Options struct {
 	Audit *audit.Log       // of changes of the cluster; owned by the caller, who closes it after the Gateway; nil: none is kept
 	HTTPS bool             // clients are served over TLS, with Certificates, and may show certificates of the cluster
 
-	MemcachedFlush bool // clients of memcached may delete all objects that they may list and delete by one command
+	S3Domains      []string // below which the names of hosts are those of buckets, for clients of S3
+	MemcachedFlush bool     // clients of memcached may delete all objects that they may list and delete by one command
 
 	CatalogAddress  string   // where the catalog is, without secrets
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them

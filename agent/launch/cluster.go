@@ -33,6 +33,7 @@ type Options struct {
 	Listen      string       // of the gateway; default a free loopback port, the same again at the next start
 	Redis       string       // of the gateway for clients of Redis; default likewise
 	Memcached   string       // of the gateway for clients of memcached; default likewise
+	S3          string       // of the gateway for clients of S3; default likewise
 	AllowRemote bool         // lets Listen be an address that other machines can reach
 	Users       string       // file of those who may do something at the gateway, which is served over TLS then; default: everybody may
 	Plain       bool         // without certificates, so that whoever reaches an agent's port may do everything
@@ -336,7 +337,7 @@ func (c *Cluster) startGateway(ctx context.Context, s *shape) error {
 
 // openDoors says where the gateway listens for other clients than those of HTTP: at the same ports at every start.
 func (c *Cluster) openDoors(s *shape) (map[string]string, error) {
-	doors := map[string]string{"redis": c.options.Redis, "memcached": c.options.Memcached}
+	doors := map[string]string{"redis": c.options.Redis, "memcached": c.options.Memcached, "s3": c.options.S3}
 	for door, address := range doors {
 		if address == "" || isAnyPort(address) {
 			name := GatewayName + "-" + door
@@ -392,6 +393,9 @@ func (c *Cluster) Redis() string { return c.doors["redis"] }
 
 // Memcached returns the address at which the gateway serves clients of memcached.
 func (c *Cluster) Memcached() string { return c.doors["memcached"] }
+
+// S3 returns the address at which the gateway serves clients of S3.
+func (c *Cluster) S3() string { return c.doors["s3"] }
 
 // Directory returns the state directory, absolute.
 func (c *Cluster) Directory() string { return c.options.Directory }

@@ -185,14 +185,18 @@ func likeliest(complete []version) int {
 func assembleVersion(key string, put block.Stamp, parts []part) version {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.entry.At, b.entry.At) })
-	first := &parts[0] // every part says of the whole what all of them do
+	// Every part says of the whole what all of them do; the last one alone has what was known once all bytes had come.
+	first, last := &parts[0], &parts[len(parts)-1]
 	v := version{
 		key: key, put: put, class: first.group.Record.Class, scheme: first.group.Record.Scheme, whole: true, durable: true,
-		expires: first.entry.Expires, metadata: first.entry.Metadata,
+		expires: first.entry.Expires, metadata: last.entry.Metadata,
 	}
 	var at, size int64
 	for _, p := range parts {
 		entry := &p.entry
+		if entry.Revision != first.entry.Revision { // some of the bytes were changed since
+			v.metadata = block.WithoutDigests(v.metadata)
+		}
 		if entry.Revision.Compare(v.revision) > 0 {
 			v.revision, v.checksum, v.keep = entry.Revision, entry.Checksum, entry.Keep
 		}

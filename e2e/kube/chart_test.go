@@ -66,7 +66,7 @@ agent: {shareMachines: true}              # to try it on fewer machines than age
 	"large": `
 gateways:
   {users: people, replicas: 3, hosts: [objects.example.org], autoscaling: {enabled: true},
-   redisPort: 6379, memcachedPort: 11211,
+   redisPort: 6379, memcachedPort: 11211, s3Port: 9000, s3Domains: [s3.example.org],
    classes: [{name: default, ladder: "rep(3),rs(4,2)", prefixes: [""]}]}
 catalog: {secret: redis}
 agents:

@@ -53,6 +53,7 @@ func upCommand(s *session) *cobra.Command {
 	flags.StringVar(&options.Listen, "listen", daemon.DefaultListen, "address of the gateway; port 0: any free one")
 	flags.StringVar(&options.Redis, "redis", "", "address of the gateway for clients of Redis (default: a free port, the same at every start)")
 	flags.StringVar(&options.Memcached, "memcached", "", "address of the gateway for clients of memcached (default: likewise)")
+	flags.StringVar(&options.S3, "s3", "", "address of the gateway for clients of S3 (default: likewise)")
 	flags.StringVar(&options.Users, "users", "", "file of people and programs: their tokens and access keys, and what they may do at the "+
 		"gateway, which serves TLS then, and the console (default: whoever reaches them may do everything)")
 	allowed := daemon.RemoteFlag(command)
@@ -64,7 +65,9 @@ func upCommand(s *session) *cobra.Command {
 		if err := ceph.check(command, options.Store); err != nil {
 			return err
 		}
-		for flag, address := range map[string]string{"listen": options.Listen, "redis": options.Redis, "memcached": options.Memcached} {
+		for flag, address := range map[string]string{
+			"listen": options.Listen, "redis": options.Redis, "memcached": options.Memcached, "s3": options.S3,
+		} {
 			if address == "" {
 				continue
 			}
@@ -153,6 +156,7 @@ func upLines(m *machine, store launch.StoreKind, users string) []string {
 		"gateway  " + cluster.GatewayURL(),
 		"         " + forRedis(cluster, users),
 		"         " + forMemcached(cluster, users),
+		"         " + forS3(cluster, users),
 		fmt.Sprintf("agents   %d over %s", len(cluster.Members()), store),
 		"state    " + cluster.Directory() + " (address in gateway.addr, logs in logs/)",
 		"TLS      between gateway and agents, with certificates in " + filepath.Join(cluster.Directory(), "pki"),
@@ -209,6 +213,15 @@ func forMemcached(cluster *launch.Cluster, users string) string {
 		return "memcached over TLS at " + cluster.Memcached() + " (a client sends ID and SECRET as memcached's own authentication has them)"
 	}
 	return fmt.Sprintf("memcached://%s (memccat --servers=%s greeting)", cluster.Memcached(), cluster.Memcached())
+}
+
+// forS3 says how clients of S3 reach the gateway.
+func forS3(cluster *launch.Cluster, users string) string {
+	if users != "" {
+		return fmt.Sprintf("S3 at https://%s (AWS_CA_BUNDLE=%s aws --endpoint-url https://%s s3 ls, with ID and SECRET of an access key)",
+			cluster.S3(), filepath.Join(cluster.Certificate("ca"), pki.AuthorityFile), cluster.S3())
+	}
+	return fmt.Sprintf("S3 at http://%s (aws --endpoint-url http://%s --no-sign-request s3 mb s3://photos)", cluster.S3(), cluster.S3())
 }
 
 // joined joins errors; a call that failed keeps its own error first.

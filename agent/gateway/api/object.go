@@ -88,6 +88,10 @@ type PutOptions struct {
 
 	Expires  time.Time         // when the object is gone, to the millisecond; zero: never
 	Metadata map[string]string // is kept with it, and says nothing to the gateway; text, at most MaxMetadataBytes
+
+	// Digests returns more metadata, whose names begin with block.DigestPrefix: what is known once the whole body was read. It is called
+	// once, then, and its error is that of the put. No other metadata with such names is kept. nil: there is none.
+	Digests func() (map[string]string, error)
 }
 
 // MaxMetadataBytes bounds the names and values of the metadata of one object: all of them are in the header of each block that has

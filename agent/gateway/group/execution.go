@@ -454,6 +454,7 @@ func (g *Groups) manifestOf(ctx context.Context, r *Execution, stamp block.Stamp
 		for i := range entries {
 			if string(entries[i].Key) == r.Revised {
 				entries[i].Revision, entries[i].Checksum = stamp, 0
+				entries[i].Metadata = block.WithoutDigests(entries[i].Metadata)
 			}
 		}
 		r.carried = len(entries) <= mostCarried

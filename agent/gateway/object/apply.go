@@ -92,6 +92,9 @@ func (t *together) take(write *Write) error {
 	if err != nil {
 		return err
 	}
+	if write.Options.Metadata, err = withDigests(&write.Options); err != nil {
+		return err
+	}
 	t.over = append(t.over, catalog.Over(write.Key))
 	kind, object := entryOf(o, write.Key, class, scheme, write.Data, &write.Options)
 	into := t.small

@@ -145,6 +145,20 @@ func (o *Objects) Names(ctx context.Context, prefix, after string, limit int) ([
 	return names, nil
 }
 
+// Records returns up to limit objects whose key begins with prefix and comes after the given one, in the order of their keys, without
+// looking at their groups, as Find does.
+func Records(ctx context.Context, o *Objects, prefix, after string, limit int) ([]api.Object, error) {
+	objects, err := listed(ctx, o, prefix, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing objects: %w", err)
+	}
+	public := make([]api.Object, len(objects))
+	for i := range objects {
+		public[i] = publicObject(&objects[i])
+	}
+	return public, nil
+}
+
 // List returns one page of the objects whose key begins with prefix and comes after the given one.
 func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (api.ObjectList, error) {
 	objects, err := listed(ctx, o, prefix, after, limit+1) // one more says whether this page is the last

@@ -39,6 +39,9 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 		return api.Object{}, err
 	}
 	if whole && len(head.Bytes) > 0 {
+		if options.Metadata, err = withDigests(&options); err != nil {
+			return api.Object{}, err
+		}
 		kind, object := entryOf(o, key, class, scheme, head.Bytes, &options)
 		return o.batches.put(ctx, kind, key, object)
 	}
@@ -58,6 +61,9 @@ func (o *Objects) PutBytes(ctx context.Context, key string, data []byte, options
 	if len(data) == 0 || options.Size >= class.PackBelow {
 		return o.putLarge(ctx, class, scheme, key, nil, bytes.NewReader(data), options)
 	}
+	if options.Metadata, err = withDigests(&options); err != nil {
+		return api.Object{}, err
+	}
 	kind, object := entryOf(o, key, class, scheme, data, &options)
 	return o.batches.put(ctx, kind, key, object)
 }
@@ -71,7 +77,7 @@ func schemeFor(o *Objects, key string, options *api.PutOptions) (*api.Class, str
 	if class.Expire > 0 && options.Expires.IsZero() {
 		options.Expires = time.Now().Add(class.Expire)
 	}
-	if (!options.Expires.IsZero() || len(options.Metadata) > 0 || class.Keep != 0) && !o.catalog.IsUpgraded() {
+	if (!options.Expires.IsZero() || len(options.Metadata) > 0 || options.Digests != nil || class.Keep != 0) && !o.catalog.IsUpgraded() {
 		return nil, stripe.Scheme{}, api.Refuse(api.ErrUnavailable,
 			"objects that expire, have metadata, or keep versions are not known to the release before, which may still open the catalog; "+
 				"run `restripe catalog upgrade`")
@@ -112,6 +118,7 @@ func checkPut(key string, options *api.PutOptions) error {
 	if err := api.CheckKey(key); err != nil {
 		return err
 	}
+	options.Metadata = block.WithoutDigests(options.Metadata) // of other bytes
 	return api.CheckMetadata(options.Metadata)
 }
 
@@ -121,6 +128,21 @@ func keepOf(class *api.Class, scheme stripe.Scheme) int {
 		return 0 // it is durable itself
 	}
 	return int(class.Keep)
+}
+
+// withDigests returns the metadata of an object whose whole body was read.
+func withDigests(options *api.PutOptions) (map[string]string, error) {
+	if options.Digests == nil {
+		return options.Metadata, nil
+	}
+	digests, err := options.Digests()
+	if err != nil {
+		return nil, err
+	}
+	metadata := make(map[string]string, len(options.Metadata)+len(digests))
+	maps.Copy(metadata, options.Metadata)
+	maps.Copy(metadata, digests)
+	return metadata, api.CheckMetadata(metadata)
 }
 
 // millis is a time in Unix milliseconds, 0 for the zero time.
@@ -160,6 +182,7 @@ type put struct {
 	key     string
 	size    int64 // -1 unknown
 	body    io.Reader
+	options *api.PutOptions
 	attempt *catalog.Attempt
 	workers *errgroup.Group
 	turn    uint64 // by which its nodes are chosen
@@ -181,7 +204,8 @@ const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
 	p := &put{
-		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, wanted: class.GroupBytes, turn: o.agents.Turns.Add(1),
+		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, options: &options, wanted: class.GroupBytes,
+		turn: o.agents.Turns.Add(1),
 	}
 	if err := refuseMany(class, (p.size+class.GroupBytes-1)/class.GroupBytes); err != nil {
 		return api.Object{}, err
@@ -198,6 +222,9 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 		Expires: millis(options.Expires), Metadata: options.Metadata, Keep: keepOf(class, scheme),
 	}
 	groups, err := p.stageAll(ctx, head)
+	if err == nil && len(p.record.Extents) == 0 {
+		err = p.finish()
+	}
 	if err != nil {
 		return api.Object{}, o.groups.Abandon(ctx, attempt, err)
 	}
@@ -257,6 +284,12 @@ func (p *put) stageAll(ctx context.Context, head []byte) ([]catalog.Group, error
 // stage has a group written that got so many bytes, beside others. p.mutex is held.
 func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool) error {
 	index, at := p.groups, p.record.Size
+	if last {
+		if err := p.finish(); err != nil {
+			p.objects.groups.Release(d)
+			return err
+		}
+	}
 	d.ID = block.GroupID{Stamp: p.attempt.Stamp(), Index: index}
 	err := refuseMany(p.class, int64(index)+1)
 	var home []block.NodeID
@@ -284,6 +317,12 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 		return p.pieces.add(ctx, group, extent)
 	})
 	return nil
+}
+
+// finish has the record say what is known once the whole body was read: so do the manifests of the last group.
+func (p *put) finish() (err error) {
+	p.record.Metadata, err = withDigests(p.options)
+	return err
 }
 
 // sizeAfter is the size of the object for the manifest of a group that ends after so many bytes: 0 while it is not known.

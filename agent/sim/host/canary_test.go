@@ -105,7 +105,7 @@ var canaries = []canary{
 	},
 	{
 		name:   "an update does not raise the revision",
-		edits:  []edit{{commitFile, "\tobject.Revision = t.attempt.stamp\n\tif change.Update.Modified", "\tif change.Update.Modified"}},
+		edits:  []edit{{commitFile, "\tobject.Revision, object.Checksum = t.attempt.stamp, 0\n", "\tobject.Checksum = 0\n"}},
 		breaks: []sim.Promise{sim.Linearizable, sim.Order},
 		within: 300,
 	},

@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ import (
 type gatewayFlags struct {
 	id, catalog, classes, nodes, users, audit string
 
-	listen, redis, memcached string // addresses; of the last two empty for none
+	listen, redis, memcached, s3 string   // addresses; of all but the first empty for none
+	domains                      []string // of S3
 
 	grace        time.Duration
 	https, flush bool
@@ -63,6 +65,9 @@ func Gateway(s *program.Streams) *program.Server {
 		"address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
 	flags.BoolVar(&f.flush, "memcached-flush", false,
 		"let flush_all of clients of memcached delete all objects that the client may list and delete")
+	flags.StringVar(&f.s3, "s3", "", "address to serve clients of S3 at, such as 127.0.0.1:9000 (default: none are served)")
+	flags.StringSliceVar(&f.domains, "s3-domain", nil,
+		"name of this gateway below which those of buckets may be put, as in BUCKET.s3.example.org (default: buckets are in paths alone)")
 	flags.StringVar(&f.users, "users", "", "file of people and programs: their tokens and access keys, and what they may do "+
 		"(default: whoever reaches the gateway may do everything)")
 	flags.BoolVar(&f.https, "https", false, "serve all clients over TLS, with the certificate of --tls, "+
@@ -100,6 +105,9 @@ func (f *gatewayFlags) check(report *program.Report) {
 		report.Misuse("https", "--https takes a certificate: name the directory of one with --tls")
 	}
 	f.options = gateway.Options{ID: f.id, Release: program.Version(), HTTPS: f.https, MemcachedFlush: f.flush}
+	for _, domain := range f.domains {
+		f.options.S3Domains = append(f.options.S3Domains, strings.ToLower(strings.Trim(domain, ".")))
+	}
 	f.options.Certificates, err = Certificates(*f.tls, pki.RoleGateway)
 	report.Add("tls", err)
 	if f.users != "" {
@@ -129,6 +137,9 @@ func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err
 	memory := int64(gatewayMemory)
 	if f.redis != "" || f.memcached != "" {
 		memory += gateway.ProtocolBytes
+	}
+	if f.s3 != "" {
+		memory += gateway.S3Bytes
 	}
 	limitMemory(memory)
 	stop, err := f.traces.start(ctx, s, "restripe-gateway", f.id)
@@ -175,6 +186,7 @@ func (f *gatewayFlags) doors() []door {
 		{"listen", &f.listen, (*gateway.Gateway).Serve},
 		{"redis", &f.redis, (*gateway.Gateway).ServeRedis},
 		{"memcached", &f.memcached, (*gateway.Gateway).ServeMemcached},
+		{"s3", &f.s3, (*gateway.Gateway).ServeS3},
 	}
 	return slices.DeleteFunc(all, func(d door) bool { return d.flag != "listen" && *d.address == "" })
 }

@@ -1,0 +1,163 @@
+package s3
+
+import (
+	"context"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+type attributes struct {
+	XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ GetObjectAttributesResponse"`
+	ETag         string   `xml:",omitempty"`
+	Checksum     *sums
+	ObjectParts  *partsCount
+	StorageClass string `xml:",omitempty"`
+	ObjectSize   *int64
+}
+
+type partsCount struct {
+	TotalPartsCount int64 `xml:"PartsCount"`
+}
+
+// attributeNames are what can be asked for of an object.
+var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
+
+// find describes an object that the user may do something with.
+func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.Object, error) {
+	if err := q.may(ctx, verb, q.object()); err != nil {
+		return nil, err
+	}
+	is, err := s.options.Objects.Find(ctx, q.object())
+	if err == nil && is == nil {
+		if err = q.inBucket(ctx, q.bucket); err == nil {
+			err = noKey(q.key)
+		}
+	}
+	return is, err
+}
+
+// getAttributes answers what is known of an object, as far as it is asked for.
+func getAttributes(ctx context.Context, q *request) error {
+	s := q.server
+	asked := strings.Join(q.Header.Values("X-Amz-Object-Attributes"), ",")
+	if asked == "" {
+		return refuse(invalidRequest,
+			"x-amz-object-attributes is missing; want some of ETag, Checksum, ObjectParts, StorageClass, ObjectSize")
+	}
+	for name := range strings.SplitSeq(asked, ",") {
+		if !slices.Contains(attributeNames, strings.TrimSpace(name)) {
+			return refuse(invalidArgument, "x-amz-object-attributes is %.80q; want some of %s", asked, strings.Join(attributeNames, ", "))
+		}
+	}
+	is, err := s.find(ctx, q, access.Read)
+	if err != nil {
+		return err
+	}
+	var result attributes
+	for name := range strings.SplitSeq(asked, ",") {
+		switch strings.TrimSpace(name) {
+		case "ETag":
+			result.ETag = etagOf(is)
+		case "Checksum":
+			if known := sumsOf(is.Metadata, ""); known.ChecksumType != "" {
+				result.Checksum = &known
+			}
+		case "ObjectParts":
+			if strings.Contains(is.Metadata[metaETag], "-") {
+				parts, _ := partsOf(is)
+				result.ObjectParts = &partsCount{parts}
+			}
+		case "StorageClass":
+			result.StorageClass = s.storageClass(is)
+		case "ObjectSize":
+			result.ObjectSize = &is.Size
+		}
+	}
+	q.w.Header().Set("Last-Modified", is.Modified.Format(http.TimeFormat))
+	return q.reply(&result)
+}
+
+type tagging struct {
+	XMLName xml.Name `xml:"Tagging"`
+	TagSet  struct {
+		Tag []tag
+	}
+}
+
+type tag struct{ Key, Value string }
+
+type taggingAnswer struct {
+	XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ Tagging"`
+	TagSet  struct {
+		Tag []tag
+	}
+}
+
+func getTagging(ctx context.Context, q *request) error {
+	s := q.server
+	is, err := s.find(ctx, q, access.Read)
+	if err != nil {
+		return err
+	}
+	list, err := readQuery(is.Metadata[metaTags])
+	if err != nil {
+		return err
+	}
+	var result taggingAnswer
+	for _, one := range list {
+		result.TagSet.Tag = append(result.TagSet.Tag, tag{one.name, one.value})
+	}
+	return q.reply(&result)
+}
+
+// putTagging writes the object anew: its tags lie with it.
+func putTagging(ctx context.Context, q *request) error {
+	s := q.server
+	if err := q.may(ctx, access.Write, q.object()); err != nil {
+		return err
+	}
+	var asked tagging
+	if err := q.readXML(&asked, q.Header); err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, one := range asked.TagSet.Tag {
+		if _, twice := tags[one.Key]; twice {
+			return refuse(invalidTag, "the tag %.80q is given twice", one.Key)
+		}
+		tags[one.Key] = one.Value
+	}
+	text, err := encodeTags(tags)
+	if err != nil {
+		return err
+	}
+	err = s.remake(ctx, q, func(metadata map[string]string) {
+		if metadata[metaTags] = text; text == "" {
+			delete(metadata, metaTags)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return q.done(http.StatusOK)
+}
+
+func deleteTagging(ctx context.Context, q *request) error {
+	s := q.server
+	is, err := s.find(ctx, q, access.Write)
+	if err != nil {
+		return err
+	}
+	if is.Metadata[metaTags] != "" {
+		err = s.remake(ctx, q, func(metadata map[string]string) { delete(metadata, metaTags) })
+	}
+	if err != nil {
+		return err
+	}
+	return q.done(http.StatusNoContent)
+}

@@ -1,0 +1,305 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/gateway/group"
+)
+
+// clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
+const clientPatience = time.Minute
+
+// leastRate is how many bytes a second of a body have to come, over any clientPatience that is spent waiting for them.
+const leastRate = 1 << 10
+
+// patient reads a request's body and gives up on a client that stalls.
+type patient struct {
+	control *http.ResponseController
+	body    io.Reader
+	waited  time.Duration // for the bytes that
+	came    int           // since the rate was looked at last
+}
+
+// Read waits for clientPatience at most, and for longer than that only for one that keeps bringing something.
+func (p *patient) Read(into []byte) (int, error) {
+	if p.waited > clientPatience {
+		if least := int(leastRate * clientPatience.Seconds()); p.came < least {
+			return 0, refuse(requestTimeout, "%d bytes of the body came within %s, %d have to", p.came, clientPatience, least)
+		}
+		p.waited, p.came = 0, 0
+	}
+	began := time.Now()
+	if err := p.control.SetReadDeadline(began.Add(clientPatience)); err != nil {
+		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
+	}
+	n, err := p.body.Read(into)
+	p.waited, p.came = p.waited+time.Since(began), p.came+n
+	if err != nil { // what follows may take its time
+		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
+			return n, errors.Join(err, failed)
+		}
+	}
+	return n, err
+}
+
+// expectation is a digest that a client gave, or will give behind the body.
+type expectation struct {
+	name   string // as clients know it
+	sum    hash.Hash
+	want   []byte // nil: what it is, is to be known
+	wrong  code
+	behind string // the trailer that has it; empty: it is known
+}
+
+// body is that of a request, of known size, without what it is wrapped in. It fails at its end, with the last byte, unless all is as the
+// client said.
+type body struct {
+	from     io.Reader
+	size     int64
+	left     int64
+	md5      hash.Hash
+	chosen   *checksum // that the client chose for the object; nil: none
+	expected []expectation
+	chunks   *chunks // that the bytes come in; nil: they come as they are
+	ended    bool
+	err      error
+}
+
+// openBody returns the body of a request. It is read and verified as the caller reads it.
+func (q *request) openBody() (*body, error) { return q.openWith(q.Header) }
+
+// openWith is openBody with the digests that a header has.
+func (q *request) openWith(digests http.Header) (*body, error) {
+	var from io.Reader = &patient{control: http.NewResponseController(q.w), body: q.Body}
+	b := &body{from: from, size: q.ContentLength, md5: newMD5()}
+	payload := q.payload()
+	switch payload {
+	case streamingSigned, streamingSignedTrailer, streamingTrailer:
+		b.chunks = newChunks(from, payload)
+		if q.caller.key != nil {
+			b.chunks.verifies(q.caller.by, q.caller.key)
+		}
+		b.from = b.chunks
+		size, err := strconv.ParseInt(q.Header.Get("X-Amz-Decoded-Content-Length"), 10, 64)
+		if err != nil || size < 0 {
+			return nil, refuse(missingLength, "a body in chunks has a header x-amz-decoded-content-length with its length")
+		}
+		b.size = size
+	case unsignedPayload, "":
+	default:
+		sum, err := hex.DecodeString(payload)
+		if failed := checkPayload(payload); failed != nil || err != nil {
+			return nil, cmp.Or(failed, err)
+		}
+		b.expected = append(b.expected, expectation{name: "SHA-256", sum: sha256.New(), want: sum, wrong: contentHashMismatch})
+	}
+	if b.size < 0 {
+		return nil, refuse(missingLength, "the request says no length of its body; send a Content-Length")
+	}
+	b.left = b.size
+	if err := b.expect(digests); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// bodyOf is a body that comes from elsewhere, and of which the client wants to know a checksum, unless it is nil.
+func bodyOf(from io.Reader, size int64, chosen *checksum) *body {
+	b := &body{from: from, size: size, left: size, md5: newMD5()}
+	b.choose(chosen)
+	return b
+}
+
+// choose has a checksum be known of a body for which the client has given none.
+func (b *body) choose(chosen *checksum) {
+	if chosen != nil && b.chosen == nil {
+		b.chosen = chosen
+		b.expected = append(b.expected, expectation{name: chosen.label(), sum: chosen.make()})
+	}
+}
+
+// add adds bytes to all digests.
+func (b *body) add(came []byte) {
+	_, _ = b.md5.Write(came) // which never fails, as that of no hash does
+	for i := range b.expected {
+		if sum := b.expected[i].sum; sum != b.md5 {
+			_, _ = sum.Write(came) // likewise
+		}
+	}
+}
+
+// mismatch is the error of a digest that is another one.
+func mismatch(name, of string) code {
+	return code{badDigest.name, badDigest.status, "The " + name + " you specified did not match " + of + "."}
+}
+
+// expect takes the digests that the headers have or announce.
+func (b *body) expect(header http.Header) error {
+	if values := header.Values("Content-Md5"); len(values) > 0 {
+		sum, valid := decodeSum(values[0], b.md5.Size())
+		if !valid {
+			return refuse(invalidDigest, "Content-MD5 is %.40q; want an MD5 in base64", values[0])
+		}
+		b.expected = append(b.expected, expectation{name: "MD5", sum: b.md5, want: sum, wrong: mismatch("Content-MD5",
+			"what we received")})
+	}
+	if err := checkSums(header); err != nil {
+		return err
+	}
+	announced := strings.ToLower(strings.TrimSpace(header.Get("X-Amz-Trailer")))
+	for i := range checksums {
+		c := &checksums[i]
+		text := header.Get(c.header())
+		isBehind := announced == strings.ToLower(c.header())
+		if text == "" && !isBehind {
+			continue
+		}
+		if b.chosen != nil || text != "" && isBehind {
+			return refuse(invalidRequest, "the request has several checksums; give one")
+		}
+		one := expectation{name: c.label(), sum: c.make(), wrong: mismatch(c.label(), "the calculated checksum")}
+		if isBehind {
+			one.behind = announced
+		} else {
+			sum, valid := decodeSum(text, one.sum.Size())
+			if !valid {
+				return refuse(invalidRequest, "the value of %s is %.80q; want a checksum in base64", strings.ToLower(c.header()), text)
+			}
+			one.want = sum
+		}
+		b.chosen = c
+		b.expected = append(b.expected, one)
+	}
+	if asked := header.Get("X-Amz-Sdk-Checksum-Algorithm"); asked != "" && b.chosen != nil && !strings.EqualFold(asked, b.chosen.name) {
+		return refuse(invalidRequest, "x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s",
+			asked, b.chosen.label())
+	}
+	if announced != "" && b.chosen == nil {
+		if kind, is := strings.CutPrefix(announced, "x-amz-checksum-"); is {
+			return unknownChecksum(kind)
+		}
+		return refuse(invalidRequest, "x-amz-trailer announces %.40q; want the name of a checksum", announced)
+	}
+	if announced != "" && (b.chunks == nil || !b.chunks.trailing) {
+		return refuse(invalidRequest, "x-amz-trailer announces %.40q, and no trailers can come with this body", announced)
+	}
+	return nil
+}
+
+// Read reads the body, and verifies it with its last byte.
+func (b *body) Read(into []byte) (int, error) {
+	if b.ended {
+		return 0, b.err
+	}
+	n := 0
+	var err error
+	if b.left > 0 {
+		n, err = b.from.Read(into[:min(int64(len(into)), b.left)])
+		b.add(into[:n])
+		b.left -= int64(n)
+		if b.left > 0 {
+			if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+				err = refuse(incompleteBody, "the body ended %d bytes before the length that was announced", b.left)
+			}
+			if err != nil {
+				b.ended, b.err = true, err
+			}
+			return n, err
+		}
+	}
+	b.ended, b.err = true, b.end(err)
+	if b.err == nil {
+		b.err = io.EOF
+	}
+	return n, b.err
+}
+
+// end reads what follows the last byte, and compares the digests.
+func (b *body) end(err error) error {
+	var more [1]byte
+	for err == nil {
+		var n int
+		if n, err = b.from.Read(more[:]); n > 0 {
+			return refuse(incompleteBody, "the body is longer than the %d bytes that were announced", b.size)
+		}
+	}
+	if err != io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+		return err
+	}
+	for i := range b.expected {
+		one := &b.expected[i]
+		if one.behind != "" {
+			text := b.chunks.trailers[one.behind]
+			sum, valid := decodeSum(text, one.sum.Size())
+			if !valid {
+				return refuse(malformedTrailer, "the trailer %s is %.80q; want a checksum in base64", one.behind, text)
+			}
+			one.want = sum
+		}
+		got := one.sum.Sum(nil)
+		if one.want == nil {
+			one.want = got
+		}
+		if !bytes.Equal(got, one.want) {
+			return refuse(one.wrong, "the body is not what was sent: its %s is %s, and the request says %s; send it again",
+				one.name, encodeSum(got), encodeSum(one.want))
+		}
+	}
+	return nil
+}
+
+// etag is the tag of an object that has the bytes of the body, which was read.
+func (b *body) etag() string { return hex.EncodeToString(b.md5.Sum(nil)) }
+
+// sum is the checksum that the client chose.
+func (b *body) sum() string {
+	for i := range b.expected {
+		if b.chosen != nil && b.expected[i].name == b.chosen.label() {
+			return encodeSum(b.expected[i].want)
+		}
+	}
+	return ""
+}
+
+// digests are what is known of the body once it was read, as metadata.
+func (b *body) digests() (map[string]string, error) {
+	if !b.ended || b.err != io.EOF { //nolint:errorlint // only the bare value is the end
+		return nil, fmt.Errorf("the body is not known before its end: %w", b.err)
+	}
+	known := map[string]string{metaETag: b.etag()}
+	if b.chosen != nil {
+		known[metaSum+b.chosen.name] = b.sum()
+	}
+	return known, nil
+}
+
+// readAll reads a body that is no object, which is small, and has the digests of a header.
+func (q *request) readAll(digests http.Header) ([]byte, error) {
+	b, err := q.openWith(digests)
+	if err != nil {
+		return nil, err
+	}
+	if b.size > smallBody {
+		return nil, refuse(entityTooLarge, "the body has %d bytes; of this request it has %d at most", b.size, smallBody)
+	}
+	came, err := group.ReadBody(q.Context(), q.server.memory, b, b.size+1)
+	q.frees = append(q.frees, came.Release)
+	if err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	return came.Bytes, nil
+}
+
+// smallBody is how large the body of a request is at most that is no object.
+const smallBody = 1 << 20

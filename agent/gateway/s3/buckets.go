@@ -1,0 +1,214 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
+)
+
+// A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an empty
+// object whose key is just that: its marker, which nobody sees as an object.
+
+// timeFormat is how S3 has times in XML.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+type owner struct {
+	ID          string
+	DisplayName string
+}
+
+var theOwner = owner{ownerID, ownerID}
+
+type listBucketsResult struct {
+	XMLName           xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListAllMyBucketsResult"`
+	Owner             owner
+	Buckets           []bucketEntry `xml:"Buckets>Bucket"`
+	ContinuationToken string        `xml:",omitempty"`
+	Prefix            string        `xml:",omitempty"`
+}
+
+type bucketEntry struct {
+	Name         string
+	CreationDate string
+}
+
+// bucketsMost is how many buckets an answer has at most.
+const bucketsMost = 10_000
+
+// bucketPage is how many keys are looked at together that are in no bucket.
+const bucketPage = 1000
+
+// listBuckets looks for buckets from one to the next, whatever they have in them.
+func listBuckets(ctx context.Context, q *request) error {
+	s := q.server
+	most, err := q.number("max-buckets", bucketsMost+1)
+	switch {
+	case err != nil:
+		return err
+	case !q.query.has("max-buckets"):
+		most = bucketsMost
+	case most < 1 || most > bucketsMost:
+		return refuse(invalidArgument, "max-buckets is %.20q; want 1 to %d", q.query.get("max-buckets"), bucketsMost)
+	}
+	prefix, in := q.query.get("prefix"), q.caller.user.Scope(access.List)
+	result := listBucketsResult{Owner: theOwner, Prefix: prefix}
+	after, err := readToken(q.query.get("continuation-token"))
+	if err != nil {
+		return err
+	}
+	if err := q.hold(ctx, listBytes); err != nil {
+		return err
+	}
+	for limit := 1; ; {
+		page, err := object.Records(ctx, s.options.Objects, prefix, after, limit)
+		if err != nil {
+			return err
+		}
+		full := len(page) == limit
+		limit = bucketPage
+		for i := range page {
+			key, err := keyOf(&page[i])
+			if err != nil {
+				return err
+			}
+			if key <= after {
+				continue // it was passed with its bucket
+			}
+			name, _, found := strings.Cut(key, "/")
+			if after = key; !found {
+				continue
+			}
+			after, limit = behind(name+"/"), 1
+			if !isBucketName(name) || !in.Meets(name+"/") {
+				continue
+			}
+			if len(result.Buckets) == most {
+				result.ContinuationToken = token(behind(result.Buckets[most-1].Name + "/"))
+				return q.reply(&result)
+			}
+			result.Buckets = append(result.Buckets, bucketEntry{name, page[i].Modified.Format(timeFormat)})
+		}
+		if !full {
+			return q.reply(&result)
+		}
+	}
+}
+
+// keyOf is the key of an object, byte by byte.
+func keyOf(object *api.Object) (string, error) { return api.DecodeKey(object.Key64) }
+
+// behind is a text that no key comes after which begins with a prefix, and all do that come after these.
+func behind(prefix string) string {
+	return prefix + strings.Repeat("\xff", max(0, api.MaxKeyBytes-len(prefix)))
+}
+
+// number reads a parameter that is a number, up to a largest one, which it is where nothing is said.
+func (q *request) number(name string, most int) (int, error) {
+	text := q.query.get(name)
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, refuse(invalidArgument, "%s is %.40q; want a whole number that is not negative", name, text)
+	}
+	return min(int(n), most), nil
+}
+
+// headBucket says whether a bucket is there to whoever may do anything in it.
+func headBucket(ctx context.Context, q *request) error {
+	if err := q.seen(ctx); err != nil {
+		return err
+	}
+	q.w.Header().Set("X-Amz-Bucket-Region", region)
+	return q.done(http.StatusOK)
+}
+
+// region is what is said of where buckets are. Requests may be signed for any.
+const region = "us-east-1"
+
+// getLocation answers nothing, which is how S3 says us-east-1.
+func getLocation(ctx context.Context, q *request) error {
+	if err := q.seen(ctx); err != nil {
+		return err
+	}
+	return q.send(http.StatusOK, []byte("<LocationConstraint "+xmlPrefix+"/>"))
+}
+
+// createBucket puts the marker of a bucket.
+func createBucket(ctx context.Context, q *request) error {
+	s := q.server
+	if err := q.checkUnknown(); err != nil {
+		return err
+	}
+	text, err := q.readAll(q.Header)
+	if err != nil {
+		return err
+	}
+	var configuration struct {
+		XMLName            xml.Name `xml:"CreateBucketConfiguration"`
+		LocationConstraint string
+		Tags               *struct{}
+	}
+	if len(bytes.TrimSpace(text)) > 0 {
+		if err := xml.Unmarshal(text, &configuration); err != nil {
+			return refuse(malformedXML, "the body is no CreateBucketConfiguration: %w", err)
+		}
+	}
+	if configuration.Tags != nil {
+		return refuse(notImplemented, "buckets have no tags here: objects have")
+	}
+	options, into, err := q.place(q.object())
+	if err != nil {
+		return err
+	}
+	if err := q.may(ctx, access.Write, q.object(), into); err != nil {
+		return err
+	}
+	options.IfRevision = &block.Stamp{}
+	_, err = s.options.Objects.Put(ctx, q.object(), http.NoBody, options)
+	if errors.Is(err, api.ErrConflict) || err != nil && codeOf(err) == operationAborted {
+		return refuse(bucketAlreadyOwned, "the bucket %s is there already", q.bucket)
+	}
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Location", "/"+q.bucket)
+	q.w.Header().Set("X-Amz-Bucket-Arn", "arn:aws:s3:::"+q.bucket)
+	return q.done(http.StatusOK)
+}
+
+// deleteBucket removes the marker of a bucket that has nothing in it.
+func deleteBucket(ctx context.Context, q *request) error {
+	s := q.server
+	marker := q.object()
+	if err := q.may(ctx, access.Delete, marker); err != nil {
+		return err
+	}
+	there, err := object.Records(ctx, s.options.Objects, marker, "", 2)
+	if err != nil {
+		return err
+	}
+	if len(there) == 0 {
+		return noBucket(q.bucket)
+	}
+	if key, err := keyOf(&there[0]); err != nil || key != marker || len(there) > 1 {
+		return errors.Join(err, refuse(bucketNotEmpty, "there are objects in the bucket %s; delete them first", q.bucket))
+	}
+	if err := s.options.Objects.Delete(ctx, marker, &there[0].Revision); err != nil {
+		if isGone(err) {
+			return noBucket(q.bucket)
+		}
+		return err
+	}
+	return q.done(http.StatusNoContent)
+}

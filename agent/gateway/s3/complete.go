@@ -1,0 +1,305 @@
+package s3
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// metaUploadID names the upload that the bytes of an object came by.
+const metaUploadID = block.DigestPrefix + "upload"
+
+type completeRequest struct {
+	XMLName xml.Name `xml:"CompleteMultipartUpload"`
+	Part    []completePart
+}
+
+type completePart struct {
+	PartNumber int
+	sums
+}
+
+type completeResult struct {
+	XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
+	Location string
+	Bucket   string
+	Key      string
+	sums
+}
+
+// completeBytes is the memory that the records of all parts of an upload have, about.
+const completeBytes = 8 << 20
+
+// completion is an upload that is being completed.
+type completion struct {
+	*upload
+	server *Server
+	q      *request
+	list   string // a digest of the parts that are asked for
+	parts  []storedPart
+	size   int64
+	etag   string
+	sum    string // of the object; empty until it is known
+	known  map[string]string
+}
+
+// completeUpload puts the parts of an upload together as one object. To ask again is to be told the same.
+func completeUpload(ctx context.Context, q *request) error {
+	s := q.server
+	if err := q.checkUnknown(); err != nil {
+		return err
+	}
+	var asked completeRequest
+	// The checksum that this request has is of the object, and not of its body.
+	if err := q.readXML(&asked, http.Header{"Content-Md5": q.Header.Values("Content-Md5")}); err != nil {
+		return err
+	}
+	if len(asked.Part) == 0 || len(asked.Part) > partsMost {
+		return refuse(malformedXML, "the upload is to be of %d parts; want 1 to %d", len(asked.Part), partsMost)
+	}
+	for i := range asked.Part {
+		if i > 0 && asked.Part[i].PartNumber <= asked.Part[i-1].PartNumber {
+			return refuse(invalidPartOrder, "part %d is named after part %d; want them in order",
+				asked.Part[i].PartNumber, asked.Part[i-1].PartNumber)
+		}
+	}
+	c := &completion{server: s, q: q, list: digestOf(fmt.Sprint(asked.Part))}
+	leave, err := s.uploads.enter(ctx, q.query.get("uploadId"))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if c.upload, err = s.upload(ctx, q); err != nil {
+		return err
+	}
+	if c.Completed != nil {
+		if c.Completed.List != c.list {
+			return c.gone()
+		}
+		return q.reply(c.result(c.Completed))
+	}
+	return q.slowly(ctx, func(ctx context.Context) (any, error) {
+		came, err := c.complete(ctx, asked.Part)
+		if err == nil {
+			return c.result(came), nil
+		}
+		if now, failed := s.upload(ctx, q); failed == nil && now.Completed != nil && now.Completed.List == c.list {
+			return c.result(now.Completed), nil // another gateway was faster
+		}
+		return nil, err
+	})
+}
+
+func (c *completion) result(came *completed) *completeResult {
+	result := &completeResult{
+		Location: "/" + c.bucket + "/" + encode(c.key, true), Bucket: c.bucket, Key: c.key, sums: sums{ETag: strconv.Quote(came.ETag)},
+	}
+	if came.Sum != "" {
+		result.set(c.Algorithm, came.Sum)
+	}
+	return result
+}
+
+func (c *completion) complete(ctx context.Context, asked []completePart) (*completed, error) {
+	objects := c.server.options.Objects
+	if there, err := objects.Find(ctx, c.objectKey()); err != nil {
+		return nil, err
+	} else if there != nil && there.Metadata[metaUploadID] == c.id { // all but the note of it was done before
+		return c.note(ctx, there.Metadata)
+	}
+	if err := c.choose(ctx, asked); err != nil {
+		return nil, err
+	}
+	over, err := c.q.over()
+	if err != nil {
+		return nil, err
+	}
+	options := api.PutOptions{
+		Class: c.Class, Scheme: c.Scheme, Size: c.size, IfRevision: over, Metadata: c.metadata(),
+	}
+	fed, err := c.server.pour(ctx, c.feed, func(from io.Reader) error {
+		body := bodyOf(from, c.size, c.whole())
+		options.Digests = func() (map[string]string, error) { return c.digests(body) }
+		_, err := objects.Put(ctx, c.objectKey(), body, options)
+		return err
+	})
+	if fed != nil {
+		return nil, fed
+	}
+	if err != nil {
+		if over != nil {
+			err = conditional(err)
+		}
+		return nil, err
+	}
+	return c.note(ctx, c.known)
+}
+
+// objectKey is the key that the object will have.
+func (c *completion) objectKey() string { return c.target.object() }
+
+// whole is the algorithm of a checksum that is of the whole object; nil: there is none.
+func (c *completion) whole() *checksum {
+	if c.Type == typeWhole {
+		return checksumNamed(c.Algorithm)
+	}
+	return nil
+}
+
+// choose finds the parts that are asked for.
+func (c *completion) choose(ctx context.Context, asked []completePart) error {
+	if err := c.q.hold(ctx, completeBytes); err != nil {
+		return err
+	}
+	stored, err := c.server.parts(ctx, c.upload, 0, partsMost)
+	if err != nil {
+		return err
+	}
+	byNumber := make(map[int]*storedPart, len(stored))
+	for i := range stored {
+		byNumber[stored[i].number] = &stored[i]
+	}
+	tags, algorithm := newMD5(), checksumNamed(c.Algorithm)
+	sumOfSums := newMD5()
+	if algorithm != nil {
+		sumOfSums = algorithm.make()
+	}
+	for i := range asked {
+		part := byNumber[asked[i].PartNumber]
+		if part == nil || bare(asked[i].ETag) != etagOf(&part.object) {
+			return refuse(invalidPart, "part %d, with the tag %.80q, was not put; put it, or name the tag that it was answered with",
+				asked[i].PartNumber, asked[i].ETag)
+		}
+		is := &part.object
+		if i < len(asked)-1 && is.Size < c.server.options.LeastPart {
+			return refuse(entityTooSmall, "part %d has %d bytes; all but the last have %d at least",
+				part.number, is.Size, c.server.options.LeastPart)
+		}
+		for k := range checksums {
+			name := checksums[k].name
+			if given := *asked[i].of(name); given != "" && given != is.Metadata[metaSum+name] {
+				return refuse(invalidPart, "part %d has not the checksum %.80q", part.number, given)
+			}
+		}
+		tag, err := hex.DecodeString(etagOf(is))
+		if err != nil {
+			return fmt.Errorf("the tag of part %d: %w", part.number, err)
+		}
+		_, _ = tags.Write(tag) // of hashes, which never fails
+		if algorithm != nil {
+			sum, err := base64.StdEncoding.DecodeString(is.Metadata[metaSum+c.Algorithm])
+			if err != nil {
+				return fmt.Errorf("the checksum of part %d: %w", part.number, err)
+			}
+			_, _ = sumOfSums.Write(sum) // likewise
+		}
+		c.parts, c.size = append(c.parts, *part), c.size+is.Size
+	}
+	c.etag = fmt.Sprintf("%x-%d", tags.Sum(nil), len(c.parts))
+	if c.Type == typeComposite {
+		c.sum = fmt.Sprintf("%s-%d", encodeSum(sumOfSums.Sum(nil)), len(c.parts))
+	}
+	return c.checkSize()
+}
+
+// checkSize refuses what the client expects to be another object.
+func (c *completion) checkSize() error {
+	if text := c.q.Header.Get("X-Amz-Mp-Object-Size"); text != "" && text != strconv.FormatInt(c.size, 10) {
+		return refuse(invalidRequest, "x-amz-mp-object-size is %.40q, and the parts have %d bytes", text, c.size)
+	}
+	return nil
+}
+
+// digests are what is known of the object once its bytes were read.
+func (c *completion) digests(body *body) (map[string]string, error) {
+	own, err := body.digests()
+	if err != nil {
+		return nil, err
+	}
+	if c.whole() != nil {
+		c.sum = own[metaSum+c.Algorithm]
+	}
+	if c.Algorithm != "" {
+		given := c.q.Header.Get("X-Amz-Checksum-" + c.Algorithm)
+		if wanted, _, _ := strings.Cut(c.sum, "-"); given != "" && given != c.sum && given != wanted {
+			return nil, refuse(badDigest, "the object has the checksum %s, and the request says %.80s", c.sum, given)
+		}
+	}
+	c.known = map[string]string{metaETag: c.etag, metaUploadID: c.id}
+	if c.sum != "" {
+		c.known[metaSum+c.Algorithm] = c.sum
+	}
+	if each := c.each(); each > 0 {
+		c.known[metaPartSize] = strconv.FormatInt(each, 10)
+	}
+	return c.known, nil
+}
+
+// each is how large every part is but the last; 0 where they differ.
+func (c *completion) each() int64 {
+	each := c.parts[0].object.Size
+	for i := range c.parts {
+		size := c.parts[i].object.Size
+		if isLast := i == len(c.parts)-1; !isLast && size != each || isLast && size > each {
+			return 0
+		}
+	}
+	return each
+}
+
+// feed writes the bytes of the parts, one after the other.
+func (c *completion) feed(ctx context.Context, w io.Writer) error {
+	for i := range c.parts {
+		is := &c.parts[i]
+		reader, err := c.server.options.Objects.Open(ctx, partName(c.target, c.id, is.number))
+		if isGone(err) {
+			return c.gone()
+		}
+		if err != nil {
+			return err
+		}
+		if reader.Object().Revision != is.object.Revision {
+			return refuse(invalidPart, "part %d was put again while the upload was completed", is.number)
+		}
+		if err := reader.WriteTo(ctx, w, 0, is.object.Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note keeps what came of the upload for those who ask again, and deletes its parts. The object is there already: what fails here leaves
+// parts that expire, and an upload that can be completed again.
+func (c *completion) note(ctx context.Context, known map[string]string) (*completed, error) {
+	came := &completed{List: c.list, ETag: known[metaETag]}
+	if c.Algorithm != "" {
+		came.Sum = known[metaSum+c.Algorithm]
+	}
+	kept := c.uploadKeep
+	kept.Completed = came
+	text, err := kept.encode()
+	if err == nil {
+		_, err = c.server.options.Objects.Put(ctx, uploadName(c.target, c.id), http.NoBody, api.PutOptions{
+			Class: c.Class, Expires: time.Now().Add(completedKept), IfRevision: &c.object.Revision,
+			Metadata: map[string]string{metaUpload: text},
+		})
+	}
+	if err == nil {
+		err = c.server.dropParts(ctx, c.upload)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		c.server.log.Warn("an upload was completed, and its parts stay until they expire", "cause", err)
+	}
+	return came, nil
+}

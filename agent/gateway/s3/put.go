@@ -1,0 +1,247 @@
+package s3
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/access"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// keyMost is how long a key is that clients of S3 put.
+const keyMost = 1024
+
+// mayPut refuses what cannot be put, and returns how the object is to be kept, but for its size.
+func (s *Server) mayPut(ctx context.Context, q *request) (options api.PutOptions, err error) {
+	if err := q.checkUnknown(); err != nil {
+		return options, err
+	}
+	if len(q.key) > keyMost {
+		return options, refuse(keyTooLong, "the key has %d bytes; one has %d at most", len(q.key), keyMost)
+	}
+	options, into, err := q.place(q.object())
+	if err != nil {
+		return options, err
+	}
+	if err := q.may(ctx, access.Write, q.object(), into); err != nil {
+		return options, err
+	}
+	return options, q.inBucket(ctx, q.bucket)
+}
+
+func putObject(ctx context.Context, q *request) error {
+	s := q.server
+	options, err := s.mayPut(ctx, q)
+	if err != nil {
+		return err
+	}
+	if options.Metadata, err = metadataOf(q.Header); err != nil {
+		return err
+	}
+	body, err := q.openBody()
+	if err != nil {
+		return err
+	}
+	if options.IfRevision, err = q.over(); err != nil {
+		return err
+	}
+	options.Size, options.Digests = body.size, body.digests
+	if _, err := s.options.Objects.Put(ctx, q.object(), body, options); err != nil {
+		if options.IfRevision != nil {
+			err = conditional(err)
+		}
+		return err
+	}
+	q.setSums(body)
+	q.w.Header().Set("X-Amz-Object-Size", strconv.FormatInt(body.size, 10))
+	return q.done(http.StatusOK)
+}
+
+// sums are the digests of what was stored, in XML.
+type sums struct {
+	ETag              string `xml:",omitempty"`
+	ChecksumCRC32     string `xml:",omitempty"`
+	ChecksumCRC32C    string `xml:",omitempty"`
+	ChecksumCRC64NVME string `xml:",omitempty"`
+	ChecksumMD5       string `xml:",omitempty"`
+	ChecksumSHA1      string `xml:",omitempty"`
+	ChecksumSHA256    string `xml:",omitempty"`
+	ChecksumSHA512    string `xml:",omitempty"`
+	ChecksumType      string `xml:",omitempty"`
+}
+
+// set has a checksum of an algorithm.
+func (s *sums) set(name, sum string) {
+	*s.of(name), s.ChecksumType = sum, checksumType(sum)
+}
+
+// of is the place of the checksum of an algorithm.
+func (s *sums) of(name string) *string {
+	switch name {
+	case "crc32":
+		return &s.ChecksumCRC32
+	case "crc32c":
+		return &s.ChecksumCRC32C
+	case "crc64nvme":
+		return &s.ChecksumCRC64NVME
+	case "md5":
+		return &s.ChecksumMD5
+	case "sha1":
+		return &s.ChecksumSHA1
+	case "sha256":
+		return &s.ChecksumSHA256
+	default:
+		return &s.ChecksumSHA512
+	}
+}
+
+// sumsOf are those of an object.
+func sumsOf(metadata map[string]string, etag string) (known sums) {
+	known.ETag = etag
+	for i := range checksums {
+		if sum := metadata[metaSum+checksums[i].name]; sum != "" {
+			known.set(checksums[i].name, sum)
+		}
+	}
+	return known
+}
+
+// sums are those of a body that was stored.
+func (b *body) sums() sums {
+	known := sums{ETag: strconv.Quote(b.etag())}
+	if b.chosen != nil {
+		known.set(b.chosen.name, b.sum())
+	}
+	return known
+}
+
+// setSums has an answer say what is known of a body that was stored.
+func (q *request) setSums(of *body) {
+	header := q.w.Header()
+	header.Set("ETag", strconv.Quote(of.etag()))
+	if of.chosen != nil {
+		header.Set(of.chosen.header(), of.sum())
+		header.Set("X-Amz-Checksum-Type", typeWhole)
+	}
+}
+
+func deleteObject(ctx context.Context, q *request) error {
+	s := q.server
+	err := s.remove(ctx, q, q.key, q.Header.Get("If-Match"))
+	if isGone(err) {
+		err = q.inBucket(ctx, q.bucket)
+	}
+	if err != nil {
+		return err
+	}
+	return q.done(http.StatusNoContent)
+}
+
+// remove deletes an object: the one of a tag, unless it is empty.
+func (s *Server) remove(ctx context.Context, q *request, key, tag string) error {
+	name := objectOf(q.bucket, key)
+	if err := q.may(ctx, access.Delete, name); err != nil {
+		return err
+	}
+	if tag == "" {
+		return s.options.Objects.Delete(ctx, name, nil)
+	}
+	there, err := s.options.Objects.Find(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case there == nil:
+		return noKey(key)
+	case !matches(tag, etagOf(there)):
+		return refuse(preconditionFailed, "If-Match is %.200s, and the object has the tag %q", tag, etagOf(there))
+	}
+	return conditional(s.options.Objects.Delete(ctx, name, &there.Revision))
+}
+
+// Bounds on deleting several objects by one request.
+const (
+	deleteMost   = 1000
+	deleteAtOnce = 16
+)
+
+type deleteRequest struct {
+	Quiet   bool
+	Objects []struct {
+		Key       string
+		VersionID string `xml:"VersionId"`
+		ETag      string
+	} `xml:"Object"`
+}
+
+type deleteResult struct {
+	XMLName xml.Name       `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
+	Deleted []deletedEntry `xml:"Deleted"`
+	Errors  []deleteError  `xml:"Error"`
+}
+
+type deletedEntry struct {
+	Key       string
+	VersionID string `xml:"VersionId,omitempty"`
+}
+
+type deleteError struct {
+	Key     string
+	Code    string
+	Message string
+}
+
+// deleteObjects removes objects one by one, several side by side.
+func deleteObjects(ctx context.Context, q *request) error {
+	s := q.server
+	var asked deleteRequest
+	if err := q.readXML(&asked, q.Header); err != nil {
+		return err
+	}
+	if len(asked.Objects) == 0 || len(asked.Objects) > deleteMost {
+		return refuse(malformedXML, "%d objects are to be deleted; want 1 to %d", len(asked.Objects), deleteMost)
+	}
+	if err := q.meets(); err != nil {
+		return err
+	}
+	if err := q.inBucket(ctx, q.bucket); err != nil {
+		return err
+	}
+	failed := make([]error, len(asked.Objects))
+	var work errgroup.Group
+	work.SetLimit(deleteAtOnce)
+	for i := range asked.Objects {
+		work.Go(func() error {
+			one := &asked.Objects[i]
+			switch {
+			case one.Key == "" || len(one.Key) > api.MaxKeyBytes-len(q.bucket)-1:
+				failed[i] = refuse(keyTooLong, "a key has 1 byte or more, and not too many; this one has %d", len(one.Key))
+			case one.VersionID != "" && one.VersionID != nullVersion:
+				failed[i] = refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", one.VersionID)
+			default:
+				failed[i] = s.remove(ctx, q, one.Key, one.ETag)
+			}
+			return nil
+		})
+	}
+	if err := errors.Join(work.Wait(), ctx.Err()); err != nil {
+		return err
+	}
+	var result deleteResult
+	for i := range asked.Objects {
+		one := &asked.Objects[i]
+		switch err := failed[i]; {
+		case err == nil || isGone(err) && one.ETag == "":
+			if !asked.Quiet {
+				result.Deleted = append(result.Deleted, deletedEntry{one.Key, one.VersionID})
+			}
+		default:
+			result.Errors = append(result.Errors, deleteError{one.Key, codeOf(err).name, err.Error()})
+		}
+	}
+	return q.reply(&result)
+}
