@@ -18,7 +18,8 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// Client reaches one gateway of a cluster, and another while that one does not answer. Create it with New. What it asks for is in its parts, whose methods are its own.
+// Client reaches one gateway of a cluster, and another while that one does not answer. Create it with New. What it asks for is in its
+// parts, whose methods are its own.
 type Client struct {
 	*transport
 	*objects

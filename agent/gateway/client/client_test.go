@@ -288,8 +288,8 @@ func TestWhatIsNoGatewayIsNotFollowed(t *testing.T) {
 	}
 }
 
-// A client of several gateways goes on at the next one: with everything where one cannot be reached, and with what changes nothing where one
-// breaks off or cannot answer. It stays where it was answered.
+// A client of several gateways goes on at the next one: with everything where one cannot be reached, and with what changes nothing where
+// one breaks off or cannot answer. It stays where it was answered.
 func TestAnotherGatewayAnswers(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()

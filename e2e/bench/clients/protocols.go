@@ -199,8 +199,8 @@ func (b *bench) httpRows(ctx context.Context) (rows []row, err error) {
 func (b *bench) reportProtocols(r protocolRows) string {
 	t := newText("## Gets and sets by protocol")
 	t.prose("Redis is loaded by `redis-benchmark`, keys drawn from %d; memcached and HTTP by clients in Go. Peers are a plain Redis and a "+
-		"plain memcached, and twemproxy before each, and before as many of them as the cluster has nodes, %d; of HTTP the same gateway by RESP, with the same clients, and an earlier commit where one "+
-		"was given (`BEFORE=`).", keys, agents)
+		"plain memcached, and twemproxy before each, and before as many of them as the cluster has nodes, %d; of HTTP the same gateway by "+
+		"RESP, with the same clients, and an earlier commit where one was given (`BEFORE=`).", keys, agents)
 	if !r.hasProxy {
 		t.say("twemproxy was not installed (`nutcracker` in Debian).")
 	}
