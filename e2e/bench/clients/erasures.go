@@ -58,7 +58,6 @@ func erasureCells() (list []erasureCell) {
 // losses are what erasures in one run came to.
 type losses struct {
 	reads, erased int       // reads, and those of them before which a block was deleted
-	absent        int       // were due, but the block could not be found or had been lost already: the next read had it
 	decoded       float64   // fragments that the gateway decoded
 	hedged        float64   // fragments that it decoded before it was told so
 	read          timing    // of reads with erasures
