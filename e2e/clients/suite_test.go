@@ -31,7 +31,7 @@ const classes = `classes:
   ladder: rep(2),rs(2,1)
   prefixes: [.multipart/, aws-sdk, boto3-, goes-on/, lost-answers/, minio-go, rclone, s3cmd, test-bucket-]
   packBelow: 8KiB
-  groupBytes: 2MiB
+  groupBytes: 1MiB
 `
 
 const agents = 4
