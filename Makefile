@@ -105,7 +105,7 @@ fuzz:
 e2e:
 	go test -count=1 -timeout 60m -v ./e2e/
 
-# Clients of Redis and of memcached that know nothing of this project, against a real cluster.
+# Clients of Redis, of memcached and of S3 that know nothing of this project, against a real cluster.
 clients:
 	@e2e/clients.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs clients of Redis and of memcached that know nothing of this project against a real cluster. It installs the programs among them from
-# Debian, and those in Python from PyPI, as e2e/clients/requirements.txt pins them.
+# Runs clients of Redis, of memcached and of S3 that know nothing of this project against a real cluster, and tests of S3 that others have
+# written. It installs the programs among them from Debian, and those in Python from PyPI, as e2e/clients/requirements.txt pins them.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 source e2e/packages.sh

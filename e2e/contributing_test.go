@@ -80,7 +80,7 @@ func TestContributingVersionsAgree(t *testing.T) {
 	goVersion := version("go.mod", `(?m)^go (\d+\.\d+)`)
 	for _, name := range []string{
 		"agent/kernel/_bench/go.mod", "agent/kernel/_gen/go.mod", "e2e/kube/_build/go.mod", "e2e/kube/_certificates/go.mod",
-		"e2e/kind/_build/go.mod", "playbooks/images/_build/go.mod",
+		"e2e/kind/_build/go.mod", "e2e/clients/_versitygw/go.mod", "playbooks/images/_build/go.mod",
 	} {
 		if got := version(name, `(?m)^go (\d+\.\d+)`); got != goVersion {
 			t.Errorf("%s has Go %s, go.mod %s", name, got, goVersion)

@@ -152,6 +152,30 @@ func TestRedisPipelinesOfLargeValues(t *testing.T) {
 }
 
 // Transactions of many clients on the same keys all take effect, one after the other.
+// What was read of a watched key is what a transaction goes by, though the key has none again, as it had when it was watched.
+func TestRedisWatchedKeyThatCameAndWent(t *testing.T) {
+	c := newCluster(t, 8)
+	address := c.serveRedis()
+	w, other := dialRedis(t, address), dialRedis(t, address)
+	for _, read := range [][]string{{"GET", "a"}, {"MGET", "b", "a"}, {"STRLEN", "a"}, {"EXISTS", "a"}} {
+		w.want("+OK", "WATCH", "a")
+		other.want("+OK", "SET", "a", "one")
+		if got := w.do(read...); !strings.Contains(got, "one") && !strings.ContainsAny(got, "31") {
+			t.Errorf("%q reads %q", read, got)
+		}
+		other.want(":1", "DEL", "a")
+		w.want("+OK", "MULTI")
+		w.want("+QUEUED", "SET", "a", "two")
+		w.want("(nil list)", "EXEC")
+		w.want("(nil)", "GET", "a")
+	}
+	w.want("+OK", "WATCH", "a") // nothing of before matters
+	w.want("(nil)", "GET", "a")
+	w.want("+OK", "MULTI")
+	w.want("+QUEUED", "SET", "a", "two")
+	w.want("*[+OK]", "EXEC")
+}
+
 func TestRedisTransactionsOfMany(t *testing.T) {
 	c := newCluster(t, 8)
 	address := c.serveRedis()

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/rueidis"
 
@@ -179,8 +182,67 @@ func (f byMemcached) delete(_ context.Context, key string) error {
 	return err
 }
 
+// byS3 is S3, whose objects lie in a bucket that every key begins with.
+type byS3 struct{ client awsClient }
+
+// split is the bucket and the key of a name.
+func (f byS3) split(name string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(name, "/")
+	return bucket, key
+}
+
+// refusal says which errors of S3 are no faults.
+func (f byS3) refusal(err error) error {
+	switch code(err) {
+	case "NoSuchKey", "NoSuchBucket":
+		return errMissing
+	case "PreconditionFailed":
+		return errRefused
+	}
+	return err
+}
+
+func (f byS3) get(ctx context.Context, name string) ([]byte, error) {
+	bucket, key := f.split(name)
+	data, err := f.client.get(ctx, bucket, key)
+	return data, f.refusal(err)
+}
+
+func (f byS3) put(ctx context.Context, name string, data []byte) error {
+	bucket, key := f.split(name)
+	_, err := f.client.put(ctx, bucket, key, data, s3Options{})
+	return err
+}
+
+func (f byS3) create(ctx context.Context, name string, data []byte) error {
+	bucket, key := f.split(name)
+	_, err := f.client.put(ctx, bucket, key, data, s3Options{ifAbsent: true})
+	return f.refusal(err)
+}
+
+func (f byS3) swap(ctx context.Context, name string, put func(was []byte) []byte) error {
+	bucket, key := f.split(name)
+	was, out, err := f.client.read(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return errors.Join(errRefused, err)
+	}
+	_, err = f.client.put(ctx, bucket, key, put(was), s3Options{ifMatch: *out.ETag})
+	if err = f.refusal(err); errors.Is(err, errMissing) {
+		return errRefused
+	}
+	return err
+}
+
+// delete never says that there was nothing.
+func (f byS3) delete(ctx context.Context, name string) error {
+	bucket, key := f.split(name)
+	return f.client.remove(ctx, bucket, key)
+}
+
 // faceNames are the protocols, in the order of faces.
-var faceNames = []string{"http", "redis", "memcached"}
+var faceNames = []string{"http", "redis", "memcached", s3Name}
+
+const s3Name = "s3"
 
 // faces are all protocols at a gateway.
 func faces(t *testing.T, g gateway) []face {
@@ -197,5 +259,5 @@ func faces(t *testing.T, g gateway) []face {
 			t.Error(err)
 		}
 	})
-	return []face{byHTTP{g.http}, byRedis{r}, byMemcached{m}}
+	return []face{byHTTP{g.http}, byRedis{r}, byMemcached{m}, byS3{newAWS("http://"+g.s3, anyKey, http.DefaultTransport, 1)}}
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes an environment with the clients in Python that the tests beside this script use, as requirements.txt pins them: .cache/clients at the
-# root of the repository, or where RESTRIPE_CLIENTS says. What is there already stays.
+# Makes what the tests beside this script use: an environment with the clients in Python, as requirements.txt pins them, and in it a program
+# with the tests that versitygw has for servers of S3, as _versitygw/go.mod pins them. It is .cache/clients at the root of the repository, or
+# what RESTRIPE_CLIENTS says. What is there already stays.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 environment=${RESTRIPE_CLIENTS:-$(cd "$here/../.." && pwd)/.cache/clients}
@@ -12,3 +13,4 @@ if ! cmp -s "$here/requirements.txt" "$environment/installed.txt"; then
   "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$here/requirements.txt"
   cp "$here/requirements.txt" "$environment/installed.txt"
 fi
+"$here/_versitygw/build.sh" "$environment/bin/versitygw-tests"

@@ -46,7 +46,6 @@ func (x *call) prepare(ctx context.Context) {
 		x.entry = x.client.server.entryOf(x.arguments[0])
 	}
 	x.session, x.into = x.client.session, x.client.class
-	x.keys = x.session
 	x.reply.version = x.client.version
 	x.silent = x.client.replies != replyOn
 	if x.client.replies == replySkip {
@@ -84,6 +83,7 @@ func (x *call) carryOut() {
 		queued = true
 		err = x.enqueue()
 	} else if err == nil {
+		x.keys = x.keyspace()
 		err = x.execute()
 	}
 	if err != nil && x.client.queue != nil && (queued || x.entry == nil || !x.entry.unqueued) {
@@ -100,7 +100,6 @@ func (x *call) carryOut() {
 // carryOutAhead is carryOut for a call of a pipeline, whose answer is sent after those of others.
 func (x *call) carryOutAhead() {
 	x.session, x.isAhead = x.client.ahead, true
-	x.keys = x.session
 	x.carryOut()
 }
 
@@ -114,7 +113,7 @@ func (x *call) execute() error {
 	if x.isAhead && errors.Is(err, values.ErrNoRoom) {
 		x.client.lines.await(x)
 		x.session, x.isAhead = x.client.session, false
-		x.keys = x.session
+		x.keys = x.keyspace()
 		return x.execute()
 	}
 	return err

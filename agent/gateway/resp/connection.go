@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -39,6 +40,7 @@ type connection struct {
 
 	queue   *queue                 // after MULTI
 	watched map[string]block.Stamp // revisions
+	broken  *atomic.Bool           // a watched key was read with another one since
 }
 
 // replyMode is which commands the client wants answered.

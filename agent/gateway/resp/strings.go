@@ -41,6 +41,9 @@ func doGetMany(x *call) error {
 			return err
 		}
 		found = some
+		for i, value := range found {
+			x.client.saw(keys[i], revisionAt(value))
+		}
 	}
 	x.reply.array(len(x.arguments) - 1)
 	for _, value := range found {

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -104,7 +105,7 @@ func doWatch(x *call) error {
 			return err
 		}
 		if x.client.watched == nil {
-			x.client.watched = map[string]block.Stamp{}
+			x.client.watched, x.client.broken = map[string]block.Stamp{}, new(atomic.Bool)
 		}
 		x.client.watched[key] = revision
 	}
@@ -136,11 +137,15 @@ func doExec(x *call) error {
 	if q == nil {
 		return errExecAlone
 	}
-	watched := c.watched
+	watched, isBroken := c.watched, len(c.watched) > 0 && c.broken.Load()
 	c.queue, c.watched = nil, nil
 	defer q.clear()
 	if q.spoiled {
 		return errAborted
+	}
+	if isBroken {
+		x.reply.noArray()
+		return nil
 	}
 	bytes, large := x.reply.mark()
 	for try := range transactionTries {
