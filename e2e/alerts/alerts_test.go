@@ -36,7 +36,7 @@ var haste = map[string][2]string{
 }
 
 // named are metrics of the project in an expression.
-var named = regexp.MustCompile(`\brestripe_[a-z_]+`)
+var named = regexp.MustCompile(`\brestripe_[a-z0-9_]+`)
 
 // rules reads the alerts, writes a copy of them in which nothing has to last, and returns their names and the metrics that they are about.
 func rules(t *testing.T, into string) (alerts, metrics []string) {

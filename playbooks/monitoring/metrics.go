@@ -128,7 +128,7 @@ func write(path, process string, metrics []metric) error {
 }
 
 // row is a line of the table.
-var row = regexp.MustCompile("(?m)^\\| `(restripe_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*) \\| (.*) \\|$")
+var row = regexp.MustCompile("(?m)^\\| `(restripe_[a-z0-9_]+)` \\| ([a-z]+) \\| ([a-z, ]*) \\| (.*) \\|$")
 
 // read returns the metrics of a process in the table, or of all processes where none is named.
 func read(path, process string) (list []metric, err error) {

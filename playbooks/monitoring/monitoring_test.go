@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the dashboards anew")
 const table = "../../docs/metrics.md"
 
 // named are the metrics of the project in an expression.
-var named = regexp.MustCompile(`\brestripe_[a-z_]+`)
+var named = regexp.MustCompile(`\brestripe_[a-z0-9_]+`)
 
 // checkNames reports metrics of an expression that nothing shows.
 func checkNames(t *testing.T, known map[string]string, where, expression string) {
