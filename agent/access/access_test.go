@@ -142,6 +142,16 @@ func TestAccessKeys(t *testing.T) {
 	if err != nil || who.Name != "gallery" {
 		t.Fatal(who, err)
 	}
+	keys := users.(Keys)
+	if signer, known, err := keys.Key(t.Context(), "G"); err != nil || signer.Name != "gallery" || known != secret {
+		t.Error(signer, err)
+	}
+	if _, _, err := keys.Key(t.Context(), "H"); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	if in := (Scope{grants: []Grant{{Prefix: "photos/new/"}}}); !in.Meets("photos/") || !in.Meets("photos/new/a") || in.Meets("music/") {
+		t.Error(in)
+	}
 	for _, verb := range Verbs() {
 		if may, err := users.May(t.Context(), who, Right{Verb: verb, Resource: Backends}); may || err != nil {
 			t.Errorf("%s on the cluster: %v, %v", verb, may, err)
