@@ -65,6 +65,9 @@ func listBuckets(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
+	if after != "" {
+		after = behind(after + "/")
+	}
 	if err := q.hold(ctx, listBytes); err != nil {
 		return err
 	}
@@ -92,7 +95,7 @@ func listBuckets(ctx context.Context, q *request) error {
 				continue
 			}
 			if len(result.Buckets) == most {
-				result.ContinuationToken = token(behind(result.Buckets[most-1].Name + "/"))
+				result.ContinuationToken = token(result.Buckets[most-1].Name)
 				return q.reply(&result)
 			}
 			result.Buckets = append(result.Buckets, bucketEntry{name, page[i].Modified.Format(timeFormat)})
