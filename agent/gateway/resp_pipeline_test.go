@@ -151,7 +151,6 @@ func TestRedisPipelinesOfLargeValues(t *testing.T) {
 	}
 }
 
-// Transactions of many clients on the same keys all take effect, one after the other.
 // What was read of a watched key is what a transaction goes by, though the key has none again, as it had when it was watched.
 func TestRedisWatchedKeyThatCameAndWent(t *testing.T) {
 	c := newCluster(t, 8)
@@ -176,6 +175,7 @@ func TestRedisWatchedKeyThatCameAndWent(t *testing.T) {
 	w.want("*[+OK]", "EXEC")
 }
 
+// Transactions of many clients on the same keys all take effect, one after the other.
 func TestRedisTransactionsOfMany(t *testing.T) {
 	c := newCluster(t, 8)
 	address := c.serveRedis()
