@@ -21,7 +21,10 @@ func Keep(object, was *Object, isDurable bool) (keeps bool, dropped []block.Stam
 		versions = slices.Insert(slices.Clone(versions), 0, was.Revision)
 	}
 	if object.Keep == block.KeepDurable {
-		most = 1
+		// One, or those that were kept for their number before the class said so, among which the last durable one may be.
+		if most = len(versions); keeps {
+			most = 1
+		}
 	}
 	most = min(most, len(versions))
 	object.Earlier = versions[:most:most]

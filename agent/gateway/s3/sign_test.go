@@ -228,7 +228,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add("PUT", "/b/ä//../%", "x=%2B+&x=a", "  a   b ", "s")
 	f.Fuzz(func(t *testing.T, method, path, rawQuery, value, secret string) {
 		if _, err := readQuery(rawQuery); err != nil || !isToken(method) || len(path) == 0 || path[0] != '/' {
-			t.Skip("no request has these")
+			return // no request has these
 		}
 		r := &http.Request{
 			Method: method, URL: &url.URL{Path: path, RawQuery: rawQuery}, Host: "h",
@@ -237,7 +237,7 @@ func FuzzSignature(f *testing.F) {
 		signed(r, secret, []string{"host", "x-amz-date", "x-amz-meta-a"})
 		query := mustQuery(t, rawQuery)
 		if query.has(queryAlgorithm) || query.has(querySignature) || query.has("AWSAccessKeyId") {
-			t.Skip("it is signed by its query")
+			return // it is signed by its query
 		}
 		a, err := readAuthorization(r, query)
 		if err != nil {

@@ -111,7 +111,7 @@ func FuzzRange(f *testing.F) {
 	f.Add("bytes=0-5", int64(10))
 	f.Fuzz(func(t *testing.T, text string, size int64) {
 		if size < 0 {
-			t.Skip("no object has such a size")
+			return // no object has such a size
 		}
 		got, err := readSpan(text, size)
 		if err == nil && (got.offset < 0 || got.length < 0 || got.offset > size-got.length || got.isPart && got.length == 0) {
