@@ -33,6 +33,10 @@ type Change struct {
 	Move     []ObjectMove
 	LeaveOut bool
 
+	// Answers are what came of requests of clients that the change carries out, each of which it is refused for that was carried out
+	// before (rule 51).
+	Answers []Answer
+
 	// Unsent are blocks that were announced and never sent to any node. Those that are not used need no graves.
 	Unsent []block.Address
 
@@ -46,6 +50,13 @@ type Change struct {
 	// record, and only these are required to be on stores that have not lost their contents (rule 6b). Blocks of theirs
 	// that stay may be of another incarnation than the record says: the one in which they were found (rule 30).
 	RepairedSlots map[block.GroupID][]int
+}
+
+// Answer is what a client is told of a change that it asked for.
+type Answer struct {
+	Request RequestName
+	Key     string // of the object that is changed
+	Text    []byte
 }
 
 // ObjectUpdate says that bytes of an object change under it. The object record must be exactly as in Snapshot.

@@ -82,7 +82,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 	if err != nil {
 		return nil, err
 	}
-	steps := []func(*Change) error{t.changeGroups, t.joinPieces, t.expect, t.put, t.remove, t.update, t.move}
+	steps := []func(*Change) error{t.answer, t.changeGroups, t.joinPieces, t.expect, t.put, t.remove, t.update, t.move}
 	for _, step := range steps {
 		if err := step(change); err != nil {
 			return nil, err
@@ -125,6 +125,9 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 	}
 	for key := range change.IfRevision {
 		keys = append(keys, schema.ObjectKey(key))
+	}
+	for i := range change.Answers {
+		keys = append(keys, string(change.Answers[i].Request))
 	}
 	if len(change.Put) > 0 {
 		for i := range t.attempt.pieces {

@@ -22,6 +22,9 @@ import (
 type request struct {
 	State IntentState `cbor:"1,keyasint"`
 	At    int64       `cbor:"2,keyasint"` // Unix milliseconds
+
+	Answer []byte `cbor:"3,keyasint,omitempty"` // of other requests than deletes, what their client was told
+	Key    string `cbor:"4,keyasint,omitempty"` // of the object that is changed
 }
 
 // errRace says that a record changed between reading and writing it.
@@ -39,8 +42,13 @@ func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stam
 	if err != nil {
 		return false, fmt.Errorf("deleting object %q: %w", key, err)
 	}
+	return o.DeleteOnce(ctx, RequestName(name), key, ifRevision)
+}
+
+// DeleteOnce is Delete under a name that the client gives it: asked for again it does nothing, and answers as before.
+func (o *objects) DeleteOnce(ctx context.Context, name RequestName, key string, ifRevision *block.Stamp) (existed bool, err error) {
 	for {
-		existed, err = o.delete(ctx, name, key, ifRevision)
+		existed, err = o.delete(ctx, string(name), key, ifRevision)
 		if !errors.Is(err, errRace) {
 			break
 		}
@@ -53,9 +61,16 @@ func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stam
 
 // delete tries once; errRace says that nothing happened and the object is another one now.
 func (o *objects) delete(ctx context.Context, name, key string, ifRevision *block.Stamp) (bool, error) {
-	values, err := o.engine.Read(ctx, schema.ObjectKey(key), schema.KeyFloor)
+	values, err := o.engine.Read(ctx, schema.ObjectKey(key), schema.KeyFloor, name)
 	if err != nil {
 		return false, err
+	}
+	if values[2] != nil {
+		answer, done, err := o.Answered(ctx, RequestName(name), key)
+		if err == nil && len(answer) > 0 {
+			return false, ErrOtherRequest
+		}
+		return done, err
 	}
 	raw := values[0]
 	object := Object{}
@@ -76,11 +91,11 @@ func (o *objects) delete(ctx context.Context, name, key string, ifRevision *bloc
 		return false, err
 	}
 	checks = append(checks, kv.Check{Key: name})
-	writes = append(writes, kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli()})})
+	writes = append(writes, kv.Write{Key: name, Value: codec.Encode(request{State: IntentCommitted, At: o.now().UnixMilli(), Key: key})})
 	failed, err := o.engine.Update(ctx, checks, writes)
 	switch {
 	case err != nil:
-		return o.settleRequest(context.WithoutCancel(ctx), name, err)
+		return o.settleRequest(context.WithoutCancel(ctx), name, key, err)
 	case len(failed) > 0:
 		return false, errRace
 	}
@@ -107,8 +122,8 @@ func (o *objects) remove(name string, floor, raw []byte, object *Object) ([]kv.C
 }
 
 // settleRequest finds out whether a delete took effect, and sees to it that it never does if it did not yet.
-func (o *objects) settleRequest(ctx context.Context, name string, cause error) (existed bool, err error) {
-	row := codec.Encode(request{State: IntentAborted, At: o.now().UnixMilli()})
+func (o *objects) settleRequest(ctx context.Context, name, key string, cause error) (existed bool, err error) {
+	row := codec.Encode(request{State: IntentAborted, At: o.now().UnixMilli(), Key: key})
 	var outcome []byte
 	err = o.retry(ctx, func(ctx context.Context) (bool, error) {
 		values, err := o.engine.Read(ctx, name)

@@ -19,6 +19,9 @@ var (
 	ErrStale = schema.ErrStale
 	// ErrNotActive says that the attempt was aborted: it has not taken effect and never will.
 	ErrNotActive = errors.New("attempt is not active any more")
+
+	// ErrOtherRequest says that the name of a request was used for another change before.
+	ErrOtherRequest = errors.New("the name of the request was used for another change")
 	// ErrCommitted says that the attempt took effect, where that was not wished.
 	ErrCommitted = errors.New("attempt was committed")
 	// ErrUnknown says that it could not be found out whether an attempt took effect. Never report it as a failure.
@@ -53,6 +56,7 @@ type (
 const (
 	ViolationObject   = schema.ViolationObject
 	ViolationRevision = schema.ViolationRevision
+	ViolationRepeated = schema.ViolationRepeated
 	ViolationGroup    = schema.ViolationGroup
 	ViolationFreed    = schema.ViolationFreed
 	ViolationSealed   = schema.ViolationSealed

@@ -66,7 +66,7 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 			return err
 		})
 		begin(func(body io.Reader) error {
-			_, err := g.UpdateFrom(t.Context(), "updated", 0, body, int64(len(data)), nil)
+			_, err := g.UpdateFrom(t.Context(), "updated", 0, body, int64(len(data)), nil, api.Request{})
 			return err
 		})
 	}
@@ -76,7 +76,7 @@ func TestUploadsThatDoNotComeHoldNoMemory(t *testing.T) {
 	if err := putWithin(t, g, "k", bytes.NewReader(data), int64(len(data))); err != nil {
 		t.Errorf("a put of a group beside them: %v", err)
 	}
-	if _, err := g.UpdateFrom(t.Context(), "k", 0, strings.NewReader("hello"), 5, nil); err != nil {
+	if _, err := g.UpdateFrom(t.Context(), "k", 0, strings.NewReader("hello"), 5, nil, api.Request{}); err != nil {
 		t.Errorf("an update beside them: %v", err)
 	}
 	for _, client := range clients { // one after the other, so that none waits for others

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,11 @@ func (c *clients) act(g *gateway.Gateway, p *process, d *dice, o object, pace ti
 		}
 		out.Value, _, err = c.get(g, p, o, pace)
 	case register.Put:
-		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{}, pace)
+		if c.plan.repeats {
+			in.Value, out.Revision, err = c.putOnce(g, p, d, o)
+		} else {
+			in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{}, pace)
+		}
 	case register.Create:
 		in.Value, out.Revision, err = c.put(g, p, o, api.PutOptions{IfRevision: &block.Stamp{}}, pace)
 	case register.Swap:
@@ -220,6 +225,42 @@ func (c *clients) put(
 	})
 	return register.Of(numbers), revision, err
 }
+
+// putOnce writes an object whole, and asks for the same again through other gateways while it does not know what came of it.
+func (c *clients) putOnce(
+	g *gateway.Gateway, p *process, d *dice, o object,
+) (value register.Value, revision block.Stamp, err error) {
+	numbers := c.numbers()
+	options := api.PutOptions{Size: int64(o.each * segments), Request: api.NewRequest(time.Now(), func(b []byte) {
+		for i := range b {
+			b[i] = byte(d.below(256))
+		}
+	})}
+	data := register.Content(o.key, o.each*segments, numbers)
+	var unknown error
+	for range repeats {
+		err = through(p, func(ctx context.Context) error {
+			object, err := g.Put(ctx, o.key, bytes.NewReader(data), options)
+			revision = object.Revision
+			return err
+		})
+		if err == nil {
+			return register.Of(numbers), revision, nil
+		}
+		if !isRefusal(err) {
+			unknown = err
+		}
+		// The wait lets others write meanwhile; that it was cut short does not matter.
+		_ = wait(context.Background(), d.between(0, c.plan.think))
+		if g, p = pick(d, c.cluster.servers).serving(); g == nil {
+			break
+		}
+	}
+	return register.Of(numbers), block.Stamp{}, cmp.Or(unknown, err) // a refusal says nothing of those before it
+}
+
+// repeats is how often a client asks for the same put.
+const repeats = 4
 
 // recall reads one of the earlier versions that an object keeps, which is what was put under its revision, or is gone by now.
 func (c *clients) recall(g *gateway.Gateway, p *process, d *dice, o object, pace time.Duration, began int) {

@@ -26,6 +26,7 @@ type plan struct {
 	restart  time.Duration // the longest that a trouble lasts
 	skews    []time.Duration
 	classes  []api.Class
+	repeats  bool  // clients ask again for puts of which they do not know what became
 	rate     int64 // of transitions and scrubs, bytes a second; 0: unlimited
 	forgets  bool  // the catalog may lose what it acknowledged
 	memory   int64 // of each process, for buffers
@@ -123,6 +124,7 @@ func newPlan(seed uint64, size Size) plan {
 		}
 	}
 	p.classes[0].PackMode = pick(d, []api.PackMode{api.PackBatch, api.PackBatch, ""})
+	p.repeats = newDice(seed, 9).chance(0.2)
 	if versions := newDice(seed, 8); versions.chance(0.2) {
 		for i := range p.classes {
 			p.classes[i].Keep = api.KeepVersions(versions.below(3))

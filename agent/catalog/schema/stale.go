@@ -24,6 +24,7 @@ const (
 	ViolationSealed   Violation = "group is sealed"  // the group takes no appends
 	ViolationAhead    Violation = "already newer"    // than the attempt, which was announced ahead
 	ViolationWhole    Violation = "result not whole" // a slot's store lost its contents, or was never registered
+	ViolationRepeated Violation = "done already"     // the request that the change answers
 )
 
 // StaleDetail is one condition that did not hold.

@@ -85,6 +85,7 @@ type PutOptions struct {
 	Scheme     string       // default: the class's
 	Size       int64        // bytes the body will have; -1 unknown
 	IfRevision *block.Stamp // write only over this revision; the zero Stamp: only if the key is absent
+	Request    Request      // is done once, and answered as before when it is asked for again; zero: each put is one of its own
 
 	Expires  time.Time         // when the object is gone, to the millisecond; zero: never
 	Metadata map[string]string // is kept with it, and says nothing to the gateway; text, at most MaxMetadataBytes

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -113,7 +114,38 @@ type request struct {
 	query  url.Values
 	header http.Header
 	body   io.Reader
-	length int64 // of body; -1 unknown
+	length int64        // of body; -1 unknown
+	again  func() error // makes it ready to be sent again, though it may have been carried out; nil: it cannot be
+}
+
+// once has a change be made once, so that it may be asked for at another gateway too, if its body can be read again.
+func (c *transport) once(r request) request {
+	if len(c.bases) < 2 {
+		return r
+	}
+	r.again = func() error { return nil }
+	if r.body != nil {
+		seeker, can := r.body.(io.Seeker)
+		if !can {
+			r.again = nil
+			return r
+		}
+		start, err := seeker.Seek(0, io.SeekCurrent)
+		if err != nil { // a pipe, say
+			r.again = nil
+			return r
+		}
+		r.again = func() error {
+			_, err := seeker.Seek(start, io.SeekStart)
+			return err
+		}
+	}
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	name := api.NewRequest(time.Now(), func(b []byte) { _, _ = rand.Read(b) }) // which never fails
+	r.header.Set("Idempotency-Key", name.String())
+	return r
 }
 
 // send performs the call and returns a reply of status 2xx, whose body the caller closes.
@@ -128,6 +160,11 @@ func (c *transport) send(ctx context.Context, r request) (*http.Response, error)
 			return reply, err
 		}
 		errs = append(errs, err)
+		if r.again != nil {
+			if err := r.again(); err != nil {
+				return nil, errors.Join(append(errs, err)...)
+			}
+		}
 	}
 	return nil, errors.Join(errs...)
 }
@@ -141,7 +178,8 @@ func mayGoOn(ctx context.Context, r request, err error) bool {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return true
 	}
-	return r.route.Method == http.MethodGet && (errors.Is(err, ErrUnreachable) || errors.Is(err, api.ErrUnavailable))
+	isSafe := r.again != nil || r.route.Method == http.MethodGet
+	return isSafe && (errors.Is(err, ErrUnreachable) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrUnknownOutcome))
 }
 
 // sendTo is send to one gateway.
@@ -153,7 +191,11 @@ func (c *transport) sendTo(ctx context.Context, base *url.URL, r request) (*http
 	}
 	target.Path, target.RawPath = base.Path+path, base.EscapedPath()+r.route.Path
 	target.RawQuery = r.query.Encode()
-	call, err := http.NewRequestWithContext(ctx, r.route.Method, target.String(), r.body)
+	var body io.Reader
+	if r.body != nil {
+		body = io.NopCloser(r.body) // it is the caller's
+	}
+	call, err := http.NewRequestWithContext(ctx, r.route.Method, target.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("building the request: %w", err)
 	}

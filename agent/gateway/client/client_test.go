@@ -293,14 +293,17 @@ func TestWhatIsNoGatewayIsNotFollowed(t *testing.T) {
 func TestAnotherGatewayAnswers(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	var asked atomic.Int32 // the good one
+	var asked atomic.Int32    // the good one
+	var names [2]atomic.Value // of requests, at the bad one and the good one
 	var first atomic.Pointer[http.HandlerFunc]
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names[0].Store(r.Header.Get("Idempotency-Key"))
 		(*first.Load())(w, r)
 	}))
 	defer broken.Close()
 	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
+		names[1].Store(r.Header.Get("Idempotency-Key"))
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Method == http.MethodPut && string(body) != "hello" {
 			t.Errorf("the body is %q: %v", body, err)
@@ -319,6 +322,10 @@ func TestAnotherGatewayAnswers(t *testing.T) {
 		return err
 	}
 	put := func(c *Client) error {
+		_, err := c.Put(t.Context(), "k", io.MultiReader(strings.NewReader("hello")), PutOptions{}) // which is read once
+		return err
+	}
+	putAgain := func(c *Client) error {
 		_, err := c.Put(t.Context(), "k", strings.NewReader("hello"), PutOptions{})
 		return err
 	}
@@ -351,6 +358,11 @@ func TestAnotherGatewayAnswers(t *testing.T) {
 		if err := put(of(broken, good)); !errors.Is(err, c.is) || asked.Load() > 0 {
 			t.Errorf("a put where the first one %s: %v, and the other was asked %d times", c.what, err, asked.Load())
 		}
+		if err := putAgain(of(broken, good)); err != nil || asked.Load() != 1 || names[0].Load() == "" || names[0].Load() != names[1].Load() {
+			t.Errorf("a put of what can be read again where the first one %s: %v, and the other was asked %d times, for %v and %v",
+				c.what, err, asked.Load(), names[0].Load(), names[1].Load())
+		}
+		asked.Store(0)
 		if err := get(of(broken, good)); err != nil || asked.Load() != 1 {
 			t.Errorf("a get where the first one %s: %v, and the other was asked %d times", c.what, err, asked.Load())
 		}

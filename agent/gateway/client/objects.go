@@ -56,10 +56,9 @@ func (c *objects) Put(ctx context.Context, key string, body io.Reader, options P
 	if options.SizeKnown {
 		length = options.Size
 	}
-	reply, err := c.send(ctx, request{
-		route: api.RoutePutObject.With(key), query: query, header: header,
-		body: io.NopCloser(body), length: length,
-	})
+	reply, err := c.send(ctx, c.once(request{
+		route: api.RoutePutObject.With(key), query: query, header: header, body: body, length: length,
+	}))
 	if err != nil {
 		return object, err
 	}
@@ -69,10 +68,10 @@ func (c *objects) Put(ctx context.Context, key string, body io.Reader, options P
 
 // Update replaces the bytes [offset, offset+length) of an object, which must lie inside it.
 func (c *objects) Update(ctx context.Context, key string, offset int64, body io.Reader, length int64) (object api.Object, err error) {
-	reply, err := c.send(ctx, request{
+	reply, err := c.send(ctx, c.once(request{
 		route: api.RoutePatchObject.With(key),
-		query: url.Values{"offset": {strconv.FormatInt(offset, 10)}}, body: io.NopCloser(body), length: length,
-	})
+		query: url.Values{"offset": {strconv.FormatInt(offset, 10)}}, body: body, length: length,
+	}))
 	if err != nil {
 		return object, err
 	}
@@ -127,7 +126,11 @@ func (c *objects) get(ctx context.Context, key string, query url.Values, span Ra
 
 // Delete removes an object; ErrNotFound if there is none.
 func (c *objects) Delete(ctx context.Context, key string) error {
-	return c.call(ctx, api.RouteDeleteObject.With(key), nil, nil, nil)
+	reply, err := c.send(ctx, c.once(request{route: api.RouteDeleteObject.With(key)}))
+	if err != nil {
+		return err
+	}
+	return errors.Join(decode(reply, nil), reply.Body.Close())
 }
 
 // Stat returns an object with its groups and the health of their blocks.

@@ -86,6 +86,7 @@ type entry struct {
 	content
 	ifRevision *block.Stamp  // what the object has to be at; nil: anything
 	asked      stripe.Scheme // for it; a hot key goes elsewhere
+	request    api.Request   // that it is put by
 }
 
 func newBatches(objects *Objects) *batches {
@@ -252,8 +253,12 @@ func (b *batch) leaveOut(refusal error) bool {
 	}
 	before := len(b.refused)
 	for _, detail := range stale.Details {
-		if detail.Violation == catalog.ViolationRevision {
+		switch detail.Violation {
+		case catalog.ViolationRevision:
 			b.refused[detail.Key] = fmt.Errorf("%w: %s", api.ErrConflict, detail)
+			delete(b.entries, detail.Key)
+		case catalog.ViolationRepeated:
+			b.refused[detail.Key] = errRepeated
 			delete(b.entries, detail.Key)
 		}
 	}
@@ -329,6 +334,7 @@ func putAll(
 		put := publicObject(&record)
 		put.Scheme = kind.scheme.String()
 		result[key] = put
+		change.Answers = append(change.Answers, answerOf(object.request, key, &put)...)
 	}
 	return change, result
 }

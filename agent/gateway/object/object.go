@@ -243,17 +243,29 @@ func (o *Objects) witnessDelete(ctx context.Context) error {
 
 // Delete removes an object. Its blocks are deleted in the background.
 func (o *Objects) Delete(ctx context.Context, key string, ifRevision *block.Stamp) error {
+	return DeleteOnce(ctx, o, key, ifRevision, api.Request{})
+}
+
+// DeleteOnce is Delete by a request that may have been carried out before.
+func DeleteOnce(ctx context.Context, o *Objects, key string, ifRevision *block.Stamp, request api.Request) error {
 	if err := api.CheckKey(key); err != nil {
 		return err
 	}
-	_, err := o.catalog.Delete(ctx, key, ifRevision)
+	var err error
+	if request.IsZero() {
+		_, err = o.catalog.Delete(ctx, key, ifRevision)
+	} else {
+		_, err = o.catalog.DeleteOnce(ctx, nameOf(request), key, ifRevision)
+	}
 	if err == nil {
 		return o.witnessDelete(ctx)
 	}
-	if errors.Is(err, catalog.ErrUnknown) {
+	switch {
+	case errors.Is(err, catalog.ErrOtherRequest):
+		return refuseName(request)
+	case errors.Is(err, catalog.ErrUnknown):
 		return fmt.Errorf("%w: %w", api.ErrUnknownOutcome, err)
-	}
-	if errors.Is(err, catalog.ErrStale) {
+	case errors.Is(err, catalog.ErrStale):
 		return fmt.Errorf("%w: %w", api.ErrConflict, err)
 	}
 	return err

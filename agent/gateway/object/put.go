@@ -29,6 +29,11 @@ func (o *Objects) Put(ctx context.Context, key string, body io.Reader, options a
 	if err := checkPut(key, &options); err != nil {
 		return api.Object{}, err
 	}
+	return once(ctx, o, key, options.Request, func() (api.Object, error) { return putUnnamed(ctx, o, key, body, options) })
+}
+
+// putUnnamed is Put, however often it is asked for.
+func putUnnamed(ctx context.Context, o *Objects, key string, body io.Reader, options api.PutOptions) (api.Object, error) {
 	class, scheme, err := schemeFor(o, key, &options)
 	if err != nil {
 		return api.Object{}, err
@@ -105,7 +110,10 @@ func entryOf(
 	if options.Scheme == "" && o.heat.Popularity.IsHot(class, key) {
 		kind.scheme = class.HotKeys.Scheme
 	}
-	object := entry{content{data: data, expires: millis(options.Expires), metadata: options.Metadata}, options.IfRevision, scheme}
+	object := entry{
+		content: content{data: data, expires: millis(options.Expires), metadata: options.Metadata},
+		asked:   scheme, ifRevision: options.IfRevision, request: options.Request,
+	}
 	if o.catalog.IsUpgraded() { // else the release before may still open it, which does not know of checksums
 		object.checksum = kernel.Checksum(data)
 	}
@@ -229,6 +237,10 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 		return api.Object{}, o.groups.Abandon(ctx, attempt, err)
 	}
 	change := catalog.Change{Put: []catalog.Object{p.record}, NewGroups: groups}
+	record := p.record
+	record.Revision = attempt.Stamp()
+	public := publicObject(&record)
+	change.Answers = answerOf(options.Request, key, &public)
 	if options.IfRevision != nil {
 		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
 	}
@@ -238,8 +250,7 @@ func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.
 	for i := range groups {
 		o.heat.Used(&groups[i])
 	}
-	p.record.Revision = attempt.Stamp()
-	return publicObject(&p.record), nil
+	return public, nil
 }
 
 // begin announces the put and its first groups.

@@ -29,9 +29,24 @@ const updateTries = 20
 // written: data nodes send differences to the parity nodes. data is the caller's memory. Where a node of a group does not
 // answer or takes nothing, the whole object is written anew instead.
 func (o *Objects) Update(ctx context.Context, key string, offset int64, data []byte, ifRevision *block.Stamp) (api.Object, error) {
+	return update(ctx, o, key, offset, data, ifRevision, api.Request{})
+}
+
+func update(
+	ctx context.Context, o *Objects, key string, offset int64, data []byte, ifRevision *block.Stamp, request api.Request,
+) (api.Object, error) {
 	if err := api.CheckKey(key); err != nil {
 		return api.Object{}, err
 	}
+	return once(ctx, o, key, request, func() (api.Object, error) {
+		return updateAgain(ctx, o, key, offset, data, ifRevision, request)
+	})
+}
+
+// updateAgain tries until an update is committed, or refused for good.
+func updateAgain(
+	ctx context.Context, o *Objects, key string, offset int64, data []byte, ifRevision *block.Stamp, request api.Request,
+) (api.Object, error) {
 	if len(data) > MaxUpdate {
 		return api.Object{}, api.Refuse(api.ErrBadRequest, "an update has at most %d bytes, this one %d; put the object anew", MaxUpdate, len(data))
 	}
@@ -51,19 +66,19 @@ func (o *Objects) Update(ctx context.Context, key string, offset int64, data []b
 		if len(data) == 0 {
 			return publicObject(&snapshot.Object), nil
 		}
-		object, err := o.updateOnce(ctx, snapshot, offset, data)
+		object, err := o.updateOnce(ctx, snapshot, offset, data, request)
 		if errors.Is(err, errKept) {
-			object, err = o.rewrite(ctx, snapshot, offset, data)
+			object, err = o.rewrite(ctx, snapshot, offset, data, request)
 		}
 		if err == nil {
 			return object, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, api.ErrUnknownOutcome) {
+		if ctx.Err() != nil || errors.Is(err, api.ErrUnknownOutcome) || isRepeated(err) {
 			return api.Object{}, err
 		}
 		cause = err
 		if member.Unanswered(err) || group.TakesNothing(err) || member.GoneBlock(err) || errors.Is(err, group.ErrNotWhole) {
-			object, err := o.rewrite(ctx, snapshot, offset, data)
+			object, err := o.rewrite(ctx, snapshot, offset, data, request)
 			if err == nil || !(errors.Is(err, api.ErrConflict) || errors.Is(err, group.ErrNotWhole)) {
 				return object, err
 			}
@@ -96,7 +111,9 @@ func (t *touched) cells() []int {
 // errKept says that the bytes of an object stay as they are when it is changed.
 var errKept = errors.New("the class keeps versions")
 
-func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (api.Object, error) {
+func (o *Objects) updateOnce(
+	ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte, request api.Request,
+) (api.Object, error) {
 	if class := o.classes.Named(snapshot.Object.Class); class != nil && class.Keep != 0 {
 		return api.Object{}, errKept
 	}
@@ -150,6 +167,10 @@ func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 		return api.Object{}, fmt.Errorf("announcing the update: %w", err)
 	}
 	change := catalog.Change{Update: &catalog.ObjectUpdate{Snapshot: snapshot, Size: snapshot.Object.Size, Modified: time.Now().UnixMilli()}}
+	record := snapshot.Object
+	record.Revision = attempt.Stamp()
+	updated := publicObject(&record)
+	change.Answers = answerOf(request, record.Key, &updated)
 	for _, run := range runs {
 		run.Revised, run.Span = snapshot.Object.Key, spanOf(ids)
 		result, err := o.groups.Execute(ctx, attempt, run)
@@ -166,9 +187,7 @@ func (o *Objects) updateOnce(ctx context.Context, snapshot *catalog.Snapshot, of
 	for _, run := range runs {
 		o.heat.Used(run.Group)
 	}
-	record := snapshot.Object
-	record.Revision = attempt.Stamp()
-	return publicObject(&record), nil
+	return updated, nil
 }
 
 // spanOf lists the groups of an update by their indices, so that whoever finds the blocks of one of them knows of the
@@ -189,7 +208,9 @@ func spanOf(ids []block.GroupID) []uint32 {
 }
 
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.
-func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte) (_ api.Object, err error) {
+func (o *Objects) rewrite(
+	ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte, request api.Request,
+) (_ api.Object, err error) {
 	// One at a time, with memory of its own: what it has read waits for the group it is read into.
 	release, err := o.groups.Memory.Rewrites.Reserve(ctx, o.groups.Memory.Rewrites.Bytes)
 	if err != nil {
@@ -220,18 +241,18 @@ func (o *Objects) rewrite(ctx context.Context, snapshot *catalog.Snapshot, offse
 	}
 	return o.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{
 		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
-		Expires: publicObject(&snapshot.Object).Expires, Metadata: snapshot.Object.Metadata,
+		Expires: publicObject(&snapshot.Object).Expires, Metadata: snapshot.Object.Metadata, Request: request,
 	})
 }
 
 // UpdateFrom is Update with the bytes of body, of that size, whose memory is held as they come.
 func (o *Objects) UpdateFrom(
-	ctx context.Context, key string, offset int64, body io.Reader, size int64, ifRevision *block.Stamp,
+	ctx context.Context, key string, offset int64, body io.Reader, size int64, ifRevision *block.Stamp, request api.Request,
 ) (api.Object, error) {
 	data, err := group.ReadBody(ctx, o.groups.Memory.Updates, body, min(size, MaxUpdate)+1)
 	defer data.Release()
 	if err != nil {
 		return api.Object{}, fmt.Errorf("reading the new bytes: %w", err)
 	}
-	return o.Update(ctx, key, offset, data.Bytes, ifRevision)
+	return update(ctx, o, key, offset, data.Bytes, ifRevision, request)
 }

@@ -257,6 +257,10 @@ func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) er
 	if err != nil {
 		return err
 	}
+	request, err := api.ParseRequest(r.Header.Get("Idempotency-Key"), time.Now())
+	if err != nil {
+		return err
+	}
 	query := r.URL.Query()
 	expires, err := api.ParseExpires(query.Get("expires"), time.Now())
 	if err != nil {
@@ -264,7 +268,7 @@ func (s *Server) servePut(w http.ResponseWriter, r *http.Request, key string) er
 	}
 	return reply(w)(s.objects.Put(r.Context(), key, body, api.PutOptions{
 		Class: query.Get("class"), Scheme: query.Get("scheme"), Size: r.ContentLength, IfRevision: revision,
-		Expires: expires, Metadata: api.MetadataIn(r.Header),
+		Expires: expires, Metadata: api.MetadataIn(r.Header), Request: request,
 	}))
 }
 
@@ -490,11 +494,15 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, key string) 
 	if r.ContentLength < 0 || r.ContentLength > object.MaxUpdate {
 		return api.Refuse(api.ErrBadRequest, "an update announces its length, at most %d bytes; larger changes are puts", object.MaxUpdate)
 	}
+	request, err := api.ParseRequest(r.Header.Get("Idempotency-Key"), time.Now())
+	if err != nil {
+		return err
+	}
 	body, err := withDigest(r, patiently(w, r))
 	if err != nil {
 		return err
 	}
-	return reply(w)(s.objects.UpdateFrom(r.Context(), key, offset, body, r.ContentLength, revision))
+	return reply(w)(s.objects.UpdateFrom(r.Context(), key, offset, body, r.ContentLength, revision, request))
 }
 
 func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, key string) error {
@@ -502,7 +510,11 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, key string)
 	if err != nil {
 		return err
 	}
-	if err := s.objects.Delete(r.Context(), key, revision); err != nil {
+	request, err := api.ParseRequest(r.Header.Get("Idempotency-Key"), time.Now())
+	if err != nil {
+		return err
+	}
+	if err := object.DeleteOnce(r.Context(), s.objects, key, revision, request); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
