@@ -10,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
 
@@ -115,6 +116,25 @@ func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int
 		}
 		return snapshot, len(keys) > 1, nil
 	}
+}
+
+// ObjectNow returns the record of an object, nil where there is none, if it is in memory what is in the catalog now, as it is of some
+// objects and with some engines. It does not wait for anything. Others have the same record.
+func (o *objects) ObjectNow(key string) (object *Object, known bool) {
+	name := schema.ObjectKey(key)
+	nearby, is := o.engine.(kv.Nearby)
+	if !is {
+		return nil, false
+	}
+	raw, known := nearby.ReadNow(name)
+	if !known || raw == nil {
+		return nil, known
+	}
+	decoded, err := decode(&o.decoded, name, raw, place)
+	if err != nil {
+		return nil, false
+	}
+	return &decoded.Object, true
 }
 
 // placed is an object, and the keys of its record and of those of its groups, if those are few.

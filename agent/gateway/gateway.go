@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/cache"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/compact"
 	"github.com/restripe/restripe/agent/gateway/direct"
@@ -62,6 +63,7 @@ type Options struct {
 	// MemoryBytes bounds buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what
 	// they decode from (one eighth each), updates (a quarter), and small objects on their way in, an eighth more. Default 128 MiB.
 	MemoryBytes int64
+	CacheBytes  int64         // for small objects that clients read, beside MemoryBytes; default none
 	ReadGroups  int           // of how many groups a read has the records at a time; default 64
 	PieceGroups int           // how many groups a put commits at a time; default as many as an update of the catalog takes
 	CallTimeout time.Duration // one request to an agent; default 30 s
@@ -213,9 +215,10 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.Repairs = repair.New(g.catalog, g.agents, g.Membership, g.groups, g.log, repair.Options{
 		ID: o.ID, SweepEvery: o.SweepEvery, Clock: o.Clock, Metrics: g.metrics.registry,
 	})
+	kept := cache.New(o.CacheBytes)
 	g.Objects = object.New(object.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Repairs: g.Repairs, Heat: g.Thermometer,
-		Direct: g.direct, Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
+		Direct: g.direct, Cache: kept, Background: g.background, Logger: g.log, ReadGroups: o.ReadGroups, PieceGroups: o.PieceGroups,
 		Sparse:       func() { g.Died() },
 		ReadPatience: o.ReadPatience, Hot: func(class, key string) { g.Compactor.Hot(class, key) },
 	})
@@ -226,7 +229,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
 	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, object.Caches{})
-	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct)
+	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct, kept)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,

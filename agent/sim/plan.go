@@ -30,6 +30,7 @@ type plan struct {
 	rate     int64 // of transitions and scrubs, bytes a second; 0: unlimited
 	forgets  bool  // the catalog may lose what it acknowledged
 	memory   int64 // of each process, for buffers
+	cache    int64 // of each gateway, for small objects that clients read
 	pieces   int   // how many groups a put commits at a time; 0: all that an update of the catalog takes
 	losable  int   // nodes that may lose blocks at the same time: the fewest parities of the ladder
 
@@ -125,6 +126,9 @@ func newPlan(seed uint64, size Size) plan {
 	}
 	p.classes[0].PackMode = pick(d, []api.PackMode{api.PackBatch, api.PackBatch, ""})
 	p.repeats = newDice(seed, 9).chance(0.2)
+	if newDice(seed, 10).chance(0.3) {
+		p.cache = 1 << 20 // room for all: which of them stay is not decided by the seed
+	}
 	if versions := newDice(seed, 8); versions.chance(0.2) {
 		for i := range p.classes {
 			p.classes[i].Keep = api.KeepVersions(versions.below(3))

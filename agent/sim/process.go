@@ -245,7 +245,7 @@ func (s *server) open(ctx context.Context, p *process, start string) (*gateway.G
 	made, err := gateway.New(ctx, gateway.Options{
 		Catalog: records, ID: s.id, Start: start, Classes: s.plan.classes, Nodes: nodes,
 		Logger: slog.New(logger{journal: s.journal, who: s.name}), MemoryBytes: 2 * s.plan.memory, ReadGroups: 2,
-		PieceGroups: s.plan.pieces,
+		PieceGroups: s.plan.pieces, CacheBytes: s.plan.cache,
 		CallTimeout: s.plan.callTimeout, AttemptTime: s.plan.attemptTime, Retention: 10 * time.Minute,
 		SweepEvery: s.plan.sweepEvery, OrphanEvery: s.plan.orphanEvery, ScrubEvery: s.plan.scrubEvery, HeatGroups: 1024,
 		CompactEvery: s.plan.compactEvery, CompactSettled: -1,

@@ -92,6 +92,13 @@ type Engine interface {
 // its disk later.
 type Forgetful interface{ MayLose() bool }
 
+// Nearby is an Engine that has some records in memory.
+type Nearby interface {
+	// ReadNow returns the value of a key as Read would now, nil for an absent one, where it is in memory: it does not wait for anything.
+	// The value is the engine's, and valid for ever.
+	ReadNow(key string) (value []byte, known bool)
+}
+
 // Snapshot is all records of one instant. It may end by itself when the engine has to give up what it keeps for it; Scan is an error
 // then.
 type Snapshot interface {

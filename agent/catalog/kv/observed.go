@@ -48,6 +48,14 @@ func (o *Observed) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return values, err
 }
 
+// ReadNow implements Nearby.
+func (o *Observed) ReadNow(key string) (value []byte, known bool) {
+	if nearby, is := o.Engine.(Nearby); is {
+		return nearby.ReadNow(key)
+	}
+	return nil, false
+}
+
 // Scan implements Engine.
 func (o *Observed) Scan(ctx context.Context, prefix, after string, limit int) ([]Record, error) {
 	began := time.Now()

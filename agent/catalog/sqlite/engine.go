@@ -170,6 +170,14 @@ func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return values, nil
 }
 
+// ReadNow implements kv.Nearby.
+func (e *Engine) ReadNow(key string) (value []byte, known bool) {
+	if e.isClosed() {
+		return nil, false
+	}
+	return e.cache.one(key)
+}
+
 // read returns the values of keys as of one instant, from memory where it has them all.
 func (e *Engine) read(ctx context.Context, keys []string) (values [][]byte, err error) {
 	if err := ctx.Err(); err != nil {

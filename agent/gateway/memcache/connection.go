@@ -38,7 +38,7 @@ func newConnection(s *Server, socket net.Conn) *connection {
 		socket = tls.Server(socket, s.options.TLS)
 	}
 	c := &connection{server: s, socket: socket, client: client{server: s, from: socket}}
-	c.in.init(socket, s.incoming, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) })
+	c.in.init(socket, s.incoming, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) }, c.waits)
 	c.out.conn, c.out.sent = socket, func(bytes int) { s.stats.bytesWritten.Add(int64(bytes)) }
 	return c
 }
@@ -214,15 +214,25 @@ func (c *connection) serveCommands() error {
 		if err != nil || !goesOn {
 			return err
 		}
-		if (c.window == nil || c.window.isIdle()) && c.out.err != nil {
+		if c.isQuiet() && c.out.err != nil {
 			return c.out.err
 		}
 	}
 }
 
+// isQuiet reports whether nothing is under way.
+func (c *connection) isQuiet() bool { return c.window == nil || c.window.isIdle() }
+
+// waits sees to it that the client has its replies before more of it is waited for.
+func (c *connection) waits() {
+	if c.isQuiet() {
+		c.out.flush()
+	}
+}
+
 // do has a job done and written: at once where nothing else is under way or waits, and the client waits for a reply.
 func (c *connection) do(j *job, waits bool) {
-	if (c.window == nil || c.window.isIdle()) && waits && c.in.isEmpty() {
+	if c.isQuiet() && waits && c.in.isEmpty() {
 		if c.window != nil {
 			c.window.keys = nil
 		}

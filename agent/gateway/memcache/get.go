@@ -17,8 +17,10 @@ var (
 
 // get carries out `get|gets <key>*`: each key is a job of its own.
 func (c *connection) get(name command, keys string, withCAS bool) {
-	c.read(name, keys, withCAS, c.client.session.Get)
+	c.read(name, keys, withCAS, c.client.session.GetNow, c.client.session.Get)
 }
+
+func nothingNow(context.Context, string) (*values.Value, bool) { return nil, false }
 
 // getAndTouch carries out `gat|gats <exptime> <key>*`.
 func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
@@ -36,13 +38,16 @@ func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
 		c.say(name, "CLIENT_ERROR invalid exptime argument\r\n", outcomeClientError)
 		return
 	}
-	c.read(name, keys, withCAS, func(ctx context.Context, key string) (*values.Value, error) {
+	c.read(name, keys, withCAS, nothingNow, func(ctx context.Context, key string) (*values.Value, error) {
 		return c.client.touched(ctx, key, seconds)
 	})
 }
 
-// read has the values of keys read side by side, and written in their order.
-func (c *connection) read(name command, keys string, withCAS bool, get func(ctx context.Context, key string) (*values.Value, error)) {
+// read has the values of keys read side by side, and written in their order: those that now has at once, where nothing is under way.
+func (c *connection) read(
+	name command, keys string, withCAS bool, now func(ctx context.Context, key string) (value *values.Value, known bool),
+	get func(ctx context.Context, key string) (*values.Value, error),
+) {
 	first, rest := nextWord(keys)
 	if first == "" {
 		c.say(name, errorReply, outcomeClientError)
@@ -63,6 +68,14 @@ func (c *connection) read(name command, keys string, withCAS bool, get func(ctx 
 			key = strings.Clone(key) // the line may be long, and go away before the key
 		}
 		j := &job{call: of, key: key, last: next == ""}
+		if c.isQuiet() {
+			if value, known := now(c.working, key); known {
+				c.client.readInto(j, value, nil, withCAS)
+				c.write(j)
+				key = next
+				continue
+			}
+		}
 		work := func(get func(ctx context.Context, key string) (*values.Value, error)) func(ctx context.Context, j *job) {
 			return func(ctx context.Context, j *job) {
 				value, err := get(ctx, j.key)

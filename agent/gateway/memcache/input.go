@@ -44,6 +44,7 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 type input struct {
 	conn     net.Conn
 	received func(bytes int)
+	waits    func()        // is called before the client is waited for
 	memory   budget.Budget // of lines that are longer than a buffer
 
 	raw   syscall.RawConn // nil: it cannot be waited for what comes without a buffer for it
@@ -61,8 +62,8 @@ type input struct {
 	deadline bool // there is one
 }
 
-func (in *input) init(conn net.Conn, memory budget.Budget, received func(int)) {
-	in.conn, in.memory, in.received = conn, memory, received
+func (in *input) init(conn net.Conn, memory budget.Budget, received func(int), waits func()) {
+	in.conn, in.memory, in.received, in.waits = conn, memory, received, waits
 	if socket, is := conn.(syscall.Conn); is {
 		if raw, err := socket.SyscallConn(); err == nil {
 			in.raw, in.try = raw, in.tryRead
@@ -120,6 +121,7 @@ func (in *input) giveBack() {
 
 // more waits for more bytes. In the middle of a command the client has a minute to go on.
 func (in *input) more(isMiddle bool) error {
+	in.waits()
 	if err := errors.Join(in.patience(isMiddle), in.compact()); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func sending(t *testing.T, overTCP bool, memory budget.Budget, pieces ...[]byte)
 		<-sent
 	})
 	in := new(input)
-	in.init(here, memory, func(int) {})
+	in.init(here, memory, func(int) {}, func() {})
 	return in
 }
 

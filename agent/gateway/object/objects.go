@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/cache"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/direct"
 	"github.com/restripe/restripe/agent/gateway/group"
@@ -27,6 +28,7 @@ type Parts struct {
 	Repairs    *repair.Repairs
 	Heat       *temperature.Thermometer
 	Direct     *direct.Stores // that the gateway reaches by itself
+	Cache      *cache.Cache
 	Background *job.Background
 	Logger     *slog.Logger
 	ReadGroups int    // of how many groups a read has the records at a time
@@ -52,6 +54,7 @@ type Objects struct {
 	classes    *class.Registry
 	repairs    *repair.Repairs
 	direct     *direct.Stores
+	cache      *cache.Cache
 	heat       *temperature.Thermometer
 	background *job.Background
 	log        *slog.Logger
@@ -80,7 +83,7 @@ func New(parts Parts) *Objects {
 	o := &Objects{
 		Packing: newPacking(), ReadRepairs: newReadRepairs(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
-		heat: parts.Heat, direct: parts.Direct, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
+		heat: parts.Heat, direct: parts.Direct, cache: parts.Cache, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,
 	}
 	o.sparse, o.hot = parts.Sparse, parts.Hot

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,6 +27,7 @@ type Reader struct {
 	objects *Objects
 	memory  budget.Budget
 	counted bool             // it reads for a client: the groups are used
+	kept    []byte           // all bytes, where the gateway has them in memory; nobody changes them
 	first   bool             // it waits for what it misses to be rebuilt, and decodes only what cannot be
 	repairs api.RepairOnRead // empty: wake
 	shared  sharedReads
@@ -61,6 +63,9 @@ func OpenRevision(ctx context.Context, o *Objects, key string, revision block.St
 }
 
 func open(ctx context.Context, o *Objects, key string) (*Reader, error) {
+	if kept, err := openKept(ctx, o, key); kept != nil || err != nil {
+		return kept, err
+	}
 	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true}
 	current, isWhole, err := o.catalog.SnapshotToRead(ctx, key, o.readGroups)
 	if err == nil && o.catalog.HasExpired(&current.Object) {
@@ -181,6 +186,24 @@ func (r *Reader) WriteTo(ctx context.Context, w io.Writer, offset, length int64)
 	if offset < 0 || length < 0 || offset > size-length {
 		return api.Refuse(api.ErrBadRequest, "range %d+%d is outside the object's %d bytes", offset, length, size)
 	}
+	if r.kept != nil {
+		_, err := w.Write(r.kept[offset : offset+length])
+		return err
+	}
+	var whole *bytes.Buffer
+	if length == size && r.mayKeep() {
+		whole = bytes.NewBuffer(make([]byte, 0, size))
+		w = io.MultiWriter(w, whole)
+	}
+	err := r.read(ctx, w, offset, length)
+	if err == nil && whole != nil {
+		object := &r.snapshot().Object
+		r.objects.cache.Put(object.Key, object.Revision, whole.Bytes())
+	}
+	return err
+}
+
+func (r *Reader) read(ctx context.Context, w io.Writer, offset, length int64) error {
 	if data, done := r.quick(ctx, offset, length); done {
 		_, err := w.Write(data.bytes)
 		data.free()

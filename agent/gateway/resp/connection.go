@@ -55,7 +55,7 @@ const (
 func newConnection(server *Server, conn net.Conn) *connection {
 	c := &connection{server: server, conn: conn, number: server.clients.Add(1), since: time.Now()}
 	c.reset()
-	c.reader = reader{limits: &server.limits, source: source{conn: conn}}
+	c.reader = reader{limits: &server.limits, source: source{conn: conn, waits: c.waits}}
 	c.lines.out.to = conn
 	return c
 }
@@ -142,6 +142,7 @@ func (c *connection) carry(ctx context.Context, x *call) {
 	x.prepare(ctx)
 	alone := x.entry == nil || x.entry.alone || c.queue != nil || x.refusal != nil
 	switch {
+	case !alone && c.answerNow(x):
 	case alone || !c.reader.waiting() && !c.lines.busy():
 		c.lines.writer.Wait()
 		x.carryOut()
@@ -149,6 +150,29 @@ func (c *connection) carry(ctx context.Context, x *call) {
 		x.finish()
 	default:
 		c.lines.add(x)
+	}
+}
+
+// answerNow answers a command for which all is in memory, where no other one of the connection is under way. The reply goes with those
+// after it, if they have come.
+func (c *connection) answerNow(x *call) bool {
+	if x.entry.now == nil || len(c.watched) > 0 || c.lines.busy() || x.allowed() != nil || !x.entry.now(x) {
+		return false
+	}
+	c.server.metrics.observe(x.entry, nil, time.Since(x.began))
+	c.server.commands.Add(1)
+	if x.silent {
+		x.reply.clear()
+	}
+	c.lines.out.add(&x.reply)
+	x.finish()
+	return true
+}
+
+// waits sees to it that the client has its replies before more of it is waited for.
+func (c *connection) waits() {
+	if !c.lines.busy() {
+		c.lines.out.flush()
 	}
 }
 

@@ -11,7 +11,8 @@ type entry struct {
 	unqueued          bool // it is carried out at once after MULTI, too
 	outside           bool // it is refused after MULTI
 	run               func(*call) error
-	parts             []*entry // which its second argument chooses among; their arity counts both
+	now               func(*call) bool // makes the reply where all is in memory, and reports whether it was; nil: it never is
+	parts             []*entry         // which its second argument chooses among; their arity counts both
 }
 
 // takes reports whether the command may have so many arguments, with its name.
@@ -102,6 +103,10 @@ func newEntries() map[string]*entry {
 		}
 		return e
 	}
+	atOnce := func(e entry, now func(*call) bool) entry {
+		e.now = now
+		return e
+	}
 	second := func(e entry) entry {
 		e.first, e.last, e.step = 2, 2, 1
 		return e
@@ -130,7 +135,7 @@ func newEntries() map[string]*entry {
 		container("acl", keyless("whoami", 2, doWhoAmI), keyless("help", 2, doHelp)), alone("role", 1, doRole), alone("wait", 3, doWait),
 		alone("flushall", -1, doFlush), alone("flushdb", -1, doFlush),
 
-		reads("get", 2, doGet), many(reads("mget", -2, doGetMany), -1, 1), reads("strlen", 2, doLength),
+		atOnce(reads("get", 2, doGet), getNow), many(reads("mget", -2, doGetMany), -1, 1), reads("strlen", 2, doLength),
 		reads("getrange", 4, doGetRange), reads("substr", 4, doGetRange),
 		writes("set", -3, doSet), writes("setex", 4, doSetSeconds), writes("psetex", 4, doSetMillis),
 		writes("setnx", 3, doSetNew), writes("getset", 3, doGetSet), writes("getex", -2, doGetExpire),

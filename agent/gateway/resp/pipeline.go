@@ -139,8 +139,9 @@ func (o *output) flush() {
 	o.bytes = nil
 }
 
-// send sends a reply at once, where nothing is left to be sent before it.
+// send sends a reply at once.
 func (o *output) send(r *reply) {
+	o.flush()
 	from := 0
 	for _, l := range r.large {
 		o.write(r.bytes[from:l.after])

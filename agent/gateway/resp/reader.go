@@ -114,6 +114,7 @@ var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, buffer
 // source is the connection that a reader reads from. It holds back the byte that was read without a buffer.
 type source struct {
 	conn    net.Conn
+	waits   func() // is called before the client is waited for; may be nil
 	closing atomic.Bool
 	within  bool // a command
 	begun   bool
@@ -137,6 +138,9 @@ func (s *source) Read(buffer []byte) (int, error) {
 }
 
 func (s *source) read(buffer []byte, until time.Time) (int, error) {
+	if s.waits != nil {
+		s.waits()
+	}
 	if err := s.conn.SetReadDeadline(until); err != nil {
 		return 0, err
 	}

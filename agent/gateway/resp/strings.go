@@ -17,6 +17,15 @@ func doGet(x *call) error {
 	return err
 }
 
+// getNow is doGet where the value is in memory.
+func getNow(x *call) bool {
+	value, known := x.session.GetNow(x.ctx, x.key(1))
+	if known {
+		x.reply.value(value)
+	}
+	return known
+}
+
 func doLength(x *call) error {
 	info, err := x.keys.Look(x.ctx, x.key(1))
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 const (
@@ -47,6 +48,31 @@ func (s *Session) get(ctx context.Context, key string, reserve reserving) (*Valu
 			return value, classed(err)
 		}
 	}
+}
+
+// GetNow is Get where all is in memory, as it says whether it is: it does not wait for anything. What it returns takes none of the memory
+// of values; its Release does nothing.
+func (s *Session) GetNow(ctx context.Context, key string) (value *Value, known bool) {
+	_, in, err := s.scope(ctx, access.Read)
+	if err != nil {
+		return nil, false
+	}
+	if _, some := in.HasKey(key); !some {
+		return nil, false
+	}
+	reader, known := object.OpenNow(s.parts.Objects, key)
+	if reader == nil {
+		return nil, known
+	}
+	is := reader.Object()
+	if !in.Has(key, is.Class) || is.Size > s.parts.MaxBytes {
+		return nil, false
+	}
+	return valueOf(&is, reader.Kept(), nil), true
+}
+
+func valueOf(is *api.Object, data []byte, free func()) *Value {
+	return &Value{Data: data, Class: is.Class, Revision: is.Revision, Expires: is.Expires, Metadata: is.Metadata, free: free}
 }
 
 // GetMany returns the values of keys, nil for those that have none. After an error there are none to be released.
@@ -136,9 +162,10 @@ func (s *Session) version(ctx context.Context, key string, reserve reserving, ma
 	if err != nil {
 		return nil, err
 	}
-	value := &Value{
-		Data: make([]byte, 0, is.Size), Class: is.Class, Revision: is.Revision, Expires: is.Expires, Metadata: is.Metadata, free: free,
+	if data := reader.Kept(); data != nil {
+		return valueOf(&is, data, free), nil
 	}
+	value := valueOf(&is, make([]byte, 0, is.Size), free)
 	if err := reader.WriteTo(ctx, (*appending)(&value.Data), 0, is.Size); err != nil {
 		free()
 		return nil, err

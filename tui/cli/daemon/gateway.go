@@ -36,6 +36,7 @@ type gatewayFlags struct {
 
 	grace        time.Duration
 	https, flush bool
+	cache        uint // MiB
 	tls          *string
 	remote       *Remote
 	lifeline     *bool
@@ -65,6 +66,8 @@ func Gateway(s *program.Streams) *program.Server {
 		"address to serve clients of memcached at, such as 127.0.0.1:11211 (default: none are served)")
 	flags.BoolVar(&f.flush, "memcached-flush", false,
 		"let flush_all of clients of memcached delete all objects that the client may list and delete")
+	flags.UintVar(&f.cache, "cache", 64,
+		"MiB of memory for small objects that clients read, beside what else the gateway needs; 0: none are kept")
 	flags.StringVar(&f.s3, "s3", "", "address to serve clients of S3 at, such as 127.0.0.1:9000 (default: none are served)")
 	flags.StringSliceVar(&f.domains, "s3-domain", nil,
 		"name of this gateway below which those of buckets may be put, as in BUCKET.s3.example.org (default: buckets are in paths alone)")
@@ -104,7 +107,9 @@ func (f *gatewayFlags) check(report *program.Report) {
 	if f.https && *f.tls == "" {
 		report.Misuse("https", "--https takes a certificate: name the directory of one with --tls")
 	}
-	f.options = gateway.Options{ID: f.id, Release: program.Version(), HTTPS: f.https, MemcachedFlush: f.flush}
+	f.options = gateway.Options{
+		ID: f.id, Release: program.Version(), HTTPS: f.https, MemcachedFlush: f.flush, CacheBytes: int64(f.cache) << 20,
+	}
 	for _, domain := range f.domains {
 		f.options.S3Domains = append(f.options.S3Domains, strings.ToLower(strings.Trim(domain, ".")))
 	}
@@ -134,7 +139,7 @@ func prefixed(flag string, err error) error {
 
 // serveGateway runs a gateway until ctx ends, and anew each time its catalog is claimed.
 func serveGateway(ctx context.Context, s *program.Streams, f *gatewayFlags) (err error) {
-	memory := int64(gatewayMemory)
+	memory := int64(gatewayMemory) + f.options.CacheBytes
 	if f.redis != "" || f.memcached != "" {
 		memory += gateway.ProtocolBytes
 	}
