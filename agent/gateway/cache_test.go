@@ -145,3 +145,51 @@ func TestReadsFromMemoryAreCounted(t *testing.T) {
 		t.Errorf("the group is read at a rate of %v after 20 reads more than at %v", after, before)
 	}
 }
+
+// What is in memory is answered though the client has sent no more than half of its next command, in the order of what was asked.
+func TestAnswersFromMemoryDoNotWaitForMore(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9).with(caching)
+	c.put("a", []byte("first"), api.PutOptions{})
+	c.put("b", []byte("second"), api.PutOptions{})
+	c.check("a", []byte("first")) // "b" is not in memory
+	redis := dialRedis(t, c.serveRedis())
+	last := redisCommand("GET", "a")
+	for _, cut := range []int{1, 5, len(last) - 1} {
+		redis.send(redisCommand("GET", "a") + redisCommand("GET", "none") + last[:cut])
+		for _, want := range []string{"first", "(nil)"} {
+			if got := redis.reply(); got != want {
+				t.Fatalf("%q, want %q", got, want)
+			}
+		}
+		redis.send(last[cut:] + redisCommand("GET", "b") + redisCommand("PING") + redisCommand("GET", "a") + redisCommand("DEL", "c") +
+			redisCommand("GET", "a"))
+		for _, want := range []string{"first", "second", "+PONG", "first", ":0", "first"} {
+			if got := redis.reply(); got != want {
+				t.Fatalf("%q, want %q", got, want)
+			}
+		}
+	}
+	memcached := dialMemcache(t, c.serveMemcache())
+	const has = "VALUE a 0 5\r\nfirst\r\nEND\r\n"
+	for _, cut := range []int{1, 5} {
+		memcached.send("get a\r\nget none\r\n" + "get a\r\n"[:cut])
+		for _, want := range []string{has, "END\r\n"} {
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(memcached.reader, got); err != nil || string(got) != want {
+				t.Fatalf("%q, want %q: %v", got, want, err)
+			}
+		}
+		memcached.send("get a\r\n"[cut:])
+		got := make([]byte, len(has))
+		if _, err := io.ReadFull(memcached.reader, got); err != nil || string(got) != has {
+			t.Fatalf("%q, want %q: %v", got, has, err)
+		}
+		memcached.want("get a b none a\r\ngets none\r\n", "VALUE a 0 5\r\nfirst\r\nVALUE b 0 6\r\nsecond\r\nVALUE a 0 5\r\nfirst\r\nEND\r\nEND\r\n")
+		memcached.want("set c 0 0 1\r\nx\r\nget c a\r\ndelete c\r\nget a c\r\n",
+			"STORED\r\nVALUE c 0 1\r\nx\r\nVALUE a 0 5\r\nfirst\r\nEND\r\nDELETED\r\n"+has)
+	}
+	if hits(c, c.gateway) == 0 {
+		t.Error("nothing was read from memory")
+	}
+}

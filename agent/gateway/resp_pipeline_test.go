@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/resp"
 	"github.com/restripe/restripe/agent/gateway/values"
 	"github.com/restripe/restripe/agent/store"
@@ -24,7 +25,15 @@ import (
 
 // Commands that are sent without waiting are answered in order, and those of one key take effect in it.
 func TestRedisPipelinesKeepTheirOrder(t *testing.T) {
-	c := newCluster(t, 8)
+	for _, bytes := range []int64{0, 1 << 20} {
+		t.Run(fmt.Sprintf("cache=%d", bytes), func(t *testing.T) {
+			redisPipelinesKeepTheirOrder(newCluster(t, 8).with(func(o *gateway.Options) { o.CacheBytes = bytes }))
+		})
+	}
+}
+
+func redisPipelinesKeepTheirOrder(c *cluster) {
+	t := c.t
 	address := c.serveRedis()
 	seed := rand.Uint64()
 	var clients errgroup.Group

@@ -295,7 +295,7 @@ func TestRightsOnValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded := c.newGateway("guarded", func(o *gateway.Options) { o.Users = users })
+	guarded := c.newGateway("guarded", func(o *gateway.Options) { o.Users = users }, caching)
 	for _, name := range []string{"photos", "others"} {
 		if _, err := guarded.PutClass(t.Context(), api.ClassSpec{Name: name, Ladder: "rep(3)", Prefixes: []string{name + "/"}}); err != nil {
 			t.Fatal(err)
@@ -322,6 +322,17 @@ func TestRightsOnValues(t *testing.T) {
 	setValue(t, open, "others/a", "1")
 	if _, err := open.Put(t.Context(), "photos/other", values.Put{Data: []byte("1"), Class: "others"}); err != nil {
 		t.Fatal(err)
+	}
+	for key, may := range map[string]bool{"photos/a": true, "others/a": false, "photos/other": false, "photos/none": true, "others/none": false} {
+		if !strings.HasSuffix(key, "none") {
+			c.checkAt(guarded, key, []byte("1")) // it is in memory from now on
+		}
+		if _, known := session.GetNow(t.Context(), key); known != may {
+			t.Errorf("%s is read from memory: %v", key, known)
+		}
+		if _, known := store.Anybody().GetNow(t.Context(), key); known {
+			t.Errorf("%s is read from memory by one who has not said who he is", key)
+		}
 	}
 	tx := session.Begin()
 	for what, act := range map[string]func() error{

@@ -49,6 +49,13 @@ func (e *Engine) Read(ctx context.Context, keys ...string) ([][]byte, error) {
 	return values, nil
 }
 
+// ReadNow implements kv.Nearby.
+func (e *Engine) ReadNow(key string) (value []byte, known bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.values[key], !e.closed // values are never changed in place
+}
+
 // Scan implements kv.Engine.
 func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	e.mu.RLock()
