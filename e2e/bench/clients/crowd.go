@@ -65,8 +65,9 @@ func (b *bench) reportCrowd(rows []row) string {
 	t.prose("What TriEC compares in these figures is two ways to encode and decode on network cards; there is one here, and what can be " +
 		"chosen is whether a read repairs in band (`repairOnRead`). So the ratios are of these two, and to none lost but sought, in the same " +
 		"round: all operations a second (Figure 13), the mean of writes (Figure 11), and the mean of reads that found a block lost " +
-		"(Figure 12), which is also told beside the mean of all reads of that run. The paper's ratios of its two ways, at most: throughput under RS(6,3) " +
-		"1.13, 1.15 and 1.14 with 50, 95 and 100 %% of reads; writes 1.12 and 1.10 with 50 and 95 %%; reads with erasures 1.40, 1.32 and 1.29.")
+		"(Figure 12), which is also told beside the mean of all reads of that run. The paper's ratios of its two ways under RS(6,3), at " +
+		"most: throughput 1.13, 1.15 and 1.14 with 50, 95 and 100 %% of reads; writes 1.12 and 1.10 with 50 and 95 %%; reads " +
+		"with erasures 1.40, 1.32 and 1.29.")
 	t.say("\n| workload | a second, repaired to none | not repaired to none | repaired to not repaired " +
 		"| writes, repaired to none | not repaired to none | repaired to not repaired | lost reads mean ms, repaired | not repaired " +
 		"| repaired to not repaired | repaired to all reads | not repaired to all reads |\n|" + strings.Repeat("---|", 12))
