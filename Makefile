@@ -215,13 +215,15 @@ bench-catalog:
 	@mkdir -p bin
 	go run ./e2e/bench/catalog -write $(if $(OBJECTS),-objects $(OBJECTS) -keep bin/catalog-sizes.json)
 
-# A gateway by the protocols of Redis, memcached and HTTP, beside a plain Redis, a plain memcached and twemproxy (Debian's nutcracker),
-# if that is installed. ONLY names some of its parts. BEFORE names the program of an earlier commit, whose HTTP is measured too.
+# A gateway by the protocols of Redis, memcached, HTTP and S3, beside a plain Redis, a plain memcached, twemproxy (Debian's nutcracker),
+# Ceph's gateway for S3 and versitygw, as far as they can be had. ONLY names some of its parts. BEFORE names the program of an earlier
+# commit, whose HTTP is measured too. Ceph takes a C compiler and librados-dev.
 ONLY ?=
 BEFORE ?=
 
 bench-clients:
-	go run ./e2e/bench/clients -write $(if $(ONLY),-only $(ONLY)) $(if $(BEFORE),-before $(BEFORE))
+	@e2e/bench/clients/setup.sh
+	go run $(if $(wildcard /usr/include/rados/librados.h),-tags ceph) ./e2e/bench/clients -write $(if $(ONLY),-only $(ONLY)) $(if $(BEFORE),-before $(BEFORE))
 
 # The room that small objects leave when they die, what puts of them take by when they wait for company, and what is sent for them.
 bench-small:

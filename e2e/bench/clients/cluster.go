@@ -29,6 +29,7 @@ const agents = 9
 type cluster struct {
 	name                   string
 	http, redis, memcached string // addresses; an earlier one has the first alone
+	s3                     string // likewise
 	gateway                int    // its process
 	processes              []int  // of gateway, agents and stores
 	members                []launch.Member
@@ -46,19 +47,25 @@ func (p *peers) target(name, address string, run func(ctx context.Context, round
 }
 
 // start starts a cluster over a kind of store, as `restripe up` does, with these classes.
-func (b *bench) start(ctx context.Context, store launch.StoreKind, classes ...api.ClassSpec) (_ *cluster, err error) {
+func (b *bench) start(ctx context.Context, store launch.StoreKind, classes ...api.ClassSpec) (*cluster, error) {
+	return b.startNodes(ctx, store, agents, classes...)
+}
+
+// startNodes starts one of so many nodes.
+func (b *bench) startNodes(ctx context.Context, store launch.StoreKind, nodes int, classes ...api.ClassSpec) (_ *cluster, err error) {
 	state, file, err := b.folder(classes)
 	if err != nil {
 		return nil, err
 	}
-	b.say("starting %d agents over %s, and a gateway", agents, store)
-	running, err := launch.Start(ctx, launch.Options{Directory: state, Binary: b.binary, Store: store, Agents: agents, ClassFile: file})
+	b.say("starting %d agents over %s, and a gateway", nodes, store)
+	running, err := launch.Start(ctx, launch.Options{Directory: state, Binary: b.binary, Store: store, Agents: nodes, ClassFile: file})
 	if err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
 	c := &cluster{
-		name: "gateway", http: running.Gateway(), redis: running.Redis(), memcached: running.Memcached(), members: running.Members(),
-		stop: func() error { return errors.Join(running.Stop(), os.RemoveAll(filepath.Dir(state))) },
+		name: "gateway", http: running.Gateway(), redis: running.Redis(), memcached: running.Memcached(), s3: running.S3(),
+		members: running.Members(),
+		stop:    func() error { return errors.Join(running.Stop(), os.RemoveAll(filepath.Dir(state))) },
 	}
 	for name, pid := range running.Pids() {
 		if name == launch.GatewayName {
@@ -66,7 +73,7 @@ func (b *bench) start(ctx context.Context, store launch.StoreKind, classes ...ap
 		}
 		c.processes = append(c.processes, pid)
 	}
-	if err := c.untilUp(ctx); err != nil {
+	if err := c.untilUp(ctx, nodes); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
@@ -114,7 +121,7 @@ func (b *bench) earlier(ctx context.Context, store launch.StoreKind, classes ...
 	c.stop = func() error {
 		return errors.Join(command.Process.Signal(os.Interrupt), command.Wait(), os.RemoveAll(filepath.Dir(state)))
 	}
-	if err = c.untilUp(ctx); err == nil {
+	if err = c.untilUp(ctx, agents); err == nil {
 		c.processes, err = descendants(command.Process.Pid)
 	}
 	if err == nil {
@@ -146,7 +153,7 @@ func patiently(ctx context.Context, every time.Duration, holds func() (bool, err
 const startPatience = 2 * time.Minute
 
 // untilUp waits until the gateway has all agents.
-func (c *cluster) untilUp(ctx context.Context) error {
+func (c *cluster) untilUp(ctx context.Context, nodes int) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	up, last := 0.0, errors.New("it was not asked")
@@ -154,10 +161,10 @@ func (c *cluster) untilUp(ctx context.Context) error {
 		var metrics map[string]float64
 		metrics, last = c.metrics(ctx)
 		up = metrics["restripe_node_up"]
-		return up == agents, nil // who does not listen yet may soon
+		return up == float64(nodes), nil // who does not listen yet may soon
 	})
 	if err != nil {
-		return fmt.Errorf("the gateway at %s has %.0f of %d agents after %s: %w", c.http, up, agents, startPatience, errors.Join(last, err))
+		return fmt.Errorf("the gateway at %s has %.0f of %d agents after %s: %w", c.http, up, nodes, startPatience, errors.Join(last, err))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,9 +29,13 @@ var (
 // The targets of the part: no erasures, and erasures by what the class has reads do about them.
 const (
 	erasureNone     = "none lost"
+	erasureSought   = "none lost, but sought"   // all is done that is done to lose a block, but deleting it
 	erasureRepaired = "lost, repaired by reads" // repairOnRead: wait
 	erasureLeft     = "lost, not repaired"      // repairOnRead: never; the block comes back after the read
 )
+
+// erasureTargets is how many targets a workload has: those above, and a plain Redis.
+const erasureTargets = 5
 
 // leftPrefix begins the keys of classes whose reads repair nothing.
 const leftPrefix = "left-"
@@ -65,6 +70,7 @@ type losses struct {
 	overwritten   int       // the object was written anew before
 	late          int       // were not whole within lateness
 	distances     []float64 // reads from one erasure to the next
+	numbers       []int     // of the reads with erasures, in any order
 	latencies     []time.Duration
 	returns       []time.Duration
 }
@@ -76,7 +82,7 @@ const lateness = 5 * time.Second
 type eraser struct {
 	gateway  *client.Client
 	stores   map[block.NodeID]rueidis.Client
-	restore  bool // blocks are put back after the read
+	kind     string // erasureRepaired; erasureLeft: blocks are put back after the read; erasureSought: they are not deleted
 	schedule *schedule
 
 	mutex    sync.Mutex
@@ -86,13 +92,16 @@ type eraser struct {
 }
 
 // schedule says before which reads a block is lost. It goes on from run to run, so that the share of reads is right over all of them: one
-// run has few erasures, which come in bursts.
+// run has few erasures, which come in bursts. Many clients may ask it.
 type schedule struct {
-	drawn    weibull // reads from one erasure to the next
-	random   *rand.Rand
+	drawn  weibull // reads from one erasure to the next
+	random *rand.Rand
+
+	mutex    sync.Mutex
 	reads    int
 	due      float64 // reads after which the next one comes
-	previous int     // reads at which the last one came
+	owed     int     // that came to reads with nothing to erase: the next reads have them
+	previous int     // the read that had the last one of the runs before
 }
 
 // newSchedule begins one by which percent of reads find a block lost.
@@ -102,19 +111,36 @@ func newSchedule(percent, shape float64, seed uint64) *schedule {
 	return s
 }
 
-// next counts a read, and reports whether an erasure is due.
-func (s *schedule) next() bool {
+// next counts a read, and returns which one it is and whether it has an erasure.
+func (s *schedule) next() (number int, erases bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.reads++
-	return float64(s.reads) >= s.due
+	if s.owed > 0 {
+		s.owed--
+		return s.reads, true
+	}
+	for float64(s.reads) >= s.due { // two that would come at one read are one
+		s.due, erases = s.due+s.drawn.draw(s.random), true
+	}
+	return s.reads, erases
 }
 
-// came notes that one came before the read that was counted last, and returns how many reads there were since the one before.
-func (s *schedule) came() (distance float64) {
-	for float64(s.reads) >= s.due { // two that would come at one read are one
-		s.due += s.drawn.draw(s.random)
+// back takes an erasure back from a read that found nothing to erase.
+func (s *schedule) back() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.owed++
+}
+
+// distances are how many reads there were from one erasure to the next, by the numbers of the reads of one run that had them.
+func (s *schedule) distances(numbers []int) (list []float64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, number := range slices.Sorted(slices.Values(numbers)) {
+		list, s.previous = append(list, float64(number-s.previous)), number
 	}
-	distance, s.previous = float64(s.reads-s.previous), s.reads
-	return distance
+	return list
 }
 
 // erasure is one block that was deleted.
@@ -146,29 +172,34 @@ func openStores(members []launch.Member) (stores map[block.NodeID]rueidis.Client
 	return stores, nil
 }
 
-// newEraser begins a run.
-func newEraser(gateway *client.Client, stores map[block.NodeID]rueidis.Client, restore bool, schedule *schedule) *eraser {
-	e := &eraser{gateway: gateway, stores: stores, restore: restore, schedule: schedule, lost: map[block.GroupID]bool{}}
-	e.watching.SetLimit(16)
+// newEraser begins a run of so many clients.
+func newEraser(gateway *client.Client, stores map[block.NodeID]rueidis.Client, kind string, schedule *schedule, clients int) *eraser {
+	e := &eraser{gateway: gateway, stores: stores, kind: kind, schedule: schedule, lost: map[block.GroupID]bool{}}
+	e.watching.SetLimit(max(16, clients/4))
 	return e
 }
 
-// beforeRead deletes the block that a read will want, if it is time for that; nil if it is not, or there is none to delete. There is one
-// client.
+// beforeRead deletes the block that a read will want, if it is time for that; nil if it is not, or there is none to delete. Many clients
+// may ask it.
 func (e *eraser) beforeRead(ctx context.Context, key string) (*erasure, error) {
+	number, erases := e.schedule.next()
+	var lost *erasure
+	var err error
+	if erases {
+		if lost, err = e.erase(ctx, key); err != nil {
+			return nil, fmt.Errorf("deleting a block of %s: %w", key, err)
+		}
+		if lost == nil {
+			e.schedule.back()
+		}
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
 	e.losses.reads++
-	if !e.schedule.next() {
-		return nil, nil
+	if lost != nil {
+		e.losses.erased++
+		e.losses.numbers = append(e.losses.numbers, number)
 	}
-	lost, err := e.erase(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("deleting a block of %s: %w", key, err)
-	}
-	if lost == nil {
-		return nil, nil
-	}
-	e.losses.erased++
-	e.losses.distances = append(e.losses.distances, e.schedule.came())
 	return lost, nil
 }
 
@@ -257,10 +288,14 @@ func (e *eraser) column(ctx context.Context, key string, group *api.GroupStat, r
 	return -1, nil
 }
 
-// remove deletes a value and returns it.
+// remove deletes a value and returns it; where blocks are only sought it returns it.
 func (e *eraser) remove(ctx context.Context, node block.NodeID, name string) (value string, found bool, err error) {
 	store := e.stores[node]
-	value, err = store.Do(ctx, store.B().Getdel().Key(name).Build()).ToString()
+	command := store.B().Getdel().Key(name).Build()
+	if e.kind == erasureSought {
+		command = store.B().Get().Key(name).Build()
+	}
+	value, err = store.Do(ctx, command).ToString()
 	if rueidis.IsRedisNil(err) {
 		return "", false, nil
 	}
@@ -299,7 +334,11 @@ func (e *eraser) afterRead(ctx context.Context, lost *erasure, took time.Duratio
 	e.mutex.Lock()
 	e.losses.latencies = append(e.losses.latencies, took)
 	e.mutex.Unlock()
-	if e.restore {
+	switch e.kind {
+	case erasureSought:
+		e.found(lost.group)
+		return nil
+	case erasureLeft:
 		store := e.stores[lost.node]
 		err := store.Do(ctx, store.B().Set().Key(lost.key).Value(lost.value).Nx().Build()).Error()
 		if err != nil && !rueidis.IsRedisNil(err) {
@@ -373,26 +412,36 @@ func lessAndLess(ctx context.Context, holds func() (bool, error)) error {
 func (e *eraser) end() (*losses, error) {
 	err := e.watching.Wait()
 	l := &e.losses
+	l.distances = e.schedule.distances(l.numbers)
 	l.read, l.back = timingOf(l.latencies), timingOf(l.returns)
 	return l, err
 }
 
-func (b *bench) erasureTargets() int {
+func (b *bench) erasureLoads() int {
 	if b.percent == 0 {
 		return 0
 	}
-	return len(erasureCells()) * 4
+	return len(erasureCells()) * erasureTargets
 }
 
-func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
+func (b *bench) erasures(ctx context.Context) ([]row, error) {
 	if b.percent == 0 {
 		return nil, nil
 	}
+	return b.losing(ctx, erasureCells(), 1)
+}
+
+// losing has so many clients do the workloads of cells, without erasures, with them, and on a plain Redis. Cells that have the same records
+// stand together.
+func (b *bench) losing(ctx context.Context, cells []erasureCell, clients int) (rows []row, err error) {
 	var classes []api.ClassSpec
-	for _, scheme := range erasureSchemes {
-		left := classOf(scheme)
-		left.Name, left.Prefixes, left.RepairOnRead = leftPrefix+left.Name, []string{leftPrefix + prefixOf(scheme)}, api.RepairNever
-		classes = append(classes, classOf(scheme), left)
+	for i, cell := range cells {
+		if slices.ContainsFunc(cells[:i], func(other erasureCell) bool { return other.scheme == cell.scheme }) {
+			continue
+		}
+		left := classOf(cell.scheme)
+		left.Name, left.Prefixes, left.RepairOnRead = leftPrefix+left.Name, []string{leftPrefix + prefixOf(cell.scheme)}, api.RepairNever
+		classes = append(classes, classOf(cell.scheme), left)
 	}
 	c, err := b.start(ctx, launch.StoreRedis, classes...)
 	if err != nil {
@@ -415,10 +464,11 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 	}()
 	filled := erasureCell{}
 	var repaired, left, plain *ledger
-	schedules := map[bool]*schedule{ // by whether blocks are put back
-		false: newSchedule(b.percent, b.shape, 1), true: newSchedule(b.percent, b.shape, 2),
+	schedules := map[string]*schedule{}
+	for i, kind := range []string{erasureRepaired, erasureLeft, erasureSought} {
+		schedules[kind] = newSchedule(b.percent, b.shape, uint64(i+1))
 	}
-	for _, cell := range erasureCells() {
+	for _, cell := range cells {
 		if cell.scheme != filled.scheme || cell.bytes != filled.bytes {
 			filled = cell
 			b.say("putting %d records of %d bytes under %s", b.records, cell.bytes, cell.scheme)
@@ -431,17 +481,17 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 		}
 		without := func(book *ledger, address string) func(context.Context, int) (outcome, error) {
 			return func(ctx context.Context, round int) (outcome, error) {
-				return b.ycsbRun(ctx, cell.workload, book, 1, round, redisAt(address), nil)
+				return b.ycsbRun(ctx, cell.workload, book, clients, round, redisAt(address), nil)
 			}
 		}
-		with := func(book *ledger, restore bool) func(context.Context, int) (outcome, error) {
+		with := func(book *ledger, kind string) func(context.Context, int) (outcome, error) {
 			return func(ctx context.Context, round int) (o outcome, err error) {
 				before, err := c.metrics(ctx)
 				if err != nil {
 					return o, err
 				}
-				e := newEraser(gateway, stores, restore, schedules[restore])
-				if o, err = b.ycsbRun(ctx, cell.workload, book, 1, round, redisAt(c.redis), e); err != nil {
+				e := newEraser(gateway, stores, kind, schedules[kind], clients)
+				if o, err = b.ycsbRun(ctx, cell.workload, book, clients, round, redisAt(c.redis), e); err != nil {
 					return o, err
 				}
 				if o.losses, err = e.end(); err != nil {
@@ -456,8 +506,9 @@ func (b *bench) erasures(ctx context.Context) (rows []row, err error) {
 		}
 		r, err := b.compare(ctx, cell.scheme+", "+cell.String(), []target{
 			c.target(erasureNone, without(repaired, c.redis)),
-			c.target(erasureRepaired, with(repaired, false)),
-			c.target(erasureLeft, with(left, true)),
+			c.target(erasureSought, with(repaired, erasureSought)),
+			c.target(erasureRepaired, with(repaired, erasureRepaired)),
+			c.target(erasureLeft, with(left, erasureLeft)),
 			b.peers.target(redisName, b.peers.redis, without(plain, b.peers.redis)),
 		})
 		if err != nil {
@@ -481,9 +532,10 @@ func (b *bench) reportErasures(rows []row) string {
 	t.say("")
 	t.prose("%s: `repairOnRead: wait`, the default; the read that meets the loss decodes, answers, and has the block rebuilt. %s: "+
 		"`repairOnRead: never`; the read decodes, and the block is put back after it, as by a node that was away, so that no other read finds "+
-		"it lost. Of rep(3) there is nothing to decode: another copy is read. Latencies of all reads and writes, those of the lost ones among "+
-		"them:", erasureRepaired, erasureLeft)
-	t.table("workload", rows, erasureNone, redisName)
+		"it lost. %s: who measures asks the gateway and a parity where a block lies, as for the others, but deletes nothing, so that what is "+
+		"slower than this is so by the loss. Of rep(3) there is nothing to decode: another copy is read. Latencies of all reads and writes, "+
+		"those of the lost ones among them:", erasureRepaired, erasureLeft, erasureSought)
+	t.table("workload", rows, erasureNone, erasureSought, redisName)
 	t.say("")
 	t.prose("What became of the reads that found a block lost, all rounds together but for latencies, which are medians of the rounds. "+
 		"Decoded are the fragments that the gateway decoded, or took another copy of, as their block could not be read; by a hedge those that "+
@@ -492,6 +544,12 @@ func (b *bench) reportErasures(rows []row) string {
 		"overwritten before; late are those that were not back within %s. Whoever measures asks for that, which takes processor time of the "+
 		"gateway too. The shape is the likeliest for the reads from one erasure to the next as they were, each half a read less, as it ends "+
 		"within one, and its standard error.", lateness)
+	t.losses(rows)
+	return t.String()
+}
+
+// losses has a line for each workload and what was done about lost blocks, and then for all workloads together.
+func (t *text) losses(rows []row) {
 	t.say("\n| workload | | reads | lost | %% | decoded | by a hedge | read p50 ms | p99 | mean | to none lost, p50 | writes to none lost "+
 		"| back p50 ms | p99 | overwritten | late | shape |\n|%s", strings.Repeat("---|", 17))
 	for i := range rows {
@@ -508,7 +566,6 @@ func (b *bench) reportErasures(rows []row) string {
 		}
 		t.say("%s, all workloads together: %d of %d reads, %s %%, of the shape %s.", name, sum.erased, sum.reads, sum.share(), sum.shape())
 	}
-	return t.String()
 }
 
 // add adds what the rounds of a target came to.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/restripe/restripe/agent/gateway/api"
@@ -26,6 +25,15 @@ var largeDoors = []struct {
 	at   func(c *cluster) (connector, bool) // false: this program does not have it
 }{
 	{"HTTP", func(c *cluster) (connector, bool) { return httpAt(c.http), true }},
+}
+
+// largeLoad is a server that is asked for large objects.
+type largeLoad struct {
+	name    string
+	front   int   // its process that clients speak to
+	behind  []int // the others
+	connect connector
+	book    *ledger
 }
 
 // largeRow is one kind of load: bytes, and what gateway, agents and stores took of the processors for them.
@@ -76,13 +84,7 @@ func (b *bench) largeOver(ctx context.Context, store launch.StoreKind) (rows []l
 	if err := plain.fill(redisAt(b.peers.redis)); err != nil {
 		return nil, err
 	}
-	type loaded struct {
-		name    string
-		of      *cluster
-		connect connector
-		book    *ledger
-	}
-	var asked []loaded
+	var asked []largeLoad
 	for _, c := range clusters {
 		for _, door := range largeDoors {
 			connect, has := door.at(c)
@@ -94,33 +96,38 @@ func (b *bench) largeOver(ctx context.Context, store launch.StoreKind) (rows []l
 			if err := book.fill(connect); err != nil {
 				return nil, err
 			}
-			asked = append(asked, loaded{c.name + " by " + door.name, c, connect, book})
+			asked = append(asked, largeLoad{c.name + " by " + door.name, c.gateway, without(c.processes, c.gateway), connect, book})
 		}
 	}
+	asked = append(asked, largeLoad{redisName, b.peers.pids[b.peers.redis], nil, redisAt(b.peers.redis), plain})
+	return b.loadLarge(ctx, "over "+storeWords[store], asked)
+}
+
+// loadLarge has clients get objects of all, and then put them.
+func (b *bench) loadLarge(ctx context.Context, where string, asked []largeLoad) (rows []largeRow, err error) {
 	for _, reads := range []int{100, 0} {
 		w := workload{distributions[0], reads, largeSize}
 		kind := map[int]string{100: "get", 0: "put"}[reads]
 		r := largeRow{others: map[string][]time.Duration{}}
 		var targets []target
 		for _, one := range asked {
-			targets = append(targets, one.of.target(one.name, func(ctx context.Context, round int) (o outcome, err error) {
-				others := without(one.of.processes, one.of.gateway)
-				before, err := processorTime(others)
+			load := func(ctx context.Context, round int) (o outcome, err error) {
+				before, err := processorTime(one.behind)
 				if err != nil {
 					return o, err
 				}
 				if o, err = b.ycsbRun(ctx, w, one.book, largeClients, round, one.connect, nil); err != nil {
 					return o, err
 				}
-				after, err := processorTime(others)
-				r.others[one.name] = append(r.others[one.name], after-before)
+				after, err := processorTime(one.behind)
+				if one.behind != nil {
+					r.others[one.name] = append(r.others[one.name], after-before)
+				}
 				return o, err
-			}))
+			}
+			targets = append(targets, target{one.name, one.front, []int{one.front}, load})
 		}
-		targets = append(targets, b.peers.target(redisName, b.peers.redis, func(ctx context.Context, round int) (outcome, error) {
-			return b.ycsbRun(ctx, w, plain, largeClients, round, redisAt(b.peers.redis), nil)
-		}))
-		if r.row, err = b.compare(ctx, fmt.Sprintf("%s, over %s", kind, storeWords[store]), targets); err != nil {
+		if r.row, err = b.compare(ctx, kind+", "+where, targets); err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
@@ -149,17 +156,10 @@ func (b *bench) reportLarge(rows []largeRow) string {
 	for i := range rows {
 		r := &rows[i]
 		for _, name := range r.names {
-			gateway := func(one *round) float64 { return milliseconds(one.processor) / float64(max(1, one.operations)) }
-			own := r.values(name, gateway)
-			others, both := make([]float64, 0, len(own)), make([]float64, 0, len(own))
-			for number, took := range r.others[name] {
-				each := milliseconds(took) / float64(max(1, r.rounds[name][number].operations))
-				others, both = append(others, each), append(both, own[number]+each)
-			}
 			toEarlier, processorToEarlier := "-", "-"
 			if earlier != "" && name != earlier && name != redisName {
 				toEarlier = number("%.2f", r.ratio(name, earlier, perSecond))
-				processorToEarlier = number("%.2f", median(both)/median(r.bothOf(earlier)))
+				processorToEarlier = number("%.2f", median(r.bothOf(name))/median(r.bothOf(earlier)))
 			}
 			toRedis := "-"
 			if name != redisName {
@@ -167,18 +167,32 @@ func (b *bench) reportLarge(rows []largeRow) string {
 			}
 			t.say("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |", r.what, name, spread("%.0f", r.values(name, perSecond)), toRedis,
 				toEarlier, number("%.1f", r.median(name, p50)), number("%.1f", r.median(name, func(r *round) float64 { return r.all.p99 })),
-				number("%.2f", median(own)), number("%.2f", median(others)), number("%.2f", median(both)), processorToEarlier,
+				number("%.2f", r.median(name, processorOfMebibyte)), number("%.2f", median(r.behind(name))),
+				number("%.2f", median(r.bothOf(name))), processorToEarlier,
 				mebibytes(highest(r.values(name, peakOf))))
 		}
 	}
 	return t.String()
 }
 
-// bothOf are the milliseconds of gateway, agents and stores for 1 MiB.
-func (r *largeRow) bothOf(name string) (list []float64) {
+// processorOfMebibyte is the milliseconds of the process that clients speak to, for 1 MiB.
+func processorOfMebibyte(r *round) float64 {
+	return milliseconds(r.processor) / float64(max(1, r.operations))
+}
+
+// behind are the milliseconds of the processes behind it, for 1 MiB; none where there are none.
+func (r *largeRow) behind(name string) (list []float64) {
 	for number, took := range r.others[name] {
-		one := &r.rounds[name][number]
-		list = append(list, milliseconds(one.processor+took)/float64(max(1, one.operations)))
+		list = append(list, milliseconds(took)/float64(max(1, r.rounds[name][number].operations)))
+	}
+	return list
+}
+
+// bothOf are the milliseconds of all processes of a server, for 1 MiB.
+func (r *largeRow) bothOf(name string) []float64 {
+	list := r.values(name, processorOfMebibyte)
+	for number, each := range r.behind(name) {
+		list[number] += each
 	}
 	return list
 }

@@ -31,9 +31,11 @@ type part struct {
 var parts = []part{
 	{"protocols", (*bench).protocolTargets, reported((*bench).protocols, (*bench).reportProtocols)},
 	{"ycsb", (*bench).ycsbTargets, reported((*bench).ycsb, (*bench).reportYCSB)},
-	{"erasures", (*bench).erasureTargets, reported((*bench).erasures, (*bench).reportErasures)},
+	{"erasures", (*bench).erasureLoads, reported((*bench).erasures, (*bench).reportErasures)},
+	{"crowd", (*bench).crowdTargets, reported((*bench).crowd, (*bench).reportCrowd)},
 	{"puts", (*bench).putTargets, reported((*bench).puts, (*bench).reportPuts)},
 	{"large", (*bench).largeTargets, reported((*bench).large, (*bench).reportLarge)},
+	{"s3", (*bench).s3Targets, reported((*bench).s3, (*bench).reportS3)},
 	{"memory", (*bench).memoryTargets, reported((*bench).memory, (*bench).reportMemory)},
 }
 
@@ -69,6 +71,7 @@ type options struct {
 	records        int
 	overHTTP       bool
 	percent, shape float64 // of erasures
+	many           int
 	idle, busy     int
 	command        string // what was typed
 }
@@ -84,10 +87,12 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds")
 	flags.StringVar(&o.before, "before", "", "program of an earlier commit, whose HTTP is measured beside")
 	flags.IntVar(&o.clients, "clients", 16, "clients of the parts ycsb and puts")
-	flags.IntVar(&o.records, "records", 10_000, "records of the parts ycsb, erasures and puts")
+	flags.IntVar(&o.records, "records", 10_000, "records of the parts ycsb, erasures, crowd and puts")
 	flags.BoolVar(&o.overHTTP, "http", false, "measure YCSB over HTTP too")
-	flags.Float64Var(&o.percent, "erasures", 1, "percent of reads that find a block lost in the part erasures; 0: it is left out")
+	flags.Float64Var(&o.percent, "erasures", 1,
+		"percent of reads that find a block lost in the parts erasures and crowd; 0: neither is measured")
 	flags.Float64Var(&o.shape, "shape", 0.75, "shape of the Weibull distribution from one erasure to the next")
+	flags.IntVar(&o.many, "many", 512, "clients of the part crowd")
 	flags.IntVar(&o.idle, "idle", 10_000, "idle connections of the part memory")
 	flags.IntVar(&o.busy, "busy", 1000, "busy connections of the part memory")
 	if err := flags.Parse(arguments); err != nil {
@@ -97,7 +102,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		return o, fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
 	for name, value := range map[string]int{
-		"rounds": o.rounds, "clients": o.clients, "records": o.records, "idle": o.idle, "busy": o.busy,
+		"rounds": o.rounds, "clients": o.clients, "records": o.records, "many": o.many, "idle": o.idle, "busy": o.busy,
 	} {
 		if value < 1 {
 			return o, fmt.Errorf("-%s %d: give 1 or more", name, value)
@@ -116,7 +121,7 @@ func parseOptions(arguments []string, messages io.Writer) (o options, err error)
 		}
 		o.only = append(o.only, name)
 	}
-	o.command = "go run ./e2e/bench/clients"
+	o.command = "go run " + buildTags + "./e2e/bench/clients"
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "write", "http":
@@ -179,7 +184,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.files, err = raiseOpenFiles(uint64(b.idle) + 2000); err != nil {
+	if b.files, err = raiseOpenFiles(uint64(max(b.idle, b.many)) + 2000); err != nil {
 		return err
 	}
 	if b.directory, err = os.MkdirTemp("", "restripe-clients-"); err != nil {

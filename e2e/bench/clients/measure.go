@@ -154,7 +154,8 @@ func measured(ctx context.Context, t *target, number int) (r round, err error) {
 	return r, err
 }
 
-// forSeconds has clients ask one after the other, each as fast as it is answered. do says whether it wrote.
+// forSeconds has clients ask one after the other, each as fast as it is answered. do says whether it wrote. What is answered after the time
+// counts among operations and latencies, but not for the rate: where many clients wait long, the last of them end late.
 func forSeconds(ctx context.Context, clients int, seconds float64, connect connector,
 	do func(s session, client, i int) (took time.Duration, wrote bool, err error),
 ) (o outcome, err error) {
@@ -174,6 +175,7 @@ func forSeconds(ctx context.Context, clients int, seconds float64, connect conne
 		}
 	}
 	reads, writes := make([][]time.Duration, clients), make([][]time.Duration, clients)
+	inTime := make([]int, clients)
 	work, ctx := errgroup.WithContext(ctx)
 	began := time.Now()
 	for c, s := range sessions {
@@ -182,6 +184,9 @@ func forSeconds(ctx context.Context, clients int, seconds float64, connect conne
 				took, wrote, err := do(s, c, i)
 				if err != nil {
 					return err
+				}
+				if ctx.Err() == nil {
+					inTime[c]++
 				}
 				if wrote {
 					writes[c] = append(writes[c], took)
@@ -195,9 +200,12 @@ func forSeconds(ctx context.Context, clients int, seconds float64, connect conne
 	if err := work.Wait(); err != nil {
 		return o, err
 	}
-	elapsed := time.Since(began).Seconds()
+	elapsed := min(time.Since(began).Seconds(), seconds)
 	read, written := slices.Concat(reads...), slices.Concat(writes...)
 	o.reads, o.writes, o.all = timingOf(read), timingOf(written), timingOf(slices.Concat(read, written))
-	o.operations, o.perSecond = o.all.count, float64(o.all.count)/elapsed
+	o.operations = o.all.count
+	for _, count := range inTime {
+		o.perSecond += float64(count) / elapsed
+	}
 	return o, nil
 }

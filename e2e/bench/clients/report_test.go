@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,11 +126,12 @@ func TestErasuresComeAsOftenAsTheyShould(t *testing.T) {
 	s := newSchedule(1, 0.75, 3)
 	var l losses
 	for range reads {
-		if s.next() {
-			l.distances = append(l.distances, s.came())
+		if number, erases := s.next(); erases {
+			l.numbers = append(l.numbers, number)
 			l.erased++
 		}
 	}
+	l.distances = s.distances(l.numbers)
 	// About 20,000, with a deviation of 1.35 of a distance's mean each: 1 % in all.
 	if share := 100 * float64(l.erased) / reads; math.Abs(share-1) > 0.05 {
 		t.Errorf("%.3f %% of reads", share)
@@ -143,19 +146,105 @@ func TestErasuresComeAsOftenAsTheyShould(t *testing.T) {
 	}
 }
 
+func TestErasuresThatFoundNothingComeLater(t *testing.T) {
+	s := newSchedule(1, 0.75, 5)
+	first, erases := s.next()
+	for !erases {
+		first, erases = s.next()
+	}
+	s.back()
+	if next, erases := s.next(); next != first+1 || !erases {
+		t.Errorf("read %d after %d has an erasure: %v", next, first, erases)
+	}
+	if got := s.distances([]int{40, 10, 25}); !slices.Equal(got, []float64{10, 15, 15}) {
+		t.Errorf("distances %v", got)
+	}
+	if got := s.distances([]int{50}); !slices.Equal(got, []float64{10}) {
+		t.Errorf("distances of the next run %v", got)
+	}
+}
+
+func TestErasuresAreSharedByManyClients(t *testing.T) {
+	const clients, reads = 32, 2000
+	s := newSchedule(1, 0.75, 7)
+	var asking sync.WaitGroup
+	var erased, given atomic.Int64
+	for range clients {
+		asking.Go(func() {
+			for range reads {
+				if _, erases := s.next(); erases {
+					if given.Add(1)%2 == 0 {
+						s.back()
+					} else {
+						erased.Add(1)
+					}
+				}
+			}
+		})
+	}
+	asking.Wait()
+	// 640 are due, with a deviation of 34; each second one that a read was given went on to the next read.
+	if share := 100 * float64(erased.Load()) / (clients * reads); math.Abs(share-1) > 0.25 || s.reads != clients*reads {
+		t.Errorf("%.2f %% of %d reads", share, s.reads)
+	}
+}
+
+func TestCrowdTellsRatios(t *testing.T) {
+	lost := func(rate, mean float64) []round {
+		list := roundsOf(rate, rate)
+		for i := range list {
+			list[i].reads = timing{count: 5, p50: 2, mean: 2}
+			list[i].losses = &losses{reads: 1000, erased: 10, read: timing{count: 10, p50: mean, p99: mean, mean: mean}}
+		}
+		return list
+	}
+	r := row{what: "w", names: []string{erasureNone, erasureSought, erasureRepaired, erasureLeft}, rounds: map[string][]round{
+		erasureNone: lost(200, 1), erasureSought: roundsOf(100, 100), erasureRepaired: lost(80, 6), erasureLeft: lost(50, 3),
+	}}
+	b := &bench{options: options{percent: 1, shape: 0.75, many: 512}}
+	wants(t, b.reportCrowd([]row{r}), "512 clients",
+		"| w | 0.80 | 0.50 | 1.60 | 1.25 | 2.00 | 0.62 | 6.00 | 3.00 | 2.00 | 3.00 | 1.50 |\n", "20 of 2000 reads, 1.00 %")
+	b.percent = 0
+	wants(t, b.reportCrowd(nil), "`-erasures 0`")
+	if math.IsNaN(lostMean(&lost(1, 1)[0])) || !math.IsNaN(lostMean(&round{})) {
+		t.Error("reads that found a block lost are told where there were none")
+	}
+}
+
+func TestServersOfS3AreToldBesideCeph(t *testing.T) {
+	row := largeRow{
+		row: row{what: "get", names: []string{byS3Name, cephName, versity}, rounds: map[string][]round{
+			byS3Name: roundsOf(200, 300), cephName: roundsOf(100, 100), versity: roundsOf(1000, 1000),
+		}},
+		others: map[string][]time.Duration{
+			byS3Name: {200 * time.Millisecond, 400 * time.Millisecond}, cephName: {400 * time.Millisecond, 400 * time.Millisecond},
+		},
+	}
+	if got := row.bothOf(byS3Name); !slices.Equal(got, []float64{2.1, 4.1}) {
+		t.Errorf("%v ms for 1 MiB, of 0.1 and 2 or 4", got)
+	}
+	text := (&bench{}).reportS3(s3Rows{rows: []largeRow{row}, missing: []string{"one is missing."}})
+	wants(t, text, "one is missing.", "| get | gateway by S3 | 300 (200 to 300) | 3.00 | 5.0 | 10.0 | 0.10 | 4.00 | 4.10 | 1.00 | 64 |\n",
+		"| get | Ceph RGW | 100 (100 to 100) | - | 10.0 | 20.0 | 0.10 | 4.00 | 4.10 | - | 64 |\n", "| 0.10 | - | 0.10 | 0.02 | 64 |")
+	row.names, row.others = []string{byS3Name}, nil
+	delete(row.rounds, cephName)
+	wants(t, (&bench{}).reportS3(s3Rows{rows: []largeRow{row}}), "| get | gateway by S3 | 300 (200 to 300) | - |")
+}
+
 func TestOptions(t *testing.T) {
 	o, err := parseOptions([]string{"-only", "puts,ycsb", "-rounds", "1", "-write", "-http", "-before", "/some/program"}, io.Discard)
 	if err != nil || o.whole() || !slices.Equal(o.only, []string{"puts", "ycsb"}) || !o.overHTTP {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if want := "go run ./e2e/bench/clients -before PROGRAM -http -only puts,ycsb -rounds 1 -write"; o.command != want {
+	if want := "go run " + buildTags + "./e2e/bench/clients -before PROGRAM -http -only puts,ycsb -rounds 1 -write"; o.command != want {
 		t.Errorf("the command is %q, want %q", o.command, want)
 	}
 	if o, err := parseOptions(nil, io.Discard); err != nil || !o.whole() {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, wrong := range []string{
-		"-only none", "-only puts,puts", "-rounds 0", "-seconds 0", "-erasures -1", "-erasures 60", "-shape 0", "-idle 0", "more", "-none",
+		"-only none", "-many 0", "-only puts,puts", "-rounds 0", "-seconds 0", "-erasures -1", "-erasures 60", "-shape 0", "-idle 0",
+		"more", "-none",
 	} {
 		if _, err := parseOptions(strings.Fields(wrong), io.Discard); err == nil {
 			t.Errorf("%s is taken", wrong)

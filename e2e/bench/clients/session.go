@@ -136,11 +136,12 @@ func (s memcachedSession) set(key string, value []byte) error {
 	return err
 }
 
-// httpSession speaks HTTP, as the gateway has it for itself.
+// httpSession speaks HTTP, as the gateway has it for itself, or as it is in S3.
 type httpSession struct {
 	base      string // of the URL of an object
 	transport *http.Transport
 	client    *http.Client
+	sign      func(*http.Request) *http.Request // nil: requests are not signed
 	value     bytes.Buffer
 }
 
@@ -165,6 +166,9 @@ func (s *httpSession) ask(method, key string, body []byte, want ...int) (err err
 	request, err := http.NewRequest(method, s.base+key, bytes.NewReader(body))
 	if err != nil {
 		return err
+	}
+	if s.sign != nil {
+		request = s.sign(request)
 	}
 	answer, err := s.client.Do(request)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // scripted serves one connection: what it reads is returned, and it answers by the script at once.
@@ -180,5 +182,51 @@ func TestLinesAreSentWhenAnAnswerIsWanted(t *testing.T) {
 	}
 	if got := asked(); got != "ask\r\n" {
 		t.Errorf("sent %q", got)
+	}
+}
+
+func TestWhatEndsLateIsNotInTheRate(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	closed := 0
+	connect := func() (session, error) { return nobody{&closed}, nil }
+	o, err := forSeconds(ctx, 1, 60, connect, func(session, int, int) (time.Duration, bool, error) {
+		stop() // the time is over before the answer is there
+		return time.Second, false, nil
+	})
+	if err != nil || o.operations != 1 || o.reads.count != 1 || o.perSecond != 0 || closed != 1 {
+		t.Errorf("%+v, %v, %d sessions closed", o, err, closed)
+	}
+}
+
+func TestSessionOverS3(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		by := r.Header.Get("Authorization")
+		if !strings.HasPrefix(by, "AWS4-HMAC-SHA256 Credential="+s3Key+"/") || r.Header.Get("X-Amz-Content-Sha256") != sumSigned {
+			t.Errorf("%s %s is signed by %q", r.Method, r.URL.Path, by)
+		}
+		fmt.Fprint(w, "value")
+	}))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	if err := makeBucket(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	s, err := s3At(address)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.set("a/b", []byte("value")); err != nil {
+		t.Error(err)
+	}
+	if value, err := s.get("a/b"); err != nil || string(value) != "value" {
+		t.Errorf("got %q, %v", value, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(asked, ", "); got != "PUT /bench, PUT /bench/a/b, GET /bench/a/b" {
+		t.Errorf("asked %s", got)
 	}
 }

@@ -26,6 +26,10 @@ type Options struct {
 	Hosts       int  // buckets of type host, node1, node2, ... below the root default; default 3
 	OSDsPerHost int  // default 1; node1 has OSDs 0, 1, ...
 	Bluestore   bool // the OSDs keep their objects in files instead of in memory
+
+	// CacheBytes is the cache of an OSD over BlueStore, in which it then keeps what it read, as Ceph has it by default; 0: 32 MiB, and
+	// nothing that was read.
+	CacheBytes int64
 }
 
 // Cluster is a running Ceph cluster. Its methods are safe for concurrent use.

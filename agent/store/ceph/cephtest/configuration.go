@@ -99,8 +99,8 @@ bluestore block preallocate file = false
 bluestore block db create = false
 bluestore block wal create = false
 bluestore cache autotune = false
-bluestore cache size = 33554432
-bluestore default buffered read = false
+bluestore cache size = %[6]d
+bluestore default buffered read = %[7]t
 bluestore rocksdb cf = false
 bluestore fsck on mkfs = false
 bluestore fsck on mount = false
@@ -112,7 +112,11 @@ func (c *Cluster) configuration() string {
 	if c.options.Bluestore {
 		objectStore = "bluestore"
 	}
-	return fmt.Sprintf(configuration, c.fsid, c.port, c.directory, objectStore, c.options.Bluestore)
+	cache := c.options.CacheBytes
+	if cache == 0 {
+		cache = 32 << 20
+	}
+	return fmt.Sprintf(configuration, c.fsid, c.port, c.directory, objectStore, c.options.Bluestore, cache, c.options.CacheBytes > 0)
 }
 
 // newUUID returns a random UUID, version 4 of RFC 9562.
