@@ -48,17 +48,26 @@ func (p *peers) target(name, address string, run func(ctx context.Context, round
 
 // start starts a cluster over a kind of store, as `restripe up` does, with these classes.
 func (b *bench) start(ctx context.Context, store launch.StoreKind, classes ...api.ClassSpec) (*cluster, error) {
-	return b.startNodes(ctx, store, agents, classes...)
+	return b.startNodes(ctx, store, agents, nil, classes...)
 }
 
-// startNodes starts one of so many nodes.
-func (b *bench) startNodes(ctx context.Context, store launch.StoreKind, nodes int, classes ...api.ClassSpec) (_ *cluster, err error) {
+// startCold starts one whose gateway keeps no objects in memory.
+func (b *bench) startCold(ctx context.Context, store launch.StoreKind, classes ...api.ClassSpec) (*cluster, error) {
+	return b.startNodes(ctx, store, agents, []string{"--cache", "0"}, classes...)
+}
+
+// startNodes starts one of so many nodes, whose gateway has further flags.
+func (b *bench) startNodes(
+	ctx context.Context, store launch.StoreKind, nodes int, flags []string, classes ...api.ClassSpec,
+) (_ *cluster, err error) {
 	state, file, err := b.folder(classes)
 	if err != nil {
 		return nil, err
 	}
 	b.say("starting %d agents over %s, and a gateway", nodes, store)
-	running, err := launch.Start(ctx, launch.Options{Directory: state, Binary: b.binary, Store: store, Agents: nodes, ClassFile: file})
+	running, err := launch.Start(ctx, launch.Options{
+		Directory: state, Binary: b.binary, Store: store, Agents: nodes, ClassFile: file, GatewayArguments: flags,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}

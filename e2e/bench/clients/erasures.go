@@ -443,7 +443,7 @@ func (b *bench) losing(ctx context.Context, cells []erasureCell, clients int) (r
 		left.Name, left.Prefixes, left.RepairOnRead = leftPrefix+left.Name, []string{leftPrefix + prefixOf(cell.scheme)}, api.RepairNever
 		classes = append(classes, classOf(cell.scheme), left)
 	}
-	c, err := b.start(ctx, launch.StoreRedis, classes...)
+	c, err := b.startCold(ctx, launch.StoreRedis, classes...) // what is in memory is not missed
 	if err != nil {
 		return nil, err
 	}
@@ -528,7 +528,9 @@ func (b *bench) reportErasures(rows []row) string {
 	t.prose("YCSB with TriEC's read_with_erasures (Section 6.3.1, Figures 11 and 12): one client over RESP, keys by %s, and before %g %% "+
 		"of its reads the block that the read wants is deleted from the Redis of its node. From one to the next it is as many reads as a "+
 		"Weibull distribution of the shape %g says, whose mean is %.0f. A group of which a block is missing loses no second one: the next "+
-		"read has it. Every value that was read was verified as above.", heavy.name, b.percent, b.shape, 100/b.percent)
+		"read has it. Every value that was read was verified as above. "+
+		"The gateway keeps no objects in memory (`--cache 0`).",
+		heavy.name, b.percent, b.shape, 100/b.percent)
 	t.say("")
 	t.prose("%s: `repairOnRead: wait`, the default; the read that meets the loss decodes, answers, and has the block rebuilt. %s: "+
 		"`repairOnRead: never`; the read decodes, and the block is put back after it, as by a node that was away, so that no other read finds "+

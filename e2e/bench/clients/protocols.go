@@ -32,6 +32,7 @@ var (
 	proxyName        = "twemproxy"
 	manyName         = fmt.Sprintf("twemproxy over %d", agents)
 	gatewayName      = "gateway"
+	coldName         = "gateway, --cache 0"
 	gatewayRedisName = "gateway by RESP"
 )
 
@@ -51,7 +52,7 @@ func (b *bench) protocolTargets() int {
 	if b.before != "" {
 		earlier = 1
 	}
-	return len(protocolSchemes)*len(loads)*(2+proxies) + len(memcachedSizes)*(2+proxies) + len(httpClients)*(2+earlier)
+	return len(protocolSchemes)*len(loads)*(3+proxies) + len(memcachedSizes)*(3+proxies) + len(httpClients)*(3+earlier)
 }
 
 func (b *bench) protocols(ctx context.Context) (rows protocolRows, err error) {
@@ -87,10 +88,15 @@ func (b *bench) redisRows(ctx context.Context, scheme string) (rows []row, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
+	cold, err := b.startCold(ctx, launch.StoreRedis, byDefault(protocolLadder, scheme))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cold.stop()) }()
 	filled := 0
 	for _, one := range loads {
 		if filled != one.bytes {
-			servers := []connector{redisAt(c.redis), redisAt(b.peers.redis)}
+			servers := []connector{redisAt(c.redis), redisAt(cold.redis), redisAt(b.peers.redis)}
 			if b.peers.hasProxy() {
 				servers = append(servers, redisAt(b.peers.redisMany))
 			}
@@ -102,7 +108,10 @@ func (b *bench) redisRows(ctx context.Context, scheme string) (rows []row, err e
 		at := func(address string) func(context.Context, int) (outcome, error) {
 			return func(ctx context.Context, _ int) (outcome, error) { return redisLoad(ctx, address, one.load, b.seconds) }
 		}
-		targets := []target{c.target(gatewayName, at(c.redis)), b.peers.target(redisName, b.peers.redis, at(b.peers.redis))}
+		targets := []target{
+			c.target(gatewayName, at(c.redis)), cold.target(coldName, at(cold.redis)),
+			b.peers.target(redisName, b.peers.redis, at(b.peers.redis)),
+		}
 		if b.peers.hasProxy() {
 			targets = append(targets, b.peers.target(proxyName, b.peers.redisProxy, at(b.peers.redisProxy)),
 				b.peers.target(manyName, b.peers.redisMany, at(b.peers.redisMany)))
@@ -122,8 +131,13 @@ func (b *bench) memcachedRows(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
+	cold, err := b.startCold(ctx, launch.StoreMemcached, byDefault(protocolLadder, "rep(3)"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cold.stop()) }()
 	for _, size := range memcachedSizes {
-		servers := []connector{memcachedAt(c.memcached), memcachedAt(b.peers.memcached)}
+		servers := []connector{memcachedAt(c.memcached), memcachedAt(cold.memcached), memcachedAt(b.peers.memcached)}
 		if b.peers.hasProxy() {
 			servers = append(servers, memcachedAt(b.peers.memcachedMany))
 		}
@@ -136,7 +150,8 @@ func (b *bench) memcachedRows(ctx context.Context) (rows []row, err error) {
 			}
 		}
 		targets := []target{
-			c.target(gatewayName, at(c.memcached)), b.peers.target(memcachedName, b.peers.memcached, at(b.peers.memcached)),
+			c.target(gatewayName, at(c.memcached)), cold.target(coldName, at(cold.memcached)),
+			b.peers.target(memcachedName, b.peers.memcached, at(b.peers.memcached)),
 		}
 		if b.peers.hasProxy() {
 			targets = append(targets, b.peers.target(proxyName, b.peers.memcachedProxy, at(b.peers.memcachedProxy)),
@@ -158,13 +173,18 @@ func (b *bench) httpRows(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
+	cold, err := b.startCold(ctx, launch.StoreRedis, class)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cold.stop()) }()
 	const size = 1 << 10
 	asked := []struct {
 		name    string
 		of      *cluster
 		connect connector
-	}{{gatewayName, c, httpAt(c.http)}, {gatewayRedisName, c, redisAt(c.redis)}}
-	if err := b.refill(size, httpAt(c.http)); err != nil {
+	}{{gatewayName, c, httpAt(c.http)}, {gatewayRedisName, c, redisAt(c.redis)}, {coldName, cold, httpAt(cold.http)}}
+	if err := b.refill(size, httpAt(c.http), httpAt(cold.http)); err != nil {
 		return nil, err
 	}
 	if b.before != "" {
@@ -200,7 +220,9 @@ func (b *bench) reportProtocols(r protocolRows) string {
 	t := newText("## Gets and sets by protocol")
 	t.prose("Redis is loaded by `redis-benchmark`, keys drawn from %d; memcached and HTTP by clients in Go. Peers are a plain Redis and a "+
 		"plain memcached, and twemproxy before each, and before as many of them as the cluster has nodes, %d; of HTTP the same gateway by "+
-		"RESP, with the same clients, and an earlier commit where one was given (`BEFORE=`).", keys, agents)
+		"RESP, with the same clients, and an earlier commit where one was given (`BEFORE=`). A gateway keeps in memory what is "+
+		"read often or lately, here all values; one with "+
+		"`--cache 0` asks the stores for each.", keys, agents)
 	if !r.hasProxy {
 		t.say("twemproxy was not installed (`nutcracker` in Debian).")
 	}

@@ -145,7 +145,8 @@ type s3Rows struct {
 func (b *bench) s3Targets() int { return 2 * 4 }
 
 func (b *bench) s3(ctx context.Context) (result s3Rows, err error) {
-	c, err := b.startNodes(ctx, launch.StoreFile, s3Data+s3Parity, api.ClassSpec{Name: "default", Ladder: s3Scheme, Prefixes: []string{""}})
+	class := api.ClassSpec{Name: "default", Ladder: s3Scheme, Prefixes: []string{""}}
+	c, err := b.startNodes(ctx, launch.StoreFile, s3Data+s3Parity, nil, class)
 	if err != nil {
 		return result, err
 	}
