@@ -116,7 +116,7 @@ func (a *Attempt) open(ctx context.Context, change *Change) (*transaction, error
 
 func (t *transaction) read(ctx context.Context, change *Change) error {
 	stamp := t.attempt.stamp
-	keys := []string{schema.IntentKey(stamp), schema.EndedKey(stamp), schema.KeyFloor}
+	keys := []string{schema.IntentKey(stamp), schema.KeyFloor}
 	for i := range change.Put {
 		keys = append(keys, schema.ObjectKey(change.Put[i].Key))
 	}

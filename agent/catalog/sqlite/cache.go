@@ -14,7 +14,7 @@ const (
 
 // cache has records as they are in the database, which nobody else writes: so what was read or committed last is what is there. Keys
 // that a commit under way writes are not in it: until that has ended only the database knows which value they have. A lookup of several
-// keys is of one instant, as it has all of them or none.
+// keys is of one instant, and so is what it has of them with what the database has of the others, as long as no commit begins between.
 //
 // It has two generations. What is used is in the younger one, or moves there; when that has half of the bytes the older one is
 // forgotten.
@@ -25,6 +25,7 @@ type cache struct {
 	bytes   int64             // of young
 	limit   int64             // of both
 	writing map[string][]byte // what the commit under way writes
+	begun   uint64            // commits that have begun
 	commits uint64            // that have ended
 	written map[string]uint64 // by which commit last
 	floor   uint64            // what was written by commits before this one is not in written
@@ -34,17 +35,21 @@ func newCache(limit int64) *cache {
 	return &cache{young: map[string][]byte{}, limit: limit, written: map[string]uint64{}}
 }
 
-// get returns the values of keys if it has all of them. The caller owns them.
-func (c *cache) get(keys []string) (values [][]byte, found bool) {
+// moment is a time between commits, for what is read then.
+type moment struct{ begun, commits uint64 }
+
+// get returns the values of keys as far as it has them, which the caller owns, and which keys it has not, by their indices.
+func (c *cache) get(keys []string) (values [][]byte, missing []int, at moment) {
 	values = make([][]byte, len(keys))
 	var aged []string
 	c.mutex.RLock()
+	at = moment{c.begun, c.commits}
 	for i, key := range keys {
 		value, has := c.young[key]
 		if !has {
 			if value, has = c.old[key]; !has {
-				c.mutex.RUnlock()
-				return nil, false
+				missing = append(missing, i)
+				continue
 			}
 			aged = append(aged, key)
 		}
@@ -57,7 +62,15 @@ func (c *cache) get(keys []string) (values [][]byte, found bool) {
 	if len(aged) > 0 {
 		c.renew(aged)
 	}
-	return values, true
+	return values, missing, at
+}
+
+// isSince reports whether no commit has begun since a moment: what was read of the database meanwhile goes together with what get
+// returned then.
+func (c *cache) isSince(at moment) bool {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	return c.begun == at.begun
 }
 
 // one is get of one key, of which the caller does not keep or change the value.
@@ -82,22 +95,15 @@ func (c *cache) renew(keys []string) {
 	}
 }
 
-// reading returns what fill has to be told after values were read from the database.
-func (c *cache) reading() uint64 {
-	c.mutex.RLock()
-	defer c.mutex.RUnlock()
-	return c.commits
-}
-
-// fill takes in values that were read since reading, but for those that somebody has written since. It keeps copies.
-func (c *cache) fill(keys []string, values [][]byte, since uint64) {
+// fill takes in values that were read from the database since a moment, but for those that somebody has written since. It keeps copies.
+func (c *cache) fill(keys []string, values [][]byte, since moment) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if since < c.floor {
+	if since.commits < c.floor {
 		return
 	}
 	for i, key := range keys {
-		if _, changes := c.writing[key]; !changes && c.written[key] <= since {
+		if _, changes := c.writing[key]; !changes && c.written[key] <= since.commits {
 			c.put(key, bytes.Clone(values[i]))
 		}
 	}
@@ -123,6 +129,7 @@ func (c *cache) begin(writes map[string][]byte) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.writing = writes
+	c.begun++
 	for key := range writes {
 		if value, has := c.young[key]; has {
 			delete(c.young, key)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,15 +28,25 @@ func TestTheCacheIsTheDatabase(t *testing.T) {
 		type read struct {
 			keys   []string
 			values [][]byte
-			since  uint64
+			since  moment
 		}
 		var reads []read
+		history := []map[string][]byte{{}} // states of the database
+		was := func(state map[string][]byte, keys []string, values [][]byte) bool {
+			for i, key := range keys {
+				if want := state[key]; (values[i] == nil) != (want == nil) || !bytes.Equal(values[i], want) {
+					return false
+				}
+			}
+			return true
+		}
+		var looks []look
 		var writes map[string][]byte // of the commit under way
 		made, count := false, 0
 		t.Repeat(map[string]func(*rapid.T){
 			"read": func(*rapid.T) {
 				of := keys()
-				since := c.reading()
+				_, _, since := c.get(nil)
 				reads = append(reads, read{of, values(of), since})
 			},
 			"fill": func(t *rapid.T) {
@@ -66,6 +77,7 @@ func TestTheCacheIsTheDatabase(t *testing.T) {
 				}
 				made = true
 				maps.Copy(database, writes)
+				history = append(history, maps.Clone(database))
 			},
 			"end": func(t *rapid.T) {
 				if writes == nil {
@@ -79,15 +91,35 @@ func TestTheCacheIsTheDatabase(t *testing.T) {
 			},
 			"get": func(t *rapid.T) {
 				of := keys()
-				got, found := c.get(of)
-				if !found {
-					return
-				}
+				got, missing, at := c.get(of)
 				for i, want := range values(of) {
+					if slices.Contains(missing, i) {
+						continue
+					}
 					if (got[i] == nil) != (want == nil) || !bytes.Equal(got[i], want) {
 						t.Fatalf("%s is %q, and the cache says %q", of[i], want, got[i])
 					}
 				}
+				looks = append(looks, look{of, got, missing, at, len(history) - 1})
+			},
+			"complete": func(t *rapid.T) {
+				if len(looks) == 0 {
+					return
+				}
+				last := looks[len(looks)-1]
+				looks = looks[:len(looks)-1]
+				for _, i := range last.missing {
+					last.values[i] = database[last.keys[i]]
+				}
+				if !c.isSince(last.at) {
+					return
+				}
+				for _, state := range history[last.state:] {
+					if was(state, last.keys, last.values) {
+						return
+					}
+				}
+				t.Fatalf("%q were never %q together", last.keys, last.values)
 			},
 			"": func(t *rapid.T) {
 				sum := int64(0)
@@ -102,13 +134,22 @@ func TestTheCacheIsTheDatabase(t *testing.T) {
 	})
 }
 
+// look is what a cache said of keys, when the database had a state.
+type look struct {
+	keys    []string
+	values  [][]byte
+	missing []int
+	at      moment
+	state   int
+}
+
 // What was used lately stays, what was not makes room, and what is large is not kept at all.
 func TestTheCacheForgets(t *testing.T) {
 	c := newCache(20 * (cacheBeside + 10))
 	name := func(i int) string { return fmt.Sprintf("key%03d", i) }
 	for i := range 100 {
-		c.fill([]string{name(i)}, [][]byte{[]byte("1234")}, c.reading())
-		if _, found := c.get([]string{name(0)}); !found {
+		c.fill([]string{name(i)}, [][]byte{[]byte("1234")}, moment{})
+		if _, missing, _ := c.get([]string{name(0)}); len(missing) > 0 {
 			t.Fatalf("what is always used is forgotten after %d others", i)
 		}
 	}
@@ -121,8 +162,8 @@ func TestTheCacheForgets(t *testing.T) {
 	if kept < 10 || kept > 20 {
 		t.Errorf("%d records are kept", kept)
 	}
-	c.fill([]string{"large"}, [][]byte{make([]byte, cacheLargest+1)}, c.reading())
-	if _, found := c.get([]string{"large"}); found {
+	c.fill([]string{"large"}, [][]byte{make([]byte, cacheLargest+1)}, moment{})
+	if _, missing, _ := c.get([]string{"large"}); len(missing) == 0 {
 		t.Error("a large value is kept")
 	}
 }

@@ -178,19 +178,31 @@ func (e *Engine) ReadNow(key string) (value []byte, known bool) {
 	return e.cache.one(key)
 }
 
-// read returns the values of keys as of one instant, from memory where it has them all.
+// read returns the values of keys as of one instant, from memory as far as it has them.
 func (e *Engine) read(ctx context.Context, keys []string) (values [][]byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if values, found := e.cache.get(keys); found {
+	values, missing, at := e.cache.get(keys)
+	if len(missing) == 0 {
 		return values, nil
 	}
-	since := e.cache.reading()
-	if values, err = e.readFile(ctx, keys); err == nil {
-		e.cache.fill(keys, values, since)
+	rest := make([]string, len(missing))
+	for i, index := range missing {
+		rest[i] = keys[index]
 	}
-	return values, err
+	read, err := e.readFile(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	e.cache.fill(rest, read, at)
+	if len(rest) < len(keys) && !e.cache.isSince(at) {
+		return e.readFile(ctx, keys)
+	}
+	for i, index := range missing {
+		values[index] = read[i]
+	}
+	return values, nil
 }
 
 func (e *Engine) readFile(ctx context.Context, keys []string) (values [][]byte, err error) {
