@@ -66,7 +66,7 @@ func listBuckets(ctx context.Context, q *request) error {
 		return err
 	}
 	if after != "" {
-		after = behind(after + "/")
+		after = api.AfterPrefix(after + "/")
 	}
 	if err := q.hold(ctx, listBytes); err != nil {
 		return err
@@ -90,7 +90,7 @@ func listBuckets(ctx context.Context, q *request) error {
 			if after = key; !found {
 				continue
 			}
-			after, limit = behind(name+"/"), 1
+			after, limit = api.AfterPrefix(name+"/"), 1
 			if !isBucketName(name) || !in.Meets(name+"/") {
 				continue
 			}
@@ -108,11 +108,6 @@ func listBuckets(ctx context.Context, q *request) error {
 
 // keyOf is the key of an object, byte by byte.
 func keyOf(object *api.Object) (string, error) { return api.DecodeKey(object.Key64) }
-
-// behind is a text that no key comes after which begins with a prefix, and all do that come after these.
-func behind(prefix string) string {
-	return prefix + strings.Repeat("\xff", max(0, api.MaxKeyBytes-len(prefix)))
-}
 
 // number reads a parameter that is a number, up to a largest one, which it is where nothing is said.
 func (q *request) number(name string, most int) (int, error) {

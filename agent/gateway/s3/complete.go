@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/s3/upload"
 )
 
 // metaUploadID names the upload that the bytes of an object came by.
@@ -43,11 +43,11 @@ const completeBytes = 8 << 20
 
 // completion is an upload that is being completed.
 type completion struct {
-	*upload
+	*upload.Upload
 	server *Server
 	q      *request
 	list   string // a digest of the parts that are asked for
-	parts  []storedPart
+	parts  []upload.Part
 	size   int64
 	etag   string
 	sum    string // of the object; empty until it is known
@@ -65,8 +65,8 @@ func completeUpload(ctx context.Context, q *request) error {
 	if err := q.readXML(&asked, http.Header{"Content-Md5": q.Header.Values("Content-Md5")}); err != nil {
 		return err
 	}
-	if len(asked.Part) == 0 || len(asked.Part) > partsMost {
-		return refuse(malformedXML, "the upload is to be of %d parts; want 1 to %d", len(asked.Part), partsMost)
+	if len(asked.Part) == 0 || len(asked.Part) > upload.PartsMost {
+		return refuse(malformedXML, "the upload is to be of %d parts; want 1 to %d", len(asked.Part), upload.PartsMost)
 	}
 	for i := range asked.Part {
 		if i > 0 && asked.Part[i].PartNumber <= asked.Part[i-1].PartNumber {
@@ -80,12 +80,12 @@ func completeUpload(ctx context.Context, q *request) error {
 		return err
 	}
 	defer leave()
-	if c.upload, err = s.upload(ctx, q); err != nil {
+	if c.Upload, err = s.upload(ctx, q); err != nil {
 		return err
 	}
 	if c.Completed != nil {
 		if c.Completed.List != c.list {
-			return c.gone()
+			return q.noUpload()
 		}
 		return q.reply(c.result(c.Completed))
 	}
@@ -101,9 +101,9 @@ func completeUpload(ctx context.Context, q *request) error {
 	})
 }
 
-func (c *completion) result(came *completed) *completeResult {
+func (c *completion) result(came *upload.Completed) *completeResult {
 	result := &completeResult{
-		Location: "/" + c.bucket + "/" + encode(c.key, true), Bucket: c.bucket, Key: c.key, sums: sums{ETag: strconv.Quote(came.ETag)},
+		Location: "/" + c.Bucket + "/" + encode(c.Key, true), Bucket: c.Bucket, Key: c.Key, sums: sums{ETag: strconv.Quote(came.ETag)},
 	}
 	if came.Sum != "" {
 		result.set(c.Algorithm, came.Sum)
@@ -111,11 +111,11 @@ func (c *completion) result(came *completed) *completeResult {
 	return result
 }
 
-func (c *completion) complete(ctx context.Context, asked []completePart) (*completed, error) {
+func (c *completion) complete(ctx context.Context, asked []completePart) (*upload.Completed, error) {
 	objects := c.server.options.Objects
 	if there, err := objects.Find(ctx, c.objectKey()); err != nil {
 		return nil, err
-	} else if there != nil && there.Metadata[metaUploadID] == c.id { // all but the note of it was done before
+	} else if there != nil && there.Metadata[metaUploadID] == c.ID { // all but the note of it was done before
 		return c.note(ctx, there.Metadata)
 	}
 	if err := c.choose(ctx, asked); err != nil {
@@ -126,7 +126,7 @@ func (c *completion) complete(ctx context.Context, asked []completePart) (*compl
 		return nil, err
 	}
 	options := api.PutOptions{
-		Class: c.Class, Scheme: c.Scheme, Size: c.size, IfRevision: over, Metadata: c.metadata(),
+		Class: c.Class, Scheme: c.Scheme, Size: c.size, IfRevision: over, Metadata: c.Metadata(),
 	}
 	fed, err := c.server.pour(ctx, c.feed, func(from io.Reader) error {
 		body := bodyOf(from, c.size, c.whole())
@@ -147,7 +147,7 @@ func (c *completion) complete(ctx context.Context, asked []completePart) (*compl
 }
 
 // objectKey is the key that the object will have.
-func (c *completion) objectKey() string { return c.target.object() }
+func (c *completion) objectKey() string { return objectOf(c.Bucket, c.Key) }
 
 // whole is the algorithm of a checksum that is of the whole object; nil: there is none.
 func (c *completion) whole() *checksum {
@@ -162,13 +162,13 @@ func (c *completion) choose(ctx context.Context, asked []completePart) error {
 	if err := c.q.hold(ctx, completeBytes); err != nil {
 		return err
 	}
-	stored, err := c.server.parts(ctx, c.upload, 0, partsMost)
+	stored, err := c.server.parted().Parts(ctx, c.Upload, 0, upload.PartsMost)
 	if err != nil {
 		return err
 	}
-	byNumber := make(map[int]*storedPart, len(stored))
+	byNumber := make(map[int]*upload.Part, len(stored))
 	for i := range stored {
-		byNumber[stored[i].number] = &stored[i]
+		byNumber[stored[i].Number] = &stored[i]
 	}
 	tags, algorithm := newMD5(), checksumNamed(c.Algorithm)
 	sumOfSums := newMD5()
@@ -177,30 +177,30 @@ func (c *completion) choose(ctx context.Context, asked []completePart) error {
 	}
 	for i := range asked {
 		part := byNumber[asked[i].PartNumber]
-		if part == nil || bare(asked[i].ETag) != etagOf(&part.object) {
+		if part == nil || bare(asked[i].ETag) != etagOf(&part.Object) {
 			return refuse(invalidPart, "part %d, with the tag %.80q, was not put; put it, or name the tag that it was answered with",
 				asked[i].PartNumber, asked[i].ETag)
 		}
-		is := &part.object
+		is := &part.Object
 		if i < len(asked)-1 && is.Size < c.server.options.LeastPart {
 			return refuse(entityTooSmall, "part %d has %d bytes; all but the last have %d at least",
-				part.number, is.Size, c.server.options.LeastPart)
+				part.Number, is.Size, c.server.options.LeastPart)
 		}
 		for k := range checksums {
 			name := checksums[k].name
 			if given := *asked[i].of(name); given != "" && given != is.Metadata[metaSum+name] {
-				return refuse(invalidPart, "part %d has not the checksum %.80q", part.number, given)
+				return refuse(invalidPart, "part %d has not the checksum %.80q", part.Number, given)
 			}
 		}
 		tag, err := hex.DecodeString(etagOf(is))
 		if err != nil {
-			return fmt.Errorf("the tag of part %d: %w", part.number, err)
+			return fmt.Errorf("the tag of part %d: %w", part.Number, err)
 		}
 		_, _ = tags.Write(tag) // of hashes, which never fails
 		if algorithm != nil {
 			sum, err := base64.StdEncoding.DecodeString(is.Metadata[metaSum+c.Algorithm])
 			if err != nil {
-				return fmt.Errorf("the checksum of part %d: %w", part.number, err)
+				return fmt.Errorf("the checksum of part %d: %w", part.Number, err)
 			}
 			_, _ = sumOfSums.Write(sum) // likewise
 		}
@@ -236,7 +236,7 @@ func (c *completion) digests(body *body) (map[string]string, error) {
 			return nil, refuse(badDigest, "the object has the checksum %s, and the request says %.80s", c.sum, given)
 		}
 	}
-	c.known = map[string]string{metaETag: c.etag, metaUploadID: c.id}
+	c.known = map[string]string{metaETag: c.etag, metaUploadID: c.ID}
 	if c.sum != "" {
 		c.known[metaSum+c.Algorithm] = c.sum
 	}
@@ -248,9 +248,9 @@ func (c *completion) digests(body *body) (map[string]string, error) {
 
 // each is how large every part is but the last; 0 where they differ.
 func (c *completion) each() int64 {
-	each := c.parts[0].object.Size
+	each := c.parts[0].Object.Size
 	for i := range c.parts {
-		size := c.parts[i].object.Size
+		size := c.parts[i].Object.Size
 		if isLast := i == len(c.parts)-1; !isLast && size != each || isLast && size > each {
 			return 0
 		}
@@ -260,44 +260,25 @@ func (c *completion) each() int64 {
 
 // feed writes the bytes of the parts, one after the other.
 func (c *completion) feed(ctx context.Context, w io.Writer) error {
-	for i := range c.parts {
-		is := &c.parts[i]
-		reader, err := c.server.options.Objects.Open(ctx, partName(c.target, c.id, is.number))
-		if isGone(err) {
-			return c.gone()
-		}
-		if err != nil {
-			return err
-		}
-		if reader.Object().Revision != is.object.Revision {
-			return refuse(invalidPart, "part %d was put again while the upload was completed", is.number)
-		}
-		if err := reader.WriteTo(ctx, w, 0, is.object.Size); err != nil {
-			return err
-		}
+	err := c.server.parted().Write(ctx, c.Upload, c.parts, w)
+	var replaced *upload.ReplacedError
+	switch {
+	case errors.Is(err, upload.ErrGone):
+		return c.q.noUpload()
+	case errors.As(err, &replaced):
+		return &refusal{invalidPart, err}
 	}
-	return nil
+	return err
 }
 
 // note keeps what came of the upload for those who ask again, and deletes its parts. The object is there already: what fails here leaves
 // parts that expire, and an upload that can be completed again.
-func (c *completion) note(ctx context.Context, known map[string]string) (*completed, error) {
-	came := &completed{List: c.list, ETag: known[metaETag]}
+func (c *completion) note(ctx context.Context, known map[string]string) (*upload.Completed, error) {
+	came := &upload.Completed{List: c.list, ETag: known[metaETag]}
 	if c.Algorithm != "" {
 		came.Sum = known[metaSum+c.Algorithm]
 	}
-	kept := c.uploadKeep
-	kept.Completed = came
-	text, err := kept.encode()
-	if err == nil {
-		_, err = c.server.options.Objects.Put(ctx, uploadName(c.target, c.id), http.NoBody, api.PutOptions{
-			Class: c.Class, Expires: time.Now().Add(completedKept), IfRevision: &c.object.Revision,
-			Metadata: map[string]string{metaUpload: text},
-		})
-	}
-	if err == nil {
-		err = c.server.dropParts(ctx, c.upload)
-	}
+	err := c.server.parted().Finish(ctx, c.Upload, came)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		c.server.log.Warn("an upload was completed, and its parts stay until they expire", "cause", err)
 	}

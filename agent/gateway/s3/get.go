@@ -238,9 +238,6 @@ var invalidPartNumber = code{
 	"InvalidPartNumber", http.StatusRequestedRangeNotSatisfiable, "The requested partnumber is not satisfiable",
 }
 
-// partsMost is how many parts an object has at most.
-const partsMost = 10_000
-
 // metaPartSize is how large the parts of an object were but for the last, where all had one size.
 const metaPartSize = metaSum + "part-size"
 

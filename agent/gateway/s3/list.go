@@ -66,7 +66,7 @@ func (s *Server) list(
 			one := item{name: key[len(base):], object: &page[i]}
 			if common, is := what.common(one.name); is {
 				one = item{name: common}
-				after = behind(base + common)
+				after = api.AfterPrefix(base + common)
 			}
 			if len(items) == what.most {
 				return items, true, nil
@@ -85,7 +85,7 @@ func (l *listing) start(base string) string {
 		return ""
 	}
 	if common, is := l.common(l.after); is && common == l.after {
-		return behind(base + common)
+		return api.AfterPrefix(base + common)
 	}
 	return base + l.after
 }
