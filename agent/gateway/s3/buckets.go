@@ -15,8 +15,12 @@ import (
 	"github.com/restripe/restripe/agent/gateway/object"
 )
 
-// A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an empty
-// object whose key is just that: its marker, which nobody sees as an object.
+// A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an object
+// whose key is just that: its marker, which no client of S3 sees as an object.
+
+// markerBody are the bytes of a marker. They are there so that it has a block, from which it comes back when the catalog is rebuilt: an
+// empty object has none.
+const markerBody = "bucket\n"
 
 // timeFormat is how S3 has times in XML.
 const timeFormat = "2006-01-02T15:04:05.000Z"
@@ -173,7 +177,8 @@ func createBucket(ctx context.Context, q *request) error {
 		return err
 	}
 	options.IfRevision = &block.Stamp{}
-	_, err = s.options.Objects.Put(ctx, q.object(), http.NoBody, options)
+	options.Size = int64(len(markerBody))
+	_, err = s.options.Objects.Put(ctx, q.object(), strings.NewReader(markerBody), options)
 	if errors.Is(err, api.ErrConflict) || err != nil && codeOf(err) == operationAborted {
 		return refuse(bucketAlreadyOwned, "the bucket %s is there already", q.bucket)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +31,10 @@ const (
 	partsPage   = 1000 // parts that are read together
 	dropsAtOnce = 16
 )
+
+// recordBody are the bytes of the object that says what is known of an upload. They are there so that it has a block, from which it comes
+// back when the catalog is rebuilt: an empty object has none.
+const recordBody = "upload\n"
 
 // ErrGone says that an upload is not there: it was completed or given up, or has expired, or never was.
 var ErrGone = errors.New("there is no such upload")
@@ -103,8 +107,8 @@ func (s Uploads) put(ctx context.Context, name Name, state *State, metadata map[
 	}
 	options.Metadata = map[string]string{}
 	maps.Copy(options.Metadata, metadata)
-	options.Metadata[MetaState], options.Class = string(text), state.Class
-	_, err = s.objects.Put(ctx, name.record(), http.NoBody, options)
+	options.Metadata[MetaState], options.Class, options.Size = string(text), state.Class, int64(len(recordBody))
+	_, err = s.objects.Put(ctx, name.record(), strings.NewReader(recordBody), options)
 	return err
 }
 
