@@ -141,7 +141,7 @@ func (b *body) add(came []byte) {
 
 // mismatch is the error of a digest that is another one.
 func mismatch(name, of string) code {
-	return code{badDigest.name, badDigest.status, "The " + name + " you specified did not match " + of + "."}
+	return badDigest.saying("The %s you specified did not match %s.", name, of)
 }
 
 // expect takes the digests that the headers have or announce.
@@ -161,12 +161,13 @@ func (b *body) expect(header http.Header) error {
 	for i := range checksums {
 		c := &checksums[i]
 		text := header.Get(c.header())
-		isBehind := announced == strings.ToLower(c.header())
-		if text == "" && !isBehind {
+		isGiven, isBehind := len(header.Values(c.header())) > 0, announced == strings.ToLower(c.header())
+		if !isGiven && !isBehind {
 			continue
 		}
-		if b.chosen != nil || text != "" && isBehind {
-			return refuse(invalidRequest, "the request has several checksums; give one")
+		if b.chosen != nil || isGiven && isBehind || len(header.Values(c.header())) > 1 {
+			return refuse(invalidRequest.saying("Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."),
+				"the request has several checksums; give one")
 		}
 		one := expectation{name: c.label(), sum: c.make(), wrong: mismatch(c.label(), "the calculated checksum")}
 		if isBehind {
@@ -174,7 +175,7 @@ func (b *body) expect(header http.Header) error {
 		} else {
 			sum, valid := decodeSum(text, one.sum.Size())
 			if !valid {
-				return refuse(invalidRequest, "the value of %s is %.80q; want a checksum in base64", strings.ToLower(c.header()), text)
+				return badSum(c.header(), text)
 			}
 			one.want = sum
 		}
@@ -182,8 +183,8 @@ func (b *body) expect(header http.Header) error {
 		b.expected = append(b.expected, one)
 	}
 	if asked := header.Get("X-Amz-Sdk-Checksum-Algorithm"); asked != "" && b.chosen != nil && !strings.EqualFold(asked, b.chosen.name) {
-		return refuse(invalidRequest, "x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s",
-			asked, b.chosen.label())
+		return refuse(invalidRequest.saying("Value for x-amz-sdk-checksum-algorithm header is invalid."),
+			"x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s", asked, b.chosen.label())
 	}
 	if announced != "" && b.chosen == nil {
 		if kind, is := strings.CutPrefix(announced, "x-amz-checksum-"); is {

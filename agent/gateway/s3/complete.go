@@ -103,12 +103,24 @@ func completeUpload(ctx context.Context, q *request) error {
 
 func (c *completion) result(came *upload.Completed) *completeResult {
 	result := &completeResult{
-		Location: "/" + c.Bucket + "/" + encode(c.Key, true), Bucket: c.Bucket, Key: c.Key, sums: sums{ETag: strconv.Quote(came.ETag)},
+		Location: c.q.location(), Bucket: c.Bucket, Key: c.Key, sums: sums{ETag: strconv.Quote(came.ETag)},
 	}
 	if came.Sum != "" {
 		result.set(c.Algorithm, came.Sum)
 	}
 	return result
+}
+
+// location is where the object of a request is.
+func (q *request) location() string {
+	scheme, path := "http", "/"+encode(q.key, true)
+	if q.TLS != nil {
+		scheme = "https"
+	}
+	if bucketOfHost(q.Host, q.server.options.Domains) == "" {
+		path = "/" + q.bucket + path
+	}
+	return scheme + "://" + q.Host + path
 }
 
 func (c *completion) complete(ctx context.Context, asked []completePart) (*upload.Completed, error) {

@@ -77,6 +77,10 @@ func (s *Server) openSource(ctx context.Context, q *request) (*object.Reader, *a
 	if err != nil {
 		return nil, nil, from, err
 	}
+	if owner := q.Header.Get("X-Amz-Source-Expected-Bucket-Owner"); owner != "" && owner != ownerID {
+		return nil, nil, from, refuse(accessDenied, "the bucket of the source is of the owner %s, as all are here, and not of %.80q", ownerID,
+			owner)
+	}
 	reader, err := s.open(ctx, q, from)
 	if err != nil {
 		return nil, nil, from, err

@@ -72,6 +72,9 @@ type sums struct {
 	ChecksumSHA1      string `xml:",omitempty"`
 	ChecksumSHA256    string `xml:",omitempty"`
 	ChecksumSHA512    string `xml:",omitempty"`
+	ChecksumXXHASH64  string `xml:",omitempty"`
+	ChecksumXXHASH3   string `xml:",omitempty"`
+	ChecksumXXHASH128 string `xml:",omitempty"`
 	ChecksumType      string `xml:",omitempty"`
 }
 
@@ -95,8 +98,14 @@ func (s *sums) of(name string) *string {
 		return &s.ChecksumSHA1
 	case "sha256":
 		return &s.ChecksumSHA256
-	default:
+	case "sha512":
 		return &s.ChecksumSHA512
+	case "xxhash64":
+		return &s.ChecksumXXHASH64
+	case "xxhash3":
+		return &s.ChecksumXXHASH3
+	default:
+		return &s.ChecksumXXHASH128
 	}
 }
 
@@ -132,8 +141,11 @@ func (q *request) setSums(of *body) {
 
 func deleteObject(ctx context.Context, q *request) error {
 	s := q.server
-	err := s.remove(ctx, q, q.key, q.Header.Get("If-Match"))
-	if isGone(err) {
+	conditions := deletion{
+		tag: q.Header.Get("If-Match"), modified: q.Header.Get("X-Amz-If-Match-Last-Modified-Time"), size: q.Header.Get("X-Amz-If-Match-Size"),
+	}
+	err := s.remove(ctx, q, q.key, &conditions)
+	if isGone(err) && conditions == (deletion{}) {
 		err = q.inBucket(ctx, q.bucket)
 	}
 	if err != nil {
@@ -142,23 +154,26 @@ func deleteObject(ctx context.Context, q *request) error {
 	return q.done(http.StatusNoContent)
 }
 
-// remove deletes an object: the one of a tag, unless it is empty.
-func (s *Server) remove(ctx context.Context, q *request, key, tag string) error {
+// remove deletes an object for which the conditions hold, where there are any.
+func (s *Server) remove(ctx context.Context, q *request, key string, conditions *deletion) error {
 	name := objectOf(q.bucket, key)
 	if err := q.may(ctx, access.Delete, name); err != nil {
 		return err
 	}
-	if tag == "" {
+	if *conditions == (deletion{}) {
 		return s.options.Objects.Delete(ctx, name, nil)
 	}
 	there, err := s.options.Objects.Find(ctx, name)
-	switch {
-	case err != nil:
+	if err == nil && there == nil {
+		if err = q.inBucket(ctx, q.bucket); err == nil {
+			err = noKey(key)
+		}
+	}
+	if err == nil {
+		err = conditions.check(there)
+	}
+	if err != nil {
 		return err
-	case there == nil:
-		return noKey(key)
-	case !matches(tag, etagOf(there)):
-		return refuse(preconditionFailed, "If-Match is %.200s, and the object has the tag %q", tag, etagOf(there))
 	}
 	return conditional(s.options.Objects.Delete(ctx, name, &there.Revision))
 }
@@ -172,9 +187,11 @@ const (
 type deleteRequest struct {
 	Quiet   bool
 	Objects []struct {
-		Key       string
-		VersionID string `xml:"VersionId"`
-		ETag      string
+		Key              string
+		VersionID        string `xml:"VersionId"`
+		ETag             string
+		LastModifiedTime string
+		Size             string
 	} `xml:"Object"`
 }
 
@@ -223,7 +240,7 @@ func deleteObjects(ctx context.Context, q *request) error {
 			case one.VersionID != "" && one.VersionID != nullVersion:
 				failed[i] = refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", one.VersionID)
 			default:
-				failed[i] = s.remove(ctx, q, one.Key, one.ETag)
+				failed[i] = s.remove(ctx, q, one.Key, &deletion{one.ETag, one.LastModifiedTime, one.Size})
 			}
 			return nil
 		})
@@ -235,7 +252,7 @@ func deleteObjects(ctx context.Context, q *request) error {
 	for i := range asked.Objects {
 		one := &asked.Objects[i]
 		switch err := failed[i]; {
-		case err == nil || isGone(err) && one.ETag == "":
+		case err == nil || isGone(err) && one.ETag+one.LastModifiedTime+one.Size == "":
 			if !asked.Quiet {
 				result.Deleted = append(result.Deleted, deletedEntry{one.Key, one.VersionID})
 			}

@@ -61,11 +61,9 @@ type authorization struct {
 }
 
 var (
-	oldSignature = code{
-		invalidRequest.name, invalidRequest.status,
-		"The authorization mechanism you have provided is not supported. Please use " + algorithm + ".",
-	}
-	otherSignature = code{invalidArgument.name, invalidArgument.status, "Unsupported Authorization Type"}
+	oldSignature = invalidRequest.saying(
+		"The authorization mechanism you have provided is not supported. Please use %s.", algorithm)
+	otherSignature = invalidArgument.saying("Unsupported Authorization Type")
 )
 
 // readAuthorization returns what a request shows; nil where it shows nothing.

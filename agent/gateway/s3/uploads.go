@@ -55,10 +55,14 @@ func (q *request) newUpload(options *api.PutOptions) (kept upload.State, err err
 		return kept, err
 	}
 	kept.Class, kept.Scheme = class.Name, options.Scheme
-	asked, kind := q.Header.Get("X-Amz-Checksum-Algorithm"), q.Header.Get("X-Amz-Checksum-Type")
+	asked, kind := q.Header.Get("X-Amz-Checksum-Algorithm"), strings.ToUpper(q.Header.Get("X-Amz-Checksum-Type"))
+	if kind != "" && kind != typeWhole && kind != typeComposite {
+		return kept, badHeader("x-amz-checksum-type", kind, typeComposite+" or "+typeWhole)
+	}
 	if asked == "" {
 		if kind != "" {
-			return kept, refuse(invalidRequest, "x-amz-checksum-type is given without x-amz-checksum-algorithm")
+			return kept, refuse(invalidRequest.saying(
+				"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."), "x-amz-checksum-type is %s", kind)
 		}
 		return kept, nil
 	}
@@ -67,12 +71,12 @@ func (q *request) newUpload(options *api.PutOptions) (kept upload.State, err err
 		return kept, unknownChecksum(asked)
 	}
 	kept.Algorithm, kept.Type = chosen.name, typeWhole
-	if chosen.composite && kind != typeWhole {
+	if chosen.parts != wholeOnly && kind != typeWhole {
 		kept.Type = typeComposite
 	}
-	isSHA := strings.HasPrefix(chosen.name, "sha")
-	if kind != "" && kind != kept.Type || isSHA && kept.Type == typeWhole {
-		return kept, refuse(invalidRequest, "the checksum type is %.40q, which those of %s cannot have", kind, chosen.label())
+	if kind != "" && kind != kept.Type || chosen.parts == partsOnly && kept.Type == typeWhole {
+		return kept, refuse(invalidRequest.saying("The %s checksum type cannot be used with the %s checksum algorithm.", kind, chosen.name),
+			"want the other type, or none")
 	}
 	return kept, nil
 }
@@ -207,6 +211,9 @@ func abortUpload(ctx context.Context, q *request) error {
 	s := q.server
 	u, err := s.underWay(ctx, q)
 	if err != nil {
+		return err
+	}
+	if err := checkTime(q.Header.Get("X-Amz-If-Match-Initiated-Time"), "begun", u.Began()); err != nil {
 		return err
 	}
 	switch err := s.parted().Abort(ctx, u); {
