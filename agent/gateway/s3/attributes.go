@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
 )
 
 type attributes struct {
@@ -27,7 +28,7 @@ type partsCount struct {
 // attributeNames are what can be asked for of an object.
 var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
 
-// find describes an object that the user may do something with.
+// find describes the version of an object that a request names, with which the user may do something.
 func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.Object, error) {
 	if err := q.may(ctx, verb, q.object()); err != nil {
 		return nil, err
@@ -36,6 +37,22 @@ func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.O
 	if err == nil && is == nil {
 		if err = q.inBucket(ctx, q.bucket); err == nil {
 			err = noKey(q.key)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := q.query.get("versionId")
+	if id != "" && id != s.version(is) {
+		of := is
+		is = nil
+		for _, revision := range of.Earlier {
+			if revision.String() == id {
+				is, err = object.FindEarlier(ctx, s.options.Objects, q.object(), revision)
+			}
+		}
+		if err == nil && is == nil {
+			err = noVersion(q.key, id)
 		}
 	}
 	return is, err

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/listing"
 )
 
 // A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an object
@@ -48,10 +49,6 @@ type bucketEntry struct {
 // bucketsMost is how many buckets an answer has at most.
 const bucketsMost = 10_000
 
-// bucketPage is how many keys are looked at together that are in no bucket.
-const bucketPage = 1000
-
-// listBuckets looks for buckets from one to the next, whatever they have in them.
 func listBuckets(ctx context.Context, q *request) error {
 	s := q.server
 	most, err := q.number("max-buckets", bucketsMost+1)
@@ -69,49 +66,23 @@ func listBuckets(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	if after != "" {
-		after = api.AfterPrefix(after + "/")
-	}
 	if err := q.hold(ctx, listBytes); err != nil {
 		return err
 	}
-	for limit := 1; ; {
-		page, err := object.Records(ctx, s.options.Objects, prefix, after, limit)
-		if err != nil {
-			return err
-		}
-		full := len(page) == limit
-		limit = bucketPage
-		for i := range page {
-			key, err := keyOf(&page[i])
-			if err != nil {
-				return err
-			}
-			if key <= after {
-				continue // it was passed with its bucket
-			}
-			name, _, found := strings.Cut(key, "/")
-			if after = key; !found {
-				continue
-			}
-			after, limit = api.AfterPrefix(name+"/"), 1
-			if !isBucketName(name) || !in.Meets(name+"/") {
-				continue
-			}
-			if len(result.Buckets) == most {
-				result.ContinuationToken = token(result.Buckets[most-1].Name)
-				return q.reply(&result)
-			}
-			result.Buckets = append(result.Buckets, bucketEntry{name, page[i].Modified.Format(timeFormat)})
-		}
-		if !full {
-			return q.reply(&result)
-		}
+	found, more, err := listing.Buckets(ctx, s.options.Objects, prefix, after, most, func(name string) bool {
+		return isBucketName(name) && in.Meets(name+"/")
+	})
+	if err != nil {
+		return err
 	}
+	for _, one := range found {
+		result.Buckets = append(result.Buckets, bucketEntry{one.Name, one.Since.Format(timeFormat)})
+	}
+	if more {
+		result.ContinuationToken = token(found[len(found)-1].Name)
+	}
+	return q.reply(&result)
 }
-
-// keyOf is the key of an object, byte by byte.
-func keyOf(object *api.Object) (string, error) { return api.DecodeKey(object.Key64) }
 
 // number reads a parameter that is a number, up to a largest one, which it is where nothing is said.
 func (q *request) number(name string, most int) (int, error) {
@@ -204,7 +175,7 @@ func deleteBucket(ctx context.Context, q *request) error {
 	if len(there) == 0 {
 		return noBucket(q.bucket)
 	}
-	if key, err := keyOf(&there[0]); err != nil || key != marker || len(there) > 1 {
+	if key, err := api.DecodeKey(there[0].Key64); err != nil || key != marker || len(there) > 1 {
 		return errors.Join(err, refuse(bucketNotEmpty, "there are objects in the bucket %s; delete them first", q.bucket))
 	}
 	if err := s.options.Objects.Delete(ctx, marker, &there[0].Revision); err != nil {

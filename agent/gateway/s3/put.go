@@ -51,13 +51,15 @@ func putObject(ctx context.Context, q *request) error {
 		return err
 	}
 	options.Size, options.Digests = body.size, body.digests
-	if _, err := s.options.Objects.Put(ctx, q.object(), body, options); err != nil {
+	stored, err := s.options.Objects.Put(ctx, q.object(), body, options)
+	if err != nil {
 		if options.IfRevision != nil {
 			err = conditional(err)
 		}
 		return err
 	}
 	q.setSums(body)
+	q.setVersion(s.version(&stored))
 	q.w.Header().Set("X-Amz-Object-Size", strconv.FormatInt(body.size, 10))
 	return q.done(http.StatusOK)
 }
@@ -144,7 +146,7 @@ func deleteObject(ctx context.Context, q *request) error {
 	conditions := deletion{
 		tag: q.Header.Get("If-Match"), modified: q.Header.Get("X-Amz-If-Match-Last-Modified-Time"), size: q.Header.Get("X-Amz-If-Match-Size"),
 	}
-	err := s.remove(ctx, q, q.key, &conditions)
+	err := s.remove(ctx, q, q.key, q.query.get("versionId"), &conditions)
 	if isGone(err) && conditions == (deletion{}) {
 		err = q.inBucket(ctx, q.bucket)
 	}
@@ -154,13 +156,14 @@ func deleteObject(ctx context.Context, q *request) error {
 	return q.done(http.StatusNoContent)
 }
 
-// remove deletes an object for which the conditions hold, where there are any.
-func (s *Server) remove(ctx context.Context, q *request, key string, conditions *deletion) error {
+// remove deletes an object for which the conditions hold, where there are any, and which is the version of an ID, unless that is empty.
+func (s *Server) remove(ctx context.Context, q *request, key, id string, conditions *deletion) error {
 	name := objectOf(q.bucket, key)
 	if err := q.may(ctx, access.Delete, name); err != nil {
 		return err
 	}
-	if *conditions == (deletion{}) {
+	isAny := *conditions == (deletion{})
+	if isAny && id == "" {
 		return s.options.Objects.Delete(ctx, name, nil)
 	}
 	there, err := s.options.Objects.Find(ctx, name)
@@ -172,8 +175,16 @@ func (s *Server) remove(ctx context.Context, q *request, key string, conditions 
 	if err == nil {
 		err = conditions.check(there)
 	}
-	if err != nil {
+	if err == nil {
+		err = s.checkDelete(there, key, id)
+	}
+	switch {
+	case err != nil:
 		return err
+	case isAny && id == nullVersion: // whatever it is by now
+		return s.options.Objects.Delete(ctx, name, nil)
+	case isAny:
+		return s.options.Objects.Delete(ctx, name, &there.Revision)
 	}
 	return conditional(s.options.Objects.Delete(ctx, name, &there.Revision))
 }
@@ -237,10 +248,8 @@ func deleteObjects(ctx context.Context, q *request) error {
 			switch {
 			case one.Key == "" || len(one.Key) > api.MaxKeyBytes-len(q.bucket)-1:
 				failed[i] = refuse(keyTooLong, "a key has 1 byte or more, and not too many; this one has %d", len(one.Key))
-			case one.VersionID != "" && one.VersionID != nullVersion:
-				failed[i] = refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", one.VersionID)
 			default:
-				failed[i] = s.remove(ctx, q, one.Key, &deletion{one.ETag, one.LastModifiedTime, one.Size})
+				failed[i] = s.remove(ctx, q, one.Key, one.VersionID, &deletion{one.ETag, one.LastModifiedTime, one.Size})
 			}
 			return nil
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/s3/listing"
 	"github.com/restripe/restripe/agent/gateway/s3/upload"
 )
 
@@ -178,17 +179,17 @@ func copyPart(ctx context.Context, q *request) error {
 		return err
 	}
 	return q.slowly(ctx, func(ctx context.Context) (any, error) {
-		reader, is, _, err := s.openSource(ctx, q)
+		source, err := s.openSource(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		of, err := copySpan(q.Header.Get(headerSource+"-Range"), is.Size)
+		of, err := copySpan(q.Header.Get(headerSource+"-Range"), source.is.Size)
 		if err != nil {
 			return nil, err
 		}
 		var body *body
 		var stored api.Object
-		fed, err := s.pour(ctx, part(reader, of), func(from io.Reader) (err error) {
+		fed, err := s.pour(ctx, part(source.reader, of), func(from io.Reader) (err error) {
 			body = bodyOf(from, of.length, checksumNamed(u.Algorithm))
 			stored, err = s.parted().PutPart(ctx, u, number, body, body.size, body.digests)
 			return err
@@ -325,29 +326,24 @@ type listedUpload struct {
 // listUploads answers which uploads of a bucket are under way, by key and then by when they began.
 func listUploads(ctx context.Context, q *request) error {
 	s := q.server
-	what := listing{prefix: q.query.get("prefix"), delimiter: q.query.get("delimiter"), after: q.query.get("key-marker")}
+	what := listing.Listing{Prefix: q.query.get("prefix"), Delimiter: q.query.get("delimiter"), After: q.query.get("key-marker")}
 	marker := q.query.get("upload-id-marker")
 	encoded, err := encoder(q.query.get("encoding-type"))
 	if err != nil {
 		return err
 	}
-	if what.most, err = q.number("max-uploads", listMost); err != nil {
+	if what.Most, err = q.number("max-uploads", listMost); err != nil {
 		return err
 	}
-	sees, err := q.mayList(ctx, what.prefix)
+	sees, err := q.mayList(ctx, what.Prefix)
 	if err != nil {
 		return err
 	}
 	result := listUploadsResult{
-		Bucket: q.bucket, KeyMarker: encoded(what.after), UploadIDMarker: marker, Delimiter: encoded(what.delimiter),
-		Prefix: encoded(what.prefix), MaxUploads: what.most, EncodingType: q.query.get("encoding-type"),
+		Bucket: q.bucket, KeyMarker: encoded(what.After), UploadIDMarker: marker, Delimiter: encoded(what.Delimiter),
+		Prefix: encoded(what.Prefix), MaxUploads: what.Most, EncodingType: q.query.get("encoding-type"),
 	}
-	if what.most == 0 {
-		return q.reply(&result)
-	}
-	found, more, err := s.parted().List(ctx, &upload.Listing{
-		Bucket: q.bucket, Prefix: what.prefix, After: what.after, AfterID: marker, Most: what.most, Common: what.common, Sees: sees,
-	})
+	found, more, err := s.parted().List(ctx, q.bucket, what, marker, sees)
 	if err != nil {
 		return err
 	}
