@@ -62,7 +62,7 @@ type expectation struct {
 	behind string // the trailer that has it; empty: it is known
 }
 
-// body is that of a request, of known size, without what it is wrapped in. It fails at its end, with the last byte, unless all is as the
+// body is that of a request, of known size but for those of forms, without what it is wrapped in. It fails at its end, with the last byte, unless all is as the
 // client said.
 type body struct {
 	from     io.Reader
@@ -113,6 +113,9 @@ func (q *request) openWith(digests http.Header) (*body, error) {
 	}
 	return b, nil
 }
+
+// unknownSize is that of a body that ends where it ends.
+const unknownSize = -1
 
 // bodyOf is a body that comes from elsewhere, and of which the client wants to know a checksum, unless it is nil.
 func bodyOf(from io.Reader, size int64, chosen *checksum) *body {
@@ -203,6 +206,17 @@ func (b *body) Read(into []byte) (int, error) {
 	if b.ended {
 		return 0, b.err
 	}
+	if b.size == unknownSize {
+		n, err := b.from.Read(into)
+		b.add(into[:n])
+		if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+			if failed := b.compare(); failed != nil {
+				err = failed
+			}
+		}
+		b.ended, b.err = err != nil, err
+		return n, err
+	}
 	n := 0
 	var err error
 	if b.left > 0 {
@@ -238,6 +252,11 @@ func (b *body) end(err error) error {
 	if err != io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
 		return err
 	}
+	return b.compare()
+}
+
+// compare compares the digests.
+func (b *body) compare() error {
 	for i := range b.expected {
 		one := &b.expected[i]
 		if one.behind != "" {

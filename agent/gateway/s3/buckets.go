@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
 	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
 // A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an object
@@ -26,25 +27,7 @@ const markerBody = "bucket\n"
 // timeFormat is how S3 has times in XML.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-type owner struct {
-	ID          string
-	DisplayName string
-}
-
-var theOwner = owner{ownerID, ownerID}
-
-type listBucketsResult struct {
-	XMLName           xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListAllMyBucketsResult"`
-	Owner             owner
-	Buckets           []bucketEntry `xml:"Buckets>Bucket"`
-	ContinuationToken string        `xml:",omitempty"`
-	Prefix            string        `xml:",omitempty"`
-}
-
-type bucketEntry struct {
-	Name         string
-	CreationDate string
-}
+var theOwner = message.Owner{ID: ownerID, DisplayName: ownerID}
 
 // bucketsMost is how many buckets an answer has at most.
 const bucketsMost = 10_000
@@ -61,7 +44,7 @@ func listBuckets(ctx context.Context, q *request) error {
 		return refuse(invalidArgument, "max-buckets is %.20q; want 1 to %d", q.query.get("max-buckets"), bucketsMost)
 	}
 	prefix, in := q.query.get("prefix"), q.caller.user.Scope(access.List)
-	result := listBucketsResult{Owner: theOwner, Prefix: prefix}
+	result := message.ListBucketsResult{Owner: theOwner, Prefix: prefix}
 	after, err := readToken(q.query.get("continuation-token"))
 	if err != nil {
 		return err
@@ -76,7 +59,7 @@ func listBuckets(ctx context.Context, q *request) error {
 		return err
 	}
 	for _, one := range found {
-		result.Buckets = append(result.Buckets, bucketEntry{one.Name, one.Since.Format(timeFormat)})
+		result.Buckets = append(result.Buckets, message.BucketEntry{Name: one.Name, CreationDate: one.Since.Format(timeFormat)})
 	}
 	if more {
 		result.ContinuationToken = token(found[len(found)-1].Name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -14,29 +13,12 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 	"github.com/restripe/restripe/agent/gateway/s3/upload"
 )
 
 // metaUploadID names the upload that the bytes of an object came by.
 const metaUploadID = block.DigestPrefix + "upload"
-
-type completeRequest struct {
-	XMLName xml.Name `xml:"CompleteMultipartUpload"`
-	Part    []completePart
-}
-
-type completePart struct {
-	PartNumber int
-	sums
-}
-
-type completeResult struct {
-	XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
-	Location string
-	Bucket   string
-	Key      string
-	sums
-}
 
 // completeBytes is the memory that the records of all parts of an upload have, about.
 const completeBytes = 8 << 20
@@ -60,7 +42,7 @@ func completeUpload(ctx context.Context, q *request) error {
 	if err := q.checkUnknown(); err != nil {
 		return err
 	}
-	var asked completeRequest
+	var asked message.CompleteRequest
 	// The checksum that this request has is of the object, and not of its body.
 	if err := q.readXML(&asked, http.Header{"Content-Md5": q.Header.Values("Content-Md5")}); err != nil {
 		return err
@@ -101,12 +83,12 @@ func completeUpload(ctx context.Context, q *request) error {
 	})
 }
 
-func (c *completion) result(came *upload.Completed) *completeResult {
-	result := &completeResult{
-		Location: c.q.location(), Bucket: c.Bucket, Key: c.Key, sums: sums{ETag: strconv.Quote(came.ETag)},
+func (c *completion) result(came *upload.Completed) *message.CompleteResult {
+	result := &message.CompleteResult{
+		Location: c.q.location(), Bucket: c.Bucket, Key: c.Key, Sums: message.Sums{ETag: strconv.Quote(came.ETag)},
 	}
 	if came.Sum != "" {
-		result.set(c.Algorithm, came.Sum)
+		result.Set(c.Algorithm, came.Sum, checksumType(came.Sum))
 	}
 	return result
 }
@@ -123,7 +105,7 @@ func (q *request) location() string {
 	return scheme + "://" + q.Host + path
 }
 
-func (c *completion) complete(ctx context.Context, asked []completePart) (*upload.Completed, error) {
+func (c *completion) complete(ctx context.Context, asked []message.CompletePart) (*upload.Completed, error) {
 	objects := c.server.options.Objects
 	if there, err := objects.Find(ctx, c.objectKey()); err != nil {
 		return nil, err
@@ -170,7 +152,7 @@ func (c *completion) whole() *checksum {
 }
 
 // choose finds the parts that are asked for.
-func (c *completion) choose(ctx context.Context, asked []completePart) error {
+func (c *completion) choose(ctx context.Context, asked []message.CompletePart) error {
 	if err := c.q.hold(ctx, completeBytes); err != nil {
 		return err
 	}
@@ -200,7 +182,7 @@ func (c *completion) choose(ctx context.Context, asked []completePart) error {
 		}
 		for k := range checksums {
 			name := checksums[k].name
-			if given := *asked[i].of(name); given != "" && given != is.Metadata[metaSum+name] {
+			if given := *asked[i].Of(name); given != "" && given != is.Metadata[metaSum+name] {
 				return refuse(invalidPart, "part %d has not the checksum %.80q", part.Number, given)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
@@ -60,12 +61,6 @@ func (s *Server) pour(ctx context.Context, from feed, to func(io.Reader) error) 
 // part is the feed of bytes of an object.
 func part(reader *object.Reader, of span) feed {
 	return func(ctx context.Context, w io.Writer) error { return reader.WriteTo(ctx, w, of.offset, of.length) }
-}
-
-type copyResult struct {
-	XMLName      xml.Name
-	LastModified string
-	sums
 }
 
 // copied is what is to be copied.
@@ -155,9 +150,9 @@ func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOption
 	case err != nil:
 		return nil, of.isTarget && errors.Is(err, api.ErrConflict), err
 	}
-	return &copyResult{
+	return &message.CopyResult{
 		XMLName: xml.Name{Space: namespace, Local: "CopyObjectResult"}, LastModified: stored.Modified.Format(timeFormat),
-		sums: body.sums(),
+		Sums: body.sums(),
 	}, false, nil
 }
 

@@ -3,12 +3,12 @@ package s3
 import (
 	"context"
 	"encoding/base64"
-	"encoding/xml"
 	"strconv"
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
 // listMost is how many keys and common prefixes an answer has at most.
@@ -16,37 +16,6 @@ const listMost = 1000
 
 // listBytes is the memory that a listing holds.
 const listBytes = 2 << 20
-
-type listResult struct {
-	XMLName               xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
-	Name                  string
-	Prefix                string
-	Marker                *string
-	NextMarker            string  `xml:",omitempty"`
-	StartAfter            string  `xml:",omitempty"`
-	ContinuationToken     *string // as it was given
-	NextContinuationToken string  `xml:",omitempty"`
-	KeyCount              *int
-	MaxKeys               int
-	Delimiter             string `xml:",omitempty"`
-	EncodingType          string `xml:",omitempty"`
-	IsTruncated           bool
-	Contents              []listedObject
-	CommonPrefixes        []commonPrefix
-}
-
-type listedObject struct {
-	Key               string
-	LastModified      string
-	ETag              string
-	ChecksumAlgorithm []string `xml:",omitempty"`
-	ChecksumType      string   `xml:",omitempty"`
-	Size              int64
-	Owner             *owner
-	StorageClass      string
-}
-
-type commonPrefix struct{ Prefix string }
 
 // listObjects answers either of the two listings.
 func listObjects(ctx context.Context, q *request) error {
@@ -60,7 +29,7 @@ func listObjects(ctx context.Context, q *request) error {
 	if what.Most, err = q.number("max-keys", listMost); err != nil {
 		return err
 	}
-	result := listResult{
+	result := message.ListResult{
 		Name: q.bucket, Prefix: what.Prefix, MaxKeys: what.Most, Delimiter: what.Delimiter, EncodingType: q.query.get("encoding-type"),
 	}
 	if isSecond {
@@ -91,7 +60,7 @@ func listObjects(ctx context.Context, q *request) error {
 	withOwner := !isSecond || q.query.get("fetch-owner") == "true"
 	for i := range items {
 		if items[i].Object == nil {
-			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(items[i].Name)})
+			result.CommonPrefixes = append(result.CommonPrefixes, message.CommonPrefix{Prefix: encoded(items[i].Name)})
 			continue
 		}
 		one := s.listed(items[i].Object, encoded(items[i].Name))
@@ -120,8 +89,8 @@ func listObjects(ctx context.Context, q *request) error {
 	return q.reply(&result)
 }
 
-func (s *Server) listed(is *api.Object, name string) listedObject {
-	one := listedObject{
+func (s *Server) listed(is *api.Object, name string) message.ListedObject {
+	one := message.ListedObject{
 		Key: name, LastModified: is.Modified.Format(timeFormat), ETag: strconv.Quote(etagOf(is)), Size: is.Size,
 		StorageClass: s.storageClass(is),
 	}

@@ -42,6 +42,7 @@ var (
 		{"HEAD", "", "", operation{"HeadBucket", headBucket}},
 		{"PUT", "", "", operation{"CreateBucket", createBucket}},
 		{"DELETE", "", "", operation{"DeleteBucket", deleteBucket}},
+		{"POST", "", "", operation{"PostObject", postObject}},
 	}
 	onObject = []entry{
 		{"GET", "attributes", "", operation{"GetObjectAttributes", getAttributes}},

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
 // keyMost is how long a key is that clients of S3 put.
@@ -64,69 +64,22 @@ func putObject(ctx context.Context, q *request) error {
 	return q.done(http.StatusOK)
 }
 
-// sums are the digests of what was stored, in XML.
-type sums struct {
-	ETag              string `xml:",omitempty"`
-	ChecksumCRC32     string `xml:",omitempty"`
-	ChecksumCRC32C    string `xml:",omitempty"`
-	ChecksumCRC64NVME string `xml:",omitempty"`
-	ChecksumMD5       string `xml:",omitempty"`
-	ChecksumSHA1      string `xml:",omitempty"`
-	ChecksumSHA256    string `xml:",omitempty"`
-	ChecksumSHA512    string `xml:",omitempty"`
-	ChecksumXXHASH64  string `xml:",omitempty"`
-	ChecksumXXHASH3   string `xml:",omitempty"`
-	ChecksumXXHASH128 string `xml:",omitempty"`
-	ChecksumType      string `xml:",omitempty"`
-}
-
-// set has a checksum of an algorithm.
-func (s *sums) set(name, sum string) {
-	*s.of(name), s.ChecksumType = sum, checksumType(sum)
-}
-
-// of is the place of the checksum of an algorithm.
-func (s *sums) of(name string) *string {
-	switch name {
-	case "crc32":
-		return &s.ChecksumCRC32
-	case "crc32c":
-		return &s.ChecksumCRC32C
-	case "crc64nvme":
-		return &s.ChecksumCRC64NVME
-	case "md5":
-		return &s.ChecksumMD5
-	case "sha1":
-		return &s.ChecksumSHA1
-	case "sha256":
-		return &s.ChecksumSHA256
-	case "sha512":
-		return &s.ChecksumSHA512
-	case "xxhash64":
-		return &s.ChecksumXXHASH64
-	case "xxhash3":
-		return &s.ChecksumXXHASH3
-	default:
-		return &s.ChecksumXXHASH128
-	}
-}
-
 // sumsOf are those of an object.
-func sumsOf(metadata map[string]string, etag string) (known sums) {
+func sumsOf(metadata map[string]string, etag string) (known message.Sums) {
 	known.ETag = etag
 	for i := range checksums {
 		if sum := metadata[metaSum+checksums[i].name]; sum != "" {
-			known.set(checksums[i].name, sum)
+			known.Set(checksums[i].name, sum, checksumType(sum))
 		}
 	}
 	return known
 }
 
 // sums are those of a body that was stored.
-func (b *body) sums() sums {
-	known := sums{ETag: strconv.Quote(b.etag())}
+func (b *body) sums() message.Sums {
+	known := message.Sums{ETag: strconv.Quote(b.etag())}
 	if b.chosen != nil {
-		known.set(b.chosen.name, b.sum())
+		known.Set(b.chosen.name, b.sum(), typeWhole)
 	}
 	return known
 }
@@ -195,38 +148,10 @@ const (
 	deleteAtOnce = 16
 )
 
-type deleteRequest struct {
-	Quiet   bool
-	Objects []struct {
-		Key              string
-		VersionID        string `xml:"VersionId"`
-		ETag             string
-		LastModifiedTime string
-		Size             string
-	} `xml:"Object"`
-}
-
-type deleteResult struct {
-	XMLName xml.Name       `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
-	Deleted []deletedEntry `xml:"Deleted"`
-	Errors  []deleteError  `xml:"Error"`
-}
-
-type deletedEntry struct {
-	Key       string
-	VersionID string `xml:"VersionId,omitempty"`
-}
-
-type deleteError struct {
-	Key     string
-	Code    string
-	Message string
-}
-
 // deleteObjects removes objects one by one, several side by side.
 func deleteObjects(ctx context.Context, q *request) error {
 	s := q.server
-	var asked deleteRequest
+	var asked message.DeleteRequest
 	if err := q.readXML(&asked, q.Header); err != nil {
 		return err
 	}
@@ -257,16 +182,16 @@ func deleteObjects(ctx context.Context, q *request) error {
 	if err := errors.Join(work.Wait(), ctx.Err()); err != nil {
 		return err
 	}
-	var result deleteResult
+	var result message.DeleteResult
 	for i := range asked.Objects {
 		one := &asked.Objects[i]
 		switch err := failed[i]; {
 		case err == nil || isGone(err) && one.ETag+one.LastModifiedTime+one.Size == "":
 			if !asked.Quiet {
-				result.Deleted = append(result.Deleted, deletedEntry{one.Key, one.VersionID})
+				result.Deleted = append(result.Deleted, message.DeletedEntry{Key: one.Key, VersionID: one.VersionID})
 			}
 		default:
-			result.Errors = append(result.Errors, deleteError{one.Key, codeOf(err).name, err.Error()})
+			result.Errors = append(result.Errors, message.DeleteError{Key: one.Key, Code: codeOf(err).name, Message: err.Error()})
 		}
 	}
 	return q.reply(&result)

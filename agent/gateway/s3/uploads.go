@@ -13,15 +13,9 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 	"github.com/restripe/restripe/agent/gateway/s3/upload"
 )
-
-type createUploadResult struct {
-	XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ InitiateMultipartUploadResult"`
-	Bucket   string
-	Key      string
-	UploadID string `xml:"UploadId"`
-}
 
 // createUpload begins an upload.
 func createUpload(ctx context.Context, q *request) error {
@@ -46,7 +40,7 @@ func createUpload(ctx context.Context, q *request) error {
 		q.w.Header().Set("X-Amz-Checksum-Algorithm", strings.ToUpper(kept.Algorithm))
 		q.w.Header().Set("X-Amz-Checksum-Type", kept.Type)
 	}
-	return q.reply(&createUploadResult{Bucket: q.bucket, Key: q.key, UploadID: id})
+	return q.reply(&message.CreateUploadResult{Bucket: q.bucket, Key: q.key, UploadID: id})
 }
 
 // newUpload is what a request says of an upload that begins.
@@ -200,9 +194,9 @@ func copyPart(ctx context.Context, q *request) error {
 		if err != nil {
 			return nil, err
 		}
-		return &copyResult{
+		return &message.CopyResult{
 			XMLName: xml.Name{Space: namespace, Local: "CopyPartResult"}, LastModified: stored.Modified.Format(timeFormat),
-			sums: body.sums(),
+			Sums: body.sums(),
 		}, nil
 	})
 }
@@ -226,37 +220,13 @@ func abortUpload(ctx context.Context, q *request) error {
 	return q.done(http.StatusNoContent)
 }
 
-type listPartsResult struct {
-	XMLName              xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListPartsResult"`
-	Bucket               string
-	Key                  string
-	UploadID             string `xml:"UploadId"`
-	PartNumberMarker     int
-	NextPartNumberMarker int
-	MaxParts             int
-	IsTruncated          bool
-	Part                 []listedPart
-	Initiator            owner
-	Owner                owner
-	StorageClass         string
-	ChecksumAlgorithm    string `xml:",omitempty"`
-	ChecksumType         string `xml:",omitempty"`
-}
-
-type listedPart struct {
-	PartNumber   int
-	LastModified string
-	Size         int64
-	sums
-}
-
 func listParts(ctx context.Context, q *request) error {
 	s := q.server
 	u, err := s.underWay(ctx, q)
 	if err != nil {
 		return err
 	}
-	result := listPartsResult{
+	result := message.ListPartsResult{
 		Bucket: q.bucket, Key: q.key, UploadID: u.ID, Initiator: theOwner, Owner: theOwner, StorageClass: partedClass(&u.State),
 		ChecksumAlgorithm: strings.ToUpper(u.Algorithm), ChecksumType: u.Type,
 	}
@@ -282,7 +252,9 @@ func listParts(ctx context.Context, q *request) error {
 		is := &parts[i].Object
 		known := sumsOf(is.Metadata, strconv.Quote(etagOf(is)))
 		known.ChecksumType = ""
-		result.Part = append(result.Part, listedPart{parts[i].Number, is.Modified.Format(timeFormat), is.Size, known})
+		result.Part = append(result.Part, message.ListedPart{
+			PartNumber: parts[i].Number, LastModified: is.Modified.Format(timeFormat), Size: is.Size, Sums: known,
+		})
 		result.NextPartNumberMarker = parts[i].Number
 	}
 	return q.reply(&result)
@@ -294,33 +266,6 @@ func partedClass(u *upload.State) string {
 		return u.Scheme
 	}
 	return standard
-}
-
-type listUploadsResult struct {
-	XMLName            xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
-	Bucket             string
-	KeyMarker          string
-	UploadIDMarker     string `xml:"UploadIdMarker"`
-	NextKeyMarker      string `xml:",omitempty"`
-	NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
-	Delimiter          string `xml:",omitempty"`
-	Prefix             string
-	MaxUploads         int
-	EncodingType       string `xml:",omitempty"`
-	IsTruncated        bool
-	Upload             []listedUpload
-	CommonPrefixes     []commonPrefix
-}
-
-type listedUpload struct {
-	Key               string
-	UploadID          string `xml:"UploadId"`
-	Initiator         owner
-	Owner             owner
-	StorageClass      string
-	Initiated         string
-	ChecksumAlgorithm string `xml:",omitempty"`
-	ChecksumType      string `xml:",omitempty"`
 }
 
 // listUploads answers which uploads of a bucket are under way, by key and then by when they began.
@@ -339,7 +284,7 @@ func listUploads(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	result := listUploadsResult{
+	result := message.ListUploadsResult{
 		Bucket: q.bucket, KeyMarker: encoded(what.After), UploadIDMarker: marker, Delimiter: encoded(what.Delimiter),
 		Prefix: encoded(what.Prefix), MaxUploads: what.Most, EncodingType: q.query.get("encoding-type"),
 	}
@@ -349,10 +294,10 @@ func listUploads(ctx context.Context, q *request) error {
 	}
 	for _, one := range found {
 		if one.Upload == nil {
-			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(one.Common)})
+			result.CommonPrefixes = append(result.CommonPrefixes, message.CommonPrefix{Prefix: encoded(one.Common)})
 			continue
 		}
-		result.Upload = append(result.Upload, listedUpload{
+		result.Upload = append(result.Upload, message.ListedUpload{
 			Key: encoded(one.Key), UploadID: one.ID, Initiator: theOwner, Owner: theOwner, StorageClass: partedClass(&one.State),
 			Initiated: one.Began().Format(timeFormat), ChecksumAlgorithm: strings.ToUpper(one.Algorithm), ChecksumType: one.Type,
 		})

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/xml"
 	"net/http"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
 	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
 // A class may keep earlier versions of its objects. There the ID of a version is its revision; elsewhere an object has one version, null.
@@ -92,28 +92,6 @@ func (s *Server) checkDelete(there *api.Object, key, id string) error {
 	return noVersion(key, id)
 }
 
-type versionsResult struct {
-	XMLName             xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListVersionsResult"`
-	Name                string
-	Prefix              string
-	KeyMarker           string
-	VersionIDMarker     string `xml:"VersionIdMarker"`
-	NextKeyMarker       string `xml:",omitempty"`
-	NextVersionIDMarker string `xml:"NextVersionIdMarker,omitempty"`
-	MaxKeys             int
-	Delimiter           string `xml:",omitempty"`
-	EncodingType        string `xml:",omitempty"`
-	IsTruncated         bool
-	Version             []listedVersion
-	CommonPrefixes      []commonPrefix
-}
-
-type listedVersion struct {
-	listedObject
-	VersionID string `xml:"VersionId"`
-	IsLatest  bool
-}
-
 // listVersions answers the versions of each object, the latest first.
 func listVersions(ctx context.Context, q *request) error {
 	s := q.server
@@ -139,16 +117,18 @@ func listVersions(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	result := versionsResult{
+	result := message.VersionsResult{
 		Name: q.bucket, Prefix: encoded(what.Prefix), KeyMarker: encoded(what.After), VersionIDMarker: marker,
 		MaxKeys: what.Most, Delimiter: encoded(what.Delimiter), EncodingType: q.query.get("encoding-type"), IsTruncated: more,
 	}
 	for i := range items {
 		if items[i].Object == nil {
-			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(items[i].Name)})
+			result.CommonPrefixes = append(result.CommonPrefixes, message.CommonPrefix{Prefix: encoded(items[i].Name)})
 			continue
 		}
-		one := listedVersion{s.listed(items[i].Object, encoded(items[i].Name)), items[i].ID, items[i].IsLatest}
+		one := message.ListedVersion{
+			ListedObject: s.listed(items[i].Object, encoded(items[i].Name)), VersionID: items[i].ID, IsLatest: items[i].IsLatest,
+		}
 		one.Owner = &theOwner
 		result.Version = append(result.Version, one)
 	}
