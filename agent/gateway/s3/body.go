@@ -169,8 +169,7 @@ func (b *body) expect(header http.Header) error {
 			continue
 		}
 		if b.chosen != nil || isGiven && isBehind || len(header.Values(c.header())) > 1 {
-			return refuse(invalidRequest.saying("Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."),
-				"the request has several checksums; give one")
+			return severalSums()
 		}
 		one := expectation{name: c.label(), sum: c.make(), wrong: mismatch(c.label(), "the calculated checksum")}
 		if isBehind {

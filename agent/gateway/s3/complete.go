@@ -50,11 +50,8 @@ func completeUpload(ctx context.Context, q *request) error {
 	if len(asked.Part) == 0 || len(asked.Part) > upload.PartsMost {
 		return refuse(malformedXML, "the upload is to be of %d parts; want 1 to %d", len(asked.Part), upload.PartsMost)
 	}
-	for i := range asked.Part {
-		if i > 0 && asked.Part[i].PartNumber <= asked.Part[i-1].PartNumber {
-			return refuse(invalidPartOrder, "part %d is named after part %d; want them in order",
-				asked.Part[i].PartNumber, asked.Part[i-1].PartNumber)
-		}
+	if err := checkParts(asked.Part); err != nil {
+		return err
 	}
 	c := &completion{server: s, q: q, list: digestOf(fmt.Sprint(asked.Part))}
 	leave, err := s.uploads.enter(ctx, q.query.get("uploadId"))
@@ -70,6 +67,9 @@ func completeUpload(ctx context.Context, q *request) error {
 			return q.noUpload()
 		}
 		return q.reply(c.result(c.Completed))
+	}
+	if err := c.checkSums(); err != nil {
+		return err
 	}
 	return q.slowly(ctx, func(ctx context.Context) (any, error) {
 		came, err := c.complete(ctx, asked.Part)
@@ -91,6 +91,83 @@ func (c *completion) result(came *upload.Completed) *message.CompleteResult {
 		result.Set(c.Algorithm, came.Sum, checksumType(came.Sum))
 	}
 	return result
+}
+
+// checkParts refuses a list that no parts can be.
+func checkParts(asked []message.CompletePart) error {
+	for i := range asked {
+		one := &asked[i]
+		switch {
+		case one.PartNumber < 0:
+			return refuse(invalidArgument.saying("PartNumber must be >= 1"), "a part has the number %d", one.PartNumber)
+		case one.PartNumber == 0 || one.ETag == "":
+			return refuse(malformedXML, "of a part the PartNumber or the ETag is missing")
+		case i > 0 && one.PartNumber <= asked[i-1].PartNumber:
+			return refuse(invalidPartOrder, "part %d is named after part %d; want them in order", one.PartNumber, asked[i-1].PartNumber)
+		}
+		given := 0
+		for k := range checksums {
+			text := *one.Of(checksums[k].name)
+			if text == "" {
+				continue
+			}
+			if _, valid := decodeSum(text, checksums[k].make().Size()); !valid || given > 0 {
+				return refuse(invalidArgument.saying("Invalid Base64 or multiple checksums present in request"),
+					"part %d has several checksums, or one that is none: %.80q", one.PartNumber, text)
+			}
+			given++
+		}
+	}
+	return nil
+}
+
+// checkSums refuses checksums of the object that cannot be compared with it. One of the whole is compared also where the upload began
+// without.
+func (c *completion) checkSums() error {
+	header := c.q.Header
+	if kind := header.Get("X-Amz-Checksum-Type"); kind != "" {
+		switch upper := strings.ToUpper(kind); {
+		case upper != typeWhole && upper != typeComposite:
+			return badHeader("x-amz-checksum-type", kind, typeComposite+" or "+typeWhole)
+		case c.Type != "" && upper != c.Type:
+			return refuse(invalidRequest.saying(
+				"The upload was created using the %s checksum mode. The complete request must use the same checksum mode.", c.Type),
+				"x-amz-checksum-type is %s", upper)
+		}
+	}
+	if err := checkSums(header); err != nil {
+		return err
+	}
+	var given *checksum
+	for i := range checksums {
+		one := &checksums[i]
+		values := header.Values(one.header())
+		if len(values) == 0 {
+			continue
+		}
+		if given != nil || len(values) > 1 {
+			return severalSums()
+		}
+		sum, count, hasCount := strings.Cut(values[0], "-")
+		_, err := strconv.ParseUint(count, 10, 31)
+		if _, valid := decodeSum(sum, one.make().Size()); !valid || hasCount && err != nil {
+			return badSum(one.header(), values[0])
+		}
+		given = one
+	}
+	switch {
+	case given == nil || given.name == c.Algorithm:
+	case c.Algorithm == "" && given.parts != partsOnly:
+		c.Algorithm, c.Type = given.name, typeWhole
+	default:
+		began := "null"
+		if c.Algorithm != "" {
+			began = checksumNamed(c.Algorithm).label()
+		}
+		return refuse(invalidRequest.saying("Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s", began,
+			given.label()), "give the checksum that the upload began with, or none")
+	}
+	return nil
 }
 
 // location is where the object of a request is.
@@ -182,7 +259,13 @@ func (c *completion) choose(ctx context.Context, asked []message.CompletePart) e
 		}
 		for k := range checksums {
 			name := checksums[k].name
-			if given := *asked[i].Of(name); given != "" && given != is.Metadata[metaSum+name] {
+			given, known := *asked[i].Of(name), is.Metadata[metaSum+name]
+			switch {
+			case given == "" || given == known:
+			case known == "":
+				return refuse(badDigest.saying("The %s you specified for part %d did not match what we received.", name, part.Number),
+					"the part was put without one of that kind")
+			default:
 				return refuse(invalidPart, "part %d has not the checksum %.80q", part.Number, given)
 			}
 		}

@@ -97,6 +97,11 @@ func labels() string {
 	return strings.Join(labels, ", ")
 }
 
+func severalSums() error {
+	return refuse(invalidRequest.saying("Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."),
+		"the request has several checksums; give one")
+}
+
 // badSum refuses the value of a header of a checksum.
 func badSum(header, value string) error {
 	return badHeader(strings.ToLower(header), value, "a checksum in base64")
