@@ -114,7 +114,8 @@ func TestS3Forms(t *testing.T) {
 		t.Errorf("%d %v", reply.status, reply.header)
 	}
 	const helloCRC = "NhCmhg=="
-	if reply := all.post("photos", s3Form{file: []byte("hello"), fields: map[string]string{"x-amz-checksum-crc32": helloCRC}}); reply.status != 204 {
+	hello := s3Form{file: []byte("hello"), fields: map[string]string{"x-amz-checksum-crc32": helloCRC}}
+	if reply := all.post("photos", hello); reply.status != 204 {
 		t.Errorf("%d %s", reply.status, reply.body)
 	}
 

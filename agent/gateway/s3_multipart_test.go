@@ -316,7 +316,8 @@ func TestS3UploadsOfOtherKinds(t *testing.T) {
 		test.of.refused(test.code, "POST", test.of.path, "uploadId="+test.of.id, test.of.list(1), test.headers...)
 	}
 	for text, code := range map[string]string{
-		"<PartNumber>-1</PartNumber><ETag>x</ETag>": "InvalidArgument", "<PartNumber>1</PartNumber>": "MalformedXML", "<ETag>x</ETag>": "MalformedXML",
+		"<PartNumber>-1</PartNumber><ETag>x</ETag>": "InvalidArgument",
+		"<PartNumber>1</PartNumber>":                "MalformedXML", "<ETag>x</ETag>": "MalformedXML",
 		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32>x</ChecksumCRC32>":               "InvalidArgument",
 		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32>AAAAAA==</ChecksumCRC32>":        "InvalidPart",
 		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32C>" + zeros + "</ChecksumCRC32C>": "BadDigest",

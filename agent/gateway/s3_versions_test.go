@@ -139,8 +139,9 @@ func TestS3Versions(t *testing.T) {
 		Error   []struct{ Key, Code string }
 	}
 	only := whole[5].VersionID
-	s.into(s.want(200, "POST", "/kept", "delete", []byte("<Delete><Object><Key>a</Key><VersionId>"+current+"</VersionId></Object><Object><Key>c"+
-		"</Key><VersionId>"+only+"</VersionId></Object></Delete>")), &result)
+	list := "<Delete><Object><Key>a</Key><VersionId>" + current + "</VersionId></Object><Object><Key>c</Key><VersionId>" + only +
+		"</VersionId></Object></Delete>"
+	s.into(s.want(200, "POST", "/kept", "delete", []byte(list)), &result)
 	if fmt.Sprint(result) != "{[{c}] [{a NotImplemented}]}" {
 		t.Errorf("%+v", result)
 	}

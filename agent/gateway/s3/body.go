@@ -62,8 +62,8 @@ type expectation struct {
 	behind string // the trailer that has it; empty: it is known
 }
 
-// body is that of a request, of known size but for those of forms, without what it is wrapped in. It fails at its end, with the last byte, unless all is as the
-// client said.
+// body is that of a request, without what it is wrapped in, of known size but for those of forms. It fails at its end, with the last byte
+// where the size is known, unless all is as the client said.
 type body struct {
 	from     io.Reader
 	size     int64

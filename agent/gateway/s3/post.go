@@ -17,7 +17,9 @@ import (
 )
 
 var (
-	malformedForm    = code{"MalformedPOSTRequest", http.StatusBadRequest, "The body of your POST request is not well-formed multipart/form-data."}
+	malformedForm = code{
+		"MalformedPOSTRequest", http.StatusBadRequest, "The body of your POST request is not well-formed multipart/form-data.",
+	}
 	formTooLarge     = code{"MaxPostPreDataLengthExceeded", http.StatusBadRequest, ""}
 	invalidPolicy    = code{"InvalidPolicyDocument", http.StatusBadRequest, ""}
 	fileTooLarge     = entityTooLarge.saying("Your proposed upload exceeds the maximum allowed size")
@@ -80,8 +82,8 @@ func (q *request) readForm() error {
 const formBytes = 4 * form.FieldBytes
 
 func noField(name string) error {
-	return refuse(invalidArgument.saying("Bucket POST must contain a field named '%s'.  If it is specified, please check the order of the fields.",
-		name), "the field %s is missing, or is empty", name)
+	return refuse(invalidArgument.saying(
+		"Bucket POST must contain a field named '%s'.  If it is specified, please check the order of the fields.", name), "the field %s is missing, or is empty", name)
 }
 
 // identifyForm learns who signed the policy of a form.
