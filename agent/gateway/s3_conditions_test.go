@@ -121,3 +121,21 @@ func TestS3LocationOfUploads(t *testing.T) {
 		}
 	}
 }
+
+// Where a page is that a website would show is of one object: a copy has what its own request says.
+func TestS3CopiesHaveNoRedirection(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 8)
+	s := c.serveS3()
+	s.want(200, "PUT", "/photos", "", nil)
+	const to, from = "X-Amz-Website-Redirect-Location", "X-Amz-Copy-Source"
+	s.want(200, "PUT", "/photos/a", "", []byte("hello"), to, "/there", "X-Amz-Meta-Color", "red")
+	s.want(200, "PUT", "/photos/b", "", nil, from, "/photos/a")
+	s.want(200, "PUT", "/photos/c", "", nil, from, "/photos/a", to, "/elsewhere")
+	for key, want := range map[string]string{"a": "/there", "b": "", "c": "/elsewhere"} {
+		header := s.want(200, "HEAD", "/photos/"+key, "", nil).header
+		if header.Get(to) != want || header.Get("X-Amz-Meta-Color") != "red" {
+			t.Errorf("%s: %v", key, header)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -256,6 +257,13 @@ func (b *body) end(err error) error {
 
 // compare compares the digests.
 func (b *body) compare() error {
+	if b.chunks != nil {
+		for name := range b.chunks.trailers {
+			if !slices.ContainsFunc(b.expected, func(one expectation) bool { return one.behind == name }) {
+				return refuse(malformedTrailer, "the body is followed by %.80s, which x-amz-trailer does not announce", name)
+			}
+		}
+	}
 	for i := range b.expected {
 		one := &b.expected[i]
 		if one.behind != "" {

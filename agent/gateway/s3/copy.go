@@ -191,6 +191,10 @@ func copiedMetadata(q *request, is *api.Object, toItself bool) (map[string]strin
 	metadata := map[string]string{}
 	maps.Copy(metadata, block.WithoutDigests(is.Metadata))
 	tags := metadata[metaTags]
+	const to = metaOwn + "x-amz-website-redirect-location" // which is of one object, and is never copied
+	if metadata[to] = given[to]; given[to] == "" {
+		delete(metadata, to)
+	}
 	if replace {
 		metadata = maps.Clone(given)
 	}

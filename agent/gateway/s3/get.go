@@ -190,10 +190,10 @@ func readSpan(text string, size int64) (span, error) {
 	if from == "" {
 		n, err := strconv.ParseUint(to, 10, 63)
 		switch {
+		case err == nil && n == 0:
+			return span{}, outside
 		case err != nil || size == 0: // all of nothing is nothing
 			return whole, nil
-		case n == 0:
-			return span{}, outside
 		}
 		length := min(int64(n), size)
 		return span{size - length, length, true}, nil

@@ -83,7 +83,8 @@ const formBytes = 4 * form.FieldBytes
 
 func noField(name string) error {
 	return refuse(invalidArgument.saying(
-		"Bucket POST must contain a field named '%s'.  If it is specified, please check the order of the fields.", name), "the field %s is missing, or is empty", name)
+		"Bucket POST must contain a field named '%s'.  If it is specified, please check the order of the fields.", name),
+		"the field %s is missing, or is empty", name)
 }
 
 // identifyForm learns who signed the policy of a form.
