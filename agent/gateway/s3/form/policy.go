@@ -16,8 +16,8 @@ import (
 
 // What is wrong with a policy, and with a form that it does not allow. The sentences are S3's.
 var (
-	ErrPolicy  = errors.New("Invalid Policy")              //nolint:staticcheck // as S3 has it
-	ErrRefused = errors.New("Invalid according to Policy") //nolint:staticcheck // likewise
+	ErrPolicy  = errors.New("Invalid Policy")
+	ErrRefused = errors.New("Invalid according to Policy")
 )
 
 func badPolicy(format string, args ...any) error {
@@ -195,7 +195,7 @@ var uncovered = []string{"policy", "x-amz-signature", "file"}
 // Check refuses a form for a bucket that the policy does not allow: each condition has to hold, and each field has to have one.
 func (p *Policy) Check(fields map[string]string, bucket string, now time.Time) error {
 	if !now.Before(p.expires) {
-		return fmt.Errorf("%w: Policy expired.", ErrRefused) //nolint:staticcheck // as S3 has it
+		return fmt.Errorf("%w: Policy expired.", ErrRefused)
 	}
 	fields = maps.Clone(fields)
 	fields["bucket"] = bucket
