@@ -11,7 +11,6 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
-	"github.com/restripe/restripe/agent/gateway/s3/form"
 	"github.com/restripe/restripe/agent/store"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -147,10 +146,6 @@ var meanings = []struct {
 		api.ErrTooFewNodes, api.ErrUnavailable, object.ErrClosed, catalog.ErrNotActive, catalog.ErrNewer, catalog.ErrFenced,
 		catalog.ErrBehind, catalog.ErrClaimed, wire.ErrNotObeyed, wire.ErrUnreachable, store.ErrDown, store.ErrReadOnly, store.ErrAuth,
 	}, serviceUnavailable},
-	{[]error{form.ErrMalformed}, malformedForm},
-	{[]error{form.ErrTooLarge}, formTooLarge},
-	{[]error{form.ErrPolicy}, invalidPolicy},
-	{[]error{form.ErrRefused}, accessDenied},
 	{[]error{io.ErrUnexpectedEOF}, incompleteBody},
 	{[]error{context.Canceled}, cancelled},
 	{[]error{context.DeadlineExceeded}, serviceUnavailable},

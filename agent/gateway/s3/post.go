@@ -56,7 +56,7 @@ func (q *request) readForm() error {
 	}
 	came, err := form.Read(&patient{control: http.NewResponseController(q.w), body: q.Body}, parameters["boundary"])
 	if err != nil {
-		return err
+		return ofForm(err)
 	}
 	q.form = &posted{Form: came}
 	if q.server.options.Users == nil {
@@ -66,16 +66,32 @@ func (q *request) readForm() error {
 	}
 	if q.form.Has("policy") {
 		if q.form.policy, err = form.ParsePolicy(q.form.Get("policy")); err != nil {
-			return err
+			return ofForm(err)
 		}
 		if err := q.form.policy.Check(q.form.Fields(), q.bucket, time.Now()); err != nil {
-			return err
+			return ofForm(err)
 		}
 	}
 	if q.key = q.form.Get("key"); q.key == "" {
 		return noField("key")
 	}
 	return q.takeFields()
+}
+
+// ofForm has what is wrong with a form be one of S3's errors.
+func ofForm(err error) error {
+	for _, meaning := range []struct {
+		of error
+		is code
+	}{
+		{form.ErrMalformed, malformedForm}, {form.ErrTooLarge, formTooLarge}, {form.ErrPolicy, invalidPolicy},
+		{form.ErrRefused, accessDenied},
+	} {
+		if errors.Is(err, meaning.of) {
+			return &refusal{meaning.is, err}
+		}
+	}
+	return err
 }
 
 // formBytes is the memory that the fields of a form have, about.
