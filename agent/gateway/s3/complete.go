@@ -64,7 +64,7 @@ func completeUpload(ctx context.Context, q *request) error {
 	}
 	if c.Completed != nil {
 		if c.Completed.List != c.list {
-			return q.noUpload()
+			return noUpload(q)
 		}
 		return q.reply(c.result(c.Completed))
 	}
@@ -85,7 +85,7 @@ func completeUpload(ctx context.Context, q *request) error {
 
 func (c *completion) result(came *upload.Completed) *message.CompleteResult {
 	result := &message.CompleteResult{
-		Location: c.q.location(), Bucket: c.Bucket, Key: c.Key, Sums: message.Sums{ETag: strconv.Quote(came.ETag)},
+		Location: locationOf(c.q), Bucket: c.Bucket, Key: c.Key, Sums: message.Sums{ETag: strconv.Quote(came.ETag)},
 	}
 	if came.Sum != "" {
 		result.Set(c.Algorithm, came.Sum, checksumType(came.Sum))
@@ -170,8 +170,8 @@ func (c *completion) checkSums() error {
 	return nil
 }
 
-// location is where the object of a request is.
-func (q *request) location() string {
+// locationOf is where the object of a request is.
+func locationOf(q *request) string {
 	scheme, path := "http", "/"+encode(q.key, true)
 	if q.TLS != nil {
 		scheme = "https"
@@ -341,7 +341,7 @@ func (c *completion) feed(ctx context.Context, w io.Writer) error {
 	var replaced *upload.ReplacedError
 	switch {
 	case errors.Is(err, upload.ErrGone):
-		return c.q.noUpload()
+		return noUpload(c.q)
 	case errors.As(err, &replaced):
 		return &refusal{invalidPart, err}
 	}

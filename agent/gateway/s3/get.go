@@ -60,7 +60,7 @@ func (s *Server) getVersion(ctx context.Context, q *request) error {
 	}
 	is := reader.Object()
 	header := q.w.Header()
-	q.setVersion(version)
+	setVersion(q, version)
 	header.Set("ETag", strconv.Quote(etagOf(&is)))
 	header.Set("Last-Modified", is.Modified.Format(http.TimeFormat))
 	conditions := readConditions(q.Header, "")

@@ -35,13 +35,13 @@ type posted struct {
 }
 
 // isForm reports whether a request is one to a bucket that can only be a form.
-func (q *request) isForm() bool {
+func isForm(q *request) bool {
 	return q.Method == http.MethodPost && q.bucket != "" && q.key == "" && len(q.query) == 0 && q.Header.Get("Authorization") == ""
 }
 
 // readForm reads a form up to its file, and learns from its signature who sends it. What the form says counts as said by the request, and
 // nothing else does: the policy, which is what was signed, is of the form alone.
-func (q *request) readForm() error {
+func readForm(q *request) error {
 	kind, parameters, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	switch {
 	case kind != "multipart/form-data":
@@ -61,7 +61,7 @@ func (q *request) readForm() error {
 	q.form = &posted{Form: came}
 	if q.server.options.Users == nil {
 		q.caller = caller{user: anybody}
-	} else if err := q.identifyForm(); err != nil {
+	} else if err := q.form.identify(q); err != nil {
 		return err
 	}
 	if q.form.Has("policy") {
@@ -75,7 +75,7 @@ func (q *request) readForm() error {
 	if q.key = q.form.Get("key"); q.key == "" {
 		return noField("key")
 	}
-	return q.takeFields()
+	return q.form.take(q)
 }
 
 // ofForm has what is wrong with a form be one of S3's errors.
@@ -103,50 +103,50 @@ func noField(name string) error {
 		"the field %s is missing, or is empty", name)
 }
 
-// identifyForm learns who signed the policy of a form.
-func (q *request) identifyForm() error {
+// identify learns who signed the policy of a form.
+func (p *posted) identify(q *request) error {
 	missing, some := "", false
 	for _, name := range signatureOfForms {
-		if q.form.Get(name) == "" && !(name == "policy" && q.form.Has(name)) {
+		if p.Get(name) == "" && !(name == "policy" && p.Has(name)) {
 			missing = name
 		} else {
 			some = true
 		}
 	}
-	switch kind := q.form.Get("x-amz-algorithm"); {
+	switch kind := p.Get("x-amz-algorithm"); {
 	case !some:
 		return refuse(accessDenied, "the form is not signed; this server asks who sends it: sign a policy with an access key")
 	case missing != "":
 		return noField(missing)
-	case q.form.Has("x-amz-security-token"):
+	case p.Has("x-amz-security-token"):
 		return refuse(invalidToken, "the form has a session token, and there are none here; use the access key alone")
 	case kind != algorithm:
 		return refuse(invalidArgument.saying("Only %s is supported", algorithm), "x-amz-algorithm is %.40q", kind)
 	}
-	by := &authorization{signature: q.form.Get("x-amz-signature"), timestamp: q.form.Get("x-amz-date"), payload: unsignedPayload}
+	by := &authorization{signature: p.Get("x-amz-signature"), timestamp: p.Get("x-amz-date"), payload: unsignedPayload}
 	at, err := time.Parse(timeLayout, by.timestamp)
 	if err != nil {
 		return refuse(invalidArgument, "x-amz-date is %.40q; want a time such as 20060102T150405Z", by.timestamp)
 	}
-	if err := by.take(q.form.Get("x-amz-credential"), "host", invalidArgument); err != nil { // what is signed is the policy, and no header
+	if err := by.take(p.Get("x-amz-credential"), "host", invalidArgument); err != nil { // what is signed is the policy, and no header
 		return err
 	}
 	by.at, by.presigned, by.expires = at, true, longestPresigned // it is signed ahead, as URLs are
 	return q.signedBy(by, func(key []byte) error {
-		if !by.isSignedBy(key, q.form.Get("policy")) {
+		if !by.isSignedBy(key, p.Get("policy")) {
 			return refuse(signatureDoesNotMatch, "the signature is not that of the policy and the secret of the access key %.40q", by.id)
 		}
 		return nil
 	})
 }
 
-// takeFields has the headers of the request be what the form says.
-func (q *request) takeFields() error {
+// take has the headers of the request be what the form says.
+func (p *posted) take(q *request) error {
 	header := http.Header{}
 	if owner := q.Header.Get("X-Amz-Expected-Bucket-Owner"); owner != "" {
 		header.Set("X-Amz-Expected-Bucket-Owner", owner)
 	}
-	for name, value := range q.form.Fields() {
+	for name, value := range p.Fields() {
 		if !isFieldValue(value) && strings.HasPrefix(name, "x-amz-") {
 			return refuse(invalidArgument, "the field %.80q has bytes that no header has", name)
 		}
@@ -234,27 +234,27 @@ func postObject(ctx context.Context, q *request) error {
 		return err
 	}
 	q.setSums(body)
-	q.setVersion(q.server.version(&stored))
+	setVersion(q, q.server.version(&stored))
 	tag := strconv.Quote(body.etag())
-	if to := q.redirection(tag); to != "" {
+	if to := q.form.redirection(q, tag); to != "" {
 		q.w.Header().Set("Location", to)
 		return q.done(http.StatusSeeOther)
 	}
-	q.w.Header().Set("Location", q.location())
+	q.w.Header().Set("Location", locationOf(q))
 	switch q.form.Get("success_action_status") {
 	case "200":
 		return q.done(http.StatusOK)
 	case "201":
-		return q.replyWith(http.StatusCreated, &message.PostResult{Location: q.location(), Bucket: q.bucket, Key: q.key, ETag: tag})
+		return q.replyWith(http.StatusCreated, &message.PostResult{Location: locationOf(q), Bucket: q.bucket, Key: q.key, ETag: tag})
 	}
 	return q.done(http.StatusNoContent)
 }
 
 // redirection is where the browser is to go; empty where the form says nothing, or nothing that is an address.
-func (q *request) redirection(tag string) string {
-	text := q.form.Get("success_action_redirect")
+func (p *posted) redirection(q *request, tag string) string {
+	text := p.Get("success_action_redirect")
 	if text == "" {
-		text = q.form.Get("redirect")
+		text = p.Get("redirect")
 	}
 	to, err := url.Parse(text)
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {

@@ -59,7 +59,7 @@ func putObject(ctx context.Context, q *request) error {
 		return err
 	}
 	q.setSums(body)
-	q.setVersion(s.version(&stored))
+	setVersion(q, s.version(&stored))
 	q.w.Header().Set("X-Amz-Object-Size", strconv.FormatInt(body.size, 10))
 	return q.done(http.StatusOK)
 }

@@ -69,8 +69,8 @@ func (q *request) payload() string {
 // identify learns who sends a request.
 func (q *request) identify() error {
 	s := q.server
-	if q.isForm() {
-		return q.readForm()
+	if isForm(q) {
+		return readForm(q)
 	}
 	if s.options.Users == nil {
 		q.caller = caller{user: anybody}

@@ -84,12 +84,12 @@ func (s *Server) upload(ctx context.Context, q *request) (*upload.Upload, error)
 	if err := q.may(ctx, access.Write, q.object()); err != nil {
 		return nil, err
 	}
-	u, err := s.parted().Find(ctx, q.uploadName())
+	u, err := s.parted().Find(ctx, uploadName(q))
 	if errors.Is(err, upload.ErrGone) {
 		if err := q.inBucket(ctx, q.bucket); err != nil {
 			return nil, err
 		}
-		return nil, q.noUpload()
+		return nil, noUpload(q)
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (s *Server) upload(ctx context.Context, q *request) (*upload.Upload, error)
 	return u, q.may(ctx, access.Write, q.object(), u.Class)
 }
 
-func (q *request) uploadName() upload.Name {
+func uploadName(q *request) upload.Name {
 	return upload.Name{Bucket: q.bucket, Key: q.key, ID: q.query.get("uploadId")}
 }
 
@@ -105,15 +105,15 @@ func (q *request) uploadName() upload.Name {
 func (s *Server) underWay(ctx context.Context, q *request) (*upload.Upload, error) {
 	u, err := s.upload(ctx, q)
 	if err == nil && u.Completed != nil {
-		err = q.noUpload()
+		err = noUpload(q)
 	}
 	return u, err
 }
 
-func (q *request) noUpload() error {
+func noUpload(q *request) error {
 	return refuse(noSuchUpload,
 		"there is no upload %.80q for the key %.200q: it was completed or given up, or began more than %d days ago",
-		q.uploadName().ID, q.key, upload.Kept/(24*time.Hour))
+		uploadName(q).ID, q.key, upload.Kept/(24*time.Hour))
 }
 
 // putPart stores a part.
@@ -213,7 +213,7 @@ func abortUpload(ctx context.Context, q *request) error {
 	}
 	switch err := s.parted().Abort(ctx, u); {
 	case errors.Is(err, upload.ErrGone):
-		return q.noUpload()
+		return noUpload(q)
 	case err != nil:
 		return err
 	}

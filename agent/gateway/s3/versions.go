@@ -28,7 +28,7 @@ func (s *Server) version(is *api.Object) string {
 }
 
 // setVersion has an answer say which version it is about, where there may be several.
-func (q *request) setVersion(id string) {
+func setVersion(q *request, id string) {
 	if id != nullVersion {
 		q.w.Header().Set(headerVersion, id)
 	}
