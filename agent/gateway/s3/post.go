@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ func ofForm(err error) error {
 		is code
 	}{
 		{form.ErrMalformed, malformedForm}, {form.ErrTooLarge, formTooLarge}, {form.ErrPolicy, invalidPolicy},
-		{form.ErrRefused, accessDenied},
+		{form.ErrRefused, accessDenied}, {form.ErrFileTooLarge, fileTooLarge}, {form.ErrFileTooSmall, fileTooSmall},
 	} {
 		if errors.Is(err, meaning.of) {
 			return &refusal{meaning.is, err}
@@ -189,27 +188,7 @@ func (p *posted) file() io.Reader {
 	if p.policy == nil {
 		return p.File
 	}
-	least, most := p.policy.FileBytes()
-	return &sized{from: p.File, least: least, most: most}
-}
-
-// sized fails at the byte that is one too many, or where it ends too early.
-type sized struct {
-	from              io.Reader
-	came, least, most int64
-}
-
-// Read reads what may come.
-func (s *sized) Read(into []byte) (int, error) {
-	n, err := s.from.Read(into)
-	s.came += int64(n)
-	switch {
-	case s.came > s.most:
-		return n, refuse(fileTooLarge, "the policy allows %d bytes at most", s.most)
-	case errors.Is(err, io.EOF) && s.came < s.least:
-		return n, refuse(fileTooSmall, "the file has %d bytes, and the policy wants %d at least", s.came, s.least)
-	}
-	return n, err
+	return p.policy.Bound(p.File)
 }
 
 // postObject puts the file of a form.
@@ -231,12 +210,12 @@ func postObject(ctx context.Context, q *request) error {
 	options.Size, options.Digests = body.size, body.digests
 	stored, err := q.server.options.Objects.Put(ctx, q.object(), body, options)
 	if err != nil {
-		return err
+		return ofForm(err)
 	}
 	q.setSums(body)
 	setVersion(q, q.server.version(&stored))
 	tag := strconv.Quote(body.etag())
-	if to := q.form.redirection(q, tag); to != "" {
+	if to := q.form.Redirection(q.bucket, q.key, tag); to != "" {
 		q.w.Header().Set("Location", to)
 		return q.done(http.StatusSeeOther)
 	}
@@ -248,22 +227,4 @@ func postObject(ctx context.Context, q *request) error {
 		return q.replyWith(http.StatusCreated, &message.PostResult{Location: locationOf(q), Bucket: q.bucket, Key: q.key, ETag: tag})
 	}
 	return q.done(http.StatusNoContent)
-}
-
-// redirection is where the browser is to go; empty where the form says nothing, or nothing that is an address.
-func (p *posted) redirection(q *request, tag string) string {
-	text := p.Get("success_action_redirect")
-	if text == "" {
-		text = p.Get("redirect")
-	}
-	to, err := url.Parse(text)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return ""
-	}
-	query := "bucket=" + encode(q.bucket, false) + "&key=" + encode(q.key, false) + "&etag=" + encode(tag, false)
-	if to.RawQuery != "" {
-		query = to.RawQuery + "&" + query
-	}
-	to.RawQuery = query
-	return to.String()
 }

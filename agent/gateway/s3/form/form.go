@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"mime/multipart"
+	"net/url"
 	"strings"
 )
 
@@ -39,6 +40,25 @@ func (f *Form) Has(name string) bool {
 
 // Fields are all but the file, by their names in lower case. They are the form's own.
 func (f *Form) Fields() map[string]string { return f.fields }
+
+// Redirection is where the browser is to go once the object of a key is there; empty where the form says nothing, or nothing that is an
+// address of a page.
+func (f *Form) Redirection(bucket, key, tag string) string {
+	text := f.Get("success_action_redirect")
+	if text == "" {
+		text = f.Get("redirect")
+	}
+	to, err := url.Parse(text)
+	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return ""
+	}
+	query := url.Values{"bucket": {bucket}, "key": {key}, "etag": {tag}}.Encode()
+	if to.RawQuery != "" {
+		query = to.RawQuery + "&" + query
+	}
+	to.RawQuery = query
+	return to.String()
+}
 
 // Read reads a form up to its file, which it has one of. In values "${filename}" stands for the name of the file.
 func Read(body io.Reader, boundary string) (*Form, error) {

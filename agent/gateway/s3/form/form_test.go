@@ -143,8 +143,11 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if least, most := parsed.FileBytes(); least != 1 || most != 8 {
-		t.Errorf("a file has %d to %d bytes", least, most)
+	for file, want := range map[string]error{"": ErrFileTooSmall, "1": nil, "12345678": nil, "123456789": ErrFileTooLarge} {
+		got, err := io.ReadAll(parsed.Bound(iotest.DataErrReader(strings.NewReader(file))))
+		if !errors.Is(err, want) || err == nil && string(got) != file {
+			t.Errorf("of %q there is %q, %v; want %v", file, got, err, want)
+		}
 	}
 	if err := parsed.Check(map[string]string{"key": "a"}, "photos", now.Add(time.Minute)); !errors.Is(err, ErrRefused) {
 		t.Errorf("a policy that has expired: %v", err)
@@ -182,8 +185,8 @@ func FuzzPolicy(f *testing.F) {
 			}
 			return
 		}
-		if least, most := parsed.FileBytes(); least < 0 || most < 0 {
-			t.Fatalf("%q allows %d to %d bytes", text, least, most)
+		if parsed.least < 0 || parsed.most < 0 {
+			t.Fatalf("%q allows %d to %d bytes", text, parsed.least, parsed.most)
 		}
 		name = strings.ToLower(name)
 		err = parsed.Check(map[string]string{name: value}, "photos", now)

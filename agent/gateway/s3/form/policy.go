@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -18,6 +19,9 @@ import (
 var (
 	ErrPolicy  = errors.New("Invalid Policy")
 	ErrRefused = errors.New("Invalid according to Policy")
+
+	ErrFileTooLarge = errors.New("the file is larger than the policy allows")
+	ErrFileTooSmall = errors.New("the file is smaller than the policy allows")
 )
 
 func badPolicy(format string, args ...any) error {
@@ -186,8 +190,28 @@ func mustEncode(list []string) []byte {
 	return into.Bytes()
 }
 
-// FileBytes is how many bytes the file has, at least and at most.
-func (p *Policy) FileBytes() (least, most int64) { return p.least, p.most }
+// Bound returns a file that fails at the byte that is one more than the policy allows, or where it ends too early.
+func (p *Policy) Bound(file io.Reader) io.Reader {
+	return &sized{from: file, least: p.least, most: p.most}
+}
+
+type sized struct {
+	from              io.Reader
+	came, least, most int64
+}
+
+// Read reads what may come.
+func (s *sized) Read(into []byte) (int, error) {
+	n, err := s.from.Read(into)
+	s.came += int64(n)
+	switch {
+	case s.came > s.most:
+		return n, fmt.Errorf("%w: it allows %d bytes at most", ErrFileTooLarge, s.most)
+	case errors.Is(err, io.EOF) && s.came < s.least:
+		return n, fmt.Errorf("%w: it has %d bytes, and the policy wants %d at least", ErrFileTooSmall, s.came, s.least)
+	}
+	return n, err
+}
 
 // uncovered are the fields that no condition has to be of.
 var uncovered = []string{"policy", "x-amz-signature", "file"}
