@@ -103,6 +103,7 @@ func TestS3Uploads(t *testing.T) {
 	}
 	u.refused("InvalidPartOrder", "POST", u.path, "uploadId="+u.id, u.list(2, 1))
 	u.refused("InvalidPartOrder", "POST", u.path, "uploadId="+u.id, u.list(1, 1))
+	u.tags[5] = `"x"`
 	u.refused("InvalidPart", "POST", u.path, "uploadId="+u.id, u.list(1, 2, 5))
 	u.refused("InvalidPart", "POST", u.path, "uploadId="+u.id, bytes.Replace(u.list(1, 2), []byte(u.tags[1]), []byte(`"x"`), 1))
 	u.refused("MalformedXML", "POST", u.path, "uploadId="+u.id, u.list())
@@ -212,7 +213,8 @@ func TestS3UploadsThatEnd(t *testing.T) {
 	forgotten := s.upload("/photos/b")
 	forgotten.part(1, noise(70_000, 1))
 	forgotten.part(2, noise(10, 1))
-	for days, want := range map[int]int{6: 3, 8: 0} {
+	for _, days := range []int{6, 8} { // in this order: what has expired is removed
+		want := map[int]int{6: 3, 8: 0}[days]
 		later := func() time.Time { return time.Now().Add(time.Duration(days) * 24 * time.Hour) }
 		records, err := catalog.Open(t.Context(), c.engine, catalog.Owner("later", fmt.Sprint(days)), catalog.WithClock(later))
 		if err != nil {
@@ -289,6 +291,44 @@ func TestS3UploadsOfOtherKinds(t *testing.T) {
 	wrong.part(1, source)
 	wrong.refused("BadDigest", "POST", wrong.path, "uploadId="+wrong.id, wrong.list(1), "X-Amz-Checksum-Crc64nvme", "AAAAAAAAAAE=")
 	s.refused("NoSuchKey", "GET", wrong.path, "", nil)
+
+	// What a request to complete says of checksums is compared, or refused.
+	const zeros = "AAAAAA=="
+	plain := s.upload("/photos/plain")
+	plain.part(1, source)
+	summed := s.upload("/photos/summed", "X-Amz-Checksum-Algorithm", "CRC32")
+	summed.part(1, source)
+	for _, test := range []struct {
+		of      *s3Upload
+		code    string
+		headers []string
+	}{
+		{plain, "BadDigest", []string{"X-Amz-Checksum-Crc32", zeros}},
+		{plain, "InvalidRequest", []string{"X-Amz-Checksum-Crc32", "x"}},
+		{plain, "InvalidRequest", []string{"X-Amz-Checksum-Crc32", zeros, "X-Amz-Checksum-Crc32c", zeros}},
+		{plain, "InvalidRequest", []string{"X-Amz-Checksum-Sha1", "Kq5sNclPz7QV2+lfQIuc6R7oRu0="}},
+		{plain, "InvalidRequest", []string{"X-Amz-Checksum-Type", "SOME"}},
+		{summed, "BadDigest", []string{"X-Amz-Checksum-Crc32", zeros + "-1"}},
+		{summed, "InvalidRequest", []string{"X-Amz-Checksum-Crc32", zeros + "-x"}},
+		{summed, "InvalidRequest", []string{"X-Amz-Checksum-Crc32c", zeros}},
+		{summed, "InvalidRequest", []string{"X-Amz-Checksum-Type", "FULL_OBJECT"}},
+	} {
+		test.of.refused(test.code, "POST", test.of.path, "uploadId="+test.of.id, test.of.list(1), test.headers...)
+	}
+	for text, code := range map[string]string{
+		"<PartNumber>-1</PartNumber><ETag>x</ETag>": "InvalidArgument",
+		"<PartNumber>1</PartNumber>":                "MalformedXML", "<ETag>x</ETag>": "MalformedXML",
+		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32>x</ChecksumCRC32>":               "InvalidArgument",
+		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32>AAAAAA==</ChecksumCRC32>":        "InvalidPart",
+		"<PartNumber>1</PartNumber><ETag>" + summed.tags[1] + "</ETag><ChecksumCRC32C>" + zeros + "</ChecksumCRC32C>": "BadDigest",
+	} {
+		summed.refused(code, "POST", summed.path, "uploadId="+summed.id,
+			[]byte("<CompleteMultipartUpload><Part>"+text+"</Part></CompleteMultipartUpload>"))
+	}
+	s.refused("NoSuchKey", "GET", plain.path, "", nil)
+	if reply := summed.complete(1); reply.status != 200 {
+		t.Errorf("%d %s", reply.status, reply.body)
+	}
 	s.refused("InvalidRequest", "POST", "/photos/x", "uploads", nil, "X-Amz-Checksum-Algorithm", "SHA256", "X-Amz-Checksum-Type",
 		"FULL_OBJECT")
 }

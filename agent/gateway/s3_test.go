@@ -495,7 +495,7 @@ func TestS3WhatThereIsNot(t *testing.T) {
 	for _, header := range [][]string{
 		{"X-Amz-Acl", "public-read"}, {"X-Amz-Grant-Read", "id=x"}, {"X-Amz-Server-Side-Encryption", "AES256"},
 		{"X-Amz-Object-Lock-Mode", "GOVERNANCE"},
-		{"X-Amz-Write-Offset-Bytes", "1"}, {"X-Amz-Server-Side-Encryption-Customer-Algorithm", "AES256"}, {"X-Amz-Checksum-Xxhash3", "x"},
+		{"X-Amz-Write-Offset-Bytes", "1"}, {"X-Amz-Server-Side-Encryption-Customer-Algorithm", "AES256"},
 	} {
 		s.refused("NotImplemented", "PUT", "/photos/a", "", []byte("y"), header...)
 	}

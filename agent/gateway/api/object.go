@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/base64"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -31,6 +32,11 @@ func EncodeKey(key string) string { return base64.RawURLEncoding.EncodeToString(
 func DecodeKey(text string) (string, error) {
 	key, err := base64.RawURLEncoding.DecodeString(text)
 	return string(key), err
+}
+
+// AfterPrefix is a text that no key comes after which begins with a prefix, and all do that come after these.
+func AfterPrefix(prefix string) string {
+	return prefix + strings.Repeat("\xff", max(0, MaxKeyBytes-len(prefix)))
 }
 
 // PrintableKey returns a key as people read it: Go-quoted where it holds bytes that cannot be printed.

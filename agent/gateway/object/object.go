@@ -129,6 +129,22 @@ func (o *Objects) Find(ctx context.Context, key string) (*api.Object, error) {
 	return &public, nil
 }
 
+// FindEarlier is Find of an earlier version of an object, as OpenRevision reads it.
+func FindEarlier(ctx context.Context, o *Objects, key string, revision block.Stamp) (*api.Object, error) {
+	if err := api.CheckKey(key); err != nil {
+		return nil, err
+	}
+	snapshot, err := o.look(ctx, block.EarlierKey(key, revision), 0, 0)
+	if errors.Is(err, catalog.ErrNoObject) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	public := publicObject(&snapshot.Object)
+	return &public, nil
+}
+
 // Name is the key of an object, and its class.
 type Name struct{ Key, Class string }
 

@@ -9,25 +9,14 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
-
-type attributes struct {
-	XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ GetObjectAttributesResponse"`
-	ETag         string   `xml:",omitempty"`
-	Checksum     *sums
-	ObjectParts  *partsCount
-	StorageClass string `xml:",omitempty"`
-	ObjectSize   *int64
-}
-
-type partsCount struct {
-	TotalPartsCount int64 `xml:"PartsCount"`
-}
 
 // attributeNames are what can be asked for of an object.
 var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
 
-// find describes an object that the user may do something with.
+// find describes the version of an object that a request names, with which the user may do something.
 func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.Object, error) {
 	if err := q.may(ctx, verb, q.object()); err != nil {
 		return nil, err
@@ -36,6 +25,22 @@ func (s *Server) find(ctx context.Context, q *request, verb access.Verb) (*api.O
 	if err == nil && is == nil {
 		if err = q.inBucket(ctx, q.bucket); err == nil {
 			err = noKey(q.key)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := q.query.get("versionId")
+	if id != "" && id != s.version(is) {
+		of := is
+		is = nil
+		for _, revision := range of.Earlier {
+			if revision.String() == id {
+				is, err = object.FindEarlier(ctx, s.options.Objects, q.object(), revision)
+			}
+		}
+		if err == nil && is == nil {
+			err = noVersion(q.key, id)
 		}
 	}
 	return is, err
@@ -58,7 +63,7 @@ func getAttributes(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	var result attributes
+	var result message.Attributes
 	for name := range strings.SplitSeq(asked, ",") {
 		switch strings.TrimSpace(name) {
 		case "ETag":
@@ -70,7 +75,7 @@ func getAttributes(ctx context.Context, q *request) error {
 		case "ObjectParts":
 			if strings.Contains(is.Metadata[metaETag], "-") {
 				parts, _ := partsOf(is)
-				result.ObjectParts = &partsCount{parts}
+				result.ObjectParts = &message.PartsCount{TotalPartsCount: parts}
 			}
 		case "StorageClass":
 			result.StorageClass = s.storageClass(is)
@@ -85,17 +90,20 @@ func getAttributes(ctx context.Context, q *request) error {
 type tagging struct {
 	XMLName xml.Name `xml:"Tagging"`
 	TagSet  struct {
-		Tag []tag
+		Tag []message.Tag
 	}
 }
 
-type tag struct{ Key, Value string }
-
-type taggingAnswer struct {
-	XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ Tagging"`
-	TagSet  struct {
-		Tag []tag
+// encode are the tags as a query has them.
+func (t *tagging) encode() (string, error) {
+	tags := map[string]string{}
+	for _, one := range t.TagSet.Tag {
+		if _, twice := tags[one.Key]; twice {
+			return "", refuse(invalidTag, "the tag %.80q is given twice", one.Key)
+		}
+		tags[one.Key] = one.Value
 	}
+	return encodeTags(tags)
 }
 
 func getTagging(ctx context.Context, q *request) error {
@@ -108,9 +116,9 @@ func getTagging(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	var result taggingAnswer
+	var result message.TaggingResult
 	for _, one := range list {
-		result.TagSet.Tag = append(result.TagSet.Tag, tag{one.name, one.value})
+		result.TagSet.Tag = append(result.TagSet.Tag, message.Tag{Key: one.name, Value: one.value})
 	}
 	return q.reply(&result)
 }
@@ -125,14 +133,7 @@ func putTagging(ctx context.Context, q *request) error {
 	if err := q.readXML(&asked, q.Header); err != nil {
 		return err
 	}
-	tags := map[string]string{}
-	for _, one := range asked.TagSet.Tag {
-		if _, twice := tags[one.Key]; twice {
-			return refuse(invalidTag, "the tag %.80q is given twice", one.Key)
-		}
-		tags[one.Key] = one.Value
-	}
-	text, err := encodeTags(tags)
+	text, err := asked.encode()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,8 +63,8 @@ type expectation struct {
 	behind string // the trailer that has it; empty: it is known
 }
 
-// body is that of a request, of known size, without what it is wrapped in. It fails at its end, with the last byte, unless all is as the
-// client said.
+// body is that of a request, without what it is wrapped in, of known size but for those of forms. It fails at its end, with the last byte
+// where the size is known, unless all is as the client said.
 type body struct {
 	from     io.Reader
 	size     int64
@@ -114,6 +115,9 @@ func (q *request) openWith(digests http.Header) (*body, error) {
 	return b, nil
 }
 
+// unknownSize is that of a body that ends where it ends.
+const unknownSize = -1
+
 // bodyOf is a body that comes from elsewhere, and of which the client wants to know a checksum, unless it is nil.
 func bodyOf(from io.Reader, size int64, chosen *checksum) *body {
 	b := &body{from: from, size: size, left: size, md5: newMD5()}
@@ -141,7 +145,7 @@ func (b *body) add(came []byte) {
 
 // mismatch is the error of a digest that is another one.
 func mismatch(name, of string) code {
-	return code{badDigest.name, badDigest.status, "The " + name + " you specified did not match " + of + "."}
+	return badDigest.saying("The %s you specified did not match %s.", name, of)
 }
 
 // expect takes the digests that the headers have or announce.
@@ -161,12 +165,12 @@ func (b *body) expect(header http.Header) error {
 	for i := range checksums {
 		c := &checksums[i]
 		text := header.Get(c.header())
-		isBehind := announced == strings.ToLower(c.header())
-		if text == "" && !isBehind {
+		isGiven, isBehind := len(header.Values(c.header())) > 0, announced == strings.ToLower(c.header())
+		if !isGiven && !isBehind {
 			continue
 		}
-		if b.chosen != nil || text != "" && isBehind {
-			return refuse(invalidRequest, "the request has several checksums; give one")
+		if b.chosen != nil || isGiven && isBehind || len(header.Values(c.header())) > 1 {
+			return severalSums()
 		}
 		one := expectation{name: c.label(), sum: c.make(), wrong: mismatch(c.label(), "the calculated checksum")}
 		if isBehind {
@@ -174,7 +178,7 @@ func (b *body) expect(header http.Header) error {
 		} else {
 			sum, valid := decodeSum(text, one.sum.Size())
 			if !valid {
-				return refuse(invalidRequest, "the value of %s is %.80q; want a checksum in base64", strings.ToLower(c.header()), text)
+				return badSum(c.header(), text)
 			}
 			one.want = sum
 		}
@@ -182,8 +186,8 @@ func (b *body) expect(header http.Header) error {
 		b.expected = append(b.expected, one)
 	}
 	if asked := header.Get("X-Amz-Sdk-Checksum-Algorithm"); asked != "" && b.chosen != nil && !strings.EqualFold(asked, b.chosen.name) {
-		return refuse(invalidRequest, "x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s",
-			asked, b.chosen.label())
+		return refuse(invalidRequest.saying("Value for x-amz-sdk-checksum-algorithm header is invalid."),
+			"x-amz-sdk-checksum-algorithm is %.40q, and the request has a checksum of the kind %s", asked, b.chosen.label())
 	}
 	if announced != "" && b.chosen == nil {
 		if kind, is := strings.CutPrefix(announced, "x-amz-checksum-"); is {
@@ -201,6 +205,17 @@ func (b *body) expect(header http.Header) error {
 func (b *body) Read(into []byte) (int, error) {
 	if b.ended {
 		return 0, b.err
+	}
+	if b.size == unknownSize {
+		n, err := b.from.Read(into)
+		b.add(into[:n])
+		if err == io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
+			if failed := b.compare(); failed != nil {
+				err = failed
+			}
+		}
+		b.ended, b.err = err != nil, err
+		return n, err
 	}
 	n := 0
 	var err error
@@ -236,6 +251,18 @@ func (b *body) end(err error) error {
 	}
 	if err != io.EOF { //nolint:errorlint // only the bare value is the end; an error that wraps it is a failure
 		return err
+	}
+	return b.compare()
+}
+
+// compare compares the digests.
+func (b *body) compare() error {
+	if b.chunks != nil {
+		for name := range b.chunks.trailers {
+			if !slices.ContainsFunc(b.expected, func(one expectation) bool { return one.behind == name }) {
+				return refuse(malformedTrailer, "the body is followed by %.80s, which x-amz-trailer does not announce", name)
+			}
+		}
 	}
 	for i := range b.expected {
 		one := &b.expected[i]

@@ -25,6 +25,14 @@ func TestChecksums(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
+	// Those of nothing, as the specification of xxHash has them.
+	for name, want := range map[string]string{
+		"xxhash64": "ef46db3751d8e999", "xxhash3": "2d06800538d394c2", "xxhash128": "99aa06d3014798d86001c324468d497f",
+	} {
+		if got := strings.ToLower(encodeHex(checksumNamed(name).make().Sum(nil))); got != want {
+			t.Errorf("%s of nothing is %s, want %s", name, got, want)
+		}
+	}
 }
 
 // bodyWith is the body of a request.
@@ -72,11 +80,19 @@ func TestBodies(t *testing.T) {
 		{"another CRC", "hellO", map[string]string{"X-Amz-Checksum-Crc32": helloCRC}, badDigest},
 		{"SHA-256", "hello", map[string]string{"X-Amz-Checksum-Sha256": helloSHA}, code{}},
 		{"two", "hello", map[string]string{"X-Amz-Checksum-Sha256": helloSHA, "X-Amz-Checksum-Crc32": helloCRC}, invalidRequest},
-		{"one that nobody knows", "hello", map[string]string{"X-Amz-Checksum-Xxhash64": "x"}, notImplemented},
+		{"one that nobody knows", "hello", map[string]string{"X-Amz-Checksum-Crc16": "x"}, invalidRequest},
+		{"none in base64", "hello", map[string]string{"X-Amz-Checksum-Crc32": "x"}, invalidRequest},
+		{"one of another length", "hello", map[string]string{"X-Amz-Checksum-Xxhash64": helloCRC}, invalidRequest},
+		{"an empty one", "hello", map[string]string{"X-Amz-Checksum-Crc32": ""}, invalidRequest},
+		{"one in the header and one behind", trailer,
+			in(streamingTrailer, "X-Amz-Trailer", "x-amz-checksum-crc32", "X-Amz-Checksum-Sha256", helloSHA), invalidRequest},
 		{"trailer", trailer, in(streamingTrailer, "X-Amz-Trailer", "x-amz-checksum-crc32"), code{}},
 		{"another body", strings.Replace(trailer, "hello", "hellO", 1), in(streamingTrailer, "X-Amz-Trailer", "x-amz-checksum-crc32"),
 			badDigest},
 		{"a trailer that is missing", "5\r\nhello\r\n0\r\n\r\n", in(streamingTrailer, "X-Amz-Trailer", "x-amz-checksum-crc32"),
+			malformedTrailer},
+		{"a trailer that was not announced", trailer, in(streamingTrailer), malformedTrailer},
+		{"another trailer", strings.Replace(trailer, "crc32", "crc32c", 1), in(streamingTrailer, "X-Amz-Trailer", "x-amz-checksum-crc32"),
 			malformedTrailer},
 		{"chunks too short", "4\r\nhell\r\n0\r\n\r\n", in(streamingTrailer), incompleteBody},
 		{"chunks too long", "6\r\nhello!\r\n0\r\n\r\n", in(streamingTrailer), incompleteBody},

@@ -13,41 +13,25 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
-// A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an empty
-// object whose key is just that: its marker, which nobody sees as an object.
+// A bucket is there as long as any object is whose key begins with its name and a slash. One that was made and is empty has an object
+// whose key is just that: its marker, which no client of S3 sees as an object.
+
+// markerBody are the bytes of a marker. They are there so that it has a block, from which it comes back when the catalog is rebuilt: an
+// empty object has none.
+const markerBody = "bucket\n"
 
 // timeFormat is how S3 has times in XML.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-type owner struct {
-	ID          string
-	DisplayName string
-}
-
-var theOwner = owner{ownerID, ownerID}
-
-type listBucketsResult struct {
-	XMLName           xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListAllMyBucketsResult"`
-	Owner             owner
-	Buckets           []bucketEntry `xml:"Buckets>Bucket"`
-	ContinuationToken string        `xml:",omitempty"`
-	Prefix            string        `xml:",omitempty"`
-}
-
-type bucketEntry struct {
-	Name         string
-	CreationDate string
-}
+var theOwner = message.Owner{ID: ownerID, DisplayName: ownerID}
 
 // bucketsMost is how many buckets an answer has at most.
 const bucketsMost = 10_000
 
-// bucketPage is how many keys are looked at together that are in no bucket.
-const bucketPage = 1000
-
-// listBuckets looks for buckets from one to the next, whatever they have in them.
 func listBuckets(ctx context.Context, q *request) error {
 	s := q.server
 	most, err := q.number("max-buckets", bucketsMost+1)
@@ -60,58 +44,27 @@ func listBuckets(ctx context.Context, q *request) error {
 		return refuse(invalidArgument, "max-buckets is %.20q; want 1 to %d", q.query.get("max-buckets"), bucketsMost)
 	}
 	prefix, in := q.query.get("prefix"), q.caller.user.Scope(access.List)
-	result := listBucketsResult{Owner: theOwner, Prefix: prefix}
+	result := message.ListBucketsResult{Owner: theOwner, Prefix: prefix}
 	after, err := readToken(q.query.get("continuation-token"))
 	if err != nil {
 		return err
 	}
-	if after != "" {
-		after = behind(after + "/")
-	}
 	if err := q.hold(ctx, listBytes); err != nil {
 		return err
 	}
-	for limit := 1; ; {
-		page, err := object.Records(ctx, s.options.Objects, prefix, after, limit)
-		if err != nil {
-			return err
-		}
-		full := len(page) == limit
-		limit = bucketPage
-		for i := range page {
-			key, err := keyOf(&page[i])
-			if err != nil {
-				return err
-			}
-			if key <= after {
-				continue // it was passed with its bucket
-			}
-			name, _, found := strings.Cut(key, "/")
-			if after = key; !found {
-				continue
-			}
-			after, limit = behind(name+"/"), 1
-			if !isBucketName(name) || !in.Meets(name+"/") {
-				continue
-			}
-			if len(result.Buckets) == most {
-				result.ContinuationToken = token(result.Buckets[most-1].Name)
-				return q.reply(&result)
-			}
-			result.Buckets = append(result.Buckets, bucketEntry{name, page[i].Modified.Format(timeFormat)})
-		}
-		if !full {
-			return q.reply(&result)
-		}
+	found, more, err := listing.Buckets(ctx, s.options.Objects, prefix, after, most, func(name string) bool {
+		return isBucketName(name) && in.Meets(name+"/")
+	})
+	if err != nil {
+		return err
 	}
-}
-
-// keyOf is the key of an object, byte by byte.
-func keyOf(object *api.Object) (string, error) { return api.DecodeKey(object.Key64) }
-
-// behind is a text that no key comes after which begins with a prefix, and all do that come after these.
-func behind(prefix string) string {
-	return prefix + strings.Repeat("\xff", max(0, api.MaxKeyBytes-len(prefix)))
+	for _, one := range found {
+		result.Buckets = append(result.Buckets, message.BucketEntry{Name: one.Name, CreationDate: one.Since.Format(timeFormat)})
+	}
+	if more {
+		result.ContinuationToken = token(found[len(found)-1].Name)
+	}
+	return q.reply(&result)
 }
 
 // number reads a parameter that is a number, up to a largest one, which it is where nothing is said.
@@ -178,7 +131,8 @@ func createBucket(ctx context.Context, q *request) error {
 		return err
 	}
 	options.IfRevision = &block.Stamp{}
-	_, err = s.options.Objects.Put(ctx, q.object(), http.NoBody, options)
+	options.Size = int64(len(markerBody))
+	_, err = s.options.Objects.Put(ctx, q.object(), strings.NewReader(markerBody), options)
 	if errors.Is(err, api.ErrConflict) || err != nil && codeOf(err) == operationAborted {
 		return refuse(bucketAlreadyOwned, "the bucket %s is there already", q.bucket)
 	}
@@ -204,7 +158,7 @@ func deleteBucket(ctx context.Context, q *request) error {
 	if len(there) == 0 {
 		return noBucket(q.bucket)
 	}
-	if key, err := keyOf(&there[0]); err != nil || key != marker || len(there) > 1 {
+	if key, err := api.DecodeKey(there[0].Key64); err != nil || key != marker || len(there) > 1 {
 		return errors.Join(err, refuse(bucketNotEmpty, "there are objects in the bucket %s; delete them first", q.bucket))
 	}
 	if err := s.options.Objects.Delete(ctx, marker, &there[0].Revision); err != nil {

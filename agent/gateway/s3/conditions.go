@@ -2,6 +2,7 @@ package s3
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,46 @@ func (c *conditions) check(object *api.Object) error {
 		}
 	case err == nil && !modified.After(since):
 		return refuse(as, "the object was modified at %s", modified.Format(http.TimeFormat))
+	}
+	return nil
+}
+
+// deletion are the conditions of a delete; each may be empty.
+type deletion struct{ tag, modified, size string }
+
+// check refuses an object for which a condition does not hold.
+func (c *deletion) check(object *api.Object) error {
+	if c.tag != "" && !matches(c.tag, etagOf(object)) {
+		return refuse(preconditionFailed, "If-Match is %.200s, and the object has the tag %q", c.tag, etagOf(object))
+	}
+	if c.size != "" {
+		size, err := strconv.ParseInt(c.size, 10, 64)
+		if err != nil || size < 0 {
+			return refuse(invalidArgument, "the size that the object is to have is %.40q; want a number of bytes", c.size)
+		}
+		if size != object.Size {
+			return refuse(preconditionFailed, "the object is to have %d bytes, and has %d", size, object.Size)
+		}
+	}
+	return checkTime(c.modified, "modified", object.Modified)
+}
+
+// checkTime refuses a time that is not the one that a client asks for, to the second; an empty text asks for none.
+func checkTime(text, what string, at time.Time) error {
+	if text == "" {
+		return nil
+	}
+	asked, err := http.ParseTime(text)
+	if err != nil {
+		asked, err = time.Parse(time.RFC3339Nano, text)
+	}
+	if err != nil {
+		return refuse(invalidArgument, "the time when it was %s is to be %.40q; want one as in %s, or as in %s", what, text,
+			http.TimeFormat, time.RFC3339)
+	}
+	if asked.Unix() != at.Unix() {
+		return refuse(preconditionFailed, "it is to be %s at %s, and was at %s", what, asked.UTC().Format(http.TimeFormat),
+			at.UTC().Format(http.TimeFormat))
 	}
 	return nil
 }

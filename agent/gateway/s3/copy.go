@@ -13,27 +13,25 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 	"github.com/restripe/restripe/agent/stripe"
 )
 
 const headerSource = "X-Amz-Copy-Source"
 
-// source reads what a copy is of.
-func (q *request) source() (target, error) {
+// source reads what a copy is of, and of which version; that is empty for the current one.
+func (q *request) source() (of target, version string, err error) {
 	text := q.Header.Get(headerSource)
 	path, version, _ := strings.Cut(text, "?versionId=")
-	if version != "" && version != nullVersion {
-		return target{}, refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", version)
-	}
 	decoded, err := url.PathUnescape(path)
 	if err != nil {
 		decoded = path // some clients do not encode it
 	}
 	bucket, key, found := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 	if !found || key == "" || !isBucketName(bucket) {
-		return target{}, refuse(invalidArgument, "x-amz-copy-source is %.200q; want BUCKET/KEY, percent-encoded", text)
+		return target{}, "", refuse(invalidArgument, "x-amz-copy-source is %.200q; want BUCKET/KEY, percent-encoded", text)
 	}
-	return target{bucket, key}, nil
+	return target{bucket, key}, version, nil
 }
 
 // feed writes the bytes of what is to be stored.
@@ -65,25 +63,35 @@ func part(reader *object.Reader, of span) feed {
 	return func(ctx context.Context, w io.Writer) error { return reader.WriteTo(ctx, w, of.offset, of.length) }
 }
 
-type copyResult struct {
-	XMLName      xml.Name
-	LastModified string
-	sums
+// copied is what is to be copied.
+type copied struct {
+	reader   *object.Reader
+	is       api.Object
+	isTarget bool // it is what the target is now
 }
 
 // openSource opens what is to be copied, which the user may read, if the conditions hold.
-func (s *Server) openSource(ctx context.Context, q *request) (*object.Reader, *api.Object, target, error) {
-	from, err := q.source()
+func (s *Server) openSource(ctx context.Context, q *request) (of copied, err error) {
+	from, version, err := q.source()
 	if err != nil {
-		return nil, nil, from, err
+		return of, err
 	}
-	reader, err := s.open(ctx, q, from)
-	if err != nil {
-		return nil, nil, from, err
+	if owner := q.Header.Get("X-Amz-Source-Expected-Bucket-Owner"); owner != "" && owner != ownerID {
+		return of, refuse(accessDenied, "the bucket of the source is of the owner %s, as all are here, and not of %.80q", ownerID, owner)
 	}
-	is := reader.Object()
+	if of.reader, _, err = s.open(ctx, q, from, version); err != nil {
+		return of, err
+	}
+	of.is = of.reader.Object()
+	if of.isTarget = from == q.target; of.isTarget && version != "" { // else it is an earlier version that is to come back
+		there, err := s.options.Objects.Find(ctx, q.object())
+		if err != nil {
+			return of, err
+		}
+		of.isTarget = there != nil && there.Revision == of.is.Revision
+	}
 	conditions := readConditions(q.Header, headerSource+"-")
-	return reader, &is, from, conditions.check(&is)
+	return of, conditions.check(&of.is)
 }
 
 // copyObject stores the bytes of another object, or those of the same one with other metadata.
@@ -109,11 +117,12 @@ func copyObject(ctx context.Context, q *request) error {
 
 // copyOnce copies one version of an object; again says that it was another one before the copy was made.
 func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOptions) (result any, again bool, err error) {
-	reader, is, from, err := s.openSource(ctx, q)
+	of, err := s.openSource(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
-	if options.Metadata, err = copiedMetadata(q, is, from == q.target && options.Class == "" && options.Scheme == ""); err != nil {
+	is := &of.is
+	if options.Metadata, err = copiedMetadata(q, is, of.isTarget && options.Class == "" && options.Scheme == ""); err != nil {
 		return nil, false, err
 	}
 	chosen, err := copiedChecksum(q, is)
@@ -121,13 +130,13 @@ func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOption
 		return nil, false, err
 	}
 	isOver := options.IfRevision != nil
-	if from == q.target && !isOver { // else a put between could be lost
+	if of.isTarget && !isOver { // else a put between could be lost
 		options.IfRevision = &is.Revision
 	}
 	options.Size = is.Size
 	var body *body
 	var stored api.Object
-	fed, err := s.pour(ctx, part(reader, span{0, is.Size, false}), func(from io.Reader) (err error) {
+	fed, err := s.pour(ctx, part(of.reader, span{0, is.Size, false}), func(from io.Reader) (err error) {
 		body = bodyOf(from, is.Size, chosen)
 		options.Digests = body.digests
 		stored, err = s.options.Objects.Put(ctx, q.object(), body, options)
@@ -139,11 +148,11 @@ func (s *Server) copyOnce(ctx context.Context, q *request, options api.PutOption
 	case err != nil && isOver:
 		return nil, false, conditional(err)
 	case err != nil:
-		return nil, from == q.target && errors.Is(err, api.ErrConflict), err
+		return nil, of.isTarget && errors.Is(err, api.ErrConflict), err
 	}
-	return &copyResult{
+	return &message.CopyResult{
 		XMLName: xml.Name{Space: namespace, Local: "CopyObjectResult"}, LastModified: stored.Modified.Format(timeFormat),
-		sums: body.sums(),
+		Sums: body.sums(),
 	}, false, nil
 }
 
@@ -182,6 +191,10 @@ func copiedMetadata(q *request, is *api.Object, toItself bool) (map[string]strin
 	metadata := map[string]string{}
 	maps.Copy(metadata, block.WithoutDigests(is.Metadata))
 	tags := metadata[metaTags]
+	const to = metaOwn + "x-amz-website-redirect-location" // which is of one object, and is never copied
+	if metadata[to] = given[to]; given[to] == "" {
+		delete(metadata, to)
+	}
 	if replace {
 		metadata = maps.Clone(given)
 	}

@@ -10,7 +10,11 @@ import (
 	"hash/crc32"
 	"hash/crc64"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 
 	"github.com/restripe/restripe/agent/block"
 )
@@ -23,10 +27,19 @@ const (
 
 // checksum is an algorithm that clients may choose.
 type checksum struct {
-	name      string // as in the names of headers
-	make      func() hash.Hash
-	composite bool // that of several parts is that of theirs, unless something else is asked for
+	name  string // as in the names of headers
+	make  func() hash.Hash
+	parts parting
 }
+
+// parting is what a checksum of an object in several parts may be.
+type parting int
+
+const (
+	partsFirst parting = iota // of theirs, or of the whole where that is asked for
+	partsOnly                 // of theirs
+	wholeOnly                 // of the whole
+)
 
 // header is that which has such a checksum.
 func (c *checksum) header() string { return "X-Amz-Checksum-" + c.name }
@@ -43,13 +56,16 @@ var (
 )
 
 var checksums = []checksum{
-	{"crc32", func() hash.Hash { return crc32.NewIEEE() }, true},
-	{"crc32c", func() hash.Hash { return crc32.New(castagnoli) }, true},
-	{"crc64nvme", func() hash.Hash { return crc64.New(nvmeTable) }, false},
-	{"md5", newMD5, true},
-	{"sha1", sha1.New, true},
-	{"sha256", sha256.New, true},
-	{"sha512", sha512.New, true},
+	{"crc32", func() hash.Hash { return crc32.NewIEEE() }, partsFirst},
+	{"crc32c", func() hash.Hash { return crc32.New(castagnoli) }, partsFirst},
+	{"crc64nvme", func() hash.Hash { return crc64.New(nvmeTable) }, wholeOnly},
+	{"md5", newMD5, partsOnly},
+	{"sha1", sha1.New, partsOnly},
+	{"sha256", sha256.New, partsOnly},
+	{"sha512", sha512.New, partsOnly},
+	{"xxhash64", func() hash.Hash { return xxhash.New() }, partsOnly},
+	{"xxhash3", func() hash.Hash { return xxh3.New() }, partsOnly},
+	{"xxhash128", func() hash.Hash { return xxh3.New128() }, partsOnly},
 }
 
 // checkSums refuses checksums that clients give and nobody here can verify.
@@ -59,24 +75,40 @@ func checkSums(header http.Header) error {
 		switch {
 		case !is, kind == "Algorithm", kind == "Type", kind == "Mode", checksumNamed(kind) != nil:
 		default:
-			return unknownChecksum(kind)
+			return refuse(invalidRequest.saying("The algorithm type you specified in x-amz-checksum- header is invalid."),
+				"the header %s is of an algorithm that this server does not have; it has %s", strings.ToLower(name), labels())
 		}
 	}
 	return nil
 }
 
 func unknownChecksum(asked string) error {
+	return refuse(invalidRequest.saying("Checksum algorithm provided is unsupported. Please try again with any of the valid types: [%s]",
+		labels()), "the checksum algorithm is %.40q", asked)
+}
+
+// labels are the algorithms that there are, in the order of the alphabet.
+func labels() string {
 	labels := make([]string, len(checksums))
 	for i := range checksums {
 		labels[i] = checksums[i].label()
 	}
-	for _, known := range []string{"XXHASH64", "XXHASH3", "XXHASH128"} {
-		if strings.EqualFold(known, asked) {
-			return refuse(notImplemented, "checksums of the kind %s are not part of this server; there are %s", known,
-				strings.Join(labels, ", "))
-		}
-	}
-	return refuse(invalidRequest, "the checksum algorithm is %.40q; want one of %s", asked, strings.Join(labels, ", "))
+	slices.Sort(labels)
+	return strings.Join(labels, ", ")
+}
+
+func severalSums() error {
+	return refuse(invalidRequest.saying("Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."),
+		"the request has several checksums; give one")
+}
+
+// badSum refuses the value of a header of a checksum.
+func badSum(header, value string) error {
+	return badHeader(strings.ToLower(header), value, "a checksum in base64")
+}
+
+func badHeader(header, value, want string) error {
+	return refuse(invalidRequest.saying("Value for %s header is invalid.", header), "%s is %.80q; want %s", header, value, want)
 }
 
 // checksumNamed is the algorithm of a name in any case; nil where there is none.

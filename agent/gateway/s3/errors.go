@@ -22,6 +22,12 @@ type code struct {
 	says   string // empty: what is wrong is said in our own words alone
 }
 
+// saying is the same error with the sentence that S3 has for one of its causes.
+func (c code) saying(format string, args ...any) code {
+	c.says = fmt.Sprintf(format, args...)
+	return c
+}
+
 // The errors that are answered.
 var (
 	accessDenied        = code{"AccessDenied", http.StatusForbidden, ""}

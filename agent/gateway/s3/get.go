@@ -18,19 +18,19 @@ import (
 // getTries is how often a read starts over because the object was overwritten before a byte was sent.
 const getTries = 10
 
-// open opens an object that the user may read.
-func (s *Server) open(ctx context.Context, q *request, of target) (*object.Reader, error) {
+// open opens a version of an object that the user may read, and returns which it is; the current one where none is named.
+func (s *Server) open(ctx context.Context, q *request, of target, id string) (*object.Reader, string, error) {
 	if err := q.may(ctx, access.Read, of.object()); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	reader, err := s.options.Objects.Open(ctx, of.object())
+	reader, version, err := s.openVersion(ctx, of, id)
 	if isGone(err) {
 		if err := q.inBucket(ctx, of.bucket); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return nil, noKey(of.key)
+		return nil, "", noKey(of.key)
 	}
-	return reader, err
+	return reader, version, err
 }
 
 // getObject answers the bytes of an object, or what is known of it.
@@ -54,12 +54,13 @@ func getObject(ctx context.Context, q *request) error {
 
 // getVersion answers one version of an object.
 func (s *Server) getVersion(ctx context.Context, q *request) error {
-	reader, err := s.open(ctx, q, q.target)
+	reader, version, err := s.open(ctx, q, q.target, q.query.get("versionId"))
 	if err != nil {
 		return err
 	}
 	is := reader.Object()
 	header := q.w.Header()
+	setVersion(q, version)
 	header.Set("ETag", strconv.Quote(etagOf(&is)))
 	header.Set("Last-Modified", is.Modified.Format(http.TimeFormat))
 	conditions := readConditions(q.Header, "")
@@ -189,10 +190,10 @@ func readSpan(text string, size int64) (span, error) {
 	if from == "" {
 		n, err := strconv.ParseUint(to, 10, 63)
 		switch {
+		case err == nil && n == 0:
+			return span{}, outside
 		case err != nil || size == 0: // all of nothing is nothing
 			return whole, nil
-		case n == 0:
-			return span{}, outside
 		}
 		length := min(int64(n), size)
 		return span{size - length, length, true}, nil
@@ -237,9 +238,6 @@ func partSpan(header http.Header, number int64, is *api.Object) (span, error) {
 var invalidPartNumber = code{
 	"InvalidPartNumber", http.StatusRequestedRangeNotSatisfiable, "The requested partnumber is not satisfiable",
 }
-
-// partsMost is how many parts an object has at most.
-const partsMost = 10_000
 
 // metaPartSize is how large the parts of an object were but for the last, where all had one size.
 const metaPartSize = metaSum + "part-size"

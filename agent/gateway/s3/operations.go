@@ -42,6 +42,7 @@ var (
 		{"HEAD", "", "", operation{"HeadBucket", headBucket}},
 		{"PUT", "", "", operation{"CreateBucket", createBucket}},
 		{"DELETE", "", "", operation{"DeleteBucket", deleteBucket}},
+		{"POST", "", "", operation{"PostObject", postObject}},
 	}
 	onObject = []entry{
 		{"GET", "attributes", "", operation{"GetObjectAttributes", getAttributes}},
@@ -187,7 +188,7 @@ var absents = []absent{
 	},
 	{parameter: "tagging", name: "Tagging", text: "objects have tags, buckets have none", none: missing("NoSuchTagSet"), gone: true},
 	{
-		parameter: "versioning", name: "Versioning", text: "an object has one version",
+		parameter: "versioning", name: "Versioning", text: "what is kept of what is put over is what the class of the keys says (keepVersions)",
 		empty: "<VersioningConfiguration " + xmlPrefix + "/>",
 	},
 	{parameter: "website", name: "Website", text: useNone, none: missing("NoSuchWebsiteConfiguration"), gone: true},

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
 )
 
 // keyMost is how long a key is that clients of S3 put.
@@ -51,71 +51,35 @@ func putObject(ctx context.Context, q *request) error {
 		return err
 	}
 	options.Size, options.Digests = body.size, body.digests
-	if _, err := s.options.Objects.Put(ctx, q.object(), body, options); err != nil {
+	stored, err := s.options.Objects.Put(ctx, q.object(), body, options)
+	if err != nil {
 		if options.IfRevision != nil {
 			err = conditional(err)
 		}
 		return err
 	}
 	q.setSums(body)
+	setVersion(q, s.version(&stored))
 	q.w.Header().Set("X-Amz-Object-Size", strconv.FormatInt(body.size, 10))
 	return q.done(http.StatusOK)
 }
 
-// sums are the digests of what was stored, in XML.
-type sums struct {
-	ETag              string `xml:",omitempty"`
-	ChecksumCRC32     string `xml:",omitempty"`
-	ChecksumCRC32C    string `xml:",omitempty"`
-	ChecksumCRC64NVME string `xml:",omitempty"`
-	ChecksumMD5       string `xml:",omitempty"`
-	ChecksumSHA1      string `xml:",omitempty"`
-	ChecksumSHA256    string `xml:",omitempty"`
-	ChecksumSHA512    string `xml:",omitempty"`
-	ChecksumType      string `xml:",omitempty"`
-}
-
-// set has a checksum of an algorithm.
-func (s *sums) set(name, sum string) {
-	*s.of(name), s.ChecksumType = sum, checksumType(sum)
-}
-
-// of is the place of the checksum of an algorithm.
-func (s *sums) of(name string) *string {
-	switch name {
-	case "crc32":
-		return &s.ChecksumCRC32
-	case "crc32c":
-		return &s.ChecksumCRC32C
-	case "crc64nvme":
-		return &s.ChecksumCRC64NVME
-	case "md5":
-		return &s.ChecksumMD5
-	case "sha1":
-		return &s.ChecksumSHA1
-	case "sha256":
-		return &s.ChecksumSHA256
-	default:
-		return &s.ChecksumSHA512
-	}
-}
-
 // sumsOf are those of an object.
-func sumsOf(metadata map[string]string, etag string) (known sums) {
+func sumsOf(metadata map[string]string, etag string) (known message.Sums) {
 	known.ETag = etag
 	for i := range checksums {
 		if sum := metadata[metaSum+checksums[i].name]; sum != "" {
-			known.set(checksums[i].name, sum)
+			known.Set(checksums[i].name, sum, checksumType(sum))
 		}
 	}
 	return known
 }
 
 // sums are those of a body that was stored.
-func (b *body) sums() sums {
-	known := sums{ETag: strconv.Quote(b.etag())}
+func (b *body) sums() message.Sums {
+	known := message.Sums{ETag: strconv.Quote(b.etag())}
 	if b.chosen != nil {
-		known.set(b.chosen.name, b.sum())
+		known.Set(b.chosen.name, b.sum(), typeWhole)
 	}
 	return known
 }
@@ -132,8 +96,11 @@ func (q *request) setSums(of *body) {
 
 func deleteObject(ctx context.Context, q *request) error {
 	s := q.server
-	err := s.remove(ctx, q, q.key, q.Header.Get("If-Match"))
-	if isGone(err) {
+	conditions := deletion{
+		tag: q.Header.Get("If-Match"), modified: q.Header.Get("X-Amz-If-Match-Last-Modified-Time"), size: q.Header.Get("X-Amz-If-Match-Size"),
+	}
+	err := s.remove(ctx, q, q.key, q.query.get("versionId"), &conditions)
+	if isGone(err) && conditions == (deletion{}) {
 		err = q.inBucket(ctx, q.bucket)
 	}
 	if err != nil {
@@ -142,23 +109,35 @@ func deleteObject(ctx context.Context, q *request) error {
 	return q.done(http.StatusNoContent)
 }
 
-// remove deletes an object: the one of a tag, unless it is empty.
-func (s *Server) remove(ctx context.Context, q *request, key, tag string) error {
+// remove deletes an object for which the conditions hold, where there are any, and which is the version of an ID, unless that is empty.
+func (s *Server) remove(ctx context.Context, q *request, key, id string, conditions *deletion) error {
 	name := objectOf(q.bucket, key)
 	if err := q.may(ctx, access.Delete, name); err != nil {
 		return err
 	}
-	if tag == "" {
+	isAny := *conditions == (deletion{})
+	if isAny && id == "" {
 		return s.options.Objects.Delete(ctx, name, nil)
 	}
 	there, err := s.options.Objects.Find(ctx, name)
+	if err == nil && there == nil {
+		if err = q.inBucket(ctx, q.bucket); err == nil {
+			err = noKey(key)
+		}
+	}
+	if err == nil {
+		err = conditions.check(there)
+	}
+	if err == nil {
+		err = s.checkDelete(there, key, id)
+	}
 	switch {
 	case err != nil:
 		return err
-	case there == nil:
-		return noKey(key)
-	case !matches(tag, etagOf(there)):
-		return refuse(preconditionFailed, "If-Match is %.200s, and the object has the tag %q", tag, etagOf(there))
+	case isAny && id == nullVersion: // whatever it is by now
+		return s.options.Objects.Delete(ctx, name, nil)
+	case isAny:
+		return s.options.Objects.Delete(ctx, name, &there.Revision)
 	}
 	return conditional(s.options.Objects.Delete(ctx, name, &there.Revision))
 }
@@ -169,36 +148,10 @@ const (
 	deleteAtOnce = 16
 )
 
-type deleteRequest struct {
-	Quiet   bool
-	Objects []struct {
-		Key       string
-		VersionID string `xml:"VersionId"`
-		ETag      string
-	} `xml:"Object"`
-}
-
-type deleteResult struct {
-	XMLName xml.Name       `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
-	Deleted []deletedEntry `xml:"Deleted"`
-	Errors  []deleteError  `xml:"Error"`
-}
-
-type deletedEntry struct {
-	Key       string
-	VersionID string `xml:"VersionId,omitempty"`
-}
-
-type deleteError struct {
-	Key     string
-	Code    string
-	Message string
-}
-
 // deleteObjects removes objects one by one, several side by side.
 func deleteObjects(ctx context.Context, q *request) error {
 	s := q.server
-	var asked deleteRequest
+	var asked message.DeleteRequest
 	if err := q.readXML(&asked, q.Header); err != nil {
 		return err
 	}
@@ -220,10 +173,8 @@ func deleteObjects(ctx context.Context, q *request) error {
 			switch {
 			case one.Key == "" || len(one.Key) > api.MaxKeyBytes-len(q.bucket)-1:
 				failed[i] = refuse(keyTooLong, "a key has 1 byte or more, and not too many; this one has %d", len(one.Key))
-			case one.VersionID != "" && one.VersionID != nullVersion:
-				failed[i] = refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", one.VersionID)
 			default:
-				failed[i] = s.remove(ctx, q, one.Key, one.ETag)
+				failed[i] = s.remove(ctx, q, one.Key, one.VersionID, &deletion{one.ETag, one.LastModifiedTime, one.Size})
 			}
 			return nil
 		})
@@ -231,16 +182,16 @@ func deleteObjects(ctx context.Context, q *request) error {
 	if err := errors.Join(work.Wait(), ctx.Err()); err != nil {
 		return err
 	}
-	var result deleteResult
+	var result message.DeleteResult
 	for i := range asked.Objects {
 		one := &asked.Objects[i]
 		switch err := failed[i]; {
-		case err == nil || isGone(err) && one.ETag == "":
+		case err == nil || isGone(err) && one.ETag+one.LastModifiedTime+one.Size == "":
 			if !asked.Quiet {
-				result.Deleted = append(result.Deleted, deletedEntry{one.Key, one.VersionID})
+				result.Deleted = append(result.Deleted, message.DeletedEntry{Key: one.Key, VersionID: one.VersionID})
 			}
 		default:
-			result.Errors = append(result.Errors, deleteError{one.Key, codeOf(err).name, err.Error()})
+			result.Errors = append(result.Errors, message.DeleteError{Key: one.Key, Code: codeOf(err).name, Message: err.Error()})
 		}
 	}
 	return q.reply(&result)

@@ -23,6 +23,7 @@ type request struct {
 	query  parameters
 	caller caller
 	id     string
+	form   *posted  // nil: it is none
 	frees  []func() // that give back what it holds
 }
 
@@ -68,6 +69,9 @@ func (q *request) payload() string {
 // identify learns who sends a request.
 func (q *request) identify() error {
 	s := q.server
+	if isForm(q) {
+		return readForm(q)
+	}
 	if s.options.Users == nil {
 		q.caller = caller{user: anybody}
 		return nil
@@ -81,7 +85,21 @@ func (q *request) identify() error {
 	case q.Header.Get("X-Amz-Security-Token") != "" || q.query.has(queryToken):
 		return refuse(invalidToken, "the request has a session token, and there are none here; use the access key alone")
 	}
-	keys, knows := s.options.Users.(access.Keys)
+	err = q.signedBy(by, func(key []byte) error {
+		if err := by.verify(q.Request, q.query, q.URL.Path, key); err != nil {
+			return err
+		}
+		return by.checkSigned(q.Header)
+	})
+	if err == nil && by.presigned {
+		q.takeParameters()
+	}
+	return err
+}
+
+// signedBy has the request be of the user of an access key, whose signature is verified.
+func (q *request) signedBy(by *authorization, verify func(key []byte) error) error {
+	keys, knows := q.server.options.Users.(access.Keys)
 	if !knows {
 		return refuse(accessDenied, "the users of this server have no access keys, so that nobody can sign requests")
 	}
@@ -96,16 +114,10 @@ func (q *request) identify() error {
 		return err
 	}
 	key := by.key(secret)
-	if err := by.verify(q.Request, q.query, q.URL.Path, key); err != nil {
-		return err
-	}
-	if err := by.checkSigned(q.Header); err != nil {
+	if err := verify(key); err != nil {
 		return err
 	}
 	q.caller = caller{user, by, key}
-	if by.presigned {
-		q.takeParameters()
-	}
 	return nil
 }
 
@@ -169,12 +181,14 @@ func noBucket(bucket string) error {
 }
 
 // reply answers a value in XML.
-func (q *request) reply(value any) error {
+func (q *request) reply(value any) error { return q.replyWith(http.StatusOK, value) }
+
+func (q *request) replyWith(status int, value any) error {
 	text, err := xml.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encoding an answer: %w", err)
 	}
-	return q.send(http.StatusOK, text)
+	return q.send(status, text)
 }
 
 func (q *request) send(status int, text []byte) error {

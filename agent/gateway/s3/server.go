@@ -167,14 +167,6 @@ func (q *request) serve(found operation) error {
 	return found.serve(q.Context(), q)
 }
 
-// checkVersion refuses what asks for one of several versions: an object has one, named null.
-func (q *request) checkVersion() error {
-	if version := q.query.get("versionId"); version != "" && version != nullVersion {
-		return refuse(noSuchVersion, "an object has one version here, null; there is none %.80q", version)
-	}
-	return nil
-}
-
 // fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a part for the
 // whole.
 func (q *request) fail(as code, err error) {

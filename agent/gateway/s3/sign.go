@@ -61,11 +61,9 @@ type authorization struct {
 }
 
 var (
-	oldSignature = code{
-		invalidRequest.name, invalidRequest.status,
-		"The authorization mechanism you have provided is not supported. Please use " + algorithm + ".",
-	}
-	otherSignature = code{invalidArgument.name, invalidArgument.status, "Unsupported Authorization Type"}
+	oldSignature = invalidRequest.saying(
+		"The authorization mechanism you have provided is not supported. Please use %s.", algorithm)
+	otherSignature = invalidArgument.saying("Unsupported Authorization Type")
 )
 
 // readAuthorization returns what a request shows; nil where it shows nothing.
@@ -210,10 +208,10 @@ func (a *authorization) check(now time.Time) error {
 	if a.presigned {
 		switch {
 		case ahead > skew:
-			return refuse(accessDenied, "the URL is not valid yet: it is %s here, and it was signed at %s; set the clocks",
+			return refuse(accessDenied, "the signature is not valid yet: it is %s here, and it was signed at %s; set the clocks",
 				now.UTC().Format(timeLayout), a.timestamp)
 		case now.After(a.at.Add(a.expires)):
-			return refuse(accessDenied, "Request has expired: the URL was valid until %s", a.at.Add(a.expires).UTC().Format(time.RFC3339))
+			return refuse(accessDenied, "Request has expired: it was valid until %s", a.at.Add(a.expires).UTC().Format(time.RFC3339))
 		}
 		return nil
 	}

@@ -119,23 +119,3 @@ func FuzzRange(f *testing.F) {
 		}
 	})
 }
-
-// The key of an object of an upload says what it is of.
-func FuzzUploadName(f *testing.F) {
-	f.Add("a/b", 7, "photos/x\x00")
-	f.Add("\x00/00001", 0, "\x0001a2289f1e66a6557e690e41e41b7892/00001")
-	f.Fuzz(func(t *testing.T, key string, number int, any string) {
-		_, _, _, _ = readUploadName(any)
-		id := newUploadID(exampleTime)
-		of := target{"photos", key}
-		number = int(uint(number) % (partsMost + 1))
-		name := uploadName(of, id)
-		if number > 0 {
-			name = partName(of, id, number)
-		}
-		gotKey, gotID, gotNumber, isOne := readUploadName(strings.TrimPrefix(name, uploadsOf("photos")))
-		if !isOne || gotKey != key || gotID != id || gotNumber != number {
-			t.Fatalf("%q is read as %q, %q, %d, %t", name, gotKey, gotID, gotNumber, isOne)
-		}
-	})
-}

@@ -2,112 +2,20 @@ package s3
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"encoding/xml"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/gateway/s3/listing"
+	"github.com/restripe/restripe/agent/gateway/s3/message"
+	"github.com/restripe/restripe/agent/gateway/s3/upload"
 )
-
-// An upload in parts is an empty object that says what becomes of it, and an object for each part. Their keys begin with uploadsPrefix,
-// the bucket and the key that the upload is for, so that no bucket has them; all expire together if the upload is not completed.
-
-const (
-	uploadsPrefix = ".multipart/"
-	uploadEnd     = "\x00" // after the key
-	uploadKept    = 7 * 24 * time.Hour
-	completedKept = 24 * time.Hour // so that a request that is sent again is answered as before
-	partDigits    = 5
-)
-
-// metaUpload is what is known of an upload, in JSON, beside the metadata that its object will have.
-const metaUpload = metaOwn + "upload"
-
-// upload is what is known of one.
-type upload struct {
-	target
-	id string
-
-	object *api.Object // that says so
-	uploadKeep
-}
-
-// uploadKeep is what is kept of an upload.
-type uploadKeep struct {
-	Class     string     `json:"class"`
-	Scheme    string     `json:"scheme,omitempty"`
-	Algorithm string     `json:"algorithm,omitempty"` // of checksums, as in the names of headers
-	Type      string     `json:"type,omitempty"`
-	Completed *completed `json:"completed,omitempty"` // nil: it is under way
-}
-
-// completed is what came of an upload.
-type completed struct {
-	List string `json:"list"` // a digest of the parts that were asked for
-	ETag string `json:"etag"`
-	Sum  string `json:"sum,omitempty"`
-}
-
-// newUploadID is in the order in which uploads begin.
-func newUploadID(now time.Time) string {
-	var random [10]byte
-	_, _ = rand.Read(random[:]) // which never fails
-	return fmt.Sprintf("%012x%s", now.UnixMilli(), hex.EncodeToString(random[:]))
-}
-
-var uploadID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-const uploadIDLength = 32
-
-// uploadName is the key of the object that says what is known of an upload. Those of its parts begin with it.
-func uploadName(of target, id string) string {
-	return uploadsOf(of.bucket) + of.key + uploadEnd + id + "/"
-}
-
-func uploadsOf(bucket string) string { return uploadsPrefix + bucket + "/" }
-
-func partName(of target, id string, number int) string {
-	return fmt.Sprintf("%s%0*d", uploadName(of, id), partDigits, number)
-}
-
-// readUploadName takes the key of an object of an upload apart, behind the prefix of those of its bucket. The number is 0 for the one
-// that says what is known.
-func readUploadName(name string) (key, id string, number int, isOne bool) {
-	rest, last := name, name[strings.LastIndexByte(name, '/')+1:]
-	if last != "" {
-		n, err := strconv.Atoi(last)
-		if err != nil || len(last) != partDigits || n < 1 {
-			return "", "", 0, false
-		}
-		number = n
-	}
-	rest = strings.TrimSuffix(rest[:len(rest)-len(last)], "/")
-	if len(rest) < uploadIDLength+len(uploadEnd) {
-		return "", "", 0, false
-	}
-	id, rest = rest[len(rest)-uploadIDLength:], rest[:len(rest)-uploadIDLength]
-	key, isOne = strings.CutSuffix(rest, uploadEnd)
-	return key, id, number, isOne && uploadID.MatchString(id)
-}
-
-type createUploadResult struct {
-	XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ InitiateMultipartUploadResult"`
-	Bucket   string
-	Key      string
-	UploadID string `xml:"UploadId"`
-}
 
 // createUpload begins an upload.
 func createUpload(ctx context.Context, q *request) error {
@@ -124,14 +32,7 @@ func createUpload(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	if metadata[metaUpload], err = kept.encode(); err != nil {
-		return err
-	}
-	now := time.Now()
-	id := newUploadID(now)
-	_, err = s.options.Objects.Put(ctx, uploadName(q.target, id), http.NoBody, api.PutOptions{
-		Class: kept.Class, Expires: now.Add(uploadKept), Metadata: metadata,
-	})
+	id, err := s.parted().Begin(ctx, q.bucket, q.key, &kept, metadata)
 	if err != nil {
 		return err
 	}
@@ -139,20 +40,24 @@ func createUpload(ctx context.Context, q *request) error {
 		q.w.Header().Set("X-Amz-Checksum-Algorithm", strings.ToUpper(kept.Algorithm))
 		q.w.Header().Set("X-Amz-Checksum-Type", kept.Type)
 	}
-	return q.reply(&createUploadResult{Bucket: q.bucket, Key: q.key, UploadID: id})
+	return q.reply(&message.CreateUploadResult{Bucket: q.bucket, Key: q.key, UploadID: id})
 }
 
 // newUpload is what a request says of an upload that begins.
-func (q *request) newUpload(options *api.PutOptions) (kept uploadKeep, err error) {
+func (q *request) newUpload(options *api.PutOptions) (kept upload.State, err error) {
 	class, err := q.server.options.Classes.For(q.object(), options.Class)
 	if err != nil {
 		return kept, err
 	}
 	kept.Class, kept.Scheme = class.Name, options.Scheme
-	asked, kind := q.Header.Get("X-Amz-Checksum-Algorithm"), q.Header.Get("X-Amz-Checksum-Type")
+	asked, kind := q.Header.Get("X-Amz-Checksum-Algorithm"), strings.ToUpper(q.Header.Get("X-Amz-Checksum-Type"))
+	if kind != "" && kind != typeWhole && kind != typeComposite {
+		return kept, badHeader("x-amz-checksum-type", kind, typeComposite+" or "+typeWhole)
+	}
 	if asked == "" {
 		if kind != "" {
-			return kept, refuse(invalidRequest, "x-amz-checksum-type is given without x-amz-checksum-algorithm")
+			return kept, refuse(invalidRequest.saying(
+				"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."), "x-amz-checksum-type is %s", kind)
 		}
 		return kept, nil
 	}
@@ -161,108 +66,54 @@ func (q *request) newUpload(options *api.PutOptions) (kept uploadKeep, err error
 		return kept, unknownChecksum(asked)
 	}
 	kept.Algorithm, kept.Type = chosen.name, typeWhole
-	if chosen.composite && kind != typeWhole {
+	if chosen.parts != wholeOnly && kind != typeWhole {
 		kept.Type = typeComposite
 	}
-	isSHA := strings.HasPrefix(chosen.name, "sha")
-	if kind != "" && kind != kept.Type || isSHA && kept.Type == typeWhole {
-		return kept, refuse(invalidRequest, "the checksum type is %.40q, which those of %s cannot have", kind, chosen.label())
+	if kind != "" && kind != kept.Type || chosen.parts == partsOnly && kept.Type == typeWhole {
+		return kept, refuse(invalidRequest.saying("The %s checksum type cannot be used with the %s checksum algorithm.", kind, chosen.name),
+			"want the other type, or none")
 	}
 	return kept, nil
 }
 
-func (u *uploadKeep) encode() (string, error) {
-	text, err := json.Marshal(u)
-	return string(text), err
-}
+// parted are the uploads of the gateway.
+func (s *Server) parted() upload.Uploads { return upload.Of(s.options.Objects) }
 
 // upload returns the upload that a request names, whose object the user may write.
-func (s *Server) upload(ctx context.Context, q *request) (*upload, error) {
-	id := q.query.get("uploadId")
-	u := &upload{target: q.target, id: id}
+func (s *Server) upload(ctx context.Context, q *request) (*upload.Upload, error) {
 	if err := q.may(ctx, access.Write, q.object()); err != nil {
 		return nil, err
 	}
-	if uploadID.MatchString(id) {
-		is, err := s.options.Objects.Find(ctx, uploadName(q.target, id))
-		if err != nil {
-			return nil, err
-		}
-		u.object = is
-	}
-	if u.object == nil {
+	u, err := s.parted().Find(ctx, uploadName(q))
+	if errors.Is(err, upload.ErrGone) {
 		if err := q.inBucket(ctx, q.bucket); err != nil {
 			return nil, err
 		}
-		return nil, u.gone()
+		return nil, noUpload(q)
 	}
-	if err := json.Unmarshal([]byte(u.object.Metadata[metaUpload]), &u.uploadKeep); err != nil {
-		return nil, fmt.Errorf("reading what is kept of upload %s: %w", id, err)
+	if err != nil {
+		return nil, err
 	}
 	return u, q.may(ctx, access.Write, q.object(), u.Class)
 }
 
+func uploadName(q *request) upload.Name {
+	return upload.Name{Bucket: q.bucket, Key: q.key, ID: q.query.get("uploadId")}
+}
+
 // underWay is upload for what can be done with one that is not completed.
-func (s *Server) underWay(ctx context.Context, q *request) (*upload, error) {
+func (s *Server) underWay(ctx context.Context, q *request) (*upload.Upload, error) {
 	u, err := s.upload(ctx, q)
 	if err == nil && u.Completed != nil {
-		err = u.gone()
+		err = noUpload(q)
 	}
 	return u, err
 }
 
-func (u *upload) gone() error {
+func noUpload(q *request) error {
 	return refuse(noSuchUpload,
 		"there is no upload %.80q for the key %.200q: it was completed or given up, or began more than %d days ago",
-		u.id, u.key, uploadKept/(24*time.Hour))
-}
-
-// metadata is what the object of the upload will have.
-func (u *upload) metadata() map[string]string {
-	metadata := map[string]string{}
-	for name, value := range u.object.Metadata {
-		if name != metaUpload {
-			metadata[name] = value
-		}
-	}
-	return metadata
-}
-
-// storedPart is a part that was put.
-type storedPart struct {
-	number int
-	object api.Object
-}
-
-// parts returns up to limit parts of an upload after one of a number.
-func (s *Server) parts(ctx context.Context, u *upload, after, limit int) ([]storedPart, error) {
-	name := uploadName(u.target, u.id)
-	from := name
-	if after > 0 {
-		from = partName(u.target, u.id, after)
-	}
-	var parts []storedPart
-	for len(parts) < limit {
-		wanted := min(limit-len(parts), listMost)
-		page, err := object.Records(ctx, s.options.Objects, name, from, wanted)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			key, err := keyOf(&page[i])
-			if err != nil {
-				return nil, err
-			}
-			from = key
-			if number, err := strconv.Atoi(key[len(name):]); err == nil {
-				parts = append(parts, storedPart{number, page[i]})
-			}
-		}
-		if len(page) < wanted {
-			break
-		}
-	}
-	return parts, nil
+		uploadName(q).ID, q.key, upload.Kept/(24*time.Hour))
 }
 
 // putPart stores a part.
@@ -280,18 +131,18 @@ func putPart(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	if err := u.choose(body); err != nil {
+	if err := choosePart(body, u); err != nil {
 		return err
 	}
-	if _, err := s.options.Objects.Put(ctx, partName(u.target, u.id, number), body, u.part(body)); err != nil {
+	if _, err := s.parted().PutPart(ctx, u, number, body, body.size, body.digests); err != nil {
 		return err
 	}
 	q.setSums(body)
 	return q.done(http.StatusOK)
 }
 
-// choose has the checksum be known of a part that the upload asks for.
-func (u *upload) choose(of *body) error {
+// choosePart has the checksum be known of a part that the upload asks for.
+func choosePart(of *body, u *upload.Upload) error {
 	chosen := checksumNamed(u.Algorithm)
 	if of.chosen != nil && chosen != nil && of.chosen != chosen {
 		return refuse(invalidRequest, "the part has a checksum of the kind %s, and the upload is one of %s", of.chosen.label(),
@@ -301,16 +152,11 @@ func (u *upload) choose(of *body) error {
 	return nil
 }
 
-// part is how a part is kept.
-func (u *upload) part(of *body) api.PutOptions {
-	return api.PutOptions{Class: u.Class, Scheme: u.Scheme, Size: of.size, Expires: u.object.Expires, Digests: of.digests}
-}
-
 func (q *request) partNumber() (int, error) {
 	text := q.query.get("partNumber")
 	number, err := strconv.Atoi(text)
-	if err != nil || number < 1 || number > partsMost {
-		return 0, refuse(invalidArgument, "partNumber is %.20q; want 1 to %d", text, partsMost)
+	if err != nil || number < 1 || number > upload.PartsMost {
+		return 0, refuse(invalidArgument, "partNumber is %.20q; want 1 to %d", text, upload.PartsMost)
 	}
 	return number, nil
 }
@@ -327,19 +173,19 @@ func copyPart(ctx context.Context, q *request) error {
 		return err
 	}
 	return q.slowly(ctx, func(ctx context.Context) (any, error) {
-		reader, is, _, err := s.openSource(ctx, q)
+		source, err := s.openSource(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		of, err := copySpan(q.Header.Get(headerSource+"-Range"), is.Size)
+		of, err := copySpan(q.Header.Get(headerSource+"-Range"), source.is.Size)
 		if err != nil {
 			return nil, err
 		}
 		var body *body
 		var stored api.Object
-		fed, err := s.pour(ctx, part(reader, of), func(from io.Reader) (err error) {
+		fed, err := s.pour(ctx, part(source.reader, of), func(from io.Reader) (err error) {
 			body = bodyOf(from, of.length, checksumNamed(u.Algorithm))
-			stored, err = s.options.Objects.Put(ctx, partName(u.target, u.id, number), body, u.part(body))
+			stored, err = s.parted().PutPart(ctx, u, number, body, body.size, body.digests)
 			return err
 		})
 		if fed != nil {
@@ -348,74 +194,30 @@ func copyPart(ctx context.Context, q *request) error {
 		if err != nil {
 			return nil, err
 		}
-		return &copyResult{
+		return &message.CopyResult{
 			XMLName: xml.Name{Space: namespace, Local: "CopyPartResult"}, LastModified: stored.Modified.Format(timeFormat),
-			sums: body.sums(),
+			Sums: body.sums(),
 		}, nil
 	})
 }
 
-// abortUpload gives an upload up. Parts that come later expire.
+// abortUpload gives an upload up.
 func abortUpload(ctx context.Context, q *request) error {
 	s := q.server
 	u, err := s.underWay(ctx, q)
 	if err != nil {
 		return err
 	}
-	if err := s.options.Objects.Delete(ctx, uploadName(u.target, u.id), &u.object.Revision); err != nil {
-		if isGone(err) {
-			return u.gone()
-		}
+	if err := checkTime(q.Header.Get("X-Amz-If-Match-Initiated-Time"), "begun", u.Began()); err != nil {
 		return err
 	}
-	if err := s.dropParts(ctx, u); err != nil {
+	switch err := s.parted().Abort(ctx, u); {
+	case errors.Is(err, upload.ErrGone):
+		return noUpload(q)
+	case err != nil:
 		return err
 	}
 	return q.done(http.StatusNoContent)
-}
-
-// dropParts deletes the parts of an upload.
-func (s *Server) dropParts(ctx context.Context, u *upload) error {
-	parts, err := s.parts(ctx, u, 0, partsMost)
-	if err != nil {
-		return err
-	}
-	var work errgroup.Group
-	work.SetLimit(deleteAtOnce)
-	for i := range parts {
-		work.Go(func() error {
-			err := s.options.Objects.Delete(ctx, partName(u.target, u.id, parts[i].number), nil)
-			if isGone(err) {
-				return nil
-			}
-			return err
-		})
-	}
-	return work.Wait()
-}
-
-type listPartsResult struct {
-	XMLName              xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListPartsResult"`
-	Bucket               string
-	Key                  string
-	UploadID             string `xml:"UploadId"`
-	PartNumberMarker     int
-	NextPartNumberMarker int
-	MaxParts             int
-	IsTruncated          bool
-	Part                 []listedPart
-	Initiator            owner
-	Owner                owner
-	StorageClass         string
-	ChecksumAlgorithm    string `xml:",omitempty"`
-	ChecksumType         string `xml:",omitempty"`
-}
-
-type listedPart struct {
-	PartNumber   int
-	LastModified string
-	Size         int64
-	sums
 }
 
 func listParts(ctx context.Context, q *request) error {
@@ -424,22 +226,22 @@ func listParts(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	result := listPartsResult{
-		Bucket: q.bucket, Key: q.key, UploadID: u.id, Initiator: theOwner, Owner: theOwner, StorageClass: u.storageClass(),
+	result := message.ListPartsResult{
+		Bucket: q.bucket, Key: q.key, UploadID: u.ID, Initiator: theOwner, Owner: theOwner, StorageClass: partedClass(&u.State),
 		ChecksumAlgorithm: strings.ToUpper(u.Algorithm), ChecksumType: u.Type,
 	}
 	if result.MaxParts, err = q.number("max-parts", listMost); err != nil {
 		return err
 	}
 	if q.query.get("part-number-marker") != "" {
-		if result.PartNumberMarker, err = q.number("part-number-marker", partsMost); err != nil {
+		if result.PartNumberMarker, err = q.number("part-number-marker", upload.PartsMost); err != nil {
 			return err
 		}
 	}
 	if err := q.hold(ctx, listBytes); err != nil {
 		return err
 	}
-	parts, err := s.parts(ctx, u, result.PartNumberMarker, result.MaxParts+1)
+	parts, err := s.parted().Parts(ctx, u, result.PartNumberMarker, result.MaxParts+1)
 	if err != nil {
 		return err
 	}
@@ -447,146 +249,65 @@ func listParts(ctx context.Context, q *request) error {
 		result.IsTruncated, parts = true, parts[:result.MaxParts]
 	}
 	for i := range parts {
-		is := &parts[i].object
+		is := &parts[i].Object
 		known := sumsOf(is.Metadata, strconv.Quote(etagOf(is)))
 		known.ChecksumType = ""
-		result.Part = append(result.Part, listedPart{parts[i].number, is.Modified.Format(timeFormat), is.Size, known})
-		result.NextPartNumberMarker = parts[i].number
+		result.Part = append(result.Part, message.ListedPart{
+			PartNumber: parts[i].Number, LastModified: is.Modified.Format(timeFormat), Size: is.Size, Sums: known,
+		})
+		result.NextPartNumberMarker = parts[i].Number
 	}
 	return q.reply(&result)
 }
 
-// storageClass is that of the object that an upload will be.
-func (u *uploadKeep) storageClass() string {
+// partedClass is the storage class of the object that an upload will be.
+func partedClass(u *upload.State) string {
 	if u.Scheme != "" {
 		return u.Scheme
 	}
 	return standard
 }
 
-type listUploadsResult struct {
-	XMLName            xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
-	Bucket             string
-	KeyMarker          string
-	UploadIDMarker     string `xml:"UploadIdMarker"`
-	NextKeyMarker      string `xml:",omitempty"`
-	NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
-	Delimiter          string `xml:",omitempty"`
-	Prefix             string
-	MaxUploads         int
-	EncodingType       string `xml:",omitempty"`
-	IsTruncated        bool
-	Upload             []listedUpload
-	CommonPrefixes     []commonPrefix
-}
-
-type listedUpload struct {
-	Key               string
-	UploadID          string `xml:"UploadId"`
-	Initiator         owner
-	Owner             owner
-	StorageClass      string
-	Initiated         string
-	ChecksumAlgorithm string `xml:",omitempty"`
-	ChecksumType      string `xml:",omitempty"`
-}
-
 // listUploads answers which uploads of a bucket are under way, by key and then by when they began.
 func listUploads(ctx context.Context, q *request) error {
 	s := q.server
-	what := listing{prefix: q.query.get("prefix"), delimiter: q.query.get("delimiter"), after: q.query.get("key-marker")}
+	what := listing.Listing{Prefix: q.query.get("prefix"), Delimiter: q.query.get("delimiter"), After: q.query.get("key-marker")}
 	marker := q.query.get("upload-id-marker")
 	encoded, err := encoder(q.query.get("encoding-type"))
 	if err != nil {
 		return err
 	}
-	if what.most, err = q.number("max-uploads", listMost); err != nil {
+	if what.Most, err = q.number("max-uploads", listMost); err != nil {
 		return err
 	}
-	sees, err := q.mayList(ctx, what.prefix)
+	sees, err := q.mayList(ctx, what.Prefix)
 	if err != nil {
 		return err
 	}
-	result := listUploadsResult{
-		Bucket: q.bucket, KeyMarker: encoded(what.after), UploadIDMarker: marker, Delimiter: encoded(what.delimiter),
-		Prefix: encoded(what.prefix), MaxUploads: what.most, EncodingType: q.query.get("encoding-type"),
+	result := message.ListUploadsResult{
+		Bucket: q.bucket, KeyMarker: encoded(what.After), UploadIDMarker: marker, Delimiter: encoded(what.Delimiter),
+		Prefix: encoded(what.Prefix), MaxUploads: what.Most, EncodingType: q.query.get("encoding-type"),
 	}
-	found, more, err := s.uploadsIn(ctx, q.bucket, what, marker, sees)
+	found, more, err := s.parted().List(ctx, q.bucket, what, marker, sees)
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		one := &found[i]
-		if one.object == nil {
-			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encoded(one.key)})
+	for _, one := range found {
+		if one.Upload == nil {
+			result.CommonPrefixes = append(result.CommonPrefixes, message.CommonPrefix{Prefix: encoded(one.Common)})
 			continue
 		}
-		result.Upload = append(result.Upload, listedUpload{
-			Key: encoded(one.key), UploadID: one.id, Initiator: theOwner, Owner: theOwner, StorageClass: one.storageClass(),
-			Initiated: one.object.Modified.Format(timeFormat), ChecksumAlgorithm: strings.ToUpper(one.Algorithm), ChecksumType: one.Type,
+		result.Upload = append(result.Upload, message.ListedUpload{
+			Key: encoded(one.Key), UploadID: one.ID, Initiator: theOwner, Owner: theOwner, StorageClass: partedClass(&one.State),
+			Initiated: one.Began().Format(timeFormat), ChecksumAlgorithm: strings.ToUpper(one.Algorithm), ChecksumType: one.Type,
 		})
 	}
 	if result.IsTruncated = more; more {
 		last := &found[len(found)-1]
-		result.NextKeyMarker, result.NextUploadIDMarker = encoded(last.key), last.id
+		result.NextKeyMarker = encoded(last.Common)
+		if last.Upload != nil {
+			result.NextKeyMarker, result.NextUploadIDMarker = encoded(last.Key), last.ID
+		}
 	}
 	return q.reply(&result)
-}
-
-// uploadsIn returns uploads of a bucket that are under way, and common prefixes of their keys, which have no object.
-func (s *Server) uploadsIn(
-	ctx context.Context, bucket string, what listing, marker string, sees func(key, class string) bool,
-) (found []upload, more bool, err error) {
-	if what.most == 0 {
-		return nil, false, nil
-	}
-	base, after := uploadsOf(bucket), ""
-	switch common, is := what.common(what.after); {
-	case what.after == "":
-	case is && common == what.after:
-		after = behind(base + common)
-	case uploadID.MatchString(marker):
-		after = behind(uploadName(target{bucket, what.after}, marker))
-	default:
-		after = behind(base + what.after + uploadEnd)
-	}
-	for {
-		page, err := object.Records(ctx, s.options.Objects, base+what.prefix, after, skipPage)
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range page {
-			name, err := keyOf(&page[i])
-			if err != nil {
-				return nil, false, err
-			}
-			if name <= after { // passed with its upload, or a common prefix
-				continue
-			}
-			after = name
-			key, id, number, isOne := readUploadName(name[len(base):])
-			if !isOne || number > 0 || !strings.HasPrefix(key, what.prefix) {
-				continue
-			}
-			after = behind(name)
-			one := upload{target: target{bucket, key}, id: id, object: &page[i]}
-			if err := json.Unmarshal([]byte(page[i].Metadata[metaUpload]), &one.uploadKeep); err != nil || one.Completed != nil {
-				continue // it is none, or is no longer
-			}
-			if !sees(one.target.object(), one.Class) {
-				continue
-			}
-			if common, is := what.common(key); is {
-				one = upload{target: target{bucket, common}}
-				after = behind(base + common)
-			}
-			if len(found) == what.most {
-				return found, true, nil
-			}
-			found = append(found, one)
-		}
-		if len(page) < skipPage {
-			return found, false, nil
-		}
-	}
 }

@@ -1,4 +1,4 @@
-"""Objects by boto3: put, read, listed, copied, put under conditions, uploaded in parts, by signed addresses, deleted: URL [CA].
+"""Objects by boto3: put, read, listed, copied, put under conditions, uploaded in parts, by signed addresses and forms, deleted: URL [CA].
 
 The key is that of the environment. Prints done.
 """
@@ -7,6 +7,7 @@ import hashlib
 import io
 import ssl
 import sys
+import urllib.error
 import urllib.request
 
 import boto3
@@ -135,6 +136,31 @@ urllib.request.urlopen(urllib.request.Request(signed, data=b"by an address", met
 signed = c.generate_presigned_url("get_object", {"Bucket": BUCKET, "Key": "signed"}, ExpiresIn=60)
 with urllib.request.urlopen(signed, context=context) as answer:
     same("get by an address", answer.read(), b"by an address")
+
+# Forms that are signed, by which a browser puts a file.
+def post(form, data, name="a b.jpg"):
+    border = "border-of-a-form"
+    lines = [f'--{border}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in form["fields"].items()]
+    lines.append(f'--{border}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n')
+    body = "".join(lines).encode() + data + f"\r\n--{border}--\r\n".encode()
+    request = urllib.request.Request(form["url"], data=body, headers={"Content-Type": f"multipart/form-data; boundary={border}"})
+    try:
+        with urllib.request.urlopen(request, context=context) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.read().decode().partition("<Code>")[2].partition("</Code>")[0]
+
+
+form = c.generate_presigned_post(BUCKET, "forms/${filename}", Fields={"Content-Type": "image/x-test", "success_action_status": "201"},
+                                 Conditions=[{"Content-Type": "image/x-test"}, {"success_action_status": "201"},
+                                             ["content-length-range", 1, 300_000]], ExpiresIn=60)
+same("a form", post(form, contents["large"]), 201)
+same("what came by a form", read("forms/a b.jpg"), contents["large"])
+same("its type", c.head_object(Bucket=BUCKET, Key="forms/a b.jpg")["ContentType"], "image/x-test")
+same("a form with a file that is too large", post(form, b"x" * 300_001), "EntityTooLarge")
+form["fields"]["Content-Type"] = "text/html"
+same("a form that says what its policy does not allow", post(form, b"x"), "AccessDenied")
+c.delete_object(Bucket=BUCKET, Key="forms/a b.jpg")
 
 # Deleted, by one and by many.
 refused("deleting a bucket with objects", "BucketNotEmpty", c.delete_bucket)
