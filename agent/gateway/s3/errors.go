@@ -119,6 +119,9 @@ func (r *refusal) Error() string { return r.cause.Error() }
 // Unwrap implements the errors package's.
 func (r *refusal) Unwrap() error { return r.cause }
 
+// errSlow ends a request whose body does not come.
+var errSlow = refuse(requestTimeout, "too slow")
+
 func refuse(as code, format string, args ...any) error {
 	return &refusal{as, fmt.Errorf(format, args...)}
 }
