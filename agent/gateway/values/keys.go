@@ -361,6 +361,21 @@ func (s *Session) List(ctx context.Context, prefix, after string, limit int) (ke
 	return keys, next, nil
 }
 
+// Count returns how many values there are, those that have expired and are not removed yet too, if the user may list all and they can be
+// counted without a look at each; where that takes long, how many there were when they were counted last. recently: what was counted a
+// moment before will do.
+func (s *Session) Count(ctx context.Context, recently bool) (count int64, known bool, err error) {
+	_, in, err := s.scope(ctx, access.List)
+	if err != nil {
+		return 0, false, err
+	}
+	if every, _ := in.HasKey(""); !every || s.parts.Count == nil {
+		return 0, false, nil
+	}
+	count, err = s.parts.Count(ctx, recently)
+	return count, err == nil, classed(err)
+}
+
 // turns has the changes of one key wait for each other: those that overlap would be refused, and begin anew.
 type turns struct {
 	seed  maphash.Seed

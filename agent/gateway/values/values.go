@@ -86,6 +86,9 @@ type Parts struct {
 	// Certified returns the user that a client's certificate names, nil where it has shown none.
 	Certified func(*tls.ConnectionState) (*access.User, error)
 
+	// Count counts all values, or, recently, takes what was counted a moment before; nil: each is looked at.
+	Count func(ctx context.Context, recently bool) (int64, error)
+
 	MaxBytes    int64 // of one value; 0: DefaultMaxBytes
 	MemoryBytes int64 // of the values that are read and not yet sent; 0: 64 MiB
 
