@@ -120,7 +120,8 @@ func TestVersionsAreKept(t *testing.T) {
 		t.Errorf("the status has %d objects and %d earlier versions: %v", status.Objects, status.Earlier, err)
 	}
 	for _, class := range status.Classes {
-		if want := int64(900 + 150_000); class.Name == "kept" && (class.Objects != 3 || class.Bytes != want || class.Earlier != 6 || class.Kept != 2*want) {
+		is, want := [4]int64{class.Objects, class.Bytes, class.Earlier, class.Kept}, [4]int64{3, 900 + 150_000, 6, 2 * (900 + 150_000)}
+		if class.Name == "kept" && is != want {
 			t.Errorf("the status of the class is %+v", class)
 		}
 	}

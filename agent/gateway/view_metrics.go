@@ -69,7 +69,8 @@ var (
 	viewMetrics = []*prometheus.Desc{
 		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
 		catalogRecords, deadAtMost, unproven, popularityBytes,
-		objectCounts, objectBytes, earlierCounts, earlierBytes, storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
+		objectCounts, objectBytes, earlierCounts, earlierBytes,
+		storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
 )
 

@@ -73,7 +73,8 @@ func TestClientsAreBounded(t *testing.T) {
 	if text, err := io.ReadAll(dial()); string(text) != "full" {
 		t.Errorf("the third is told %q, %v", text, err)
 	}
-	if open, refused := testutil.ToFloat64(c.Metrics.Open), testutil.ToFloat64(c.Metrics.Refused); open != 2 || refused != 1 || c.Count() != 2 {
+	open, refused := testutil.ToFloat64(c.Metrics.Open), testutil.ToFloat64(c.Metrics.Refused)
+	if open != 2 || refused != 1 || c.Count() != 2 {
 		t.Errorf("%v connections are counted, and %d, %v refused", open, c.Count(), refused)
 	}
 	if err := first.Close(); err != nil {

@@ -111,7 +111,8 @@ func (c *connection) statistics() string {
 	pairs := []any{
 		"pid", os.Getpid(), "uptime", int64(now.Sub(of.began).Seconds()), "time", now.Unix(), "version", Version,
 		"pointer_size", 32 << (^uint(0) >> 63),
-		"max_connections", s.options.MaxConnections, "curr_connections", s.connections.Count(), "total_connections", of.connections.Load(),
+		"max_connections", s.options.MaxConnections, "curr_connections", s.connections.Count(),
+		"total_connections", of.connections.Load(),
 		"cmd_get", of.gets.found.Load() + of.gets.missed.Load(), "cmd_set", of.sets.Load(), "cmd_flush", of.flushes.Load(),
 		"cmd_touch", of.touches.found.Load() + of.touches.missed.Load(),
 		"get_hits", of.gets.found.Load(), "get_misses", of.gets.missed.Load(),

@@ -43,7 +43,9 @@ var sections = []section{
 		}
 	}},
 	{"clients", "Clients", func(s *Server) []string {
-		return []string{fmt.Sprintf("connected_clients:%d", s.connections.Count()), fmt.Sprintf("maxclients:%d", s.connections.Most), "blocked_clients:0"}
+		return []string{
+			fmt.Sprintf("connected_clients:%d", s.connections.Count()), fmt.Sprintf("maxclients:%d", s.connections.Most), "blocked_clients:0",
+		}
 	}},
 	{"memory", "Memory", func(*Server) []string {
 		var memory runtime.MemStats
