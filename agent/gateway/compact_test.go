@@ -29,7 +29,7 @@ func (c *cluster) takes(class string) (stored, live int64) {
 	}
 	for _, of := range status.Classes {
 		if of.Name == class {
-			return of.Stored, of.Bytes
+			return of.Stored, of.Bytes + of.Kept
 		}
 	}
 	c.t.Fatalf("there is no class %q", class)

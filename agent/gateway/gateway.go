@@ -224,6 +224,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.values = values.New(values.Parts{
 		Objects: g.Objects, Classes: g.Registry, Users: o.Users, MemoryBytes: valueBytes,
+		Count:     g.CountObjects,
 		Certified: func(state *tls.ConnectionState) (*access.User, error) { return server.Certified(o.Certificates, state) },
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)

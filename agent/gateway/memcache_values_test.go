@@ -235,6 +235,7 @@ func TestMemcacheStats(t *testing.T) {
 			t.Errorf("there is no %q in %q", line, stats)
 		}
 	}
+	c.await("the value is counted", func() bool { return strings.Contains(m.ask("stats\r\n"), "STAT curr_items 1\r\n") })
 	m.want("stats items\r\nstats slabs\r\nstats reset\r\n", "END\r\nEND\r\nRESET\r\n")
 	if stats := m.ask("stats\r\n"); !strings.Contains(stats, "STAT cmd_get 0\r\n") {
 		t.Errorf("after a reset it says %q", stats)

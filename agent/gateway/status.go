@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/member"
@@ -44,8 +45,8 @@ func (g *Gateway) CatalogAnswers(ctx context.Context) error {
 	return nil
 }
 
-// objectCount is how many objects there are of a class, and how much is in them.
-type objectCount struct{ objects, bytes int64 }
+// objectCount is how many objects there are of a class, and how much is in them; and of earlier versions of objects.
+type objectCount struct{ objects, bytes, earlier, kept int64 }
 
 // countObjects walks over all objects.
 func (g *Gateway) countObjects(ctx context.Context, rest func(records int) error) (map[string]objectCount, error) {
@@ -56,13 +57,28 @@ func (g *Gateway) countObjects(ctx context.Context, rest func(records int) error
 		}
 		for i := range objects {
 			count := counts[objects[i].Class]
-			counts[objects[i].Class] = objectCount{count.objects + 1, count.bytes + objects[i].Size}
+			if block.IsEarlierKey(objects[i].Key) {
+				count.earlier, count.kept = count.earlier+1, count.kept+objects[i].Size
+			} else {
+				count.objects, count.bytes = count.objects+1, count.bytes+objects[i].Size
+			}
+			counts[objects[i].Class] = count
 		}
 		if err := rest(len(objects)); err != nil {
 			return nil, err
 		}
 	}
 	return counts, nil
+}
+
+// CountObjects returns how many objects there are, or were when they were counted last, where that takes long. Whoever wants to know
+// recently also takes what was counted a moment before.
+func (g *Gateway) CountObjects(ctx context.Context, recently bool) (objects int64, err error) {
+	found, err := g.objectCounts.Ask(ctx, recently)
+	for _, count := range found.Value {
+		objects += count.objects
+	}
+	return objects, err
 }
 
 // statusOfNodes is a status in which nothing is counted yet.
@@ -103,8 +119,8 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	}
 	for name, count := range objects.Value {
 		class := classOf(name)
-		class.Objects, class.Bytes = count.objects, count.bytes
-		status.Objects += count.objects
+		class.Objects, class.Bytes, class.Earlier, class.Kept = count.objects, count.bytes, count.earlier, count.kept
+		status.Objects, status.Earlier = status.Objects+count.objects, status.Earlier+count.earlier
 	}
 	for shape, count := range groups.Value.Shapes {
 		if err := g.addGroups(&status, classOf(shape.Class), shape, count); err != nil {

@@ -115,6 +115,19 @@ func TestVersionsAreKept(t *testing.T) {
 	if err != nil || len(list.Objects) != len(sizes) || list.Next != "" {
 		t.Errorf("the listing has %d objects, next %q: %v", len(list.Objects), list.Next, err)
 	}
+	status, err := c.gateway.Status(t.Context())
+	if err != nil || status.Objects != 3 || status.Earlier != 6 {
+		t.Errorf("the status has %d objects and %d earlier versions: %v", status.Objects, status.Earlier, err)
+	}
+	for _, class := range status.Classes {
+		is, want := [4]int64{class.Objects, class.Bytes, class.Earlier, class.Kept}, [4]int64{3, 900 + 150_000, 6, 2 * (900 + 150_000)}
+		if class.Name == "kept" && is != want {
+			t.Errorf("the status of the class is %+v", class)
+		}
+	}
+	if count, known, err := c.gateway.Values().Anybody().Count(t.Context(), false); count != 3 || !known || err != nil {
+		t.Errorf("%d values are counted, %t, %v", count, known, err)
+	}
 	reserved := block.EarlierKey("k", block.Stamp{})
 	if _, err := c.gateway.Put(t.Context(), reserved, strings.NewReader("x"), api.PutOptions{Size: 1}); err == nil {
 		t.Error("an object takes the place of an earlier version")

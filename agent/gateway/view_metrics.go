@@ -51,15 +51,17 @@ var (
 	popularityBytes = describe("restripe_popularity_bytes",
 		"Memory of the gateway in which it counts how often keys of small objects are put and read; 0 before the first.")
 
-	objectCounts = describe("restripe_objects", "Objects, by class.", "class")
-	objectBytes  = describe("restripe_object_bytes", "Bytes of objects, by class.", "class")
-	storedBytes  = describe("restripe_stored_bytes", "Bytes of cells and parities that objects take, by class.", "class")
-	groupCounts  = describe("restripe_groups", "Groups, by class and scheme.", "class", "scheme")
-	notWhole     = describe("restripe_groups_not_whole", "Groups that lack blocks, by class.", "class")
-	canLose      = describe("restripe_losable_nodes", "Nodes that every object survives the loss of now; absent with nothing stored.")
-	graves       = describe("restripe_dead_blocks", "Dead blocks that wait for their delete.")
-	attempts     = describe("restripe_attempts_active", "Writes, transitions and repairs of groups that are under way.")
-	moveDone     = describe("restripe_transition_groups_done", "Groups that a transition which has not ended has dealt with.",
+	objectCounts  = describe("restripe_objects", "Objects, by class.", "class")
+	objectBytes   = describe("restripe_object_bytes", "Bytes of objects, by class.", "class")
+	earlierCounts = describe("restripe_earlier_versions", "Earlier versions of objects that are kept, by class.", "class")
+	earlierBytes  = describe("restripe_earlier_version_bytes", "Bytes of earlier versions of objects, by class.", "class")
+	storedBytes   = describe("restripe_stored_bytes", "Bytes of cells and parities that objects take, by class.", "class")
+	groupCounts   = describe("restripe_groups", "Groups, by class and scheme.", "class", "scheme")
+	notWhole      = describe("restripe_groups_not_whole", "Groups that lack blocks, by class.", "class")
+	canLose       = describe("restripe_losable_nodes", "Nodes that every object survives the loss of now; absent with nothing stored.")
+	graves        = describe("restripe_dead_blocks", "Dead blocks that wait for their delete.")
+	attempts      = describe("restripe_attempts_active", "Writes, transitions and repairs of groups that are under way.")
+	moveDone      = describe("restripe_transition_groups_done", "Groups that a transition which has not ended has dealt with.",
 		"transition", "to", "state")
 	moveTotal = describe("restripe_transition_groups", "Groups that a transition which has not ended has found so far.",
 		"transition", "to", "state")
@@ -67,7 +69,8 @@ var (
 	viewMetrics = []*prometheus.Desc{
 		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
 		catalogRecords, deadAtMost, unproven, popularityBytes,
-		objectCounts, objectBytes, storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
+		objectCounts, objectBytes, earlierCounts, earlierBytes,
+		storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
 )
 
@@ -158,6 +161,8 @@ func (v view) counted(gauge func(description *prometheus.Desc, value float64, la
 	for _, class := range status.Classes {
 		gauge(objectCounts, float64(class.Objects), class.Name)
 		gauge(objectBytes, float64(class.Bytes), class.Name)
+		gauge(earlierCounts, float64(class.Earlier), class.Name)
+		gauge(earlierBytes, float64(class.Kept), class.Name)
 		gauge(storedBytes, float64(class.Stored), class.Name)
 		gauge(notWhole, float64(class.NotWhole), class.Name)
 		for scheme, groups := range class.ByScheme {

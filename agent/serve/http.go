@@ -1,4 +1,5 @@
-// Package serve runs HTTP servers: it bounds slow clients, and lets requests under way finish when a server stops.
+// Package serve runs servers, of HTTP and of protocols of their own: it bounds slow clients and how many there are, and lets what is under
+// way finish when a server stops.
 package serve
 
 import (

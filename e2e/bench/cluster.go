@@ -19,6 +19,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/sqlite"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 const (
@@ -145,11 +146,11 @@ type memory struct {
 }
 
 func (c *cluster) memory() (m memory, err error) {
-	if m.gateway, err = peakResident(c.gateway.pid()); err != nil {
+	if m.gateway, err = gauge.Peak(c.gateway.pid()); err != nil {
 		return m, err
 	}
 	for name, agent := range c.agents {
-		peak, err := peakResident(agent.pid())
+		peak, err := gauge.Peak(agent.pid())
 		if err != nil {
 			return m, err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 const (
@@ -170,7 +171,7 @@ func (l *local) cpu() (shares cpuShares, err error) {
 
 func (l *local) memory() (m memory, err error) {
 	for name, pid := range l.Pids() {
-		peak, err := peakResident(pid)
+		peak, err := gauge.Peak(pid)
 		switch {
 		case err != nil:
 			return m, fmt.Errorf("%s: %w", name, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 // floodScheme is the cheapest scheme of the built-in ladder, and the one that takes the most nodes at once.
@@ -39,7 +40,7 @@ func (b *bench) flood(ctx context.Context) (results []floodResult, err error) {
 	defer func() { err = errors.Join(err, l.stop()) }()
 	for _, operation := range []string{"put", "get"} {
 		for name, pid := range l.Pids() {
-			if err := resetPeak(pid); err != nil {
+			if err := gauge.ResetPeak(pid); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -98,29 +98,6 @@ func FuzzParseProcessTime(f *testing.F) {
 	})
 }
 
-func TestParsePeakResident(t *testing.T) {
-	if peak, err := parsePeakResident("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"); peak != 2<<20 || err != nil {
-		t.Errorf("%d, %v", peak, err)
-	}
-	for _, wrong := range []string{"", "VmHWM:", "VmHWM: 5 MB", "VmHWM: -5 kB", "VmHWM: x kB"} {
-		if peak, err := parsePeakResident(wrong); err == nil {
-			t.Errorf("%q was read as %d", wrong, peak)
-		}
-	}
-	if peak, err := peakResident(os.Getpid()); peak < 1<<20 || err != nil {
-		t.Errorf("this process had %d bytes at most, %v", peak, err)
-	}
-}
-
-func FuzzParsePeakResident(f *testing.F) {
-	f.Add("VmHWM: 5 kB\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if peak, err := parsePeakResident(text); err == nil && peak < 0 {
-			t.Errorf("%q was read as %d", text, peak)
-		}
-	})
-}
-
 func TestParseSteps(t *testing.T) {
 	steps, err := parseSteps(defaultSteps + " ; rep(3) -> rs(4,2);")
 	if err != nil || len(steps) != 7 || steps[6] != (step{from: stripe.Replicas(3), to: stripe.RS(4, 2)}) {

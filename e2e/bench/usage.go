@@ -55,38 +55,3 @@ func ownTime() (time.Duration, error) {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
-
-// peakResident returns the most memory, bytes, a process has had resident since it started or since resetPeak.
-func peakResident(pid int) (int64, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return 0, fmt.Errorf("reading peak memory: %w", err)
-	}
-	return parsePeakResident(string(text))
-}
-
-// parsePeakResident reads VmHWM of /proc/PID/status.
-func parsePeakResident(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		rest, found := strings.CutPrefix(line, "VmHWM:")
-		if !found {
-			continue
-		}
-		fields := strings.Fields(rest)
-		if len(fields) == 2 && fields[1] == "kB" {
-			if kilobytes, err := strconv.ParseInt(fields[0], 10, 50); err == nil && kilobytes >= 0 {
-				return kilobytes << 10, nil
-			}
-		}
-		return 0, fmt.Errorf("reading peak memory: %q is not a size in kB", strings.TrimSpace(rest))
-	}
-	return 0, fmt.Errorf("reading peak memory: the status has no VmHWM")
-}
-
-// resetPeak lets the peak of a process begin again at what it has resident now.
-func resetPeak(pid int) error {
-	if err := os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "clear_refs"), []byte("5"), 0); err != nil {
-		return fmt.Errorf("resetting peak memory: %w", err)
-	}
-	return nil
-}

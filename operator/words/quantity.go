@@ -12,6 +12,14 @@ import (
 // Number shows a whole number with separators: 11,478.
 func Number(n int64) string { return humanize.Comma(n) }
 
+// Known shows a whole number as Number does, and one that is not known, which is below 0, as a question mark.
+func Known(n int64) string {
+	if n < 0 {
+		return "?"
+	}
+	return Number(n)
+}
+
 // Decimal shows a number as exactly as it is known, with separators: 1,200, 0.5.
 func Decimal(x float64) string { return humanize.Commaf(x) }
 

@@ -85,19 +85,11 @@ func nodeListing(nodes []api.NodeInfo, value any) listing {
 		}
 		l.names = append(l.names, string(n.ID))
 		l.rows = append(l.rows, []string{
-			string(n.ID), n.State, slotsText(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
+			string(n.ID), n.State, words.Known(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
 			n.Declared, since, capacity, n.Address, n.Store, strings.Join(nodeNotes(n), "; "),
 		})
 	}
 	return l
-}
-
-// slotsText is how many slots lie on a node, as far as that is known.
-func slotsText(slots int64) string {
-	if slots < 0 {
-		return "?"
-	}
-	return words.Number(slots)
 }
 
 // countText is how many there are of something, as far as that is known.

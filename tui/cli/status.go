@@ -99,8 +99,12 @@ func (s *session) showStatus(status api.Status, format *formatValue, again bool)
 
 // statusLines answers "is my data safe?" first, then what it costs, what moves, and how the nodes are.
 func statusLines(status api.Status, wide bool) []string {
+	objects := words.Count(status.Objects, "object")
+	if status.Earlier > 0 {
+		objects += " and " + words.Count(status.Earlier, "earlier version")
+	}
 	lines := []string{safetyText(status), fmt.Sprintf("cluster %s, gateway %s: %s in %s; %s under way, %s waiting for deletion",
-		status.Cluster, status.Gateway, words.Count(status.Objects, "object"), words.Count(status.Groups, "group"), words.Count(status.Active, "attempt"), words.Count(status.Graves, "dead block"))}
+		status.Cluster, status.Gateway, objects, words.Count(status.Groups, "group"), words.Count(status.Active, "attempt"), words.Count(status.Graves, "dead block"))}
 	if status.Objects > 0 {
 		seen := "no scrub has looked at every block yet"
 		if status.BlocksSeen != nil {
@@ -178,8 +182,8 @@ func classRows(classes []api.ClassStatus) [][]string {
 	var rows [][]string
 	for _, class := range classes {
 		overhead := "-"
-		if class.Bytes > 0 {
-			overhead = strconv.FormatFloat(float64(class.Stored)/float64(class.Bytes), 'f', 2, 64) + "x"
+		if bytes := class.Bytes + class.Kept; bytes > 0 {
+			overhead = strconv.FormatFloat(float64(class.Stored)/float64(bytes), 'f', 2, 64) + "x"
 		}
 		var groups []string
 		for _, scheme := range sortedKeys(class.ByScheme) {

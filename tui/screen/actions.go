@@ -334,7 +334,7 @@ func (m *Model) drainChosen(chosen any) (tea.Cmd, bool) {
 			return change.GetSaid(), err
 		}), true
 	}
-	m.askName(fmt.Sprintf("Drain %s of %s? What lies on it, %s in %s slots, is copied to other nodes.", nameOf(one), plain(one.Backend), words.Bytes(one.UsedBytes), slotsText(one.Slots)), one.Name,
+	m.askName(fmt.Sprintf("Drain %s of %s? What lies on it, %s in %s slots, is copied to other nodes.", nameOf(one), plain(one.Backend), words.Bytes(one.UsedBytes), words.Known(one.Slots)), one.Name,
 		func(ctx context.Context) (string, error) {
 			change, err := m.options.Client.DrainNode(ctx, &consolev1.DrainNodeRequest{Node: name})
 			return change.GetSaid(), err

@@ -41,7 +41,7 @@ func newNodesPage(s *session) *nodesPage {
 		column[*consolev1.Node]{title: "DOMAIN", width: 10, text: func(one *consolev1.Node) string { return cmp.Or(one.FailureDomain, "-") }},
 		column[*consolev1.Node]{title: "USED", width: 21, text: func(one *consolev1.Node) string { return usedText(&s.look, one) },
 			number: func(one *consolev1.Node) float64 { return float64(one.UsedBytes) }},
-		column[*consolev1.Node]{title: "SLOTS", width: 6, right: true, text: func(one *consolev1.Node) string { return slotsText(one.Slots) },
+		column[*consolev1.Node]{title: "SLOTS", width: 6, right: true, text: func(one *consolev1.Node) string { return words.Known(one.Slots) },
 			number: func(one *consolev1.Node) float64 { return float64(one.Slots) }},
 		column[*consolev1.Node]{title: "STORE", width: 10, from: 100, text: func(one *consolev1.Node) string { return one.StoreKind }},
 		column[*consolev1.Node]{title: "ADDRESS", width: 22, from: 120, text: func(one *consolev1.Node) string { return one.Address }},
@@ -227,12 +227,4 @@ func (p *liveNode) write(s *script) {
 	for _, finding := range p.findings {
 		s.Field(clockText(finding.Found, now), finding.Kind+" in group "+finding.Group+": "+finding.Text+" "+finding.Outcome+" "+strings.Join(finding.Objects, ", "))
 	}
-}
-
-// slotsText is how many slots lie on a node, as far as that is known.
-func slotsText(slots int64) string {
-	if slots < 0 {
-		return "?"
-	}
-	return fmt.Sprint(slots)
 }

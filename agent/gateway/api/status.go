@@ -14,6 +14,7 @@ type Status struct {
 	Nodes       []NodeStatus  `json:"nodes"`
 	Classes     []ClassStatus `json:"classes"`
 	Objects     int64         `json:"objects"`
+	Earlier     int64         `json:"earlierVersions,omitempty"` // of objects, beside these; not in a brief status
 	Groups      int64         `json:"groups"`
 	NotWhole    int64         `json:"notWhole"` // groups with a slot on contents that are gone or in doubt or on a silent node, or reported
 	CanLose     int           `json:"canLose"`  // nodes every object survives the loss of, by all that is known; -1 with nothing stored
@@ -134,9 +135,11 @@ type ClassStatus struct {
 	Ladder   string           `json:"ladder"`
 	Objects  int64            `json:"objects"`
 	Bytes    int64            `json:"bytes"`
-	Stored   int64            `json:"storedBytes"` // cells and parities at full size; trailing zeros of cells are not stored
-	ByScheme map[string]int64 `json:"byScheme"`    // groups under each scheme
-	NotWhole int64            `json:"notWhole"`    // groups with a slot on contents that are gone
+	Earlier  int64            `json:"earlierVersions,omitempty"` // of objects, beside these; not in a brief status
+	Kept     int64            `json:"earlierBytes,omitempty"`    // of earlier versions
+	Stored   int64            `json:"storedBytes"`               // cells and parities at full size; trailing zeros of cells are not stored
+	ByScheme map[string]int64 `json:"byScheme"`                  // groups under each scheme
+	NotWhole int64            `json:"notWhole"`                  // groups with a slot on contents that are gone
 
 	// Dead is what no object has of the data columns of its packed groups, parities not counted, as the last look of a compaction
 	// found it. nil: nobody has looked yet.

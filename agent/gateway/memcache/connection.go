@@ -27,16 +27,8 @@ type connection struct {
 	closing sync.Once
 }
 
-// keepAlive finds out that a client is gone which does not say so.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
-
 func newConnection(s *Server, socket net.Conn) *connection {
-	if tcp, is := socket.(*net.TCPConn); is {
-		_ = tcp.SetKeepAliveConfig(keepAlive) // an error says that it is closed
-	}
-	if s.options.TLS != nil {
-		socket = tls.Server(socket, s.options.TLS)
-	}
+	s.stats.connections.Add(1)
 	c := &connection{server: s, socket: socket, client: client{server: s, from: socket}}
 	c.in.init(socket, s.incoming, func(bytes int) { s.stats.bytesRead.Add(int64(bytes)) }, c.waits)
 	c.out.conn, c.out.sent = socket, func(bytes int) { s.stats.bytesWritten.Add(int64(bytes)) }
@@ -56,10 +48,13 @@ func (c *connection) refuse(why string) {
 	c.out.flush()
 }
 
-// serve carries out what the client sends until it, or the server, ends the connection.
-func (c *connection) serve(working context.Context) {
+// Stop has the connection take no more commands.
+func (c *connection) Stop() { c.in.stop() }
+
+// Serve carries out what the client sends until it, or the server, ends the connection.
+func (c *connection) Serve(working context.Context, state *tls.ConnectionState) {
 	c.working = working
-	if err := c.enter(); err != nil {
+	if err := c.enter(state); err != nil {
 		c.in.close()
 		c.server.log.Debug("a client was not taken in", "from", c.socket.RemoteAddr(), "cause", err)
 		return
@@ -81,18 +76,11 @@ func (c *connection) serve(working context.Context) {
 }
 
 // enter finds out who the client is.
-func (c *connection) enter() error {
+func (c *connection) enter(state *tls.ConnectionState) error {
 	anybody := c.server.options.Store.Anybody()
-	if secure, is := c.socket.(*tls.Conn); is {
-		ctx, cancel := context.WithTimeout(c.working, handshakePatience)
-		defer cancel()
-		if err := secure.HandshakeContext(ctx); err != nil {
-			return err
-		}
-		if state := secure.ConnectionState(); len(state.PeerCertificates) > 0 && anybody.NeedsLogin() {
-			c.shown = &certificate{state: state}
-			return c.checkCertificate()
-		}
+	if state != nil && len(state.PeerCertificates) > 0 && anybody.NeedsLogin() {
+		c.shown = &certificate{state: *state}
+		return c.checkCertificate()
 	}
 	c.client.session = c.server.options.Session
 	if c.client.session == nil {

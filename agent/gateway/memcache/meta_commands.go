@@ -261,7 +261,7 @@ func (c *client) removed(ctx context.Context, m *meta) (result result, err error
 		}
 		return stored, err
 	}
-	_, err = c.session.Modify(ctx, m.key, func(now *values.Value) (values.Change, error) {
+	decide := func(now *values.Value) (values.Change, error) {
 		switch result = stored; {
 		case now == nil:
 			result = notFound
@@ -283,7 +283,12 @@ func (c *client) removed(ctx context.Context, m *meta) (result result, err error
 			}
 		}
 		return values.Change{Put: put}, nil
-	})
+	}
+	if m.stale && !m.empties {
+		_, err = c.session.Modify(ctx, m.key, decide)
+	} else {
+		_, err = c.session.Replace(ctx, m.key, unread(decide))
+	}
 	if errors.Is(err, errNothing) {
 		err = nil
 	}

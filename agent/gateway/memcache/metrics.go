@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // command is the name of one, for metrics.
@@ -59,28 +61,24 @@ const (
 var outcomeNames = [outcomes]string{"done", "miss", "client_error", "server_error"}
 
 type metrics struct {
-	seconds *prometheus.HistogramVec
-	refused prometheus.Counter
+	seconds     *prometheus.HistogramVec
+	connections *serve.ConnectionMetrics
 }
 
-func newMetrics(s *Server, registerer prometheus.Registerer) (*metrics, error) {
-	m := &metrics{}
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{connections: serve.NewConnectionMetrics("memcache", "memcached")}
 	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "restripe_memcache_command_seconds",
 		Help: "Time to carry out a command of a client of memcached, by command and outcome: done, miss (there is no value, or not the one " +
 			"that was expected), client_error, server_error.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 	}, []string{"command", "outcome"})
-	m.refused = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "restripe_memcache_connections_refused_total", Help: "Connections of clients of memcached that were one too many.",
-	})
 	if registerer == nil {
 		return m, nil
 	}
-	connections := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "restripe_memcache_connections", Help: "Connections of clients of memcached.",
-	}, func() float64 { return float64(s.connections()) })
-	return m, errors.Join(registerer.Register(m.seconds), registerer.Register(m.refused), registerer.Register(connections))
+	return m, errors.Join(
+		registerer.Register(m.seconds), registerer.Register(m.connections.Open), registerer.Register(m.connections.Refused),
+	)
 }
 
 func (m *metrics) observe(name command, outcome outcome, took time.Duration) {

@@ -1,6 +1,7 @@
 package memcache
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -75,7 +76,7 @@ func (c *connection) tell(words []string) {
 	var reply string
 	switch {
 	case len(words) == 1:
-		reply = s.statistics()
+		reply = c.statistics()
 	case words[1] == "reset":
 		s.stats.reset()
 		reply = "RESET\r\n"
@@ -100,15 +101,20 @@ func list(pairs ...any) string {
 	return text.String() + "END\r\n"
 }
 
+// countPatience is for how long statistics wait until objects are counted, which takes longer only after a start.
+const countPatience = time.Second
+
 // statistics are what is known of this server. What memcached tells of its memory and of the items in it is not there.
-func (s *Server) statistics() string {
+func (c *connection) statistics() string {
+	s := c.server
 	now, of := time.Now(), &s.stats
-	return list(
+	pairs := []any{
 		"pid", os.Getpid(), "uptime", int64(now.Sub(of.began).Seconds()), "time", now.Unix(), "version", Version,
-		"pointer_size", 32<<(^uint(0)>>63),
-		"max_connections", s.options.MaxConnections, "curr_connections", s.connections(), "total_connections", of.connections.Load(),
-		"cmd_get", of.gets.found.Load()+of.gets.missed.Load(), "cmd_set", of.sets.Load(), "cmd_flush", of.flushes.Load(),
-		"cmd_touch", of.touches.found.Load()+of.touches.missed.Load(),
+		"pointer_size", 32 << (^uint(0) >> 63),
+		"max_connections", s.options.MaxConnections, "curr_connections", s.connections.Count(),
+		"total_connections", of.connections.Load(),
+		"cmd_get", of.gets.found.Load() + of.gets.missed.Load(), "cmd_set", of.sets.Load(), "cmd_flush", of.flushes.Load(),
+		"cmd_touch", of.touches.found.Load() + of.touches.missed.Load(),
 		"get_hits", of.gets.found.Load(), "get_misses", of.gets.missed.Load(),
 		"delete_misses", of.deletes.missed.Load(), "delete_hits", of.deletes.found.Load(),
 		"incr_misses", of.incrs.missed.Load(), "incr_hits", of.incrs.found.Load(),
@@ -116,7 +122,15 @@ func (s *Server) statistics() string {
 		"cas_misses", of.cas.missed.Load(), "cas_hits", of.cas.found.Load(), "cas_badval", of.casMismatches.Load(),
 		"touch_hits", of.touches.found.Load(), "touch_misses", of.touches.missed.Load(),
 		"bytes_read", of.bytesRead.Load(), "bytes_written", of.bytesWritten.Load(), "threads", runtime.GOMAXPROCS(0),
-	)
+	}
+	ctx, cancel := context.WithTimeout(c.working, countPatience)
+	defer cancel()
+	if items, known, err := c.client.session.Count(ctx, true); known { // which counts all objects, of other protocols too
+		pairs = append(pairs, "curr_items", items)
+	} else if err != nil {
+		s.log.Debug("counting objects for a client", "from", c.socket.RemoteAddr(), "cause", err)
+	}
+	return list(pairs...)
 }
 
 // settings are those of this server that memcached has, too.

@@ -100,13 +100,7 @@ func (c *client) put(ctx context.Context, s *storage, data []byte) (result resul
 		revision, err = c.session.Put(ctx, s.key, values.Put{Data: data, Expires: expires, Metadata: metadataOf(s.flags)})
 		return stored, revision, len(data), err
 	}
-	if s.how == storeAdd { // which needs none of the bytes of the value that is there
-		info, err := c.session.Look(ctx, s.key)
-		if err != nil || info != nil {
-			return notStored, block.Stamp{}, 0, err
-		}
-	}
-	revision, err = c.session.Modify(ctx, s.key, func(now *values.Value) (values.Change, error) {
+	decide := func(now *values.Value) (values.Change, error) {
 		put, decided := s.over(now, data, expires)
 		if result = decided; put == nil {
 			return values.Change{}, errNothing
@@ -115,7 +109,12 @@ func (c *client) put(ctx context.Context, s *storage, data []byte) (result resul
 			return values.Change{}, refusal(tooLarge)
 		}
 		return values.Change{Put: put}, nil
-	})
+	}
+	if s.how == storeAppend || s.how == storePrepend {
+		revision, err = c.session.Modify(ctx, s.key, decide)
+	} else {
+		revision, err = c.session.Replace(ctx, s.key, unread(decide))
+	}
 	if errors.Is(err, errNothing) {
 		err = nil
 	}
@@ -123,6 +122,16 @@ func (c *client) put(ctx context.Context, s *storage, data []byte) (result resul
 		c.server.stats.compared(result)
 	}
 	return result, revision, size, err
+}
+
+// unread is a decision that needs no bytes of the value that is there.
+func unread(decide func(now *values.Value) (values.Change, error)) func(now *values.Info) (values.Change, error) {
+	return func(now *values.Info) (values.Change, error) {
+		if now == nil {
+			return decide(nil)
+		}
+		return decide(&values.Value{Class: now.Class, Revision: now.Revision, Expires: now.Expires, Metadata: now.Metadata})
+	}
 }
 
 // over is what a command makes of the value that is there, nil where it stores nothing. What replaces a value is put anew, but in the

@@ -174,7 +174,7 @@ func (c *connection) count(name command, isUp bool, words []string) {
 	c.ask(name, key, isQuiet, func(ctx context.Context) (string, outcome, error) {
 		var counter uint64
 		var has bool
-		_, err := c.client.session.Modify(ctx, key, func(now *values.Value) (values.Change, error) {
+		err := c.client.session.Accumulate(ctx, key, func(now *values.Value) (values.Change, error) {
 			if has = now != nil; !has {
 				return values.Change{}, nil
 			}

@@ -43,7 +43,9 @@ var sections = []section{
 		}
 	}},
 	{"clients", "Clients", func(s *Server) []string {
-		return []string{fmt.Sprintf("connected_clients:%d", s.connected()), fmt.Sprintf("maxclients:%d", s.most), "blocked_clients:0"}
+		return []string{
+			fmt.Sprintf("connected_clients:%d", s.connections.Count()), fmt.Sprintf("maxclients:%d", s.connections.Most), "blocked_clients:0",
+		}
 	}},
 	{"memory", "Memory", func(*Server) []string {
 		var memory runtime.MemStats
@@ -64,12 +66,6 @@ var sections = []section{
 	}},
 	{"replication", "Replication", func(*Server) []string { return []string{"role:master", "connected_slaves:0"} }},
 	{"cluster", "Cluster", func(*Server) []string { return []string{"cluster_enabled:0"} }},
-}
-
-func (s *Server) connected() int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return len(s.open)
 }
 
 // doInfo is INFO [section ...].
@@ -204,7 +200,7 @@ func (e *entry) describe(r *reply) {
 func (s *Server) settings() map[string]string {
 	return map[string]string{
 		"save": "", "appendonly": "no", "maxmemory": "0", "maxmemory-policy": "noeviction", "databases": "1", "timeout": "0",
-		"maxclients": strconv.Itoa(s.most), "proto-max-bulk-len": strconv.FormatInt(s.limits.argument, 10), "cluster-enabled": "no",
+		"maxclients": strconv.Itoa(s.connections.Most), "proto-max-bulk-len": strconv.FormatInt(s.limits.argument, 10), "cluster-enabled": "no",
 	}
 }
 

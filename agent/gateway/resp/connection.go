@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	handshakePatience = 10 * time.Second
-	writePatience     = time.Minute // without progress
-	writeBytes        = 256 << 10   // that have to be taken in that time
+	writePatience = time.Minute // without progress
+	writeBytes    = 256 << 10   // that have to be taken in that time
 )
 
 // connection is one client. What it remembers is changed by commands alone that nothing else of the client runs beside.
@@ -71,16 +70,15 @@ func (c *connection) reset() {
 // become has the client be whom a session is of.
 func (c *connection) become(session *values.Session) { c.session, c.ahead = session, session.Ahead() }
 
-// serve carries out what the client sends, until one of the two ends.
-func (c *connection) serve(ctx context.Context) {
+// Serve carries out what the client sends, until one of the two ends.
+func (c *connection) Serve(ctx context.Context, state *tls.ConnectionState) {
 	defer func() {
 		c.lines.writer.Wait()
 		c.dropQueue()
 		c.reader.release()
-		_ = c.conn.Close() // the client learns that it is over, and there is nobody to tell of a failure
 	}()
-	if c.server.tls != nil {
-		if err := c.handshake(ctx); err != nil {
+	if state != nil {
+		if err := c.enter(state); err != nil {
 			c.server.log.Info("a client of Redis was not let in", "from", c.conn.RemoteAddr().String(), "cause", err)
 			return
 		}
@@ -105,15 +103,12 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-func (c *connection) handshake(ctx context.Context) error {
-	conn := c.conn.(*tls.Conn)
-	patient, done := context.WithTimeout(ctx, handshakePatience)
-	defer done()
-	if err := conn.HandshakeContext(patient); err != nil {
-		return err
-	}
-	state := conn.ConnectionState()
-	session, err := c.server.store.Certified(&state)
+// Stop has the connection end once what was asked is answered.
+func (c *connection) Stop() { c.reader.source.close() }
+
+// enter has the client be whom the certificate names that it has shown, if it has.
+func (c *connection) enter(state *tls.ConnectionState) error {
+	session, err := c.server.store.Certified(state)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // metrics are of one server.
 type metrics struct {
 	commands    *prometheus.HistogramVec
-	connections prometheus.Gauge
-	refused     prometheus.Counter
+	connections *serve.ConnectionMetrics
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -21,15 +22,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			// from 50 us to 26 s
 			Buckets: prometheus.ExponentialBuckets(0.00005, 2, 20),
 		}, []string{"command", "outcome"}),
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "restripe_redis_connections", Help: "Clients of Redis that are connected.",
-		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "restripe_redis_connections_refused_total", Help: "Connections of clients of Redis that were refused because there were too many.",
-		}),
+		connections: serve.NewConnectionMetrics("redis", "Redis"),
 	}
 	if registry != nil {
-		registry.MustRegister(m.commands, m.connections, m.refused)
+		registry.MustRegister(m.commands, m.connections.Open, m.connections.Refused)
 	}
 	return m
 }

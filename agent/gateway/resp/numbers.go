@@ -32,7 +32,7 @@ func doDecrementBy(x *call) error {
 
 func (x *call) addTo(by int64) error {
 	var sum int64
-	_, err := x.keys.Modify(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
+	err := x.keys.Accumulate(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
 		was, is := int64(0), true
 		if now != nil {
 			was, is = parseInteger(now.Data)
@@ -68,7 +68,7 @@ func doIncrementFloat(x *call) error {
 		return errNotFinite
 	}
 	var sum []byte
-	_, err := x.keys.Modify(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
+	err := x.keys.Accumulate(x.ctx, x.key(1), func(now *values.Value) (values.Change, error) {
 		was, is := new(big.Float), true
 		if now != nil {
 			was, is = parseFloat(now.Data)

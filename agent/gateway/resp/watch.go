@@ -8,7 +8,8 @@ import (
 )
 
 // watching is a keyspace whose reads show whether a watched key was changed. A key that had no value when it was watched may have none
-// again when the transaction is committed, though the client has read one between.
+// again when the transaction is committed, though the client has read one between. A value that came and went without such a read is not
+// noticed: the catalog remembers no single key that is gone, only one number above all that was ever deleted.
 type watching struct {
 	values.Keyspace
 	client *connection

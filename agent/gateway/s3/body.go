@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -13,46 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/serve"
 )
-
-// clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
-const clientPatience = time.Minute
-
-// leastRate is how many bytes a second of a body have to come, over any clientPatience that is spent waiting for them.
-const leastRate = 1 << 10
-
-// patient reads a request's body and gives up on a client that stalls.
-type patient struct {
-	control *http.ResponseController
-	body    io.Reader
-	waited  time.Duration // for the bytes that
-	came    int           // since the rate was looked at last
-}
-
-// Read waits for clientPatience at most, and for longer than that only for one that keeps bringing something.
-func (p *patient) Read(into []byte) (int, error) {
-	if p.waited > clientPatience {
-		if least := int(leastRate * clientPatience.Seconds()); p.came < least {
-			return 0, refuse(requestTimeout, "%d bytes of the body came within %s, %d have to", p.came, clientPatience, least)
-		}
-		p.waited, p.came = 0, 0
-	}
-	began := time.Now()
-	if err := p.control.SetReadDeadline(began.Add(clientPatience)); err != nil {
-		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
-	}
-	n, err := p.body.Read(into)
-	p.waited, p.came = p.waited+time.Since(began), p.came+n
-	if err != nil { // what follows may take its time
-		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
-			return n, errors.Join(err, failed)
-		}
-	}
-	return n, err
-}
 
 // expectation is a digest that a client gave, or will give behind the body.
 type expectation struct {
@@ -82,7 +45,7 @@ func (q *request) openBody() (*body, error) { return q.openWith(q.Header) }
 
 // openWith is openBody with the digests that a header has.
 func (q *request) openWith(digests http.Header) (*body, error) {
-	var from io.Reader = &patient{control: http.NewResponseController(q.w), body: q.Body}
+	from := serve.PatientBody(q.w, q.Request, errSlow)
 	b := &body{from: from, size: q.ContentLength, md5: newMD5()}
 	payload := q.payload()
 	switch payload {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // The check values of the algorithms, of the digits 1 to 9: those of the catalogue of parametrised CRC algorithms, and of the RFCs.
@@ -42,7 +44,7 @@ func bodyWith(t *testing.T, text string, header map[string]string) (*body, error
 	for name, value := range header {
 		r.Header.Set(name, value)
 	}
-	q := &request{Request: r, w: &answer{ResponseWriter: deadlines{httptest.NewRecorder()}}}
+	q := &request{Request: r, w: serve.NewAnswer(deadlines{httptest.NewRecorder()})}
 	return q.openBody()
 }
 

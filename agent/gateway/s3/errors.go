@@ -8,11 +8,8 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
-	"github.com/restripe/restripe/agent/gateway/object"
-	"github.com/restripe/restripe/agent/store"
-	"github.com/restripe/restripe/agent/wire"
+	"github.com/restripe/restripe/agent/gateway/fault"
 )
 
 // code is a kind of error of S3, with the status and the sentence that it has there. Programs may look at either.
@@ -125,31 +122,19 @@ func (r *refusal) Error() string { return r.cause.Error() }
 // Unwrap implements the errors package's.
 func (r *refusal) Unwrap() error { return r.cause }
 
+// errSlow ends a request whose body does not come.
+var errSlow = refuse(requestTimeout, "too slow")
+
 func refuse(as code, format string, args ...any) error {
 	return &refusal{as, fmt.Errorf(format, args...)}
 }
 
-// meanings are what errors of the layers below mean to clients: the first that fits.
-var meanings = []struct {
-	of []error
-	is code
-}{
-	{[]error{api.ErrUnknownOutcome, catalog.ErrUnknown}, internalError},
-	{[]error{api.ErrForbidden}, accessDenied},
-	{[]error{api.ErrUnauthenticated}, accessDenied},
-	{[]error{api.ErrNotFound, catalog.ErrNoObject, catalog.ErrNoGroup}, noSuchKey},
-	{[]error{api.ErrConflict, catalog.ErrStale}, operationAborted},
-	{[]error{api.ErrDataLoss}, internalError},
-	{[]error{api.ErrFull, store.ErrFull}, insufficientStorage},
-	{[]error{api.ErrBusy, wire.ErrBusy}, slowDown},
-	{[]error{
-		api.ErrTooFewNodes, api.ErrUnavailable, object.ErrClosed, catalog.ErrNotActive, catalog.ErrNewer, catalog.ErrFenced,
-		catalog.ErrBehind, catalog.ErrClaimed, wire.ErrNotObeyed, wire.ErrUnreachable, store.ErrDown, store.ErrReadOnly, store.ErrAuth,
-	}, serviceUnavailable},
-	{[]error{io.ErrUnexpectedEOF}, incompleteBody},
-	{[]error{context.Canceled}, cancelled},
-	{[]error{context.DeadlineExceeded}, serviceUnavailable},
-	{[]error{api.ErrBadRequest}, invalidRequest},
+// codes are what classes of errors are to clients.
+var codes = map[error]code{
+	api.ErrUnknownOutcome: internalError, api.ErrBadRequest: invalidRequest, api.ErrUnauthenticated: accessDenied,
+	api.ErrForbidden: accessDenied, api.ErrNotFound: noSuchKey, api.ErrConflict: operationAborted, api.ErrDataLoss: internalError,
+	api.ErrFull: insufficientStorage, api.ErrTooFewNodes: serviceUnavailable, api.ErrBusy: slowDown,
+	api.ErrUnavailable: serviceUnavailable,
 }
 
 // codeOf is what an error is to clients.
@@ -158,12 +143,19 @@ func codeOf(err error) code {
 	if errors.As(err, &refused) {
 		return refused.code
 	}
-	for _, meaning := range meanings {
-		for _, one := range meaning.of {
-			if errors.Is(err, one) {
-				return meaning.is
-			}
-		}
+	class := fault.Class(err)
+	if class != nil && class != api.ErrBadRequest {
+		return codes[class]
+	}
+	switch { // also where a body that could not be read was refused
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return incompleteBody
+	case errors.Is(err, context.Canceled):
+		return cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return serviceUnavailable
+	case class != nil:
+		return codes[class]
 	}
 	return internalError
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // getTries is how often a read starts over because the object was overwritten before a byte was sent.
@@ -46,7 +47,7 @@ func getObject(ctx context.Context, q *request) error {
 	}
 	for try := 0; ; try++ {
 		err := s.getVersion(ctx, q)
-		if q.w.sent || try == getTries || !errors.Is(err, api.ErrConflict) {
+		if q.w.Sent || try == getTries || !errors.Is(err, api.ErrConflict) {
 			return err
 		}
 	}
@@ -92,14 +93,14 @@ func (s *Server) getVersion(ctx context.Context, q *request) error {
 	}
 	answer := &lazy{w: q.w, status: status}
 	err = reader.WriteTo(ctx, answer, span.offset, span.length)
-	if q.w.sent { // the connection may be kept for later requests
+	if q.w.Sent { // the connection may be kept for later requests
 		err = errors.Join(err, http.NewResponseController(q.w).SetWriteDeadline(time.Time{}))
 	}
 	if err == nil {
 		answer.begin()
 		return nil
 	}
-	if !q.w.sent {
+	if !q.w.Sent {
 		clear(header)
 		header.Set("X-Amz-Request-Id", q.id)
 	}
@@ -135,12 +136,12 @@ func override(q *request, header http.Header) error {
 
 // lazy sends the status with the first byte, so that a read that fails before it can still answer an error.
 type lazy struct {
-	w      *answer
+	w      *serve.Answer
 	status int
 }
 
 func (l *lazy) begin() {
-	if !l.w.sent {
+	if !l.w.Sent {
 		l.w.WriteHeader(l.status)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/restripe/restripe/agent/gateway/s3/form"
 	"github.com/restripe/restripe/agent/gateway/s3/message"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 var (
@@ -53,7 +54,7 @@ func readForm(q *request) error {
 	if err := q.hold(q.Context(), formBytes); err != nil {
 		return err
 	}
-	came, err := form.Read(&patient{control: http.NewResponseController(q.w), body: q.Body}, parameters["boundary"])
+	came, err := form.Read(serve.PatientBody(q.w, q.Request, errSlow), parameters["boundary"])
 	if err != nil {
 		return ofForm(err)
 	}

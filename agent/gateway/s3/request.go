@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/serve"
 )
 
 // request is one of a client.
@@ -19,7 +20,7 @@ type request struct {
 	*http.Request
 	target
 	server *Server
-	w      *answer
+	w      *serve.Answer
 	query  parameters
 	caller caller
 	id     string
@@ -215,36 +216,3 @@ func (q *request) readXML(into any, digests http.Header) error {
 	}
 	return nil
 }
-
-// answer is what is sent to a client. It remembers the status and whether anything was sent.
-type answer struct {
-	http.ResponseWriter
-	status int
-	sent   bool
-	began  time.Time // of the answer
-}
-
-func (w *answer) begin() {
-	if !w.sent {
-		w.sent, w.began = true, time.Now()
-	}
-}
-
-// WriteHeader remembers the status.
-func (w *answer) WriteHeader(status int) {
-	w.begin()
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write bounds how long the client may take.
-func (w *answer) Write(p []byte) (int, error) {
-	w.begin()
-	if err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(clientPatience)); err != nil {
-		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -83,11 +83,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		listener = tls.NewListener(listener, config)
 	}
 	server := serve.Server(s)
-	bounded := server.ConnState
-	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		s.metrics.state(state)
-		bounded(conn, state)
-	}
+	s.metrics.connections.Watch(server)
 	if err := serve.Until(ctx, listener, server, nil); err != nil {
 		return fmt.Errorf("serving clients of S3: %w", err)
 	}
@@ -97,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	q := &request{Request: r, server: s, w: &answer{ResponseWriter: w, status: http.StatusOK}, id: newID()}
+	q := &request{Request: r, server: s, w: serve.NewAnswer(serve.PatientWriter{ResponseWriter: w}), id: newID()}
 	w.Header().Set("X-Amz-Request-Id", q.id)
 	w.Header().Set("X-Amz-Id-2", q.id)
 	operation := "unknown"
@@ -111,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = q.serve(found)
 		span.Text("restripe.object", q.object()).End(err)
 	}
-	status := q.w.status
+	status := q.w.Status
 	defer func() { s.note(operation, status, began, q.w) }()
 	if err == nil {
 		return
@@ -125,14 +121,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // note counts a request that has ended.
-func (s *Server) note(operation string, status int, began time.Time, w *answer) {
+func (s *Server) note(operation string, status int, began time.Time, w *serve.Answer) {
 	ended := time.Now()
 	s.metrics.observe(operation, status, ended.Sub(began))
 	if s.options.Load == nil || status == cancelled.status {
 		return
 	}
-	if w.sent {
-		ended = w.began
+	if w.Sent {
+		ended = w.Began
 	}
 	s.options.Load.Request(time.Now(), ended.Sub(began))
 }
@@ -170,7 +166,7 @@ func (q *request) serve(found operation) error {
 // fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a part for the
 // whole.
 func (q *request) fail(as code, err error) {
-	if q.w.sent {
+	if q.w.Sent {
 		panic(http.ErrAbortHandler) // net/http's way to break the connection
 	}
 	if as == notModified || q.Method == http.MethodHead {

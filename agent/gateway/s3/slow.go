@@ -26,7 +26,7 @@ func (q *request) slowly(ctx context.Context, work func(ctx context.Context) (an
 		select {
 		case came := <-ended:
 			switch {
-			case q.w.sent:
+			case q.w.Sent:
 				return q.finish(came.value, came.err)
 			case came.err != nil:
 				return came.err
@@ -34,7 +34,7 @@ func (q *request) slowly(ctx context.Context, work func(ctx context.Context) (an
 			return q.reply(came.value)
 		case <-ticker.C:
 			text := " "
-			if !q.w.sent {
+			if !q.w.Sent {
 				q.w.Header().Set("Content-Type", "application/xml")
 				q.w.WriteHeader(http.StatusOK)
 				text = xml.Header

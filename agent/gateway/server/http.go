@@ -26,11 +26,11 @@ import (
 // segments, so that they may hold any bytes; a key of dots alone has them encoded as %2E.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	route := func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error) {
+	route := func(route api.Route, handle func(w http.ResponseWriter, r *http.Request) error) {
 		pattern := route.Pattern()
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+			seen := serve.NewAnswer(w)
 			ctx, span := trace.BeginRequest(r.Context(), r.Header, pattern)
 			ctx, err := s.admit(r.WithContext(ctx), route)
 			r = r.WithContext(ctx)
@@ -40,23 +40,23 @@ func (s *Server) Handler() http.Handler {
 				err = checkPost(r)
 			}
 			if err == nil {
-				err = s.act(seen, r, route, serve)
+				err = s.act(seen, r, route, handle)
 			}
 			if err != nil {
 				s.fail(seen, r, err)
 			}
 			span.Text("http.route", route.Path).Text("restripe.object", r.PathValue("key")).
-				Int("http.response.status_code", int64(seen.status)).End(err)
-			s.note(r, route, seen.status)
-			if strings.Contains(pattern, " /v1/objects/") && seen.status != statusCancelled {
+				Int("http.response.status_code", int64(seen.Status)).End(err)
+			s.note(r, route, seen.Status)
+			if strings.Contains(pattern, " /v1/objects/") && seen.Status != statusCancelled {
 				ended := time.Now()
-				if seen.sent {
-					s.load.Request(ended, seen.began.Sub(began))
+				if seen.Sent {
+					s.load.Request(ended, seen.Began.Sub(began))
 				} else {
 					s.load.Request(ended, ended.Sub(began))
 				}
 			}
-			s.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.status)).Observe(time.Since(began).Seconds())
+			s.requests.WithLabelValues(r.Method, pattern, strconv.Itoa(seen.Status)).Observe(time.Since(began).Seconds())
 		})
 	}
 	object := func(to api.Route, serve func(w http.ResponseWriter, r *http.Request, key string) error) {
@@ -148,51 +148,21 @@ func checkPost(r *http.Request) error {
 func (s *Server) Guard(next http.Handler, onlyLoopback bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := serve.Foreign(r, onlyLoopback); why != "" {
-			s.fail(&statusWriter{ResponseWriter: w}, r, fmt.Errorf("%w: %s", api.ErrForbidden, why))
+			s.fail(serve.NewAnswer(w), r, fmt.Errorf("%w: %s", api.ErrForbidden, why))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// statusWriter remembers the status and whether anything was sent.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-	sent   bool
-	began  time.Time // of the answer
-}
-
-func (w *statusWriter) begin() {
-	if !w.sent {
-		w.sent, w.began = true, time.Now()
-	}
-}
-
-// WriteHeader remembers the status.
-func (w *statusWriter) WriteHeader(status int) {
-	w.begin()
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write remembers that bytes were sent.
-func (w *statusWriter) Write(p []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // fail answers an error. Once bytes of an object were sent the connection is broken instead, so that no client takes a
 // part for the whole.
-func (s *Server) fail(w *statusWriter, r *http.Request, err error) {
+func (s *Server) fail(w *serve.Answer, r *http.Request, err error) {
 	status, code := statusOf(err)
 	if status >= 500 && r.Context().Err() == nil {
 		s.log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "cause", err)
 	}
-	if w.sent {
+	if w.Sent {
 		panic(http.ErrAbortHandler) // net/http's way to break the connection
 	}
 	body, marshalErr := json.Marshal(api.ErrorBody{Error: err.Error(), Code: code})
@@ -399,50 +369,12 @@ func (w *lazyWriter) begin() {
 // Write sends the status first.
 func (w *lazyWriter) Write(p []byte) (int, error) {
 	w.begin()
-	if err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(clientPatience)); err != nil {
-		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
-	}
-	return w.ResponseWriter.Write(p)
+	return serve.PatientWriter{ResponseWriter: w.ResponseWriter}.Write(p)
 }
 
-// clientPatience is how long a client may take for the next bytes of a transfer, which holds buffer memory meanwhile.
-const clientPatience = time.Minute
-
-// leastRate is how many bytes a second of a body have to come, over any clientPatience that is spent waiting for them.
-const leastRate = 1 << 10
-
-// patient reads a request's body and gives up on a client that stalls.
-type patient struct {
-	control *http.ResponseController
-	body    io.Reader
-	waited  time.Duration // for the bytes that
-	came    int           // since the rate was looked at last
-}
-
-func patiently(w http.ResponseWriter, r *http.Request) *patient {
-	return &patient{control: http.NewResponseController(w), body: r.Body}
-}
-
-// Read waits for clientPatience at most, and for longer than that only for one that keeps bringing something.
-func (p *patient) Read(into []byte) (int, error) {
-	if p.waited > clientPatience {
-		if least := int(leastRate * clientPatience.Seconds()); p.came < least {
-			return 0, fmt.Errorf("%w: %d bytes of the body came within %s, %d have to", errSlow, p.came, clientPatience, least)
-		}
-		p.waited, p.came = 0, 0
-	}
-	began := time.Now()
-	if err := p.control.SetReadDeadline(began.Add(clientPatience)); err != nil {
-		return 0, fmt.Errorf("bounding the wait for a client: %w", err)
-	}
-	n, err := p.body.Read(into)
-	p.waited, p.came = p.waited+time.Since(began), p.came+n
-	if err != nil { // what follows may take its time
-		if failed := p.control.SetReadDeadline(time.Time{}); failed != nil {
-			return n, errors.Join(err, failed)
-		}
-	}
-	return n, err
+// patiently is the body of a request, whose client may not stall.
+func patiently(w http.ResponseWriter, r *http.Request) io.Reader {
+	return serve.PatientBody(w, r, errSlow)
 }
 
 // outside refuses a range that has no byte of the object.

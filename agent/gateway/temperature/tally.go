@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/class"
@@ -46,8 +47,11 @@ type census struct {
 // stray is what objects have in common whose key belongs to one class while they are of another.
 type stray struct{ belongs, is string }
 
-// add counts an object.
+// add counts an object. Earlier versions are none.
 func (c *census) add(object *catalog.ObjectSummary) {
+	if block.IsEarlierKey(object.Key) {
+		return
+	}
 	c.classes[object.Class] = c.classes[object.Class].and(object.Size)
 	if belongs, found := c.routes.Class(object.Key); found && belongs != object.Class {
 		from := stray{belongs, object.Class}

@@ -252,13 +252,37 @@ func (s *Session) delete(ctx context.Context, key string, over *block.Stamp) (ex
 
 // Modify has decide say what becomes of a value. Those of one key go one after the other, as far as they come to this gateway.
 func (s *Session) Modify(ctx context.Context, key string, decide func(now *Value) (Change, error)) (block.Stamp, error) {
+	return s.inTurn(ctx, key, func() (block.Stamp, error) { return s.modify(ctx, key, decide) })
+}
+
+// Replace is Modify of a decision that needs no bytes of the value.
+func (s *Session) Replace(ctx context.Context, key string, decide func(now *Info) (Change, error)) (block.Stamp, error) {
+	return s.inTurn(ctx, key, func() (block.Stamp, error) {
+		now, err := s.Look(ctx, key)
+		if err != nil {
+			return block.Stamp{}, err
+		}
+		var over block.Stamp
+		if now != nil {
+			over = now.Revision
+		}
+		change, err := decide(now)
+		if err != nil {
+			return block.Stamp{}, err
+		}
+		return s.become(ctx, key, change, over)
+	})
+}
+
+// inTurn tries to make a change, until no other comes between.
+func (s *Session) inTurn(ctx context.Context, key string, change func() (block.Stamp, error)) (block.Stamp, error) {
 	leave, err := s.turns.enter(ctx, key)
 	if err != nil {
 		return block.Stamp{}, err
 	}
 	defer leave()
 	for try := range modifyTries {
-		revision, err := s.modify(ctx, key, decide)
+		revision, err := change()
 		if !errors.Is(err, api.ErrConflict) {
 			return revision, err
 		}
@@ -280,12 +304,18 @@ func (s *Session) modify(ctx context.Context, key string, decide func(now *Value
 		over = now.Revision
 	}
 	change, err := decide(now)
-	switch {
-	case err != nil:
+	if err != nil {
 		return block.Stamp{}, err
+	}
+	return s.become(ctx, key, change, over)
+}
+
+// become changes a value that has a revision, the zero stamp where there is none.
+func (s *Session) become(ctx context.Context, key string, change Change, over block.Stamp) (block.Stamp, error) {
+	switch {
 	case change.Put != nil:
 		return s.put(ctx, key, *change.Put, &over)
-	case change.Delete && now != nil:
+	case change.Delete && over != block.Stamp{}:
 		_, err := s.delete(ctx, key, &over)
 		return block.Stamp{}, err
 	}
@@ -329,6 +359,21 @@ func (s *Session) List(ctx context.Context, prefix, after string, limit int) (ke
 		}
 	}
 	return keys, next, nil
+}
+
+// Count returns how many values there are, those that have expired and are not removed yet too, if the user may list all and they can be
+// counted without a look at each; where that takes long, how many there were when they were counted last. recently: what was counted a
+// moment before will do.
+func (s *Session) Count(ctx context.Context, recently bool) (count int64, known bool, err error) {
+	_, in, err := s.scope(ctx, access.List)
+	if err != nil {
+		return 0, false, err
+	}
+	if every, _ := in.HasKey(""); !every || s.parts.Count == nil {
+		return 0, false, nil
+	}
+	count, err = s.parts.Count(ctx, recently)
+	return count, err == nil, classed(err)
 }
 
 // turns has the changes of one key wait for each other: those that overlap would be refused, and begin anew.

@@ -146,14 +146,35 @@ func (t *Transaction) Modify(ctx context.Context, key string, decide func(now *V
 	}
 	defer now.Release()
 	change, err := decide(now)
+	return block.Stamp{}, t.become(ctx, key, change, now != nil, err)
+}
+
+// Replace is Modify of a decision that needs no bytes of the value.
+func (t *Transaction) Replace(ctx context.Context, key string, decide func(now *Info) (Change, error)) (block.Stamp, error) {
+	now, err := t.Look(ctx, key)
+	if err != nil {
+		return block.Stamp{}, err
+	}
+	change, err := decide(now)
+	return block.Stamp{}, t.become(ctx, key, change, now != nil, err)
+}
+
+// Accumulate is Modify: what others do at the same time is seen when the transaction is committed.
+func (t *Transaction) Accumulate(ctx context.Context, key string, decide func(now *Value) (Change, error)) error {
+	_, err := t.Modify(ctx, key, decide)
+	return err
+}
+
+// become changes a value as was decided.
+func (t *Transaction) become(ctx context.Context, key string, change Change, exists bool, err error) error {
 	switch {
 	case err != nil:
 	case change.Put != nil:
 		_, err = t.Put(ctx, key, *change.Put)
-	case change.Delete && now != nil:
+	case change.Delete && exists:
 		_, err = t.Delete(ctx, key)
 	}
-	return block.Stamp{}, err
+	return err
 }
 
 // Commit has all take effect. It fails with ErrConflict, and changes nothing, if a value is not what was read or expected any more.

@@ -58,6 +58,10 @@ type Keyspace interface {
 	// nil where there is none, and an error of it ends Modify. The value is decide's to read until it returns. The revision is that of the
 	// value afterwards, zero where there is none.
 	Modify(ctx context.Context, key string, decide func(now *Value) (Change, error)) (block.Stamp, error)
+	// Replace is Modify of a decision that needs no bytes of the value.
+	Replace(ctx context.Context, key string, decide func(now *Info) (Change, error)) (block.Stamp, error)
+	// Accumulate is Modify of what puts or leaves a value, deletes none, and does not ask for revisions. Several may be made at once.
+	Accumulate(ctx context.Context, key string, decide func(now *Value) (Change, error)) error
 }
 
 var _, _ Keyspace = (*Session)(nil), (*Transaction)(nil)
@@ -82,6 +86,9 @@ type Parts struct {
 	// Certified returns the user that a client's certificate names, nil where it has shown none.
 	Certified func(*tls.ConnectionState) (*access.User, error)
 
+	// Count counts all values, or, recently, takes what was counted a moment before; nil: each is looked at.
+	Count func(ctx context.Context, recently bool) (int64, error)
+
 	MaxBytes    int64 // of one value; 0: DefaultMaxBytes
 	MemoryBytes int64 // of the values that are read and not yet sent; 0: 64 MiB
 
@@ -99,6 +106,7 @@ type Store struct {
 	ahead  budget.Budget // of sessions that are ahead of others
 	turns  turns
 	puts   puts
+	sums   sums
 }
 
 // New returns the values of a gateway.

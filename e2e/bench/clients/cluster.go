@@ -1,25 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 // agents is how many a cluster has.
@@ -178,45 +175,9 @@ func (c *cluster) untilUp(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// metrics asks the gateway for its metrics: sums of all series of a name, and of each series under its name and labels.
-func (c *cluster) metrics(ctx context.Context) (_ map[string]float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.http+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("asking for metrics: %s", answer.Status)
-	}
-	return parseMetrics(answer.Body)
-}
-
-// parseMetrics reads metrics in the text format of Prometheus.
-func parseMetrics(text io.Reader) (map[string]float64, error) {
-	sums := map[string]float64{}
-	lines := bufio.NewScanner(text)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		at := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || at < 0 {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("metric %q: %w", line, err)
-		}
-		name, _, labelled := strings.Cut(line[:at], "{")
-		sums[name] += value
-		if labelled {
-			sums[line[:at]] += value
-		}
-	}
-	return sums, lines.Err()
+// metrics are the gateway's.
+func (c *cluster) metrics(ctx context.Context) (map[string]float64, error) {
+	return gauge.Metrics(ctx, "http://"+c.http)
 }
 
 // without is all processes but one.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 // timing says how long operations of one kind took, in milliseconds.
@@ -135,7 +137,7 @@ func measured(ctx context.Context, t *target, number int) (r round, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if err := resetPeak(t.memory); err != nil {
+	if err := gauge.ResetPeak(t.memory); err != nil {
 		return r, err
 	}
 	before, err := processorTime(t.processes)
@@ -150,7 +152,7 @@ func measured(ctx context.Context, t *target, number int) (r round, err error) {
 		return r, err
 	}
 	r.processor = after - before
-	r.peak, err = peak(t.memory)
+	r.peak, err = gauge.Peak(t.memory)
 	return r, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 // The part memory looks at what connections of clients take of a gateway: many that are idle, and many that are busy.
@@ -124,7 +125,7 @@ func (b *bench) idleAt(connect connector, pid, count int) (r idleRow, err error)
 	}); err != nil {
 		return r, err
 	}
-	if r.before, err = resident(pid); err != nil {
+	if r.before, err = gauge.Resident(pid); err != nil {
 		return r, err
 	}
 	sessions := make([]session, count)
@@ -144,7 +145,7 @@ func (b *bench) idleAt(connect connector, pid, count int) (r idleRow, err error)
 	err = openers.Wait()
 	if err == nil {
 		r.connections = count
-		r.with, err = resident(pid)
+		r.with, err = gauge.Resident(pid)
 	}
 	for _, s := range sessions {
 		if s != nil {
@@ -154,7 +155,7 @@ func (b *bench) idleAt(connect connector, pid, count int) (r idleRow, err error)
 	if err != nil {
 		return r, err
 	}
-	r.after, err = resident(pid)
+	r.after, err = gauge.Resident(pid)
 	return r, err
 }
 

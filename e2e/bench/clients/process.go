@@ -84,36 +84,6 @@ func gatewayAmong(pids []int) (int, error) {
 	return 0, fmt.Errorf("none of %d processes is a gateway", len(pids))
 }
 
-// resident is the memory that a process has, and peak the most it had since it began or since resetPeak, in bytes.
-func resident(pid int) (int64, error) { return memoryOf(pid, "VmRSS:") }
-func peak(pid int) (int64, error)     { return memoryOf(pid, "VmHWM:") }
-
-func memoryOf(pid int, name string) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("reading memory: %w", err)
-	}
-	return parseMemory(string(status), name)
-}
-
-// parseMemory reads an amount of memory of /proc/PID/status.
-func parseMemory(status, name string) (int64, error) {
-	for line := range strings.Lines(status) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {
-			kilobytes, err := strconv.ParseInt(fields[1], 10, 50)
-			return kilobytes << 10, err
-		}
-	}
-	return 0, fmt.Errorf("reading memory: the status has no %s", name)
-}
-
-func resetPeak(pid int) error {
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
-		return fmt.Errorf("resetting the peak of memory: %w", err)
-	}
-	return nil
-}
-
 // raiseOpenFiles has this process, and those that it starts, open as many files as that if it may, and returns how many it may.
 func raiseOpenFiles(want uint64) (uint64, error) {
 	var limit syscall.Rlimit

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/launch"
+	"github.com/restripe/restripe/e2e/bench/gauge"
 )
 
 // agents is how many a cluster has, each before a memcached of its own.
@@ -190,72 +190,16 @@ func patiently(ctx context.Context, holds func() (bool, error)) error {
 	}
 }
 
-// metrics asks the gateway for its metrics: sums of all series of a name.
-func (c *cluster) metrics(ctx context.Context) (_ map[string]float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.GatewayURL()+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("asking for metrics: %s", answer.Status)
-	}
-	return parseMetrics(answer.Body)
-}
-
-// parseMetrics reads metrics in the text format of Prometheus. Series are summed up under their name, and under name and labels.
-func parseMetrics(text io.Reader) (map[string]float64, error) {
-	sums := map[string]float64{}
-	lines := bufio.NewScanner(text)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		at := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || at < 0 {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("metric %q: %w", line, err)
-		}
-		series := line[:at]
-		name, _, labelled := strings.Cut(series, "{")
-		sums[name] += value
-		if labelled {
-			sums[series] += value
-		}
-	}
-	return sums, lines.Err()
+// metrics are the gateway's.
+func (c *cluster) metrics(ctx context.Context) (map[string]float64, error) {
+	return gauge.Metrics(ctx, c.GatewayURL())
 }
 
 // peak is the most resident memory that the gateway has had, in bytes.
-func (c *cluster) peak() (int64, error) { return c.memory("VmHWM:") }
+func (c *cluster) peak() (int64, error) { return gauge.Peak(c.Pids()[launch.GatewayName]) }
 
 // resident is what the gateway has now.
-func (c *cluster) resident() (int64, error) { return c.memory("VmRSS:") }
-
-func (c *cluster) memory(name string) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Pids()[launch.GatewayName]))
-	if err != nil {
-		return 0, err
-	}
-	return parseMemory(string(status), name)
-}
-
-// parseMemory reads an amount of memory of /proc/PID/status.
-func parseMemory(status, name string) (int64, error) {
-	for line := range strings.Lines(status) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {
-			kilobytes, err := strconv.ParseInt(fields[1], 10, 50)
-			return kilobytes << 10, err
-		}
-	}
-	return 0, errors.New("the system does not say how much memory the gateway had")
-}
+func (c *cluster) resident() (int64, error) { return gauge.Resident(c.Pids()[launch.GatewayName]) }
 
 // bytesOf returns the bytes of one version of an object, the same in every run.
 func bytesOf(i, version, size int) []byte {

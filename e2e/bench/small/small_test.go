@@ -65,19 +65,6 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q was read", text)
 		}
 	}
-	text := "# HELP x y\nx{mode=\"a\"} 1.5\nx{mode=\"b b\"} 2\ny 1e+06\n"
-	if m, err := parseMetrics(strings.NewReader(text)); err != nil || m["x"] != 3.5 || m[`x{mode="b b"}`] != 2 || m["y"] != 1e6 {
-		t.Errorf("%v, %v", m, err)
-	}
-	if _, err := parseMetrics(strings.NewReader("x one\n")); err == nil {
-		t.Error("a word was read as a number")
-	}
-	if n, err := parseMemory("VmPeak:\t 9 kB\nVmHWM:\t 2048 kB\nVmRSS:\t 1 kB\n", "VmHWM:"); n != 2<<20 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if _, err := parseMemory("VmPeak:\t 9 kB\n", "VmHWM:"); err == nil {
-		t.Error("nothing was read as a peak")
-	}
 }
 
 // Only calls about blocks count, and a gateway that does not count them is not taken for one that sent nothing.
