@@ -121,7 +121,9 @@ func (b *bench) startLocal(ctx context.Context, kind launch.StoreKind) (*local, 
 	if err != nil {
 		return nil, err
 	}
-	running, err := launch.Start(ctx, launch.Options{Directory: state, Binary: b.binary, Store: kind, Agents: dataPathAgents})
+	running, err := launch.Start(ctx, launch.Options{
+		Directory: state, Binary: b.binary, Store: kind, Agents: dataPathAgents, GatewayArguments: []string{"--cache", "0"},
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the cluster: %w", err), os.RemoveAll(state))
 	}

@@ -24,7 +24,7 @@ func TestErrorsHaveTheClassThatWeighsMost(t *testing.T) {
 		{fmt.Errorf("%w: %w", api.ErrTooFewNodes, store.ErrDown), api.ErrTooFewNodes},
 		{errors.Join(wire.ErrUnreachable, context.DeadlineExceeded), api.ErrUnavailable},
 	} {
-		if class := Class(test.err); class != test.class {
+		if class := Class(test.err); !errors.Is(class, test.class) {
 			t.Errorf("%v is %v, want %v", test.err, class, test.class)
 		}
 	}

@@ -144,7 +144,7 @@ func codeOf(err error) code {
 		return refused.code
 	}
 	class := fault.Class(err)
-	if class != nil && class != api.ErrBadRequest {
+	if class != nil && !errors.Is(class, api.ErrBadRequest) {
 		return codes[class]
 	}
 	switch { // also where a body that could not be read was refused

@@ -49,7 +49,7 @@ func statusOf(err error) (status int, code api.Code) {
 	}
 	is := statuses[class]
 	switch {
-	case class == api.ErrBadRequest && errors.Is(err, errRange):
+	case errors.Is(class, api.ErrBadRequest) && errors.Is(err, errRange):
 		return http.StatusRequestedRangeNotSatisfiable, is.code
 	case class != nil:
 		return is.status, is.code

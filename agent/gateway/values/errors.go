@@ -11,15 +11,13 @@ import (
 // classed gives an error from below the gateway's own the class by which clients know what kind of error it is. Others are internal.
 func classed(err error) error {
 	class := fault.Class(err)
-	switch class {
-	case api.ErrTooFewNodes:
+	if errors.Is(class, api.ErrTooFewNodes) {
 		class = api.ErrUnavailable
-	case api.ErrUnknownOutcome, api.ErrFull, api.ErrBusy, api.ErrUnavailable:
-	default:
-		return err
 	}
-	if errors.Is(err, class) {
-		return err
+	for _, told := range []error{api.ErrUnknownOutcome, api.ErrFull, api.ErrBusy, api.ErrUnavailable} {
+		if errors.Is(class, told) && !errors.Is(err, told) {
+			return fmt.Errorf("%w: %w", told, err)
+		}
 	}
-	return fmt.Errorf("%w: %w", class, err)
+	return err
 }

@@ -94,6 +94,7 @@ func (b *bench) startAgents(ctx context.Context, g *ground) (*launch.Cluster, er
 	b.say("starting %d agents and a gateway", len(ceph.Pools))
 	return launch.Start(ctx, launch.Options{
 		Directory: filepath.Join(b.base, "state"), Binary: filepath.Join(b.base, "restripe"), Store: launch.StoreCeph, Ceph: ceph, ClassFile: file,
+		GatewayArguments: []string{"--cache", "0"},
 	})
 }
 

@@ -52,6 +52,7 @@ func (b *bench) start(ctx context.Context, name string, classes []api.ClassSpec)
 	b.say("%s: starting %d memcached servers and agents and a gateway", name, agents)
 	running, err := launch.Start(ctx, launch.Options{
 		Directory: state, Binary: b.binary, Store: launch.StoreMemcached, Agents: agents, ClassFile: file,
+		GatewayArguments: []string{"--cache", "0"}, // so that what gets move is seen
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the cluster: %w", err)
