@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 // before has two, as only the object says which groups to read as of one instant with it. A put looks at what it writes over, announces
 // its blocks, looks at what its commit needs, and commits.
 var (
-	putTrips = []string{"read meta o u", "update i u v", "read e i meta o x", "update e g i l o v"}
+	putTrips = []string{"read meta o u", "update i u v", "read i meta o x", "update e g i l o v"}
 	getTrips = []string{"read o", "read g l o"}
 
 	// A small object is counted by its bytes too, as others share its group.
