@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,12 @@ func TestSourcesThatGoAway(t *testing.T) {
 	s.eventually("the policy is seen", func() bool {
 		list, err := s.client.ListPolicies(t.Context(), &consolev1.ListPoliciesRequest{})
 		return err == nil && len(list.Policies) == 1 && stale(list.Sources, "API server") == nil
+	})
+	s.eventually("the gateway has answered", func() bool {
+		list, err := s.client.ListNodes(t.Context(), &consolev1.ListNodesRequest{})
+		return err == nil && len(list.Nodes) == stageNodes && slices.ContainsFunc(list.Sources, func(source *consolev1.Source) bool {
+			return source.Name == "backend real" && source.Answered != nil
+		})
 	})
 	watch, err := s.client.WatchNodes(t.Context(), &consolev1.WatchNodesRequest{})
 	if err != nil {
