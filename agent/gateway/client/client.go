@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -116,6 +117,20 @@ type request struct {
 	body   io.Reader
 	length int64        // of body; -1 unknown
 	again  func() error // makes it ready to be sent again, though it may have been carried out; nil: it cannot be
+	sent   *sentBody    // body in one try; nil: there is none
+}
+
+// sentBody is the caller's body while it is sent. The transport may read from it for a while after the answer has come, until it closes it.
+type sentBody struct {
+	io.Reader
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Close says that nothing more is read. The body stays open: it is the caller's.
+func (b *sentBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
 }
 
 // once has a change be made once, so that it may be asked for at another gateway too, if its body can be read again.
@@ -154,16 +169,27 @@ func (c *transport) send(ctx context.Context, r request) (*http.Response, error)
 	var errs []error
 	for i := range c.bases {
 		at := (first + i) % len(c.bases)
+		if r.body != nil {
+			r.sent = &sentBody{Reader: r.body, closed: make(chan struct{})}
+		}
 		reply, err := c.sendTo(ctx, c.bases[at], r)
 		if err == nil || !mayGoOn(ctx, r, err) {
 			c.current.Store(int32(at)) //nolint:gosec // there are few
 			return reply, err
 		}
 		errs = append(errs, err)
-		if r.again != nil {
-			if err := r.again(); err != nil {
-				return nil, errors.Join(append(errs, err)...)
+		if r.again == nil {
+			continue
+		}
+		if r.sent != nil {
+			select {
+			case <-r.sent.closed:
+			case <-ctx.Done():
+				return nil, errors.Join(append(errs, ctx.Err())...)
 			}
+		}
+		if err := r.again(); err != nil {
+			return nil, errors.Join(append(errs, err)...)
 		}
 	}
 	return nil, errors.Join(errs...)
@@ -193,7 +219,7 @@ func (c *transport) sendTo(ctx context.Context, base *url.URL, r request) (*http
 	target.RawQuery = r.query.Encode()
 	var body io.Reader
 	if r.body != nil {
-		body = io.NopCloser(r.body) // it is the caller's
+		body = r.sent
 	}
 	call, err := http.NewRequestWithContext(ctx, r.route.Method, target.String(), body)
 	if err != nil {
@@ -203,6 +229,7 @@ func (c *transport) sendTo(ctx context.Context, base *url.URL, r request) (*http
 		call.ContentLength = r.length
 		if r.length == 0 {
 			call.Body = http.NoBody
+			_ = r.sent.Close() // which never fails
 		}
 	}
 	for name, values := range r.header {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -372,5 +373,37 @@ func TestAnotherGatewayAnswers(t *testing.T) {
 	}
 	if _, err := New("127.0.0.1:1,"); err == nil {
 		t.Error("an address is empty")
+	}
+}
+
+// A gateway that refuses a put before it has read it all leaves the body to the next one from its beginning on, and to that one alone.
+func TestABodyIsReadByOneGatewayAtATime(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		if _, err := io.WriteString(w, `{"error":{"code":"unavailable","message":"not now"}}`); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer busy.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Equal(body, data) {
+			t.Errorf("%d bytes came of %d, or others: %v", len(body), len(data), err)
+		}
+		if _, err := io.WriteString(w, "{}"); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer good.Close()
+	for range 10 {
+		c, err := New(busy.URL + "," + good.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Put(t.Context(), "k", bytes.NewReader(data), PutOptions{}); err != nil {
+			t.Error(err)
+		}
+		c.Close()
 	}
 }
