@@ -3,7 +3,6 @@ package catalog
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -38,11 +37,11 @@ var errRace = errors.New("record changed meanwhile")
 // one put there in its stead, settles the question, also when ctx is cancelled. ErrNotActive says that the object was
 // not deleted by this call; ErrUnknown that it could not be found out.
 func (o *objects) Delete(ctx context.Context, key string, ifRevision *block.Stamp) (existed bool, err error) {
-	name, err := o.requestKey()
+	name, err := o.requestName()
 	if err != nil {
 		return false, fmt.Errorf("deleting object %q: %w", key, err)
 	}
-	return o.DeleteOnce(ctx, RequestName(name), key, ifRevision)
+	return o.DeleteOnce(ctx, name, key, ifRevision)
 }
 
 // DeleteOnce is Delete under a name that the client gives it: asked for again it does nothing, and answers as before.
@@ -145,11 +144,10 @@ func (o *objects) settleRequest(ctx context.Context, name, key string, cause err
 	return true, nil
 }
 
-func (o *objects) requestKey() (string, error) {
+func (o *objects) requestName() (RequestName, error) {
 	var name [16]byte
 	if _, err := io.ReadFull(o.random, name[:]); err != nil {
 		return "", fmt.Errorf("naming the request: %w", err)
 	}
-	// The time in front keeps the rows in the order Expire forgets them.
-	return fmt.Sprintf("%s%016x/%s", schema.PrefixRequest, max(0, o.now().UnixMilli()), hex.EncodeToString(name[:])), nil
+	return RequestNamed(o.now(), name), nil
 }

@@ -63,12 +63,12 @@ func (o *objects) HasExpired(object *Object) bool { return object.HasExpired(o.n
 
 // removeExpired removes an object, if it is still the one that expires at that time, and reports whether it has.
 func (o *objects) removeExpired(ctx context.Context, key string, at time.Time) (removed bool, err error) {
-	name, err := o.requestKey()
+	name, err := o.requestName()
 	if err != nil {
 		return false, err
 	}
 	for {
-		if removed, err = o.tryExpired(ctx, name, key, at); !errors.Is(err, errRace) {
+		if removed, err = o.tryExpired(ctx, string(name), key, at); !errors.Is(err, errRace) {
 			return removed, err
 		}
 	}
