@@ -37,6 +37,14 @@ func (e *Equations) Columns() int { return e.layout.Columns }
 // Scheme is the scheme of the equations.
 func (e *Equations) Scheme() stripe.Scheme { return e.scheme }
 
+// MaxParity is the largest number of parity rows that the ladder of the group has.
+func (e *Equations) MaxParity() int { return e.layout.Ladder.MaxParity() }
+
+// SameStripes reports whether the parities of two groups of equal rows and columns are of the same stripes.
+func (e *Equations) SameStripes(other *Equations) bool {
+	return e.scheme.K == other.scheme.K && e.layout.SameStripes(other.layout, e.scheme.K)
+}
+
 // Units is the number of units of a slot that are stored: none of an empty column.
 func (e *Equations) Units(slot int) int {
 	if e.layout.IsEmpty(slot) {

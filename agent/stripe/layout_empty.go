@@ -12,6 +12,11 @@ func (l *Layout) Without(columns []int) *Layout {
 	for _, column := range columns {
 		set |= 1 << column
 	}
+	return l.withoutSet(set)
+}
+
+// withoutSet returns the layout where these columns are empty.
+func (l *Layout) withoutSet(set columnSet) *Layout {
 	if set == l.empty {
 		return l
 	}

@@ -58,13 +58,19 @@ type Message struct {
 type Plan struct {
 	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; repair, repair-chain, repair-tree, initiator
 	Objective Objective
-	Layout    *Layout
+	Before    *Layout // by which From cuts; Layout itself unless the ladder of the group changes too
+	Layout    *Layout // by which To cuts
 	From, To  Scheme
 	Parities  int       // max(From.M, To.M): positions of parity rows
 	Programs  []Program // ascending by position; positions with nothing to do are absent
 	Messages  []Message // every one crosses between two different positions
 	Proved    bool      // set by Prove alone
 	Cost      Cost
+}
+
+// KeepsStripes reports whether the parities of the result are of the stripes that there are, so that rows of them stay.
+func (p *Plan) KeepsStripes() bool {
+	return p.From.K == p.To.K && p.Before.SameStripes(p.Layout, p.To.K)
 }
 
 // Cost counts whole blocks of one cell each, per group.

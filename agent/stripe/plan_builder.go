@@ -33,7 +33,7 @@ func newPlanBuilder(l *Layout, from, to Scheme, planner string, objective Object
 	positions := l.Columns + parities + 1 + l.Columns + parities
 	return &planBuilder{
 		plan: &Plan{
-			Planner: planner, Objective: objective, Layout: l, From: from, To: to, Parities: parities,
+			Planner: planner, Objective: objective, Before: l, Layout: l, From: from, To: to, Parities: parities,
 		},
 		programs: make([]*programBuilder, positions),
 	}
@@ -60,7 +60,7 @@ func (p *programBuilder) input(input Input) int {
 // the stripe that it is the parity of.
 func (b *planBuilder) block(position Position, slot, unit int) expression {
 	l := b.plan.Layout
-	if l.IsEmpty(slot) || slot >= l.Columns && l.isZero(l.partitions[b.plan.From.K].Stripes[unit]) {
+	if l.IsEmpty(slot) || slot >= l.Columns && l.isZero(b.plan.Before.partitions[b.plan.From.K].Stripes[unit]) {
 		return nil
 	}
 	return expression{{b.at(position).input(Input{Kind: SourceBlock, Slot: slot, Unit: unit}), 1}}

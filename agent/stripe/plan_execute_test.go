@@ -102,7 +102,7 @@ func transit(t testing.TB, plan *Plan, before group) group {
 	after := make(group)
 	w := plan.Layout.Columns
 	for key, content := range before {
-		if key.slot < w || plan.From.K == plan.To.K && key.slot < w+plan.To.M {
+		if key.slot < w || plan.KeepsStripes() && key.slot < w+plan.To.M {
 			after[key] = content
 		}
 	}

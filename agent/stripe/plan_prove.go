@@ -22,10 +22,13 @@ func (p *Plan) Prove() error {
 }
 
 func (p *Plan) prove() error {
-	if p.Layout == nil || p.Parities != max(p.From.M, p.To.M) {
+	if p.Layout == nil || p.Before == nil || p.Parities != max(p.From.M, p.To.M) {
 		return fmt.Errorf("the layout is missing or the parity rows are not those of the schemes")
 	}
-	from, err := p.Layout.Partition(p.From.K)
+	if p.Before.Rows != p.Layout.Rows || p.Before.Columns != p.Layout.Columns || p.Before.empty != p.Layout.empty {
+		return fmt.Errorf("the layouts before and after are not of the same cells")
+	}
+	from, err := p.Before.Partition(p.From.K)
 	if err != nil {
 		return err
 	}
@@ -417,7 +420,7 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 		}
 	default:
 		switch {
-		case p.From.K != p.To.K:
+		case !p.KeepsStripes():
 			rows(0, p.To.M)
 		case p.To.M <= p.From.M:
 		case p.Planner == PlannerRestripe:

@@ -69,7 +69,7 @@ func NewShapedRepairPlan(l *Layout, scheme Scheme, shape RepairShape, lost, away
 }
 
 func buildRepairPlan(l *Layout, scheme Scheme, shape RepairShape, lost, away []int) (*Plan, error) {
-	t, err := newTransition(l, scheme, scheme)
+	t, err := newTransition(l, l, scheme, scheme)
 	if err != nil {
 		return nil, err
 	}

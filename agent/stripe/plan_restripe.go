@@ -56,7 +56,7 @@ func (t *transition) taskSets(objective Objective) []taskSet {
 			return []taskSet{afresh}
 		}
 		kept := t.rebuild(true)
-		if t.from.K == t.to.K {
+		if t.keeps {
 			return []taskSet{kept}
 		}
 		return []taskSet{kept, afresh}
@@ -208,7 +208,7 @@ func (t *transition) rebuild(keep bool) taskSet {
 	for j, cells := range t.b.Stripes {
 		work := task{cells: cells}
 		first := 0
-		if keep || t.from.K == t.to.K {
+		if keep || t.keeps {
 			first = t.from.M
 		}
 		work.demands = append(work.demands, demand{first: first, end: t.to.M, cells: cells, joined: j, left: noStripe})
@@ -253,7 +253,7 @@ func (t *transition) findWhole(set *taskSet) {
 // emit turns the chosen deliveries into programs.
 func (t *transition) emit(b *planBuilder, d *deliveries) {
 	w := t.layout.Columns
-	if t.from.K != t.to.K {
+	if !t.keeps {
 		for row := range t.keptRows() {
 			for i, j := range d.set.main {
 				if j != noStripe {

@@ -320,7 +320,7 @@ func BenchmarkNewPlan(b *testing.B) {
 		for _, objective := range Objectives() {
 			b.Run(c.from.String()+"-"+c.to.String()+"-"+string(objective), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := buildPlan(layout, c.from, c.to, PlannerRestripe, objective); err != nil {
+					if _, err := buildPlan(layout, layout, c.from, c.to, PlannerRestripe, objective); err != nil {
 						b.Fatal(err)
 					}
 				}

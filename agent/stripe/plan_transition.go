@@ -3,8 +3,9 @@ package stripe
 import "fmt"
 
 type planKey struct {
-	layout    *Layout   // the whole one
-	empty     columnSet // of it
+	before    *Layout   // the whole one
+	layout    *Layout   // the whole one afterwards
+	empty     columnSet // of both
 	from, to  Scheme
 	planner   string
 	objective Objective
@@ -34,25 +35,31 @@ func (p *Plan) weight() int {
 // A baseline runs on the layout given, which need not be the one its paper would use. The ERS and SRS baselines change
 // k > 1 at equal m only.
 func NewPlan(l *Layout, from, to Scheme, planner string, objective Objective) (*Plan, error) {
+	return NewPlanBetween(l, l, from, to, planner, objective)
+}
+
+// NewPlanBetween is NewPlan for a group that also comes from one layout to another of equal rows, columns and empty columns, as
+// WithLadder returns it: from is a scheme of the ladder of before, to of that of l.
+func NewPlanBetween(before, l *Layout, from, to Scheme, planner string, objective Objective) (*Plan, error) {
 	if planner == "" {
 		planner = PlannerRestripe
 	}
 	if objective == "" {
 		objective = LeastNetwork
 	}
-	key := planKey{layout: l.Whole(), empty: l.empty, from: from, to: to, planner: planner, objective: objective}
+	key := planKey{before: before.Whole(), layout: l.Whole(), empty: l.empty, from: from, to: to, planner: planner, objective: objective}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}
-	plan, err := buildPlan(l, from, to, planner, objective)
+	plan, err := buildPlan(before, l, from, to, planner, objective)
 	if err != nil {
 		return nil, fmt.Errorf("planning %s to %s with planner %s: %w", from, to, planner, err)
 	}
 	return plans.add(key, plan, plan.weight()), nil
 }
 
-func buildPlan(l *Layout, from, to Scheme, planner string, objective Objective) (*Plan, error) {
-	t, err := newTransition(l, from, to)
+func buildPlan(before, l *Layout, from, to Scheme, planner string, objective Objective) (*Plan, error) {
+	t, err := newTransition(before, l, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +69,16 @@ func buildPlan(l *Layout, from, to Scheme, planner string, objective Objective) 
 		return nil, fmt.Errorf("%w: no objective is called %q; use one of %v", ErrPlan, objective, Objectives())
 	}
 	b := newPlanBuilder(l, from, to, planner, objective)
-	idle := needsNoParity(from, to)
+	b.plan.Before = before
+	idle := to.M == 0 || t.keeps && to.M <= from.M
 	switch planner {
 	case PlannerRestripe:
 		if !idle {
 			t.restripe(b, objective)
 		}
 	case PlannerERS1, PlannerERS2, PlannerSRS:
-		if !papersApply(from, to) {
-			return nil, fmt.Errorf("%w: it needs different k > 1 and equal m; use planner %s", ErrPlan, PlannerRestripe)
+		if !papersApply(from, to) || before != l {
+			return nil, fmt.Errorf("%w: it needs different k > 1, equal m and one ladder; use planner %s", ErrPlan, PlannerRestripe)
 		}
 		if planner == PlannerSRS {
 			t.srsProxy(b)
@@ -102,20 +110,25 @@ func papersApply(from, to Scheme) bool {
 
 // transition is what all planners know of a change of scheme.
 type transition struct {
-	layout   *Layout
+	layout   *Layout // afterwards
 	from, to Scheme
 	a, b     *Partition // old and new
+	keeps    bool       // they are the same
 	main     []int      // per old stripe: the new stripe that shares most of its cells
 	overlap  []int      // per old stripe: how many
 }
 
-func newTransition(l *Layout, from, to Scheme) (*transition, error) {
-	for _, scheme := range []Scheme{from, to} {
-		if !l.Ladder.Contains(scheme) {
-			return nil, fmt.Errorf("%w: %s is no step of the ladder %s; choose one of its steps", ErrPlan, scheme, l.Ladder)
+func newTransition(before, l *Layout, from, to Scheme) (*transition, error) {
+	if before.Columns != l.Columns || before.Rows != l.Rows || before.empty != l.empty {
+		return nil, fmt.Errorf("%w: a group of %d rows and %d columns cannot become one of %d and %d where it is", ErrPlan,
+			before.Rows, before.Columns, l.Rows, l.Columns)
+	}
+	for scheme, ladder := range map[Scheme]Ladder{from: before.Ladder, to: l.Ladder} {
+		if !ladder.Contains(scheme) {
+			return nil, fmt.Errorf("%w: %s is no step of the ladder %s; choose one of its steps", ErrPlan, scheme, ladder)
 		}
 	}
-	a, err := l.Partition(from.K)
+	a, err := before.Partition(from.K)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +137,7 @@ func newTransition(l *Layout, from, to Scheme) (*transition, error) {
 		return nil, err
 	}
 	t := &transition{
-		layout: l, from: from, to: to, a: a, b: b,
+		layout: l, from: from, to: to, a: a, b: b, keeps: from.K == to.K && before.SameStripes(l, to.K),
 		main: make([]int, len(a.Stripes)), overlap: make([]int, len(a.Stripes)),
 	}
 	counts := make([]int, len(b.Stripes))

@@ -31,7 +31,7 @@ func NewUpdatePlan(l *Layout, scheme Scheme, cells []int) (*Plan, error) {
 }
 
 func buildUpdatePlan(l *Layout, scheme Scheme, cells []int) (*Plan, error) {
-	t, err := newTransition(l, scheme, scheme)
+	t, err := newTransition(l, l, scheme, scheme)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (g *Groups) NewAppend(w *Window, columns []int) *Append {
 	after := w.code.over(w.code.Layout.Whole().Without(left))
 	run := &Execution{
 		Group: &w.view.Group, before: w.code, after: after, Nodes: map[stripe.Position]block.NodeID{}, staged: map[int]stagedRange{},
-		Plan: &stripe.Plan{Planner: "append", Layout: after.Layout, From: scheme, To: scheme, Parities: scheme.M},
+		Plan: &stripe.Plan{Planner: "append", Before: after.Layout, Layout: after.Layout, From: scheme, To: scheme, Parities: scheme.M},
 	}
 	first, last := after.Stripes(), 0
 	for _, column := range columns {
