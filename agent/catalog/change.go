@@ -78,9 +78,17 @@ type GroupChange struct {
 	Was      *GroupView
 	Slots    []Slot
 	Scheme   string         // empty keeps what the record says
+	Layout   *GroupLayout   // by which its parities are from now on; nil keeps what the record says (transition)
 	NewEpoch bool           // the parities are this attempt's
 	Seal     bool           // no appends any more
-	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation)
+	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation, transition)
+}
+
+// GroupLayout is how the cells of a group fall into stripes, as far as its record says so beside its columns, which stay.
+type GroupLayout struct {
+	Ladder  string
+	Mode    string
+	Version int
 }
 
 // check refuses changes that contradict themselves.
@@ -201,6 +209,9 @@ func (change *GroupChange) apply(stamp block.Stamp, now time.Time) Group {
 	group.Slots = change.Slots
 	if change.Scheme != "" && change.Scheme != group.Scheme {
 		group.Scheme, group.Settled = change.Scheme, now.UnixMilli()
+	}
+	if layout := change.Layout; layout != nil {
+		group.Ladder, group.Mode, group.LayoutVersion = layout.Ladder, layout.Mode, layout.Version
 	}
 	if change.NewEpoch {
 		group.Epoch = stamp

@@ -129,7 +129,7 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 	for i := range change.Answers {
 		keys = append(keys, string(change.Answers[i].Request))
 	}
-	if len(change.Put) > 0 {
+	if len(change.Put)+len(change.Move) > 0 {
 		for i := range t.attempt.pieces {
 			keys = append(keys, schema.PieceKey(stamp.String(), i))
 		}
@@ -242,7 +242,10 @@ func (t *transaction) changeGroups(change *Change) error {
 
 // checkFields holds an operation to its own fields (rule 6).
 func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bool) error {
+	isRelaid := group.Ladder != was.Ladder || group.Mode != was.Mode || group.LayoutVersion != was.LayoutVersion
 	switch {
+	case isRelaid && (isRepair || t.attempt.kind != KindTransition):
+		return fmt.Errorf("%s of group %s changes its ladder: %w", t.attempt.kind, was.ID, ErrBadChange)
 	case isRepair:
 		if group.Scheme != was.Scheme || group.Epoch != was.Epoch || len(group.Slots) != len(was.Slots) {
 			return fmt.Errorf("repair of group %s changes its scheme, epoch or slots: %w", was.ID, ErrBadChange)
@@ -510,10 +513,10 @@ func (t *transaction) move(change *Change) error {
 		if change.Move[i].Scheme != "" {
 			object.Scheme = change.Move[i].Scheme
 		}
-		if err := t.place(object.Key, object.Extents, was.Object.Extents); err != nil {
+		if err := t.place(object.Key, object.Extents[len(t.joined):], was.Object.Extents); err != nil {
 			return err
 		}
-		t.replace(was.object, &was.Object, was.Object.Extents, &object)
+		t.replace(was.object, &was.Object, t.hold(object.Key, was.Object.Extents), &object)
 	}
 	if !change.LeaveOut || len(changed) == len(change.Move) {
 		t.violated = append(t.violated, changed...)

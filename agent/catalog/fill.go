@@ -67,11 +67,12 @@ func (o *objects) fills(ctx context.Context, page []GroupSummary) ([]GroupFill, 
 // Inside are objects that lie in one group, as of one instant with it.
 type Inside struct {
 	Snapshots []*Snapshot // those of the keys asked for that lie in this group alone, without repetition
+	Large     []string    // the keys among them that lie in others too
 	All       bool        // nothing else lives in it
 }
 
-// Inside reads which of the objects named lie in a packed group, all as of one instant, so that their bytes may be copied from it
-// and moved. Where that is all that lives in the group, its count of live bytes is made right, if it was not. ErrNoGroup if there is
+// Inside reads which of the objects named lie in a group, all as of one instant, so that their bytes may be copied from it
+// and moved. Where that is all that lives in a packed group, its count of live bytes is made right, if it was not. ErrNoGroup if there is
 // no such group.
 func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) (*Inside, error) {
 	keys := []string{schema.GroupKey(id), schema.LiveKey(id), schema.BytesKey(id)}
@@ -104,7 +105,10 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 			}
 		}
 		extents += int64(inside)
-		if inside > 0 && inside == len(object.Extents) {
+		switch {
+		case inside > 0 && inside < len(object.Extents):
+			found.Large = append(found.Large, name)
+		case inside > 0:
 			found.Snapshots = append(found.Snapshots, &Snapshot{
 				Object: object, object: raw, Groups: map[block.GroupID]*Group{id: &view.Group}, views: map[block.GroupID]*GroupView{id: view},
 			})
@@ -112,7 +116,7 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 	}
 	found.All = extents == view.Live
 	right := codec.EncodeCount(size)
-	if !found.All || bytes.Equal(values[2], right) {
+	if !found.All || !view.Packed || bytes.Equal(values[2], right) {
 		return found, nil
 	}
 	// Every change of the bytes changes one of these: a count that is wrong is of a release that did not keep it.

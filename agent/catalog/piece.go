@@ -39,8 +39,8 @@ func PieceShare(group *Group) float64 {
 	return max(float64(records)/pieceRecords, float64(bytes)/pieceBytes)
 }
 
-// CommitPiece makes groups of a put live that has many of them, before the object is (rule 44): in one transaction the groups
-// appear, a record holds their extents, one for each, in the order in which the object will have them, and their blocks are announced no
+// CommitPiece makes groups of a put, or a move, live that has many of them, before the object is, or is in them (rule 44): in one
+// transaction the groups appear, a record holds their extents, one for each, in the order in which the object will have them, and their blocks are announced no
 // more. Where that is more than the engine takes, as many blocks were announced that are not used, it is done in several. The attempt
 // goes on, and its Commit puts the one object whose first extents are those of its pieces. An attempt commits its pieces one after the
 // other.
@@ -48,7 +48,7 @@ func PieceShare(group *Group) float64 {
 // After any error the attempt can only be aborted: an ErrStale, as a *StaleError, names the conditions that did not hold,
 // ErrNotActive says that it has ended. What pieces of it were committed are swept then.
 func (a *Attempt) CommitPiece(ctx context.Context, key string, groups []Group, extents []Extent) error {
-	if a.kind != KindPut || len(groups) == 0 || len(extents) != len(groups) {
+	if a.kind != KindPut && a.kind != KindMove || len(groups) == 0 || len(extents) != len(groups) {
 		return fmt.Errorf("an attempt to %s has a piece of %d groups and %d extents: %w", a.kind, len(groups), len(extents), ErrBadChange)
 	}
 	err := a.commitGroups(ctx, key, groups, extents)
@@ -114,7 +114,7 @@ func (a *Attempt) commitPiece(ctx context.Context, change *Change, piece schema.
 	return err == nil && len(failed) == 0, err
 }
 
-// joinPieces takes the extents of pieces over into the object that is put. No piece is swept while the intent is there, which is
+// joinPieces takes the extents of pieces over into the object that is put or moved. No piece is swept while the intent is there, which is
 // compared; so its count says which there are.
 func (t *transaction) joinPieces(change *Change) error {
 	pieces := t.attempt.pieces
@@ -124,8 +124,14 @@ func (t *transaction) joinPieces(change *Change) error {
 	if pieces == 0 {
 		return nil
 	}
-	if len(change.Put) != 1 {
-		return fmt.Errorf("an attempt that has pieces puts %d objects: %w", len(change.Put), ErrBadChange)
+	if len(change.Put)+len(change.Move) != 1 {
+		return fmt.Errorf("an attempt that has pieces puts %d objects and moves %d: %w", len(change.Put), len(change.Move), ErrBadChange)
+	}
+	var extents []Extent
+	if len(change.Put) > 0 {
+		extents = change.Put[0].Extents
+	} else {
+		extents = change.Move[0].Extents
 	}
 	for i := range pieces {
 		key := schema.PieceKey(t.attempt.stamp.String(), i)
@@ -136,8 +142,8 @@ func (t *transaction) joinPieces(change *Change) error {
 		t.joined = append(t.joined, piece.Extents...)
 		t.writes = append(t.writes, kv.Write{Key: key, Kind: kv.Remove})
 	}
-	if extents := change.Put[0].Extents; len(extents) < len(t.joined) || !slices.Equal(extents[:len(t.joined)], t.joined) {
-		return fmt.Errorf("the put does not begin with the extents of its pieces: %w", ErrBadChange)
+	if len(extents) < len(t.joined) || !slices.Equal(extents[:len(t.joined)], t.joined) {
+		return fmt.Errorf("the object does not begin with the extents of its pieces: %w", ErrBadChange)
 	}
 	t.lives.Add(t.joined, -1) // they are counted, and will be as the object's
 	return nil

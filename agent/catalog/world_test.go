@@ -251,7 +251,13 @@ func (o *operation) commitPiece(w *world) error {
 	for i := range o.pieces[0] {
 		extents = append(extents, extentIn(o.pieces[0][i].ID))
 	}
-	err := o.CommitPiece(w.ctx, o.change.Put[0].Key, o.pieces[0], extents)
+	var key string
+	if len(o.change.Put) > 0 {
+		key = o.change.Put[0].Key
+	} else {
+		key = o.change.Move[0].Snapshot.Object.Key
+	}
+	err := o.CommitPiece(w.ctx, key, o.pieces[0], extents)
 	if err == nil {
 		o.pieces = o.pieces[1:]
 	}

@@ -117,7 +117,7 @@ func (r *run) cool(ctx context.Context, groups []cooling) error {
 // leave returns what has cooled in a group of hot keys and was not put there on purpose. A group that nothing leaves is left alone for a
 // while.
 func (r *run) leave(ctx context.Context, class *api.Class, group *arrange.Candidate) (leave []*catalog.Snapshot, err error) {
-	inside, err := r.inside(ctx, group.ID)
+	inside, err := r.Groups.Inside(ctx, group.ID)
 	if errors.Is(err, catalog.ErrNoGroup) {
 		return nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -383,7 +382,7 @@ func (r *run) empty(ctx context.Context, of kind, groups []arrange.Candidate) er
 		if r.Halted() || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		inside, err := r.inside(ctx, groups[i].ID)
+		inside, err := r.Groups.Inside(ctx, groups[i].ID)
 		if errors.Is(err, catalog.ErrNoGroup) {
 			r.update(func(compaction *api.Compaction) { compaction.GroupsDone++ })
 			continue
@@ -408,43 +407,6 @@ func (r *run) empty(ctx context.Context, of kind, groups []arrange.Candidate) er
 		next.emptied += groups[i].Capacity
 	}
 	return r.refill(ctx, &class.Class, scheme, &next)
-}
-
-// inside reads which objects live in a group, by the names that its blocks have.
-func (r *run) inside(ctx context.Context, id block.GroupID) (*catalog.Inside, error) {
-	view, err := r.Catalog.Group(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	names, seen := []string{}, map[string]bool{}
-	var unread error
-	carriers := []int{}
-	for slot := view.Columns; slot < len(view.Slots); slot++ {
-		carriers = append(carriers, slot)
-	}
-	for _, slot := range append(carriers, 0) { // the first column does not know of what was appended
-		entries, err := r.Groups.SlotManifest(ctx, &view.Group, slot)
-		if err != nil {
-			unread = err
-			continue
-		}
-		for i := range entries {
-			key := string(entries[i].Key)
-			for _, name := range []string{key, block.EarlierKey(key, entries[i].Revision)} { // it may have been put over since
-				if !seen[name] {
-					seen[name] = true
-					names = append(names, name)
-				}
-			}
-		}
-		if len(entries) > 0 {
-			break // each copy names all
-		}
-	}
-	if len(names) == 0 && unread != nil {
-		return nil, fmt.Errorf("reading which objects are in group %s: %w", id, unread)
-	}
-	return r.Catalog.Inside(ctx, id, names)
 }
 
 // failed notes a group that could not be emptied.

@@ -11,11 +11,20 @@ import (
 // Cost is what taking one group to another scheme cost.
 type Cost struct {
 	Skipped   bool  // it was there already, or is gone
-	Objects   int64 // objects moved out of the group instead
+	Objects   int64 // objects copied out of the group instead
+	Copied    int64 // their bytes
 	bytes     int64
 	Predicted api.Traffic
 	Measured  api.Traffic
 	Baselines map[string]int64 // bytes other ways would have sent
+}
+
+// Count adds objects that were copied.
+func (c *Cost) Count(snapshots ...*catalog.Snapshot) {
+	for _, snapshot := range snapshots {
+		c.Objects++
+		c.Copied += snapshot.Object.Size
+	}
 }
 
 // Account compares what the run cost with its plan and with other ways.

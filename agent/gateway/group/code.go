@@ -6,7 +6,6 @@ import (
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
-	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/kernel"
 	"github.com/restripe/restripe/agent/stripe"
 )
@@ -78,19 +77,15 @@ func (g *Groups) CodeOf(group *catalog.Group) (*Code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
-	return g.CodeUnder(group, scheme)
-}
-
-// CodeUnder returns the code a group would be under with another scheme of its ladder.
-func (g *Groups) CodeUnder(group *catalog.Group, scheme stripe.Scheme) (*Code, error) {
 	layout, err := stripe.ParseLayout(group.LayoutVersion, group.Ladder, group.Mode, group.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
-	if !layout.Ladder.Contains(scheme) {
-		return nil, api.Refuse(api.ErrBadRequest, "group %s was written for the ladder %s, which does not have %s; write the objects anew under a class whose ladder has it", group.ID, layout.Ladder, scheme)
+	code, err := g.codes.get(layout.Without(group.Empty()), scheme)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: %w", group.ID, err)
 	}
-	return g.codes.get(layout.Without(group.Empty()), scheme)
+	return code, nil
 }
 
 // prove checks what was staged by the fingerprints of its units, and counts what is found wrong.

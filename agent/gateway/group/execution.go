@@ -55,13 +55,14 @@ type Result struct {
 	Counters wire.Counters
 }
 
-// NewExecution binds a plan to the nodes the group's slots lie on.
+// NewExecution binds a plan to the nodes the group's slots lie on. Blocks are staged as those of the group that is given, which has the
+// ladder already that a plan takes it to, and homes for all slots.
 func (g *Groups) NewExecution(group *catalog.Group, plan *stripe.Plan) (*Execution, error) {
-	before, err := g.CodeUnder(group, plan.From)
+	before, err := g.codes.get(plan.Before, plan.From)
 	if err != nil {
 		return nil, err
 	}
-	after, err := g.CodeUnder(group, plan.To)
+	after, err := g.codes.get(plan.Layout, plan.To)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (r *Execution) request(
 func (r *Execution) lowersM() bool { return r.Plan.To.M < r.Plan.From.M }
 
 // reshapes reports whether the parities of the result are of other stripes, so that none of the old ones stays.
-func (r *Execution) reshapes() bool { return r.Plan.From.K != r.Plan.To.K }
+func (r *Execution) reshapes() bool { return !r.Plan.KeepsStripes() }
 
 // staying returns the blocks of a slot that will be part of the result as they are, where the node of its position has them.
 func (r *Execution) staying(position stripe.Position) (addresses []block.Address) {

@@ -40,6 +40,26 @@ func (o *Objects) MoveUnchanged(ctx context.Context, class *api.Class, to stripe
 	return o.moveObjects(ctx, class, to, snapshots, catalog.Change{LeaveOut: true}, basis)
 }
 
+// MoveLarge copies the bytes of an object of any size into new groups of a class, under a scheme of its ladder, whatever the ladder of
+// those is that they lie in. The object must be as in the snapshot until the end, and keeps its revision.
+func MoveLarge(ctx context.Context, o *Objects, class *api.Class, to stripe.Scheme, snapshot *catalog.Snapshot) error {
+	body, stop, err := reading(ctx, o, snapshot, 0, nil)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	object := snapshot.Object
+	p := &put{objects: o, class: class, scheme: to, key: object.Key, size: object.Size, body: body, record: object, moves: snapshot}
+	p.record.Size, p.record.Extents = 0, nil
+	err = p.run(ctx, nil, func(change *catalog.Change) {
+		change.Move = []catalog.ObjectMove{{Snapshot: snapshot, Extents: p.record.Extents, Scheme: to.String()}}
+	})
+	if err != nil {
+		return fmt.Errorf("moving object %q: %w", object.Key, err)
+	}
+	return nil
+}
+
 func (o *Objects) moveObjects(
 	ctx context.Context, class *api.Class, to stripe.Scheme, snapshots []*catalog.Snapshot, change catalog.Change, basis []catalog.Basis,
 ) error {

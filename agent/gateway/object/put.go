@@ -205,52 +205,62 @@ type put struct {
 	homes     [][]block.NodeID
 
 	pieces pieces
+	moves  *catalog.Snapshot // of the object whose bytes are copied and which is left as it is otherwise; nil: it is put
 }
 
 // putStaging is how many groups of one put may be staged at once.
 const putStaging = 3
 
 func (o *Objects) putLarge(ctx context.Context, class *api.Class, scheme stripe.Scheme, key string, head []byte, body io.Reader, options api.PutOptions) (api.Object, error) {
-	p := &put{
-		objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, options: &options, wanted: class.GroupBytes,
-		turn: o.agents.Turns.Add(1),
-	}
-	if err := refuseMany(class, (p.size+class.GroupBytes-1)/class.GroupBytes); err != nil {
-		return api.Object{}, err
-	}
-	attempt, err := p.begin(ctx)
-	if err != nil {
-		return api.Object{}, err
-	}
-	defer o.groups.KeepAlive(ctx, attempt)()
-	p.pieces = pieces{objects: o, attempt: attempt, key: key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
-	defer p.pieces.ended()
+	p := &put{objects: o, class: class, scheme: scheme, key: key, size: options.Size, body: body, options: &options}
 	p.record = catalog.Object{
 		Key: key, Class: class.Name, Scheme: scheme.String(), Modified: time.Now().UnixMilli(),
 		Expires: millis(options.Expires), Metadata: options.Metadata, Keep: keepOf(class, scheme),
 	}
+	var public api.Object
+	err := p.run(ctx, head, func(change *catalog.Change) {
+		change.Put = []catalog.Object{p.record}
+		record := p.record
+		record.Revision = p.attempt.Stamp()
+		public = publicObject(&record)
+		change.Answers = answerOf(options.Request, key, &public)
+		if options.IfRevision != nil {
+			change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
+		}
+	})
+	return public, err
+}
+
+// run has the body, whose first bytes are head, staged, and commits what of says about the object once its record has its extents.
+func (p *put) run(ctx context.Context, head []byte, of func(change *catalog.Change)) error {
+	o := p.objects
+	p.wanted, p.turn = p.class.GroupBytes, o.agents.Turns.Add(1)
+	if err := refuseMany(p.class, (p.size+p.class.GroupBytes-1)/p.class.GroupBytes); err != nil {
+		return err
+	}
+	attempt, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.groups.KeepAlive(ctx, attempt)()
+	p.pieces = pieces{objects: o, attempt: attempt, key: p.key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
+	defer p.pieces.ended()
 	groups, err := p.stageAll(ctx, head)
 	if err == nil && len(p.record.Extents) == 0 {
 		err = p.finish()
 	}
 	if err != nil {
-		return api.Object{}, o.groups.Abandon(ctx, attempt, err)
+		return o.groups.Abandon(ctx, attempt, err)
 	}
-	change := catalog.Change{Put: []catalog.Object{p.record}, NewGroups: groups}
-	record := p.record
-	record.Revision = attempt.Stamp()
-	public := publicObject(&record)
-	change.Answers = answerOf(options.Request, key, &public)
-	if options.IfRevision != nil {
-		change.IfRevision = map[string]block.Stamp{key: *options.IfRevision}
-	}
+	change := catalog.Change{NewGroups: groups}
+	of(&change)
 	if err := o.commit(ctx, attempt, change, slices.Collect(maps.Values(p.pieces.witnesses))...); err != nil {
-		return api.Object{}, err
+		return err
 	}
 	for i := range groups {
 		o.heat.Used(&groups[i])
 	}
-	return public, nil
+	return nil
 }
 
 // begin announces the put and its first groups.
@@ -261,13 +271,18 @@ func (p *put) begin(ctx context.Context) (*catalog.Attempt, error) {
 	}
 	ahead := p.ahead(0)
 	var nowhere error
-	p.attempt, err = p.objects.catalog.Begin(ctx, catalog.KindPut, p.objects.groups.Deadline(), func(stamp block.Stamp) (sets []catalog.BlockSet) {
+	var basis catalog.Basis = catalog.Over(p.key)
+	kind := catalog.KindPut
+	if p.moves != nil {
+		kind, basis = catalog.KindMove, p.moves
+	}
+	p.attempt, err = p.objects.catalog.Begin(ctx, kind, p.objects.groups.Deadline(), func(stamp block.Stamp) (sets []catalog.BlockSet) {
 		p.homes = nil
 		sets, nowhere = p.place(stamp, 0, ahead, code)
 		return sets
-	}, catalog.Over(p.key))
+	}, basis)
 	if err != nil {
-		return nil, fmt.Errorf("announcing the put: %w", err)
+		return nil, fmt.Errorf("announcing the %s: %w", kind, err)
 	}
 	if nowhere != nil {
 		return nil, p.objects.groups.Abandon(ctx, p.attempt, nowhere)
@@ -312,8 +327,8 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 		return err
 	}
 	p.objects.groups.Name(d, []block.ManifestEntry{{
-		Key: []byte(p.key), Revision: p.attempt.Stamp(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
-		Expires: p.record.Expires, Metadata: p.record.Metadata, Keep: p.record.Keep,
+		Key: []byte(p.key), Revision: p.revision(), Size: p.sizeAfter(at+bytes, last), At: at, Column: catalog.WholeGroup, Length: bytes,
+		Expires: p.record.Expires, Metadata: p.record.Metadata, Checksum: p.record.Checksum, Keep: p.record.Keep,
 	}})
 	extent := catalog.Extent{Group: d.ID, Column: catalog.WholeGroup, Length: bytes}
 	p.record.Extents = append(p.record.Extents, extent)
@@ -330,8 +345,19 @@ func (p *put) stage(ctx context.Context, d *group.Draft, bytes int64, last bool)
 	return nil
 }
 
+// revision is that which the object has afterwards.
+func (p *put) revision() block.Stamp {
+	if p.moves != nil {
+		return p.moves.Object.Revision
+	}
+	return p.attempt.Stamp()
+}
+
 // finish has the record say what is known once the whole body was read: so do the manifests of the last group.
 func (p *put) finish() (err error) {
+	if p.moves != nil {
+		return nil
+	}
 	p.record.Metadata, err = withDigests(p.options)
 	return err
 }

@@ -210,13 +210,35 @@ func spanOf(ids []block.GroupID) []uint32 {
 // rewrite is the update out of place: the whole object, patched, as a put over exactly the revision read.
 func (o *Objects) rewrite(
 	ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte, request api.Request,
-) (_ api.Object, err error) {
-	// One at a time, with memory of its own: what it has read waits for the group it is read into.
-	release, err := o.groups.Memory.Rewrites.Reserve(ctx, o.groups.Memory.Rewrites.Bytes)
+) (api.Object, error) {
+	body, stop, err := reading(ctx, o, snapshot, offset, data)
 	if err != nil {
 		return api.Object{}, err
 	}
-	defer release()
+	defer stop()
+	scheme := snapshot.Object.Scheme
+	if class, err := o.classes.For(snapshot.Object.Key, snapshot.Object.Class); err == nil && scheme != "" {
+		if parsed, err := stripe.ParseScheme(scheme); err != nil || !class.Ladder.Contains(parsed) {
+			scheme = "" // the class's ladder has changed since: its default
+		} else if parsed == class.Default {
+			scheme = "" // which it is, unless the key is a hot one
+		}
+	}
+	return o.Put(ctx, snapshot.Object.Key, body, api.PutOptions{
+		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
+		Expires: publicObject(&snapshot.Object).Expires, Metadata: snapshot.Object.Metadata, Request: request,
+	})
+}
+
+// reading has the bytes of an object read as they are in a snapshot, with data in place of what is at an offset, until stop is called.
+func reading(
+	ctx context.Context, o *Objects, snapshot *catalog.Snapshot, offset int64, data []byte,
+) (body io.Reader, stop func(), err error) {
+	// One at a time, with memory of its own: what it has read waits for the group it is read into.
+	release, err := o.groups.Memory.Rewrites.Reserve(ctx, o.groups.Memory.Rewrites.Bytes)
+	if err != nil {
+		return nil, nil, err
+	}
 	reader := &Reader{objects: o, memory: budget.New(o.groups.Memory.Rewrites.Bytes), current: snapshot}
 	pipe, feed := io.Pipe()
 	o.background.Go(func(context.Context) {
@@ -230,19 +252,10 @@ func (o *Objects) rewrite(
 		}
 		feed.CloseWithError(err) // nil closes with io.EOF; CloseWithError never fails
 	})
-	defer func() { err = errors.Join(err, pipe.Close()) }()
-	scheme := snapshot.Object.Scheme
-	if class, err := o.classes.For(snapshot.Object.Key, snapshot.Object.Class); err == nil && scheme != "" {
-		if parsed, err := stripe.ParseScheme(scheme); err != nil || !class.Ladder.Contains(parsed) {
-			scheme = "" // the class's ladder has changed since: its default
-		} else if parsed == class.Default {
-			scheme = "" // which it is, unless the key is a hot one
-		}
-	}
-	return o.Put(ctx, snapshot.Object.Key, pipe, api.PutOptions{
-		Class: snapshot.Object.Class, Scheme: scheme, Size: snapshot.Object.Size, IfRevision: &snapshot.Object.Revision,
-		Expires: publicObject(&snapshot.Object).Expires, Metadata: snapshot.Object.Metadata, Request: request,
-	})
+	return pipe, func() {
+		pipe.CloseWithError(io.ErrClosedPipe) // never fails
+		release()
+	}, nil
 }
 
 // UpdateFrom is Update with the bytes of body, of that size, whose memory is held as they come.
