@@ -166,12 +166,21 @@ func (h *history) attempt(stage func() ([]block.Header, stripe.Scheme)) (staged 
 	staged, scheme := stage()
 	becomes := h.moment
 	h.moment = was
-	return staged, func() { h.commit(staged, scheme); h.moment, h.sealed = becomes, sealed }
+	return staged, func() {
+		h.commit(staged, scheme, scheme.K == h.scheme.K && was.layout.SameStripes(becomes.layout, scheme.K))
+		h.moment, h.sealed = becomes, sealed || becomes.layout.Whole() != was.layout.Whole() // by whoever changes its ladder
+	}
+}
+
+// laterLadders are those that classes may get when there are groups already.
+var laterLadders = []stripe.Ladder{
+	{stripe.RS(2, 2), stripe.Replicas(3), stripe.RS(2, 3)}, {stripe.RS(4, 3), stripe.RS(3, 2)},
+	{stripe.RS(5, 2), stripe.RS(6, 3), stripe.Replicas(4)},
 }
 
 // stage makes the blocks of an attempt of chance, and leaves what they are made of as it will be.
 func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
-	kinds := []string{"update", "update", "append", "append", "transition", "repair"}
+	kinds := []string{"update", "update", "append", "append", "transition", "ladder", "repair"}
 	switch code := h.code(h.scheme); rapid.SampledFrom(kinds).Draw(h.t, "kind") {
 	case "append":
 		column := slices.IndexFunc(h.filled, func(filled bool) bool { return !filled })
@@ -203,9 +212,19 @@ func (h *history) stage() (staged []block.Header, scheme stripe.Scheme) {
 		return append(staged, h.block(code, stamp, column, 0, h.layout.Rows)), h.scheme
 	case "update":
 		return h.update()
+	case "ladder":
+		ladder := rapid.SampledFrom(laterLadders).Draw(h.t, "another ladder")
+		to := ladder[h.source.IntN(len(ladder))]
+		layout, err := h.layout.WithLadder(ladder, "", to)
+		// With fewer parities, one of which was left by an attempt that was given up, and another one lost, either state lacks one node.
+		if err != nil || to.K == h.scheme.K && layout.SameStripes(h.layout, to.K) || to.M != h.scheme.M {
+			return h.update()
+		}
+		h.layout = layout
+		return h.transition(to)
 	case "transition":
 		to := h.layout.Ladder[h.source.IntN(len(h.layout.Ladder))]
-		if to.K != h.scheme.K {
+		if to.K != h.scheme.K && to.M == h.scheme.M {
 			return h.transition(to)
 		}
 		fallthrough
@@ -248,8 +267,8 @@ func (h *history) transition(to stripe.Scheme) (staged []block.Header, scheme st
 }
 
 // commit makes an attempt's blocks live; those that they replace are deleted, or will be.
-func (h *history) commit(staged []block.Header, scheme stripe.Scheme) {
-	if scheme.K != h.scheme.K {
+func (h *history) commit(staged []block.Header, scheme stripe.Scheme, keepsStripes bool) {
+	if !keepsStripes {
 		for slot := h.layout.Columns; slot < h.layout.Columns+stripe.MaxParity; slot++ {
 			h.bury(h.live[slot])
 			delete(h.live, slot)
@@ -372,13 +391,31 @@ func TestParitiesFromBeforeATransition(t *testing.T) {
 	})
 }
 
+// empty are the columns of which nothing is stored.
+func (h *history) empty() (columns []int) {
+	for column := range h.layout.Columns {
+		if h.layout.IsEmpty(column) {
+			columns = append(columns, column)
+		}
+	}
+	return columns
+}
+
 // compare sees that every unit comes from a block with the bytes as they were last committed.
 func (h *history) compare(g Group, found []Found) {
 	scheme, err := stripe.ParseScheme(g.Record.Scheme)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	code := h.code(scheme) // another one only where all its parities happen to be there and right
+	// Another ladder or scheme only where all its parities happen to be there and right.
+	layout, err := stripe.ParseLayout(g.Record.LayoutVersion, g.Record.Ladder, g.Record.Mode, g.Record.Columns)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	code, err := parity.New(layout.Without(h.empty()), scheme)
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	blocks := map[block.Address]*block.Header{}
 	for i := range found {
 		blocks[found[i].Header.Address()] = &found[i].Header

@@ -45,7 +45,7 @@ const lostIncarnation block.Incarnation = "rebuilt"
 type assembly struct {
 	id       block.GroupID
 	around   *Surroundings
-	layout   *stripe.Layout
+	shape    shape
 	found    []Found  // oldest first
 	filled   [][]bool // by index into found: the columns in which the manifest of the block has something; nil where it has none
 	codes    map[coding]*parity.Equations
@@ -54,8 +54,9 @@ type assembly struct {
 
 // coding is a scheme over the columns of a layout that are not empty.
 type coding struct {
-	scheme stripe.Scheme
-	empty  string
+	ladder, mode string
+	scheme       stripe.Scheme
+	empty        string
 }
 
 // Assemble puts a group together from the blocks of it that were found, in any order. It is pure.
@@ -84,25 +85,29 @@ func (a *assembly) take(found []Found) error {
 		return cmp.Or(x.Header.Stamp.Compare(y.Header.Stamp), cmp.Compare(x.Header.Slot, y.Header.Slot), cmp.Compare(x.Header.Node, y.Header.Node))
 	})
 	votes := map[shape]int{}
-	for i := range found {
-		votes[shapeOf(&found[i].Header)]++
-	}
-	var chosen shape
+	var unknown error
 	for i := range found { // in order, so that equal votes always fall to the oldest
-		if s := shapeOf(&found[i].Header); votes[s] > votes[chosen] {
-			chosen = s
+		is, err := shapeOf(&found[i].Header)
+		if err != nil {
+			unknown = err
+			continue
+		}
+		votes[is]++
+	}
+	for i := range found {
+		if is, err := shapeOf(&found[i].Header); err == nil && votes[is] > votes[a.shape] {
+			a.shape = is
 		}
 	}
-	var err error
-	if a.layout, err = stripe.ParseLayout(chosen.version, chosen.ladder, chosen.mode, chosen.columns); err != nil {
-		return err
+	if len(votes) == 0 {
+		return unknown
 	}
 	for i := range found {
 		h := &found[i].Header
 		if a.around.Excluded[h.Stamp] {
 			continue
 		}
-		if err := a.check(h, chosen); err != nil {
+		if err := a.check(h); err != nil {
 			a.note(ProblemUnreadable, h.Node, "block %s is left out: %v", h.Address(), err)
 			continue
 		}
@@ -118,7 +123,7 @@ func (a *assembly) take(found []Found) error {
 			a.filled = append(a.filled, nil)
 			continue
 		}
-		a.filled = append(a.filled, block.FilledColumns(entries, a.layout.Columns, chosen.cellBytes))
+		a.filled = append(a.filled, block.FilledColumns(entries, a.shape.columns, a.shape.cellBytes))
 	}
 	return nil
 }
@@ -129,7 +134,7 @@ func (a *assembly) take(found []Found) error {
 // stripes that have nothing of its column, between those that have, is as it was before, and says nothing: it may be all that is left of
 // one that was not committed.
 func (a *assembly) empty(s *state) []int {
-	filled, isNamed := make([]bool, a.layout.Columns), false
+	filled, isNamed := make([]bool, a.shape.columns), false
 	for slot, units := range s.units {
 		for unit, i := range units {
 			if i < 0 {
@@ -159,7 +164,7 @@ func (a *assembly) isGap(s *state, i, unit, column int) bool {
 	has := func(unit int) bool {
 		return slices.ContainsFunc(s.code.Members(unit), func(place parity.Place) bool { return place.Slot == column })
 	}
-	if h.Slot < a.layout.Columns || h.Stamp == a.id.Stamp || has(unit) {
+	if h.Slot < a.shape.columns || h.Stamp == a.id.Stamp || has(unit) {
 		return false
 	}
 	for other := h.FirstUnit; other < h.FirstUnit+h.Units; other++ {
@@ -183,7 +188,7 @@ func (a *assembly) unseen(without map[block.Stamp]bool, column int) int {
 		switch {
 		case h.Slot == column:
 			return 0
-		case h.Slot < a.layout.Columns:
+		case h.Slot < a.shape.columns:
 		case a.names(i, column):
 			names[h.Slot] = true
 		case a.filled[i] != nil && !without[h.Stamp] && first.Compare(h.Stamp) < 0:
@@ -236,20 +241,33 @@ func (a *assembly) dropCopies() {
 	a.found = kept
 }
 
-// shape is what all blocks of a group agree on.
+// shape is what all blocks of a group agree on: its ladder may have changed, but not where its data is.
 type shape struct {
-	class, ladder, mode         string
-	version, columns, cellBytes int
+	class                             string
+	version, columns, rows, cellBytes int
 }
 
-func shapeOf(h *block.Header) shape {
-	return shape{h.Class, h.Ladder, h.Mode, h.LayoutVersion, h.Columns, h.UnitBytes}
+func shapeOf(h *block.Header) (shape, error) {
+	layout, err := layoutOf(h)
+	if err != nil {
+		return shape{}, err
+	}
+	return shape{h.Class, h.LayoutVersion, layout.Columns, layout.Rows, h.UnitBytes}, nil
+}
+
+// layoutOf is the layout by which a block was written.
+func layoutOf(h *block.Header) (*stripe.Layout, error) {
+	return stripe.ParseLayout(h.LayoutVersion, h.Ladder, h.Mode, h.Columns)
 }
 
 // check says why a block cannot be of the group.
-func (a *assembly) check(h *block.Header, chosen shape) error {
-	if is := shapeOf(h); is != chosen {
-		return fmt.Errorf("it says the group is %+v, most say %+v", is, chosen)
+func (a *assembly) check(h *block.Header) error {
+	is, err := shapeOf(h)
+	if err != nil {
+		return err
+	}
+	if is != a.shape {
+		return fmt.Errorf("it says the group is %+v, most say %+v", is, a.shape)
 	}
 	code, err := a.code(h, nil)
 	if err != nil {
@@ -267,14 +285,18 @@ func (a *assembly) code(h *block.Header, empty []int) (*parity.Equations, error)
 	if err != nil {
 		return nil, err
 	}
-	name := coding{scheme, fmt.Sprint(empty)}
+	name := coding{h.Ladder, h.Mode, scheme, fmt.Sprint(empty)}
 	if code := a.codes[name]; code != nil {
 		return code, nil
 	}
-	if !a.layout.Ladder.Contains(scheme) {
-		return nil, fmt.Errorf("its scheme %s is not on the ladder %s", scheme, a.layout.Ladder)
+	layout, err := layoutOf(h)
+	if err != nil {
+		return nil, err
 	}
-	code, err := parity.New(a.layout.Without(empty), scheme)
+	if !layout.Ladder.Contains(scheme) {
+		return nil, fmt.Errorf("its scheme %s is not on the ladder %s", scheme, layout.Ladder)
+	}
+	code, err := parity.New(layout.Without(empty), scheme)
 	if err != nil {
 		return nil, err
 	}
@@ -289,5 +311,5 @@ func (a *assembly) census() string {
 	for i := range a.found {
 		slots[a.found[i].Header.Slot], attempts[a.found[i].Header.Stamp] = true, true
 	}
-	return fmt.Sprintf("%d blocks of %d slots and %d attempts, of %d columns", len(a.found), len(slots), len(attempts), a.layout.Columns)
+	return fmt.Sprintf("%d blocks of %d slots and %d attempts, of %d columns", len(a.found), len(slots), len(attempts), a.shape.columns)
 }

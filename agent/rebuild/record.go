@@ -10,7 +10,7 @@ import (
 
 // group turns the chosen state into a record.
 func (a *assembly) group(s *state) Group {
-	first := &a.found[0].Header
+	newest := &a.found[s.newest(a.found)].Header // which has the ladder that the group came under last
 	g := Group{Spans: map[block.Stamp][]uint32{}, Complete: true, Bad: s.slots, Parities: s.code.Scheme().M}
 	for i := range a.found {
 		h := &a.found[i].Header
@@ -24,8 +24,8 @@ func (a *assembly) group(s *state) Group {
 	}
 	last := g.Attempts[len(g.Attempts)-1]
 	g.Record = catalog.Group{
-		ID: a.id, Generation: last, Epoch: last, Class: first.Class, Ladder: first.Ladder, Mode: first.Mode, LayoutVersion: first.LayoutVersion,
-		Columns: first.Columns, Scheme: s.code.Scheme().String(), CellBytes: first.UnitBytes, Settled: a.around.Settled,
+		ID: a.id, Generation: last, Epoch: last, Class: newest.Class, Ladder: newest.Ladder, Mode: newest.Mode, LayoutVersion: newest.LayoutVersion,
+		Columns: newest.Columns, Scheme: s.code.Scheme().String(), CellBytes: newest.UnitBytes, Settled: a.around.Settled,
 	}
 	a.lay(&g.Record, s)
 	a.noteAttempts(s)
@@ -41,7 +41,7 @@ func (a *assembly) group(s *state) Group {
 // lay fills in the slots, with blocks that are not there where there are none, and the homes of all slots of the ladder.
 func (a *assembly) lay(record *catalog.Group, s *state) {
 	record.Slots = make([]catalog.Slot, len(s.units))
-	record.Home = make([]block.NodeID, a.layout.Columns+a.layout.Ladder.MaxParity())
+	record.Home = make([]block.NodeID, a.shape.columns+s.code.MaxParity())
 	taken := map[block.NodeID]bool{}
 	for slot, units := range s.units {
 		for _, i := range units {
@@ -124,7 +124,7 @@ func (a *assembly) noteAttempts(s *state) {
 	for stamp := range s.without {
 		without[stamp] = true
 	}
-	if before := a.state(without); before.broken == 0 && before.slots <= s.slots && before.code.Scheme().K == s.code.Scheme().K && !a.sameData(before, s) {
+	if before := a.state(without); before.broken == 0 && before.slots <= s.slots && before.code.SameStripes(s.code) && !a.sameData(before, s) {
 		a.note(ProblemUndecided, "",
 			"attempt %s may not have been committed: the blocks it replaces are still there; it is taken for committed", newest)
 	}
@@ -132,7 +132,7 @@ func (a *assembly) noteAttempts(s *state) {
 
 // sameData reports whether two states have the same cells.
 func (a *assembly) sameData(x, y *state) bool {
-	for slot := range a.layout.Columns {
+	for slot := range a.shape.columns {
 		if len(x.units[slot]) != len(y.units[slot]) { // it is empty in one of them
 			return false
 		}
@@ -189,11 +189,11 @@ func (a *assembly) entries(s *state) []block.ManifestEntry {
 
 // inside says why an entry cannot be of the group.
 func (a *assembly) inside(entry *block.ManifestEntry) error {
-	limit := int64(a.layout.Rows) * int64(a.found[0].Header.UnitBytes)
+	limit := int64(a.shape.rows) * int64(a.found[0].Header.UnitBytes)
 	if entry.Column == catalog.WholeGroup {
-		limit *= int64(a.layout.Columns)
-	} else if entry.Column >= a.layout.Columns {
-		return fmt.Errorf("object %q lies in column %d of %d", entry.Key, entry.Column, a.layout.Columns)
+		limit *= int64(a.shape.columns)
+	} else if entry.Column >= a.shape.columns {
+		return fmt.Errorf("object %q lies in column %d of %d", entry.Key, entry.Column, a.shape.columns)
 	}
 	if len(entry.Key) == 0 || entry.Length <= 0 || entry.Offset > limit-entry.Length {
 		return fmt.Errorf("object %q has %d bytes at %d of %d", entry.Key, entry.Length, entry.Offset, limit)

@@ -89,7 +89,7 @@ func (s *state) lay(a *assembly) {
 func (a *assembly) hasOtherStripes(s *state, i int) bool {
 	h := &a.found[i].Header
 	code, err := a.code(h, nil) // which check has asked for
-	return err != nil || h.Slot >= s.code.Columns() && code.Scheme().K != s.code.Scheme().K
+	return err != nil || h.Slot >= s.code.Columns() && !code.SameStripes(s.code)
 }
 
 func (s *state) judge(a *assembly) {
@@ -138,10 +138,10 @@ func (a *assembly) isBetter(s, other *state) bool {
 		return s.broken < other.broken
 	case s.slots+s.unseen != other.slots+other.unseen:
 		return s.slots+s.unseen < other.slots+other.unseen
-	case s.code == nil || other.code == nil || s.code.Scheme() != other.code.Scheme():
+	case s.code == nil || other.code == nil || s.code.Scheme() != other.code.Scheme() || !s.code.SameStripes(other.code):
 		return false // units of different stripes do not compare
 	}
-	return s.bad+a.layout.Rows*s.unseen < other.bad+a.layout.Rows*other.unseen
+	return s.bad+a.shape.rows*s.unseen < other.bad+a.shape.rows*other.unseen
 }
 
 // Bounds on how many attempts are left out at a time to make a group more whole, and on how many ways are tried.
@@ -216,7 +216,7 @@ func nameOf(set map[block.Stamp]bool) string {
 // something into a column that is not there, which leaves nothing to contradict it by.
 func (a *assembly) candidates(s *state) []block.Stamp {
 	claims := map[block.Stamp]bool{}
-	for slot := range min(a.layout.Columns, len(s.units)) {
+	for slot := range min(a.shape.columns, len(s.units)) {
 		if units := s.units[slot]; len(units) > 0 && units[0] < 0 {
 			if first, found := a.claimant(slot, s.without); found {
 				claims[first] = true
