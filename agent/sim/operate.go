@@ -64,8 +64,28 @@ var deeds = []deed{
 }
 
 func transitClass(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
-	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String(), BytesPerSecond: o.plan.rate}
+	if o.plan.another != nil && d.chance(0.3) {
+		return changeLadder(ctx, o, g, d)
+	}
+	request := api.TransitionRequest{To: pick(d, o.plan.schemes()).String(), BytesPerSecond: o.plan.rate}
 	request.Class = pick(d, o.plan.classes).Name
+	_, err := g.StartTransition(ctx, request)
+	return err
+}
+
+// changeLadder gives a class the other one of the two ladders, or the same, and takes what is there along.
+func changeLadder(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
+	class := pick(d, o.plan.classes)
+	class.Ladder = o.plan.ladder
+	if d.chance(0.6) {
+		class.Ladder = o.plan.another
+	}
+	class.Default = pick(d, class.Ladder)
+	if _, err := g.PutClass(ctx, class.Spec()); err != nil {
+		return err
+	}
+	request := api.TransitionRequest{To: class.Default.String(), BytesPerSecond: o.plan.rate}
+	request.Class = class.Name
 	_, err := g.StartTransition(ctx, request)
 	return err
 }
@@ -97,7 +117,7 @@ func haltJob(ctx context.Context, _ *operator, g *gateway.Gateway, d *dice) erro
 }
 
 func moveObject(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
-	request := api.TransitionRequest{To: pick(d, o.plan.ladder).String()}
+	request := api.TransitionRequest{To: pick(d, o.plan.schemes()).String()}
 	request.Key64 = api.EncodeKey(pick(d, o.plan.keys).key)
 	_, err := g.StartTransition(ctx, request)
 	return err

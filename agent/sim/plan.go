@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // trouble there are. Leaving kinds out lets a run get deep into the others.
 type plan struct {
 	ladder   stripe.Ladder
+	another  stripe.Ladder // that people give to classes meanwhile, and take away again; nil: none
 	agents   int
 	gateways int
 	clients  int
@@ -129,6 +131,11 @@ func newPlan(seed uint64, size Size) plan {
 	if newDice(seed, 10).chance(0.3) {
 		p.cache = 1 << 20 // room for all: which of them stay is not decided by the seed
 	}
+	if later := newDice(seed, 11); later.chance(0.3) {
+		if p.another = p.anotherLadder(later); p.another != nil {
+			p.deedGap /= 3 // else hardly any short run has time for it
+		}
+	}
 	if versions := newDice(seed, 8); versions.chance(0.2) {
 		for i := range p.classes {
 			p.classes[i].Keep = api.KeepVersions(versions.below(3))
@@ -137,6 +144,26 @@ func newPlan(seed uint64, size Size) plan {
 	p.compactEvery = pick(d, []time.Duration{-1, 100 * time.Millisecond, time.Second})
 	return p
 }
+
+// anotherLadder is one that the nodes suffice for, and under which as many of them may lose blocks; nil if the one drawn is not.
+func (p *plan) anotherLadder(d *dice) stripe.Ladder {
+	ladder, err := stripe.ParseLadder(pick(d, ladders))
+	if err != nil {
+		panic(fmt.Sprintf("the list of ladders is wrong: %v", err)) // invariant: constant input
+	}
+	for _, scheme := range ladder {
+		if scheme.M < p.losable {
+			return nil
+		}
+	}
+	if ladder.String() == p.ladder.String() || ladder.Width()+ladder.MaxParity() > p.agents {
+		return nil
+	}
+	return ladder
+}
+
+// schemes are all that classes may have at some time.
+func (p *plan) schemes() stripe.Ladder { return slices.Concat(p.ladder, p.another) }
 
 // keeps is how many earlier versions an object has at most.
 func (p *plan) keeps(o object) (most int) {
@@ -166,6 +193,10 @@ func (p *plan) String() string {
 	for i, kind := range p.kinds {
 		names[i] = kind.name
 	}
-	return fmt.Sprintf("%s on %d agents, %d gateways (clocks off by %v), %d clients and %d slow ones on %d keys, %s of trouble: %s",
-		p.ladder, p.agents, p.gateways, p.skews, p.clients, p.slow, len(p.keys), p.length.Round(time.Millisecond), strings.Join(names, ", "))
+	another := ""
+	if p.another != nil {
+		another = fmt.Sprintf(", or %s,", p.another)
+	}
+	return fmt.Sprintf("%s%s on %d agents, %d gateways (clocks off by %v), %d clients and %d slow ones on %d keys, %s of trouble: %s",
+		p.ladder, another, p.agents, p.gateways, p.skews, p.clients, p.slow, len(p.keys), p.length.Round(time.Millisecond), strings.Join(names, ", "))
 }

@@ -310,6 +310,16 @@ var canaries = []canary{
 		within: 100,
 	},
 	{
+		name: "a transition does not say which ladder it took a group to",
+		edits: []edit{{
+			"agent/gateway/transition/transition.go",
+			"		change.Layout = &catalog.GroupLayout{Ladder: r.Group.Ladder, Mode: r.Group.Mode, Version: r.Group.LayoutVersion}\n", "",
+		}},
+		breaks: []sim.Promise{sim.Whole},
+		from:   170,
+		within: 200,
+	},
+	{
 		name:   "agents delete at once for a gateway that nobody named",
 		edits:  []edit{obeyed},
 		breaks: []sim.Promise{sim.NoLiveDelete},
