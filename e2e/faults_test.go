@@ -61,7 +61,7 @@ func TestBadInput(t *testing.T) {
 		{"a file that is not there", []string{"put", "/no/such/file", "k"}, 1, []string{"/no/such/file", "no such file"}},
 		{"an object that is not there", []string{"get", "k"}, 1, []string{`object "k"`, "no such object"}},
 		{"a range behind the end", []string{"get", "kept", "--range", "20000-"}, 1, []string{"bytes=20000-", "20000 bytes", "from 0 to 19999"}},
-		{"a move off the ladder", []string{"move", "kept", "rs(3,1)"}, 1, []string{"ladder rep(2),rs(2,1),rs(4,1), which does not have rs(3,1)", "write the objects anew"}},
+		{"a move off the ladder", []string{"move", "kept", "rs(3,1)"}, 1, []string{"scheme rs(3,1) is not on the ladder rep(2),rs(2,1),rs(4,1)", "put this one on the ladder"}},
 		{"a move of nothing", []string{"move", "k", "rs(2,1)"}, 1, []string{`object "k"`, "no such object"}},
 		{"a transition off the ladder", []string{"transition", "start", "--to", "rs(3,1)", "--class", "default"}, 1, []string{"rs(3,1) is not on the ladder", "choose one of its schemes"}},
 		{"a transition of an unknown class", []string{"transition", "start", "--to", "rs(2,1)", "--class", "nope"}, 1, []string{`no class "nope"`, "the classes are default, wide"}},

@@ -127,13 +127,26 @@ func (f *Foreseen) Lines(t *v1alpha1.Transition) []string {
 			words.Bytes(e.ReencodeBytesSent), words.Bytes(e.BytesRead), words.Bytes(e.BytesWritten), words.Bytes(e.PeakBytes)),
 		fmt.Sprintf("  stored %s before, %s after", words.Bytes(e.StoredBefore), words.Bytes(e.StoredAfter)),
 	}
-	if e.GroupsOffLadder > 0 {
-		lines = append(lines, fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), t.Spec.To))
-	}
+	lines = append(lines, offLadder(e, string(t.Spec.To))...)
 	if f.NeedsApproval {
 		lines = append(lines, "  waits for `restripe approve`: "+f.Why)
 	}
 	return lines
+}
+
+// offLadder says how groups come under a ladder that they were not written for.
+func offLadder(e *decide.Estimate, to string) []string {
+	switch {
+	case e.GroupsOffLadder == 0:
+		return nil
+	case e.GroupsOffLadder > e.Groups: // of a gateway of the release before
+		return []string{fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), to)}
+	case e.GroupsCopied == 0:
+		return []string{fmt.Sprintf("  %s were written for a ladder without %s and come under that of the class where they are",
+			words.Count(e.GroupsOffLadder, "group"), to)}
+	}
+	return []string{fmt.Sprintf("  %s were written for a ladder without %s; of %s the objects are copied, the others come under that of the class where they are",
+		words.Count(e.GroupsOffLadder, "group"), to, words.Count(e.GroupsCopied, "group"))}
 }
 
 // Foresee asks the gateways of a backend what a transition would cost, as the controllers do, and changes nothing. policy is

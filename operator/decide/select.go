@@ -18,7 +18,8 @@ import (
 // Estimate is what a move will cost, by the gateways' proved plan.
 type Estimate struct {
 	Groups, Bytes                      int64
-	GroupsOffLadder                    int64 // written for a ladder without the target; they cannot move, and are not in Groups
+	GroupsOffLadder                    int64 // written for a ladder without the target; more than Groups where gateways do not move them
+	GroupsCopied                       int64 // of those, the ones whose objects are written into new groups
 	BytesRead, BytesSent, BytesWritten int64
 	PeakBytes                          int64 // stored beyond what is stored now, at the worst moment
 	StoredBefore, StoredAfter          int64

@@ -312,8 +312,11 @@ func transitionLines(t api.Transition) []string {
 	if t.Error != "" {
 		lines = append(lines, "error       "+t.Error)
 	}
+	if t.GroupsOffLadder > 0 {
+		lines = append(lines, fmt.Sprintf("ladder      %s of another ladder come under that of the class", words.Count(t.GroupsOffLadder, "group")))
+	}
 	if t.ObjectsRewritten > 0 {
-		lines = append(lines, fmt.Sprintf("rewritten   %s small objects that shared a group with others", words.Number(t.ObjectsRewritten)))
+		lines = append(lines, fmt.Sprintf("rewritten   %s of %s through the gateway", words.Count(t.ObjectsRewritten, "object"), words.Bytes(t.BytesRewritten)))
 	}
 	if t.BytesPerSecond > 0 {
 		lines = append(lines, "limit       "+words.Limit(t.BytesPerSecond))

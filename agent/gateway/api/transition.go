@@ -91,8 +91,9 @@ type Transition struct {
 	GroupsTotal          int64            `json:"groupsTotal"`
 	GroupsDone           int64            `json:"groupsDone"`
 	GroupsSkipped        int64            `json:"groupsSkipped"`    // already there, gone meanwhile, or no longer selected
-	GroupsOffLadder      int64            `json:"groupsOffLadder"`  // left alone: written for a ladder without the scheme
-	ObjectsRewritten     int64            `json:"objectsRewritten"` // small objects moved out of a group they share with objects not selected
+	GroupsOffLadder      int64            `json:"groupsOffLadder"`  // written for a ladder without the scheme, and brought under that of the class
+	ObjectsRewritten     int64            `json:"objectsRewritten"` // copied out of groups that they share with others, or that the scheme does not fit
+	BytesRewritten       int64            `json:"bytesRewritten"`   // of those objects, through the gateway; they are not in what follows
 	BytesTotal           int64            `json:"bytesTotal"`       // of the cells of the groups: user bytes and what fills the last cells up
 	BytesDone            int64            `json:"bytesDone"`
 	Predicted            Traffic          `json:"predicted"` // by the plans of the groups done
@@ -115,7 +116,8 @@ type Transition struct {
 type Estimate struct {
 	At                time.Time `json:"at"` // of the report behind it
 	Groups            int64     `json:"groups"`
-	GroupsOffLadder   int64     `json:"groupsOffLadder"` // written for a ladder without the scheme; not in Groups
+	GroupsOffLadder   int64     `json:"groupsOffLadder"` // of Groups, those written for a ladder without the scheme
+	GroupsCopied      int64     `json:"groupsCopied"`    // of those, the ones whose objects are written into new groups
 	Bytes             int64     `json:"bytes"`           // of the cells of the groups
 	BytesRead         int64     `json:"bytesRead"`
 	BytesSent         int64     `json:"bytesSent"`

@@ -44,15 +44,19 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 		if groups == 0 {
 			continue
 		}
-		layout, from, fits, err := takes(&s, to)
+		before, after, from, err := j.takes(&s, to)
 		if err != nil {
 			return api.Estimate{}, err
 		}
-		if !fits {
+		if before != after {
 			estimate.GroupsOffLadder += groups
+		}
+		if after == nil {
+			plans[fmt.Sprintf("copies of %s of %s to %s", from, s.Ladder, to)] = nil
+			addCopies(&estimate, before, from, to, groups, cell)
 			continue
 		}
-		plan, err := planOf(layout, from, to, &t)
+		plan, err := planOf(before, after, from, to, &t)
 		if err != nil {
 			return api.Estimate{}, err
 		}
@@ -106,22 +110,33 @@ func groupsChosen(c *temperature.ShapeTally, s *selection) (groups, cell int64) 
 	return groups, cell
 }
 
-// takes reports whether groups of a shape can be taken to a scheme, and from what.
-func takes(s *temperature.Shape, to stripe.Scheme) (layout *stripe.Layout, from stripe.Scheme, fits bool, err error) {
-	if layout, err = stripe.ParseLayout(s.Version, s.Ladder, s.Mode, s.Columns); err != nil {
-		return nil, from, false, fmt.Errorf("groups of class %s with the ladder %s: %w", s.Class, s.Ladder, err)
+// takes returns how groups of a shape are laid out, and will be where they take a scheme with their data where it is; nil where their
+// objects are copied.
+func (j *Coordinator) takes(s *temperature.Shape, to stripe.Scheme) (before, after *stripe.Layout, from stripe.Scheme, err error) {
+	if before, err = stripe.ParseLayout(s.Version, s.Ladder, s.Mode, s.Columns); err != nil {
+		return nil, nil, from, fmt.Errorf("groups of class %s with the ladder %s: %w", s.Class, s.Ladder, err)
 	}
 	if from, err = stripe.ParseScheme(s.Scheme); err != nil {
-		return nil, from, false, fmt.Errorf("groups of class %s: %w", s.Class, err)
+		return nil, nil, from, fmt.Errorf("groups of class %s: %w", s.Class, err)
 	}
-	return layout, from, layout.Ladder.Contains(to) && layout.Version == s.Version, nil
+	if before.Ladder.Contains(to) {
+		return before, before, from, nil
+	}
+	class, err := j.classes.For("", s.Class)
+	if err != nil {
+		return nil, nil, from, err
+	}
+	if after, err = before.WithLadder(class.Ladder, class.Mode, to); err != nil {
+		after = nil // it does not fit
+	}
+	return before, after, from, nil
 }
 
-func planOf(layout *stripe.Layout, from, to stripe.Scheme, t *api.Transition) (*stripe.Plan, error) {
+func planOf(before, layout *stripe.Layout, from, to stripe.Scheme, t *api.Transition) (*stripe.Plan, error) {
 	if t.Planner == stripe.PlannerCopyPool {
 		return nil, api.Refuse(api.ErrBadRequest, "planner %s copies to a new pool and serves comparison only; choose another planner", t.Planner)
 	}
-	plan, err := stripe.NewPlan(layout, from, to, t.Planner, stripe.Objective(t.Objective))
+	plan, err := stripe.NewPlanBetween(before, layout, from, to, t.Planner, stripe.Objective(t.Objective))
 	if err != nil {
 		return nil, fmt.Errorf("planning %s -> %s: %w", from, to, err)
 	}
@@ -145,7 +160,7 @@ func (j *Coordinator) planWithoutGroups(chosen *selection, t *api.Transition, to
 	if err != nil {
 		return err
 	}
-	plan, err := planOf(layout, from, to, t)
+	plan, err := planOf(layout, layout, from, to, t)
 	if err != nil {
 		return err
 	}
@@ -170,13 +185,33 @@ func addPlan(e *api.Estimate, plan *stripe.Plan, groups, cell int64) {
 	}
 }
 
+// addCopies adds groups whose objects are copied; cell is the sum of their cell sizes.
+func addCopies(e *api.Estimate, layout *stripe.Layout, from, to stripe.Scheme, groups, cell int64) {
+	bytes := int64(layout.Cells()) * cell
+	read, sent, written := copied(bytes, to)
+	e.Groups += groups
+	e.GroupsCopied += groups
+	e.Bytes += bytes
+	e.BytesRead += read
+	e.BytesSent += sent
+	e.BytesWritten += written
+	e.PeakBytes += written
+	e.StoredBefore += bytes + bytes/int64(from.K)*int64(from.M)
+	e.StoredAfter += written
+	e.ReencodeBytesSent += sent
+}
+
 // hashOf names a plan by everything that it does.
 func hashOf(plan *stripe.Plan) string {
 	sum := sha256.New()
-	err := json.NewEncoder(sum).Encode([]any{
+	is := []any{
 		plan.Planner, plan.Objective, plan.Layout.Ladder.String(), plan.Layout.Mode, plan.Layout.Columns, plan.Layout.Version,
 		plan.From.String(), plan.To.String(), plan.Programs, plan.Messages,
-	})
+	}
+	if plan.Before != plan.Layout {
+		is = append(is, plan.Before.Ladder.String(), plan.Before.Mode)
+	}
+	err := json.NewEncoder(sum).Encode(is)
 	if err != nil {
 		panic("encoding a plan: " + err.Error()) // invariant: plain structs, and hashes take everything
 	}

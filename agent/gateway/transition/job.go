@@ -61,6 +61,7 @@ type runner struct {
 	options     options
 	chosen      *selection // by which groups of a class are selected; nil for other selectors
 	pacer       *group.Pacer
+	copies      copies
 	*job.Run
 
 	mutex  sync.Mutex // of what follows

@@ -275,12 +275,10 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	return items, nil
 }
 
-// findInClass lists the groups of a class that are selected now. Those that were written for a ladder without the scheme
-// are left alone and counted; if there are no others, that is an error.
+// findInClass lists the groups of a class that are selected now, and counts those that were written for a ladder without the scheme.
 func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
 	var items []item
 	var offLadder int64
-	var example catalog.GroupSummary
 	ladders := map[string]bool{}
 	for page, err := range r.coordinator.catalog.GroupSummaries(ctx, cursor) {
 		if err != nil {
@@ -299,20 +297,14 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 			}
 			if !fits {
 				offLadder++
-				example = *group
-				continue
 			}
 			items = append(items, item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)})
 		}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	t := &r.body.Transition
 	if cursor == (block.GroupID{}) {
-		t.GroupsOffLadder = offLadder
-	}
-	if len(items) == 0 && offLadder > 0 && t.GroupsDone == 0 {
-		return nil, api.Refuse(api.ErrBadRequest, "%d groups were written for ladders without %s, such as %s, and there are no others; write their objects anew", offLadder, r.to, example.Ladder)
+		r.body.Transition.GroupsOffLadder = offLadder
 	}
 	return items, nil
 }
@@ -419,7 +411,11 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 	}
 	defer func() { span.End(err) }()
 	if work.rewrite == nil {
-		return r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
+		cost, err := r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
+		if errors.Is(err, errNoFit) {
+			return r.copyGroup(ctx, work.group)
+		}
+		return cost, err
 	}
 	byClass := map[string][]*catalog.Snapshot{}
 	for _, key := range work.rewrite {
@@ -436,18 +432,15 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 	}
 	cost = &group.Cost{}
 	for name, snapshots := range byClass {
-		class, err := r.coordinator.classes.For("", name)
+		class, err := r.classOf(name)
 		if err != nil {
 			return nil, err
-		}
-		if !class.Ladder.Contains(r.to) {
-			return nil, api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", r.to, class.Ladder, class.Name)
 		}
 		for part := range slices.Chunk(snapshots, objectsPerMove) {
 			if err := r.coordinator.objects.MoveObjects(ctx, class, r.to, part); err != nil {
 				return nil, err
 			}
-			cost.Objects += int64(len(part))
+			cost.Count(part...)
 		}
 	}
 	return cost, nil
@@ -460,6 +453,7 @@ func (r *runner) count(work *item, cost *group.Cost) {
 	t.Error = ""
 	t.BytesDone += work.bytes
 	t.ObjectsRewritten += cost.Objects
+	t.BytesRewritten += cost.Copied
 	if cost.Skipped {
 		t.GroupsSkipped++
 		return

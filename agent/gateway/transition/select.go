@@ -148,7 +148,7 @@ func (j *Coordinator) checkTransition(ctx context.Context, t *api.Transition, to
 			return err
 		}
 		if !class.Ladder.Contains(to) {
-			return api.Refuse(api.ErrBadRequest, "scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file", to, class.Ladder, class.Name)
+			return notOnLadder(class, to)
 		}
 	}
 	if t.Selector.Key64 != "" {
@@ -162,7 +162,11 @@ func (j *Coordinator) checkTransition(ctx context.Context, t *api.Transition, to
 			return err
 		}
 		for _, group := range snapshot.Groups {
-			if _, err := j.groups.CodeUnder(group, to); err != nil {
+			ladder, err := stripe.ParseLadder(group.Ladder)
+			if err == nil && !ladder.Contains(to) {
+				_, err = j.ladderFor(group, to)
+			}
+			if err != nil {
 				return err
 			}
 		}

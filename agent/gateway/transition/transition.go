@@ -21,7 +21,8 @@ type options struct {
 	admit group.Admission
 }
 
-// planGroup binds the plan that takes a group to another scheme. A nil run means that it is there already.
+// planGroup binds the plan that takes a group to another scheme. A nil run means that it is there already. A group whose ladder does not
+// have the scheme comes under that of its class; errNoFit says that its rows and columns do not allow that.
 func (j *Coordinator) planGroup(group *catalog.Group, to stripe.Scheme, h options) (*group.Execution, error) {
 	if group.Scheme == to.String() {
 		return nil, nil
@@ -30,10 +31,13 @@ func (j *Coordinator) planGroup(group *catalog.Group, to stripe.Scheme, h option
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.groups.CodeUnder(group, to); err != nil {
-		return nil, err
+	layout := from.Layout
+	if !layout.Ladder.Contains(to) {
+		if group, layout, err = j.relaid(group, layout, to); err != nil {
+			return nil, err
+		}
 	}
-	plan, err := stripe.NewPlan(from.Layout, from.Scheme, to, h.planner, h.objective)
+	plan, err := stripe.NewPlanBetween(from.Layout, layout, from.Scheme, to, h.planner, h.objective)
 	if err != nil {
 		return nil, fmt.Errorf("planning %s -> %s: %w", from.Scheme, to, err)
 	}
@@ -90,8 +94,12 @@ func (j *Coordinator) transitionGroup(ctx context.Context, id block.GroupID, to 
 	if err != nil {
 		return nil, j.groups.Abandon(ctx, attempt, err)
 	}
-	change := catalog.Change{Groups: []catalog.GroupChange{{Was: view, Slots: done.Slots, Scheme: to.String(), NewEpoch: true, Seal: true}}}
-	if err := j.groups.Commit(ctx, attempt, change); err != nil {
+	change := catalog.GroupChange{Was: view, Slots: done.Slots, Scheme: to.String(), NewEpoch: true, Seal: true}
+	if r.Group != record {
+		change.Layout = &catalog.GroupLayout{Ladder: r.Group.Ladder, Mode: r.Group.Mode, Version: r.Group.LayoutVersion}
+		change.Home = r.Group.Home
+	}
+	if err := j.groups.Commit(ctx, attempt, catalog.Change{Groups: []catalog.GroupChange{change}}); err != nil {
 		return nil, err
 	}
 	return j.groups.Account(r, done), nil

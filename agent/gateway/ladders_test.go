@@ -1,0 +1,131 @@
+package gateway_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// Objects are put under a ladder, the class gets others that nobody thought of then, and every scheme of those is taken: where the data
+// is, by parities alone, where that fits the groups, and by copies where it does not.
+func TestLaddersThatNobodyForesaw(t *testing.T) {
+	for name, c := range map[string]struct {
+		ladder string // of the class when its objects are put
+		steps  []ladderStep
+	}{
+		"fewer in a stripe": {"rs(6,2)", []ladderStep{
+			{ladder: "rs(6,2),rs(3,2),rs(2,1)", to: "rs(3,2)"},
+			{to: "rs(2,1)"},
+			{ladder: "rep(3),rs(6,2)", to: "rep(3)"},
+			{to: "rs(6,2)"},
+		}},
+		"more parities": {"rs(4,1)", []ladderStep{
+			{ladder: "rs(4,1),rs(4,3),rep(2)", to: "rs(4,3)"},
+			{ladder: "rs(4,1),rs(2,4),rep(2)", to: "rs(2,4)"},
+			{to: "rep(2)"},
+			{to: "rs(2,4)"},
+		}},
+		"wider than the groups": {"rs(4,2)", []ladderStep{
+			{ladder: "rs(7,2),rep(2),rs(4,2)", to: "rs(7,2)", copies: true},
+			{to: "rep(2)"},
+			{ladder: "rep(2),rs(10,4)", to: "rs(10,4)", copies: true},
+			{to: "rep(2)"},
+			{ladder: "rs(4,2)", to: "rs(4,2)", copies: true}, // 4 does not divide the 10 cells of a group
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := newCluster(t, 15)
+			spec := api.ClassSpec{Name: "grows", Ladder: c.ladder, Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+			cluster.putClass(cluster.gateway, spec)
+			want, revisions := map[string][]byte{}, map[string]block.Stamp{}
+			for i, size := range []int{1, 700, 3000, 4096, 70_000, 300_000} {
+				key := fmt.Sprintf("grows/%d", size)
+				want[key] = noise(size, uint64(i))
+				revisions[key] = cluster.put(key, want[key], api.PutOptions{}).Revision
+			}
+			for _, step := range c.steps {
+				if step.ladder != "" {
+					spec.Ladder = step.ladder
+					cluster.putClass(cluster.gateway, spec)
+				}
+				done := cluster.transition(api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: step.to})
+				if done.State != api.TransitionDone || done.GroupsDone == 0 || step.copies != (done.ObjectsRewritten > 0) {
+					t.Fatalf("to %s: %+v", step.to, done)
+				}
+				if !step.copies {
+					expectAsPlanned(t, "to "+step.to, done.Measured, done.Predicted)
+				}
+				for key, data := range want {
+					cluster.check(key, data)
+					stat := cluster.stat(key)
+					if stat.Revision != revisions[key] {
+						t.Errorf("%s has become revision %s", key, stat.Revision)
+					}
+					for _, group := range stat.Groups {
+						if group.Scheme != step.to || slices.ContainsFunc(group.Slots, func(slot api.SlotStat) bool { return slot.State != "ok" }) {
+							t.Errorf("%s to %s: %+v", key, step.to, group)
+						}
+					}
+				}
+				cluster.audit()
+			}
+			// What was moved is written as any object is.
+			key := "grows/300000"
+			if _, err := cluster.gateway.Update(t.Context(), key, 65_000, noise(9_000, 77), nil); err != nil {
+				t.Fatal(err)
+			}
+			copy(want[key][65_000:], noise(9_000, 77))
+			cluster.audit()
+			survives(t, cluster, want)
+		})
+	}
+}
+
+type ladderStep struct {
+	ladder string // that the class gets before; empty: as it is
+	to     string
+	copies bool
+}
+
+// One object is moved to a scheme that its group was not written for, and only that one.
+func TestOneObjectComesUnderAnotherLadder(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 12)
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	want := map[string][]byte{"grows/small": noise(900, 1), "grows/neighbour": noise(1000, 2), "grows/large": noise(200_000, 3)}
+	for key, data := range want {
+		c.put(key, data, api.PutOptions{})
+	}
+	request := func(key string) api.TransitionRequest {
+		return api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey(key)}, To: "rs(9,2)"}
+	}
+	if _, err := c.gateway.StartTransition(t.Context(), request("grows/large")); !errors.Is(err, api.ErrBadRequest) {
+		t.Errorf("a scheme that the class does not have: %v", err)
+	}
+	spec.Ladder = "rs(4,2),rs(9,2)"
+	c.putClass(c.gateway, spec)
+	for _, key := range []string{"grows/small", "grows/large"} {
+		if done := c.transition(request(key)); done.State != api.TransitionDone || done.ObjectsRewritten != 1 {
+			t.Errorf("%s: %+v", key, done)
+		}
+	}
+	for key, data := range want {
+		c.check(key, data)
+		to := "rs(9,2)"
+		if key == "grows/neighbour" {
+			to = "rs(4,2)"
+		}
+		for _, group := range c.stat(key).Groups {
+			if group.Scheme != to {
+				t.Errorf("%s is under %s", key, group.Scheme)
+			}
+		}
+	}
+	c.audit()
+}

@@ -1,0 +1,232 @@
+package transition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/restripe/restripe/agent/block"
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/object"
+	"github.com/restripe/restripe/agent/stripe"
+)
+
+// errNoFit says that a group cannot take a scheme where its data is, so that its objects have to be written into new groups.
+var errNoFit = errors.New("the scheme does not fit the group")
+
+// ladderFor returns the class of a group whose own ladder does not have a scheme, if the ladder of the class has it.
+func (j *Coordinator) ladderFor(group *catalog.Group, to stripe.Scheme) (*api.Class, error) {
+	class, err := j.classes.For("", group.Class)
+	if err != nil {
+		return nil, err
+	}
+	if !class.Ladder.Contains(to) {
+		return nil, notOnLadder(class, to)
+	}
+	return class, nil
+}
+
+func notOnLadder(class *api.Class, to stripe.Scheme) error {
+	return api.Refuse(api.ErrBadRequest,
+		"scheme %s is not on the ladder %s of class %s; choose one of its schemes, or put this one on the ladder in the class file",
+		to, class.Ladder, class.Name)
+}
+
+// relaid returns a group as it will be once it has come under the ladder of its class with its data where it is, and its layout then.
+// Slots that it did not have get nodes of their own.
+func (j *Coordinator) relaid(of *catalog.Group, layout *stripe.Layout, to stripe.Scheme) (*catalog.Group, *stripe.Layout, error) {
+	class, err := j.ladderFor(of, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	home, taken := slices.Clone(of.Home), map[block.NodeID]bool{}
+	for slot := range max(len(of.Slots), len(home)) {
+		id, _ := of.Place(slot)
+		taken[id] = true
+	}
+	for len(home) < of.Columns+class.Ladder.MaxParity() {
+		id, found := j.agents.Substitute(taken)
+		if !found {
+			break
+		}
+		home, taken[id] = append(home, id), true
+	}
+	room := len(home) - of.Columns
+	if to.M > room {
+		return nil, nil, api.Refuse(api.ErrTooFewNodes, "%s needs %d nodes for group %s of %d columns, and there are %d; add nodes",
+			to, of.Columns+to.M, of.ID, of.Columns, len(home))
+	}
+	ladder := slices.DeleteFunc(slices.Clone(class.Ladder), func(scheme stripe.Scheme) bool { return scheme.M > room })
+	next, err := layout.WithLadder(ladder, class.Mode, to)
+	if err != nil {
+		return nil, nil, fmt.Errorf("group %s: %w: %w", of.ID, errNoFit, err)
+	}
+	made := *of
+	made.Ladder, made.Mode, made.LayoutVersion, made.Home = next.Ladder.String(), string(next.Mode), next.Version, home
+	return &made, next, nil
+}
+
+// copies holds which large objects are being copied, so that of those who come to groups of one object at once one copies it.
+type copies struct {
+	mutex sync.Mutex
+	keys  map[string]*sync.Mutex
+}
+
+func (c *copies) lock(key string) (unlock func()) {
+	c.mutex.Lock()
+	if c.keys == nil {
+		c.keys = map[string]*sync.Mutex{}
+	}
+	one := c.keys[key]
+	if one == nil {
+		one = new(sync.Mutex)
+		c.keys[key] = one
+	}
+	c.mutex.Unlock()
+	one.Lock()
+	return one.Unlock
+}
+
+// copyGroup writes the objects of a group into new ones of the ladders of their classes. It is freed once nothing is left in it.
+func (r *runner) copyGroup(ctx context.Context, id block.GroupID) (*group.Cost, error) {
+	g := r.coordinator
+	view, err := g.catalog.Group(ctx, id)
+	if errors.Is(err, catalog.ErrNoGroup) {
+		return &group.Cost{Skipped: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := g.ladderFor(&view.Group, r.to); err != nil {
+		return nil, err
+	}
+	if !r.selects(&view.Group) {
+		return &group.Cost{Skipped: true}, nil
+	}
+	inside, err := g.groups.Inside(ctx, id)
+	if errors.Is(err, catalog.ErrNoGroup) {
+		return &group.Cost{Skipped: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	cost := &group.Cost{}
+	if err := r.copyObjects(ctx, id, inside, cost); err != nil {
+		return nil, err
+	}
+	view, err = g.catalog.Group(ctx, id)
+	switch {
+	case errors.Is(err, catalog.ErrNoGroup) || err == nil && view.Live == 0:
+		return cost, nil
+	case err != nil:
+		return nil, err
+	case len(inside.Snapshots)+len(inside.Large) == 0:
+		return nil, fmt.Errorf("group %s holds %d ranges of objects that none of its blocks names", id, view.Live)
+	}
+	return nil, fmt.Errorf("objects of group %s were written while they were copied: %w", id, api.ErrConflict)
+}
+
+// copyObjects copies the objects that lie in a group.
+func (r *runner) copyObjects(ctx context.Context, id block.GroupID, inside *catalog.Inside, cost *group.Cost) error {
+	small, large := map[string][]*catalog.Snapshot{}, slices.Clone(inside.Large) // by class
+	for _, snapshot := range inside.Snapshots {
+		if snapshot.Object.Extents[0].Column == catalog.WholeGroup {
+			large = append(large, snapshot.Object.Key)
+		} else {
+			small[snapshot.Object.Class] = append(small[snapshot.Object.Class], snapshot)
+		}
+	}
+	for _, key := range large {
+		if err := r.copyLarge(ctx, id, key, cost); err != nil {
+			return err
+		}
+	}
+	for name, snapshots := range small {
+		class, err := r.classOf(name)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts(snapshots, class.GroupBytes) {
+			if err := r.pay(ctx, part...); err != nil {
+				return err
+			}
+			if err := r.coordinator.objects.MoveUnchanged(ctx, class, r.to, part); err != nil {
+				return err
+			}
+			cost.Count(part...)
+		}
+	}
+	return nil
+}
+
+// copyLarge copies an object of groups of its own, unless it does not lie in this one any more.
+func (r *runner) copyLarge(ctx context.Context, id block.GroupID, key string, cost *group.Cost) error {
+	defer r.copies.lock(key)()
+	snapshot, err := r.coordinator.catalog.Snapshot(ctx, key)
+	if errors.Is(err, catalog.ErrNoObject) {
+		return nil
+	}
+	if err != nil || snapshot.Groups[id] == nil {
+		return err
+	}
+	class, err := r.classOf(snapshot.Object.Class)
+	if err != nil {
+		return err
+	}
+	if err := r.pay(ctx, snapshot); err != nil {
+		return err
+	}
+	if err := object.MoveLarge(ctx, r.coordinator.objects, class, r.to, snapshot); err != nil {
+		return err
+	}
+	cost.Count(snapshot)
+	return nil
+}
+
+// classOf returns a class into which objects can be copied.
+func (r *runner) classOf(name string) (*api.Class, error) {
+	class, err := r.coordinator.classes.For("", name)
+	if err == nil && !class.Ladder.Contains(r.to) {
+		err = notOnLadder(class, r.to)
+	}
+	return class, err
+}
+
+// pay waits until the copies of objects fit the budget of the transition: what is read, and what is written of them.
+func (r *runner) pay(ctx context.Context, snapshots ...*catalog.Snapshot) error {
+	var bytes int64
+	for _, snapshot := range snapshots {
+		bytes += snapshot.Object.Size
+	}
+	_, sent, written := copied(bytes, r.to)
+	return r.pacer.Wait(ctx, r.Halting(), group.Load{Total: bytes + sent + written})
+}
+
+// copied returns what is read, sent and written of so many bytes that are copied through a gateway.
+func copied(bytes int64, to stripe.Scheme) (read, sent, written int64) {
+	written = bytes + bytes/int64(to.K)*int64(to.M)
+	return bytes, bytes + written, written
+}
+
+// parts cuts small objects into as many as are moved in one attempt.
+func parts(snapshots []*catalog.Snapshot, most int64) (parts [][]*catalog.Snapshot) {
+	var bytes int64
+	for i, first := 0, 0; i <= len(snapshots); i++ {
+		if i < len(snapshots) && i-first < objectsPerMove && (i == first || bytes+snapshots[i].Object.Size <= most) {
+			bytes += snapshots[i].Object.Size
+			continue
+		}
+		if i > first {
+			parts = append(parts, snapshots[first:i])
+		}
+		if i == len(snapshots) {
+			break
+		}
+		first, bytes = i, snapshots[i].Object.Size
+	}
+	return parts
+}
