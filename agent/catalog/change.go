@@ -66,11 +66,13 @@ type ObjectUpdate struct {
 	Modified int64 // Unix milliseconds; 0 keeps what the record says
 }
 
-// ObjectMove says that the bytes of an object were copied. The object record must be exactly as in Snapshot.
+// ObjectMove says that the bytes of an object were copied, or that they stay and the object is of another class. The object record must
+// be exactly as in Snapshot.
 type ObjectMove struct {
 	Snapshot *Snapshot
 	Extents  []Extent
 	Scheme   string // empty keeps what the record says
+	Class    string // the same
 }
 
 // GroupChange changes a group, which must be exactly as in Was. Only the fields named here are changed (rule 6).
@@ -79,6 +81,7 @@ type GroupChange struct {
 	Slots    []Slot
 	Scheme   string         // empty keeps what the record says
 	Layout   *GroupLayout   // by which its parities are from now on; nil keeps what the record says (transition)
+	Class    string         // empty keeps what the record says (move)
 	NewEpoch bool           // the parities are this attempt's
 	Seal     bool           // no appends any more
 	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation, transition)
@@ -209,6 +212,9 @@ func (change *GroupChange) apply(stamp block.Stamp, now time.Time) Group {
 	group.Slots = change.Slots
 	if change.Scheme != "" && change.Scheme != group.Scheme {
 		group.Scheme, group.Settled = change.Scheme, now.UnixMilli()
+	}
+	if change.Class != "" {
+		group.Class = change.Class
 	}
 	if layout := change.Layout; layout != nil {
 		group.Ladder, group.Mode, group.LayoutVersion = layout.Ladder, layout.Mode, layout.Version

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -254,6 +255,12 @@ func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bo
 			if !slices.Contains(repaired, slot) && !slices.Equal(group.Slots[slot], was.Slots[slot]) {
 				return fmt.Errorf("repair of group %s changes slot %d, which it does not repair: %w", was.ID, slot, ErrBadChange)
 			}
+		}
+	case group.Class != was.Class && t.attempt.kind != KindMove:
+		return fmt.Errorf("%s of group %s changes its class: %w", t.attempt.kind, was.ID, ErrBadChange)
+	case t.attempt.kind == KindMove:
+		if group.Scheme != was.Scheme || group.Epoch != was.Epoch || !slices.EqualFunc(group.Slots, was.Slots, slices.Equal) {
+			return fmt.Errorf("move of group %s to another class changes its scheme, epoch or slots: %w", was.ID, ErrBadChange)
 		}
 	case t.attempt.kind == KindPut:
 		if group.Scheme != was.Scheme || len(group.Slots) != len(was.Slots) || !slices.Equal(group.Home, was.Home) {
@@ -510,9 +517,8 @@ func (t *transaction) move(change *Change) error {
 		}
 		object := was.Object
 		object.Extents = change.Move[i].Extents
-		if change.Move[i].Scheme != "" {
-			object.Scheme = change.Move[i].Scheme
-		}
+		object.Scheme = cmp.Or(change.Move[i].Scheme, object.Scheme)
+		object.Class = cmp.Or(change.Move[i].Class, object.Class)
 		if err := t.place(object.Key, object.Extents[len(t.joined):], was.Object.Extents); err != nil {
 			return err
 		}

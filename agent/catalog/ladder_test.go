@@ -94,3 +94,42 @@ func TestPiecesOfAMove(t *testing.T) {
 		w.empty(t)
 	})
 }
+
+// A move says of which class objects and groups are, and nothing else of the groups.
+func TestClassOfAGroup(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, w *world) {
+		id := w.have(t, "k", "l")
+		was, view := w.snapshot(t, "k"), w.group(t, id)
+		into := func(basis ...catalog.Basis) operation {
+			attempt := w.begin(t, w.a, catalog.KindMove, func(block.Stamp) []catalog.BlockSet { return nil }, basis...)
+			return operation{Attempt: attempt, change: catalog.Change{
+				Move:   []catalog.ObjectMove{{Snapshot: was, Extents: was.Object.Extents, Class: "other"}},
+				Groups: []catalog.GroupChange{{Was: view, Slots: view.Slots, Class: "other", Seal: true}},
+			}}
+		}
+		wrong := into(was, view)
+		wrong.change.Groups[0].Scheme = "rep(2)"
+		if err := wrong.commit(w); !errors.Is(err, catalog.ErrBadChange) {
+			t.Errorf("a move that changes the scheme of a group: %v", err)
+		}
+		transition := w.transition(t, w.a, view)
+		transition.change.Groups[0].Class = "other"
+		if err := transition.commit(w); !errors.Is(err, catalog.ErrBadChange) {
+			t.Errorf("a transition that changes the class of a group: %v", err)
+		}
+		late := into(was, view)
+		must(t, into(was, view).commit(w))
+		is, group := w.snapshot(t, "k").Object, w.group(t, id)
+		if is.Class != "other" || is.Revision != was.Object.Revision || !slices.Equal(is.Extents, was.Object.Extents) {
+			t.Errorf("%+v", is)
+		}
+		if group.Class != "other" || group.Open || group.Live != view.Live || !slices.EqualFunc(group.Slots, view.Slots, slices.Equal) {
+			t.Errorf("%+v", group)
+		}
+		if class := w.snapshot(t, "l").Object.Class; class == "other" {
+			t.Errorf("an object that was not named is of class %s", class)
+		}
+		violates(t, late.commit(w), catalog.ViolationGroup)
+		w.audit(t)
+	})
+}

@@ -119,7 +119,8 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	heat := g.Heat()
 	for _, class := range heat.Classes {
 		for _, stray := range class.Elsewhere {
-			note("warning", "class "+class.Class, "put them again, or declare class "+stray.Class+" as this one should be",
+			note("warning", "class "+class.Class,
+				fmt.Sprintf("bring them over: restripe transition start --into %s --class %s", class.Class, stray.Class),
 				"%d objects (%d bytes) whose keys belong to it are of class %s, as counted at %s: an object keeps the class it was put into",
 				stray.Objects, stray.Bytes, stray.Class, heat.ObjectsAt.Format(time.RFC3339))
 		}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/values"
 )
 
 // Objects are put under a ladder, the class gets others that nobody thought of then, and every scheme of those is taken: where the data
@@ -126,6 +128,85 @@ func TestOneObjectComesUnderAnotherLadder(t *testing.T) {
 				t.Errorf("%s is under %s", key, group.Scheme)
 			}
 		}
+	}
+	c.audit()
+}
+
+// Objects that were put before a class was made come into it: by their records alone, and by copies where they share groups with others
+// that stay.
+func TestObjectsComeIntoAClass(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	want, revisions := map[string][]byte{}, map[string]block.Stamp{}
+	put := func(key string, size int, seed uint64) {
+		want[key] = noise(size, seed)
+		revisions[key] = c.put(key, want[key], api.PutOptions{}).Revision
+	}
+	put("media/large", 300_000, 1) // five groups
+	put("media/empty", 0, 2)
+	put("odd/media", 1000, 3) // of another class, and stays there
+	for key, data := range c.putMany("media/small/", 20, 40) {
+		want[key], revisions[key] = data, c.stat(key).Revision
+	}
+	put("other/large", 70_000, 4)
+	var together []values.Entry // which share a group
+	for i, key := range []string{"media/shared", "other/shared", "media/beside"} {
+		want[key] = noise(500, uint64(50+i))
+		together = append(together, values.Entry{Key: key, Put: values.Put{Data: want[key]}})
+	}
+	if err := c.gateway.Values().Anybody().PutMany(t.Context(), together); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range together {
+		revisions[entry.Key] = c.stat(entry.Key).Revision
+	}
+	put("media/versions", 900, 6)
+	spec := api.ClassSpec{
+		Name: "media", Ladder: "rep(3),rs(6,2)", Default: "rep(3)", Prefixes: []string{"media/"}, PackBelow: "4KiB", GroupBytes: "64KiB",
+	}
+	c.putClass(c.gateway, spec)
+	for request, text := range map[api.TransitionRequest]string{
+		{Into: "nowhere"}:                                       "there is no class",
+		{Into: "media", To: "rep(3)"}:                           "whatever their scheme",
+		{Into: "media", Selector: api.Selector{Class: "no"}}:    "there is no class",
+		{Into: "media", Selector: api.Selector{Class: "media"}}: "select another class",
+		{Into: "media", Selector: api.Selector{Key64: "aw"}}:    "cannot be given beside",
+	} {
+		if _, err := c.gateway.StartTransition(t.Context(), request); !errors.Is(err, api.ErrBadRequest) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%+v: %v, want %q", request, err, text)
+		}
+	}
+	done := c.transition(api.TransitionRequest{Into: "media"})
+	if done.State != api.TransitionDone || done.GroupsDone < 6 || done.ObjectsRewritten != 2 || done.BytesRewritten != 1000 {
+		t.Fatalf("%+v", done)
+	}
+	for key, data := range want {
+		c.check(key, data)
+		stat := c.stat(key)
+		class := "media"
+		if !strings.HasPrefix(key, "media/") {
+			class = map[bool]string{true: "odd", false: "default"}[strings.HasPrefix(key, "odd/")]
+		}
+		if stat.Class != class || stat.Revision != revisions[key] {
+			t.Errorf("%s is of class %s at revision %s", key, stat.Class, stat.Revision)
+		}
+		for _, group := range stat.Groups {
+			view, err := c.catalog.Group(t.Context(), group.ID)
+			if err != nil || view.Class != class {
+				t.Errorf("%s lies in a group of class %s, %v", key, view.Class, err)
+			}
+		}
+	}
+	c.audit()
+	// From there they go along the ladder of the class, which their groups were not written for.
+	if done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "media"}, To: "rs(6,2)"}); done.State != api.TransitionDone {
+		t.Errorf("%+v", done)
+	}
+	for key, data := range want {
+		c.check(key, data)
+	}
+	if again := c.transition(api.TransitionRequest{Into: "media"}); again.State != api.TransitionDone || again.GroupsTotal != 0 {
+		t.Errorf("once more: %+v", again)
 	}
 	c.audit()
 }

@@ -51,7 +51,8 @@ func Strays(others []ClassCount, counted string) *Problem {
 		return nil
 	}
 	return problem(ReasonObjectsElsewhere,
-		"objects under its prefixes are of %s%s; an object keeps the class it was put into: put them again, or select their class",
+		"objects under its prefixes are of %s%s; an object keeps the class it was put into: "+
+			"bring them over with `restripe transition start --into`, or select their class",
 		classesText(others), counted)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,7 +42,7 @@ func addressed(command *cobra.Command) func() (api.Selector, error) {
 		if flags.Changed("key") {
 			chosen.Key64, n = api.EncodeKey(key), n+1
 		}
-		if n != 1 {
+		if n != 1 && (n > 0 || flags.Lookup("into") == nil || !flags.Changed("into")) {
 			return chosen, program.Misuse(command, "say which objects: exactly one of --class, --prefix and --key")
 		}
 		return chosen, nil
@@ -54,13 +55,16 @@ func transitionStart(s *session) *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use: "start --to SCHEME --class C|--prefix P|--key K", Short: "Start a transition",
-		Example: "  restripe transition start --to 'rs(12,2)' --class default --wait\n  restripe transition start --to 'rep(3)' --prefix hot/ --rate 50MiB/s",
-		Args:    cobra.NoArgs,
+		Example: "  restripe transition start --to 'rs(12,2)' --class default --wait\n" +
+			"  restripe transition start --to 'rep(3)' --prefix hot/ --rate 50MiB/s\n" +
+			"  restripe transition start --into media --class default",
+		Args: cobra.NoArgs,
 	}
 	selector := addressed(command)
 	format := outputFlag(command, "table", "json", "yaml", "name")
 	flags := command.Flags()
 	flags.StringVar(&request.To, "to", "", "scheme to reach, on the ladder of the objects' class (required)")
+	flags.StringVar(&request.Into, "into", "", "take objects into this class whose keys belong to it and that are of another one, or of --class")
 	flags.StringVar(&request.Planner, "planner", "", "planner: restripe, or a baseline to compare with")
 	flags.StringVar(&request.Objective, "objective", "", "what to keep least: network, reads or bottleneck (default network)")
 	flags.StringVar(&request.Proxy, "proxy", "", "node that plays the proxy of a baseline planner")
@@ -68,14 +72,17 @@ func transitionStart(s *session) *cobra.Command {
 	flags.BoolVar(&wait, "wait", false, "stay and show progress until it ends; exit code 1 unless it is done")
 	completePlans(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if request.To == "" {
-			return program.Misuse(command, "say where to: --to SCHEME, for example --to 'rs(12,2)'")
+		if (request.To == "") == (request.Into == "") {
+			return program.Misuse(command, "say where to: --to SCHEME, for example --to 'rs(12,2)', or --into CLASS")
 		}
-		scheme, err := stripe.ParseScheme(request.To)
-		if err != nil {
-			return program.Misuse(command, "--to: %w", err)
+		var err error
+		if request.To != "" {
+			scheme, err := stripe.ParseScheme(request.To)
+			if err != nil {
+				return program.Misuse(command, "--to: %w", err)
+			}
+			request.To = scheme.String()
 		}
-		request.To = scheme.String()
 		if request.Selector, err = selector(); err != nil {
 			return err
 		}
@@ -85,7 +92,7 @@ func transitionStart(s *session) *cobra.Command {
 		return s.withClient(func(c *client.Client) error {
 			t, err := c.StartTransition(command.Context(), request)
 			if err != nil {
-				return fmt.Errorf("starting a transition to %s: %w", request.To, err)
+				return fmt.Errorf("starting a transition to %s: %w", cmp.Or(request.To, "class "+request.Into), err)
 			}
 			if wait {
 				return s.follow(command, c, t.ID, format)
@@ -146,7 +153,7 @@ func transitionListing(list []api.Transition, value any) listing {
 		}
 		l.names = append(l.names, t.ID)
 		l.rows = append(l.rows, []string{
-			t.ID, selectorText(t.Selector), t.To, string(t.State), words.Share(t.BytesDone, t.BytesTotal),
+			t.ID, selectorText(&t), targetText(&t), string(t.State), words.Share(t.BytesDone, t.BytesTotal),
 			words.Number(t.GroupsDone) + "/" + words.Number(t.GroupsTotal), words.Bytes(t.Measured.BytesSent), left, words.About(now.Sub(t.Started)),
 			t.Planner, t.Objective, words.Bytes(t.Predicted.BytesSent), words.Number(t.ObjectsRewritten), words.Number(t.Attempts),
 			words.Limit(t.BytesPerSecond), t.Error,
@@ -155,8 +162,17 @@ func transitionListing(list []api.Transition, value any) listing {
 	return l
 }
 
-// selectorText says which objects a selector covers.
-func selectorText(selector api.Selector) string {
+// targetText says where a transition takes objects.
+func targetText(t *api.Transition) string {
+	if t.Into != "" {
+		return "class " + t.Into
+	}
+	return t.To
+}
+
+// selectorText says which objects a transition covers.
+func selectorText(t *api.Transition) string {
+	selector := &t.Selector
 	decode := func(text string) string {
 		key, err := api.DecodeKey(text)
 		if err != nil {
@@ -165,6 +181,8 @@ func selectorText(selector api.Selector) string {
 		return fmt.Sprintf("%q", key)
 	}
 	switch {
+	case t.Into != "" && selector.Class == "":
+		return "other classes"
 	case selector.Class != "":
 		return "class " + selector.Class
 	case selector.Prefix64 != nil && *selector.Prefix64 == "":
@@ -286,7 +304,7 @@ func (s *session) follow(command *cobra.Command, c *client.Client, id string, fo
 
 // transitionLine is the one-line form that follow draws.
 func transitionLine(t api.Transition) string {
-	line := fmt.Sprintf("%s to %s %s %5s  %s of %s groups  %s sent", selectorText(t.Selector), t.To, progress.Bar(t.BytesDone, t.BytesTotal),
+	line := fmt.Sprintf("%s to %s %s %5s  %s of %s groups  %s sent", selectorText(&t), targetText(&t), progress.Bar(t.BytesDone, t.BytesTotal),
 		words.Share(t.BytesDone, t.BytesTotal), words.Number(t.GroupsDone), words.Number(t.GroupsTotal), words.Bytes(t.Measured.BytesSent))
 	if t.State != api.TransitionRunning {
 		return line + "  " + string(t.State)
@@ -298,8 +316,8 @@ func transitionLine(t api.Transition) string {
 func transitionLines(t api.Transition) []string {
 	lines := []string{
 		"transition  " + t.ID,
-		"objects     " + selectorText(t.Selector),
-		"to          " + t.To,
+		"objects     " + selectorText(&t),
+		"to          " + targetText(&t),
 		fmt.Sprintf("planner     %s, least %s", t.Planner, t.Objective),
 		"state       " + string(t.State),
 		fmt.Sprintf("done        %s %s of %s in %s of %s groups, %s skipped", progress.Bar(t.BytesDone, t.BytesTotal), words.Bytes(t.BytesDone), words.Bytes(t.BytesTotal),

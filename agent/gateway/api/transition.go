@@ -11,13 +11,18 @@ type Selector struct {
 	Class    string  `json:"class,omitempty"`
 }
 
-// TransitionRequest starts a transition. From, the heat bounds and SettledSeconds need a selector of a class; a group is
+// TransitionRequest starts a transition. With Into it takes objects into the class that their keys belong to now, those of one other class
+// if the selector names it, of all others else: their records and those of their groups say so then, and no byte moves but of objects
+// that share a group with others that stay, which go to a group of their own under the default of the class. It has no From, To and heat.
+//
+// A transition without Into takes objects to a scheme. From, the heat bounds and SettledSeconds need a selector of a class; a group is
 // judged by them when it is looked at and again right before its plan is carried out.
 type TransitionRequest struct {
 	Selector
 	ID                   string   `json:"id,omitempty"` // chosen by the caller, who may repeat the request: the same id is the same transition
 	From                 string   `json:"from,omitempty"`
-	To                   string   `json:"to"`
+	To                   string   `json:"to,omitempty"`
+	Into                 string   `json:"into,omitempty"`        // a class, into which the objects come whose keys belong to it
 	HeatAtLeast          *float64 `json:"heatAtLeast,omitempty"` // accesses a day
 	HeatBelow            *float64 `json:"heatBelow,omitempty"`
 	SettledSeconds       float64  `json:"settledSeconds,omitempty"`       // only groups under their scheme, and watched, for so long
@@ -79,7 +84,8 @@ type Transition struct {
 	ID                   string           `json:"id"`
 	Selector             Selector         `json:"selector"`
 	From                 string           `json:"from,omitempty"`
-	To                   string           `json:"to"`
+	To                   string           `json:"to"` // empty with Into
+	Into                 string           `json:"into,omitempty"`
 	HeatAtLeast          *float64         `json:"heatAtLeast,omitempty"`
 	HeatBelow            *float64         `json:"heatBelow,omitempty"`
 	SettledSeconds       float64          `json:"settledSeconds,omitempty"`

@@ -52,7 +52,7 @@ func MoveLarge(ctx context.Context, o *Objects, class *api.Class, to stripe.Sche
 	p := &put{objects: o, class: class, scheme: to, key: object.Key, size: object.Size, body: body, record: object, moves: snapshot}
 	p.record.Size, p.record.Extents = 0, nil
 	err = p.run(ctx, nil, func(change *catalog.Change) {
-		change.Move = []catalog.ObjectMove{{Snapshot: snapshot, Extents: p.record.Extents, Scheme: to.String()}}
+		change.Move = []catalog.ObjectMove{{Snapshot: snapshot, Extents: p.record.Extents}}
 	})
 	if err != nil {
 		return fmt.Errorf("moving object %q: %w", object.Key, err)
@@ -89,13 +89,13 @@ func (o *Objects) moveObjects(
 		return fmt.Errorf("moving small objects: %w", err)
 	}
 	change.NewGroups = []catalog.Group{*packed.group}
-	asked := to.String()
+	asked, name := to.String(), class.Name
 	if change.LeaveOut {
-		asked = "" // as before
+		asked, name = "", "" // as before
 	}
 	for key := range entries {
 		change.Move = append(change.Move, catalog.ObjectMove{
-			Snapshot: byKey[key], Extents: []catalog.Extent{packed.extents[key]}, Scheme: asked,
+			Snapshot: byKey[key], Extents: []catalog.Extent{packed.extents[key]}, Scheme: asked, Class: name,
 		})
 	}
 	if err := o.groups.Commit(ctx, attempt, change); err != nil {

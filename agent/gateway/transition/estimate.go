@@ -23,6 +23,10 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 	if err != nil {
 		return api.Estimate{}, err
 	}
+	if t.Into != "" {
+		return api.Estimate{}, api.Refuse(api.ErrBadRequest,
+			"what comes into class %s the heat report counts, as elsewhere; no plan says what it costs", t.Into)
+	}
 	if t.Selector.Class == "" {
 		return api.Estimate{}, api.Refuse(api.ErrBadRequest, "estimates are of classes; select by class")
 	}

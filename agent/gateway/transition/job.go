@@ -59,6 +59,7 @@ type runner struct {
 	id          string // of the transition
 	to          stripe.Scheme
 	options     options
+	becomes     becomes
 	chosen      *selection // by which groups of a class are selected; nil for other selectors
 	pacer       *group.Pacer
 	copies      copies
@@ -167,7 +168,7 @@ func (j *Coordinator) isIdle(job *catalog.Job) (idle bool, body jobBody, err err
 // start begins to carry out a transition, unless that is done already.
 func (j *Coordinator) start(record catalog.Job, body jobBody) error {
 	t := &body.Transition
-	to, err := stripe.ParseScheme(t.To)
+	to, err := j.target(t)
 	if err != nil {
 		return fmt.Errorf("transition %s: %w", t.ID, err)
 	}
@@ -176,7 +177,9 @@ func (j *Coordinator) start(record catalog.Job, body jobBody) error {
 		options: options{planner: t.Planner, objective: stripe.Objective(t.Objective), proxy: block.NodeID(t.Proxy)},
 		saved:   ratesOf(t), pacer: group.NewPacer(ratesOf(t), j.agents.DomainOf), wanted: api.TransitionRunning,
 	}
-	if t.Selector.Class != "" {
+	if t.Into != "" {
+		r.becomes = becomes{into: t.Into, from: t.Selector.Class}
+	} else if t.Selector.Class != "" {
 		r.chosen = selectionOf(t, to)
 	}
 	r.options.admit = r.admit
@@ -255,7 +258,12 @@ func (j *Coordinator) StartTransition(ctx context.Context, request api.Transitio
 			return api.Transition{}, err
 		}
 	}
-	if err := j.checkTransition(ctx, &t, to); err != nil {
+	if request.Into != "" {
+		err = j.checkInto(&request)
+	} else {
+		err = j.checkTransition(ctx, &t, to)
+	}
+	if err != nil {
 		return api.Transition{}, err
 	}
 	if t.ID == "" {

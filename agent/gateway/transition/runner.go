@@ -214,7 +214,10 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	r.mutex.Lock()
 	selector, cursor := r.body.Transition.Selector, r.body.Cursor
 	r.mutex.Unlock()
-	if selector.Class != "" {
+	switch {
+	case r.becomes.into != "":
+		return r.findInto(ctx)
+	case selector.Class != "":
 		return r.findInClass(ctx, cursor)
 	}
 	selected := map[block.GroupID][]string{}
@@ -271,9 +274,11 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		}
 		items = append(items, work)
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.group.String(), b.group.String()) })
+	slices.SortFunc(items, byGroup)
 	return items, nil
 }
+
+func byGroup(a, b item) int { return cmp.Compare(a.group.String(), b.group.String()) }
 
 // findInClass lists the groups of a class that are selected now, and counts those that were written for a ladder without the scheme.
 func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
@@ -410,6 +415,9 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 		span.Text("restripe.transition", r.id).Text("restripe.group", work.group.String()).Text("restripe.scheme", r.to.String())
 	}
 	defer func() { span.End(err) }()
+	if r.becomes.into != "" {
+		return r.reclassGroup(ctx, work.group)
+	}
 	if work.rewrite == nil {
 		cost, err := r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
 		if errors.Is(err, errNoFit) {

@@ -70,14 +70,19 @@ var transitionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // transitionOf is what a request asks for, as far as the request alone can be judged.
 func transitionOf(r *api.TransitionRequest) (t api.Transition, to stripe.Scheme, err error) {
-	if to, err = stripe.ParseScheme(r.To); err != nil {
-		return t, to, api.Refuse(api.ErrBadRequest, "to: %w", err)
+	name := "" // of the scheme
+	if r.Into == "" {
+		if to, err = stripe.ParseScheme(r.To); err != nil {
+			return t, to, api.Refuse(api.ErrBadRequest, "to: %w", err)
+		}
+		name = to.String()
 	}
 	if r.ID != "" && !transitionID.MatchString(r.ID) {
 		return t, to, api.Refuse(api.ErrBadRequest, "id %.140q: want 1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit", r.ID)
 	}
 	t = api.Transition{
-		ID: r.ID, Selector: r.Selector, To: to.String(), HeatAtLeast: r.HeatAtLeast, HeatBelow: r.HeatBelow, SettledSeconds: r.SettledSeconds,
+		ID: r.ID, Selector: r.Selector, To: name, Into: r.Into,
+		HeatAtLeast: r.HeatAtLeast, HeatBelow: r.HeatBelow, SettledSeconds: r.SettledSeconds,
 		Planner: cmp.Or(r.Planner, stripe.PlannerRestripe), Objective: cmp.Or(r.Objective, string(stripe.LeastNetwork)), Proxy: r.Proxy,
 		BytesPerSecond: r.BytesPerSecond, NodeBytesPerSecond: r.NodeBytesPerSecond, DomainBytesPerSecond: r.DomainBytesPerSecond,
 		Concurrency: cmp.Or(r.Concurrency, jobConcurrency), State: api.TransitionRunning, Started: time.Now().UTC(), ETASeconds: -1,
@@ -128,7 +133,7 @@ func checkBounds(t *api.Transition) error {
 
 // isSame reports whether two transitions take the same groups to the same scheme by the same plan. Limits do not matter.
 func isSame(t, other *api.Transition) bool {
-	return reflect.DeepEqual(t.Selector, other.Selector) && t.From == other.From && t.To == other.To &&
+	return reflect.DeepEqual(t.Selector, other.Selector) && t.From == other.From && t.To == other.To && t.Into == other.Into &&
 		reflect.DeepEqual(t.HeatAtLeast, other.HeatAtLeast) && reflect.DeepEqual(t.HeatBelow, other.HeatBelow) &&
 		t.SettledSeconds == other.SettledSeconds && t.Planner == other.Planner && t.Objective == other.Objective && t.Proxy == other.Proxy
 }
