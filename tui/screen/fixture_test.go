@@ -98,7 +98,7 @@ func transitions() []*consolev1.Transition {
 			Reason: "452 groups are used less than 3,072 times a day", Heat: "below 3,072 accesses a day", PlanHash: "6f1c", Created: ago(4 * time.Minute), Started: ago(3 * time.Minute),
 			Cost: &consolev1.Cost{Groups: 424, Traffic: &consolev1.Traffic{BytesRead: 192 * mebibyte, BytesWritten: 32 * mebibyte}, PeakBytes: 4 * mebibyte,
 				ReencodeBytesSent: 137 * mebibyte, Price: "0.0002", SavingPerMonth: "0.004"},
-			Progress: &consolev1.Progress{GroupsTotal: 424, GroupsDone: 314, BytesTotal: 192 * mebibyte, BytesDone: 142 * mebibyte, BytesPerSecond: 40 * mebibyte,
+			Progress: &consolev1.Progress{GroupsTotal: 424, GroupsDone: 314, GroupsOffLadder: 12, BytesTotal: 192 * mebibyte, BytesDone: 142 * mebibyte, BytesPerSecond: 40 * mebibyte,
 				EtaSeconds: proto.Float64(360), EtaSecondsLow: proto.Float64(300), EtaSecondsHigh: proto.Float64(540),
 				Predicted: &consolev1.Traffic{BytesRead: 142 * mebibyte, BytesWritten: 24 * mebibyte}, Measured: &consolev1.Traffic{BytesRead: 142 * mebibyte, BytesWritten: 24 * mebibyte},
 				OtherWaysBytesSent: map[string]int64{"reencode": 101 * mebibyte, "copy-pool": 189 * mebibyte}}},

@@ -352,6 +352,9 @@ func (d *transitionDetail) writeProgress(s *script) {
 		s.Field("read", trafficPair(m.BytesRead, p.Predicted.GetBytesRead()))
 		s.Field("written", trafficPair(m.BytesWritten, p.Predicted.GetBytesWritten()))
 	}
+	if p.GroupsOffLadder > 0 {
+		s.Field("ladder", words.Count(p.GroupsOffLadder, "group")+" written for another one")
+	}
 	if p.GroupsSkipped > 0 {
 		s.Field("skipped", words.Count(p.GroupsSkipped, "group")+" that changed meanwhile")
 	}
