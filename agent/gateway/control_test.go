@@ -580,8 +580,10 @@ func TestGroupsOfAnOlderLadderAreEstimated(t *testing.T) {
 	spec.Ladder = "rep(3),rs(3,2),rs(6,2)"
 	c.putClass(c.gateway, spec)
 	c.fill("grows/new", 3)
-	if rung := classOf(t, c.walked(c.gateway, clock), "grows").Rungs[0]; rung.Groups != 5 || rung.OffLadder != 2 {
-		t.Errorf("%+v", rung)
+	c.use(c.gateway, "grows/old1", 200)
+	rung := classOf(t, c.walked(c.gateway, clock), "grows").Rungs[0]
+	if hot, _ := groupsAt(rung, 64, math.Inf(1)); rung.Groups != 5 || rung.OffLadder != 2 || hot != 1 {
+		t.Errorf("%d of them hot: %+v", hot, rung)
 	}
 	request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, From: "rep(3)", To: "rs(6,2)"}
 	estimate, err := c.gateway.Estimate(t.Context(), request)
@@ -599,6 +601,9 @@ func TestGroupsOfAnOlderLadderAreEstimated(t *testing.T) {
 	if off := last.StoredBytes - estimate.StoredAfter; last.Groups != 5 || last.OffLadder != 0 || max(off, -off) > estimate.StoredAfter/100 {
 		t.Errorf("%d groups, %d off the ladder, %d bytes, estimated to store %d",
 			last.Groups, last.OffLadder, last.StoredBytes, estimate.StoredAfter)
+	}
+	if hot, _ := groupsAt(last, 64, math.Inf(1)); hot != 1 {
+		t.Errorf("%d of them are hot, where one that was read much was copied", hot)
 	}
 	// Parities that others lacked are added where the data is.
 	spec.Ladder = "rs(6,3),rs(6,2)"

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrival"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/member"
 )
@@ -39,7 +40,7 @@ type advanceGroup struct {
 // advances are those that a gateway has.
 type advances struct {
 	objects *Objects
-	used    arrivals
+	used    arrival.Rates
 	recents recents
 	mutex   sync.Mutex
 	stocks  map[batchKey]*stock
@@ -62,7 +63,7 @@ const (
 func (a *advances) take(open *batch, perSecond float64) *advanceGroup {
 	now, key := time.Now(), open.key
 	life := min(advanceLife, a.objects.groups.AttemptTime()/8)
-	want := min(mostAdvances, int((perSecond-1/lately.Seconds())*life.Seconds())) // what a lone one counts is no rate
+	want := min(mostAdvances, int((perSecond-1/arrival.Lately.Seconds())*life.Seconds())) // what a lone one counts is no rate
 	appends := 0
 	if key.scheme.K > 1 && key.scheme.M > 0 { // or its groups become no windows
 		appends = min(open.leavesEmpty(), max(0, want-1))

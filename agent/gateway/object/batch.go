@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/arrival"
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/trace"
@@ -30,7 +31,9 @@ type batchKey struct {
 	scheme stripe.Scheme
 }
 
-func (k batchKey) kind() kind { return kind{k.class.Name, k.scheme.String()} }
+func (k batchKey) kind() arrival.Kind {
+	return arrival.Kind{Class: k.class.Name, Scheme: k.scheme.String()}
+}
 
 // Bounds on one batch and on batches on their way.
 const (
@@ -43,7 +46,7 @@ const (
 type batches struct {
 	objects *Objects
 	slots   chan struct{} // one token per flush that may run
-	coming  arrivals
+	coming  arrival.Rates
 	ahead   *advances
 	windows windows
 	mutex   sync.Mutex
@@ -99,15 +102,15 @@ func newBatches(objects *Objects) *batches {
 // put adds an object to the first open batch that has no other put of its key, and waits for its flush. A caller that gives
 // up takes its object back, unless it is on its way already.
 func (b *batches) put(ctx context.Context, key batchKey, name string, object entry) (api.Object, error) {
-	perSecond, atOnce := b.coming.begin(key.kind(), time.Now())
-	defer b.coming.end(key.kind())
+	perSecond, atOnce := b.coming.Begin(key.kind(), time.Now())
+	defer b.coming.End(key.kind())
 	b.objects.heat.Popularity.Wrote(key.class, name)
 	b.mutex.Lock()
 	if b.objects.background.Context().Err() != nil {
 		b.mutex.Unlock()
 		return api.Object{}, ErrClosed
 	}
-	open := b.without(ctx, key, name, wait(key.class, perSecond, atOnce))
+	open := b.without(ctx, key, name, arrival.Wait(key.class, perSecond, atOnce))
 	open.bytes += int64(len(object.data))
 	open.names += names(name, object.metadata)
 	open.entries[name] = object
@@ -206,7 +209,7 @@ func (b *batches) flush(ctx context.Context, open *batch) {
 
 // commit puts the objects of a batch into a window that has room for them all, or into a group of their own.
 func (b *batches) commit(ctx context.Context, open *batch) {
-	perSecond := b.ahead.used.note(open.key.kind(), time.Now())
+	perSecond := b.ahead.used.Note(open.key.kind(), time.Now())
 	if b.append(ctx, open) {
 		return
 	}

@@ -17,6 +17,7 @@ type pieces struct {
 	objects *Objects
 	attempt *catalog.Attempt
 	key     string
+	moves   bool // what is read already: its groups are as hot as those that it lay in
 
 	mutex     sync.Mutex           // of what follows, also while a piece is committed: they come one after the other
 	staged    map[uint32]placed    // and not committed
@@ -105,7 +106,9 @@ func (p *pieces) commit(ctx context.Context) error {
 		p.objects.Counters.InPieces.Add(1)
 	}
 	for i := range groups {
-		p.objects.heat.Used(&groups[i])
+		if !p.moves {
+			p.objects.heat.Used(&groups[i])
+		}
 		seen := witnessesOf(&groups[i])
 		p.witnesses[fmt.Sprint(seen)] = seen
 	}

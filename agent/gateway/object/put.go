@@ -243,7 +243,7 @@ func (p *put) run(ctx context.Context, head []byte, of func(change *catalog.Chan
 		return err
 	}
 	defer o.groups.KeepAlive(ctx, attempt)()
-	p.pieces = pieces{objects: o, attempt: attempt, key: p.key, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
+	p.pieces = pieces{objects: o, attempt: attempt, key: p.key, moves: p.moves != nil, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
 	defer p.pieces.ended()
 	groups, err := p.stageAll(ctx, head)
 	if err == nil && len(p.record.Extents) == 0 {
@@ -256,6 +256,10 @@ func (p *put) run(ctx context.Context, head []byte, of func(change *catalog.Chan
 	of(&change)
 	if err := o.commit(ctx, attempt, change, slices.Collect(maps.Values(p.pieces.witnesses))...); err != nil {
 		return err
+	}
+	if p.moves != nil {
+		o.heat.CarriedOn(p.moves.Object.Extents, p.class.Name, p.record.Extents)
+		return nil
 	}
 	for i := range groups {
 		o.heat.Used(&groups[i])

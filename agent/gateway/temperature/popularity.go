@@ -91,10 +91,43 @@ func (h *Thermometer) Carried(moved []*catalog.Snapshot, to *catalog.Group) {
 			first = used.First
 		}
 	}
-	if !first.IsZero() { // the first was a write, which counts once
-		total += math.Exp2(-float64(max(0, now.Sub(first))) / float64(halfLife))
-		h.tracker.Carry(to.ID, h.tracker.Class(to.Class), now, total, first)
+	h.carry(to.ID, to.Class, total, first, now)
+}
+
+// CarriedOn has the groups into which a large object was copied be as hot as those were from which their bytes came, and known for as
+// long.
+func (h *Thermometer) CarriedOn(was []catalog.Extent, class string, is []catalog.Extent) {
+	now := h.options.Now()
+	halfLife := h.Popularity.halfLife(class)
+	begin := int64(0)
+	for _, extent := range is {
+		total, first := 0.0, time.Time{}
+		at, end := int64(0), begin+extent.Length
+		for _, from := range was {
+			both := min(end, at+from.Length) - max(begin, at)
+			at += from.Length
+			if both <= 0 {
+				continue
+			}
+			used := h.tracker.Used(from.Group, now)
+			reads, _ := h.watched(used, halfLife, now)
+			total += reads * float64(both) / float64(extent.Length)
+			if !used.First.IsZero() && (first.IsZero() || used.First.Before(first)) {
+				first = used.First
+			}
+		}
+		h.carry(extent.Group, class, total, first, now)
+		begin = end
 	}
+}
+
+// carry has a group be known since first, and used so much besides.
+func (h *Thermometer) carry(id block.GroupID, class string, total float64, first, now time.Time) {
+	if first.IsZero() {
+		return
+	}
+	total += math.Exp2(-float64(max(0, now.Sub(first))) / float64(h.Popularity.halfLife(class))) // the first was a write, which counts once
+	h.tracker.Carry(id, h.tracker.Class(class), now, total, first)
 }
 
 // carried is what goes from one group into another.

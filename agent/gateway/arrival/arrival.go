@@ -1,4 +1,4 @@
-package object
+package arrival
 
 import (
 	"math"
@@ -8,14 +8,14 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
-// arrivals measure at which rate small objects come, and how many at once, by what may share groups.
-type arrivals struct {
+// Rates measure at which rate small objects come, and how many at once, by what may share groups.
+type Rates struct {
 	mutex sync.Mutex
-	rates map[kind]*rate
+	rates map[Kind]*rate
 }
 
-// kind is what small objects that may share a group have in common.
-type kind struct{ class, scheme string }
+// Kind is what small objects that may share a group have in common.
+type Kind struct{ Class, Scheme string }
 
 // rate is how many come in a second, lately, and how many of them are under way at once.
 type rate struct {
@@ -27,26 +27,26 @@ type rate struct {
 	before    int       // the most of the while before
 }
 
-// lately is for how long an arrival counts: one of that age counts e times less than one of now.
-const lately = 200 * time.Millisecond
+// Lately is for how long an arrival counts: one of that age counts e times less than one of now.
+const Lately = 200 * time.Millisecond
 
 // mostRates is of how many kinds rates are remembered at most.
 const mostRates = 1024
 
-// note counts an arrival and returns the rate with it.
-func (a *arrivals) note(of kind, now time.Time) float64 {
+// Note counts an arrival and returns the rate with it.
+func (a *Rates) Note(of Kind, now time.Time) float64 {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	return a.count(of, now).perSecond
 }
 
-// begin counts an arrival that is under way until it ends. It returns the rate with it, and how many were under way at once, lately.
-func (a *arrivals) begin(of kind, now time.Time) (perSecond float64, atOnce int) {
+// Begin counts an arrival that is under way until it ends. It returns the rate with it, and how many were under way at once, lately.
+func (a *Rates) Begin(of Kind, now time.Time) (perSecond float64, atOnce int) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	r := a.count(of, now)
-	if age := now.Sub(r.since); age > lately {
-		if r.before = r.most; age > 2*lately {
+	if age := now.Sub(r.since); age > Lately {
+		if r.before = r.most; age > 2*Lately {
 			r.before = 0
 		}
 		r.most, r.since = 0, now
@@ -56,8 +56,8 @@ func (a *arrivals) begin(of kind, now time.Time) (perSecond float64, atOnce int)
 	return r.perSecond, max(r.most, r.before)
 }
 
-// end is the end of what has begun.
-func (a *arrivals) end(of kind) {
+// End is the end of what has begun.
+func (a *Rates) End(of Kind) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if r := a.rates[of]; r != nil {
@@ -66,25 +66,25 @@ func (a *arrivals) end(of kind) {
 }
 
 // count counts an arrival. The caller holds the mutex.
-func (a *arrivals) count(of kind, now time.Time) *rate {
+func (a *Rates) count(of Kind, now time.Time) *rate {
 	if a.rates == nil || len(a.rates) >= mostRates {
-		a.rates = map[kind]*rate{}
+		a.rates = map[Kind]*rate{}
 	}
 	r := a.rates[of]
 	if r == nil {
 		r = &rate{at: now, since: now}
 		a.rates[of] = r
 	}
-	r.perSecond = r.perSecond*math.Exp(-max(0, now.Sub(r.at).Seconds())/lately.Seconds()) + 1/lately.Seconds()
+	r.perSecond = r.perSecond*math.Exp(-max(0, now.Sub(r.at).Seconds())/Lately.Seconds()) + 1/Lately.Seconds()
 	r.at = now
 	return r
 }
 
-// wait is how long the first object of a batch waits for company. At a rate of T a row of w columns is full after w/T: where that is
+// Wait is how long the first object of a batch waits for company. At a rate of T a row of w columns is full after w/T: where that is
 // within the delay of the class it is worth waiting for, and otherwise nothing is gained by it. Nor is where never so many are under
 // way at once: a client that waits for each of its puts has none to come while it waits. For the same reason a batch that has all of
-// them waits no longer (hasAll).
-func wait(class *api.Class, perSecond float64, atOnce int) time.Duration {
+// them waits no longer.
+func Wait(class *api.Class, perSecond float64, atOnce int) time.Duration {
 	switch class.PackMode {
 	case api.PackBatch:
 		return class.PackDelay
