@@ -161,7 +161,7 @@ var canaries = []canary{
 				"} else if !as && t.values[schema.ObjectKey(was.Object.Key)] == nil {\n\t\t\tchanged = append",
 			},
 			{
-				commitFile, "was.object, &was.Object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
+				commitFile, "was.object, &was.Object, t.hold(object.Key, was.Object.Extents), &object)\n\t}\n\tif !change.LeaveOut",
 				"t.values[schema.ObjectKey(object.Key)], &was.Object, was.Object.Extents, &object)\n\t}\n\tif !change.LeaveOut",
 			},
 		},
