@@ -69,4 +69,5 @@ const (
 	SubjectScrub   = cluster.SubjectScrub
 	SubjectViews   = cluster.SubjectViews
 	SubjectHeat    = cluster.SubjectHeat
+	SubjectBalance = cluster.SubjectBalance
 )

@@ -159,6 +159,9 @@ func (g *Gateway) Doctor(ctx context.Context) ([]api.Finding, error) {
 	if status.NotWhole > 0 {
 		note("warning", "groups", "run `restripe repair` once the nodes are back", "%d of %d groups miss a block; more nodes that can be lost without losing data: %d", status.NotWhole, status.Groups, status.CanLose)
 	}
+	if err := g.noteShares(ctx, note); err != nil {
+		return nil, err
+	}
 	if len(findings) == 0 {
 		note("ok", "cluster", "", "%d nodes answer, every class fits, every group is whole", usable)
 	}
@@ -188,6 +191,42 @@ func (g *Gateway) noteCompaction(ctx context.Context, note func(severity, subjec
 				compaction.Looked.UTC().Format(time.DateTime), class.Dead, live, class.DeadAtMostPercent)
 		}
 	}
+}
+
+// sharedSlots is how many slots there have to be for each node until it says something that one holds less than half of its share.
+const sharedSlots = 16
+
+// noteShares says which nodes hold far less than their shares, while nothing is done about it.
+func (g *Gateway) noteShares(ctx context.Context, note func(severity, subject, cure, format string, args ...any)) error {
+	list, err := g.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	balance, err := g.Balance(ctx)
+	if err != nil {
+		note("error", "balance", "see to the catalog", "how it stands cannot be told: %v", err)
+		return nil
+	}
+	if balance.State == api.BalanceRunning {
+		return nil
+	}
+	slots := int64(0)
+	for i := range list.Nodes {
+		slots += max(0, list.Nodes[i].Slots)
+	}
+	for i := range list.Nodes {
+		n := &list.Nodes[i]
+		if n.FairBytes <= 0 || 2*n.SlotBytes >= n.FairBytes || slots < sharedSlots*int64(len(list.Nodes)) {
+			continue
+		}
+		cure := "run `restripe node balance --dry-run`, then `restripe node balance`"
+		if balance.State == api.BalancePaused {
+			cure = "the balance is paused: run `restripe node balance --resume`"
+		}
+		note("warning", "node "+string(n.ID), cure, "it holds %d %% of its share of what is stored (%d of %d bytes)",
+			100*n.SlotBytes/n.FairBytes, n.SlotBytes, n.FairBytes)
+	}
+	return nil
 }
 
 // noteReleases says which nodes run other releases than this gateway.

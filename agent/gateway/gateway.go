@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/balance"
 	"github.com/restripe/restripe/agent/gateway/cache"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/compact"
@@ -106,6 +107,7 @@ type Gateway struct {
 	*scrub.Scrubber
 	*sweep.Sweeper
 	*compact.Compactor
+	*balance.Balancer
 
 	options    Options
 	catalog    *catalog.Catalog
@@ -232,6 +234,10 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, object.Caches{})
 	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct, kept)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
+	g.Balancer = balance.New(balance.Parts{
+		Catalog: g.catalog, Agents: g.agents, Members: g.Membership, Relocator: g.Relocator, Heat: g.HeatNow, Logger: g.log,
+		ID: o.ID, Start: o.Start, Metrics: g.metrics.registry,
+	})
 	g.Coordinator = transition.New(transition.Parts{
 		Catalog: g.catalog, Agents: g.agents, Groups: g.groups, Classes: g.Registry, Objects: g.Objects, Repairs: g.Repairs,
 		Relocator: g.Relocator, Heat: g.Thermometer, Background: g.background, Logger: g.log, ID: o.ID, Now: o.Now, Moved: g.moved,
@@ -262,7 +268,7 @@ func (g *Gateway) start(ctx context.Context) {
 	}
 	if g.options.SweepEvery > 0 {
 		loops = append(loops,
-			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop,
+			g.Sweeper.Loop, g.SearchLoop, g.MemberLoop, g.Relocator.Loop, g.Balancer.Loop,
 			g.countLoop, g.Compactor.Loop, g.HotLoop,
 			g.ControlLoop, g.ReportedLoop, g.RecordsLoop, // beside each other: a long repair must not keep others waiting
 			g.Coordinator.Loop,
@@ -302,6 +308,7 @@ func (g *Gateway) server() *server.Server {
 		Catalog: g.catalog, CatalogAddress: g.options.CatalogAddress,
 		Members: g.Membership, Classes: g.Registry, Objects: g.Objects, Heat: g.Thermometer,
 		Transitions: g.Coordinator, Repairs: g.Repairs, Scrubber: g.Scrubber, Sweeper: g.Sweeper, Compactor: g.Compactor,
+		Balancer: g.Balancer,
 		Overview: g, Load: &g.load,
 		Users: g.options.Users, Audit: g.options.Audit, Certificates: g.options.Certificates,
 		Logger: g.log, Closing: g.background.Context(), Requests: g.metrics.requests, Unaudited: g.metrics.unaudited,

@@ -241,6 +241,7 @@ var idleCalls = map[string]int{
 	"scan n": 25, "scan x": 25, "read meta/members": 25, // what is told of, every half minute for safety
 	"scan j": 25, "read meta/classes": 25, "read meta/repair": 25, "read meta/scrub": 30,
 	"scan h": 2 * heat.Parts, "scan g": 30, "scan o": 15, // heat, and compaction as below
+	"read meta/balance": 25,
 	"read meta/compact": 40, "update meta/compact v": 25, // its looks, one in ten minutes
 	"update meta/scrub told v": 4, // a scrub of nothing begins and ends
 }

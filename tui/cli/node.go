@@ -19,11 +19,11 @@ import (
 
 func nodeCommand(s *session) *cobra.Command {
 	return program.Family(&cobra.Command{
-		Use: "node", Aliases: []string{"nodes"}, Short: "Show the nodes; empty, remove and replace them",
-		Long: "Show the nodes; empty, remove and replace them. A node that does not answer is suspect, then down, then out: given up, its\n" +
-			"blocks rebuilt on other nodes. What is declared here goes before what gateways find, and is kept in the catalog.",
+		Use: "node", Aliases: []string{"nodes"}, Short: "Show the nodes; add, empty, remove and replace them",
+		Long: "Show the nodes; add, empty, remove and replace them. A node that does not answer is suspect, then down, then out: given\n" +
+			"up, its blocks rebuilt on other nodes. What is declared here goes before what gateways find, and is kept in the catalog.",
 	},
-		nodeList(s), nodeDrain(s), nodeReplace(s), nodeRemove(s), nodePlace(s), nodePatience(s),
+		nodeList(s), nodeAdd(s), nodeBalance(s), nodeDrain(s), nodeReplace(s), nodeRemove(s), nodePlace(s), nodePatience(s),
 		nodeAction(s, "undrain", "End a drain: what was moved stays where it is, and the node takes blocks again", (*client.Client).UndrainNode),
 		nodeAction(s, "down", "Declare that a node is not expected back: its blocks are rebuilt elsewhere at once", (*client.Client).DownNode),
 		nodeAction(s, "up", "Take back what was declared of a node; one that was given up takes blocks once its store was swept", (*client.Client).UpNode),
@@ -45,7 +45,10 @@ func nodeList(s *session) *cobra.Command {
 				if list.Nodes, err = namedNodes(list.Nodes, names); err != nil {
 					return err
 				}
-				return s.show(format, nodeListing(list.Nodes, list.Nodes))
+				if err := s.show(format, nodeListing(list.Nodes, list.Nodes)); err != nil || list.Balance == nil {
+					return err
+				}
+				return program.WriteLines(s.Messages, []string{"balance under way: " + balanceText(list.Balance)})
 			})
 		})
 	}
@@ -67,25 +70,29 @@ func namedNodes(nodes []api.NodeInfo, names []string) ([]api.NodeInfo, error) {
 }
 
 var nodeColumns = []column{
-	{title: "NODE"}, {title: "STATE"}, {title: "SLOTS", right: true}, {title: "USED", right: true}, {title: "DOMAIN"}, {title: "DRAIN"},
+	{title: "NODE"}, {title: "STATE"}, {title: "SLOTS", right: true}, {title: "USED", right: true}, {title: "FULL", right: true},
+	{title: "SHARE", right: true}, {title: "DOMAIN"}, {title: "DRAIN"},
 	{title: "DECLARED", wide: true}, {title: "SINCE", wide: true, right: true}, {title: "CAPACITY", wide: true, right: true}, {title: "ADDRESS", wide: true},
 	{title: "STORE", wide: true}, {title: "NOTES", wide: true},
 }
 
 func nodeListing(nodes []api.NodeInfo, value any) listing {
-	l := listing{value: value, columns: nodeColumns, empty: "There are no nodes. Start agents and name them to the gateway with --nodes."}
+	l := listing{value: value, columns: nodeColumns, empty: "There are no nodes. Start agents and add them with `restripe node add`."}
 	now := time.Now()
 	for _, n := range nodes {
-		since, capacity := "-", "-"
+		since, capacity, full, share := "-", "-", "-", "-"
 		if n.Since != nil {
 			since = words.About(now.Sub(*n.Since))
 		}
 		if n.CapacityBytes > 0 {
-			capacity = words.Bytes(n.CapacityBytes)
+			capacity, full = words.Bytes(n.CapacityBytes), words.Share(n.UsedBytes, n.CapacityBytes)
+		}
+		if n.FairBytes > 0 {
+			share = words.Share(n.SlotBytes, n.FairBytes)
 		}
 		l.names = append(l.names, string(n.ID))
 		l.rows = append(l.rows, []string{
-			string(n.ID), n.State, words.Known(n.Slots), words.Bytes(n.UsedBytes), n.Domain, drainText(n.Drain),
+			string(n.ID), n.State, words.Known(n.Slots), words.Bytes(n.UsedBytes), full, share, n.Domain, drainText(n.Drain),
 			n.Declared, since, capacity, n.Address, n.Store, strings.Join(nodeNotes(n), "; "),
 		})
 	}

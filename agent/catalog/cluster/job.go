@@ -125,3 +125,24 @@ func (w *Work) SaveCompaction(ctx context.Context, job *Job) error {
 	job.ID = compactionID
 	return w.saveJob(ctx, schema.KeyCompact, job)
 }
+
+// balanceID is the id of the one balance of a cluster, as its job has it.
+const balanceID = "balance"
+
+// Balance returns the record of the cluster's balance. ErrNoJob if there was none yet.
+func (w *Work) Balance(ctx context.Context) (*Job, error) {
+	return w.readJob(ctx, schema.KeyBalance, balanceID)
+}
+
+// SaveBalance stores the record of the balance as SaveJob stores a job: over job.Version only, which it raises.
+func (w *Work) SaveBalance(ctx context.Context, job *Job) error { return w.saveBalance(ctx, job) }
+
+// TellBalance is SaveBalance of what is more than progress; it tells of it.
+func (w *Work) TellBalance(ctx context.Context, job *Job) error {
+	return w.saveBalance(ctx, job, tell(SubjectBalance))
+}
+
+func (w *Work) saveBalance(ctx context.Context, job *Job, with ...kv.Write) error {
+	job.ID = balanceID
+	return w.saveJob(ctx, schema.KeyBalance, job, with...)
+}

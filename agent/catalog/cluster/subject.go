@@ -19,6 +19,7 @@ const (
 	SubjectScrub   Subject = "told/scrub"     // its record; not its progress
 	SubjectViews   Subject = "told/views"     // which nodes a gateway does not hear
 	SubjectHeat    Subject = "told/heat"      // what gateways counted
+	SubjectBalance Subject = "told/balance"   // its record; not its progress
 )
 
 // Watch returns a channel that holds a token when it is worth reading what is kept of a subject; see kv.engine.Watch.

@@ -49,6 +49,7 @@ const (
 	KeyMembers  = "meta/members"
 	KeyRepair   = "meta/repair"
 	KeyCompact  = "meta/compact"
+	KeyBalance  = "meta/balance"
 )
 
 func ObjectKey(key string) string { return PrefixObject + key }

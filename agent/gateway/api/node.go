@@ -12,6 +12,8 @@ type NodeList struct {
 	Nodes    []NodeInfo `json:"nodes"`
 	Patience Patience   `json:"patience"`
 
+	Balance *Balance `json:"balance,omitempty"` // under way; nil: none is
+
 	CountedAt *time.Time `json:"countedAt,omitempty"` // when the slots of nodes were counted, where that takes long; nil: now
 }
 
@@ -33,6 +35,9 @@ type NodeInfo struct {
 	Silent   *time.Time   `json:"silent,omitempty"`   // of one that does not answer: from when its silence counts
 	Slots    int64        `json:"slots"`              // slots of groups that lie on it; -1: not counted yet
 	Drain    *DrainInfo   `json:"drain,omitempty"`    // of a draining node
+
+	SlotBytes int64 `json:"slotBytes"` // of the cells of those slots; -1: not counted yet
+	FairBytes int64 `json:"fairBytes"` // its share of these bytes of all nodes; -1: it takes no part in a balance, or not counted yet
 }
 
 // DrainInfo is how far a drain has come. Its slots are those that lie on the node and those that are to, as neither may be

@@ -97,6 +97,7 @@ var (
 var (
 	RouteListNodes   = Route{"GET", "/v1/nodes"}
 	RouteGetNode     = Route{"GET", "/v1/nodes/{id}"}
+	RouteAddNode     = Route{"POST", "/v1/nodes/{id}/add"}
 	RouteDrainNode   = Route{"POST", "/v1/nodes/{id}/drain"}
 	RouteUndrainNode = Route{"POST", "/v1/nodes/{id}/undrain"}
 	RouteDownNode    = Route{"POST", "/v1/nodes/{id}/down"}
@@ -105,6 +106,13 @@ var (
 	RouteReplaceNode = Route{"POST", "/v1/nodes/{id}/replace"}
 	RoutePlaceNode   = Route{"POST", "/v1/nodes/{id}/place"}
 	RoutePutPatience = Route{"PUT", "/v1/patience"}
+
+	RouteGetBalance    = Route{"GET", "/v1/balance"}
+	RoutePlanBalance   = Route{"GET", "/v1/balance/plan"}
+	RouteStartBalance  = Route{"POST", "/v1/balance"}
+	RoutePauseBalance  = Route{"POST", "/v1/balance/pause"}
+	RouteResumeBalance = Route{"POST", "/v1/balance/resume"}
+	RouteCancelBalance = Route{"POST", "/v1/balance/cancel"}
 )
 
 // Scrubs, and a catalog that was rebuilt.
@@ -142,8 +150,9 @@ var Routes = []Route{
 	RouteStatus, RouteLoad, RouteHeat, RouteDoctor, RouteSweep,
 	RouteStartRepair, RouteGetRepair, RoutePauseRepair, RouteResumeRepair, RouteDeferRepair, RouteThrottleRepair,
 	RouteListClasses, RoutePutClass, RouteDeleteClass,
-	RouteListNodes, RouteGetNode, RouteDrainNode, RouteUndrainNode, RouteDownNode, RouteUpNode, RouteRemoveNode,
+	RouteListNodes, RouteGetNode, RouteAddNode, RouteDrainNode, RouteUndrainNode, RouteDownNode, RouteUpNode, RouteRemoveNode,
 	RouteReplaceNode, RoutePlaceNode, RoutePutPatience,
+	RouteGetBalance, RoutePlanBalance, RouteStartBalance, RoutePauseBalance, RouteResumeBalance, RouteCancelBalance,
 	RouteGetScrub, RouteStartScrub, RoutePauseScrub, RouteResumeScrub, RouteListScrubFindings,
 	RouteGetCompaction, RouteStartCompaction, RoutePauseCompaction, RouteResumeCompaction,
 	RouteGetLineage, RouteClaimCatalog, RouteAcceptCatalog, RouteCopyCatalog, RouteAsideCatalog, RouteUpgradeCatalog,

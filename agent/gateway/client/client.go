@@ -30,6 +30,7 @@ type Client struct {
 	*repairs
 	*scrubs
 	*compactions
+	*balances
 	*transitions
 	*upkeep
 }
@@ -85,7 +86,7 @@ func NewWith(address string, options Options) (*Client, error) {
 	}}
 	return &Client{
 		transport: t, objects: &objects{t}, classes: &classes{t}, nodes: &nodes{t}, repairs: &repairs{t}, scrubs: &scrubs{t},
-		compactions: &compactions{t},
+		compactions: &compactions{t}, balances: &balances{t},
 		transitions: &transitions{t}, upkeep: &upkeep{t},
 	}, nil
 }

@@ -340,8 +340,13 @@ func (a *Agents) twin(target *Agent, incarnation block.Incarnation) *Agent {
 	if target.shows(incarnation) {
 		return nil
 	}
+	return sharing(a, target.Node.ID, incarnation)
+}
+
+// sharing returns a member other than that of an id which shows the same contents.
+func sharing(a *Agents, id block.NodeID, incarnation block.Incarnation) *Agent {
 	for _, other := range a.All() {
-		if other.Node.ID != target.Node.ID && other.shows(incarnation) {
+		if other.Node.ID != id && other.shows(incarnation) {
 			return other
 		}
 	}

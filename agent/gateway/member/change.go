@@ -30,8 +30,13 @@ func (m *Membership) Nodes(ctx context.Context) (api.NodeList, error) {
 		list.CountedAt = &at
 	}
 	now := time.Now()
+	fair := fairShares(m.agents.Members(), &slots)
 	for _, target := range m.agents.All() {
-		list.Nodes = append(list.Nodes, target.info(&slots, now))
+		info := target.info(&slots, now)
+		if bytes, takesPart := fair[info.ID]; takesPart {
+			info.FairBytes = bytes
+		}
+		list.Nodes = append(list.Nodes, info)
 	}
 	return list, nil
 }
@@ -59,7 +64,7 @@ func (t *Agent) info(slots *slotCounts, now time.Time) api.NodeInfo {
 	node := t.Node
 	info := api.NodeInfo{
 		NodeStatus: t.status(), Declared: string(node.State), OutBy: node.Out, Fenced: node.Fenced,
-		Replaces: node.Replaces, Slots: slots.stored(node.ID),
+		Replaces: node.Replaces, Slots: slots.stored(node.ID), SlotBytes: slots.bytes(node.ID), FairBytes: -1,
 	}
 	if node.Since != 0 {
 		since := time.UnixMilli(node.Since).UTC()

@@ -69,6 +69,8 @@ type Member struct {
 	misses  int           // probes it has missed in a row
 	silence time.Duration // for how long it has
 	crowded bool          // its store is almost full
+
+	used, capacity int64 // bytes of its store; 0: it does not know
 }
 
 // crowdedPercent is how full a store is that is given nothing only for the sake of failure domains.
@@ -122,6 +124,7 @@ func (a *Agents) Members() []Member {
 			Node: target.Node, Trusted: target.trusted(),
 			down: health.State == healthDown, misses: health.misses, silence: health.silence(),
 			crowded: isCrowded(&target.Hello.Store),
+			used:    target.Hello.Store.UsedBytes, capacity: target.Hello.Store.CapacityBytes,
 		})
 		target.mutex.Unlock()
 	}

@@ -37,6 +37,7 @@ type ShapeCount struct {
 type SlotCount struct {
 	Stored int64 // they lie on it
 	Places int64 // they are to, once they have blocks
+	Bytes  int64 // of the cells of those that lie on it
 }
 
 // present are the contents of the nodes that answer.
@@ -104,6 +105,7 @@ func (s *Survey) add(group *catalog.Group, reported func(block.GroupID) bool) {
 		slots := count.Nodes[id]
 		if stored {
 			slots.Stored++
+			slots.Bytes += SlotBytes(group, slot)
 		} else {
 			slots.Places++
 		}
@@ -111,12 +113,21 @@ func (s *Survey) add(group *catalog.Group, reported func(block.GroupID) bool) {
 	}
 }
 
+// SlotBytes is how many bytes the cells of a slot have, those of trailing zeros too, which are not stored.
+func SlotBytes(group *catalog.Group, slot int) int64 {
+	units := 0
+	for _, item := range group.Slots[slot] {
+		units += item.Units
+	}
+	return int64(units) * int64(group.CellBytes)
+}
+
 // Slots are how many slots concern each node.
 func (s *Survey) Slots() map[block.NodeID]SlotCount {
 	slots := map[block.NodeID]SlotCount{}
 	for _, count := range s.Shapes {
 		for id, of := range count.Nodes {
-			slots[id] = SlotCount{slots[id].Stored + of.Stored, slots[id].Places + of.Places}
+			slots[id] = SlotCount{slots[id].Stored + of.Stored, slots[id].Places + of.Places, slots[id].Bytes + of.Bytes}
 		}
 	}
 	return slots
@@ -197,6 +208,30 @@ func (s *slotCounts) stored(id block.NodeID) int64 {
 		return -1
 	}
 	return s.nodes[id].Stored
+}
+
+// bytes is how many bytes the cells on a node have; -1 where that is not known.
+func (s *slotCounts) bytes(id block.NodeID) int64 {
+	if s.nodes == nil {
+		return -1
+	}
+	return s.nodes[id].Bytes
+}
+
+// fairShares are the shares of the members that have one; nil where the slots were not counted.
+func fairShares(members []Member, slots *slotCounts) map[block.NodeID]int64 {
+	if slots.nodes == nil {
+		return nil
+	}
+	bytes := map[block.NodeID]int64{}
+	for id := range slots.nodes {
+		bytes[id] = slots.nodes[id].Bytes
+	}
+	fair := map[block.NodeID]int64{}
+	for _, s := range Stakes(members, bytes) {
+		fair[s.Node.ID] = s.Fair
+	}
+	return fair
 }
 
 // left is how many slots have to leave a node that is emptied since a time; -1 where they were not counted since.

@@ -83,7 +83,7 @@ func TestSurveys(t *testing.T) {
 		if !maps.Equal(s.Slots(), before) {
 			t.Errorf("%s: the slots were %v and are %v", name, before, s.Slots())
 		}
-		want := map[block.NodeID]SlotCount{"n1": {2, 1}, "n2": {3, 0}, "n3": {2, 1}, "n4": {2, 1}}
+		want := map[block.NodeID]SlotCount{"n1": {2, 1, 200}, "n2": {3, 0, 300}, "n3": {2, 1, 200}, "n4": {2, 1, 200}}
 		if !maps.Equal(before, want) {
 			t.Errorf("%s: slots %v, want %v", name, before, want)
 		}

@@ -254,9 +254,7 @@ func (rl *Relocator) Relocate(ctx context.Context) (api.RelocationResult, error)
 					if result.GroupsFailed++; len(result.Failed) < repair.KeptProblems {
 						result.Failed = append(result.Failed, fmt.Sprintf("group %s: %v", id, err))
 					}
-					if member.GoneBlock(err) || errors.Is(err, group.ErrNotWhole) {
-						rl.groups.Reported.Add(id) // to be rebuilt, on another node
-					}
+					rl.report(id, err)
 					return nil
 				}
 				result.SlotsMoved += done.slots
@@ -272,6 +270,13 @@ func (rl *Relocator) Relocate(ctx context.Context) (api.RelocationResult, error)
 	}
 	rl.note(!lost && len(leaving) == 0, result.SlotsMoved+result.PlacesChanged > 0)
 	return result, ctx.Err()
+}
+
+// report has a group rebuilt, on other nodes, that was found to miss blocks.
+func (rl *Relocator) report(id block.GroupID, err error) {
+	if member.GoneBlock(err) || errors.Is(err, group.ErrNotWhole) {
+		rl.groups.Reported.Add(id)
+	}
 }
 
 // fromOwnPlace begins a list at a place that this gateway's name decides, so that several gateways do not all work on
@@ -323,11 +328,20 @@ func (rl *Relocator) relocateGroup(ctx context.Context, id block.GroupID, full m
 
 // relocateSlots copies slots of a group, as it was read, to nodes that are not full, once that is admitted.
 func (rl *Relocator) relocateSlots(ctx context.Context, view *catalog.GroupView, list []misplaced, full map[block.NodeID]bool, admit group.Admission) (outcome, error) {
-	group, members := &view.Group, rl.memberMap()
-	home, err := rl.newHomes(group, list, members, full)
+	members := rl.memberMap()
+	home, err := rl.newHomes(&view.Group, list, members, full)
 	if err != nil {
 		return outcome{}, err
 	}
+	return rl.copySlots(ctx, view, list, home, members, admit)
+}
+
+// copySlots copies slots of a group, as it was read, to their new homes, once that is admitted.
+func (rl *Relocator) copySlots(
+	ctx context.Context, view *catalog.GroupView, list []misplaced, home []block.NodeID, members map[block.NodeID]*member.Member,
+	admit group.Admission,
+) (outcome, error) {
+	group := &view.Group
 	slots := []int{}
 	for _, m := range list {
 		if m.stored {

@@ -109,6 +109,7 @@ func (s *Server) Handler() http.Handler {
 	route(api.RoutePutClass, s.servePutClass)
 	route(api.RouteDeleteClass, s.serveDeleteClass)
 	s.routeNodes(route)
+	routeBalance(s, route)
 	s.routeScrub(route)
 	s.routeCompaction(route)
 	s.routeLineage(route)

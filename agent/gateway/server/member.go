@@ -11,7 +11,7 @@ import (
 // routeNodes adds what concerns the members of the cluster.
 func (s *Server) routeNodes(route func(route api.Route, serve func(w http.ResponseWriter, r *http.Request) error)) {
 	id := func(r *http.Request) block.NodeID { return block.NodeID(r.PathValue("id")) }
-	route(api.RouteListNodes, func(w http.ResponseWriter, r *http.Request) error { return reply(w)(s.members.Nodes(r.Context())) })
+	route(api.RouteListNodes, func(w http.ResponseWriter, r *http.Request) error { return serveNodes(s, w, r) })
 	route(api.RouteGetNode, func(w http.ResponseWriter, r *http.Request) error {
 		return reply(w)(s.members.Node(r.Context(), id(r)))
 	})

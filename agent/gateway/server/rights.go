@@ -40,6 +40,8 @@ var rights = map[api.Route]access.Right{
 	api.RouteListClasses:       on(access.Get, access.Policies),
 	api.RouteListNodes:         on(access.Get, access.Backends),
 	api.RouteGetNode:           on(access.Get, access.Backends),
+	api.RouteGetBalance:        on(access.Get, access.Backends),
+	api.RoutePlanBalance:       on(access.Get, access.Backends),
 	api.RouteGetScrub:          on(access.Get, access.Backends),
 	api.RouteListScrubFindings: on(access.Get, access.Backends),
 	api.RouteGetCompaction:     on(access.Get, access.Backends),
@@ -61,6 +63,8 @@ var rights = map[api.Route]access.Right{
 	api.RouteCopyCatalog:     on(access.Apply, access.Backends), // with the key of fingerprints, and the names of all objects
 	api.RouteAsideCatalog:    on(access.Apply, access.Backends),
 	api.RouteUpgradeCatalog:  on(access.Apply, access.Backends),
+	api.RouteAddNode:         on(access.Apply, access.Backends),
+	api.RouteStartBalance:    on(access.Apply, access.Backends),
 	api.RouteDrainNode:       on(access.Apply, access.Backends),
 	api.RouteUndrainNode:     on(access.Apply, access.Backends),
 	api.RouteDownNode:        on(access.Apply, access.Backends),
@@ -79,6 +83,9 @@ var rights = map[api.Route]access.Right{
 	api.RouteThrottleRepair:     on(access.Pause, access.Backends),
 	api.RoutePauseScrub:         on(access.Pause, access.Backends),
 	api.RouteResumeScrub:        on(access.Pause, access.Backends),
+	api.RoutePauseBalance:       on(access.Pause, access.Backends),
+	api.RouteResumeBalance:      on(access.Pause, access.Backends),
+	api.RouteCancelBalance:      on(access.Pause, access.Backends), // it does no more than stop, as a pause does
 	api.RoutePauseCompaction:    on(access.Pause, access.Backends),
 	api.RouteResumeCompaction:   on(access.Pause, access.Backends),
 

@@ -11,6 +11,7 @@ import (
 	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/balance"
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/compact"
 	"github.com/restripe/restripe/agent/gateway/load"
@@ -48,6 +49,7 @@ type Parts struct {
 	Scrubber       *scrub.Scrubber
 	Sweeper        *sweep.Sweeper
 	Compactor      *compact.Compactor
+	Balancer       *balance.Balancer
 	Overview       Overview
 	Load           *load.Window // of clients' requests for objects
 	Logger         *slog.Logger
@@ -75,6 +77,7 @@ type Server struct {
 	scrubber     *scrub.Scrubber
 	sweeper      *sweep.Sweeper
 	compactor    *compact.Compactor
+	balancer     *balance.Balancer
 	overview     Overview
 	load         *load.Window
 	log          *slog.Logger
@@ -92,7 +95,7 @@ func New(p Parts) *Server {
 	return &Server{
 		catalog: p.Catalog, address: p.CatalogAddress,
 		members: p.Members, classes: p.Classes, objects: p.Objects, heat: p.Heat, transitions: p.Transitions,
-		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, compactor: p.Compactor,
+		repairs: p.Repairs, scrubber: p.Scrubber, sweeper: p.Sweeper, compactor: p.Compactor, balancer: p.Balancer,
 		overview: p.Overview, load: p.Load, log: p.Logger,
 		users: p.Users, audit: p.Audit, certificates: p.Certificates,
 		closing: p.Closing, requests: p.Requests, unaudited: p.Unaudited, metrics: p.Metrics,
