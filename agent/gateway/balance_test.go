@@ -1,17 +1,22 @@
 package gateway_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/gateway"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/store/mem"
 )
@@ -373,6 +378,233 @@ func TestBalanceGoesOnElsewhere(t *testing.T) {
 	if done.Number != 1 || math.Abs(float64(gained-plan.Bytes)) > 0.03*float64(plan.Bytes) ||
 		math.Abs(float64(done.BytesMoved-plan.Bytes)) > 0.03*float64(plan.Bytes) {
 		t.Errorf("%+v: %d bytes were moved, the plan was %d", done, gained, plan.Bytes)
+	}
+	c.shared(8, slotBytes)
+	c.checkAll(want)
+	c.audit()
+}
+
+// severed is an engine that takes no changes once it is cut off.
+type severed struct {
+	kv.Engine
+	off atomic.Bool
+}
+
+// Update implements kv.Engine.
+func (e *severed) Update(ctx context.Context, checks []kv.Check, writes []kv.Write) ([]int, error) {
+	if e.off.Load() {
+		return nil, errors.New("cut off")
+	}
+	return e.Engine.Update(ctx, checks, writes)
+}
+
+// A gateway that stops to change anything, as one that was killed, has its balance taken over; back again, it leaves that alone.
+func TestBalanceIsTakenOver(t *testing.T) {
+	t.Parallel()
+	c := newNarrowCluster(t, 6)
+	want := c.brimful(24)
+	c.added(c.addAgent(), c.addAgent())
+	plan, err := c.gateway.Plan(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := c.bytesOn()
+	engine := &severed{Engine: c.engine}
+	dies := c.newGateway("dies", awake, c.over(engine))
+	if _, err := dies.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &slowly}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("it moves", func() bool {
+		balance, err := dies.Balance(t.Context())
+		return err == nil && balance.SlotsMoved > 0
+	})
+	engine.off.Store(true)
+	c.await("the other one has it", func() bool { return strings.HasPrefix(c.balance().Owner, "gw/") })
+	engine.off.Store(false)
+	done := c.balanced()
+	after, _ := c.bytesOn()
+	gained := after["n7"] + after["n8"] - before["n7"] - before["n8"]
+	if done.Number != 1 || math.Abs(float64(gained-plan.Bytes)) > 0.03*float64(plan.Bytes) {
+		t.Errorf("%+v: the new nodes gained %d bytes, the plan was %d", done, gained, plan.Bytes)
+	}
+	c.shared(8, slotBytes)
+	c.checkAll(want)
+	c.await("what the first had begun is settled", func() bool {
+		for range c.catalog.AllIntents(t.Context()) {
+			return false
+		}
+		return true
+	})
+	c.audit()
+}
+
+// While a balance goes on a node is drained, blocks are lost and rebuilt, and objects are put, written over and deleted.
+func TestBalanceBesideOtherWork(t *testing.T) {
+	t.Parallel()
+	c := newNarrowCluster(t, 7)
+	want := c.brimful(30)
+	c.added(c.addAgent(), c.addAgent(), c.addAgent())
+	if _, err := c.gateway.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &slowly}); err != nil {
+		t.Fatal(err)
+	}
+	c.moving()
+	if _, err := c.gateway.DrainNode(t.Context(), "n1", api.DrainRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		key := fmt.Sprint("object", i)
+		want[key] = noise(128<<10, uint64(200+i))
+		c.put(key, want[key], api.PutOptions{})
+		gone := fmt.Sprint("object", 10+i)
+		if err := c.gateway.Delete(t.Context(), gone, nil); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, gone)
+		c.lose(fmt.Sprint("object", 20+i), i)
+	}
+	c.repaired()
+	unlimited := int64(0)
+	if _, err := c.gateway.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &unlimited}); err != nil {
+		t.Fatal(err)
+	}
+	c.await("the drain is done", func() bool {
+		c.relocated()
+		drain := c.member("n1").Drain
+		return drain != nil && drain.SlotsLeft == 0
+	})
+	c.balanced()
+	if _, err := c.gateway.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &unlimited}); err != nil { // of what came last
+		t.Fatal(err)
+	}
+	c.balanced()
+	held, all := c.bytesOn()
+	for _, agent := range c.agents[1:] {
+		if off := math.Abs(float64(held[agent.id]) - float64(all)/9); off > max(float64(all)/9/20, slotBytes) {
+			t.Errorf("node %s holds %d bytes of a share of %d", agent.id, held[agent.id], all/9)
+		}
+	}
+	for key := range want {
+		if !c.whole(key) {
+			t.Errorf("%s lacks blocks", key)
+		}
+	}
+	c.checkAll(want)
+	if held["n1"] != 0 {
+		t.Errorf("%d bytes lie on the node that was drained", held["n1"])
+	}
+	c.audit()
+}
+
+// A group stays as evenly in its failure domains as it lies.
+func TestBalanceKeepsFailureDomains(t *testing.T) {
+	t.Parallel()
+	c := newNarrowCluster(t, 6, domains("aabbcc"))
+	want := c.brimful(20)
+	n7 := c.addAgent()
+	request := api.AddRequest{Address: n7.address, Domain: "a"}
+	if _, err := member.AddNode(t.Context(), c.gateway.Membership, n7.id, request); err != nil {
+		t.Fatal(err)
+	}
+	unlimited := int64(0)
+	if _, err := c.gateway.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &unlimited}); err != nil {
+		t.Fatal(err)
+	}
+	done := c.balanced()
+	if done.BytesMoved == 0 || !strings.Contains(done.Note, "less evenly") {
+		t.Errorf("%+v", done)
+	}
+	views, err := c.catalog.ListGroups(t.Context(), block.GroupID{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range views {
+		rack := map[string]int{}
+		for slot := range views[i].Slots {
+			id, _ := views[i].Place(slot)
+			rack[c.record(id).Domain]++
+		}
+		if rack["a"] != 2 || rack["b"] != 2 || rack["c"] != 2 {
+			t.Errorf("a group lies as %v", rack)
+		}
+	}
+	if again := c.relocated(); again.SlotsMoved+again.PlacesChanged != 0 {
+		t.Errorf("what was moved is moved again: %+v", again)
+	}
+	c.checkAll(want)
+	c.audit()
+}
+
+// The requests over HTTP.
+func TestBalanceOverHTTP(t *testing.T) {
+	t.Parallel()
+	c := newNarrowCluster(t, 6)
+	want := c.brimful(20)
+	server := httptest.NewServer(c.gateway.Handler())
+	t.Cleanup(server.Close)
+	remote, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remote.Close)
+	ctx, n7, n8 := t.Context(), c.addAgent(), c.addAgent()
+	unlimited, negative := int64(0), int64(-1)
+	for name, wrong := range map[string]api.AddRequest{
+		"used for what":        {Address: n7.address, Use: "everything"},
+		"a rate of nothing":    {Address: n7.address, BytesPerSecond: &unlimited},
+		"a spare that is used": {Address: n7.address, Use: api.UseBalance, Spare: true},
+		"a negative rate":      {Address: n7.address, Use: api.UseBalance, BytesPerSecond: &negative},
+		"nowhere":              {Address: "nowhere"},
+	} {
+		if _, err := remote.AddNode(ctx, "n7", wrong); !errors.Is(err, api.ErrBadRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dry, err := remote.AddNode(ctx, "n7", api.AddRequest{Address: n7.address, Domain: "r7", Use: api.UseBalance, DryRun: true})
+	if err != nil || dry.Node != nil || dry.Balance != nil || dry.Plan == nil || len(dry.Plan.Nodes) != 7 || dry.Plan.Bytes == 0 ||
+		dry.Plan.Seconds != 3*float64(dry.Plan.Bytes)/float64(dry.Plan.BytesPerSecond) {
+		t.Fatalf("a dry run: %+v, %v", dry, err)
+	}
+	added, err := remote.AddNode(ctx, "n7", api.AddRequest{Address: n7.address, Domain: "r7"})
+	if err != nil || added.Balance != nil || added.Node == nil || added.Node.Domain != "r7" || added.Node.State != "up" ||
+		added.Node.FairBytes <= 0 {
+		t.Fatalf("%+v, %v", added, err)
+	}
+	if plan, err := remote.PlanBalance(ctx, &unlimited); err != nil || plan.Bytes != dry.Plan.Bytes || plan.Seconds != -1 {
+		t.Errorf("%+v, %v; the dry run said %+v", plan, err, dry.Plan)
+	}
+	if _, err := remote.PlanBalance(ctx, &negative); !errors.Is(err, api.ErrBadRequest) {
+		t.Errorf("a plan at a negative rate: %v", err)
+	}
+	if _, err := remote.PauseBalance(ctx); !errors.Is(err, api.ErrConflict) {
+		t.Errorf("pausing none: %v", err)
+	}
+	added, err = remote.AddNode(ctx, "n8", api.AddRequest{Address: n8.address, Use: api.UseBalance, BytesPerSecond: &slowly})
+	if err != nil || added.Balance == nil || added.Balance.BytesPerSecond != slowly || added.Balance.State != api.BalanceRunning {
+		t.Fatalf("%+v, %v", added, err)
+	}
+	list, err := remote.Nodes(ctx)
+	if err != nil || list.Balance == nil || list.Balance.Number != 1 {
+		t.Errorf("%+v, %v", list.Balance, err)
+	}
+	if status, err := remote.Status(ctx); err != nil || status.Balance == nil {
+		t.Errorf("the status does not tell of it: %v", err)
+	}
+	if is, err := remote.PauseBalance(ctx); err != nil || is.State != api.BalancePaused {
+		t.Errorf("%+v, %v", is, err)
+	}
+	if is, err := remote.ResumeBalance(ctx); err != nil || is.State != api.BalanceRunning {
+		t.Errorf("%+v, %v", is, err)
+	}
+	is, err := remote.StartBalance(ctx, api.BalanceRequest{BytesPerSecond: &unlimited})
+	if err != nil || is.Number != 1 || is.BytesPerSecond != 0 {
+		t.Errorf("%+v, %v", is, err)
+	}
+	c.balanced()
+	if _, err := remote.CancelBalance(ctx); !errors.Is(err, api.ErrConflict) {
+		t.Errorf("cancelling what has ended: %v", err)
+	}
+	if is, err := remote.Balance(ctx); err != nil || is.State != api.BalanceDone {
+		t.Errorf("%+v, %v", is, err)
 	}
 	c.shared(8, slotBytes)
 	c.checkAll(want)

@@ -134,6 +134,9 @@ func (g *Gateway) Status(ctx context.Context) (api.Status, error) {
 	if status.Active, status.Graves, err = g.unfinished(ctx); err != nil {
 		return api.Status{}, err
 	}
+	if status.Balance, err = g.balanceUnderWay(ctx); err != nil {
+		return status, err
+	}
 	if status.Transitions, err = g.unended(ctx); err != nil {
 		return api.Status{}, err
 	}
@@ -232,11 +235,23 @@ func (g *Gateway) StatusBrief(ctx context.Context) (status api.Status, err error
 		status.Objects += class.Objects
 		status.Classes = append(status.Classes, entry)
 	}
+	if status.Balance, err = g.balanceUnderWay(ctx); err != nil {
+		return status, err
+	}
 	if status.Transitions, err = g.unended(ctx); err != nil {
 		return status, err
 	}
 	status.CatalogBehind, err = g.behind(ctx)
 	return status, err
+}
+
+// balanceUnderWay returns the balance that has not ended; nil: there is none.
+func (g *Gateway) balanceUnderWay(ctx context.Context) (*api.Balance, error) {
+	balance, err := g.Balance(ctx)
+	if err != nil || !balance.IsUnderWay() {
+		return nil, err
+	}
+	return &balance, nil
 }
 
 // unended returns the transitions that have not ended.

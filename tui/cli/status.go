@@ -125,6 +125,9 @@ func statusLines(status api.Status, wide bool) []string {
 		lines = append(lines, "")
 		lines = append(lines, tableLines(transitionColumns, transitionListing(status.Transitions, nil).rows, wide)...)
 	}
+	if status.Balance != nil {
+		lines = append(lines, "", "balance of nodes: "+balanceText(status.Balance))
+	}
 	var nodes [][]string
 	var warnings []string
 	for _, n := range slices.SortedFunc(slices.Values(status.Nodes), byName) {

@@ -19,8 +19,9 @@ type Status struct {
 	NotWhole    int64         `json:"notWhole"` // groups with a slot on contents that are gone or in doubt or on a silent node, or reported
 	CanLose     int           `json:"canLose"`  // nodes every object survives the loss of, by all that is known; -1 with nothing stored
 	Active      int64         `json:"activeAttempts"`
-	Graves      int64         `json:"graves"`      // dead blocks waiting for their delete
-	Transitions []Transition  `json:"transitions"` // not yet ended
+	Graves      int64         `json:"graves"`            // dead blocks waiting for their delete
+	Transitions []Transition  `json:"transitions"`       // not yet ended
+	Balance     *Balance      `json:"balance,omitempty"` // under way; nil: none is
 
 	// CountedAt is when what is counted of objects and groups was, where that takes long; what lay on nodes that have stopped
 	// answering since counts as lost, each slot of it as if of another group. nil: now.

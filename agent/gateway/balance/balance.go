@@ -24,7 +24,7 @@ import (
 const (
 	DefaultRate = 32 << 20 // bytes read, sent and written per second where nobody says otherwise
 
-	lease     = 20 * time.Second // after which a record that does not change is of a gateway that is gone
+	lease     = 10 * time.Second // after which a record that does not change is of a gateway that is gone
 	saved     = 2 * time.Second  // between saves of the progress
 	followed  = 5 * time.Second  // between looks at the record while another gateway works
 	workers   = 2                // groups worked on side by side
@@ -238,7 +238,7 @@ func (b *Balancer) PauseBalance(ctx context.Context) (api.Balance, error) {
 		if !state.IsUnderWay() {
 			return noneUnderWay("pause")
 		}
-		state.State, state.ETASeconds = api.BalancePaused, -1
+		state.State, state.ETASeconds, state.Waits = api.BalancePaused, -1, ""
 		return nil
 	})
 }
