@@ -39,4 +39,5 @@
 //	meta/members  Membership
 //	meta/repair   RepairControl
 //	meta/compact  Job of the compaction, of which a cluster has one
+//	meta/balance  Job of the balance of nodes, of which a cluster has one
 package schema
