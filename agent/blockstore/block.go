@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/restripe/restripe/agent/block"
@@ -105,6 +106,33 @@ func ReadHeader(ctx context.Context, from store.Store, address block.Address) (h
 	return header, headBytes, nil
 }
 
+// Fetch reads the headers of blocks of one store that are not kept, together, and keeps those that it can: whoever needs another one looks
+// it up, and learns why.
+func (c *Headers) Fetch(ctx context.Context, from store.ManyReader, addresses []block.Address) {
+	var reads []store.Read
+	var missing []block.Address
+	for _, address := range addresses {
+		if _, kept := c.Get(address); !kept && !slices.Contains(missing, address) {
+			missing = append(missing, address)
+			reads = append(reads, store.Read{Key: address.Key(), Into: make([]byte, firstReadBytes)})
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	from.ReadMany(ctx, reads)
+	for i, address := range missing {
+		value := reads[i].Into[:reads[i].Count]
+		headBytes, err := block.HeadBytes(value)
+		if reads[i].Err != nil || err != nil || headBytes > len(value) {
+			continue
+		}
+		if header, err := block.DecodeHeader(value); err == nil && header.Address() == address {
+			c.Put(address, New(header, headBytes))
+		}
+	}
+}
+
 // unreadable classes a failure to decode: a newer format is no damage, and must not be repaired away.
 func unreadable(address block.Address, err error) error {
 	if errors.Is(err, block.ErrVersion) {
@@ -150,6 +178,11 @@ func (b Block) ReadRun(ctx context.Context, from store.Store, data []byte, unit,
 	if err := b.ReadExactly(ctx, from, data[:stored], b.Offset(unit)+int64(offset)); err != nil {
 		return err
 	}
+	return b.CheckRun(data, unit, offset, checksum)
+}
+
+// CheckRun compares bytes from an offset in a unit on with the CRC-32C that they should have.
+func (b Block) CheckRun(data []byte, unit, offset int, checksum uint32) error {
 	if kernel.Checksum(data) != checksum {
 		return fmt.Errorf("block %s: %w: the bytes from %d of unit %d on do not have the checksum that they should",
 			b.Header.Address(), store.ErrCorrupt, offset, unit)

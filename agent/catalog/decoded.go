@@ -76,46 +76,85 @@ func decode[T any](d *decoded, key string, raw []byte, read func(key string, raw
 // SnapshotToRead is Snapshot for those who only read the object, with the records of its groups if those are at most so many, and
 // without any otherwise, as isWhole says. Others have the same records.
 func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int) (_ *Snapshot, isWhole bool, err error) {
-	name := schema.ObjectKey(key)
-	keys := []string{name}
-	if kept, is := o.decoded.of(name); is { // it most likely lies still where it did
-		keys = kept.value.(*placed).keys(name, mostGroups)
+	found, err := o.SnapshotsToRead(ctx, []string{key}, mostGroups)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading object %q: %w", key, err)
 	}
-	for {
-		values, err := o.engine.Read(ctx, keys...)
+	return found[0].Snapshot, found[0].IsWhole, found[0].Err
+}
+
+// ToRead is what SnapshotToRead returns of one of several objects.
+type ToRead struct {
+	*Snapshot
+	IsWhole bool
+	Err     error
+
+	keys []string
+}
+
+// SnapshotsToRead is SnapshotToRead of several objects, with one read of the catalog as long as they lie where they did.
+func (o *objects) SnapshotsToRead(ctx context.Context, keys []string, mostGroups int) ([]ToRead, error) {
+	found, left := make([]ToRead, len(keys)), make([]int, len(keys))
+	for i, key := range keys {
+		name := schema.ObjectKey(key)
+		found[i].keys, left[i] = []string{name}, i
+		if kept, is := o.decoded.of(name); is { // it most likely lies still where it did
+			found[i].keys = kept.value.(*placed).keys(name, mostGroups)
+		}
+	}
+	for len(left) > 0 {
+		names := make([]string, 0, 3*len(left))
+		for _, i := range left {
+			names = append(names, found[i].keys...)
+		}
+		values, err := o.engine.Read(ctx, names...)
 		if err != nil {
-			return nil, false, fmt.Errorf("reading object %q: %w", key, err)
+			return nil, err
 		}
-		if values[0] == nil {
-			return nil, false, fmt.Errorf("object %q: %w", key, ErrNoObject)
+		left = slices.DeleteFunc(left, func(i int) bool {
+			of := values[:len(found[i].keys)]
+			values = values[len(of):]
+			return o.toRead(&found[i], keys[i], of, mostGroups)
+		})
+	}
+	return found, nil
+}
+
+// toRead makes a snapshot of the values of its keys. It reports whether they were those that the object has.
+func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int) bool {
+	if values[0] == nil {
+		f.Err = fmt.Errorf("object %q: %w", key, ErrNoObject)
+		return true
+	}
+	name := f.keys[0]
+	object, err := decode(&o.decoded, name, values[0], place)
+	if err != nil {
+		f.Err = err
+		return true
+	}
+	if wanted := object.keys(name, mostGroups); !slices.Equal(f.keys, wanted) { // it lies elsewhere than it did
+		f.keys = wanted
+		return false
+	}
+	snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
+	for i := 1; i < len(f.keys); i += 2 {
+		if values[i] == nil {
+			f.Err = fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, f.keys[i], ErrCorrupt)
+			return true
 		}
-		object, err := decode(&o.decoded, name, values[0], place)
-		if err != nil {
-			return nil, false, err
-		}
-		wanted := object.keys(name, mostGroups)
-		if !slices.Equal(keys, wanted) { // it lies elsewhere than it did
-			keys = wanted
-			continue
-		}
-		snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
-		for i := 1; i < len(keys); i += 2 {
-			if values[i] == nil {
-				return nil, false, fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, keys[i], ErrCorrupt)
-			}
-			group, err := decode(&o.decoded, keys[i], values[i], codec.Decode[Group])
-			if err != nil {
-				return nil, false, err
-			}
-			live, err := codec.DecodeCount(keys[i+1], values[i+1])
-			if err != nil {
-				return nil, false, err
-			}
-			view := &GroupView{Group: *group, Live: live, raw: values[i]}
+		group, err := decode(&o.decoded, f.keys[i], values[i], codec.Decode[Group])
+		if err == nil {
+			view := &GroupView{Group: *group, raw: values[i]}
+			view.Live, err = codec.DecodeCount(f.keys[i+1], values[i+1])
 			snapshot.views[group.ID], snapshot.Groups[group.ID] = view, &view.Group
 		}
-		return snapshot, len(keys) > 1, nil
+		if err != nil {
+			f.Err = err
+			return true
+		}
 	}
+	f.Snapshot, f.IsWhole = snapshot, len(f.keys) > 1
+	return true
 }
 
 // ObjectNow returns the record of an object, nil where there is none, if it is in memory what is in the catalog now, as it is of some

@@ -50,6 +50,23 @@ type Lister interface {
 	Page(ctx context.Context, prefix, after string, limit int) (keys []string, more bool, err error)
 }
 
+// ManyReader is the capability to read from several values in one go, for less than one read after the other costs.
+type ManyReader interface {
+	// ReadMany does each of the reads as ReadAt does, in any order, and says in each what came of it. What becomes of one is no matter to
+	// the others, but that all wait for what is asked of one server.
+	ReadMany(ctx context.Context, reads []Read)
+}
+
+// Read is one of several reads.
+type Read struct {
+	Key    string
+	Into   []byte // is filled with the value's bytes from Offset on
+	Offset int64
+
+	Count int   // of bytes, as ReadAt returns it
+	Err   error // likewise
+}
+
 // Volatile is the capability to say whether acknowledged values may have been lost unseen: a server that keeps its values
 // in memory, and writes them down now and then, comes back from a crash as it was a while ago.
 type Volatile interface {

@@ -35,6 +35,7 @@ type Stores struct {
 	reads   *prometheus.CounterVec
 	served  prometheus.Counter
 	bytes   prometheus.Counter
+	batches prometheus.Counter
 
 	mutex  sync.RWMutex
 	ways   map[block.NodeID]*way
@@ -49,6 +50,8 @@ type way struct {
 	opening bool
 	paused  time.Time     // until when it is left alone
 	pause   time.Duration // for how long it was last, since it was open
+
+	lane lane // of its own mutex
 }
 
 // New returns no stores yet.
@@ -64,6 +67,11 @@ func New(log *slog.Logger) *Stores {
 		Name: "restripe_gateway_direct_read_bytes_total",
 		Help: "Bytes of units of blocks that the gateway has read straight from nodes' stores.",
 	})
+	s.batches = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "restripe_gateway_direct_batches_total",
+		Help: "Batches of reads that were sent straight to a node's store: reads of small objects that come together, from one client or from " +
+			"several, go in one.",
+	})
 	return s
 }
 
@@ -71,12 +79,14 @@ func New(log *slog.Logger) *Stores {
 func (s *Stores) Describe(out chan<- *prometheus.Desc) {
 	s.reads.Describe(out)
 	s.bytes.Describe(out)
+	s.batches.Describe(out)
 }
 
 // Collect shows the counters.
 func (s *Stores) Collect(out chan<- prometheus.Metric) {
 	s.reads.Collect(out)
 	s.bytes.Collect(out)
+	s.batches.Collect(out)
 }
 
 // Learn says at which address the store of a node may be read; empty: it may not.
@@ -193,22 +203,30 @@ func (s *Stores) from(ctx context.Context, address block.Address, read func(stor
 		return nil, false
 	}
 	data, err := read(from)
+	s.note(ctx, known, address, err)
+	return data, err == nil
+}
+
+// note counts a read by what came of it, and has a store that failed left alone for a while.
+func (s *Stores) note(ctx context.Context, known *way, address block.Address, err error) {
 	switch {
 	case err == nil:
 		s.served.Inc()
-		return data, true
 	case ctx.Err() != nil, errors.Is(err, errElsewhere):
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt), errors.Is(err, wire.ErrUnsupported):
 		s.headers.Drop(address)
 		s.reads.WithLabelValues("missed").Inc()
 	default:
 		s.reads.WithLabelValues("failed").Inc()
+		now := time.Now()
 		s.mutex.Lock()
-		known.paused = time.Now().Add(failedPause)
+		isNews := !now.Before(known.paused)
+		known.paused = now.Add(failedPause)
 		s.mutex.Unlock()
-		s.log.Info("reading a node's store directly", "node", address.Node, "cause", err)
+		if isNews {
+			s.log.Info("reading a node's store directly", "node", address.Node, "cause", err)
+		}
 	}
-	return nil, false
 }
 
 // errElsewhere says that a read is one for the agent.

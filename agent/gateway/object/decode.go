@@ -154,7 +154,7 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 	for ; asked < min(want, len(ordered)); asked++ {
 		ask(ordered[asked])
 	}
-	late := time.NewTimer(g.hedge.delay(time.Now(), f.length))
+	late := time.NewTimer(g.hedge.Delay(time.Now(), f.length))
 	defer late.Stop()
 	for answered := 0; answered < asked && len(got) < want; {
 		select {
@@ -171,8 +171,8 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 			if asked == len(ordered) {
 				continue
 			}
-			late.Reset(g.hedge.delay(now, f.length))
-			if !g.hedge.take(now) {
+			late.Reset(g.hedge.Delay(now, f.length))
+			if !g.hedge.Take(now) {
 				continue
 			}
 			g.Counters.Hedges.Add(1)

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/class"
 	"github.com/restripe/restripe/agent/gateway/direct"
 	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/gateway/hedge"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/gateway/repair"
@@ -65,7 +66,7 @@ type Objects struct {
 	pieceGroups int
 
 	batches  *batches
-	hedge    hedge
+	hedge    hedge.Hedges
 	stuck    atomic.Int64       // bytes that are being written to clients as they lie, which cannot be dropped
 	mending  singleflight.Group // of reads that wait until a group is rebuilt, and decode nothing, by its id
 	mendings mendings           // of reads that decode or wait for a moment

@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/budget"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/direct"
 	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
@@ -29,6 +30,7 @@ type Reader struct {
 	counted bool             // it reads for a client: the groups are used
 	kept    []byte           // all bytes, where the gateway has them in memory; nobody changes them
 	first   bool             // it waits for what it misses to be rebuilt, and decodes only what cannot be
+	apart   bool             // it was tried in vain to read it with others, straight from where it lies
 	repairs api.RepairOnRead // empty: wake
 	shared  sharedReads
 
@@ -66,7 +68,6 @@ func open(ctx context.Context, o *Objects, key string) (*Reader, error) {
 	if kept, err := openKept(ctx, o, key); kept != nil || err != nil {
 		return kept, err
 	}
-	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true}
 	current, isWhole, err := o.catalog.SnapshotToRead(ctx, key, o.readGroups)
 	if err == nil && o.catalog.HasExpired(&current.Object) {
 		err = errExpired(key)
@@ -74,14 +75,18 @@ func open(ctx context.Context, o *Objects, key string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.current = current; isWhole {
+	return newReader(o, current, isWhole), nil
+}
+
+func newReader(o *Objects, current *catalog.Snapshot, isWhole bool) *Reader {
+	r := &Reader{objects: o, memory: o.groups.Memory.Reads, counted: true, current: current, repairs: api.DefaultRepairOnRead}
+	if isWhole {
 		r.to = math.MaxInt64
 	}
-	r.repairs = api.DefaultRepairOnRead
-	if class := o.classes.Named(r.current.Object.Class); class != nil {
+	if class := o.classes.Named(current.Object.Class); class != nil {
 		r.repairs = cmp.Or(class.Repair, r.repairs)
 	}
-	return r, nil
+	return r
 }
 
 // look sees to it that the records are known of the groups that bytes from offset on lie in, for as many groups as a read has at a
@@ -238,25 +243,8 @@ func (d *quickData) free() {
 // quick reads a few bytes straight from the store of the node that has them, if the gateway reaches that, and there is memory: those of
 // one cell, or a whole object whose checksum is known.
 func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickData, done bool) {
-	snapshot := r.snapshot()
-	object := &snapshot.Object
-	if length == 0 || length > quickBytes || len(object.Extents) != 1 || r.first {
-		return data, false
-	}
-	group := snapshot.Groups[object.Extents[0].Group]
+	at, group := r.near(offset, length)
 	if group == nil {
-		return data, false
-	}
-	isKnown := object.Checksum != 0 && length == object.Size && object.Extents[0].Column != catalog.WholeGroup
-	list := fragments(snapshot, offset, length)
-	if len(list) != 1 && !isKnown {
-		return data, false
-	}
-	f := list[0]
-	slot, unit := f.cell%group.Columns, f.cell/group.Columns
-	item, found := group.Find(slot, unit)
-	last := unit + (f.offset+int(length)-1)/group.CellBytes
-	if !found || last >= item.First+item.Units || !r.objects.agents.Answers(item.Node) {
 		return data, false
 	}
 	release, room := r.memory.Try(length)
@@ -267,27 +255,60 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, quickPatience)
 	defer cancel()
-	address := group.Address(slot, item)
 	var read []byte
-	if isKnown {
-		read, done = o.direct.ReadKnown(within, address, unit, f.offset, int(length), object.Checksum)
+	if at.Checksum != 0 {
+		read, done = o.direct.ReadKnown(within, at.Address, at.Unit, at.Offset, at.Length, at.Checksum)
 	} else {
-		read, done = o.direct.Read(within, address, unit, f.offset, f.length)
+		read, done = o.direct.Read(within, at.Address, at.Unit, at.Offset, at.Length)
 	}
 	if !done {
 		release()
 		return data, false
 	}
-	now := time.Now()
-	o.hedge.answered(now, int(length), now.Sub(began))
-	o.hedge.served()
+	r.served(group, int(length), began)
+	return quickData{fillUp(read, int(length)), release}, true
+}
+
+// near returns where a few bytes lie on one node that answers, of a whole object with its checksum, if that is known; no group: they do
+// not, or may not be read in one go.
+func (r *Reader) near(offset, length int64) (at direct.Place, group *catalog.Group) {
+	snapshot := r.snapshot()
+	object := &snapshot.Object
+	if length == 0 || length > quickBytes || len(object.Extents) != 1 || r.first || r.apart {
+		return at, nil
+	}
+	if group = snapshot.Groups[object.Extents[0].Group]; group == nil {
+		return at, nil
+	}
+	list := fragments(snapshot, offset, length)
+	f := list[0]
+	at.Unit, at.Offset, at.Length = f.cell/group.Columns, f.offset, f.length
+	if object.Checksum != 0 && length == object.Size && object.Extents[0].Column != catalog.WholeGroup {
+		at.Checksum, at.Length = object.Checksum, int(length)
+	} else if len(list) != 1 {
+		return at, nil
+	}
+	slot := f.cell % group.Columns
+	item, found := group.Find(slot, at.Unit)
+	last := at.Unit + (at.Offset+int(length)-1)/group.CellBytes
+	if !found || last >= item.First+item.Units || !r.objects.agents.Answers(item.Node) {
+		return at, nil
+	}
+	at.Address = group.Address(slot, item)
+	return at, group
+}
+
+// served takes note of bytes of a group that a store has sent in one go.
+func (r *Reader) served(group *catalog.Group, length int, began time.Time) {
+	o, now := r.objects, time.Now()
+	o.hedge.Answered(now, length, now.Sub(began))
+	o.hedge.Served()
 	if r.counted {
 		o.heat.Used(group)
 		if group.Packed {
-			o.readSmall(snapshot, group)
+			o.readSmall(r.snapshot(), group)
 		}
 	}
-	return quickData{fillUp(read, int(length)), release}, true
 }
 
 // fetch returns the bytes of one fragment, from its cell or decoded from the rest of the stripe. A miss is judged by
@@ -382,7 +403,7 @@ func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragmen
 		data, err := r.readCell(cell, group, f)
 		hand(cell, direct, answer{data, err}, data)
 	}()
-	alone := time.NewTimer(g.hedge.delay(time.Now(), f.length))
+	alone := time.NewTimer(g.hedge.Delay(time.Now(), f.length))
 	defer alone.Stop()
 	for {
 		select {
@@ -412,7 +433,7 @@ func (r *Reader) readHedged(ctx context.Context, group *catalog.Group, f fragmen
 		case now := <-alone.C:
 			free, may := g.mayHedge(now, group, f)
 			if !may {
-				alone.Reset(g.hedge.delay(now, f.length))
+				alone.Reset(g.hedge.Delay(now, f.length))
 				continue
 			}
 			g.Counters.Hedges.Add(1)
@@ -450,7 +471,7 @@ func (o *Objects) mayHedge(now time.Time, group *catalog.Group, f fragment) (fre
 	if !room {
 		return nil, false
 	}
-	if o.homeAnswers(group, f) && !o.hedge.take(now) {
+	if o.homeAnswers(group, f) && !o.hedge.Take(now) {
 		free()
 		return nil, false
 	}
@@ -556,7 +577,7 @@ func (o *Objects) readUnit(ctx context.Context, group *catalog.Group, from survi
 		}
 	}
 	now := time.Now()
-	o.hedge.answered(now, f.length, now.Sub(began))
+	o.hedge.Answered(now, f.length, now.Sub(began))
 	if len(data) > f.length {
 		return nil, fmt.Errorf("node %s answered %d bytes for %d: %w", item.Node, len(data), f.length, wire.ErrCorrupt)
 	}

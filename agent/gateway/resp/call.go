@@ -27,6 +27,7 @@ type call struct {
 	session     *values.Session
 	transaction *values.Transaction // nil: it is in none
 	into        string              // the class that values are put into; empty: by their keys
+	begun       values.Begun        // of GET
 
 	// How it goes with others of a pipeline.
 	isAhead bool     // its session is

@@ -26,6 +26,8 @@ type connection struct {
 	reader reader
 	lines  pipeline
 
+	gathered []*call // that are read, and not begun
+
 	number  int64
 	since   time.Time
 	session *values.Session
@@ -73,6 +75,7 @@ func (c *connection) become(session *values.Session) { c.session, c.ahead = sess
 // Serve carries out what the client sends, until one of the two ends.
 func (c *connection) Serve(ctx context.Context, state *tls.ConnectionState) {
 	defer func() {
+		c.carryGathered()
 		c.lines.writer.Wait()
 		c.dropQueue()
 		c.reader.release()
@@ -120,6 +123,7 @@ func (c *connection) enter(state *tls.ConnectionState) error {
 
 // end tells a client what it sent that is no command.
 func (c *connection) end(x *call, err error) {
+	c.carryGathered()
 	c.lines.writer.Wait()
 	var sent *protocolError
 	if errors.As(err, &sent) {
@@ -136,8 +140,11 @@ func (c *connection) end(x *call, err error) {
 func (c *connection) carry(ctx context.Context, x *call) {
 	x.prepare(ctx)
 	alone := x.entry == nil || x.entry.alone || c.queue != nil || x.refusal != nil
+	if !alone && (c.answerNow(x) || c.gather(x)) {
+		return
+	}
+	c.carryGathered()
 	switch {
-	case !alone && c.answerNow(x):
 	case alone || !c.reader.waiting() && !c.lines.busy():
 		c.lines.writer.Wait()
 		x.carryOut()
@@ -151,14 +158,10 @@ func (c *connection) carry(ctx context.Context, x *call) {
 // answerNow answers a command for which all is in memory, where no other one of the connection is under way. The reply goes with those
 // after it, if they have come.
 func (c *connection) answerNow(x *call) bool {
-	if x.entry.now == nil || len(c.watched) > 0 || c.lines.busy() || x.allowed() != nil || !x.entry.now(x) {
+	if x.entry.now == nil || len(c.watched) > 0 || len(c.gathered) > 0 || c.lines.busy() || x.allowed() != nil || !x.entry.now(x) {
 		return false
 	}
-	c.server.metrics.observe(x.entry, nil, time.Since(x.began))
-	c.server.commands.Add(1)
-	if x.silent {
-		x.reply.clear()
-	}
+	x.wasDone()
 	c.lines.out.add(&x.reply)
 	x.finish()
 	return true
@@ -166,6 +169,7 @@ func (c *connection) answerNow(x *call) bool {
 
 // waits sees to it that the client has its replies before more of it is waited for.
 func (c *connection) waits() {
+	c.carryGathered()
 	if !c.lines.busy() {
 		c.lines.out.flush()
 	}

@@ -31,27 +31,35 @@ func (p *pipeline) busy() bool {
 
 // add has a call carried out, when those before it are done that it hinders, and answered. It waits while there are too many.
 func (p *pipeline) add(x *call) {
+	p.enter(x)
+	x.client.server.workers.run(x)
+}
+
+// enter takes calls in that have to be carried out, after those that hinder them. It waits while there are too many.
+func (p *pipeline) enter(calls ...*call) {
 	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	if p.room.L == nil {
 		p.room.L = &p.mutex
 	}
-	for len(p.calls) >= mostAtOnce {
+	for len(p.calls)+len(calls) > mostAtOnce {
 		p.room.Wait()
 	}
-	x.done = make(chan struct{})
-	x.locate()
-	for _, before := range p.calls {
-		if before.hinders(x) {
-			x.after = append(x.after, before.done)
+	isIdle := len(p.calls) == 0
+	for _, x := range calls {
+		x.done = make(chan struct{})
+		x.locate()
+		for _, before := range p.calls {
+			if before.hinders(x) {
+				x.after = append(x.after, before.done)
+			}
 		}
+		p.calls = append(p.calls, x)
 	}
-	p.calls = append(p.calls, x)
-	if len(p.calls) == 1 {
+	if isIdle {
 		p.writer.Add(1)
 		go p.answer()
 	}
-	p.mutex.Unlock()
-	x.client.server.workers.run(x)
 }
 
 // await returns when a call is the next to be answered.

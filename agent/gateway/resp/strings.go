@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"context"
 	"errors"
 	"math"
 	"time"
@@ -10,7 +11,13 @@ import (
 )
 
 func doGet(x *call) error {
-	value, err := x.keys.Get(x.ctx, x.key(1))
+	get := x.keys.Get
+	if x.begun != (values.Begun{}) { // which it is of no transaction, and where no key is watched
+		get = func(ctx context.Context, key string) (*values.Value, error) {
+			return x.session.GetBegun(ctx, key, x.begun)
+		}
+	}
+	value, err := get(x.ctx, x.key(1))
 	if err == nil {
 		x.reply.value(value)
 	}

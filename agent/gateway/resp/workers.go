@@ -8,17 +8,20 @@ import (
 // workerIdle is how long a worker waits for another call.
 const workerIdle = time.Second
 
+// task is what a worker does: a call, or several together.
+type task interface{ work() }
+
 // workers carry calls of pipelines out. They outlast them, since a goroutine that is new has to grow its stack for each.
 type workers struct {
-	next  chan *call
+	next  chan task
 	over  chan struct{} // closed when there are no calls any more
 	alive sync.WaitGroup
 }
 
-func newWorkers() *workers { return &workers{next: make(chan *call), over: make(chan struct{})} }
+func newWorkers() *workers { return &workers{next: make(chan task), over: make(chan struct{})} }
 
-// run has a call carried out.
-func (w *workers) run(x *call) {
+// run has a task done.
+func (w *workers) run(x task) {
 	select {
 	case w.next <- x:
 	default:
@@ -27,16 +30,12 @@ func (w *workers) run(x *call) {
 	}
 }
 
-func (w *workers) work(x *call) {
+func (w *workers) work(x task) {
 	defer w.alive.Done()
 	idle := time.NewTimer(workerIdle)
 	defer idle.Stop()
 	for {
-		for _, done := range x.after {
-			<-done
-		}
-		x.carryOutAhead()
-		close(x.done)
+		x.work()
 		idle.Reset(workerIdle)
 		select {
 		case x = <-w.next:
@@ -46,6 +45,15 @@ func (w *workers) work(x *call) {
 			return
 		}
 	}
+}
+
+// work carries the call out after those that hinder it.
+func (x *call) work() {
+	for _, done := range x.after {
+		<-done
+	}
+	x.carryOutAhead()
+	close(x.done)
 }
 
 // end returns when no worker is left. There must be no calls any more.

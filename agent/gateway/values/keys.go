@@ -26,10 +26,11 @@ const (
 
 // Get returns the value of a key, nil where there is none.
 func (s *Session) Get(ctx context.Context, key string) (*Value, error) {
-	return s.get(ctx, key, s.reserve)
+	return s.get(ctx, key, nil, s.reserve)
 }
 
-func (s *Session) get(ctx context.Context, key string, reserve reserving) (*Value, error) {
+// get reads a value, by a reader at first if there is one.
+func (s *Session) get(ctx context.Context, key string, begun *object.Reader, reserve reserving) (*Value, error) {
 	user, in, err := s.scope(ctx, access.Read)
 	if err != nil {
 		return nil, err
@@ -38,12 +39,13 @@ func (s *Session) get(ctx context.Context, key string, reserve reserving) (*Valu
 		return nil, refused(user, "read on objects is missing for key %.80q", key)
 	}
 	for try := 0; ; try++ {
-		value, err := s.version(ctx, key, reserve, func(class string) error {
+		value, err := s.version(ctx, key, begun, reserve, func(class string) error {
 			if !in.Has(key, class) {
 				return refused(user, "read on objects of class %s is missing", class)
 			}
 			return nil
 		})
+		begun = nil
 		if try == getTries || !errors.Is(err, api.ErrConflict) {
 			return value, classed(err)
 		}
@@ -108,7 +110,7 @@ func (s *Session) getMany(ctx context.Context, keys []string, reserve reserving)
 	work.SetLimit(manyAtOnce)
 	for i, key := range keys {
 		work.Go(func() (err error) {
-			values[i], err = s.get(working, key, reserve)
+			values[i], err = s.get(working, key, nil, reserve)
 			return err
 		})
 	}
@@ -142,8 +144,12 @@ func (s *Session) reserveAll(ctx context.Context, keys []string) (free func(), e
 }
 
 // version reads one version of a value, of a class that may be read.
-func (s *Session) version(ctx context.Context, key string, reserve reserving, may func(class string) error) (*Value, error) {
-	reader, err := s.parts.Objects.Open(ctx, key)
+func (s *Session) version(
+	ctx context.Context, key string, reader *object.Reader, reserve reserving, may func(class string) error,
+) (_ *Value, err error) {
+	if reader == nil {
+		reader, err = s.parts.Objects.Open(ctx, key)
+	}
 	if errors.Is(err, catalog.ErrNoObject) {
 		return nil, nil
 	}

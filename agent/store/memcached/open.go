@@ -52,8 +52,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Lister = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Lister     = (*Store)(nil)
+	_ store.ManyReader = (*Store)(nil)
 )
 
 // Open uses the memcached server at address, host:port. The server must answer: errors wrap store.ErrDown if it does not.

@@ -1,9 +1,11 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/restripe/restripe/agent/store"
 )
@@ -22,6 +24,117 @@ func (s *Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) 
 		return 0, fmt.Errorf("reading %q: %w", key, err)
 	}
 	return count, nil
+}
+
+// ReadMany implements store.ManyReader over one connection. A value that several reads are of is sent once.
+func (s *Store) ReadMany(ctx context.Context, reads []store.Read) {
+	order := make([]int, 0, len(reads))
+	for i := range reads {
+		r := &reads[i]
+		if r.Count, r.Err = 0, store.CheckRead(r.Key, r.Offset); r.Err == nil {
+			r.Err = errPending
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(reads[a].Key, reads[b].Key) })
+	err := s.pool.use(ctx, func(c *connection) error {
+		for len(order) > 0 {
+			some := order[:min(len(order), manyAhead)]
+			order = order[len(some):]
+			if err := readMany(c, reads, some); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range reads {
+		r := &reads[i]
+		switch {
+		case r.Err == nil:
+			continue
+		case errors.Is(r.Err, errInParts):
+			r.Count, r.Err = s.ReadAt(ctx, r.Key, r.Into, r.Offset)
+			continue
+		case errors.Is(r.Err, errPending):
+			r.Err = err
+		}
+		r.Err = fmt.Errorf("reading %q: %w", r.Key, r.Err)
+	}
+}
+
+const (
+	// manyAhead is how many values are asked for at a time.
+	manyAhead = 64
+	// manyBytes is how large a value may be that is held for several reads of it.
+	manyBytes = 4 << 20
+)
+
+// What reads have for an error before they have ended.
+var (
+	errPending = errors.New("was not read yet")
+	errInParts = errors.New("is to be read by itself")
+)
+
+// readMany does those of the reads whose indices it is given, with the same key one after the other. Its error is that of the connection.
+func readMany(c *connection, reads []store.Read, order []int) error {
+	for i, at := range order {
+		if i == 0 || reads[at].Key != reads[order[i-1]].Key {
+			c.request("mg", valuePrefix+reads[at].Key, "f", "v")
+		}
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	for len(order) > 0 {
+		same := 1
+		for same < len(order) && reads[order[same]].Key == reads[order[0]].Key {
+			same++
+		}
+		if err := readOne(c, reads, order[:same]); err != nil {
+			return err
+		}
+		order = order[same:]
+	}
+	return nil
+}
+
+// readOne takes the answer for one key, for the reads that are of it.
+func readOne(c *connection, reads []store.Read, of []int) error {
+	r, err := c.readReply()
+	if err != nil {
+		return err
+	}
+	var whole []byte
+	isApart := r.flags != 0 || len(of) > 1 && r.size > manyBytes
+	for _, at := range of {
+		one := &reads[at]
+		switch {
+		case r.status == statusMiss:
+			one.Err = store.ErrNotFound
+		case r.status != statusValue:
+			one.Err = refusal(r)
+		case isApart:
+			one.Err = errInParts
+		case len(of) == 1:
+			if one.Count, err = c.readData(r.size, one.Into, one.Offset); err != nil {
+				return err
+			}
+			one.Err = nil
+			return nil
+		default:
+			if whole == nil {
+				whole = make([]byte, r.size)
+				if _, err := c.readData(r.size, whole, 0); err != nil {
+					return err
+				}
+			}
+			one.Count, one.Err = copy(one.Into, whole[min(one.Offset, r.size):]), nil
+		}
+	}
+	if r.status == statusValue && isApart {
+		_, err = c.readData(r.size, nil, 0)
+	}
+	return err
 }
 
 // readAt reads a value from its one item or from its parts.

@@ -43,9 +43,10 @@ type Store struct {
 }
 
 var (
-	_ store.Store    = (*Store)(nil)
-	_ store.Lister   = (*Store)(nil)
-	_ store.Volatile = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Lister     = (*Store)(nil)
+	_ store.ManyReader = (*Store)(nil)
+	_ store.Volatile   = (*Store)(nil)
 )
 
 // Open connects to a server, which must answer: errors wrap store.ErrDown if it does not, store.ErrAuth if it refuses

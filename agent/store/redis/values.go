@@ -49,6 +49,31 @@ func (s *Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) 
 	return count, nil
 }
 
+// ReadMany implements store.ManyReader, with all commands in one write.
+func (s *Store) ReadMany(ctx context.Context, reads []store.Read) {
+	commands, asked := make(rueidis.Commands, 0, len(reads)), make([]*store.Read, 0, len(reads))
+	for i := range reads {
+		r := &reads[i]
+		if store.CheckRead(r.Key, r.Offset) != nil || ctx.Err() != nil || len(r.Into) == 0 || r.Offset >= valueLimit {
+			r.Count, r.Err = s.ReadAt(ctx, r.Key, r.Into, r.Offset)
+			continue
+		}
+		commands = append(commands, s.client.B().Getrange().Key(keyPrefix+r.Key).Start(r.Offset).End(r.Offset+int64(len(r.Into))-1).Build())
+		asked = append(asked, r)
+	}
+	for i, answer := range s.client.DoMulti(ctx, commands...) {
+		r := asked[i]
+		switch content, err := answer.ToString(); {
+		case err != nil:
+			r.Count, r.Err = 0, fmt.Errorf("reading %q in %s: %w", r.Key, s.location, classify(ctx, err))
+		case content == "": // nothing is there, or nothing from there on
+			r.Count, r.Err = s.ReadAt(ctx, r.Key, r.Into, r.Offset)
+		default:
+			r.Count, r.Err = copy(r.Into, content), nil
+		}
+	}
+}
+
 func (s *Store) readAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	for {
 		if err := ctx.Err(); err != nil {

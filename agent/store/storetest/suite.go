@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,7 @@ func Run(t *testing.T, newStore func(t testing.TB) store.Store, options Options)
 	}{
 		{"a value comes back as it was, also in ranges", testRanges},
 		{"a read is short only at the end", testShortReads},
+		{"several reads at once are what each is by itself", testReadMany},
 		{"an empty value is a value", testEmpty},
 		{"an absent key is not found", testAbsent},
 		{"create never overwrites", testCreateOnly},
@@ -187,6 +189,51 @@ func testShortReads(t *testing.T, s store.Store, options Options) {
 		}
 		if _, err := s.ReadAt(t.Context(), key, make([]byte, 1), -1); !errors.Is(err, store.ErrOffset) {
 			t.Fatalf("ReadAt(-1): error %v, want %v", err, store.ErrOffset)
+		}
+	}
+}
+
+func testReadMany(t *testing.T, s store.Store, options Options) {
+	many, is := s.(store.ManyReader)
+	if !is {
+		t.Skip("the store reads one value at a time")
+	}
+	sizes := []int{0, 1, 700, 5000, options.LargeBytes}
+	var reads []store.Read
+	for _, size := range sizes {
+		create(t, s, fmt.Sprint("many/", size), content("many", size))
+	}
+	large := options.LargeBytes
+	keys := []string{"many/700", "many/absent", "many/5000", "many/0", "many/1", "no key", fmt.Sprint("many/", large), "many/5000"}
+	for _, key := range keys {
+		for _, at := range []struct{ offset, length int }{{0, 700}, {100, 40}, {0, 0}, {699, 2}, {6000, 10}, {large - 5, 10}, {-1, 3}} {
+			before := errors.New("of before")
+			reads = append(reads, store.Read{Key: key, Into: make([]byte, at.length), Offset: int64(at.offset), Count: 1, Err: before})
+		}
+	}
+	for range 3 { // more of them than go at a time
+		reads = append(reads, slices.Clone(reads)...)
+	}
+	for i := range reads {
+		reads[i].Into = make([]byte, len(reads[i].Into))
+	}
+	many.ReadMany(t.Context(), reads)
+	for _, r := range reads {
+		want := make([]byte, len(r.Into))
+		count, err := s.ReadAt(t.Context(), r.Key, want, r.Offset)
+		if r.Count != count || !bytes.Equal(r.Into[:r.Count], want[:count]) {
+			t.Errorf("%d bytes of %q from %d on: %d came, %d by themselves, or others", len(r.Into), r.Key, r.Offset, r.Count, count)
+		}
+		if (r.Err == nil) != (err == nil) || errors.Is(r.Err, store.ErrNotFound) != errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%d bytes of %q from %d on: %v, by themselves %v", len(r.Into), r.Key, r.Offset, r.Err, err)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	many.ReadMany(ended, reads)
+	for _, r := range reads {
+		if r.Err == nil {
+			t.Fatalf("%q was read though the context had ended", r.Key)
 		}
 	}
 }

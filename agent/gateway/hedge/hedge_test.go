@@ -1,4 +1,4 @@
-package object
+package hedge
 
 import (
 	"testing"
@@ -7,16 +7,16 @@ import (
 
 func TestHedgesWaitForTheUsualTime(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var h hedge
-	if have := h.delay(now, 1); have != hedgeFirst {
+	var h Hedges
+	if have := h.Delay(now, 1); have != first {
 		t.Errorf("before any read: %s", have)
 	}
 	for _, c := range []struct {
-		latency, least, most time.Duration
+		latency, from, to time.Duration
 	}{
-		{100 * time.Microsecond, hedgeLeast, hedgeLeast},
+		{100 * time.Microsecond, least, least},
 		{10 * time.Millisecond, 36 * time.Millisecond, 44 * time.Millisecond},
-		{time.Minute, hedgeMost, hedgeMost},
+		{time.Minute, most, most},
 	} {
 		now = now.Add(time.Minute) // what was before is forgotten
 		for i := range 100 {
@@ -24,11 +24,11 @@ func TestHedgesWaitForTheUsualTime(t *testing.T) {
 			if i%3 == 0 {
 				latency = 10 * time.Minute // stragglers, but fewer than half, do not count
 			}
-			h.answered(now, 1, latency)
+			h.Answered(now, 1, latency)
 		}
 		now = now.Add(time.Second)
-		if have := h.delay(now, 1); have < c.least || have > c.most {
-			t.Errorf("after reads of %s: %s, want %s to %s", c.latency, have, c.least, c.most)
+		if have := h.Delay(now, 1); have < c.from || have > c.to {
+			t.Errorf("after reads of %s: %s, want %s to %s", c.latency, have, c.from, c.to)
 		}
 	}
 }
@@ -36,53 +36,53 @@ func TestHedgesWaitForTheUsualTime(t *testing.T) {
 // Long reads take longer than short ones, and are late when they take longer than other long ones.
 func TestLongReadsAreNotLateForTheirLength(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var h hedge
-	latencies := map[int]time.Duration{100: time.Millisecond, 200 << 10: 5 * time.Millisecond, maxFragment: 20 * time.Millisecond}
+	var h Hedges
+	latencies := map[int]time.Duration{100: time.Millisecond, 200 << 10: 5 * time.Millisecond, 1 << 20: 20 * time.Millisecond}
 	for length, latency := range latencies {
 		for range 100 {
-			h.answered(now, length, latency)
+			h.Answered(now, length, latency)
 		}
 	}
 	for range 10_000 {
-		h.answered(now, 100, time.Millisecond)
+		h.Answered(now, 100, time.Millisecond)
 	}
 	for length, latency := range latencies {
-		if have := h.delay(now, length); have < latency*hedgeFactor*9/10 || have > latency*hedgeFactor*11/10 {
+		if have := h.Delay(now, length); have < latency*factor*9/10 || have > latency*factor*11/10 {
 			t.Errorf("a read of %d bytes waits %s, others of that length take %s", length, have, latency)
 		}
 	}
 }
 
 func TestHedgesAreRationed(t *testing.T) {
-	var h hedge
+	var h Hedges
 	now := time.Unix(1, 0)
 	taken := func() (n int) {
-		for h.take(now) {
+		for h.Take(now) {
 			n++
 		}
 		return n
 	}
-	if n := taken(); n != hedgeBurst {
-		t.Errorf("%d at once, want %d", n, hedgeBurst)
+	if n := taken(); n != burst {
+		t.Errorf("%d at once, want %d", n, burst)
 	}
 	for range 100 {
-		h.served()
+		h.Served()
 	}
 	if n := taken(); n < 9 || n > 10 {
 		t.Errorf("%d for 100 reads", n)
 	}
 	for range 10_000 {
-		h.served()
+		h.Served()
 	}
-	if n := taken(); n != hedgeBurst {
-		t.Errorf("%d saved up, want %d", n, hedgeBurst)
+	if n := taken(); n != burst {
+		t.Errorf("%d saved up, want %d", n, burst)
 	}
 	now = now.Add(time.Second / 2)
-	if n := taken(); n != hedgePerSecond/2 {
-		t.Errorf("%d after half a second without a read, want %d: readers that all wait for one node would wait on", n, hedgePerSecond/2)
+	if n := taken(); n != perSecond/2 {
+		t.Errorf("%d after half a second without a read, want %d: readers that all wait for one node would wait on", n, perSecond/2)
 	}
 	for range 100 { // by clocks that are not in order
-		h.take(now.Add(-time.Second))
+		h.Take(now.Add(-time.Second))
 	}
 	if n := taken(); n != 0 {
 		t.Errorf("%d more without time going on", n)
