@@ -90,6 +90,7 @@ type ToRead struct {
 	Err     error
 
 	keys []string
+	kept decodedRecord // of the object
 }
 
 // SnapshotsToRead is SnapshotToRead of several objects, with one read of the catalog as long as they lie where they did.
@@ -99,7 +100,7 @@ func (o *objects) SnapshotsToRead(ctx context.Context, keys []string, mostGroups
 		name := schema.ObjectKey(key)
 		found[i].keys, left[i] = []string{name}, i
 		if kept, is := o.decoded.of(name); is { // it most likely lies still where it did
-			found[i].keys = kept.value.(*placed).keys(name, mostGroups)
+			found[i].kept, found[i].keys = kept, kept.value.(*placed).keys(name, mostGroups)
 		}
 	}
 	for len(left) > 0 {
@@ -107,7 +108,7 @@ func (o *objects) SnapshotsToRead(ctx context.Context, keys []string, mostGroups
 		for _, i := range left {
 			names = append(names, found[i].keys...)
 		}
-		values, err := o.engine.Read(ctx, names...)
+		values, err := o.readShared(ctx, names)
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +121,16 @@ func (o *objects) SnapshotsToRead(ctx context.Context, keys []string, mostGroups
 	return found, nil
 }
 
+// readShared is Read of the engine, of values that nobody changes.
+func (o *objects) readShared(ctx context.Context, names []string) ([][]byte, error) {
+	if nearby, is := o.engine.(kv.Nearby); is && ctx.Err() == nil {
+		if values, known := nearby.ReadAllNow(names); known {
+			return values, nil
+		}
+	}
+	return o.engine.Read(ctx, names...)
+}
+
 // toRead makes a snapshot of the values of its keys. It reports whether they were those that the object has.
 func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int) bool {
 	if values[0] == nil {
@@ -127,16 +138,19 @@ func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int)
 		return true
 	}
 	name := f.keys[0]
-	object, err := decode(&o.decoded, name, values[0], place)
-	if err != nil {
-		f.Err = err
-		return true
+	object, isPlaced := f.kept.value.(*placed)
+	if !isPlaced || !bytes.Equal(f.kept.raw, values[0]) {
+		var err error
+		if object, err = decode(&o.decoded, name, values[0], place); err != nil {
+			f.Err = err
+			return true
+		}
 	}
 	if wanted := object.keys(name, mostGroups); !slices.Equal(f.keys, wanted) { // it lies elsewhere than it did
 		f.keys = wanted
 		return false
 	}
-	snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}, views: map[block.GroupID]*GroupView{}}
+	snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}}
 	for i := 1; i < len(f.keys); i += 2 {
 		if values[i] == nil {
 			f.Err = fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, f.keys[i], ErrCorrupt)
@@ -146,7 +160,7 @@ func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int)
 		if err == nil {
 			view := &GroupView{Group: *group, raw: values[i]}
 			view.Live, err = codec.DecodeCount(f.keys[i+1], values[i+1])
-			snapshot.views[group.ID], snapshot.Groups[group.ID] = view, &view.Group
+			snapshot.shared, snapshot.Groups[group.ID] = append(snapshot.shared, view), &view.Group
 		}
 		if err != nil {
 			f.Err = err

@@ -43,6 +43,7 @@ type Snapshot struct {
 
 	object []byte
 	views  map[block.GroupID]*GroupView
+	shared []*GroupView // in place of views, of one that is only read
 }
 
 // GroupView is a group as it was read. Treat it as immutable.
@@ -54,7 +55,14 @@ type GroupView struct {
 }
 
 // View returns the group as the snapshot has it, to base a GroupChange on; nil if it has not.
-func (s *Snapshot) View(id block.GroupID) *GroupView { return s.views[id] }
+func (s *Snapshot) View(id block.GroupID) *GroupView {
+	for _, view := range s.shared {
+		if view.ID == id {
+			return view
+		}
+	}
+	return s.views[id]
+}
 
 func (s *Snapshot) basis() kv.Check {
 	return kv.Check{Key: schema.ObjectKey(s.Object.Key), Value: s.object}

@@ -97,6 +97,10 @@ type Nearby interface {
 	// ReadNow returns the value of a key as Read would now, nil for an absent one, where it is in memory: it does not wait for anything.
 	// The value is the engine's, and valid for ever.
 	ReadNow(key string) (value []byte, known bool)
+
+	// ReadAllNow returns the values of keys as Read would now, as of one instant, where all of them are in memory. They are as that of
+	// ReadNow.
+	ReadAllNow(keys []string) (values [][]byte, known bool)
 }
 
 // Snapshot is all records of one instant. It may end by itself when the engine has to give up what it keeps for it; Scan is an error

@@ -56,6 +56,18 @@ func (o *Observed) ReadNow(key string) (value []byte, known bool) {
 	return nil, false
 }
 
+// ReadAllNow implements Nearby. Where it is known it stands for a Read.
+func (o *Observed) ReadAllNow(keys []string) (values [][]byte, known bool) {
+	began := time.Now()
+	if nearby, is := o.Engine.(Nearby); is {
+		values, known = nearby.ReadAllNow(keys)
+	}
+	if known {
+		o.note("read", began, nil, nil)
+	}
+	return values, known
+}
+
 // Scan implements Engine.
 func (o *Observed) Scan(ctx context.Context, prefix, after string, limit int) ([]Record, error) {
 	began := time.Now()

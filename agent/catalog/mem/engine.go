@@ -56,6 +56,17 @@ func (e *Engine) ReadNow(key string) (value []byte, known bool) {
 	return e.values[key], !e.closed // values are never changed in place
 }
 
+// ReadAllNow implements kv.Nearby.
+func (e *Engine) ReadAllNow(keys []string) (values [][]byte, known bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	values = make([][]byte, len(keys))
+	for i, key := range keys {
+		values[i] = e.values[key]
+	}
+	return values, !e.closed
+}
+
 // Scan implements kv.Engine.
 func (e *Engine) Scan(ctx context.Context, prefix, after string, limit int) ([]kv.Record, error) {
 	e.mu.RLock()

@@ -25,6 +25,14 @@ func (t traced) ReadNow(key string) (value []byte, known bool) {
 	return nil, false
 }
 
+// ReadAllNow implements kv.Nearby, likewise.
+func (t traced) ReadAllNow(keys []string) (values [][]byte, known bool) {
+	if nearby, is := t.Engine.(kv.Nearby); is {
+		return nearby.ReadAllNow(keys)
+	}
+	return nil, false
+}
+
 // Scan implements kv.Engine.
 func (t traced) Scan(ctx context.Context, prefix, after string, limit int) (records []kv.Record, err error) {
 	ctx, span := trace.BeginCall(ctx, "catalog scan")

@@ -83,6 +83,20 @@ func (c *cache) one(key string) (value []byte, found bool) {
 	return value, found
 }
 
+// all is get of keys that it has all of, of which the caller does not keep or change the values. Those that were not used for long it does
+// not say: get renews them.
+func (c *cache) all(keys []string) (values [][]byte, found bool) {
+	values = make([][]byte, len(keys))
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	for i, key := range keys {
+		if values[i], found = c.young[key]; !found {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
 // renew moves keys that were used into the younger generation.
 func (c *cache) renew(keys []string) {
 	c.mutex.Lock()

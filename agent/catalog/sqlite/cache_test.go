@@ -102,6 +102,15 @@ func TestTheCacheIsTheDatabase(t *testing.T) {
 				}
 				looks = append(looks, look{of, got, missing, at, len(history) - 1})
 			},
+			"all": func(t *rapid.T) {
+				of := keys()
+				got, found := c.all(of)
+				if wants := values(of); found && !slices.EqualFunc(got, wants, func(a, b []byte) bool {
+					return (a == nil) == (b == nil) && bytes.Equal(a, b)
+				}) {
+					t.Fatalf("%q are %q, and the cache says %q", of, wants, got)
+				}
+			},
 			"complete": func(t *rapid.T) {
 				if len(looks) == 0 {
 					return

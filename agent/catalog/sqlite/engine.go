@@ -178,6 +178,14 @@ func (e *Engine) ReadNow(key string) (value []byte, known bool) {
 	return e.cache.one(key)
 }
 
+// ReadAllNow implements kv.Nearby.
+func (e *Engine) ReadAllNow(keys []string) (values [][]byte, known bool) {
+	if e.isClosed() {
+		return nil, false
+	}
+	return e.cache.all(keys)
+}
+
 // read returns the values of keys as of one instant, from memory as far as it has them.
 func (e *Engine) read(ctx context.Context, keys []string) (values [][]byte, err error) {
 	if err := ctx.Err(); err != nil {
