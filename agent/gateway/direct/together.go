@@ -151,30 +151,51 @@ func (l *lane) next() []*Known {
 	return batch
 }
 
+// blocksOf returns the blocks that reads are of, each without a header where that could not be read.
+func (s *Stores) blocksOf(ctx context.Context, many store.ManyReader, batch []*Known) []blockstore.Block {
+	blocks := make([]blockstore.Block, len(batch))
+	var missing []block.Address
+	for i, one := range batch {
+		var kept bool
+		if blocks[i], kept = s.headers.Get(one.Address); !kept {
+			missing = append(missing, one.Address)
+		}
+	}
+	if len(missing) == 0 {
+		return blocks
+	}
+	s.headers.Fetch(ctx, many, missing)
+	for i, one := range batch {
+		if blocks[i].Header == nil {
+			blocks[i], _ = s.headers.Get(one.Address)
+		}
+	}
+	return blocks
+}
+
 // readBatch makes reads of one store.
 func (s *Stores) readBatch(from store.Store, many store.ManyReader, known *way, batch []*Known) {
 	ctx, cancel := context.WithTimeout(context.Background(), lanePatience)
 	defer cancel()
-	addresses := make([]block.Address, 0, len(batch))
-	for _, one := range batch {
-		addresses = append(addresses, one.Address)
-	}
-	s.headers.Fetch(ctx, many, addresses)
+	blocks := s.blocksOf(ctx, many, batch)
 	asked, reads := make([]*Known, 0, len(batch)), make([]store.Read, 0, len(batch))
-	wholes, blocks := make([][]byte, 0, len(batch)), make([]blockstore.Block, 0, len(batch))
+	wholes := make([][]byte, 0, len(batch))
 	fail := func(one *Known, err error) {
 		s.note(ctx, known, one.Address, err)
 		one.end(nil)
 	}
-	for _, one := range batch {
+	for i, one := range batch {
 		if one.state.Load() == isLeft {
 			one.end(nil)
 			continue
 		}
-		found, err := s.headers.LookUp(ctx, from, one.Address)
-		if err != nil {
-			fail(one, err)
-			continue
+		found := blocks[i]
+		if found.Header == nil { // whatever is wrong with it
+			var err error
+			if found, err = s.headers.LookUp(ctx, from, one.Address); err != nil {
+				fail(one, err)
+				continue
+			}
 		}
 		stored, isOne := found.Run(one.Unit, one.Offset, one.Length)
 		if !isOne {
@@ -183,7 +204,8 @@ func (s *Stores) readBatch(from store.Store, many store.ManyReader, known *way, 
 		}
 		data := wire.Buffer(one.Length)
 		clear(data[stored:])
-		asked, wholes, blocks = append(asked, one), append(wholes, data), append(blocks, found)
+		blocks[len(asked)] = found // of those before it all are done with
+		asked, wholes = append(asked, one), append(wholes, data)
 		reads = append(reads, store.Read{Key: one.Address.Key(), Into: data[:stored], Offset: found.Offset(one.Unit) + int64(one.Offset)})
 	}
 	if len(reads) > 0 {

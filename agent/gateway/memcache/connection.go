@@ -16,15 +16,16 @@ import (
 // before the reply to the one before is sent, or want no reply, are carried out side by side where they are on different keys, and
 // written in their order by a goroutine that is there for as long as there are some.
 type connection struct {
-	server  *Server
-	socket  net.Conn
-	client  client
-	shown   *certificate // nil: the client has shown none
-	in      input
-	out     output
-	window  *window // nil: there was no need for one yet
-	working context.Context
-	closing sync.Once
+	server   *Server
+	socket   net.Conn
+	client   client
+	shown    *certificate // nil: the client has shown none
+	in       input
+	out      output
+	window   *window // nil: there was no need for one yet
+	gathered []*job  // that read values, and are not begun
+	working  context.Context
+	closing  sync.Once
 }
 
 func newConnection(s *Server, socket net.Conn) *connection {
@@ -61,9 +62,7 @@ func (c *connection) Serve(working context.Context, state *tls.ConnectionState) 
 	}
 	err := c.serveCommands()
 	c.in.close()
-	if c.window != nil {
-		c.window.drain()
-	}
+	drain(c)
 	switch {
 	case errors.Is(err, errLongLine):
 		c.refuse("CLIENT_ERROR line too long\r\n")
@@ -108,9 +107,7 @@ func (c *connection) checkCertificate() error {
 	}
 	session, err := c.server.options.Store.Certified(&c.shown.state)
 	if err != nil {
-		if c.window != nil {
-			c.window.drain()
-		}
+		drain(c)
 		c.refuse(errorLine(err))
 		return err
 	}
@@ -209,10 +206,16 @@ func (c *connection) serveCommands() error {
 }
 
 // isQuiet reports whether nothing is under way.
-func (c *connection) isQuiet() bool { return c.window == nil || c.window.isIdle() }
+func (c *connection) isQuiet() bool {
+	return len(c.gathered) == 0 && (c.window == nil || c.window.isIdle())
+}
+
+// isLast reports whether nothing is under way, and nothing came after what is carried out.
+func isLast(c *connection) bool { return c.in.isEmpty() && c.isQuiet() }
 
 // waits sees to it that the client has its replies before more of it is waited for.
 func (c *connection) waits() {
+	carryGathered(c)
 	if c.isQuiet() {
 		c.out.flush()
 	}
@@ -220,7 +223,7 @@ func (c *connection) waits() {
 
 // do has a job done and written: at once where nothing else is under way or waits, and the client waits for a reply.
 func (c *connection) do(j *job, waits bool) {
-	if c.isQuiet() && waits && c.in.isEmpty() {
+	if waits && isLast(c) {
 		if c.window != nil {
 			c.window.keys = nil
 		}
@@ -234,6 +237,13 @@ func (c *connection) do(j *job, waits bool) {
 
 // start has a job done beside others, and written when it is its turn.
 func (c *connection) start(j *job) {
+	carryGathered(c)
+	admit(c, j)
+	go work(c, j)
+}
+
+// admit takes a job in, which is written when it is its turn.
+func admit(c *connection, j *job) {
 	if c.window == nil {
 		c.window = &window{}
 		c.window.changed.L = &c.window.mutex
@@ -242,14 +252,16 @@ func (c *connection) start(j *job) {
 	if c.window.add(j) {
 		go c.writeAll()
 	}
-	go func() {
-		defer close(j.done)
-		if j.after != nil {
-			<-j.after
-		}
-		j.do(c.working, j)
-		c.keep(j)
-	}()
+}
+
+// work does a job, after the one before it.
+func work(c *connection, j *job) {
+	defer close(j.done)
+	if j.after != nil {
+		<-j.after
+	}
+	j.do(c.working, j)
+	c.keep(j)
 }
 
 // keep sees to it that what a job came to holds none of the memory of the store while it waits for its turn: others may wait for that

@@ -17,10 +17,8 @@ var (
 
 // get carries out `get|gets <key>*`: each key is a job of its own.
 func (c *connection) get(name command, keys string, withCAS bool) {
-	c.read(name, keys, withCAS, c.client.session.GetNow, c.client.session.Get)
+	c.read(name, keys, withCAS, nil)
 }
-
-func nothingNow(context.Context, string) (*values.Value, bool) { return nil, false }
 
 // getAndTouch carries out `gat|gats <exptime> <key>*`.
 func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
@@ -38,15 +36,15 @@ func (c *connection) getAndTouch(name command, rest string, withCAS bool) {
 		c.say(name, "CLIENT_ERROR invalid exptime argument\r\n", outcomeClientError)
 		return
 	}
-	c.read(name, keys, withCAS, nothingNow, func(ctx context.Context, key string) (*values.Value, error) {
+	c.read(name, keys, withCAS, func(ctx context.Context, key string) (*values.Value, error) {
 		return c.client.touched(ctx, key, seconds)
 	})
 }
 
-// read has the values of keys read side by side, and written in their order: those that now has at once, where nothing is under way.
+// read has the values of keys read, and written in their order: side by side by touch, if there is one, else together, those in memory at
+// once, where nothing is under way.
 func (c *connection) read(
-	name command, keys string, withCAS bool, now func(ctx context.Context, key string) (value *values.Value, known bool),
-	get func(ctx context.Context, key string) (*values.Value, error),
+	name command, keys string, withCAS bool, touch func(ctx context.Context, key string) (*values.Value, error),
 ) {
 	first, rest := nextWord(keys)
 	if first == "" {
@@ -68,28 +66,46 @@ func (c *connection) read(
 			key = strings.Clone(key) // the line may be long, and go away before the key
 		}
 		j := &job{call: of, key: key, last: next == ""}
-		if c.isQuiet() {
-			if value, known := now(c.working, key); known {
+		if touch == nil && c.isQuiet() {
+			if value, known := c.client.session.GetNow(c.working, key); known {
 				c.client.readInto(j, value, nil, withCAS)
 				c.write(j)
 				key = next
 				continue
 			}
 		}
-		work := func(get func(ctx context.Context, key string) (*values.Value, error)) func(ctx context.Context, j *job) {
-			return func(ctx context.Context, j *job) {
-				value, err := get(ctx, j.key)
+		j.again = func(ctx context.Context, j *job) {
+			value, err := j.get(ctx, c.client.session)
+			c.client.readInto(j, value, err, withCAS)
+		}
+		if j.do = j.again; touch != nil {
+			j.do = func(ctx context.Context, j *job) {
+				value, err := touch(ctx, j.key)
 				c.client.readInto(j, value, err, withCAS)
 			}
 		}
-		j.do, j.again = work(get), work(c.client.session.Get)
-		if isAlone {
+		switch {
+		case touch == nil && !(isAlone && isLast(c)):
+			gather(c, j)
+		case isAlone:
 			c.do(j, true)
-		} else {
+		default:
 			c.start(j)
 		}
 		key = next
 	}
+	if c.in.isEmpty() {
+		carryGathered(c)
+	}
+}
+
+// get returns the value of the job's key: what was got of it together with others, once.
+func (j *job) get(ctx context.Context, session *values.Session) (*values.Value, error) {
+	got := j.got
+	if j.got = (values.Got{}); got.Known {
+		return got.Value, nil
+	}
+	return session.GetBegun(ctx, j.key, got.Begun)
 }
 
 // readInto is the reply for one key of several.

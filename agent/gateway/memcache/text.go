@@ -293,15 +293,11 @@ func (c *connection) flushAll(words []string) {
 		c.complain(commandFlushAll, isQuiet, "SERVER_ERROR flush_all with a delay is not supported; send it when it is due\r\n")
 		return
 	}
-	if c.window != nil { // it comes after all before it, and all others come after it
-		c.window.drain()
-	}
+	drain(c) // it comes after all before it, and all others come after it
 	c.ask(commandFlushAll, "", isQuiet, func(ctx context.Context) (string, outcome, error) {
 		return "OK\r\n", outcomeDone, c.client.deleteAll(ctx)
 	})
-	if c.window != nil {
-		c.window.drain()
-	}
+	drain(c)
 }
 
 func (c *client) deleteAll(ctx context.Context) error {

@@ -28,6 +28,8 @@ type job struct {
 	// do works, and fills in what follows.
 	do func(ctx context.Context, j *job)
 
+	got values.Got // of its key, with others, for do
+
 	line, data, tail []byte
 	value            *values.Value // that data is of, where the store's memory holds it
 	held             func()        // gives back the memory that holds data otherwise

@@ -140,6 +140,9 @@ func (r *Reader) Object() api.Object {
 	return publicObject(&snapshot.Object)
 }
 
+// Record is the catalog's record of the version being read. Nobody may change it.
+func (r *Reader) Record() *catalog.Object { return &r.snapshot().Object }
+
 // Size is the size of the version being read.
 func (r *Reader) Size() int64 { return r.snapshot().Object.Size }
 

@@ -27,7 +27,10 @@ func OpenEach(ctx context.Context, o *Objects, keys []string) (readers []*Reader
 		case api.CheckKey(keys[i]) != nil || err != nil && !errors.Is(err, catalog.ErrNoObject):
 			continue
 		case err == nil && !o.catalog.HasExpired(&current.Object):
-			if readers[i] = keptReader(o, &current.Object); readers[i] == nil {
+			if o.cache.Has(keys[i]) {
+				readers[i] = keptReader(o, &current.Object)
+			}
+			if readers[i] == nil {
 				readers[i] = newReader(o, current, found[i].IsWhole)
 			}
 		}

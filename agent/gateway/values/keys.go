@@ -66,15 +66,19 @@ func (s *Session) GetNow(ctx context.Context, key string) (value *Value, known b
 	if reader == nil {
 		return nil, known
 	}
-	is := reader.Object()
+	is := reader.Record()
 	if !in.Has(key, is.Class) || is.Size > s.parts.MaxBytes {
 		return nil, false
 	}
-	return valueOf(&is, reader.Kept(), nil), true
+	return valueOf(is, reader.Kept(), nil), true
 }
 
-func valueOf(is *api.Object, data []byte, free func()) *Value {
-	return &Value{Data: data, Class: is.Class, Revision: is.Revision, Expires: is.Expires, Metadata: is.Metadata, free: free}
+func valueOf(is *catalog.Object, data []byte, free func()) *Value {
+	value := &Value{Data: data, Class: is.Class, Revision: is.Revision, Metadata: is.Metadata, free: free}
+	if is.Expires != 0 {
+		value.Expires = time.UnixMilli(is.Expires).UTC()
+	}
+	return value
 }
 
 // GetMany returns the values of keys, nil for those that have none. After an error there are none to be released.
@@ -103,18 +107,29 @@ func (s *Session) GetMany(ctx context.Context, keys []string) ([]*Value, error) 
 	return values, err
 }
 
-// getMany reads values side by side.
+// getMany reads values together, and side by side.
 func (s *Session) getMany(ctx context.Context, keys []string, reserve reserving) ([]*Value, error) {
 	values := make([]*Value, len(keys))
 	work, working := errgroup.WithContext(ctx)
 	work.SetLimit(manyAtOnce)
-	for i, key := range keys {
-		work.Go(func() (err error) {
-			values[i], err = s.get(working, key, nil, reserve)
-			return err
+	for from := 0; from < len(keys) && working.Err() == nil; from += manyAtOnce {
+		some := keys[from:min(from+manyAtOnce, len(keys))]
+		getTogether(working, s, some, reserve, func(told []Got) {
+			for _, got := range told {
+				if values[from+got.Index] = got.Value; got.Known {
+					continue
+				}
+				work.Go(func() (err error) {
+					values[from+got.Index], err = s.get(working, some[got.Index], got.Begun.reader, reserve)
+					return err
+				})
+			}
 		})
 	}
 	err := work.Wait()
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		for _, value := range values {
 			value.Release()
@@ -156,7 +171,7 @@ func (s *Session) version(
 	if err != nil {
 		return nil, err
 	}
-	is := reader.Object()
+	is := reader.Record()
 	if err := may(is.Class); err != nil {
 		return nil, err
 	}
@@ -169,9 +184,9 @@ func (s *Session) version(
 		return nil, err
 	}
 	if data := reader.Kept(); data != nil {
-		return valueOf(&is, data, free), nil
+		return valueOf(is, data, free), nil
 	}
-	value := valueOf(&is, make([]byte, 0, is.Size), free)
+	value := valueOf(is, make([]byte, 0, is.Size), free)
 	if err := reader.WriteTo(ctx, (*appending)(&value.Data), 0, is.Size); err != nil {
 		free()
 		return nil, err

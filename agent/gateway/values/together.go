@@ -24,6 +24,10 @@ type Begun struct{ reader *object.Reader }
 // ones. tell is called with what came of them, in their order: once for all, but for what comes late, and for what is to be got otherwise,
 // which is told of first. All are told of before it returns.
 func (s *Session) GetTogether(ctx context.Context, keys []string, tell func(some []Got)) {
+	getTogether(ctx, s, keys, s.reserveNow, tell)
+}
+
+func getTogether(ctx context.Context, s *Session, keys []string, reserve reserving, tell func(some []Got)) {
 	got := make([]Got, len(keys))
 	for i := range got {
 		got[i].Index = i
@@ -46,11 +50,11 @@ func (s *Session) GetTogether(ctx context.Context, keys []string, tell func(some
 			got[i].Known = true
 			told = append(told, got[i])
 		default:
-			is := reader.Object()
+			is := reader.Record()
 			if !in.Has(keys[i], is.Class) || is.Size > s.parts.MaxBytes {
 				others = append(others, got[i])
 			} else if data := reader.Kept(); data != nil {
-				got[i].Value, got[i].Known = valueOf(&is, data, nil), true
+				got[i].Value, got[i].Known = valueOf(is, data, nil), true
 				told = append(told, got[i])
 			} else {
 				readers, of = append(readers, reader), append(of, i)
@@ -62,13 +66,13 @@ func (s *Session) GetTogether(ctx context.Context, keys []string, tell func(some
 	}
 	object.ReadTogether(ctx, s.parts.Objects, readers, func(some []object.Whole) {
 		for _, whole := range some {
-			is, g := readers[whole.Index].Object(), got[of[whole.Index]]
+			is, g := readers[whole.Index].Record(), got[of[whole.Index]]
 			if whole.Data == nil {
 				g.Begun = Begun{readers[whole.Index]}
-			} else if free, err := s.reserveNow(ctx, is.Size); err != nil {
+			} else if free, err := reserve(ctx, is.Size); err != nil {
 				whole.Free()
 			} else {
-				g.Value, g.Known = valueOf(&is, whole.Data, func() { free(); whole.Free() }), true
+				g.Value, g.Known = valueOf(is, whole.Data, func() { free(); whole.Free() }), true
 			}
 			told = append(told, g)
 		}
