@@ -254,6 +254,39 @@ func (i *identity) guard(ctx context.Context, under *serving, write func() error
 	return i.still(ctx, under)
 }
 
+// create has a value created as guard has it done by write: in one round trip where the store can do so and all is as it should be.
+func (i *identity) create(ctx context.Context, under *serving, key string, value []byte, write func() error) error {
+	between, is := i.store.(store.Between)
+	if !is {
+		return i.guard(ctx, under, write)
+	}
+	before, after, err := between.CreateBetween(ctx, incarnationKey, maxMarkerBytes+1, key, value)
+	switch want := string(under.incarnation); {
+	case err == nil && string(before) == want && string(after) == want && i.isSure(ctx, under):
+		return nil
+	case err == nil, errors.Is(err, store.ErrExists):
+		return i.guard(ctx, under, write) // which finds what is there, and what the marker is now
+	}
+	return i.judge(ctx, under, err)
+}
+
+// isSure reports whether what the store has just shown as its marker says what is in it.
+func (i *identity) isSure(ctx context.Context, under *serving) bool {
+	run := ""
+	if volatile, is := i.store.(store.Volatile); is {
+		var err error
+		if run, err = volatile.Run(ctx); err != nil {
+			return false
+		}
+	}
+	if i.isDoubtful(under.incarnation, run) {
+		return false
+	}
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return !i.doubtful && i.incarnation == under.incarnation
+}
+
 func (i *identity) still(ctx context.Context, under *serving) error {
 	now, err := i.confirm(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/node"
 	"github.com/restripe/restripe/agent/store/open"
 	"github.com/restripe/restripe/agent/store/storetest/server"
@@ -68,6 +69,62 @@ func TestServersThatRestartEmpty(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestAMarkerChangesUnderAWrite has the marker of a server that reads it in the same round trip as it creates a block vanish, and be
+// another one, before a write: nothing is vouched for until the node is attached to what is there now.
+func TestAMarkerChangesUnderAWrite(t *testing.T) {
+	process := server.Redis(t)
+	s, err := open.Open(t.Context(), "redis://"+process.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("closing the store: %v", err)
+		}
+	})
+	const marker = "restripe/incarnation"
+	a := start(t, "n1", s, node.Options{})
+	sequence, was := uint64(1), a.attach()
+	write := func() error {
+		sequence++
+		_, err := a.write(header("n1", 0, stamp(sequence), 0, 3, 1<<10), random(sequence, 3<<10))
+		return err
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []string{"", string(block.NewIncarnation(7, "another", ""))} {
+		if err := s.Delete(t.Context(), marker); err != nil {
+			t.Fatal(err)
+		}
+		if now != "" {
+			if err := s.Create(t.Context(), marker, []byte(now)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := write(); !errors.Is(err, wire.ErrUnregistered) {
+				t.Fatalf("writing after the marker became %q: %v, want ErrUnregistered", now, err)
+			}
+		}
+		is := a.attach()
+		if is == was {
+			t.Fatalf("the incarnation is %s still", is)
+		}
+		was = is
+		if err := write(); err != nil {
+			t.Fatalf("writing after attaching: %v", err)
+		}
+	}
+	h := header("n1", 0, stamp(sequence), 0, 3, 1<<10)
+	if _, err := a.write(h, random(sequence, 3<<10)); err != nil {
+		t.Errorf("writing the same once more: %v", err)
+	}
+	if _, err := a.write(h, random(0, 3<<10)); !errors.Is(err, wire.ErrConflict) {
+		t.Errorf("writing something else in its place: %v, want ErrConflict", err)
 	}
 }
 

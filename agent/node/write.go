@@ -105,21 +105,24 @@ func (b *blocks) create(ctx context.Context, under *serving, header block.Header
 	}
 	value := buffer[room-len(head) : room+len(payload)]
 	copy(value, head)
-	kept := blockstore.New(&header, len(head))
-	err = b.identity.guard(ctx, under, func() error {
+	kept, isNew := blockstore.New(&header, len(head)), true
+	err = b.identity.create(ctx, under, address.Key(), value, func() error {
 		err := b.store.Create(ctx, address.Key(), value)
 		if errors.Is(err, store.ErrExists) {
+			isNew = false
 			kept, err = b.compare(ctx, &header)
 			return err
 		}
 		if err != nil {
 			return fmt.Errorf("writing block %s: %w", address, err)
 		}
-		b.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: header.FullBytes()})
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if isNew {
+		b.counters.add(wire.Counters{BlocksWritten: int64(header.Units), BytesWritten: header.FullBytes()})
 	}
 	receipt := receiptOf(&header, under)
 	b.reader.headers.Put(address, kept)

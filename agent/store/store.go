@@ -76,6 +76,13 @@ type Volatile interface {
 	Run(ctx context.Context) (string, error)
 }
 
+// Between is the capability to create a value between two readings of another one, in one round trip.
+type Between interface {
+	// CreateBetween is Create between two readings of the first limit bytes of the value under marker, which are empty where it is
+	// absent; the server does one after the other. What the first reading shows does not keep the value from being created.
+	CreateBetween(ctx context.Context, marker string, limit int, key string, value []byte) (before, after []byte, err error)
+}
+
 // Info is what a store says of itself. Zero means unknown or unlimited.
 type Info struct {
 	Kind          string `cbor:"1,keyasint" json:"kind"`     // file, memcached, redis, ceph, mem

@@ -47,6 +47,7 @@ var (
 	_ store.Lister     = (*Store)(nil)
 	_ store.ManyReader = (*Store)(nil)
 	_ store.Volatile   = (*Store)(nil)
+	_ store.Between    = (*Store)(nil)
 )
 
 // Open connects to a server, which must answer: errors wrap store.ErrDown if it does not, store.ErrAuth if it refuses

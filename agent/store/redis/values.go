@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,6 +12,36 @@ import (
 
 // Create implements store.Store.
 func (s *Store) Create(ctx context.Context, key string, value []byte) error {
+	if err := s.checkValue(ctx, key, value); err != nil {
+		return err
+	}
+	if err := created(ctx, s.client.Do(ctx, s.set(key, value))); err != nil {
+		return fmt.Errorf("creating %q in %s: %w", key, s.location, err)
+	}
+	return nil
+}
+
+// CreateBetween implements store.Between.
+func (s *Store) CreateBetween(ctx context.Context, marker string, limit int, key string, value []byte) (before, after []byte, err error) {
+	if err := s.checkValue(ctx, key, value); err != nil {
+		return nil, nil, err
+	}
+	read := func() rueidis.Completed {
+		return s.client.B().Getrange().Key(keyPrefix + marker).Start(0).End(int64(limit) - 1).Build()
+	}
+	answers := s.client.DoMulti(ctx, read(), s.set(key, value), read())
+	before, err = answers[0].AsBytes()
+	if err == nil {
+		after, err = answers[2].AsBytes()
+	}
+	if err = cmp.Or(created(ctx, answers[1]), classify(ctx, err)); err != nil {
+		return nil, nil, fmt.Errorf("creating %q in %s: %w", key, s.location, err)
+	}
+	return before, after, nil
+}
+
+// checkValue refuses what cannot be created.
+func (s *Store) checkValue(ctx context.Context, key string, value []byte) error {
 	if err := store.CheckKey(key); err != nil {
 		return err
 	}
@@ -20,18 +51,22 @@ func (s *Store) Create(ctx context.Context, key string, value []byte) error {
 	if len(value) > valueLimit {
 		return fmt.Errorf("creating %q in %s: %d bytes, limit %d: %w", key, s.location, len(value), valueLimit, store.ErrTooLarge)
 	}
-	// The copy is what makes "value is not retained" true: the client may still be sending after ctx has ended.
-	set := s.client.B().Set().Key(keyPrefix + key).Value(string(value)).Nx().Build()
-	err := s.client.Do(ctx, set).Error()
-	if rueidis.IsRedisNil(err) {
-		err = store.ErrExists
-	} else {
-		err = classify(ctx, err)
-	}
-	if err != nil {
-		return fmt.Errorf("creating %q in %s: %w", key, s.location, err)
-	}
 	return nil
+}
+
+// set is the command that creates a value. Its copy is what makes "value is not retained" true: the client may still be sending after
+// ctx has ended.
+func (s *Store) set(key string, value []byte) rueidis.Completed {
+	return s.client.B().Set().Key(keyPrefix + key).Value(string(value)).Nx().Build()
+}
+
+// created is what became of it.
+func created(ctx context.Context, answer rueidis.RedisResult) error {
+	err := answer.Error()
+	if rueidis.IsRedisNil(err) {
+		return store.ErrExists
+	}
+	return classify(ctx, err)
 }
 
 // sizeScript tells an absent key from an empty value in one step: -1 for the former, else the length.

@@ -56,6 +56,7 @@ func Run(t *testing.T, newStore func(t testing.TB) store.Store, options Options)
 		{"an empty value is a value", testEmpty},
 		{"an absent key is not found", testAbsent},
 		{"create never overwrites", testCreateOnly},
+		{"a value is created between two readings of another", testBetween},
 		{"delete removes, and may be repeated", testDelete},
 		{"buffers are not shared with the store", testAliasing},
 		{"keys are taken as they are, up to 200 bytes", testKeys},
@@ -270,6 +271,35 @@ func testCreateOnly(t *testing.T, s store.Store, options Options) {
 		}
 		wantError(t, s.Create(t.Context(), key, value), store.ErrExists, "creating it again as it is")
 	}
+}
+
+func testBetween(t *testing.T, s store.Store, options Options) {
+	between, is := s.(store.Between)
+	if !is {
+		t.Skip("the store does not have this capability")
+	}
+	const limit = 10
+	for i, marker := range []string{"", "short", "longer than the limit"} {
+		if marker != "" {
+			if err := s.Delete(t.Context(), "marker"); err != nil {
+				t.Fatal(err)
+			}
+			create(t, s, "marker", []byte(marker))
+		}
+		key := fmt.Sprintf("key/%d", i)
+		value := content(key, options.LargeBytes)
+		before, after, err := between.CreateBetween(t.Context(), "marker", limit, key, value)
+		want := marker[:min(limit, len(marker))]
+		if err != nil || string(before) != want || string(after) != want {
+			t.Fatalf("creating between readings of %q: %q and %q, error %v", marker, before, after, err)
+		}
+		wantValue(t, s, key, value)
+		_, _, err = between.CreateBetween(t.Context(), "marker", limit, key, content("other", 5))
+		wantError(t, err, store.ErrExists, "creating it again")
+		wantValue(t, s, key, value)
+	}
+	_, _, err := between.CreateBetween(t.Context(), "marker", limit, "bad key", nil)
+	wantError(t, err, store.ErrKey, "creating under a key that is none")
 }
 
 func testDelete(t *testing.T, s store.Store, options Options) {
