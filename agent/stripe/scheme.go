@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -33,9 +34,9 @@ func (s Scheme) Overhead() float64 { return float64(s.K+s.M) / float64(s.K) }
 // String returns the canonical text: rep(r) where K is 1, else rs(k,m).
 func (s Scheme) String() string {
 	if s.Replication() {
-		return fmt.Sprintf("rep(%d)", s.M+1)
+		return "rep(" + strconv.Itoa(s.M+1) + ")"
 	}
-	return fmt.Sprintf("rs(%d,%d)", s.K, s.M)
+	return "rs(" + strconv.Itoa(s.K) + "," + strconv.Itoa(s.M) + ")"
 }
 
 // Validate reports what is wrong with s, wrapping ErrScheme.

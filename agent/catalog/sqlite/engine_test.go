@@ -7,12 +7,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,6 +241,97 @@ func BenchmarkUpdate(b *testing.B) {
 			all.Wait()
 		})
 	}
+}
+
+// What is written once more as it is need not reach the file, and all else does, whatever of it is in memory.
+func TestWritesOfWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	engine := open(t, path)
+	update := func(writes ...kv.Write) {
+		t.Helper()
+		if failed, err := engine.Update(t.Context(), nil, writes); err != nil || len(failed) > 0 {
+			t.Fatalf("updating: %v failed, %v", failed, err)
+		}
+	}
+	set := func(key, value string) kv.Write { return kv.Write{Key: key, Value: []byte(value)} }
+	remove := func(key string) kv.Write { return kv.Write{Key: key, Kind: kv.Remove} }
+	update(set("a", "1"), set("b", ""), set("c", "1"), set("d", "1"))
+	update(set("a", "1"), set("b", ""), set("c", "1"), remove("e"))
+	update(remove("a"), remove("b"), set("c", "2"), set("c", "1"), remove("d"), set("d", "1"))
+	update(remove("a"), set("b", ""), remove("b"), set("f", ""))
+	update(set("a", "1"), remove("f"), set("f", ""))
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	engine = open(t, path) // with nothing in memory
+	defer func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	records, err := engine.Scan(t.Context(), "", "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, record := range records {
+		got += fmt.Sprintf("%s=%s ", record.Key, record.Value)
+	}
+	if want := "a=1 c=1 d=1 f= "; got != want {
+		t.Errorf("the file has %q, want %q", got, want)
+	}
+}
+
+// BenchmarkBatch is what a batch of small objects costs the catalog: it reads 50 of 100,000 records, and writes them with one of a new
+// group and those that count what is left in the groups where they were. Processor is that of the whole process, for one record.
+func BenchmarkBatch(b *testing.B) {
+	engine := open(b, filepath.Join(b.TempDir(), "catalog.db"))
+	defer func() {
+		if err := engine.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	const each = 50
+	random := rand.New(rand.NewPCG(1, 2))
+	batch := func(group int, pick func(i int) int) {
+		keys := make([]string, each)
+		writes := []kv.Write{{Key: fmt.Sprintf("g/%d", group), Value: make([]byte, 1500)}}
+		left := map[int]bool{}
+		for i := range keys {
+			record := pick(i)
+			keys[i], left[record%(100_000/each)] = fmt.Sprintf("o/%012d", record), true
+			writes = append(writes, kv.Write{Key: keys[i], Value: fmt.Appendf(nil, "%200d", group)})
+		}
+		for of := range left {
+			writes = append(writes, kv.Write{Key: fmt.Sprintf("l/%012d", of), Kind: kv.Increment, Add: 1},
+				kv.Write{Key: fmt.Sprintf("b/%012d", of), Kind: kv.Increment, Add: 1000}, kv.Write{Key: fmt.Sprintf("f/%012d", of)})
+		}
+		if _, err := engine.Read(b.Context(), keys...); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := engine.Update(b.Context(), nil, writes); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 100_000 / each {
+		batch(i, func(of int) int { return i*each + of })
+	}
+	began := processor(b)
+	b.ResetTimer()
+	for i := range b.N {
+		batch(1e6+i, func(int) int { return random.IntN(100_000) })
+	}
+	b.ReportMetric(float64((processor(b)-began).Microseconds())/float64(b.N*each), "cpu-µs/record")
+}
+
+// processor is how much of it this process has used.
+func processor(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func BenchmarkRead(b *testing.B) {

@@ -208,13 +208,18 @@ func (w *writer) transact(batch []*request) (err error) {
 
 // value returns that of a key as the transaction under way sees it; nil: it is absent. Nobody changes it.
 func (w *writer) value(ctx context.Context, key string) ([]byte, error) {
-	if value, has := w.staged[key]; has {
-		return value, nil
-	}
-	if value, has := w.cache.one(key); has {
+	if value, has := w.inMemory(key); has {
 		return value, nil
 	}
 	return get(ctx, w.get, key)
+}
+
+// inMemory is value of what need not be read for it.
+func (w *writer) inMemory(key string) (value []byte, has bool) {
+	if value, has = w.staged[key]; !has {
+		value, has = w.cache.one(key)
+	}
+	return value, has
 }
 
 func (w *writer) undo(ctx context.Context, cause error) error {
@@ -270,7 +275,6 @@ func (w *writer) write(ctx context.Context, write kv.Write, count []byte) (err e
 	switch write.Kind {
 	case kv.Remove:
 		value = nil
-		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
 	case kv.Count:
 		value = strconv.AppendInt(nil, write.Add, 10)
 	case kv.Increment:
@@ -278,7 +282,13 @@ func (w *writer) write(ctx context.Context, write kv.Write, count []byte) (err e
 	default:
 		value = present(value)
 	}
-	if write.Kind != kv.Remove {
+	was, isKnown := w.inMemory(write.Key)
+	if isKnown && (was == nil) == (value == nil) && bytes.Equal(was, value) {
+		return nil // as it is: of the groups that objects leave most are noted already
+	}
+	if value == nil {
+		_, err = w.remove.ExecContext(ctx, []byte(write.Key))
+	} else {
 		_, err = w.set.ExecContext(ctx, []byte(write.Key), value)
 	}
 	w.staged[write.Key] = value
