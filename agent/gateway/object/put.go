@@ -243,7 +243,9 @@ func (p *put) run(ctx context.Context, head []byte, of func(change *catalog.Chan
 		return err
 	}
 	defer o.groups.KeepAlive(ctx, attempt)()
-	p.pieces = pieces{objects: o, attempt: attempt, key: p.key, moves: p.moves != nil, staged: map[uint32]placed{}, witnesses: map[string]witnesses{}}
+	p.pieces = pieces{
+		objects: o, attempt: attempt, key: p.key, moves: p.moves != nil, staged: map[uint32]placed{}, witnesses: map[string]witnesses{},
+	}
 	defer p.pieces.ended()
 	groups, err := p.stageAll(ctx, head)
 	if err == nil && len(p.record.Extents) == 0 {
