@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -209,4 +210,57 @@ func TestObjectsComeIntoAClass(t *testing.T) {
 		t.Errorf("once more: %+v", again)
 	}
 	c.audit()
+}
+
+// Groups written before a ladder had a scheme are counted, and what they cost is told apart: their objects are copied where they do not
+// fit.
+func TestGroupsOfAnOlderLadderAreEstimated(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	clock := c.withClock()
+	spec := api.ClassSpec{Name: "grows", Ladder: "rep(3),rs(3,2)", Prefixes: []string{"grows/"}, PackBelow: "0", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	c.fill("grows/old", 2)
+	spec.Ladder = "rep(3),rs(3,2),rs(6,2)"
+	c.putClass(c.gateway, spec)
+	c.fill("grows/new", 3)
+	c.use(c.gateway, "grows/old1", 200)
+	rung := classOf(t, c.walked(c.gateway, clock), "grows").Rungs[0]
+	if hot, _ := groupsAt(rung, 64, math.Inf(1)); rung.Groups != 5 || rung.OffLadder != 2 || hot != 1 {
+		t.Errorf("%d of them hot: %+v", hot, rung)
+	}
+	request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, From: "rep(3)", To: "rs(6,2)"}
+	estimate, err := c.gateway.Estimate(t.Context(), request)
+	if err != nil || estimate.Groups != 5 || estimate.GroupsOffLadder != 2 || estimate.GroupsCopied != 2 {
+		t.Errorf("%+v, %v", estimate, err)
+	}
+	done := c.transition(request)
+	if done.State != api.TransitionDone || done.GroupsDone != 5 || done.GroupsOffLadder != 2 || done.ObjectsRewritten != 2 {
+		t.Errorf("%+v", done)
+	}
+	c.audit() // which frees the groups that were emptied
+	after := classOf(t, c.walked(c.gateway, clock), "grows")
+	last := after.Rungs[len(after.Rungs)-1]
+	// Cells are rounded up to lines of the cache.
+	if off := last.StoredBytes - estimate.StoredAfter; last.Groups != 5 || last.OffLadder != 0 || max(off, -off) > estimate.StoredAfter/100 {
+		t.Errorf("%d groups, %d off the ladder, %d bytes, estimated to store %d",
+			last.Groups, last.OffLadder, last.StoredBytes, estimate.StoredAfter)
+	}
+	if hot, _ := groupsAt(last, 64, math.Inf(1)); hot != 1 {
+		t.Errorf("%d of them are hot, where one that was read much was copied", hot)
+	}
+	// Parities that others lacked are added where the data is.
+	spec.Ladder = "rs(6,3),rs(6,2)"
+	c.putClass(c.gateway, spec)
+	c.walked(c.gateway, clock)
+	request = api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: "rs(6,3)"}
+	estimate, err = c.gateway.Estimate(t.Context(), request)
+	if err != nil || estimate.Groups != 5 || estimate.GroupsOffLadder != 5 || estimate.GroupsCopied != 0 {
+		t.Errorf("%+v, %v", estimate, err)
+	}
+	done = c.transition(request)
+	have := done.Measured
+	if done.State != api.TransitionDone || have.BytesRead != estimate.BytesRead || have.BytesWritten != estimate.BytesWritten {
+		t.Errorf("measured %+v, estimated %+v", done, estimate)
+	}
 }
