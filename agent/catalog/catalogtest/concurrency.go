@@ -46,7 +46,7 @@ func snapshotReads(t *testing.T, instance Instance) {
 				nearby, isNearby := engine.(kv.Nearby)
 				switch {
 				case r == 0 && isNearby:
-					known := false
+					var known bool
 					if got, known = nearby.ReadAllNow(keys); !known {
 						continue
 					}
