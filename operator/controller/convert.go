@@ -26,7 +26,7 @@ func heatOf(seen *gateways.Snapshot, class string) (*decide.ClassHeat, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the heat of class %s: %w", class, err)
 		}
-		rung := decide.RungHeat{Scheme: scheme, Groups: from.Groups, Bytes: from.Bytes, StoredBytes: from.StoredBytes}
+		rung := decide.RungHeat{Scheme: scheme, Groups: from.Groups, Bytes: from.Bytes, StoredBytes: from.StoredBytes, OffLadder: from.OffLadder}
 		for at, bucket := range from.Buckets {
 			rung.Buckets = append(rung.Buckets, decide.HeatBucket{
 				AtLeast: api.HeatEdge(at), Below: api.HeatEdge(at + 1), Groups: bucket.Groups, Bytes: bucket.Bytes,

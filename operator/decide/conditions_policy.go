@@ -158,7 +158,22 @@ func (v *PolicyView) convergedMessage() string {
 	if v.Unknown != nil && v.Unknown.Reason == ReasonGatewayDown {
 		return "everything was where the policy wants it when a gateway last answered"
 	}
-	return sentences("everything is where the policy wants it", v.Elsewhere.kept(), v.notWorthwhile())
+	return sentences("everything is where the policy wants it", v.Elsewhere.kept(), v.offLadder(), v.notWorthwhile())
+}
+
+// offLadder says of which groups the ladder is still another one.
+func (v *PolicyView) offLadder() string {
+	if v.Heat == nil {
+		return ""
+	}
+	var groups int64
+	for i := range v.Heat.Rungs {
+		groups += v.Heat.Rungs[i].OffLadder
+	}
+	if groups == 0 {
+		return ""
+	}
+	return words.Count(groups, "group") + " of another ladder come under this one when they have to move"
 }
 
 func (v *PolicyView) acceptedMessage() string {

@@ -86,6 +86,9 @@ func TestPolicyConditions(t *testing.T) {
 			v.Elsewhere = &Elsewhere{At: now, Current: true, Others: []ClassCount{{"default", 40, 1 << 20}, {"old", 2, 1 << 10}}}
 		}, "TTTFFFFFFFT", "objects under its prefixes are of class default (40 objects, 1.0 MiB), class old (2 objects, 1.0 KiB), as counted at"},
 		{"not counted for its prefixes yet", func(v *PolicyView) { v.Elsewhere = &Elsewhere{} }, "TTTFFFFFFTF", "being counted"},
+		{"groups of another ladder", func(v *PolicyView) {
+			v.Heat = &ClassHeat{Rungs: []RungHeat{{Scheme: stripe.Replicas(3), Groups: 9, OffLadder: 4}, {Scheme: stripe.RS(12, 2), Groups: 9, OffLadder: 3}}}
+		}, "TTTFFFFTTFF", "everything is where the policy wants it; 7 groups of another ladder come under this one when they have to move"},
 		{"objects that its prefixes do not select", func(v *PolicyView) {
 			v.Elsewhere = &Elsewhere{Current: true, Kept: []ClassCount{{"default", 1, 1 << 10}}}
 		}, "TTTFFFFTTFF", "everything is where the policy wants it; with 1 object (1.0 KiB) that its prefixes do not select"},

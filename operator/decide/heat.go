@@ -25,6 +25,7 @@ type RungHeat struct {
 	Groups      int64
 	Bytes       int64 // of the cells: the objects' and what fills the last cells up
 	StoredBytes int64
+	OffLadder   int64        // of Groups, those written for a ladder without some scheme of the class's
 	Buckets     []HeatBucket // ascending, each beginning where the one before ends
 }
 
