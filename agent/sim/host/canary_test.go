@@ -172,7 +172,7 @@ var canaries = []canary{
 		name:   "a node leaves zeros where it cannot read what it is to copy",
 		edits:  []edit{{copyFile, "		return err\n	}\n	h, source", "		return nil\n	}\n	h, source"}},
 		breaks: []sim.Promise{sim.Contents, sim.Linearizable, sim.NoMixture},
-		from:   2700,
+		from:   3700,
 		within: 1000,
 	},
 	{
