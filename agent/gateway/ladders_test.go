@@ -264,3 +264,72 @@ func TestGroupsOfAnOlderLadderAreEstimated(t *testing.T) {
 		t.Errorf("measured %+v, estimated %+v", done, estimate)
 	}
 }
+
+// A copy of a large object goes on at the rate of its transition, and leaves all as it was when it is stopped.
+func TestCopiesArePausedAndGoOn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	data := noise(300_000, 1)
+	revision := c.put("grows/large", data, api.PutOptions{}).Revision
+	spec.Ladder = "rs(7,2)"
+	c.putClass(c.gateway, spec)
+	slow := api.TransitionRequest{ID: "slow", Selector: api.Selector{Class: "grows"}, To: "rs(7,2)", BytesPerSecond: 1}
+	if _, err := c.gateway.StartTransition(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	c.await("it has begun", func() bool {
+		now, err := c.gateway.Transition(t.Context(), "slow")
+		return err == nil && now.Attempts > 0
+	})
+	if paused, err := c.gateway.PauseTransition(t.Context(), "slow"); err != nil || paused.State != api.TransitionPaused || paused.GroupsDone > 0 {
+		t.Errorf("%+v, %v", paused, err)
+	}
+	c.check("grows/large", data)
+	c.audit()
+	unlimited := int64(0)
+	if _, err := c.gateway.ResumeTransition(t.Context(), "slow", &unlimited); err != nil {
+		t.Fatal(err)
+	}
+	if done := c.ended("slow"); done.State != api.TransitionDone || done.ObjectsRewritten != 1 || done.BytesRewritten != int64(len(data)) {
+		t.Errorf("%+v", done)
+	}
+	c.check("grows/large", data)
+	if stat := c.stat("grows/large"); stat.Revision != revision || stat.Groups[0].Scheme != "rs(7,2)" {
+		t.Errorf("%+v", stat)
+	}
+	c.audit()
+}
+
+// Earlier versions come into a class with the object that they are of, large and small.
+func TestEarlierVersionsComeIntoAClass(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	spec := api.ClassSpec{
+		Name: "kept", Ladder: "rep(2),rs(3,2)", Prefixes: []string{"kept/"}, PackBelow: "4KiB", GroupBytes: "64KiB", KeepVersions: 2,
+	}
+	c.putClass(c.gateway, spec)
+	revisions := map[string][]block.Stamp{}
+	for key, size := range map[string]int{"kept/media/small": 700, "kept/media/large": 150_000} {
+		revisions[key] = c.history(key, size, 3)
+	}
+	spec.Name, spec.Prefixes = "media", []string{"kept/media/"}
+	c.putClass(c.gateway, spec)
+	if done := c.transition(api.TransitionRequest{Into: "media", Selector: api.Selector{Class: "kept"}}); done.State != api.TransitionDone {
+		t.Fatalf("%+v", done)
+	}
+	for key, size := range map[string]int{"kept/media/small": 700, "kept/media/large": 150_000} {
+		c.keeps(key, size, 3, revisions[key], 2)
+		for _, revision := range revisions[key][1:] {
+			version, err := c.catalog.Snapshot(t.Context(), block.EarlierKey(key, revision))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if version.Object.Class != "media" {
+				t.Errorf("a version of %s is of class %s", key, version.Object.Class)
+			}
+		}
+	}
+	c.audit()
+}

@@ -42,7 +42,7 @@ func New(records *catalog.Catalog, agents *member.Agents, log *slog.Logger, opti
 		Memory: Memory{
 			Groups: budget.New(bytes * 3 / 8), Small: budget.New(bytes / 8), Batches: budget.New(bytes / 8),
 			Reads: budget.New(bytes / 8), Decodes: budget.New(bytes / 8),
-			Updates: budget.New(bytes * 3 / 16), Rewrites: budget.New(bytes / 16),
+			Updates: budget.New(bytes * 3 / 16), Rewrites: budget.New(bytes / 16), Copies: budget.New(bytes / 16),
 		},
 	}
 }

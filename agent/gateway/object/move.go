@@ -41,9 +41,12 @@ func (o *Objects) MoveUnchanged(ctx context.Context, class *api.Class, to stripe
 }
 
 // MoveLarge copies the bytes of an object of any size into new groups of a class, under a scheme of its ladder, whatever the ladder of
-// those is that they lie in. The object must be as in the snapshot until the end, and keeps its revision.
-func MoveLarge(ctx context.Context, o *Objects, class *api.Class, to stripe.Scheme, snapshot *catalog.Snapshot) error {
-	body, stop, err := reading(ctx, o, snapshot, 0, nil)
+// those is that they lie in. The object must be as in the snapshot until the end, and keeps its revision. pass is asked before bytes go on.
+func MoveLarge(
+	ctx context.Context, o *Objects, class *api.Class, to stripe.Scheme, snapshot *catalog.Snapshot,
+	pass func(ctx context.Context, bytes int64) error,
+) error {
+	body, stop, err := reading(ctx, o, o.groups.Memory.Copies, snapshot, 0, nil, pass)
 	if err != nil {
 		return err
 	}

@@ -211,7 +211,7 @@ func spanOf(ids []block.GroupID) []uint32 {
 func (o *Objects) rewrite(
 	ctx context.Context, snapshot *catalog.Snapshot, offset int64, data []byte, request api.Request,
 ) (api.Object, error) {
-	body, stop, err := reading(ctx, o, snapshot, offset, data)
+	body, stop, err := reading(ctx, o, o.groups.Memory.Rewrites, snapshot, offset, data, func(context.Context, int64) error { return nil })
 	if err != nil {
 		return api.Object{}, err
 	}
@@ -231,24 +231,32 @@ func (o *Objects) rewrite(
 }
 
 // reading has the bytes of an object read as they are in a snapshot, with data in place of what is at an offset, until stop is called.
+// What it has read waits for the group it is read into, so it has memory of its own, and there is one such read of it at a time. pass is
+// asked before bytes are handed on.
 func reading(
-	ctx context.Context, o *Objects, snapshot *catalog.Snapshot, offset int64, data []byte,
+	ctx context.Context, o *Objects, memory budget.Budget, snapshot *catalog.Snapshot, offset int64, data []byte,
+	pass func(ctx context.Context, bytes int64) error,
 ) (body io.Reader, stop func(), err error) {
-	// One at a time, with memory of its own: what it has read waits for the group it is read into.
-	release, err := o.groups.Memory.Rewrites.Reserve(ctx, o.groups.Memory.Rewrites.Bytes)
+	release, err := memory.Reserve(ctx, memory.Bytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	reader := &Reader{objects: o, memory: budget.New(o.groups.Memory.Rewrites.Bytes), current: snapshot}
+	reader := &Reader{objects: o, memory: budget.New(memory.Bytes), current: snapshot}
 	pipe, feed := io.Pipe()
+	into := writing(func(bytes []byte) (int, error) {
+		if err := pass(ctx, int64(len(bytes))); err != nil {
+			return 0, err
+		}
+		return feed.Write(bytes)
+	})
 	o.background.Go(func(context.Context) {
-		err := reader.WriteTo(ctx, feed, 0, offset)
+		err := reader.WriteTo(ctx, into, 0, offset)
 		if err == nil {
 			_, err = feed.Write(data)
 		}
 		if err == nil {
 			end := offset + int64(len(data))
-			err = reader.WriteTo(ctx, feed, end, snapshot.Object.Size-end)
+			err = reader.WriteTo(ctx, into, end, snapshot.Object.Size-end)
 		}
 		feed.CloseWithError(err) // nil closes with io.EOF; CloseWithError never fails
 	})
@@ -257,6 +265,11 @@ func reading(
 		release()
 	}, nil
 }
+
+// writing is a function that writes.
+type writing func(bytes []byte) (int, error)
+
+func (w writing) Write(bytes []byte) (int, error) { return w(bytes) }
 
 // UpdateFrom is Update with the bytes of body, of that size, whose memory is held as they come.
 func (o *Objects) UpdateFrom(

@@ -68,12 +68,15 @@ func (r *runner) comes(object *catalog.Object) bool {
 // findInto lists the groups that hold something which comes into the class. Objects without bytes come into it on the way.
 func (r *runner) findInto(ctx context.Context) ([]item, error) {
 	g := r.coordinator
-	var bare []string
+	var bare, earlier []string // keys of objects without bytes, and of earlier versions
 	groups := map[block.GroupID]bool{}
 	for _, prefix := range g.classes.Routes().Prefixes(r.becomes.into) {
 		for object, err := range g.catalog.AllObjects(ctx, prefix) {
 			if err != nil {
 				return nil, err
+			}
+			for _, revision := range object.Earlier {
+				earlier = append(earlier, block.EarlierKey(object.Key, revision))
 			}
 			if !r.comes(object) {
 				continue
@@ -86,6 +89,18 @@ func (r *runner) findInto(ctx context.Context) ([]item, error) {
 			}
 		}
 	}
+	for _, key := range earlier {
+		version, err := g.catalog.Snapshot(ctx, key)
+		if errors.Is(err, catalog.ErrNoObject) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for id := range version.Groups {
+			groups[id] = groups[id] || r.comes(&version.Object)
+		}
+	}
 	for part := range slices.Chunk(bare, reclassedObjects) {
 		if err := r.reclassBare(ctx, part); err != nil {
 			return nil, err
@@ -96,7 +111,10 @@ func (r *runner) findInto(ctx context.Context) ([]item, error) {
 
 // itemsOf makes items of groups, in the order of their names.
 func (r *runner) itemsOf(ctx context.Context, groups map[block.GroupID]bool) (items []item, err error) {
-	for id := range groups {
+	for id, holds := range groups {
+		if !holds {
+			continue
+		}
 		view, err := r.coordinator.catalog.Group(ctx, id)
 		if errors.Is(err, catalog.ErrNoGroup) {
 			continue

@@ -73,22 +73,36 @@ func (j *Coordinator) relaid(of *catalog.Group, layout *stripe.Layout, to stripe
 // copies holds which large objects are being copied, so that of those who come to groups of one object at once one copies it.
 type copies struct {
 	mutex sync.Mutex
-	keys  map[string]*sync.Mutex
+	keys  map[string]*turn
+}
+
+// turn is whose it is to copy one object.
+type turn struct {
+	sync.Mutex
+	wanted int // by so many
 }
 
 func (c *copies) lock(key string) (unlock func()) {
 	c.mutex.Lock()
 	if c.keys == nil {
-		c.keys = map[string]*sync.Mutex{}
+		c.keys = map[string]*turn{}
 	}
 	one := c.keys[key]
 	if one == nil {
-		one = new(sync.Mutex)
+		one = new(turn)
 		c.keys[key] = one
 	}
+	one.wanted++
 	c.mutex.Unlock()
 	one.Lock()
-	return one.Unlock
+	return func() {
+		one.Unlock()
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		if one.wanted--; one.wanted == 0 {
+			delete(c.keys, key)
+		}
+	}
 }
 
 // copyGroup writes the objects of a group into new ones of the ladders of their classes. It is freed once nothing is left in it.
@@ -177,10 +191,7 @@ func (r *runner) copyLarge(ctx context.Context, id block.GroupID, key string, co
 	if err != nil {
 		return err
 	}
-	if err := r.pay(ctx, snapshot); err != nil {
-		return err
-	}
-	if err := object.MoveLarge(ctx, r.coordinator.objects, class, r.to, snapshot); err != nil {
+	if err := object.MoveLarge(ctx, r.coordinator.objects, class, r.to, snapshot, r.payFor); err != nil {
 		return err
 	}
 	cost.Count(snapshot)
@@ -196,14 +207,19 @@ func (r *runner) classOf(name string) (*api.Class, error) {
 	return class, err
 }
 
-// pay waits until the copies of objects fit the budget of the transition: what is read, and what is written of them.
+// pay waits until the copies of objects fit the budget of the transition.
 func (r *runner) pay(ctx context.Context, snapshots ...*catalog.Snapshot) error {
 	var bytes int64
 	for _, snapshot := range snapshots {
 		bytes += snapshot.Object.Size
 	}
-	_, sent, written := copied(bytes, r.to)
-	return r.pacer.Wait(ctx, r.Halting(), group.Load{Total: bytes + sent + written})
+	return r.payFor(ctx, bytes)
+}
+
+// payFor is pay for so many bytes: what is read, sent and written of them.
+func (r *runner) payFor(ctx context.Context, bytes int64) error {
+	read, sent, written := copied(bytes, r.to)
+	return r.pacer.Wait(ctx, r.Halting(), group.Load{Total: read + sent + written})
 }
 
 // copied returns what is read, sent and written of so many bytes that are copied through a gateway.
