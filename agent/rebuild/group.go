@@ -241,18 +241,15 @@ func (a *assembly) dropCopies() {
 	a.found = kept
 }
 
-// shape is what all blocks of a group agree on: its ladder may have changed, but not where its data is.
-type shape struct {
-	class                             string
-	version, columns, rows, cellBytes int
-}
+// shape is what all blocks of a group agree on: its class and its ladder may have changed, but not where its data is.
+type shape struct{ version, columns, rows, cellBytes int }
 
 func shapeOf(h *block.Header) (shape, error) {
 	layout, err := layoutOf(h)
 	if err != nil {
 		return shape{}, err
 	}
-	return shape{h.Class, h.LayoutVersion, layout.Columns, layout.Rows, h.UnitBytes}, nil
+	return shape{h.LayoutVersion, layout.Columns, layout.Rows, h.UnitBytes}, nil
 }
 
 // layoutOf is the layout by which a block was written.

@@ -62,3 +62,45 @@ func TestGroupsThatCameUnderAnotherLadder(t *testing.T) {
 	c.check(want)
 	c.scrubClean()
 }
+
+// Objects that came into another class by their records alone come back whole: in it, where their groups were changed since, and else in
+// the one that they were put into.
+func TestGroupsThatCameIntoAnotherClass(t *testing.T) {
+	c := newCluster(t, stores(t, "mem", 9))
+	want := map[string][]byte{}
+	for i, key := range []string{"late/small", "late/updated", "late/moved", "late/stays"} {
+		size := 150_000
+		if i == 0 {
+			size = 900
+		}
+		want[key] = noise(size, uint64(i))
+		c.put(key, want[key], "")
+	}
+	spec := api.ClassSpec{Name: "late", Ladder: "rep(3),rs(3,2),rs(2,2)", Prefixes: []string{"late/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	if _, err := c.gateway.PutClass(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	started, err := c.gateway.StartTransition(t.Context(), api.TransitionRequest{Into: "late"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ended(started)
+	c.update("late/updated", want["late/updated"], 100, noise(140_000, 7)) // of all its groups
+	c.transition("late/moved", "rs(2,2)")
+	c.sweep()
+	c.sweep()
+	if report := c.lose(nil); report.Objects != len(want) || report.Unnamed != 0 || len(report.Problems) > 0 {
+		t.Errorf("%+v", report)
+	}
+	c.check(want)
+	for key, class := range map[string]string{"late/updated": "late", "late/moved": "late", "late/stays": "default"} {
+		stat, err := c.gateway.Stat(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stat.Class != class {
+			t.Errorf("%s is of class %s", key, stat.Class)
+		}
+	}
+	c.scrubClean()
+}

@@ -173,6 +173,13 @@ func (c *cluster) transition(prefix, to string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.ended(t)
+}
+
+// ended waits until a transition has ended.
+func (c *cluster) ended(t api.Transition) {
+	c.t.Helper()
+	var err error
 	for !t.State.Final() {
 		select {
 		case <-time.After(5 * time.Millisecond):
@@ -184,7 +191,7 @@ func (c *cluster) transition(prefix, to string) {
 		}
 	}
 	if t.State != api.TransitionDone {
-		c.t.Fatalf("the transition of %q to %s: %+v", prefix, to, t)
+		c.t.Fatalf("the transition: %+v", t)
 	}
 }
 

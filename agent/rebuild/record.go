@@ -10,7 +10,7 @@ import (
 
 // group turns the chosen state into a record.
 func (a *assembly) group(s *state) Group {
-	newest := &a.found[s.newest(a.found)].Header // which has the ladder that the group came under last
+	newest := &a.found[s.newest(a.found)].Header // which has the class and the ladder that the group came under last
 	g := Group{Spans: map[block.Stamp][]uint32{}, Complete: true, Bad: s.slots, Parities: s.code.Scheme().M}
 	for i := range a.found {
 		h := &a.found[i].Header
