@@ -41,9 +41,9 @@ func PieceShare(group *Group) float64 {
 
 // CommitPiece makes groups of a put, or a move, live that has many of them, before the object is, or is in them (rule 44): in one
 // transaction the groups appear, a record holds their extents, one for each, in the order in which the object will have them, and their
-// blocks are announced no more. Where that is more than the engine takes, as many blocks were announced that are not used, it is done in several. The attempt
-// goes on, and its Commit puts the one object whose first extents are those of its pieces. An attempt commits its pieces one after the
-// other.
+// blocks are announced no more. Where that is more than the engine takes, as many blocks were announced that are not used, it is done in
+// several. The attempt goes on, and its Commit puts the one object whose first extents are those of its pieces, or moves it. An attempt
+// commits its pieces one after the other.
 //
 // After any error the attempt can only be aborted: an ErrStale, as a *StaleError, names the conditions that did not hold,
 // ErrNotActive says that it has ended. What pieces of it were committed are swept then.

@@ -62,8 +62,8 @@ type Options struct {
 	CatalogWarnings []string // what the catalog's engine may lose, in whole sentences with the cure; the doctor repeats them
 
 	// MemoryBytes bounds buffers: of groups being written (three eighths), batches of small objects (one eighth), reads and what
-	// they decode from (one eighth each), updates (a quarter), and besides small objects on their way in (an eighth) and objects that are copied (a sixteenth). Default
-	// 128 MiB.
+	// they decode from (one eighth each), updates (a quarter), and besides small objects on their way in (an eighth) and objects that
+	// are copied (a sixteenth). Default 128 MiB.
 	MemoryBytes int64
 	CacheBytes  int64         // for small objects that clients read, beside MemoryBytes; default none
 	ReadGroups  int           // of how many groups a read has the records at a time; default 64

@@ -283,7 +283,8 @@ func TestCopiesArePausedAndGoOn(t *testing.T) {
 		now, err := c.gateway.Transition(t.Context(), "slow")
 		return err == nil && now.Attempts > 0
 	})
-	if paused, err := c.gateway.PauseTransition(t.Context(), "slow"); err != nil || paused.State != api.TransitionPaused || paused.GroupsDone > 0 {
+	paused, err := c.gateway.PauseTransition(t.Context(), "slow")
+	if err != nil || paused.State != api.TransitionPaused || paused.GroupsDone > 0 {
 		t.Errorf("%+v, %v", paused, err)
 	}
 	c.check("grows/large", data)

@@ -13,9 +13,10 @@ import (
 
 // Memory bounds the gateway's buffers. Each kind has a budget of its own, so that none waits in a circle: an update may
 // read its object and write it anew as groups, and what was read for that waits for the group to have room (rewrites, one
-// at a time); a copy of an object, which may take hours, does the same out of another one. Small objects are held as they come, until their batch is committed. Groups are filled at the pace of their
-// clients, which batches of small objects must not wait for. A fragment holds the memory of its own bytes until they are
-// written to a client; what it is decoded from (decodes) it holds until nodes have answered, and for nobody else.
+// at a time). A copy of an object, which may take hours, does the same out of another budget. Small objects are held as they
+// come, until their batch is committed. Groups are filled at the pace of their clients, which batches of small objects must
+// not wait for. A fragment holds the memory of its own bytes until they are written to a client; what it is decoded from
+// (decodes) it holds until nodes have answered, and for nobody else.
 type Memory struct {
 	Groups, Small, Batches, Reads, Decodes, Updates, Rewrites, Copies budget.Budget
 }
