@@ -277,6 +277,10 @@ func (c *clients) recall(g *gateway.Gateway, p *process, d *dice, o object, pace
 	}
 	revision := pick(d, kept)
 	value, _, err := c.getAt(g, p, o, revision, pace)
+	if err == nil && value == register.Absent {
+		c.journal.write(p.name, "%s at revision %s: deleted meanwhile, with all of its versions", o.key, revision)
+		return
+	}
 	if c.trouble.strayed() == began && began%2 == 0 {
 		c.history.recalled(p.name, o.key, revision, value, err)
 	}
