@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,6 +136,60 @@ func TestReadsTogetherByMemcache(t *testing.T) {
 			"DELETED\r\n"+value("k001")+value("k002")+"END\r\nSTORED\r\nVALUE k002 0 1\r\nx\r\n"+value("k003")+"END\r\n"+
 				"VALUE k002 0 1\r\nx\r\n"+value("k001")+"END\r\n")
 	})
+}
+
+// Each value has its own bytes until they are sent, whoever else reads meanwhile: of several connections at once, by both protocols.
+func TestReadsTogetherKeepTheirBytes(t *testing.T) {
+	_, addresses := redisAddresses(t, 9)
+	c, _ := newDirectCluster(t, addresses)
+	want := smallValues(c, 60)
+	keys := []string{"large"} // which is read by itself, so that the others wait for it
+	want["large"] = noise(100_000, 99)
+	c.put("large", want["large"], api.PutOptions{})
+	for i := range 30 {
+		keys = append(keys, fmt.Sprintf("k%03d", i))
+	}
+	var many, all, pipeline, each strings.Builder
+	many.WriteString("get")
+	for _, key := range keys {
+		many.WriteString(" " + key)
+		fmt.Fprintf(&all, "VALUE %s 0 %d\r\n%s\r\n", key, len(want[key]), want[key])
+		pipeline.WriteString(redisCommand("GET", key))
+		fmt.Fprintf(&each, "$%d\r\n%s\r\n", len(want[key]), want[key])
+	}
+	many.WriteString("\r\n")
+	all.WriteString("END\r\n")
+	var clients errgroup.Group
+	ask := func(address, text, reply string) {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() }) // what it says has been read
+		clients.Go(func() error {
+			got := make([]byte, len(reply))
+			for range 200 {
+				if _, err := io.WriteString(conn, text); err != nil {
+					return err
+				}
+				if _, err := io.ReadFull(conn, got); err != nil {
+					return err
+				}
+				if string(got) != reply {
+					return fmt.Errorf("%.60q is answered with other bytes than those of its values", text)
+				}
+			}
+			return nil
+		})
+	}
+	memcached, redis := c.serveMemcache(), c.serveRedis()
+	for range 4 {
+		ask(memcached, many.String(), all.String())
+		ask(redis, pipeline.String(), each.String())
+	}
+	if err := clients.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A pipeline of values that are there, were never there, have expired, were just deleted or overwritten, or cannot be read where they lie,

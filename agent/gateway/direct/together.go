@@ -10,7 +10,6 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/blockstore"
 	"github.com/restripe/restripe/agent/store"
-	"github.com/restripe/restripe/agent/wire"
 )
 
 const (
@@ -44,8 +43,8 @@ const (
 	isLeft // nobody waits for it any more
 )
 
-// Take returns the bytes, once it has ended, nil where they could not be read. The caller recycles them, and then calls Free. Of a read
-// that has not ended it takes leave.
+// Take returns the bytes, once it has ended, nil where they could not be read. They are the caller's, who calls Free once they are not
+// to count any more. Of a read that has not ended it takes leave.
 func (k *Known) Take() []byte {
 	if k.state.CompareAndSwap(isUnderWay, isLeft) {
 		return nil
@@ -62,7 +61,6 @@ func (k *Known) HasEnded() bool { return k.state.Load() == hasEnded }
 // end ends the read.
 func (k *Known) end(data []byte) {
 	if k.data = data; !k.state.CompareAndSwap(isUnderWay, hasEnded) {
-		wire.Recycle(data)
 		k.Free()
 	}
 	if k.of.left.Add(-1) == 0 {
@@ -202,8 +200,7 @@ func (s *Stores) readBatch(from store.Store, many store.ManyReader, known *way, 
 			fail(one, errElsewhere)
 			continue
 		}
-		data := wire.Buffer(one.Length)
-		clear(data[stored:])
+		data := make([]byte, one.Length)
 		blocks[len(asked)] = found // of those before it all are done with
 		asked, wholes = append(asked, one), append(wholes, data)
 		reads = append(reads, store.Read{Key: one.Address.Key(), Into: data[:stored], Offset: found.Offset(one.Unit) + int64(one.Offset)})
@@ -222,7 +219,6 @@ func (s *Stores) readBatch(from store.Store, many store.ManyReader, known *way, 
 			err = blocks[i].CheckRun(wholes[i], one.Unit, one.Offset, one.Checksum)
 		}
 		if err != nil {
-			wire.Recycle(wholes[i])
 			fail(one, err)
 			continue
 		}

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/direct"
-	"github.com/restripe/restripe/agent/wire"
 )
 
 // OpenEach is Open of each of several keys, with one read of the catalog for all. Where known is false Open has to be asked; where it is
@@ -40,7 +38,7 @@ func OpenEach(ctx context.Context, o *Objects, keys []string) (readers []*Reader
 }
 
 // Whole is all bytes of an object that was read together with others, of which Index says which of them it is. Free is due once they are
-// not needed any more. Where Data is nil, they have to be read by the reader itself.
+// not to count any more; they stay as they are. Where Data is nil, they have to be read by the reader itself.
 type Whole struct {
 	Index int
 	Data  []byte
@@ -108,7 +106,7 @@ func (r *Reader) whole(i int, read *direct.Known, group *catalog.Group, began ti
 	r.served(group, len(data), began)
 	if r.mayKeep() {
 		object := &r.current.Object
-		r.objects.cache.Put(object.Key, object.Revision, bytes.Clone(data))
+		r.objects.cache.Put(object.Key, object.Revision, data)
 	}
-	return Whole{i, data, func() { wire.Recycle(data); read.Free() }}
+	return Whole{i, data, read.Free}
 }

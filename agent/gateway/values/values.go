@@ -22,7 +22,8 @@ type Value struct {
 	free     func()
 }
 
-// Release gives the memory of the bytes back. It may be called once, and of a nil value.
+// Release has the memory of the bytes not count any more, for whoever waits for memory. The bytes stay as they are for those who have
+// them. It may be called once, and of a nil value.
 func (v *Value) Release() {
 	if v != nil && v.free != nil {
 		v.free()
