@@ -130,7 +130,7 @@ func TestTracesOfWhatIsDone(t *testing.T) {
 	const gateway, agent = " at restripe-gateway", " at restripe-agent"
 	for root, want := range map[string][]string{
 		"PUT /v1/objects/{key...}": {"stage group" + gateway + " > Write" + gateway + " > Write" + agent, "catalog update" + gateway},
-		"GET /v1/objects/{key...}": {"read fragment" + gateway + " > Read" + gateway + " > Read" + agent, "catalog read" + gateway},
+		"GET /v1/objects/{key...}": {"read fragment" + gateway + " > Read" + gateway + " > Read" + agent},
 		"transition group":         {"Run" + gateway + " > Run" + agent + " > run" + agent, "catalog update" + gateway},
 		"repair group":             {"Run" + gateway + " > Run" + agent + " > run" + agent + " > Deliver" + agent + " > Deliver" + agent},
 	} {
