@@ -12,6 +12,8 @@ func Explain(plan *Plan) string {
 	switch plan.Planner {
 	case plannerUpdate:
 		sentences = explainUpdate(plan)
+	case plannerWiden:
+		sentences = explainWidening(plan)
 	case plannerSplice:
 		sentences = explainSplice(plan)
 	case plannerRepair, plannerRepairChain, plannerRepairTree, plannerInitiator:

@@ -2,7 +2,7 @@ package stripe
 
 // Position is where values live while a plan runs. For a layout of w columns and a plan over m = Parities parity rows:
 // 0..w-1 are the nodes of the data columns, w..w+m-1 the nodes of the parity rows, w+m is a proxy (baselines only), and
-// w+m+1.. are the nodes of a new pool in the same order (copy-pool and relocations).
+// w+m+1.. are the nodes of a new pool in the same order (copy-pool and relocations), or those that new columns come from (widenings).
 type Position int
 
 // SourceKind says where an input of a program comes from.
@@ -13,7 +13,7 @@ const (
 	SourceBlock   SourceKind = iota // a unit stored at this position: cell of a data column, parity of a parity row
 	SourceMessage                   // a message from another position
 	SourcePatch                     // the difference new-old of one cell, which the caller supplies (updates only)
-	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices only)
+	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices and widenings only)
 )
 
 // Input is one operand of a program; its length is one unit (a cell).
@@ -56,9 +56,9 @@ type Message struct {
 // Plan takes one group from From to To. It speaks of positions, slots and units only; the coordinator binds them to
 // nodes and addresses. Treat plans as immutable: they are shared.
 type Plan struct {
-	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; repair, repair-chain, repair-tree, initiator
+	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; widen; repair, repair-chain, repair-tree, initiator
 	Objective Objective
-	Before    *Layout // by which From cuts; Layout itself unless the ladder of the group changes too
+	Before    *Layout // by which From cuts; Layout itself unless the ladder of the group changes too, or its columns
 	Layout    *Layout // by which To cuts
 	From, To  Scheme
 	Parities  int       // max(From.M, To.M): positions of parity rows
@@ -107,6 +107,7 @@ const (
 
 	plannerUpdate      = "update"
 	plannerSplice      = "splice"
+	plannerWiden       = "widen"
 	plannerRepair      = "repair"
 	plannerRepairChain = "repair-chain"
 	plannerRepairTree  = "repair-tree"

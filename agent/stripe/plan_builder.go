@@ -60,7 +60,7 @@ func (p *programBuilder) input(input Input) int {
 // the stripe that it is the parity of.
 func (b *planBuilder) block(position Position, slot, unit int) expression {
 	l := b.plan.Layout
-	if l.IsEmpty(slot) || slot >= l.Columns && l.isZero(b.plan.Before.partitions[b.plan.From.K].Stripes[unit]) {
+	if l.IsEmpty(slot) || slot >= l.Columns && b.plan.Before.isZero(b.plan.Before.partitions[b.plan.From.K].Stripes[unit]) {
 		return nil
 	}
 	return expression{{b.at(position).input(Input{Kind: SourceBlock, Slot: slot, Unit: unit}), 1}}

@@ -25,7 +25,8 @@ func (p *Plan) prove() error {
 	if p.Layout == nil || p.Before == nil || p.Parities != max(p.From.M, p.To.M) {
 		return fmt.Errorf("the layout is missing or the parity rows are not those of the schemes")
 	}
-	if p.Before.Rows != p.Layout.Rows || p.Before.Columns != p.Layout.Columns || p.Before.empty != p.Layout.empty {
+	if p.Before.Rows != p.Layout.Rows || p.Before.Columns != p.Layout.Columns || p.Before.empty&p.Layout.empty != p.Layout.empty ||
+		p.Planner != plannerWiden && p.Before.empty != p.Layout.empty {
 		return fmt.Errorf("the layouts before and after are not of the same cells")
 	}
 	from, err := p.Before.Partition(p.From.K)
@@ -36,7 +37,7 @@ func (p *Plan) prove() error {
 	if err != nil {
 		return err
 	}
-	c := &prover{plan: p, from: from, to: to, staged: make(map[unitKey]bool)}
+	c := &prover{plan: p, from: from, to: to, staged: make(map[unitKey]bool), sources: make(map[int]Position)}
 	for _, step := range []func() error{c.checkShape, c.run, c.checkStaged} {
 		if err := step(); err != nil {
 			return err
@@ -62,6 +63,7 @@ type prover struct {
 	producer []rowRef // row that computes each message
 	value    []vector // value of each message, nil until computed
 	staged   map[unitKey]bool
+	sources  map[int]Position // where what comes into new columns is
 
 	scratch []byte
 	touched []int32
@@ -149,7 +151,8 @@ func (c *prover) checkInput(position Position, input Input) error {
 		if input.Slot >= columns {
 			units = len(c.from.Stripes)
 		}
-		if input.Slot < 0 || input.Slot >= columns+p.From.M || p.Layout.IsEmpty(input.Slot) || Position(input.Slot) != position || input.Unit < 0 || input.Unit >= units {
+		if input.Slot < 0 || input.Slot >= columns+p.From.M || p.Layout.IsEmpty(input.Slot) || input.Unit < 0 || input.Unit >= units ||
+			!c.isAt(position, input) {
 			return fmt.Errorf("unit %d of slot %d is not stored here", input.Unit, input.Slot)
 		}
 		if input.Message != 0 {
@@ -158,12 +161,27 @@ func (c *prover) checkInput(position Position, input Input) error {
 		if input.Kind == SourcePatch && (p.Planner != plannerUpdate || input.Slot >= columns) {
 			return fmt.Errorf("only cells are patched, and only by updates")
 		}
-		if (input.Kind == SourceCopy) != (p.Planner == plannerSplice) || input.Kind == SourceCopy && input.Slot >= columns {
-			return fmt.Errorf("only cells are put together from copies, by splices, which have nothing else")
+		if copies := p.Planner == plannerSplice || p.Planner == plannerWiden; input.Kind == SourceCopy && (!copies || input.Slot >= columns) ||
+			p.Planner == plannerSplice && input.Kind != SourceCopy {
+			return fmt.Errorf("only cells are put together from copies, by splices, which have nothing else, and for new columns")
 		}
 		return nil
 	}
 	return fmt.Errorf("unknown kind %d", input.Kind)
+}
+
+// isAt reports whether an input that is stored is at a position. What comes into a new column is wherever the first program says that reads
+// it, and nowhere else.
+func (c *prover) isAt(position Position, input Input) bool {
+	if c.plan.Planner != plannerWiden || !c.plan.Before.IsEmpty(input.Slot) {
+		return Position(input.Slot) == position && (c.plan.Planner != plannerWiden || input.Kind == SourceBlock)
+	}
+	source, known := c.sources[input.Slot]
+	if !known {
+		source = position
+		c.sources[input.Slot] = position
+	}
+	return input.Kind == SourceCopy && source == position && position >= Position(c.plan.Layout.Columns)
 }
 
 // run evaluates all messages in the order of their dependences.
@@ -220,7 +238,11 @@ func (c *prover) evaluate(program *Program, terms []Term) vector {
 			}
 			c.add(cell, term.Coefficient)
 		default:
-			c.addParity(input.Slot-c.plan.Layout.Columns, c.from.Stripes[input.Unit], 0, term.Coefficient)
+			for _, cell := range c.from.Stripes[input.Unit] {
+				if column := int(cell) % c.plan.Layout.Columns; !c.plan.Before.IsEmpty(column) {
+					c.add(cell, Multiply(term.Coefficient, Coefficient(input.Slot-c.plan.Layout.Columns, column)))
+				}
+			}
 		}
 	}
 	return c.collect()
@@ -400,6 +422,21 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 				column(slot)
 			} else {
 				rows(slot-columns, slot-columns+1)
+			}
+		}
+	case plannerWiden:
+		stripes := make(map[int32]bool)
+		for slot := range columns {
+			if p.Before.IsEmpty(slot) && !p.Layout.IsEmpty(slot) {
+				column(slot)
+				for row := range p.Layout.Rows {
+					stripes[c.to.StripeOf[p.Layout.CellIndex(row, slot)]] = true
+				}
+			}
+		}
+		for stripe := range stripes {
+			for row := range p.To.M {
+				required = append(required, unitKey{columns + row, int(stripe)})
 			}
 		}
 	case plannerSplice:
