@@ -83,11 +83,15 @@ func TestAFullDatabase(t *testing.T) {
 	engine := shut(t, open(t, members.address(""), alone))
 	var refused error
 	var removals []kv.Write
+	warned := false
 	for i := 0; i < 200 && refused == nil; i++ {
 		key := fmt.Sprintf("%03d", i)
 		_, refused = engine.Update(ctx, nil, []kv.Write{{Key: "a" + key, Value: make([]byte, 1<<20)}, {Key: "b" + key, Value: []byte("x")}})
 		removals = append(removals, kv.Write{Key: "a" + key, Kind: kv.Remove})
-		if i == 22 {
+		if size, err := engine.Size(ctx); err != nil {
+			t.Fatal(err)
+		} else if !warned && refused == nil && size.Bytes > size.Limit*65/100 {
+			warned = true
 			shut(t, open(t, members.address(""), alone, "is soon full"))
 		}
 		if refused != nil { // etcd makes the one by which it gets full
@@ -96,6 +100,9 @@ func TestAFullDatabase(t *testing.T) {
 				t.Errorf("after %d updates there are %d, %d and %d bytes, %v", i, len(values[0]), len(values[1]), len(values[2]), err)
 			}
 		}
+	}
+	if !warned {
+		t.Error("it was never soon full")
 	}
 	for _, part := range []string{"etcdctl compact", "etcdctl defrag", "--quota-backend-bytes", "etcdctl alarm disarm"} {
 		if refused == nil || !strings.Contains(refused.Error(), part) {
