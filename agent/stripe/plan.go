@@ -56,7 +56,7 @@ type Message struct {
 // Plan takes one group from From to To. It speaks of positions, slots and units only; the coordinator binds them to
 // nodes and addresses. Treat plans as immutable: they are shared.
 type Plan struct {
-	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; widen; repair, repair-chain, repair-tree, initiator
+	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; widen; a shape of repair
 	Objective Objective
 	Before    *Layout // by which From cuts; Layout itself unless the ladder of the group changes too, or its columns
 	Layout    *Layout // by which To cuts

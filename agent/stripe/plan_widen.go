@@ -16,8 +16,8 @@ func (l *Layout) Outside(scheme Scheme, i int) Position {
 	return Position(l.Columns + scheme.M + 1 + i)
 }
 
-// NewWidenPlan returns a proved plan that gives a group further columns, whose cells are those of columns of other groups (SourceCopy): they
-// are copied to the nodes of the new columns, and what they change of the parities is added to these, which are read and written once. The
+// NewWidenPlan returns a proved plan that gives a group further columns, whose cells are those of columns of other groups
+// (SourceCopy): they are copied to the nodes of the new columns, and what they change of the parities is added to these, which are read and written once. The
 // group is one of layout l afterwards, and has the same scheme before with these columns empty: as the coefficients of a cell depend on
 // its column alone, columns that are zeros change no parity, however many there are.
 //
@@ -43,7 +43,8 @@ func buildWidenPlan(before, l *Layout, scheme Scheme, w Widening) (*Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(w.Columns) == 0 || len(w.Sources) != len(w.Columns) || !distinctWithin(w.Columns, l.Columns) || slices.ContainsFunc(w.Columns, l.IsEmpty) {
+	if len(w.Columns) == 0 || len(w.Sources) != len(w.Columns) || !distinctWithin(w.Columns, l.Columns) ||
+		slices.ContainsFunc(w.Columns, l.IsEmpty) {
 		return nil, fmt.Errorf("%w: it needs distinct columns from 0 to %d, and a source of each", ErrPlan, l.Columns-1)
 	}
 	for _, source := range w.Sources {
@@ -157,7 +158,8 @@ func (w *Widening) gathering(l *Layout, scheme Scheme, sources []Position, gathe
 
 func explainWidening(plan *Plan) []string {
 	return []string{
-		crossings(plan.Cost.BlocksSent) + ": columns of other groups are copied to new nodes, and what they add to the parities is summed up where they come from.",
+		crossings(plan.Cost.BlocksSent) +
+			": columns of other groups are copied to new nodes, and one node sums up what they add to the parities.",
 		readsAndWrites(plan.Cost), busiest(plan.Cost), "No other data block moves.",
 	}
 }

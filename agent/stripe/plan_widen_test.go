@@ -77,11 +77,11 @@ func checkWidening(tb testing.TB, t rapid.TB, layout *Layout, scheme Scheme, w W
 	if problem := execute(tb, plan, stored, copied).difference(want); problem != "" {
 		t.Fatal(problem)
 	}
-	byPolicy1 := len(copied)
+	cellsOf, byPolicy1 := layout.partitions[scheme.K].Stripes, len(copied)
 	for stripe := range stripes {
 		from := map[Position]bool{}
 		for at, column := range w.Columns {
-			if slices.ContainsFunc(layout.partitions[scheme.K].Stripes[stripe], func(cell int32) bool { return int(cell)%layout.Columns == column }) {
+			if slices.ContainsFunc(cellsOf[stripe], func(cell int32) bool { return int(cell)%layout.Columns == column }) {
 				from[w.Sources[at]] = true
 			}
 		}
@@ -92,9 +92,10 @@ func checkWidening(tb testing.TB, t rapid.TB, layout *Layout, scheme Scheme, w W
 			}
 		}
 	}
-	whole := layout.Columns == scheme.K // each stripe gets all of the new columns
-	if sent := plan.Cost.BlocksSent; whole && sent > byPolicy1 || sent < len(copied) || plan.Cost.DataBlocksMoved != len(copied) || !plan.Proved {
-		t.Fatalf("%d new cells cost %+v, and %d blocks if sources sent sums to each parity row; proved: %t", len(copied), plan.Cost, byPolicy1, plan.Proved)
+	cost, whole := plan.Cost, layout.Columns == scheme.K // each stripe gets all of the new columns
+	if whole && cost.BlocksSent > byPolicy1 || cost.BlocksSent < len(copied) || cost.DataBlocksMoved != len(copied) || !plan.Proved {
+		t.Fatalf("%d new cells cost %+v, and %d blocks if sources sent sums to each parity row; proved: %t",
+			len(copied), cost, byPolicy1, plan.Proved)
 	}
 	return plan
 }
