@@ -17,13 +17,13 @@ func (l *Layout) Outside(scheme Scheme, i int) Position {
 }
 
 // NewWidenPlan returns a proved plan that gives a group further columns, whose cells are those of columns of other groups
-// (SourceCopy): they are copied to the nodes of the new columns, and what they change of the parities is added to these, which are read and written once. The
-// group is one of layout l afterwards, and has the same scheme before with these columns empty: as the coefficients of a cell depend on
-// its column alone, columns that are zeros change no parity, however many there are.
+// (SourceCopy): they are copied to the nodes of the new columns, and what they change of the parities is added to these, which are
+// read and written once. The group is one of layout l afterwards, and has the same scheme before with these columns empty: as the
+// coefficients of a cell depend on its column alone, columns that are zeros change no parity, however many there are.
 //
-// One node gathers what the parities change by, sums it up for each parity row, and sends them their sums: the one of those that it could
-// be by which the fewest blocks cross the network. Where all columns come from one node (Scale-RS, Policy 1), it is that one, and the d new
-// columns cost d + m blocks for each row, d + m - 1 where it has a parity of the group itself. Errors wrap ErrPlan or ErrLayout.
+// One node gathers what the parities change by, sums it up for each parity row, and sends them their sums: the one of those that it
+// could be by which the fewest blocks cross the network. Where all columns come from one node (Scale-RS, Policy 1), it is that one, and
+// the d new columns cost d + m blocks for each row, d + m - 1 where it has a parity of the group itself. Errors wrap ErrPlan or ErrLayout.
 func NewWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
 	before := l.Without(w.Columns)
 	key := planKey{before: before, layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerWiden, units: fmt.Sprint(w)}
