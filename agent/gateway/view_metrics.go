@@ -43,6 +43,14 @@ var (
 	catalogLimit = describe("restripe_catalog_limit_bytes",
 		"Bytes that the engine of the catalog may have; absent where it knows no limit.")
 	catalogRecords = describe("restripe_catalog_records", "Records of the catalog, about; absent where counting would take long.")
+	catalogRetries = describe("restripe_catalog_retries_total", "Times that the engine of the catalog was asked again, by why: "+
+		"serialization, lock, connection (PostgreSQL), conflict, unavailable (etcd); absent for others, which are not asked again.", "reason")
+	replicaUp = describe("restripe_catalog_replica_up",
+		"1 if a member of etcd answers, or a replica of Redis is sent what is written, else 0; 1 for each standby of PostgreSQL that is "+
+			"connected.", "replica")
+	replicaBytes = describe("restripe_catalog_replica_lag_bytes", "Bytes of the log of PostgreSQL that a standby does not have on its disk, "+
+		"or of that of Redis that a replica has not received.", "replica")
+	replicaEntries = describe("restripe_catalog_replica_lag_entries", "Entries of the log of etcd that a member has not applied.", "replica")
 	deadAtMost     = describe("restripe_dead_at_most_ratio",
 		"Bytes that may be dead in groups of small objects for one that lives, by class; absent where it is never compacted.", "class")
 	unproven = describe("restripe_verification_failures_total",
@@ -68,7 +76,7 @@ var (
 
 	viewMetrics = []*prometheus.Desc{
 		buildInfo, nodeUp, nodeState, nodeUsed, nodeRoom, nodeFault, nodeContents, nodeRefusals, catalogWritten, catalogBytes, catalogLimit,
-		catalogRecords, deadAtMost, unproven, popularityBytes,
+		catalogRecords, catalogRetries, replicaUp, replicaBytes, replicaEntries, deadAtMost, unproven, popularityBytes,
 		objectCounts, objectBytes, earlierCounts, earlierBytes,
 		storedBytes, groupCounts, notWhole, canLose, graves, attempts, moveDone, moveTotal,
 	}
@@ -123,8 +131,32 @@ func (v view) Collect(metrics chan<- prometheus.Metric) {
 	gauge(catalogWritten, written)
 	counter(unproven, g.groups.Unproven.Load())
 	gauge(popularityBytes, float64(g.Popularity.Bytes()))
+	for reason, count := range g.catalog.Raw().Retries() {
+		counter(catalogRetries, count, reason)
+	}
 	v.measured(gauge)
+	v.replicated(gauge)
 	v.counted(gauge)
+}
+
+// replicated shows how far those are behind that have copies of the catalog, if its engine answers.
+func (v view) replicated(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
+	ctx, cancel := context.WithTimeout(context.Background(), viewPatience)
+	defer cancel()
+	replicas, err := v.gateway.catalog.Raw().Replicas(ctx)
+	if err != nil {
+		v.gateway.log.Warn("figures lack the replicas of the catalog", "cause", err)
+		return
+	}
+	for _, replica := range replicas {
+		gauge(replicaUp, truth(replica.Up), replica.Name)
+		if replica.LagBytes >= 0 {
+			gauge(replicaBytes, float64(replica.LagBytes), replica.Name)
+		}
+		if replica.LagEntries >= 0 {
+			gauge(replicaEntries, float64(replica.LagEntries), replica.Name)
+		}
+	}
 }
 
 // measured shows how much the catalog has, if its engine answers.

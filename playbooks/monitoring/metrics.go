@@ -19,7 +19,7 @@ import (
 // bounded are the labels that metrics may have. People declare their values, or the program knows them: there are no more of them for more
 // objects, groups or clients.
 var bounded = strings.Fields("announced cache call candidate class code command condition domain event identity into kind method mode name node " +
-	"operation outcome part policy problem reason refusal release route scheme source state status to transition")
+	"operation outcome part policy problem reason refusal release replica route scheme source state status to transition")
 
 // Problems says where the metrics of a process, which are in a registry, are not as the table in a Markdown file has them, and where they
 // do not keep to the rules of Prometheus. With update the table is written before.

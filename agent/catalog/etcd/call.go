@@ -50,6 +50,7 @@ func (e *Engine) call(
 		if again(err) {
 			select {
 			case <-time.After(askAgain):
+				e.retries[kv.RetryUnavailable].Add(1)
 				continue
 			case <-limited.Done():
 			}

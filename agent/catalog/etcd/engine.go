@@ -32,10 +32,14 @@ type Engine struct {
 	deaf     context.CancelFunc // ends the watch
 	work     sync.WaitGroup
 	warnings []string
+	retries  kv.Tally
 	closed   atomic.Bool
 }
 
-var _ kv.Engine = (*Engine)(nil)
+var (
+	_ kv.Engine    = (*Engine)(nil)
+	_ kv.Reporting = (*Engine)(nil)
+)
 
 // Open connects to the cluster that address names: etcd://user@host:port,host:port, or etcds:// for TLS, with the files ?passwordfile=,
 // ?cacert=, ?cert= and ?key=. The query parameter catalog names one of several catalogs in a cluster; default "restripe".
@@ -53,6 +57,7 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	}
 	root := "restripe/" + parsed.name + "/"
 	e := &Engine{client: client, location: parsed.location, hosts: parsed.hosts, prefix: root + "r/", told: root + "told"}
+	e.retries = kv.NewTally(kv.RetryConflict, kv.RetryUnavailable)
 	e.counters.begin()
 	e.hub.Deafen()
 	e.hearing, e.deaf = context.WithCancel(context.Background())

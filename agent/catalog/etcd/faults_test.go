@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,6 +213,42 @@ func TestAFormerLeader(t *testing.T) {
 			t.Errorf("the former leader answers with %q", values[0])
 		}
 		return err == nil
+	})
+}
+
+// Members say how far they are, one that has died says nothing, and to ask again for a counter that another process changed is counted.
+func TestReplicasAndRetries(t *testing.T) {
+	t.Parallel()
+	members := start(t, 3, nil)
+	engine, other := shut(t, open(t, members.address(""))), shut(t, open(t, members.address("")))
+	one := []kv.Write{{Key: "one", Kind: kv.Increment, Add: 1}}
+	for _, each := range []*etcd.Engine{engine, other, engine} {
+		if failed, err := each.Update(t.Context(), nil, one); err != nil || failed != nil {
+			t.Fatal(failed, err)
+		}
+	}
+	if counted := engine.Retries()[kv.RetryConflict]; counted != 1 {
+		t.Errorf("%d conflicts were counted, want 1", counted)
+	}
+	if counted, known := other.Retries()[kv.RetryUnavailable]; !known || counted != 0 {
+		t.Errorf("who met no fault counts %v", other.Retries())
+	}
+	await(t, "three members that have all", func(ctx context.Context) bool {
+		replicas, err := engine.Replicas(ctx)
+		return err == nil && len(replicas) == 3 && !slices.ContainsFunc(replicas, func(r kv.Replica) bool {
+			return !r.Up || r.LagEntries != 0 || r.LagBytes != -1
+		})
+	})
+	died := members[0]
+	died.kill(t)
+	await(t, "two members that have all, and one that is gone", func(ctx context.Context) bool {
+		replicas, err := engine.Replicas(ctx)
+		return err == nil && len(replicas) == 3 && !slices.ContainsFunc(replicas, func(r kv.Replica) bool {
+			if r.Name == died.settings.Client {
+				return r.Up || r.LagEntries != -1
+			}
+			return !r.Up || r.LagEntries != 0
+		})
 	})
 }
 

@@ -68,3 +68,28 @@ func (e *Engine) Size(ctx context.Context) (kv.Size, error) {
 	}
 	return size, nil
 }
+
+// Retries implements kv.Reporting.
+func (e *Engine) Retries() map[string]int64 { return e.retries.Counts() }
+
+// Replicas implements kv.Reporting: the members that the address names. One is behind by what of the log it has not applied.
+func (e *Engine) Replicas(ctx context.Context) ([]kv.Replica, error) {
+	if e.closed.Load() {
+		return nil, kv.ErrClosed
+	}
+	states := e.states(ctx)
+	newest := uint64(0)
+	for _, is := range states {
+		if is.err == nil {
+			newest = max(newest, is.RaftIndex)
+		}
+	}
+	replicas := make([]kv.Replica, len(states))
+	for i, is := range states {
+		replicas[i] = kv.Replica{Name: is.host, Up: is.err == nil, LagBytes: -1, LagEntries: -1}
+		if is.err == nil {
+			replicas[i].LagEntries = int64(newest - is.RaftAppliedIndex)
+		}
+	}
+	return replicas, nil
+}

@@ -33,6 +33,7 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 		if !again {
 			return failed, err
 		}
+		e.retries[kv.RetryConflict].Add(1)
 	}
 }
 

@@ -89,3 +89,19 @@ func (o *Observed) MayLose() bool {
 	forgetful, is := o.Engine.(Forgetful)
 	return is && forgetful.MayLose()
 }
+
+// Retries implements Reporting.
+func (o *Observed) Retries() map[string]int64 {
+	if reporting, is := o.Engine.(Reporting); is {
+		return reporting.Retries()
+	}
+	return nil
+}
+
+// Replicas implements Reporting.
+func (o *Observed) Replicas(ctx context.Context) ([]Replica, error) {
+	if reporting, is := o.Engine.(Reporting); is {
+		return reporting.Replicas(ctx)
+	}
+	return nil, nil
+}

@@ -54,3 +54,19 @@ func (t traced) MayLose() bool {
 	forgetful, is := t.Engine.(kv.Forgetful)
 	return is && forgetful.MayLose()
 }
+
+// Retries implements kv.Reporting.
+func (t traced) Retries() map[string]int64 {
+	if reporting, is := t.Engine.(kv.Reporting); is {
+		return reporting.Retries()
+	}
+	return nil
+}
+
+// Replicas implements kv.Reporting.
+func (t traced) Replicas(ctx context.Context) ([]kv.Replica, error) {
+	if reporting, is := t.Engine.(kv.Reporting); is {
+		return reporting.Replicas(ctx)
+	}
+	return nil, nil
+}

@@ -29,6 +29,7 @@ type Engine struct {
 	reads    *pool
 	updates  *pool
 	mayLose  bool
+	retries  kv.Tally
 	warnings []string
 
 	hub    kv.Hub
@@ -42,7 +43,10 @@ type Engine struct {
 	writing int
 }
 
-var _ kv.Engine = (*Engine)(nil)
+var (
+	_ kv.Engine    = (*Engine)(nil)
+	_ kv.Reporting = (*Engine)(nil)
+)
 
 // Open connects to the server that address names, postgres://user@host:port/database, with the parameters that PostgreSQL knows; with
 // several hosts the one that is the primary is found. The parameter catalog names one of several catalogs in a database, which is the
@@ -52,7 +56,7 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{target: target}
+	e := &Engine{target: target, retries: kv.NewTally(kv.RetrySerialization, kv.RetryLock, kv.RetryConnection)}
 	e.hub.Deafen()
 	e.life, e.end = context.WithCancel(context.Background())
 	e.servers = newServers(target, e.life, &e.work)

@@ -100,6 +100,9 @@ func TestLocksOfOthers(t *testing.T) {
 	if err := <-stays; err != nil {
 		t.Errorf("after the lock was gone: %v", err)
 	}
+	if retries := engine.Retries(); retries[kv.RetryLock] < 3 || retries[kv.RetrySerialization] != 0 {
+		t.Errorf("of the refusals are counted %v", retries)
+	}
 }
 
 // A server that waits for a standby is not cancelled: the update would take effect without it. Where a person does, it is not taken

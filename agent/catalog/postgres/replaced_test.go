@@ -172,3 +172,28 @@ func TestUnconfirmedAfterRestart(t *testing.T) {
 		return err == nil && value == "v"
 	})
 }
+
+// Standbys that are connected are told of with how far they are behind; one that is gone is not, and neither is what may not be known.
+func TestReplicas(t *testing.T) {
+	s := postgrestest.Start(t, newest(t))
+	engine := open(t, s.Address(""))
+	defer shut(t, engine)
+	of := func(engine kv.Reporting) []kv.Replica {
+		replicas, err := engine.Replicas(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return replicas
+	}
+	if replicas := of(engine); len(replicas) != 0 {
+		t.Errorf("a server that is alone has %v", replicas)
+	}
+	standby := copyOf(t, s, "b")
+	put(t.Context(), t, engine, "k", "v")
+	await(t, "the standby has all", func() bool {
+		replicas := of(engine)
+		return len(replicas) == 1 && replicas[0] == kv.Replica{Name: "b", Up: true, LagEntries: -1}
+	})
+	standby.Kill()
+	await(t, "the standby is gone", func() bool { return len(of(engine)) == 0 })
+}

@@ -71,3 +71,21 @@ func (e *Engine) Size(ctx context.Context) (size kv.Size, err error) {
 	}
 	return kv.Size{Records: number(rows[0][0]), Bytes: number(rows[0][1])}, nil
 }
+
+// Retries implements kv.Reporting.
+func (e *Engine) Retries() map[string]int64 { return e.retries.Counts() }
+
+// Replicas implements kv.Reporting: the standbys that are connected, by their application_name, of several of one name the one that is
+// furthest behind. What one has on its disk counts. A role that may not read pg_stat_replication is told of none.
+func (e *Engine) Replicas(ctx context.Context) ([]kv.Replica, error) {
+	rows, err := e.ask(ctx, `select application_name::text, max(pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn))::bigint
+		from pg_stat_replication where state in ('streaming', 'catchup') and flush_lsn is not null group by application_name`, &arguments{})
+	if err != nil {
+		return nil, fmt.Errorf("asking the catalog %s for its standbys: %w", e.target.location, err)
+	}
+	replicas := make([]kv.Replica, len(rows))
+	for i, row := range rows {
+		replicas[i] = kv.Replica{Name: string(row[0]), Up: true, LagBytes: max(0, number(row[1])), LagEntries: -1}
+	}
+	return replicas, nil
+}

@@ -207,7 +207,8 @@ func (e *Engine) make(batch []*request) {
 		}
 		answer := refused(err)
 		switch {
-		case answer != nil && inTheWay(answer.Code):
+		case answer != nil && inTheWay(answer.Code) != "":
+			e.retries[inTheWay(answer.Code)].Add(1)
 			if batch = e.patient(batch, attempt); len(batch) == 0 {
 				return
 			}
@@ -217,6 +218,7 @@ func (e *Engine) make(batch []*request) {
 			}
 			return
 		case pgconn.SafeToRetry(err) && attempt == 0 && !e.isClosed():
+			e.retries[kv.RetryConnection].Add(1)
 		default:
 			for _, r := range batch {
 				r.settle(nil, e.orClosed(err))
@@ -226,9 +228,15 @@ func (e *Engine) make(batch []*request) {
 	}
 }
 
-// inTheWay reports whether a refusal is because of what others do at the same time.
-func inTheWay(code string) bool {
-	return code == "40001" || code == "40P01" || code == "55P03" // serialization, deadlock, a lock that was not to be had
+// inTheWay says why to ask again after a refusal that is because of what others do at the same time; empty for another one.
+func inTheWay(code string) string {
+	switch code {
+	case "40001":
+		return kv.RetrySerialization
+	case "40P01", "55P03": // a deadlock, a lock that was not to be had
+		return kv.RetryLock
+	}
+	return ""
 }
 
 // patient waits before the next attempt, and returns those of the batch that somebody waits for.

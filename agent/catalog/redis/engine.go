@@ -32,7 +32,10 @@ type Engine struct {
 	closed   atomic.Bool
 }
 
-var _ kv.Engine = (*Engine)(nil)
+var (
+	_ kv.Engine    = (*Engine)(nil)
+	_ kv.Reporting = (*Engine)(nil)
+)
 
 // Open connects to the server that address names: redis://user:password@host:port/database, or rediss:// for TLS, with the files
 // ?passwordfile=, ?cacert=, ?cert= and ?key=. The query parameter catalog names one of several catalogs on a server; default "restripe".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 
@@ -106,4 +107,55 @@ func (e *Engine) Size(ctx context.Context) (size kv.Size, err error) {
 		}
 	}
 	return size, nil
+}
+
+// Retries implements kv.Reporting: nothing is asked again.
+func (e *Engine) Retries() map[string]int64 { return nil }
+
+// Replicas implements kv.Reporting: those that the server says are connected.
+func (e *Engine) Replicas(ctx context.Context) ([]kv.Replica, error) {
+	if e.closed.Load() {
+		return nil, kv.ErrClosed
+	}
+	said, err := e.client.Do(ctx, e.client.B().Info().Section("replication").Build()).ToString()
+	if err != nil {
+		return nil, fmt.Errorf("asking the catalog %s for its replicas: %w", e.location, err)
+	}
+	replicas, err := replicasIn(said)
+	if err != nil {
+		return nil, fmt.Errorf("asking the catalog %s for its replicas: %w", e.location, err)
+	}
+	return replicas, nil
+}
+
+// replicasIn reads what a server says of its replication, with lines as slave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=1.
+func replicasIn(said string) (replicas []kv.Replica, err error) {
+	written := int64(0) // stands behind the replicas
+	for line := range strings.Lines(said) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "master_repl_offset" {
+			if written, err = strconv.ParseInt(value, 10, 64); err != nil {
+				return nil, fmt.Errorf("%s of %q: %w", name, value, err)
+			}
+		}
+		if !strings.HasPrefix(name, "slave") || !strings.HasPrefix(value, "ip=") {
+			continue
+		}
+		fields := map[string]string{}
+		for field := range strings.SplitSeq(value, ",") {
+			key, value, _ := strings.Cut(field, "=")
+			fields[key] = value
+		}
+		has, err := strconv.ParseInt(fields["offset"], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s of %q: %w", name, value, err)
+		}
+		replicas = append(replicas, kv.Replica{
+			Name: net.JoinHostPort(fields["ip"], fields["port"]), Up: fields["state"] == "online", LagBytes: has, LagEntries: -1,
+		})
+	}
+	for i := range replicas {
+		replicas[i].LagBytes = max(0, written-replicas[i].LagBytes)
+	}
+	return replicas, nil
 }
