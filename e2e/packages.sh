@@ -49,11 +49,12 @@ packages_prepare() {
 packages_install() { packages_get "$@" || { "${packages_as_root[@]}" apt-get update && packages_get "$@"; }; }
 
 # Packages bring services of their own; who needs a server starts it, so none is started here, and no cluster of PostgreSQL is made.
+# Whoever installs something else at the same time is waited for.
 packages_get() {
   case " $* " in *" postgresql-"*)
     "${packages_as_root[@]}" sh -c 'mkdir -p /etc/postgresql-common/createcluster.d &&
       echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/restripe.conf' || return
     ;;
   esac
-  "${packages_as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends "$@"
+  "${packages_as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "$@"
 }
