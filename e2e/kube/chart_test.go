@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,6 +100,15 @@ catalog:
 	"cloudnativepg": `
 gateways: {users: people, replicas: 2}
 catalog: {secret: pg-app, key: uri}
+`,
+	"rook": `
+gateways: {users: people}
+agents:
+- {name: ceph-a, pools: [restripe.worker-a], nodeSelector: {kubernetes.io/hostname: worker-a}}
+- {name: ceph-b, pools: [restripe.worker-b], nodeSelector: {kubernetes.io/hostname: worker-b}}
+- {name: ceph-c, pools: [restripe.worker-c], nodeSelector: {kubernetes.io/hostname: worker-c}}
+- {name: more, pools: [restripe.worker-d, restripe.worker-e]}
+ceph: {secret: rook-restripe}
 `,
 	"secrets": `
 gateways: {users: people}
@@ -309,6 +319,8 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 	}
 	write("users.yaml", "users: [{name: ada, tokenSHA256: 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b, verbs: [get]}]\n")
 	write("store", "redis://:secret@redis:6379\n")
+	write("ceph.conf", "[global]\nmon_host = 10.0.0.1\n")
+	write("keyring", "[client.restripe]\nkey = none\n")
 	known := pki.Identity{Role: pki.RoleGateway, Name: "gateway"} // to the catalog
 	if _, err := authority.Issue(known, nil, 0, filepath.Join(folder, "catalog")); err != nil {
 		t.Fatal(err)
@@ -334,6 +346,7 @@ func TestChartConfigurationIsTaken(t *testing.T) {
 					}
 				}
 				text = strings.NewReplacer("/etc/restripe/tls", certificate, "/etc/restripe/users/", folder+"/", "/etc/restripe/store/", folder+"/",
+					"/etc/ceph/", folder+"/",
 					"/etc/restripe/catalog/", filepath.Join(folder, "catalog")+"/",
 					"/etc/restripe/config/", filepath.Join(folder, name)+"-r-gateway-").Replace(text)
 				path := write(name+"-"+object.GetName()+"-"+file, text)
@@ -368,6 +381,12 @@ func TestChartRefusesWhatCannotWork(t *testing.T) {
 		"gateways.users=x,gateway.replicas=2":                                "gateway",
 		"gateways.users=x,agents[0].name=a,agents[0].stores={redis://a},agents[1].name=a,agents[1].stores={redis://b}": "two sets are named a",
 		"gateways.users=x,agents[0].name=a,agents[0].storage.size=1Gi":                                                 "how many agents",
+
+		"gateways.users=x,agents[0].name=a,agents[0].pools={restripe.a}":                       "ceph.secret: the set a has pools",
+		"gateways.users=x,agents[0].name=a,agents[0].pools={a/b},ceph.secret=s":                "/agents/0/pools/0",
+		"gateways.users=x,agents[0].name=a,agents[0].pools={a},agents[0].stores={redis://a:1}": "needs one of storage",
+		"gateways.users=x,gateways.s3Port=70000":                                               "/gateways/s3Port",
+		"gateways.users=x,gateways.cacheMiB=-1":                                                "/gateways/cacheMiB",
 	} {
 		output, err := h.command(t, "template", "r", chart, "--set", values).CombinedOutput()
 		if err == nil || !strings.Contains(string(output), want) {
@@ -398,14 +417,7 @@ func TestChartCatalogs(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &configured); err != nil {
 			t.Fatal(err)
 		}
-		set, err := yaml.Marshal(named(t, objects, "StatefulSet", "r-gateway").Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var gateway appsv1.StatefulSet
-		if err := yaml.UnmarshalStrict(set, &gateway); err != nil {
-			t.Fatal(err)
-		}
+		gateway := statefulSet(t, objects, "r-gateway")
 		container := gateway.Spec.Template.Spec.Containers[0]
 		variable := ""
 		for _, one := range container.Env {
@@ -437,6 +449,123 @@ func TestChartCatalogs(t *testing.T) {
 		want := []string{test.configured, test.variable, test.files, test.claims}
 		if !slices.Equal(got, want) || mounted != (test.files != "") {
 			t.Errorf("%s: the catalog is %q, want %q; its files are mounted: %v", test.variant, got, want, mounted)
+		}
+	}
+}
+
+// statefulSet returns one of the chart, as Kubernetes reads it.
+func statefulSet(t *testing.T, objects []*unstructured.Unstructured, name string) *appsv1.StatefulSet {
+	t.Helper()
+	text, err := yaml.Marshal(named(t, objects, "StatefulSet", name).Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &appsv1.StatefulSet{}
+	if err := yaml.UnmarshalStrict(text, set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// An agent of a pool of Ceph runs the image that has Ceph, on the machine of its set, and finds the configuration and the key of the
+// cluster in the Secret where its store's address says; others see nothing of that, and a backend of pools is one of Ceph.
+func TestChartBesideCeph(t *testing.T) {
+	h := newHelm(t)
+	objects := rendered(t, h, variants["rook"])
+	pools := map[string]string{"ceph-a-0": "restripe.worker-a", "ceph-c-0": "restripe.worker-c", "more-1": "restripe.worker-e"}
+	for node, pool := range pools {
+		text, _, _ := unstructured.NestedString(named(t, objects, "ConfigMap", "r-"+node).Object, "data", "agent.yaml")
+		var configured struct{ Store, Direct string }
+		if err := yaml.Unmarshal([]byte(text), &configured); err != nil {
+			t.Fatal(err)
+		}
+		want := "ceph:" + pool + "?conf=/etc/ceph/ceph.conf&keyring=/etc/ceph/keyring&user=restripe"
+		if configured.Store != want || configured.Direct != "" {
+			t.Errorf("%s keeps blocks in %+v, want %s", node, configured, want)
+		}
+		pod := statefulSet(t, objects, "r-"+node).Spec.Template.Spec
+		if image := pod.Containers[0].Image; !strings.HasPrefix(image, "localhost/restripe-agent-ceph:v") {
+			t.Errorf("%s runs %s", node, image)
+		}
+		mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(mount corev1.VolumeMount) bool {
+			return mount.Name == "ceph" && mount.MountPath == "/etc/ceph" && mount.ReadOnly
+		})
+		secret := slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool {
+			return volume.Name == "ceph" && volume.Secret != nil && volume.Secret.SecretName == "rook-restripe"
+		})
+		if !mounted || !secret {
+			t.Errorf("%s mounts %+v of %+v", node, pod.Containers[0].VolumeMounts, pod.Volumes)
+		}
+		set, is := strings.CutSuffix(node, "-0")
+		if is && pod.NodeSelector["kubernetes.io/hostname"] != "worker-"+strings.TrimPrefix(set, "ceph-") {
+			t.Errorf("%s runs on %v", node, pod.NodeSelector)
+		}
+	}
+	if kind, _, _ := unstructured.NestedString(named(t, objects, "StorageBackend", "restripe").Object, "spec", "type"); kind != "ceph" {
+		t.Errorf("the backend is declared to be %s", kind)
+	}
+	for _, volume := range statefulSet(t, rendered(t, h, variants["small"]), "r-disk-0").Spec.Template.Spec.Volumes {
+		if volume.Name == "ceph" {
+			t.Errorf("an agent without Ceph mounts %+v", volume)
+		}
+	}
+	readme, err := os.ReadFile(filepath.Join(chart, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(variants["rook"]) {
+		shown := strings.Contains(line, "ceph-a") || strings.Contains(line, "ceph-b") || strings.HasPrefix(line, "ceph:")
+		if shown && !strings.Contains(string(readme), line) {
+			t.Errorf("README.md of the chart does not have %s", line)
+		}
+	}
+}
+
+// Every protocol of clients that is asked for is one that gateways listen for, that their Service has, and that the network lets through;
+// none is where nothing is asked for. So is the memory for small objects.
+func TestChartServesProtocols(t *testing.T) {
+	h := newHelm(t)
+	look := func(values string) (config map[string]any, ports map[string]int32) {
+		t.Helper()
+		objects := rendered(t, h, values)
+		text, _, _ := unstructured.NestedString(named(t, objects, "ConfigMap", "r-gateway").Object, "data", "gateway.yaml")
+		if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+			t.Fatal(err)
+		}
+		ports = map[string]int32{}
+		for _, port := range statefulSet(t, objects, "r-gateway").Spec.Template.Spec.Containers[0].Ports {
+			ports["container "+port.Name] = port.ContainerPort
+		}
+		offered, _, _ := unstructured.NestedSlice(named(t, objects, "Service", "r-gateway").Object, "spec", "ports")
+		for _, one := range offered {
+			port := one.(map[string]any)
+			number, err := strconv.ParseInt(fmt.Sprint(port["port"]), 10, 32)
+			if err != nil || port["targetPort"] != port["name"] {
+				t.Fatalf("the Service has %v", port)
+			}
+			ports["service "+port["name"].(string)] = int32(number)
+		}
+		rules, _, _ := unstructured.NestedSlice(named(t, objects, "NetworkPolicy", "r-gateways").Object, "spec", "ingress")
+		for _, one := range rules[0].(map[string]any)["ports"].([]any) {
+			ports["network "+one.(map[string]any)["port"].(string)] = 1
+		}
+		return config, ports
+	}
+	config, ports := look("gateways: {users: people, cacheMiB: 256, redisPort: 6379, memcachedPort: 11211, " +
+		"s3Port: 9000, s3Domains: [s3.example.org]}\n")
+	for name, number := range map[string]int32{"redis": 6379, "memcached": 11211, "s3": 9000} {
+		if config[name] != fmt.Sprintf("0.0.0.0:%d", number) || ports["container "+name] != number ||
+			ports["service "+name] != number || ports["network "+name] != 1 {
+			t.Errorf("%s: gateways listen at %v, and the ports are %v", name, config[name], ports)
+		}
+	}
+	if fmt.Sprint(config["cache"], config["s3-domain"]) != "256 [s3.example.org]" {
+		t.Errorf("gateways keep %v MiB, and buckets are below %v", config["cache"], config["s3-domain"])
+	}
+	config, ports = look(variants["small"])
+	for _, name := range []string{"redis", "memcached", "s3", "s3-domain", "cache"} {
+		if config[name] != nil || ports["container "+name]+ports["service "+name]+ports["network "+name] != 0 {
+			t.Errorf("%s is served where nothing asks for it: %v, %v", name, config, ports)
 		}
 	}
 }

@@ -38,13 +38,14 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* The nodes of Restripe, as JSON: id, set, service, domain, store, storage, storeSecret, nodeSelector, tolerations. */}}
+{{/* The nodes of Restripe, as JSON: id, set, service, domain, store, storage, storeSecret, pool, nodeSelector, tolerations. */}}
 {{- define "restripe.nodes" -}}
 {{- $nodes := list -}}
 {{- range $set := .Values.agents -}}
   {{- $count := int (default 0 $set.replicas) -}}
   {{- with $set.stores }}{{ $count = len . }}{{ end -}}
   {{- with $set.storeSecrets }}{{ $count = len . }}{{ end -}}
+  {{- with $set.pools }}{{ $count = len . }}{{ end -}}
   {{- range $i := until $count -}}
     {{- $id := printf "%s-%d" $set.name $i -}}
     {{- $node := dict "id" $id "set" $set.name "service" (printf "%s-%s" $.Release.Name $id) "domain" ($set.domain | default "") -}}
@@ -53,6 +54,7 @@ securityContext:
     {{- if $set.storage }}{{ $_ := set $node "storage" $set.storage }}{{ end -}}
     {{- if $set.stores }}{{ $_ := set $node "store" (index $set.stores $i) }}{{ end -}}
     {{- if $set.storeSecrets }}{{ $_ := set $node "storeSecret" (index $set.storeSecrets $i) }}{{ end -}}
+    {{- if $set.pools }}{{ $_ := set $node "pool" (index $set.pools $i) }}{{ end -}}
     {{- $nodes = append $nodes $node -}}
   {{- end -}}
 {{- end -}}
@@ -75,6 +77,7 @@ securityContext:
 {{- if .Values.operator.backendType }}{{ .Values.operator.backendType }}
 {{- else if $first.storage }}file
 {{- else if $first.storeSecrets }}redis
+{{- else if $first.pools }}ceph
 {{- else }}{{ first ($first.stores | default (list "file:")) | regexFind "^[a-z]+" | replace "rediss" "redis" }}{{ end -}}
 {{- end -}}
 
@@ -84,6 +87,8 @@ command: agent
 id: {{ .node.id | quote }}
 {{- if .node.storeSecret }}
 store: "@/etc/restripe/store/store"
+{{- else if .node.pool }}
+store: {{ printf "ceph:%s?conf=/etc/ceph/ceph.conf&keyring=/etc/ceph/keyring&user=%s" .node.pool .root.Values.ceph.user | quote }}
 {{- else }}
 store: {{ .node.store | default "file:/var/lib/restripe/store" | quote }}
 {{- end }}
