@@ -8,10 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
 // What the program for the machines with the data may weigh, stripped, and hold in memory while it has nothing to do.
@@ -148,9 +151,54 @@ func TestPackageUnits(t *testing.T) {
 				t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(arguments, " "), err, output)
 			}
 		}
-		for _, line := range []string{"Type=notify", "User=restripe", "Restart=on-failure", "StateDirectory=restripe"} {
+		for _, line := range []string{"Type=notify", "User=restripe", "Restart=on-failure", "StateDirectory=restripe", "WatchdogSec=60"} {
 			if !strings.Contains(unit, "\n"+line+"\n") {
 				t.Errorf("%s lacks %s", name, line)
+			}
+		}
+		limit := regexp.MustCompile(`(?m)^MemoryMax=(\d+)([MG])$`).FindStringSubmatch(unit)
+		if limit == nil {
+			t.Errorf("%s may take all memory of the machine", name)
+			continue
+		}
+		service := strings.Replace(strings.TrimSuffix(name, ".service"), "@", "@NODE", 1)
+		row := regexp.MustCompile(`(?m)^\| ` + service + ` \|.*\| ` + limit[1] + " " + limit[2] + `iB \|$`)
+		if !row.MatchString(contents(t, "docs/configuration.md")) {
+			t.Errorf("%s may take %s%siB, and docs/configuration.md says something else of %s", name, limit[1], limit[2], service)
+		}
+	}
+}
+
+// Each package brings its program, the units of that, manual pages, and what bash, zsh and fish complete.
+func TestPackageContents(t *testing.T) {
+	for name, units := range map[string][]string{
+		"restripe-agent": {"restripe-agent@.service", "restripe-gateway.service"},
+		"restripe":       {"restripe-operator.service", "restripe-console.service"},
+	} {
+		var packed struct {
+			Contents []struct{ Src, Dst string }
+		}
+		if err := yaml.Unmarshal([]byte(contents(t, "playbooks/package/"+name+".yaml")), &packed); err != nil {
+			t.Fatal(err)
+		}
+		var brought []string
+		for _, file := range packed.Contents {
+			brought = append(brought, file.Src+" "+file.Dst)
+		}
+		pages := "bin/packages/build/doc/" + name
+		wanted := []string{
+			"bin/packages/build/" + name + " /usr/bin/" + name,
+			pages + "/man1/ /usr/share/man/man1",
+			pages + "/bash/" + name + " /usr/share/bash-completion/completions/" + name,
+			pages + "/zsh/_" + name + " /usr/share/zsh/vendor-completions/_" + name,
+			pages + "/fish/" + name + ".fish /usr/share/fish/vendor_completions.d/" + name + ".fish",
+		}
+		for _, unit := range units {
+			wanted = append(wanted, "playbooks/package/"+unit+" /lib/systemd/system/"+unit)
+		}
+		for _, want := range wanted {
+			if !slices.Contains(brought, want) {
+				t.Errorf("the package %s does not bring %s", name, want)
 			}
 		}
 	}
