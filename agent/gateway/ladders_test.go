@@ -177,6 +177,22 @@ func TestObjectsComeIntoAClass(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", request, err, text)
 		}
 	}
+	var coming, size int64
+	for key, data := range want {
+		if strings.HasPrefix(key, "media/") {
+			coming, size = coming+1, size+int64(len(data))
+		}
+	}
+	expected, err := c.gateway.Estimate(t.Context(), api.TransitionRequest{Into: "media"})
+	if err != nil || expected.Objects != coming || expected.Bytes != size || expected.ObjectsCopied != 2 || expected.GroupsCopied != 1 ||
+		expected.Groups < 6 || expected.BytesRead != 1000 || expected.BytesWritten != 3000 || expected.PlanHash == "" {
+		t.Errorf("%d objects of %d bytes come: %+v, %v", coming, size, expected, err)
+	}
+	for _, request := range []api.TransitionRequest{{Into: "nowhere"}, {Into: "media", To: "rep(3)"}} {
+		if _, err := c.gateway.Estimate(t.Context(), request); !errors.Is(err, api.ErrBadRequest) {
+			t.Errorf("%+v: %v", request, err)
+		}
+	}
 	done := c.transition(api.TransitionRequest{Into: "media"})
 	if done.State != api.TransitionDone || done.GroupsDone < 6 || done.ObjectsRewritten != 2 || done.BytesRewritten != 1000 {
 		t.Fatalf("%+v", done)
@@ -205,6 +221,9 @@ func TestObjectsComeIntoAClass(t *testing.T) {
 	}
 	for key, data := range want {
 		c.check(key, data)
+	}
+	if left, err := c.gateway.Estimate(t.Context(), api.TransitionRequest{Into: "media"}); err != nil || left.Objects+left.Groups != 0 {
+		t.Errorf("what is left: %+v, %v", left, err)
 	}
 	if again := c.transition(api.TransitionRequest{Into: "media"}); again.State != api.TransitionDone || again.GroupsTotal != 0 {
 		t.Errorf("once more: %+v", again)

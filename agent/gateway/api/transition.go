@@ -122,9 +122,11 @@ type Transition struct {
 type Estimate struct {
 	At                time.Time `json:"at"` // of the report behind it
 	Groups            int64     `json:"groups"`
-	GroupsOffLadder   int64     `json:"groupsOffLadder"` // of Groups, those written for a ladder without the scheme
-	GroupsCopied      int64     `json:"groupsCopied"`    // of those, the ones whose objects are written into new groups
-	Bytes             int64     `json:"bytes"`           // of the cells of the groups
+	GroupsOffLadder   int64     `json:"groupsOffLadder"`         // of Groups, those written for a ladder without the scheme
+	GroupsCopied      int64     `json:"groupsCopied"`            // of those, or with Into of Groups: objects of them are written into new ones
+	Objects           int64     `json:"objects,omitempty"`       // with Into: that come into the class, most of them by their records alone
+	ObjectsCopied     int64     `json:"objectsCopied,omitempty"` // of Objects, those that are written into new groups
+	Bytes             int64     `json:"bytes"`                   // of the cells of the groups
 	BytesRead         int64     `json:"bytesRead"`
 	BytesSent         int64     `json:"bytesSent"`
 	BytesWritten      int64     `json:"bytesWritten"`

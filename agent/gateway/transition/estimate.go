@@ -17,15 +17,15 @@ import (
 )
 
 // Estimate returns what a transition of a class would cost, without looking at any group: the last heat report says how
-// many groups of which size there are, and the proved plan what each costs. ErrUnavailable until there is a report.
+// many groups of which size there are, and the proved plan what each costs. ErrUnavailable until there is a report. What taking
+// objects into a class costs is found out by a look at them.
 func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionRequest) (api.Estimate, error) {
 	t, to, err := transitionOf(&request)
 	if err != nil {
 		return api.Estimate{}, err
 	}
 	if t.Into != "" {
-		return api.Estimate{}, api.Refuse(api.ErrBadRequest,
-			"what comes into class %s the heat report counts, as elsewhere; no plan says what it costs", t.Into)
+		return j.estimateInto(ctx, &request)
 	}
 	if t.Selector.Class == "" {
 		return api.Estimate{}, api.Refuse(api.ErrBadRequest, "estimates are of classes; select by class")
