@@ -25,20 +25,18 @@ func (l *Layout) Outside(scheme Scheme, i int) Position {
 // could be by which the fewest blocks cross the network. Where all columns come from one node (Scale-RS, Policy 1), it is that one, and
 // the d new columns cost d + m blocks for each row, d + m - 1 where it has a parity of the group itself. Errors wrap ErrPlan or ErrLayout.
 func NewWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
-	before := l.Without(w.Columns)
-	key := planKey{before: before, layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerWiden, units: fmt.Sprint(w)}
-	key.before = key.before.Whole()
+	key := planKey{layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerWiden, units: fmt.Sprint(w)}
 	if plan, found := plans.get(key); found {
 		return plan, nil
 	}
-	plan, err := buildWidenPlan(before, l, scheme, w)
+	plan, err := buildWidenPlan(l, scheme, w)
 	if err != nil {
 		return nil, fmt.Errorf("planning columns %v more under %s: %w", w.Columns, scheme, err)
 	}
 	return plans.add(key, plan, plan.weight()), nil
 }
 
-func buildWidenPlan(before, l *Layout, scheme Scheme, w Widening) (*Plan, error) {
+func buildWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
 	partition, err := l.Partition(scheme.K)
 	if err != nil {
 		return nil, err
@@ -53,7 +51,7 @@ func buildWidenPlan(before, l *Layout, scheme Scheme, w Widening) (*Plan, error)
 		}
 	}
 	b := newPlanBuilder(l, scheme, scheme, plannerWiden, "")
-	b.plan.Before = before
+	b.plan.Before = l.Without(w.Columns)
 	gatherer := w.gatherer(l, scheme)
 	for stripe, cells := range partition.Stripes {
 		w.widen(b, gatherer, stripe, cells)

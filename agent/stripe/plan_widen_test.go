@@ -142,6 +142,7 @@ func TestWideningsRefused(t *testing.T) {
 		"a column without source": {Columns: []int{4, 5}, Sources: []Position{outside}},
 		"a column twice":          {Columns: []int{5, 5}, Sources: []Position{outside, outside}},
 		"no such column":          {Columns: []int{6}, Sources: []Position{outside}},
+		"one before the first":    {Columns: []int{-1}, Sources: []Position{outside}},
 		"from a column's node":    {Columns: []int{5}, Sources: []Position{0}},
 		"from the proxy":          {Columns: []int{5}, Sources: []Position{outside - 1}},
 		"from nowhere":            {Columns: []int{5}, Sources: []Position{layout.Outside(scheme, layout.Columns)}},
