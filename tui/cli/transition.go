@@ -52,12 +52,13 @@ func addressed(command *cobra.Command) func() (api.Selector, error) {
 func transitionStart(s *session) *cobra.Command {
 	var request api.TransitionRequest
 	var rate string
-	var wait bool
+	var wait, dry bool
 	command := &cobra.Command{
 		Use: "start --to SCHEME --class C|--prefix P|--key K", Short: "Start a transition",
 		Example: "  restripe transition start --to 'rs(12,2)' --class default --wait\n" +
 			"  restripe transition start --to 'rep(3)' --prefix hot/ --rate 50MiB/s\n" +
-			"  restripe transition start --into media --class default",
+			"  restripe transition start --into media --class default\n" +
+			"  restripe transition start --into media --dry-run",
 		Args: cobra.NoArgs,
 	}
 	selector := addressed(command)
@@ -70,6 +71,8 @@ func transitionStart(s *session) *cobra.Command {
 	flags.StringVar(&request.Proxy, "proxy", "", "node that plays the proxy of a baseline planner")
 	flags.StringVar(&rate, "rate", "", "limit on bytes read, sent and written together, such as 50MiB/s")
 	flags.BoolVar(&wait, "wait", false, "stay and show progress until it ends; exit code 1 unless it is done")
+	flags.BoolVar(&dry, "dry-run", false, "start nothing; show what it would take, which is known of classes alone")
+	command.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	completePlans(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if (request.To == "") == (request.Into == "") {
@@ -90,6 +93,13 @@ func transitionStart(s *session) *cobra.Command {
 			return program.Misuse(command, "--rate: %w", err)
 		}
 		return s.withClient(func(c *client.Client) error {
+			if dry {
+				estimate, err := c.Estimate(command.Context(), request)
+				if err != nil {
+					return fmt.Errorf("estimating a transition to %s: %w", cmp.Or(request.To, "class "+request.Into), err)
+				}
+				return s.showEstimate(format, &request, &estimate)
+			}
 			t, err := c.StartTransition(command.Context(), request)
 			if err != nil {
 				return fmt.Errorf("starting a transition to %s: %w", cmp.Or(request.To, "class "+request.Into), err)
@@ -105,6 +115,33 @@ func transitionStart(s *session) *cobra.Command {
 		})
 	}
 	return command
+}
+
+// showEstimate shows what a transition would take.
+func (s *session) showEstimate(format *formatValue, request *api.TransitionRequest, e *api.Estimate) error {
+	if format.chosen == "json" || format.chosen == "yaml" {
+		return s.show(format, listing{value: e})
+	}
+	copies := fmt.Sprintf("read %s, send %s and write %s", words.Bytes(e.BytesRead), words.Bytes(e.BytesSent), words.Bytes(e.BytesWritten))
+	var lines []string
+	switch {
+	case request.Into != "" && e.Objects == 0:
+		lines = append(lines, "No object would come into class "+request.Into+".")
+	case request.Into != "":
+		lines = append(lines, fmt.Sprintf("Would take %s of %s into class %s: %d by their records alone, %d by copies.",
+			words.Count(e.Objects, "object"), words.Bytes(e.Bytes), request.Into, e.Objects-e.ObjectsCopied, e.ObjectsCopied))
+		if e.ObjectsCopied > 0 {
+			lines = append(lines, fmt.Sprintf("The copies, out of %s that objects share which stay, would %s.",
+				words.Count(e.GroupsCopied, "group"), copies))
+		}
+	case e.Groups == 0:
+		lines = append(lines, "No group would be taken to "+request.To+".")
+	default:
+		lines = append(lines, fmt.Sprintf("Would take %s of %s to %s: %d in place, %d by copies.", words.Count(e.Groups, "group"),
+			words.Bytes(e.Bytes), request.To, e.Groups-e.GroupsCopied, e.GroupsCopied), "That would "+copies+".",
+			fmt.Sprintf("They have %s in stores now, and %s afterwards.", words.Bytes(e.StoredBefore), words.Bytes(e.StoredAfter)))
+	}
+	return program.WriteLines(s.Out, lines)
 }
 
 func moveCommand(s *session) *cobra.Command {
