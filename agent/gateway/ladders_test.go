@@ -163,7 +163,8 @@ func TestObjectsComeIntoAClass(t *testing.T) {
 	}
 	put("media/versions", 900, 6)
 	spec := api.ClassSpec{
-		Name: "media", Ladder: "rep(3),rs(6,2)", Default: "rep(3)", Prefixes: []string{"media/"}, PackBelow: "4KiB", GroupBytes: "64KiB",
+		Name: "media", Ladder: "rep(3),rs(6,2)", Default: "rep(3)", Prefixes: []string{"media/", "media/e"},
+		PackBelow: "4KiB", GroupBytes: "64KiB",
 	}
 	c.putClass(c.gateway, spec)
 	for request, text := range map[api.TransitionRequest]string{

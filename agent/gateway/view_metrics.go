@@ -134,15 +134,15 @@ func (v view) Collect(metrics chan<- prometheus.Metric) {
 	for reason, count := range g.catalog.Raw().Retries() {
 		counter(catalogRetries, count, reason)
 	}
-	v.measured(gauge)
-	v.replicated(gauge)
+	ctx, cancel := context.WithTimeout(context.Background(), viewPatience)
+	defer cancel()
+	v.measured(ctx, gauge)
+	v.replicated(ctx, gauge)
 	v.counted(gauge)
 }
 
 // replicated shows how far those are behind that have copies of the catalog, if its engine answers.
-func (v view) replicated(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
-	ctx, cancel := context.WithTimeout(context.Background(), viewPatience)
-	defer cancel()
+func (v view) replicated(ctx context.Context, gauge func(description *prometheus.Desc, value float64, labels ...string)) {
 	replicas, err := v.gateway.catalog.Raw().Replicas(ctx)
 	if err != nil {
 		v.gateway.log.Warn("figures lack the replicas of the catalog", "cause", err)
@@ -160,9 +160,7 @@ func (v view) replicated(gauge func(description *prometheus.Desc, value float64,
 }
 
 // measured shows how much the catalog has, if its engine answers.
-func (v view) measured(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
-	ctx, cancel := context.WithTimeout(context.Background(), viewPatience)
-	defer cancel()
+func (v view) measured(ctx context.Context, gauge func(description *prometheus.Desc, value float64, labels ...string)) {
 	size, err := v.gateway.catalog.Raw().Size(ctx)
 	if err != nil {
 		v.gateway.log.Warn("figures lack the size of the catalog", "cause", err)

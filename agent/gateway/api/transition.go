@@ -126,7 +126,7 @@ type Estimate struct {
 	GroupsCopied      int64     `json:"groupsCopied"`            // of those, or with Into of Groups: objects of them are written into new ones
 	Objects           int64     `json:"objects,omitempty"`       // with Into: that come into the class, most of them by their records alone
 	ObjectsCopied     int64     `json:"objectsCopied,omitempty"` // of Objects, those that are written into new groups
-	Bytes             int64     `json:"bytes"`                   // of the cells of the groups
+	Bytes             int64     `json:"bytes"`                   // of the cells of the groups; with Into of the objects
 	BytesRead         int64     `json:"bytesRead"`
 	BytesSent         int64     `json:"bytesSent"`
 	BytesWritten      int64     `json:"bytesWritten"`

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
@@ -65,32 +67,48 @@ func (r *runner) comes(object *catalog.Object) bool {
 	return found && name == r.becomes.into
 }
 
-// findInto lists the groups that hold something which comes into the class. Objects without bytes come into it on the way.
-func (r *runner) findInto(ctx context.Context) ([]item, error) {
-	g := r.coordinator
-	var bare, earlier []string // keys of objects without bytes, and of earlier versions
-	groups := map[block.GroupID]bool{}
-	for _, prefix := range g.classes.Routes().Prefixes(r.becomes.into) {
-		for object, err := range g.catalog.AllObjects(ctx, prefix) {
-			if err != nil {
-				return nil, err
-			}
-			for _, revision := range object.Earlier {
-				earlier = append(earlier, block.EarlierKey(object.Key, revision))
-			}
-			if !r.comes(object) {
+// candidates walks the objects under the prefixes of the class and their earlier versions, each once, also where one of these begins
+// with another.
+func (r *runner) candidates(ctx context.Context) iter.Seq2[*catalog.Object, error] {
+	return func(yield func(*catalog.Object, error) bool) {
+		under, begun := "", false
+		for _, prefix := range r.coordinator.classes.Routes().Prefixes(r.becomes.into) { // what begins with one follows it
+			if begun && strings.HasPrefix(prefix, under) {
 				continue
 			}
-			if len(object.Extents) == 0 {
-				bare = append(bare, object.Key)
-			}
-			for _, extent := range object.Extents {
-				groups[extent.Group] = true
+			under, begun = prefix, true
+			for object, err := range r.coordinator.catalog.AllObjects(ctx, prefix) {
+				if !yield(object, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
+}
+
+// findInto lists the groups that hold something which comes into the class. Objects without bytes come into it on the way.
+func (r *runner) findInto(ctx context.Context) ([]item, error) {
+	var bare, earlier []string // keys of objects without bytes, and of earlier versions
+	groups := map[block.GroupID]bool{}
+	for object, err := range r.candidates(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for _, revision := range object.Earlier {
+			earlier = append(earlier, block.EarlierKey(object.Key, revision))
+		}
+		if !r.comes(object) {
+			continue
+		}
+		if len(object.Extents) == 0 {
+			bare = append(bare, object.Key)
+		}
+		for _, extent := range object.Extents {
+			groups[extent.Group] = true
+		}
+	}
 	for _, key := range earlier {
-		version, err := g.catalog.Snapshot(ctx, key)
+		version, err := r.coordinator.catalog.Snapshot(ctx, key)
 		if errors.Is(err, catalog.ErrNoObject) {
 			continue
 		}

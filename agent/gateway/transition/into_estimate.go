@@ -58,23 +58,20 @@ func (j *Coordinator) estimateInto(ctx context.Context, request *api.TransitionR
 
 // countComing counts the objects that come and returns their groups; more says that there may be others.
 func (r *runner) countComing(ctx context.Context, e *api.Estimate) (groups map[block.GroupID]bool, more bool, err error) {
-	g := r.coordinator
 	groups = map[block.GroupID]bool{}
-	for _, prefix := range g.classes.Routes().Prefixes(r.becomes.into) {
-		for object, err := range g.catalog.AllObjects(ctx, prefix) {
-			if err != nil {
-				return nil, false, err
-			}
-			if !r.comes(object) {
-				continue
-			}
-			if e.Objects == mostEstimated {
-				return groups, true, nil
-			}
-			e.Objects, e.Bytes = e.Objects+1, e.Bytes+object.Size
-			for _, extent := range object.Extents {
-				groups[extent.Group] = true
-			}
+	for object, err := range r.candidates(ctx) {
+		if err != nil {
+			return nil, false, err
+		}
+		if !r.comes(object) || block.IsEarlierKey(object.Key) {
+			continue
+		}
+		if e.Objects == mostEstimated {
+			return groups, true, nil
+		}
+		e.Objects, e.Bytes = e.Objects+1, e.Bytes+object.Size
+		for _, extent := range object.Extents {
+			groups[extent.Group] = true
 		}
 	}
 	return groups, false, nil
