@@ -31,8 +31,9 @@ const rulesFile = "../../playbooks/monitoring/alerts.yaml"
 // haste is what the copy of the rules has in place of what would take too long, or more bytes than a test writes; `for` apart, which is a
 // second everywhere.
 var haste = map[string][2]string{
-	"RestripeDeadSpace":         {"> 2^30", "> 0"},
-	"RestripeCatalogUnwritable": {"> 120", "> 20"},
+	"RestripeDeadSpace":          {"> 2^30", "> 0"},
+	"RestripeCatalogUnwritable":  {"> 120", "> 20"},
+	"RestripeCatalogCopyMissing": {"[6h:1m]", "[6h:1s]"},
 }
 
 // named are metrics of the project in an expression.
@@ -116,6 +117,7 @@ func TestAlertsComeTrue(t *testing.T) {
 		{"RestripeRedundancyBelowPolicy", nil, map[string]string{"class": "files"}, " groups of class files lack blocks."},
 		{"RestripeNoNodeToLose", nil, nil, "The loss of one more node may lose objects."},
 		{"RestripeCatalogRefused", w.copyCatalog, map[string]string{"node": "n2"}, "Node n2 does not obey this catalog"},
+		{"RestripeCatalogCopyMissing", nil, nil, "1 of the copies that the catalog had in the last six hours are missing."},
 		{"RestripeCatalogNearlyFull", w.fillCatalog, nil, "of what its engine may hold."},
 		{"RestripeCatalogUnwritable", w.loseCatalog, map[string]string{"job": "restripe"}, "has not written to the catalog for "},
 	} {
@@ -227,7 +229,7 @@ func (w *world) stall() {
 // lose ends an agent.
 func (w *world) lose() { w.ok(w.cluster.Halt("n1")) }
 
-// copyCatalog starts a gateway over a copy of the catalog, so that two of them claim the same nodes.
+// copyCatalog starts a gateway over a copy of the catalog, so that two of them claim the same nodes. The catalog has lost its replica then.
 func (w *world) copyCatalog() {
 	host, port, err := net.SplitHostPort(w.catalog.Addr)
 	w.ok(err)
@@ -241,6 +243,7 @@ func (w *world) copyCatalog() {
 		}
 		return err
 	})
+	w.prometheus.await("the copy is seen", "restripe_catalog_replica_up == 1")
 	w.ok(redis.Do(w.t.Context(), redis.B().Replicaof().No().One().Build()).Error())
 	w.run("other", "", "gateway", "--id", "gw2", "--listen", w.other, "--catalog", "redis://"+replica.Addr,
 		"--tls", w.certify(pki.RoleGateway, "gw2", 0), "--https", "--users", w.at("users.yaml"))
