@@ -28,7 +28,7 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
 # How often each fuzz target runs.
-FUZZ_RUNS ?= 12000
+FUZZ_RUNS ?= 4000
 
 .PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-clients bench-small generate generate-check sbom vulnerable clean
 
@@ -161,7 +161,7 @@ spec:
 # DURATION says, over all processors; mistakes put in on purpose, each of which must be found.
 SEED ?= 1
 SIZE ?= short
-SEEDS ?= 2000
+SEEDS ?= 700
 DURATION ?= 1h
 FROM ?= $(shell date +%s)000
 SIM := go run ./agent/sim/host -guest bin/sim
@@ -179,7 +179,7 @@ sim-long:
 	@$(SIM) -duration $(DURATION) -from $(FROM) -size $(SIZE)
 
 sim-canaries:
-	go test -count=1 -timeout 1h -v -run Canaries ./agent/sim/host/
+	RESTRIPE_CANARIES=all go test -count=1 -timeout 1h -v -run Canaries ./agent/sim/host/
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./agent/...

@@ -3,7 +3,7 @@
 # no time since the toolchain at times reports the end of the time itself as a failure.
 set -u
 cd "$(dirname "$0")/.."
-runs=${FUZZ_RUNS:-12000}
+runs=${FUZZ_RUNS:-4000}
 failed=()
 count=0
 mapfile -t files < <(grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' . | sort)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,6 +22,9 @@ type canary struct {
 	within uint64        // seeds of which one must break it
 	size   sim.Size      // of them; empty: short
 }
+
+// isRare reports whether it takes many seeds, or long ones, to see the mistake.
+func (c *canary) isRare() bool { return c.size != "" || c.from > 1 || c.within > 300 }
 
 const (
 	commitFile   = "agent/catalog/commit.go"
@@ -342,7 +346,12 @@ var obeyed = edit{obeysFile, "firmly := isKnown && was.Standing != newcomer || !
 
 // A simulation that cannot fail proves nothing: every canary must be found within its number of seeds.
 func TestCanariesAreFound(t *testing.T) {
+	all := os.Getenv("RESTRIPE_CANARIES") == "all"
 	for _, c := range canaries {
+		if !all && c.isRare() {
+			t.Logf("left to make sim-canaries: %s", c.name)
+			continue
+		}
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			root, err := filepath.Abs("../../..")
 			if err != nil {
