@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/combine"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
+	"github.com/restripe/restripe/agent/catalog/session"
 )
 
 // batchLimit bounds how many announcements share one transaction, and how many objects they look at.
@@ -26,11 +27,11 @@ const (
 type ledger struct {
 	*records
 	graves  *graveyard
-	session *session
+	session *session.Session
 	drawing *combine.Queue[*announcement]
 }
 
-func newLedger(kept *records, graves *graveyard, session *session) *ledger {
+func newLedger(kept *records, graves *graveyard, session *session.Session) *ledger {
 	l := &ledger{records: kept, graves: graves, session: session}
 	l.drawing = combine.New(l.batch, l.announce)
 	return l
@@ -199,7 +200,7 @@ type draw struct {
 // readNumbers returns the number of the last stamp of the session, as it is recorded, and the next for a batch: above that one,
 // above the floor, and above all that the batch is over and builds on.
 func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []byte, next uint64, err error) {
-	keys := []string{schema.UptoKey(l.session.owner), schema.KeyFloor}
+	keys := []string{schema.UptoKey(l.session.Owner), schema.KeyFloor}
 	above := uint64(0)
 	for _, a := range batch {
 		keys = append(keys, a.over...)
@@ -232,7 +233,7 @@ func (l *ledger) readNumbers(ctx context.Context, batch []*announcement) (raw []
 
 // prepareDraw builds the transaction of a batch and returns the batch without the announcements that cannot be made.
 func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*draw, []*announcement, error) {
-	d := &draw{raw: raw, checks: []kv.Check{{Key: schema.UptoKey(l.session.owner), Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
+	d := &draw{raw: raw, checks: []kv.Check{{Key: schema.UptoKey(l.session.Owner), Value: raw}}, asker: []int{-1}, basis: []Basis{nil}}
 	var kept []*announcement
 	for _, a := range batch {
 		salt, err := l.salt()
@@ -250,18 +251,18 @@ func (l *ledger) prepareDraw(raw []byte, next uint64, batch []*announcement) (*d
 			d.checks, d.asker, d.basis = append(d.checks, basis.basis()), append(d.asker, len(kept)), append(d.basis, basis)
 		}
 		d.writes = append(d.writes, kv.Write{Key: schema.IntentKey(a.stamp), Value: codec.Encode(Intent{
-			Stamp: a.stamp, Kind: a.kind, Owner: l.session.owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
+			Stamp: a.stamp, Kind: a.kind, Owner: l.session.Owner, Deadline: a.deadline.UnixMilli(), State: IntentActive, Blocks: a.sets,
 		})})
 		kept = append(kept, a)
 	}
-	d.writes = append(d.writes, kv.Write{Key: schema.UptoKey(l.session.owner), Value: codec.EncodeCount(next - 1)})
+	d.writes = append(d.writes, kv.Write{Key: schema.UptoKey(l.session.Owner), Value: codec.EncodeCount(next - 1)})
 	return d, kept, nil
 }
 
 // salt draws the salt of a stamp: its upper half says which session drew it (rule 27).
 func (l *ledger) salt() (uint64, error) {
 	drawn, err := l.draw()
-	return uint64(l.session.mark())<<32 | drawn&math.MaxUint32, err
+	return uint64(l.session.Mark())<<32 | drawn&math.MaxUint32, err
 }
 
 // insert carries out a draw. Where the engine's answer is unclear it is found out: the number of the last stamp never returns to
@@ -270,7 +271,7 @@ func (l *ledger) insert(ctx context.Context, d *draw, batch []*announcement) (do
 	unclear := false
 	err = l.retry(ctx, func(ctx context.Context) (bool, error) {
 		if unclear {
-			values, err := l.engine.Read(ctx, schema.UptoKey(l.session.owner), schema.IntentKey(batch[0].stamp), schema.EndedKey(batch[0].stamp))
+			values, err := l.engine.Read(ctx, schema.UptoKey(l.session.Owner), schema.IntentKey(batch[0].stamp), schema.EndedKey(batch[0].stamp))
 			if err != nil {
 				return false, err
 			}

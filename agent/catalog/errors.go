@@ -33,14 +33,14 @@ var (
 	// ErrOlder says that the catalog was written by an older release whose records cannot be used any more.
 	ErrOlder = errors.New("catalog is older than this program")
 	// ErrAside says that the catalog is not in service: it is a backup, was moved to another engine, or is not whole.
-	ErrAside = errors.New("catalog is not in service")
+	ErrAside = schema.ErrAside
 	// ErrFenced says that the gateway has a later start than this one, which therefore changes nothing any more.
-	ErrFenced = errors.New("this gateway was started again elsewhere")
+	ErrFenced = schema.ErrFenced
 	// ErrClaimed says that a person has claimed the catalog: it is for starts from then on.
-	ErrClaimed = errors.New("the catalog was claimed: gateways have to be started again")
+	ErrClaimed = schema.ErrClaimed
 	// ErrBehind says that the catalog has lost changes that it had acknowledged: it was put back, or failed over to a copy that
 	// lacks them. Nothing is changed by this start any more.
-	ErrBehind = errors.New("the catalog has lost acknowledged changes")
+	ErrBehind = schema.ErrBehind
 	// ErrCorrupt says that a record cannot be decoded, or that records contradict each other.
 	ErrCorrupt = kv.ErrCorrupt
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
+	"github.com/restripe/restripe/agent/catalog/session"
 )
 
 // Catalog applies the rules of the commit protocol to the records of an Engine. All methods are safe for concurrent
@@ -30,7 +31,7 @@ type Catalog struct {
 	*auditor
 
 	cluster Cluster
-	session *session
+	session *session.Session
 	version atomic.Int64 // of the schema, as it was read last: it only grows
 }
 
@@ -85,7 +86,7 @@ func Open(ctx context.Context, engine kv.Engine, owner string, options ...Option
 	}
 	err := c.retry(ctx, c.open)
 	if err == nil {
-		err = c.retry(ctx, c.session.begin)
+		err = c.retry(ctx, c.session.Begin)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalog: %w", err)
@@ -95,7 +96,7 @@ func Open(ctx context.Context, engine kv.Engine, owner string, options ...Option
 
 // build puts the parts together, each over those before it, with the defaults of Open.
 func build(engine kv.Engine, owner string) *Catalog {
-	begun := newSession(&kv.Observed{Engine: engine}, owner)
+	begun := session.New(&kv.Observed{Engine: engine}, owner)
 	kept := &records{
 		engine: begun, now: time.Now, random: &lockedReader{source: rand.Reader}, patience: 30 * time.Second, pause: kv.PauseDoubling,
 		holdFrom: holdFrom,
@@ -113,7 +114,7 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := asideError(values[0]); err != nil {
+	if err := schema.AsideError(values[0]); err != nil {
 		return false, err
 	}
 	if values[0] != nil {
@@ -150,14 +151,10 @@ func (c *Catalog) open(ctx context.Context) (done bool, err error) {
 }
 
 // Over is closed once this start of the gateway can change nothing any more; Err says why.
-func (c *Catalog) Over() <-chan struct{} { return c.session.over }
+func (c *Catalog) Over() <-chan struct{} { return c.session.Over }
 
 // Err returns why nothing can be changed any more, ErrFenced or ErrBehind; nil while it can.
-func (c *Catalog) Err() error {
-	c.session.mutex.Lock()
-	defer c.session.mutex.Unlock()
-	return c.session.ended
-}
+func (c *Catalog) Err() error { return c.session.Err() }
 
 // Cluster returns the identity of the cluster.
 func (c *Catalog) Cluster() Cluster { return c.cluster }
@@ -175,11 +172,11 @@ const closingPatience = 2 * time.Second
 
 // raiseFloor raises the floor of stamps above what the session drew. The release before takes stamps above it for never drawn.
 func (c *Catalog) raiseFloor(ctx context.Context) error {
-	values, err := c.engine.Read(ctx, schema.KeyFloor, schema.UptoKey(c.session.owner))
+	values, err := c.engine.Read(ctx, schema.KeyFloor, schema.UptoKey(c.session.Owner))
 	if err != nil || values[0] == nil {
 		return err
 	}
-	last, err := codec.DecodeCount(schema.UptoKey(c.session.owner), values[1])
+	last, err := codec.DecodeCount(schema.UptoKey(c.session.Owner), values[1])
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/restripe/restripe/agent/catalog/codec"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/schema"
+	"github.com/restripe/restripe/agent/catalog/session"
 )
 
 // records is what every part of a catalog works on: the engine, and how it is asked until it gives a clear answer.
@@ -30,7 +31,7 @@ func (r *records) retry(ctx context.Context, turn func(context.Context) (done bo
 	defer cancel()
 	return kv.Retry(ctx, r.pause, func(ctx context.Context) (bool, error) {
 		done, err := turn(ctx)
-		if errors.Is(err, ErrCorrupt) || isOver(err) {
+		if errors.Is(err, ErrCorrupt) || session.IsOver(err) {
 			err = kv.Final(err)
 		}
 		return done, err

@@ -15,7 +15,7 @@ import (
 )
 
 // Start returns the name of the start of a gateway that has the catalog open, as Owner made it.
-func (c *Catalog) Start() string { return c.session.owner }
+func (c *Catalog) Start() string { return c.session.Owner }
 
 // MayLose reports whether the engine may lose updates that it has acknowledged.
 func (c *Catalog) MayLose() bool {
@@ -23,7 +23,7 @@ func (c *Catalog) MayLose() bool {
 }
 
 // Counts returns how many updates of this start are known to have taken effect, by lane.
-func (c *Catalog) Counts() block.Counts { return c.session.counts() }
+func (c *Catalog) Counts() block.Counts { return c.session.Counts() }
 
 // Timeline reads how far the catalog has come, also by the starts named, as far as it has them. All that had taken effect
 // before the call is in it. It fails, and the session ends, if the gateway has a later start (ErrFenced), if the catalog was
@@ -41,13 +41,13 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 		return nil, err
 	}
 	s := c.session
-	known := s.counts() // before the catalog is asked
-	values, err := c.engine.Read(ctx, schema.KeyDisowned, s.gateway)
+	known := s.Counts() // before the catalog is asked
+	values, err := c.engine.Read(ctx, schema.KeyDisowned, s.Gateway)
 	if err != nil {
 		return nil, err
 	}
-	if string(values[1]) != s.owner {
-		return nil, s.endFenced(values[1])
+	if string(values[1]) != s.Owner {
+		return nil, s.EndFenced(values[1])
 	}
 	t := &block.Timeline{Sessions: map[string]block.Counts{}, Ended: map[string]block.Counts{}}
 	if values[0] != nil {
@@ -72,7 +72,7 @@ func (c *Catalog) timeline(ctx context.Context, starts []string) (*block.Timelin
 			}
 		}
 	}
-	return t, s.compare(known, t.Sessions[s.owner])
+	return t, s.Compare(known, t.Sessions[s.Owner])
 }
 
 // findEnded adds those of the starts that the catalog has, and whose gateways have later ones.
