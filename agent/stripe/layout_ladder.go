@@ -38,6 +38,41 @@ func (l *Layout) WithLadder(ladder Ladder, mode Mode, to Scheme) (*Layout, error
 	}
 }
 
+// Widened returns the layout of a group of layout l that gets further columns: as many rows of that many columns, each of which is one
+// stripe of scheme to, as each is one of from before. Its ladder has to first, and else is what WithLadder has. An error that wraps
+// ErrLayout says that it cannot be had.
+func (l *Layout) Widened(columns int, ladder Ladder, mode Mode, from, to Scheme) (*Layout, error) {
+	wide := &Layout{Rows: l.Rows, Columns: columns}
+	for _, scheme := range l.Ladder {
+		if scheme.K <= columns && wide.Cells()%scheme.K == 0 {
+			wide.Ladder = append(wide.Ladder, scheme)
+		}
+	}
+	made, err := wide.WithLadder(ladder, mode, to)
+	if err != nil {
+		return nil, err
+	}
+	if made.Rows != l.Rows || from.M != to.M || !l.rowsAreStripes(from.K) || !made.rowsAreStripes(to.K) {
+		return nil, fmt.Errorf("%w: the rows of %d columns under %s do not become rows of %d columns under %s",
+			ErrLayout, l.Columns, from, columns, to)
+	}
+	return made, nil
+}
+
+// rowsAreStripes reports whether the i-th row is the i-th stripe of k cells.
+func (l *Layout) rowsAreStripes(k int) bool {
+	partition := l.partitions[k]
+	if partition == nil || k != l.Columns {
+		return false
+	}
+	for cell, stripe := range partition.StripeOf {
+		if int(stripe) != cell/l.Columns {
+			return false
+		}
+	}
+	return true
+}
+
 // completed returns a ladder with as many other schemes, in their order, as make it one of the rows that l has.
 func (l *Layout) completed(ladder, others Ladder) Ladder {
 	whole, cells := slices.Clone(ladder), l.Columns

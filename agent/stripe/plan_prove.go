@@ -181,7 +181,7 @@ func (c *prover) isAt(position Position, input Input) bool {
 		source = position
 		c.sources[input.Slot] = position
 	}
-	return input.Kind == SourceCopy && source == position && position >= Position(c.plan.Layout.Columns)
+	return input.Kind == SourceCopy && source == position && (position == Position(input.Slot) || position >= Position(c.plan.Layout.Columns))
 }
 
 // run evaluates all messages in the order of their dependences.

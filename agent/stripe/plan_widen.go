@@ -8,7 +8,7 @@ import (
 // Widening says which columns a group gets that it did not have, or that were empty, and where that lies which comes into them.
 type Widening struct {
 	Columns []int      // of the layout afterwards, ascending
-	Sources []Position // of each of them: Outside, or the position of a parity row of the group, whose node has it
+	Sources []Position // of each: its own, where its node has it; that of a parity row of the group, whose node has it; else Outside
 }
 
 // Outside is the position of a node that has nothing of a group itself: the i-th of those that what comes into it lies on.
@@ -17,9 +17,9 @@ func (l *Layout) Outside(scheme Scheme, i int) Position {
 }
 
 // NewWidenPlan returns a proved plan that gives a group further columns, whose cells are those of columns of other groups
-// (SourceCopy): they are copied to the nodes of the new columns, and what they change of the parities is added to these, which are
-// read and written once. The group is one of layout l afterwards, and has the same scheme before with these columns empty: as the
-// coefficients of a cell depend on its column alone, columns that are zeros change no parity, however many there are.
+// (SourceCopy): they are copied to the nodes of the new columns, or stay on these, and what they change of the parities is added to
+// them, which are read and written once. The group is one of layout l afterwards, and has the same scheme before with these columns
+// empty: as the coefficients of a cell depend on its column alone, columns that are zeros change no parity, however many there are.
 //
 // One node gathers what the parities change by, sums it up for each parity row, and sends them their sums: the one of those that it
 // could be by which the fewest blocks cross the network. Where all columns come from one node (Scale-RS, Policy 1), it is that one, and
@@ -45,9 +45,13 @@ func buildWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
 		slices.ContainsFunc(w.Columns, l.IsEmpty) {
 		return nil, fmt.Errorf("%w: it needs distinct columns from 0 to %d, and a source of each", ErrPlan, l.Columns-1)
 	}
-	for _, source := range w.Sources {
+	for at, source := range w.Sources {
+		if source == Position(w.Columns[at]) {
+			continue
+		}
 		if source < Position(l.Columns) || source == l.Outside(scheme, -1) || source >= l.Outside(scheme, l.Columns) {
-			return nil, fmt.Errorf("%w: position %d is neither that of a parity row nor outside of the group", ErrPlan, source)
+			return nil, fmt.Errorf("%w: position %d is neither that of column %d, nor of a parity row, nor outside of the group",
+				ErrPlan, source, w.Columns[at])
 		}
 	}
 	b := newPlanBuilder(l, scheme, scheme, plannerWiden, "")
@@ -72,7 +76,10 @@ func (w *Widening) widen(b *planBuilder, gatherer Position, stripe int, cells []
 		row, source := int(cells[cell])/l.Columns, w.Sources[at]
 		copied := expression{{b.at(source).input(Input{Kind: SourceCopy, Slot: column, Unit: row}), 1}}
 		home := Position(column)
-		arrived := b.send(source, home, copied)
+		arrived := copied
+		if source != home {
+			arrived = b.send(source, home, copied)
+		}
 		b.stage(home, column, row, arrived)
 		switch {
 		case gatherer == home:

@@ -35,8 +35,8 @@ func TestWideningEqualsEncodingAfresh(t *testing.T) {
 			sources = append(sources, Position(layout.Columns+row))
 		}
 		sources = slices.DeleteFunc(sources, func(p Position) bool { return p >= layout.Outside(scheme, layout.Columns) })
-		for range w.Columns {
-			w.Sources = append(w.Sources, rapid.SampledFrom(sources).Draw(r, "source"))
+		for _, column := range w.Columns {
+			w.Sources = append(w.Sources, rapid.SampledFrom(append(sources[:len(sources):len(sources)], Position(column))).Draw(r, "source"))
 		}
 		checkWidening(t, r, layout, scheme, w)
 	})
@@ -77,7 +77,13 @@ func checkWidening(tb testing.TB, t rapid.TB, layout *Layout, scheme Scheme, w W
 	if problem := execute(tb, plan, stored, copied).difference(want); problem != "" {
 		t.Fatal(problem)
 	}
-	cellsOf, byPolicy1 := layout.partitions[scheme.K].Stripes, len(copied)
+	moved := len(copied)
+	for at, column := range w.Columns {
+		if w.Sources[at] == Position(column) {
+			moved -= layout.Rows
+		}
+	}
+	cellsOf, byPolicy1 := layout.partitions[scheme.K].Stripes, moved
 	for stripe := range stripes {
 		from := map[Position]bool{}
 		for at, column := range w.Columns {
@@ -87,13 +93,13 @@ func checkWidening(tb testing.TB, t rapid.TB, layout *Layout, scheme Scheme, w W
 		}
 		for source := range from {
 			byPolicy1 += scheme.M
-			if source < layout.Outside(scheme, 0) {
+			if source >= Position(layout.Columns) && source < layout.Outside(scheme, 0) {
 				byPolicy1--
 			}
 		}
 	}
 	cost, whole := plan.Cost, layout.Columns == scheme.K // each stripe gets all of the new columns
-	if whole && cost.BlocksSent > byPolicy1 || cost.BlocksSent < len(copied) || cost.DataBlocksMoved != len(copied) || !plan.Proved {
+	if whole && cost.BlocksSent > byPolicy1 || cost.BlocksSent < moved || cost.DataBlocksMoved != len(copied) || !plan.Proved {
 		t.Fatalf("%d new cells cost %+v, and %d blocks if sources sent sums to each parity row; proved: %t",
 			len(copied), cost, byPolicy1, plan.Proved)
 	}
@@ -114,6 +120,8 @@ func TestWideningCosts(t *testing.T) {
 		{6, 3, 3, parityNode, 5}, // one less where the columns come from a node of the parities: NCScale's bound
 		{6, 3, 3, manySources, 8},
 		{6, 3, 1, manySources, 3 + 3},
+		{6, 3, 3, nowhere, 2 + 3}, // the columns stay where they are: two go to the third, which sends sums
+		{6, 1, 2, nowhere, 2},
 	} {
 		layout := mustLayout(t, Ladder{RS(is.w+is.d, is.m)}, 0, "")
 		var w Widening
@@ -132,6 +140,8 @@ func TestWideningCosts(t *testing.T) {
 func oneSource(l *Layout, scheme Scheme, _ int) Position        { return l.Outside(scheme, 0) }
 func parityNode(l *Layout, _ Scheme, _ int) Position            { return Position(l.Columns) }
 func manySources(l *Layout, scheme Scheme, column int) Position { return l.Outside(scheme, column) }
+
+func nowhere(_ *Layout, _ Scheme, column int) Position { return Position(column) }
 
 func TestWideningsRefused(t *testing.T) {
 	layout := mustLayout(t, Ladder{RS(6, 2)}, 0, "")
