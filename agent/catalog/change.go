@@ -84,7 +84,15 @@ type GroupChange struct {
 	Class    string         // empty keeps what the record says (move)
 	NewEpoch bool           // the parities are this attempt's
 	Seal     bool           // no appends any more
-	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation, transition)
+	Home     []block.NodeID // nodes of the slots from now on; nil keeps what the record says (repair, relocation, transition, widen, narrow)
+	Width    *GroupWidth    // its columns from now on; nil keeps what the record says (widen, narrow)
+}
+
+// GroupWidth is what the record of a group says of its columns; see Group. One that has Lies has no Slots, no Home, and takes no appends.
+type GroupWidth struct {
+	Columns int
+	Brought []Column
+	Lies    []Column
 }
 
 // GroupLayout is how the cells of a group fall into stripes, as far as its record says so beside its columns, which stay.
@@ -227,6 +235,12 @@ func (change *GroupChange) apply(stamp block.Stamp, now time.Time) Group {
 	}
 	if change.Home != nil {
 		group.Home = change.Home
+	}
+	if width := change.Width; width != nil {
+		group.Columns, group.Brought, group.Lies = width.Columns, width.Brought, width.Lies
+	}
+	if group.IsDissolved() {
+		group.Slots, group.Home, group.Open = nil, nil, false
 	}
 	return group
 }

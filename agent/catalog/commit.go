@@ -83,7 +83,7 @@ func (a *Attempt) prepare(ctx context.Context, change *Change) (*transaction, er
 	if err != nil {
 		return nil, err
 	}
-	steps := []func(*Change) error{t.answer, t.changeGroups, t.joinPieces, t.expect, t.put, t.remove, t.update, t.move}
+	steps := []func(*Change) error{t.answer, t.changeGroups, t.reshape, t.joinPieces, t.expect, t.put, t.remove, t.update, t.move}
 	for _, step := range steps {
 		if err := step(change); err != nil {
 			return nil, err
@@ -158,6 +158,9 @@ func (t *transaction) read(ctx context.Context, change *Change) error {
 	for i := range change.Groups {
 		keys = append(keys, schema.GroupKey(change.Groups[i].Was.ID))
 		use(change.Groups[i].Slots)
+	}
+	for _, id := range change.goneOrigins() {
+		keys = append(keys, schema.GroupKey(id))
 	}
 	values, err := t.attempt.ledger.engine.Read(ctx, keys...)
 	if err != nil {
@@ -245,6 +248,10 @@ func (t *transaction) changeGroups(change *Change) error {
 func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bool) error {
 	isRelaid := group.Ladder != was.Ladder || group.Mode != was.Mode || group.LayoutVersion != was.LayoutVersion
 	switch {
+	case group.IsDissolved() != was.IsDissolved() || group.Columns != was.Columns || t.isReshaping():
+		if !t.isReshaping() || isRepair {
+			return fmt.Errorf("%s of group %s changes its columns: %w", t.attempt.kind, was.ID, ErrBadChange)
+		}
 	case isRelaid && (isRepair || t.attempt.kind != KindTransition):
 		return fmt.Errorf("%s of group %s changes its ladder: %w", t.attempt.kind, was.ID, ErrBadChange)
 	case isRepair:
@@ -487,6 +494,9 @@ func (t *transaction) update(change *Change) error {
 	object, err := resize(was.Object, change.Update.Size)
 	if err != nil {
 		return err
+	}
+	if group := was.last(); group != nil && group.IsDissolved() && object.Size > was.Object.Size {
+		return fmt.Errorf("object %q: group %s was dissolved, in which it would grow: %w", object.Key, group.ID, ErrBadChange)
 	}
 	for _, id := range groupsOf(object.Extents, 0, object.Size) {
 		if group := t.results[id]; group != nil {

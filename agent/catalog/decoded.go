@@ -147,11 +147,14 @@ func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int)
 		}
 	}
 	if wanted := object.keys(name, mostGroups); !slices.Equal(f.keys, wanted) { // it lies elsewhere than it did
-		f.keys = wanted
+		f.keys, f.kept = wanted, decodedRecord{values[0], object}
 		return false
 	}
 	snapshot := &Snapshot{Object: object.Object, object: values[0], Groups: map[block.GroupID]*Group{}}
 	for i := 1; i < len(f.keys); i += 2 {
+		if values[i] == nil && i >= len(f.keys)-2*len(object.further) { // nothing lies in it any more
+			continue
+		}
 		if values[i] == nil {
 			f.Err = fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, f.keys[i], ErrCorrupt)
 			return true
@@ -166,6 +169,17 @@ func (o *objects) toRead(f *ToRead, key string, values [][]byte, mostGroups int)
 			f.Err = err
 			return true
 		}
+	}
+	lacking, err := lacking(snapshot.Groups, object.further)
+	if err != nil {
+		f.Err = fmt.Errorf("object %q: %w", key, err)
+		return true
+	}
+	if len(lacking) > 0 {
+		further := object.with(name, lacking)
+		o.decoded.keep(name, values[0], further)
+		f.keys, f.kept = further.keys(name, mostGroups), decodedRecord{values[0], further}
+		return false
 	}
 	f.Snapshot, f.IsWhole = snapshot, len(f.keys) > 1
 	return true
@@ -190,10 +204,12 @@ func (o *objects) ObjectNow(key string) (object *Object, known bool) {
 	return &decoded.Object, true
 }
 
-// placed is an object, and the keys of its record and of those of its groups, if those are few.
+// placed is an object, and the keys of its record and of those of its groups, if those are few, or dissolved ones are among them: those
+// that columns of these lie in come last.
 type placed struct {
 	Object
-	all []string
+	all     []string
+	further []block.GroupID
 }
 
 // fewGroups is of how many groups the keys are kept.
@@ -217,6 +233,15 @@ func (p *placed) keys(name string, most int) []string {
 		return p.all
 	}
 	return groupKeys(name, &p.Object)
+}
+
+// with returns the object with the keys of further groups.
+func (p *placed) with(name string, lacking []block.GroupID) *placed {
+	further := &placed{Object: p.Object, all: groupKeys(name, &p.Object), further: slices.Concat(p.further, lacking)}
+	for _, id := range further.further {
+		further.all = append(further.all, schema.GroupKey(id), schema.LiveKey(id))
+	}
+	return further
 }
 
 func groupKeys(name string, object *Object) []string {

@@ -52,7 +52,7 @@ func (t *transaction) isDurable(was *Object) (bool, error) {
 			continue
 		}
 		group, err := codec.Decode[Group](key, t.values[key])
-		if err != nil || len(group.Slots) <= group.Columns {
+		if err != nil || len(group.Slots) <= group.Columns && !group.IsDissolved() { // what is dissolved lies in groups with parities
 			return false, err
 		}
 	}

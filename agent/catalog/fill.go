@@ -3,8 +3,10 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -19,7 +21,8 @@ type GroupFill struct {
 	Bytes int64 // of them; below 0 where they were not counted from the beginning: see Inside
 }
 
-// PackedGroups walks the groups that small objects share, page by page, with what lives in them.
+// PackedGroups walks the groups that small objects share, page by page, with what lives in them. Those in which others lie are not among
+// them: what of these is alive they do not say.
 func (o *objects) PackedGroups(ctx context.Context) iter.Seq2[[]GroupFill, error] {
 	return func(yield func([]GroupFill, error) bool) {
 		for page, err := range o.GroupSummaries(ctx, block.GroupID{}) {
@@ -38,7 +41,7 @@ func (o *objects) fills(ctx context.Context, page []GroupSummary) ([]GroupFill, 
 	var fills []GroupFill
 	var keys []string
 	for i := range page {
-		if page[i].Packed {
+		if page[i].Packed && len(page[i].Brought) == 0 {
 			fills = append(fills, GroupFill{GroupSummary: page[i]})
 			keys = append(keys, schema.LiveKey(page[i].ID), schema.BytesKey(page[i].ID))
 		}
@@ -79,14 +82,11 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 	for _, name := range names {
 		keys = append(keys, schema.ObjectKey(name))
 	}
-	values, err := o.engine.Read(ctx, keys...)
+	values, views, err := o.readInside(ctx, id, keys)
 	if err != nil {
 		return nil, fmt.Errorf("reading the objects in group %s: %w", id, err)
 	}
-	view, err := viewGroup(id, values[0], values[1])
-	if err != nil {
-		return nil, err
-	}
+	view := views[id]
 	found, extents, size, seen := &Inside{}, int64(0), int64(0), map[string]bool{}
 	for i, name := range names {
 		raw := values[3+i]
@@ -109,9 +109,11 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 		case inside > 0 && inside < len(object.Extents):
 			found.Large = append(found.Large, name)
 		case inside > 0:
-			found.Snapshots = append(found.Snapshots, &Snapshot{
-				Object: object, object: raw, Groups: map[block.GroupID]*Group{id: &view.Group}, views: map[block.GroupID]*GroupView{id: view},
-			})
+			snapshot := &Snapshot{Object: object, object: raw, Groups: map[block.GroupID]*Group{}, views: views}
+			for _, view := range views {
+				snapshot.Groups[view.ID] = &view.Group
+			}
+			found.Snapshots = append(found.Snapshots, snapshot)
 		}
 	}
 	found.All = extents == view.Live
@@ -128,4 +130,40 @@ func (o *objects) Inside(ctx context.Context, id block.GroupID, names []string) 
 		return nil, fmt.Errorf("counting the live bytes of group %s: %w", id, err)
 	}
 	return found, nil
+}
+
+// readInside reads the records under some keys, of which the first are that of a group and its live count, and the groups that its columns
+// lie in, all as of one instant.
+func (o *objects) readInside(ctx context.Context, id block.GroupID, keys []string) ([][]byte, map[block.GroupID]*GroupView, error) {
+	ids := []block.GroupID{id}
+	for {
+		all := slices.Clone(keys)
+		for _, further := range ids[1:] {
+			all = append(all, schema.GroupKey(further), schema.LiveKey(further))
+		}
+		values, err := o.engine.Read(ctx, all...)
+		if err != nil {
+			return nil, nil, err
+		}
+		views, groups := map[block.GroupID]*GroupView{}, map[block.GroupID]*Group{}
+		for i, of := range ids {
+			records := values[:2]
+			if i > 0 {
+				records = values[len(keys)+2*(i-1):]
+			}
+			view, err := viewGroup(of, records[0], records[1])
+			if errors.Is(err, ErrNoGroup) && i > 0 {
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			views[of], groups[of] = view, &view.Group
+		}
+		lacking, err := lacking(groups, ids)
+		if err != nil || len(lacking) == 0 {
+			return values, views, err
+		}
+		ids = append(ids, lacking...)
+	}
 }

@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/kv"
@@ -54,7 +56,8 @@ func (g *graveyard) FreeAll(ctx context.Context) (total, looked int, err error) 
 	}
 }
 
-// free looks at groups and frees those without live extents. It returns how many of them are gone.
+// free looks at groups and frees those without live extents. It returns how many of them are gone. What lay in other groups lives there no
+// more, which may make these free.
 func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, err error) {
 	err = g.retry(ctx, func(ctx context.Context) (bool, error) {
 		keys := make([]string, 0, 3*len(ids))
@@ -67,10 +70,11 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 		}
 		var checks []kv.Check
 		var writes []kv.Write
+		lives := schema.Lives{}
 		count := 0
 		for i, id := range ids {
 			group, live, note := values[3*i], values[3*i+1], values[3*i+2]
-			freed, groupChecks, groupWrites, err := g.freeOne(id, group, live, note)
+			freed, groupChecks, groupWrites, err := g.freeOne(id, group, live, note, lives)
 			if err != nil {
 				return false, err
 			}
@@ -78,6 +82,13 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 				count++
 			}
 			checks, writes = append(checks, groupChecks...), append(writes, groupWrites...)
+		}
+		if len(lives) > 0 { // their notes are left anew
+			writes = slices.DeleteFunc(writes, func(w kv.Write) bool {
+				id, err := block.ParseGroupID(strings.TrimPrefix(w.Key, schema.PrefixFreeable))
+				return err == nil && lives[id].Extents != 0
+			})
+			writes = append(writes, lives.Writes()...)
 		}
 		if len(writes) > 0 {
 			failed, err := g.engine.Update(ctx, checks, writes)
@@ -92,7 +103,9 @@ func (g *graveyard) free(ctx context.Context, ids []block.GroupID) (gone int, er
 }
 
 // freeOne decides what to do about one group, whose records are given as read.
-func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bool, checks []kv.Check, writes []kv.Write, err error) {
+func (g *graveyard) freeOne(
+	id block.GroupID, group, live, note []byte, lives schema.Lives,
+) (gone bool, checks []kv.Check, writes []kv.Write, err error) {
 	forget := kv.Write{Key: schema.FreeableKey(id), Kind: kv.Remove}
 	if group == nil {
 		if note != nil {
@@ -110,6 +123,7 @@ func (g *graveyard) freeOne(id block.GroupID, group, live, note []byte) (gone bo
 		}
 		return false, checks, writes, nil
 	}
+	lives.Lie(&view.Group, -1)
 	var dead []block.Address
 	for address := range view.Group.Addresses() {
 		dead = append(dead, address)

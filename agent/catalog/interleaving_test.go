@@ -73,6 +73,9 @@ func TestInterleavings(t *testing.T) {
 			"move":       m.beginMove,
 			"transition": m.beginTransition,
 			"repair":     m.beginRepair,
+			"widen1":     m.beginWiden,
+			"widen2":     m.beginWiden,
+			"narrow":     m.beginNarrow,
 			"commit1":    m.commit,
 			"commit2":    m.commit,
 			"commit3":    m.commit,
@@ -228,6 +231,47 @@ func (m *machine) anyGroup(rt *rapid.T) *catalog.GroupView {
 	return &groups[rapid.IntRange(0, len(groups)-1).Draw(rt, "group")]
 }
 
+// aGroup is anyGroup that meets a condition.
+func (m *machine) aGroup(rt *rapid.T, is func(*catalog.GroupView) bool) *catalog.GroupView {
+	group := m.anyGroup(rt)
+	if !is(group) {
+		rt.Skip("no such group")
+	}
+	return group
+}
+
+func isNarrow(group *catalog.GroupView) bool { return len(group.Brought) == 0 }
+
+func (m *machine) beginWiden(rt *rapid.T) {
+	kept := m.aGroup(rt, isNarrow)
+	taken := m.aGroup(rt, func(group *catalog.GroupView) bool {
+		return isNarrow(group) && group.ID != kept.ID && sameRows(kept, group)
+	})
+	m.add("widen", m.widen(rt, m.pick(rt), kept, taken))
+}
+
+// sameRows reports whether no column of the groups has been appended to.
+func sameRows(groups ...*catalog.GroupView) bool {
+	for _, group := range groups {
+		for _, slot := range group.Slots[:group.Columns] {
+			if slot.End() != 4 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (m *machine) beginNarrow(rt *rapid.T) {
+	kept := m.aGroup(rt, func(group *catalog.GroupView) bool { return !isNarrow(group) })
+	taken, err := m.b.Group(m.ctx, kept.Brought[0].Group)
+	if errors.Is(err, catalog.ErrNoGroup) {
+		taken, err = nil, nil
+	}
+	must(rt, err)
+	m.add("narrow", m.narrow(rt, m.pick(rt), kept, taken))
+}
+
 func (m *machine) anySnapshot(rt *rapid.T) *catalog.Snapshot {
 	snapshot, err := m.b.Snapshot(m.ctx, m.key(rt))
 	if errors.Is(err, catalog.ErrNoObject) {
@@ -238,7 +282,7 @@ func (m *machine) anySnapshot(rt *rapid.T) *catalog.Snapshot {
 }
 
 func (m *machine) beginAppend(rt *rapid.T) {
-	m.add("append", m.append(rt, m.pick(rt), m.anyGroup(rt), m.key(rt)))
+	m.add("append", m.append(rt, m.pick(rt), m.aGroup(rt, isNarrow), m.key(rt)))
 }
 func (m *machine) beginMove(rt *rapid.T) { m.add("move", m.move(rt, m.pick(rt), m.anySnapshot(rt))) }
 func (m *machine) beginTransition(rt *rapid.T) {
@@ -255,7 +299,7 @@ func (m *machine) beginUpdate(rt *rapid.T) {
 
 func (m *machine) beginRepair(rt *rapid.T) {
 	group := m.anyGroup(rt)
-	slot := rapid.IntRange(0, parity).Draw(rt, "slot")
+	slot := rapid.IntRange(0, group.Columns).Draw(rt, "slot")
 	if items := group.Slots[slot]; len(items) > 1 {
 		rt.Skip("the slot is in several blocks")
 	}
@@ -268,7 +312,7 @@ func (m *machine) beginRepair(rt *rapid.T) {
 
 // freeNode returns the node that has no slot of the group.
 func (m *machine) freeNode(group *catalog.Group) block.NodeID {
-	nodes := append(slices.Clone(home), spare)
+	nodes := slices.Concat(home, []block.NodeID{spare}, further)
 	for _, items := range group.Slots {
 		for _, item := range items {
 			nodes = slices.DeleteFunc(nodes, func(node block.NodeID) bool { return node == item.Node })
@@ -496,6 +540,14 @@ func (m *machine) free(rt *rapid.T) {
 		return
 	}
 	group := m.anyGroup(rt)
+	if len(group.Brought) > 0 && rapid.Bool().Draw(rt, "what lies in it") {
+		lies, err := m.b.Group(m.ctx, group.Brought[0].Group)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			rt.Skip("it is gone")
+		}
+		must(rt, err)
+		group = lies
+	}
 	freed, err := c.Free(m.ctx, group.ID)
 	must(rt, err)
 	if freed != (group.Live == 0) {
@@ -511,7 +563,7 @@ func (m *machine) late(rt *rapid.T) {
 }
 
 func (m *machine) loseContents(rt *rapid.T) {
-	node := rapid.SampledFrom(append(slices.Clone(home), spare)).Draw(rt, "node")
+	node := rapid.SampledFrom(slices.Concat(home, []block.NodeID{spare}, further)).Draw(rt, "node")
 	m.losses++
 	m.lose(rt, node, fmt.Sprint(m.losses))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/restripe/restripe/agent/block"
@@ -32,7 +33,7 @@ func (o *objects) AllObjects(ctx context.Context, prefix string) iter.Seq2[*Obje
 	}))
 }
 
-// AllGroups walks the groups after the given one, in the order of their creation.
+// AllGroups walks the groups after the given one that have columns of their own, in the order of their creation.
 func (o *objects) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[*GroupView, error] {
 	return codec.Items(codec.Pages(func() ([]GroupView, bool, error) {
 		page, err := o.ListGroups(ctx, after, codec.PageRecords) // fewer than asked for where groups were freed meanwhile
@@ -43,14 +44,28 @@ func (o *objects) AllGroups(ctx context.Context, after block.GroupID) iter.Seq2[
 	}))
 }
 
-// GroupSummaries walks the summaries of the groups after the given one, page by page.
+// GroupSummaries walks the summaries of the groups after the given one that have columns of their own, page by page.
 func (o *objects) GroupSummaries(ctx context.Context, after block.GroupID) iter.Seq2[[]GroupSummary, error] {
-	return codec.Records[GroupSummary](ctx, o.engine, schema.PrefixGroup, schema.GroupKey(after))
+	return without(codec.Records[GroupSummary](ctx, o.engine, schema.PrefixGroup, schema.GroupKey(after)),
+		func(group GroupSummary) bool { return len(group.Lies) > 0 })
 }
 
-// GroupRecords walks the records of all groups, page by page. It is AllGroups for those who do not ask how many extents live.
+// GroupRecords walks the records of all groups that have columns of their own, page by page. It is AllGroups for those who do not ask how
+// many extents live.
 func (o *objects) GroupRecords(ctx context.Context) iter.Seq2[[]Group, error] {
-	return codec.Records[Group](ctx, o.engine, schema.PrefixGroup, schema.PrefixGroup)
+	return without(codec.Records[Group](ctx, o.engine, schema.PrefixGroup, schema.PrefixGroup),
+		func(group Group) bool { return group.IsDissolved() })
+}
+
+// without walks pages without some of what is on them.
+func without[T any](pages iter.Seq2[[]T, error], is func(T) bool) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for page, err := range pages {
+			if !yield(slices.DeleteFunc(page, is), err) {
+				return
+			}
+		}
+	}
 }
 
 // ObjectSummaries walks the summaries of all objects, page by page.

@@ -267,6 +267,7 @@ func (m *merger) writes() ([]kv.Write, error) {
 	for _, object := range objects {
 		after.Add(object)
 	}
+	after.CountColumns()
 	set := func(key string, value []byte) { writes = append(writes, kv.Write{Key: key, Value: value}) }
 	for id, group := range m.groups {
 		set(schema.GroupKey(id), codec.Encode(*group))

@@ -10,6 +10,7 @@ type (
 	Object      = schema.Object
 	Extent      = schema.Extent
 	Group       = schema.Group
+	Column      = schema.Column
 	Slot        = schema.Slot
 	Item        = schema.Item
 	Node        = schema.Node
@@ -51,6 +52,8 @@ const (
 	KindRepair     = schema.KindRepair
 	KindRelocation = schema.KindRelocation
 	KindMove       = schema.KindMove
+	KindWiden      = schema.KindWiden
+	KindNarrow     = schema.KindNarrow
 )
 
 // Where an attempt stands.

@@ -129,6 +129,10 @@ func (c *Contents) records() ([]kv.Write, error) {
 		id := c.Groups[i].ID
 		p.Groups[id] = &c.Groups[i]
 		p.Lives[id] += 0 // a group without extents has a count too
+	}
+	p.CountColumns()
+	for i := range c.Groups {
+		id := c.Groups[i].ID
 		p.Freeable[id] = p.Lives[id] == 0
 		set(schema.GroupKey(id), codec.Encode(c.Groups[i]))
 		writes = append(writes, p.CountWrites(id)...)

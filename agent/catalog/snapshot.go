@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/codec"
@@ -99,6 +100,7 @@ func (o *objects) Again(ctx context.Context, seen *Snapshot, offset, length int6
 // snapshot reads the groups of a range as of one instant with the object, whose record was raw: within this call, if it is fresh.
 func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bool, offset, length int64) (*Snapshot, error) {
 	name := schema.ObjectKey(key)
+	var further []block.GroupID // that columns of dissolved groups lie in
 	for {
 		if raw == nil {
 			return nil, fmt.Errorf("object %q: %w", key, ErrNoObject)
@@ -109,6 +111,8 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 		}
 		snapshot := &Snapshot{Object: object, Groups: map[block.GroupID]*Group{}, object: raw, views: map[block.GroupID]*GroupView{}}
 		keys, ids := []string{name}, groupsOf(object.Extents, offset, length)
+		named := len(ids)
+		ids = append(ids, further...)
 		for _, id := range ids {
 			keys = append(keys, schema.GroupKey(id), schema.LiveKey(id))
 		}
@@ -120,11 +124,14 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 			return nil, fmt.Errorf("reading the groups of object %q: %w", key, err)
 		}
 		if !bytes.Equal(raw, values[0]) {
-			raw, fresh = values[0], true // the object moved between the two reads
+			raw, fresh, further = values[0], true, nil // the object moved between the two reads
 			continue
 		}
 		for i, id := range ids {
 			view, err := viewGroup(id, values[1+2*i], values[2+2*i])
+			if errors.Is(err, ErrNoGroup) && i >= named {
+				continue
+			}
 			if errors.Is(err, ErrNoGroup) {
 				return nil, fmt.Errorf("object %q has an extent in group %s, which does not exist: %w", key, id, ErrCorrupt)
 			}
@@ -133,8 +140,56 @@ func (o *objects) snapshot(ctx context.Context, key string, raw []byte, fresh bo
 			}
 			snapshot.views[id], snapshot.Groups[id] = view, &view.Group
 		}
-		return snapshot, nil
+		lacking, err := lacking(snapshot.Groups, ids)
+		if err != nil {
+			return nil, fmt.Errorf("object %q: %w", key, err)
+		}
+		if len(lacking) == 0 {
+			return snapshot, nil
+		}
+		further = append(further, lacking...)
 	}
+}
+
+// lacking returns the groups that columns of dissolved ones lie in and that are not among groups, each once. asked are those whose records
+// were read: there has to be one of each that a column lies in.
+func lacking(groups map[block.GroupID]*Group, asked []block.GroupID) (ids []block.GroupID, err error) {
+	for _, group := range groups {
+		for _, id := range group.LiesIn() {
+			switch {
+			case groups[id] != nil || slices.Contains(ids, id):
+			case slices.Contains(asked, id):
+				return nil, fmt.Errorf("columns of group %s lie in group %s, which does not exist: %w", group.ID, id, ErrCorrupt)
+			default:
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.SortFunc(ids, func(a, b block.GroupID) int { return strings.Compare(a.String(), b.String()) })
+	return ids, nil
+}
+
+// Where returns the column in which a column of a group of the object lies, its own unless the group was dissolved, and the group of that.
+func (s *Snapshot) Where(id block.GroupID, column int) (Column, *Group, error) {
+	return schema.Where(s.Groups, Column{Group: id, Column: column})
+}
+
+// Named returns the groups of the snapshot that extents of the object name.
+func (s *Snapshot) Named() (groups []*GroupView) {
+	for _, id := range groupsOf(s.Object.Extents, 0, math.MaxInt64) {
+		if view := s.View(id); view != nil {
+			groups = append(groups, view)
+		}
+	}
+	return groups
+}
+
+// last returns the group that the object ends in; nil where it has none, or the snapshot has it not.
+func (s *Snapshot) last() *Group {
+	if len(s.Object.Extents) == 0 {
+		return nil
+	}
+	return s.Groups[s.Object.Extents[len(s.Object.Extents)-1].Group]
 }
 
 // Group reads one group. ErrNoGroup if there is none.
@@ -178,8 +233,8 @@ func (o *objects) list(ctx context.Context, prefix, after string, limit int) ([]
 	return codec.DecodeAll[Object](records)
 }
 
-// ListGroups returns up to limit groups after the given one, in the order they were created. Groups that are freed
-// meanwhile are left out, so a page may be shorter than limit; only an empty page is the end.
+// ListGroups returns up to limit groups after the given one that have columns of their own, in the order they were created. Others, and
+// groups that are freed meanwhile, are left out, so a page may be shorter than limit; only an empty page is the end.
 func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int) ([]GroupView, error) {
 	for {
 		records, err := o.engine.Scan(ctx, schema.PrefixGroup, schema.GroupKey(after), limit)
@@ -193,7 +248,7 @@ func (o *objects) ListGroups(ctx context.Context, after block.GroupID, limit int
 		if err != nil || len(views) > 0 {
 			return views, err
 		}
-		// All of them were freed in between: look further.
+		// All of them were freed in between, or lie in others: look further.
 		if after, err = block.ParseGroupID(records[len(records)-1].Key[len(schema.PrefixGroup):]); err != nil {
 			return nil, fmt.Errorf("listing groups: %w: %w", ErrCorrupt, err)
 		}
@@ -224,7 +279,9 @@ func (o *objects) viewGroups(ctx context.Context, records []kv.Record) ([]GroupV
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, *view)
+		if !view.IsDissolved() {
+			views = append(views, *view)
+		}
 	}
 	return views, nil
 }

@@ -27,6 +27,9 @@ const (
 	spare  = block.NodeID("n3")
 )
 
+// further are where groups get columns of others.
+var further = []block.NodeID{"n4", "n5", "n6", "n7"}
+
 // failer is what testing.T and rapid.T have in common.
 type failer interface {
 	Helper()
@@ -96,7 +99,7 @@ func newWorld(t failer, engine kv.Engine) *world {
 	w.faults = &catalogtest.Faulty{Engine: w.engine}
 	w.a = w.open(t, w.faults, "a", "1")
 	w.b = w.open(t, w.engine, "b", "1")
-	for _, node := range append(slices.Clone(home), spare) {
+	for _, node := range slices.Concat(home, []block.NodeID{spare}, further) {
 		w.lose(t, node, "first")
 	}
 	return w
@@ -342,8 +345,9 @@ func (w *world) rewritten(group *catalog.Group, stamp block.Stamp, slot int, nod
 // transition prepares replacing the parities of a group.
 func (w *world) transition(t failer, c *catalog.Catalog, was *catalog.GroupView) operation {
 	t.Helper()
-	attempt := w.begin(t, c, catalog.KindTransition, own(&was.Group, parity), was)
-	slots := w.rewritten(&was.Group, attempt.Stamp(), parity, was.Slots[parity][0].Node)
+	row := was.Columns
+	attempt := w.begin(t, c, catalog.KindTransition, own(&was.Group, row), was)
+	slots := w.rewritten(&was.Group, attempt.Stamp(), row, was.Slots[row][0].Node)
 	return operation{Attempt: attempt, change: catalog.Change{Groups: []catalog.GroupChange{{Was: was, Slots: slots, NewEpoch: true}}}}
 }
 
@@ -363,10 +367,12 @@ func (w *world) repair(t failer, c *catalog.Catalog, was *catalog.GroupView, slo
 func (w *world) update(t failer, c *catalog.Catalog, was *catalog.Snapshot) operation {
 	t.Helper()
 	extent := was.Object.Extents[0]
-	view := was.View(extent.Group)
-	attempt := w.begin(t, c, catalog.KindUpdate, own(&view.Group, extent.Column, parity), was, view)
-	slots := w.rewritten(&view.Group, attempt.Stamp(), parity, view.Slots[parity][0].Node)
-	column := slices.Clone(slots[extent.Column])
+	at, _, err := was.Where(extent.Group, extent.Column)
+	must(t, err)
+	view := was.View(at.Group)
+	attempt := w.begin(t, c, catalog.KindUpdate, own(&view.Group, at.Column, view.Columns), was, view)
+	slots := w.rewritten(&view.Group, attempt.Stamp(), view.Columns, view.Slots[view.Columns][0].Node)
+	column := slices.Clone(slots[at.Column])
 	item := catalog.Item{Units: 1, Stamp: attempt.Stamp(), Node: column[0].Node, Incarnation: w.incarnations[column[0].Node]}
 	if column[0].Units > 1 {
 		rest := column[0]
@@ -374,7 +380,7 @@ func (w *world) update(t failer, c *catalog.Catalog, was *catalog.Snapshot) oper
 		column = slices.Insert(column, 1, rest)
 	}
 	column[0] = item
-	slots[extent.Column] = column
+	slots[at.Column] = column
 	return operation{Attempt: attempt, change: catalog.Change{
 		Update: &catalog.ObjectUpdate{Snapshot: was, Size: was.Object.Size},
 		Groups: []catalog.GroupChange{{Was: view, Slots: slots, NewEpoch: true}},

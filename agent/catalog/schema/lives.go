@@ -26,6 +26,15 @@ func (l Lives) Add(extents []Extent, sign int64) {
 	}
 }
 
+// Lie counts the columns of a group in those that they lie in (sign 1), or not any more (-1).
+func (l Lives) Lie(group *Group, sign int64) {
+	for _, id := range group.LiesIn() {
+		of := l[id]
+		of.Extents += sign
+		l[id] = of
+	}
+}
+
 // Writes changes the counts of groups that are there, and leaves a note for Free where one went down.
 func (l Lives) Writes() []kv.Write {
 	var writes []kv.Write

@@ -160,7 +160,7 @@ func (p *Picture) Violations() []error {
 			}
 		}
 	}
-	return slices.Concat(violations, p.extentViolations(), p.expiryViolations(), p.earlierViolations())
+	return slices.Concat(violations, p.columnViolations(), p.extentViolations(), p.expiryViolations(), p.earlierViolations())
 }
 
 // Add adds an object, and what there is besides it.
@@ -217,6 +217,39 @@ func (p *Picture) Count(extent Extent) {
 	}
 }
 
+// lying counts the columns that lie in groups, of others.
+func (p *Picture) lying() Lives {
+	lives := Lives{}
+	for _, group := range p.Groups {
+		lives.Lie(group, 1)
+	}
+	return lives
+}
+
+// CountColumns adds the columns of groups that lie in others to the counts of these, after all groups are in the picture.
+func (p *Picture) CountColumns() {
+	for id, live := range p.lying() {
+		p.Lives[id] += live.Extents
+	}
+}
+
+// columnViolations says which columns lie where nothing is said to be brought.
+func (p *Picture) columnViolations() (violations []error) {
+	for id, group := range p.Groups {
+		for column, lies := range group.Lies {
+			in := p.Groups[lies.Group]
+			if lies == (Column{}) {
+				continue
+			}
+			if in == nil || lies.Column < in.Span() || lies.Column >= in.Columns || in.Brought[lies.Column-in.Span()] != (Column{id, column}) {
+				violations = append(violations, fmt.Errorf("column %d of group %s is said to lie in column %d of group %s, which does not say so",
+					column, id, lies.Column, lies.Group))
+			}
+		}
+	}
+	return violations
+}
+
 // CountWrites writes the counts of a group, as they are in the picture.
 func (p *Picture) CountWrites(id block.GroupID) []kv.Write {
 	writes := []kv.Write{{Key: LiveKey(id), Kind: kv.Count, Add: p.Lives[id]}}
@@ -243,7 +276,9 @@ func (p *Picture) extentViolations() (violations []error) {
 			group := p.Groups[extent.Group]
 			if group == nil {
 				add("%s lies in group %s, which does not exist", holder, extent.Group)
-			} else if err := group.CheckExtents([]Extent{extent}); err != nil {
+			} else if gathered, err := group.Gathered(p.Groups); err != nil {
+				add("%s: %w", holder, err)
+			} else if err := gathered.CheckExtents([]Extent{extent}); err != nil {
 				add("%s: %w", holder, err)
 			}
 		}
@@ -261,12 +296,13 @@ func (p *Picture) extentViolations() (violations []error) {
 	for key, piece := range p.Pieces {
 		lies(fmt.Sprintf("piece %q", key), piece.Extents)
 	}
+	lying := p.lying()
 	for id, live := range p.Lives {
 		if p.Groups[id] == nil {
 			add("group %s does not exist and has the live count %d", id, live)
 		}
-		if count := int64(len(places[id])); live != count {
-			add("group %s has the live count %d and %d extents", id, live, count)
+		if count := int64(len(places[id])) + lying[id].Extents; live != count {
+			add("group %s has the live count %d, and %d extents and columns of other groups", id, live, count)
 		}
 		if live == 0 && !p.Freeable[id] {
 			add("group %s has the live count 0 and is not noted for freeing", id)

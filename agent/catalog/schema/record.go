@@ -69,6 +69,20 @@ type Group struct {
 	// Settled is when the group came under its present scheme, in Unix milliseconds by the catalog's clock; 0 where an
 	// earlier release wrote the record. It is for the temperature of data alone, no rule depends on it.
 	Settled int64 `cbor:"15,keyasint,omitempty"`
+
+	// Lies says of a group that was dissolved in which column of which other group each of its columns lies; one of which nothing was
+	// stored lies nowhere, the zero value. Such a group has no slots of its own and no home.
+	Lies []Column `cbor:"16,keyasint,omitempty"`
+
+	// Brought says of the last columns which column of which group lies in each, nothing of any in those of the zero value. Extents that name
+	// the group run over the columns before them.
+	Brought []Column `cbor:"17,keyasint,omitempty"`
+}
+
+// Column is a data column of a group.
+type Column struct {
+	Group  block.GroupID `cbor:"1,keyasint"`
+	Column int           `cbor:"2,keyasint"`
 }
 
 // Slot lists the blocks that make up a data column or parity row, ordered by First, gapless and disjoint. A data column without any is
@@ -178,6 +192,8 @@ const (
 	KindRepair     Kind = "repair"
 	KindRelocation Kind = "relocation" // slots of a group copied to other nodes
 	KindMove       Kind = "move"       // bytes of an object copied to other groups, same revision
+	KindWiden      Kind = "widen"      // groups dissolved into columns of others
+	KindNarrow     Kind = "narrow"     // and taken out of them again
 )
 
 // IntentState is where an attempt stands.

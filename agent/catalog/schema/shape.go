@@ -10,6 +10,12 @@ import (
 // Check checks what must hold of every group record by itself: all data columns are there, the items of a slot are gapless
 // and disjoint, and no node has blocks of two slots.
 func (g *Group) Check() error {
+	if g.IsDissolved() {
+		return g.checkDissolved()
+	}
+	if len(g.Brought) >= g.Columns {
+		return fmt.Errorf("group %s has %d columns, and %d that were brought", g.ID, g.Columns, len(g.Brought))
+	}
 	if g.Columns <= 0 || len(g.Slots) < g.Columns {
 		return fmt.Errorf("group %s has %d slots for %d columns", g.ID, len(g.Slots), g.Columns)
 	}
@@ -36,10 +42,10 @@ func (g *Group) Check() error {
 }
 
 // CheckExtents checks that extents lie inside the data cells of the group, as far as they concern it. The group may be
-// malformed.
+// malformed; one that was dissolved has to be Gathered.
 func (g *Group) CheckExtents(extents []Extent) error {
-	rows := int64(0)
-	columns := g.Slots[:max(0, min(g.Columns, len(g.Slots)))]
+	rows, span := int64(0), int64(g.Span())
+	columns := g.Slots[:max(0, min(g.Span(), len(g.Slots)))]
 	for _, slot := range columns {
 		rows = max(rows, slot.End())
 	}
@@ -49,7 +55,7 @@ func (g *Group) CheckExtents(extents []Extent) error {
 		}
 		limit := rows * int64(g.CellBytes)
 		if extent.Column == WholeGroup {
-			limit *= int64(g.Columns)
+			limit *= span
 		} else if extent.Column < 0 || extent.Column >= len(columns) {
 			return fmt.Errorf("extent %+v: the group has %d columns", extent, len(columns))
 		} else {
@@ -59,7 +65,7 @@ func (g *Group) CheckExtents(extents []Extent) error {
 			return fmt.Errorf("extent %+v: ends beyond byte %d", extent, limit)
 		}
 		for _, column := range g.Empty() {
-			if extent.has(column, int64(g.Columns), int64(g.CellBytes)) {
+			if column < int(span) && extent.has(column, span, int64(g.CellBytes)) {
 				return fmt.Errorf("extent %+v: column %d is empty", extent, column)
 			}
 		}

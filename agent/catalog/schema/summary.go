@@ -15,6 +15,8 @@ type GroupSummary struct {
 	CellBytes     int           `cbor:"10,keyasint"`
 	Packed        bool          `cbor:"11,keyasint"`
 	Settled       int64         `cbor:"15,keyasint"`
+	Lies          []Column      `cbor:"16,keyasint"`
+	Brought       []Column      `cbor:"17,keyasint"`
 }
 
 // ObjectSummary is the same of an object.
