@@ -1,9 +1,14 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/restripe/restripe/agent/catalog"
+	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/stripe"
 )
 
 // HoldDecodes takes all the memory that fragments are decoded in, until release.
@@ -32,3 +37,16 @@ func (g *Gateway) Figures() *prometheus.Registry { return g.metrics.registry }
 
 // Known returns the nodes as the gateway knows them, without asking anybody.
 func (g *Gateway) Known() []member.Member { return g.agents.Members() }
+
+// Widen has groups become wider by the columns of others.
+func (g *Gateway) Widen(ctx context.Context, kept, taken []*catalog.GroupView, ladder string, to string) (*group.Cost, error) {
+	schemes, err := stripe.ParseLadder(ladder)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := stripe.ParseScheme(to)
+	if err != nil {
+		return nil, err
+	}
+	return g.groups.Widen(ctx, &group.Region{Kept: kept, Taken: taken}, schemes, stripe.ModeFree, scheme)
+}

@@ -147,7 +147,7 @@ func lies(snapshot *catalog.Snapshot) *catalog.Group {
 	if len(extents) != 1 || extents[0].Column == catalog.WholeGroup {
 		return nil
 	}
-	if in := snapshot.Groups[extents[0].Group]; in != nil && in.Packed {
+	if _, in, err := snapshot.Where(extents[0].Group, extents[0].Column); err == nil && in.Packed {
 		return in
 	}
 	return nil

@@ -27,6 +27,16 @@ func (c *Cost) Count(snapshots ...*catalog.Snapshot) {
 	}
 }
 
+// add adds what another group cost.
+func (c *Cost) add(other *Cost) {
+	c.bytes += other.bytes
+	c.Predicted.Add(other.Predicted)
+	c.Measured.Add(other.Measured)
+	for name, bytes := range other.Baselines {
+		c.Baselines[name] += bytes
+	}
+}
+
 // Account compares what the run cost with its plan and with other ways.
 func (g *Groups) Account(r *Execution, done *Result) *Cost {
 	cell := int64(r.Group.CellBytes)

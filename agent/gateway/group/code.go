@@ -73,6 +73,9 @@ func (c *Code) over(layout *stripe.Layout) *Code {
 
 // CodeOf returns the code a group is under.
 func (g *Groups) CodeOf(group *catalog.Group) (*Code, error) {
+	if group.IsDissolved() {
+		return nil, fmt.Errorf("group %s was dissolved into columns of other groups, and has no code of its own", group.ID)
+	}
 	scheme, err := stripe.ParseScheme(group.Scheme)
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.ID, err)

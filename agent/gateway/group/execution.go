@@ -32,8 +32,10 @@ type Execution struct {
 	Away    map[int]bool        // slots on nodes that do not answer; repairs only
 	Span    []uint32            // indices of all groups of the attempt; updates of several only
 
-	copies   map[int][]wire.Copy // by column; splices only
-	manifest []byte              // of the group; splices only, others have what the group carries
+	copies   map[int][]wire.Copy // by position; splices and widenings only
+	shifted  int                 // by how many slots the stored parities lie before those of Group; widenings only
+	stamp    block.Stamp         // of the attempt
+	manifest []byte              // of the group; splices and widenings only, others have what the group carries
 	carried  bool                // the manifest is short, and all blocks have it
 
 	PieceBytes int // messages leave in pieces of so many bytes; 0: whole cells
@@ -106,6 +108,14 @@ func (r *Execution) nodeOf(slot int) block.NodeID {
 	return r.Group.Home[slot]
 }
 
+// address is that of a block of the group, which may be stored under the slot that it had before.
+func (r *Execution) address(slot int, item catalog.Item) block.Address {
+	if slot >= r.Group.Columns && item.Stamp != r.stamp {
+		slot -= r.shifted
+	}
+	return r.Group.Address(slot, item)
+}
+
 // Blocks announces every block the run stages.
 func (r *Execution) Blocks() catalog.BlockSet {
 	set := catalog.BlockSet{Group: r.Group.ID}
@@ -122,6 +132,7 @@ func (r *Execution) Blocks() catalog.BlockSet {
 // commit. Every block of the result is inspected on the way, which proves that it is there: by the run where it has a program
 // at the block's node.
 func (g *Groups) Execute(ctx context.Context, attempt *catalog.Attempt, r *Execution) (*Result, error) {
+	r.stamp = attempt.Stamp()
 	manifest, err := g.manifestOf(ctx, r, attempt.Stamp())
 	if err != nil {
 		return nil, err
@@ -199,7 +210,7 @@ func (r *Execution) request(
 	for slot := range slots {
 		for _, item := range r.Group.Slots[slot] {
 			request.Blocks = append(request.Blocks, wire.Source{
-				Slot: slot, First: item.First, Units: item.Units, Address: r.Group.Address(slot, item), Base: item.Base,
+				Slot: slot, First: item.First, Units: item.Units, Address: r.address(slot, item), Base: item.Base,
 			})
 		}
 	}
@@ -245,7 +256,7 @@ func (r *Execution) staying(position stripe.Position) (addresses []block.Address
 	}
 	covered := r.staged[slot]
 	for _, item := range r.Group.Slots[slot] {
-		address := r.Group.Address(slot, item)
+		address := r.address(slot, item)
 		replaced := item.First >= covered.first && item.First+item.Units <= covered.first+covered.count
 		if !replaced && item.Node == r.Nodes[position] && !slices.Contains(addresses, address) {
 			addresses = append(addresses, address)
@@ -305,7 +316,7 @@ func (g *Groups) verify(ctx context.Context, r *Execution, slots []catalog.Slot,
 	asked := map[block.NodeID][]block.Address{}
 	for slot := range slots {
 		for _, item := range slots[slot] {
-			if address := r.Group.Address(slot, item); !r.Away[slot] && known[address] == nil {
+			if address := r.address(slot, item); !r.Away[slot] && known[address] == nil {
 				asked[item.Node] = append(asked[item.Node], address)
 			}
 		}
@@ -321,10 +332,10 @@ func (g *Groups) verify(ctx context.Context, r *Execution, slots []catalog.Slot,
 			continue
 		}
 		for _, item := range slots[slot] {
-			receipt := receipts[r.Group.Address(slot, item)]
+			receipt := receipts[r.address(slot, item)]
 			if receipt == nil {
 				g.Reported.Add(r.Group.ID)
-				return fmt.Errorf("block %s is gone: %w", r.Group.Address(slot, item), ErrNotWhole)
+				return fmt.Errorf("block %s is gone: %w", r.address(slot, item), ErrNotWhole)
 			}
 			from := item.First - receipt.FirstUnit
 			if from < 0 || from+item.Units > len(receipt.Fingerprints) {
@@ -433,35 +444,44 @@ func (g *Groups) manifestOf(ctx context.Context, r *Execution, stamp block.Stamp
 	if len(r.staged) == 0 || r.manifest != nil {
 		return r.manifest, nil
 	}
-	carriers := make([]int, 0, r.Plan.From.M+1)
-	for row := range r.Plan.From.M {
-		carriers = append(carriers, r.Group.Columns+row)
+	entries, err := g.carriedBy(ctx, r.Group, r.Plan.From.M, func(slot int) bool { return r.Lost[slot] || r.Away[slot] })
+	if err != nil || entries == nil {
+		return nil, err
+	}
+	for i := range entries {
+		if string(entries[i].Key) == r.Revised {
+			entries[i].Revision, entries[i].Checksum = stamp, 0
+			entries[i].Metadata = block.WithoutDigests(entries[i].Metadata)
+		}
+	}
+	r.carried = len(entries) <= mostCarried
+	return block.EncodeManifest(entries)
+}
+
+// carriedBy reads the manifest that a group of so many parity rows carries, without asking for some slots; nil where no copy can be read.
+func (g *Groups) carriedBy(ctx context.Context, group *catalog.Group, rows int, isAway func(slot int) bool) ([]block.ManifestEntry, error) {
+	carriers := make([]int, 0, rows+1)
+	for row := range rows {
+		carriers = append(carriers, group.Columns+row)
 	}
 	for _, slot := range append(carriers, 0) { // parities first: every update renews theirs
-		if r.Lost[slot] || r.Away[slot] {
+		if isAway(slot) {
 			continue
 		}
-		entries, err := g.SlotManifest(ctx, r.Group, slot)
+		entries, err := g.SlotManifest(ctx, group, slot)
 		if member.GoneBlock(err) || err == nil && len(entries) == 0 {
 			continue
 		}
 		if errors.Is(err, block.ErrMalformed) {
-			g.log.Warn("a manifest cannot be read", "group", r.Group.ID, "slot", slot, "cause", err)
+			g.log.Warn("a manifest cannot be read", "group", group.ID, "slot", slot, "cause", err)
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the manifest of group %s: %w", r.Group.ID, err)
+			return nil, fmt.Errorf("reading the manifest of group %s: %w", group.ID, err)
 		}
-		for i := range entries {
-			if string(entries[i].Key) == r.Revised {
-				entries[i].Revision, entries[i].Checksum = stamp, 0
-				entries[i].Metadata = block.WithoutDigests(entries[i].Metadata)
-			}
-		}
-		r.carried = len(entries) <= mostCarried
-		return block.EncodeManifest(entries)
+		return entries, nil
 	}
-	g.log.Warn("no manifest of the group can be read; its new blocks go without", "group", r.Group.ID)
+	g.log.Warn("no manifest of the group can be read; its new blocks go without", "group", group.ID)
 	return nil, nil
 }
 

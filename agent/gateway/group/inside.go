@@ -14,7 +14,37 @@ func (g *Groups) Inside(ctx context.Context, id block.GroupID) (*catalog.Inside,
 	if err != nil {
 		return nil, err
 	}
-	names, seen := []string{}, map[string]bool{}
+	names := &names{seen: map[string]bool{}}
+	if err := g.addNames(ctx, view, names, map[block.GroupID]bool{}); err != nil {
+		return nil, fmt.Errorf("reading which objects are in group %s: %w", id, err)
+	}
+	return g.catalog.Inside(ctx, id, names.list)
+}
+
+// names are keys, each once, in the order in which they were found.
+type names struct {
+	list []string
+	seen map[string]bool
+}
+
+// addNames adds the names that blocks of a group have, or of the groups that its columns lie in, which name all that lies in these.
+func (g *Groups) addNames(ctx context.Context, view *catalog.GroupView, to *names, read map[block.GroupID]bool) error {
+	for _, id := range view.LiesIn() {
+		if read[id] {
+			continue
+		}
+		read[id] = true
+		in, err := g.catalog.Group(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := g.addNames(ctx, in, to, read); err != nil {
+			return err
+		}
+	}
+	if view.IsDissolved() {
+		return nil
+	}
 	var unread error
 	carriers := []int{}
 	for slot := view.Columns; slot < len(view.Slots); slot++ {
@@ -29,18 +59,15 @@ func (g *Groups) Inside(ctx context.Context, id block.GroupID) (*catalog.Inside,
 		for i := range entries {
 			key := string(entries[i].Key)
 			for _, name := range []string{key, block.EarlierKey(key, entries[i].Revision)} { // it may have been put over since
-				if !seen[name] {
-					seen[name] = true
-					names = append(names, name)
+				if !to.seen[name] {
+					to.seen[name] = true
+					to.list = append(to.list, name)
 				}
 			}
 		}
 		if len(entries) > 0 {
-			break // each copy names all
+			return nil // each copy names all
 		}
 	}
-	if len(names) == 0 && unread != nil {
-		return nil, fmt.Errorf("reading which objects are in group %s: %w", id, unread)
-	}
-	return g.catalog.Inside(ctx, id, names)
+	return unread
 }

@@ -32,23 +32,42 @@ func publicObject(object *catalog.Object) api.Object {
 	return public
 }
 
-// schemeOf is the scheme an object is under: that of its groups, or "mixed" in the middle of a transition.
+// schemeOf is the scheme an object is under: that of the groups that its bytes lie in, or "mixed" in the middle of a transition.
 func schemeOf(object *catalog.Object, groups map[block.GroupID]*catalog.Group) string {
 	scheme := ""
 	for _, extent := range object.Extents {
-		group := groups[extent.Group]
-		switch {
-		case group == nil:
-		case scheme == "":
-			scheme = group.Scheme
-		case scheme != group.Scheme:
-			return "mixed"
+		for _, group := range holders(groups, extent.Group) {
+			switch {
+			case scheme == "":
+				scheme = group.Scheme
+			case scheme != group.Scheme:
+				return "mixed"
+			}
 		}
 	}
 	if scheme == "" {
 		return object.Scheme
 	}
 	return scheme
+}
+
+// holders are the groups that have the columns of a group, itself unless it was dissolved, as far as their records are at hand.
+func holders(groups map[block.GroupID]*catalog.Group, id block.GroupID) (list []*catalog.Group) {
+	group := groups[id]
+	switch {
+	case group == nil:
+	case !group.IsDissolved():
+		list = append(list, group)
+	default:
+		for _, in := range group.LiesIn() {
+			for _, holder := range holders(groups, in) {
+				if !slices.Contains(list, holder) {
+					list = append(list, holder)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // look reads an object and the records of the groups that a range lies in. ErrNoObject if there is none, or it has expired.
@@ -84,33 +103,49 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 		return api.Stat{}, err
 	}
 	stat := api.Stat{Object: publicObject(&snapshot.Object), Groups: []api.GroupStat{}}
+	at := int64(0)
 	for _, extent := range snapshot.Object.Extents {
-		view := snapshot.View(extent.Group)
-		code, err := o.groups.CodeOf(&view.Group)
-		if err != nil {
-			return api.Stat{}, err
+		bytes := map[block.GroupID]int64{}
+		for _, f := range fragments(snapshot, at, extent.Length) {
+			bytes[f.group] += int64(f.length)
 		}
-		states, err := o.groups.SlotStates(ctx, &view.Group, deep)
-		if err != nil {
-			return api.Stat{}, err
-		}
-		group := api.GroupStat{
-			ID: view.ID, Epoch: view.Epoch, Scheme: view.Scheme, Ladder: view.Ladder, Mode: view.Mode, Rows: code.Layout.Rows,
-			Columns: view.Columns, CellBytes: view.CellBytes, Packed: view.Packed, Live: view.Live, Bytes: extent.Length,
-			Heat: o.heat.HeatNow(&view.Group),
-		}
-		for slot, items := range view.Slots {
-			node, _ := view.Place(slot)
-			role := "data"
-			if slot >= view.Columns {
-				role = "parity"
+		at += extent.Length
+		for _, holder := range holders(snapshot.Groups, extent.Group) {
+			group, err := statGroup(ctx, o, snapshot.View(holder.ID), deep)
+			if err != nil {
+				return api.Stat{}, err
 			}
-			group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: node, Blocks: len(items), State: states[slot]})
+			group.Bytes = bytes[holder.ID]
+			stat.Groups = append(stat.Groups, group)
 		}
-		stat.Groups = append(stat.Groups, group)
 	}
 	stat.Scheme = schemeOf(&snapshot.Object, snapshot.Groups)
 	return stat, nil
+}
+
+// statGroup describes a group, block by block.
+func statGroup(ctx context.Context, o *Objects, view *catalog.GroupView, deep bool) (api.GroupStat, error) {
+	code, err := o.groups.CodeOf(&view.Group)
+	if err != nil {
+		return api.GroupStat{}, err
+	}
+	states, err := o.groups.SlotStates(ctx, &view.Group, deep)
+	if err != nil {
+		return api.GroupStat{}, err
+	}
+	group := api.GroupStat{
+		ID: view.ID, Epoch: view.Epoch, Scheme: view.Scheme, Ladder: view.Ladder, Mode: view.Mode, Rows: code.Layout.Rows,
+		Columns: view.Columns, CellBytes: view.CellBytes, Packed: view.Packed, Live: view.Live, Heat: o.heat.HeatNow(&view.Group),
+	}
+	for slot, items := range view.Slots {
+		node, _ := view.Place(slot)
+		role := "data"
+		if slot >= view.Columns {
+			role = "parity"
+		}
+		group.Slots = append(group.Slots, api.SlotStat{Slot: slot, Role: role, Node: node, Blocks: len(items), State: states[slot]})
+	}
+	return group, nil
 }
 
 // Find describes an object without looking at its groups; nil where there is none. Its scheme is that which was asked for last.
@@ -188,10 +223,7 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 	for i := range objects {
 		for _, extent := range objects[i].Extents {
 			if _, seen := groups[extent.Group]; !seen {
-				groups[extent.Group] = nil
-				if view, err := o.catalog.Group(ctx, extent.Group); err == nil {
-					groups[extent.Group] = &view.Group
-				}
+				addGroup(ctx, o, groups, extent.Group)
 			}
 		}
 		public := publicObject(&objects[i])
@@ -202,6 +234,21 @@ func (o *Objects) List(ctx context.Context, prefix, after string, limit int) (ap
 		list.Next = api.EncodeKey(objects[len(objects)-1].Key)
 	}
 	return list, nil
+}
+
+// addGroup adds the record of a group, and of those that its columns lie in, to others; nil where it cannot be had.
+func addGroup(ctx context.Context, o *Objects, groups map[block.GroupID]*catalog.Group, id block.GroupID) {
+	groups[id] = nil
+	view, err := o.catalog.Group(ctx, id)
+	if err != nil {
+		return
+	}
+	groups[id] = &view.Group
+	for _, in := range view.LiesIn() {
+		if _, seen := groups[in]; !seen {
+			addGroup(ctx, o, groups, in)
+		}
+	}
 }
 
 // listed returns up to limit objects that have not expired.

@@ -174,12 +174,18 @@ func fragments(snapshot *catalog.Snapshot, offset, length int64) []fragment {
 		for position := from; position < to; {
 			within := extent.Offset + position - at
 			index, inner := within/int64(group.CellBytes), int(within%int64(group.CellBytes))
-			cell := int(index)
-			if extent.Column != catalog.WholeGroup {
-				cell = int(index)*group.Columns + extent.Column
+			row, column := int(index), extent.Column
+			if column == catalog.WholeGroup {
+				row, column = row/group.Span(), row%group.Span()
+			}
+			lies, in := catalog.Column{Group: extent.Group, Column: column}, group
+			if group.IsDissolved() {
+				if at, there, err := snapshot.Where(extent.Group, column); err == nil { // else it is read where it is not, which says so
+					lies, in = at, there
+				}
 			}
 			n := min(group.CellBytes-inner, int(to-position), maxFragment)
-			list = append(list, fragment{position: position, group: extent.Group, cell: cell, offset: inner, length: n})
+			list = append(list, fragment{position: position, group: lies.Group, cell: row*in.Columns + lies.Column, offset: inner, length: n})
 			position += int64(n)
 		}
 		at += extent.Length
@@ -280,11 +286,14 @@ func (r *Reader) near(offset, length int64) (at direct.Place, group *catalog.Gro
 	if length == 0 || length > quickBytes || len(object.Extents) != 1 || r.first || r.apart {
 		return at, nil
 	}
-	if group = snapshot.Groups[object.Extents[0].Group]; group == nil {
+	if snapshot.Groups[object.Extents[0].Group] == nil {
 		return at, nil
 	}
 	list := fragments(snapshot, offset, length)
 	f := list[0]
+	if group = snapshot.Groups[f.group]; group.IsDissolved() {
+		return at, nil
+	}
 	at.Unit, at.Offset, at.Length = f.cell/group.Columns, f.offset, f.length
 	if object.Checksum != 0 && length == object.Size && object.Extents[0].Column != catalog.WholeGroup {
 		at.Checksum, at.Length = object.Checksum, int(length)

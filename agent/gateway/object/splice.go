@@ -109,20 +109,20 @@ func partsOf(snapshot *catalog.Snapshot) (parts []part, err error) {
 		return nil, fmt.Errorf("object %q is not a small one: it has %d extents", object.Key, len(object.Extents))
 	}
 	extent := object.Extents[0]
-	in := snapshot.Groups[extent.Group]
-	if in == nil || extent.Column >= len(in.Slots) {
-		return nil, fmt.Errorf("the snapshot of object %q has no column %d of group %s", object.Key, extent.Column, extent.Group)
+	lies, in, err := snapshot.Where(extent.Group, extent.Column)
+	if err != nil || lies.Column >= len(in.Slots) {
+		return nil, fmt.Errorf("the snapshot of object %q has no column %d of group %s: %w", object.Key, extent.Column, extent.Group, err)
 	}
 	cell := int64(in.CellBytes)
 	for at, end := extent.Offset, extent.Offset+extent.Length; at < end; {
 		unit := int(at / cell)
-		item := slices.IndexFunc(in.Slots[extent.Column], func(i catalog.Item) bool { return unit >= i.First && unit < i.First+i.Units })
+		item := slices.IndexFunc(in.Slots[lies.Column], func(i catalog.Item) bool { return unit >= i.First && unit < i.First+i.Units })
 		if item < 0 {
 			return nil, fmt.Errorf("object %q lies in unit %d of column %d of group %s, which is not stored",
-				object.Key, unit, extent.Column, extent.Group)
+				object.Key, unit, lies.Column, lies.Group)
 		}
 		length := min(end, int64(unit+1)*cell) - at
-		parts = append(parts, part{in.Address(extent.Column, in.Slots[extent.Column][item]), unit, int(at % cell), int(length)})
+		parts = append(parts, part{in.Address(lies.Column, in.Slots[lies.Column][item]), unit, int(at % cell), int(length)})
 		at += length
 	}
 	return parts, nil

@@ -115,8 +115,8 @@ func (r *runner) findInto(ctx context.Context) ([]item, error) {
 		if err != nil {
 			return nil, err
 		}
-		for id := range version.Groups {
-			groups[id] = groups[id] || r.comes(&version.Object)
+		for _, view := range version.Named() {
+			groups[view.ID] = groups[view.ID] || r.comes(&version.Object)
 		}
 	}
 	for part := range slices.Chunk(bare, reclassedObjects) {
@@ -241,9 +241,9 @@ func (r *runner) reclassLarge(ctx context.Context, key string) error {
 		return nil
 	}
 	var groups []*catalog.GroupView
-	for id, group := range snapshot.Groups {
-		if group.Class != r.becomes.into {
-			groups = append(groups, snapshot.View(id))
+	for _, view := range snapshot.Named() {
+		if view.Class != r.becomes.into {
+			groups = append(groups, view)
 		}
 	}
 	return r.reclass(ctx, objects, groups)

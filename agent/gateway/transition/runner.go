@@ -265,12 +265,12 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 		if err != nil {
 			return nil, err
 		}
-		if view.Scheme == r.to.String() {
+		if view.Scheme == r.to.String() && !view.IsDissolved() {
 			continue
 		}
 		work := item{group: id, bytes: bytesOf(view.LayoutVersion, view.Ladder, view.Mode, view.Columns, view.CellBytes)}
-		if view.Packed && view.Live > extents[id] {
-			work.rewrite = keys
+		if view.IsDissolved() || (view.Packed || len(view.Brought) > 0) && view.Live > extents[id] {
+			work.rewrite = keys // what else lies there stays as it is
 		}
 		items = append(items, work)
 	}
@@ -426,6 +426,7 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 		return cost, err
 	}
 	byClass := map[string][]*catalog.Snapshot{}
+	cost = &group.Cost{}
 	for _, key := range work.rewrite {
 		snapshot, err := r.coordinator.catalog.Snapshot(ctx, key)
 		if errors.Is(err, catalog.ErrNoObject) {
@@ -434,11 +435,16 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 		if err != nil {
 			return nil, err
 		}
-		if snapshot.Groups[work.group] != nil && len(snapshot.Object.Extents) == 1 {
+		switch {
+		case snapshot.Groups[work.group] == nil || isUnder(snapshot, r.to):
+		case len(snapshot.Object.Extents) == 1 && snapshot.Object.Extents[0].Column != catalog.WholeGroup:
 			byClass[snapshot.Object.Class] = append(byClass[snapshot.Object.Class], snapshot)
+		default:
+			if err := r.copyLarge(ctx, work.group, key, cost); err != nil {
+				return nil, err
+			}
 		}
 	}
-	cost = &group.Cost{}
 	for name, snapshots := range byClass {
 		class, err := r.classOf(name)
 		if err != nil {
@@ -452,6 +458,16 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 		}
 	}
 	return cost, nil
+}
+
+// isUnder reports whether all columns of the groups of an object lie in groups that are under a scheme.
+func isUnder(snapshot *catalog.Snapshot, to stripe.Scheme) bool {
+	for _, group := range snapshot.Groups {
+		if !group.IsDissolved() && group.Scheme != to.String() {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *runner) count(work *item, cost *group.Cost) {
