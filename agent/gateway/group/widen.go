@@ -160,7 +160,7 @@ func (g *Groups) bindWidening(
 			made.Brought = append(made.Brought, chosen[i].Column)
 		}
 		var at stripe.Position
-		home := block.NodeID("")
+		var home block.NodeID
 		if i < len(chosen) && !taken[chosen[i].node] {
 			at, home = stripe.Position(column), chosen[i].node
 		} else {
