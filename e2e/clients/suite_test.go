@@ -37,7 +37,7 @@ const classes = `classes:
 const agents = 4
 
 // patience bounds every wait for another process.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // gateway is where clients reach one of the gateways.
 type gateway struct {
