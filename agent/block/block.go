@@ -25,6 +25,13 @@ type Header struct {
 	Manifest      []byte        `cbor:"16,keyasint,omitempty"` // CBOR of []ManifestEntry; with parities, or column 0 where m = 0
 	Lengths       []int         `cbor:"17,keyasint,omitempty"` // stored bytes of each unit, the rest of which is zeros; nil: all are stored in full
 	Span          []uint32      `cbor:"18,keyasint,omitempty"` // indices of all groups that an update of several writes, ascending; nil: of one group
+	Brought       []Column      `cbor:"19,keyasint,omitempty"` // whose column each of the last columns is; nil: all are its own
+}
+
+// Column is a data column of a group.
+type Column struct {
+	Group  GroupID `cbor:"1,keyasint"`
+	Column int     `cbor:"2,keyasint"`
 }
 
 // ManifestEntry names one object range held by the group, as known when the block was written.
@@ -42,6 +49,10 @@ type ManifestEntry struct {
 	Metadata map[string]string `cbor:"9,keyasint,omitempty"`  // of the whole object
 	Checksum uint32            `cbor:"10,keyasint,omitempty"` // CRC-32C of the whole object; 0: not known
 	Keep     int               `cbor:"11,keyasint,omitempty"` // versions before this one that were to be kept, or KeepDurable
+
+	// Origin is the group that Column and Offset are of where columns of that lie in this one, and Columns how many it had; zero: this group.
+	Origin  GroupID `cbor:"12,keyasint,omitzero"`
+	Columns int     `cbor:"13,keyasint,omitempty"`
 }
 
 // Receipt is what a node answers for a block it holds whole and, for a write, has made durable.

@@ -30,7 +30,7 @@ func DecodeManifest(encoded []byte) ([]ManifestEntry, error) {
 		return nil, fmt.Errorf("decoding a manifest: %w: %w", ErrMalformed, err)
 	}
 	for i, entry := range entries {
-		if entry.Size < 0 || entry.At < 0 || entry.Offset < 0 || entry.Length < 0 || entry.Column < -1 {
+		if entry.Size < 0 || entry.At < 0 || entry.Offset < 0 || entry.Length < 0 || entry.Column < -1 || entry.Columns < 0 {
 			return nil, fmt.Errorf("decoding a manifest: %w: entry %d has a negative range", ErrMalformed, i)
 		}
 	}
@@ -46,6 +46,7 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 	}
 	type place struct {
 		key            string
+		origin         GroupID
 		column         int
 		at, from, long int64
 	}
@@ -53,7 +54,7 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 	index := map[place]int{}
 	for _, entries := range manifests {
 		for _, entry := range entries {
-			name := place{string(entry.Key), entry.Column, entry.At, entry.Offset, entry.Length}
+			name := place{string(entry.Key), entry.Origin, entry.Column, entry.At, entry.Offset, entry.Length}
 			i, seen := index[name]
 			if !seen {
 				index[name] = len(merged)
@@ -69,13 +70,16 @@ func MergeManifests(manifests ...[]ManifestEntry) []ManifestEntry {
 	return merged
 }
 
-// FilledColumns says of each column of a group whether the entries of its manifest have bytes in it, given as those who made them
+// FilledColumns says of each column of a group whether its own entries of its manifest have bytes in it, given as those who made them
 // lay them out: in one column, or (Column -1) over the cells of the group, row by row. In the others nothing was ever put, so that
 // they are zeros, stored or not.
 func FilledColumns(entries []ManifestEntry, columns, cellBytes int) []bool {
 	filled := make([]bool, columns)
 	for i := range entries {
 		entry := &entries[i]
+		if entry.Origin != (GroupID{}) {
+			continue
+		}
 		if entry.Column >= 0 && entry.Column < columns {
 			filled[entry.Column] = true
 		}

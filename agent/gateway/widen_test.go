@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
+	catalogmem "github.com/restripe/restripe/agent/catalog/mem"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/group"
+	"github.com/restripe/restripe/agent/rebuild"
 )
 
 // kindsOf lists the groups that there are, by what has to be alike of those that become wider together.
@@ -141,6 +144,12 @@ func TestGroupsBecomeWider(t *testing.T) {
 				t.Fatalf("looking at every block: %+v, %v", result, err)
 			}
 			survives(t, c, want)
+			for range 2 { // before what was replaced is deleted, and after
+				c.lost()
+				c.putClass(c.gateway, spec)
+				check()
+				c.audit()
+			}
 			// What lies in others is copied out of them where it alone is to be under another scheme.
 			for _, key := range []string{fmt.Sprintf("grows/large%d", is.kept), "grows/small59"} {
 				done := c.transition(api.TransitionRequest{Selector: api.Selector{Key64: api.EncodeKey(key)}, To: is.from})
@@ -208,4 +217,32 @@ func TestGroupsThatCannotBecomeWider(t *testing.T) {
 		}
 	}
 	c.audit()
+}
+
+// lost has the catalog be lost, and rebuilt from what the agents have.
+func (c *cluster) lost() {
+	c.t.Helper()
+	c.stopGateway()
+	options := rebuild.Options{Modified: time.Now()}
+	for _, agent := range c.agents {
+		agent.stop()
+		c.startAgent(agent)
+		options.Nodes = append(options.Nodes, catalog.Node{ID: agent.id, Address: agent.address})
+	}
+	contents, report, err := rebuild.Run(c.t.Context(), options)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if len(report.Problems) > 0 {
+		c.t.Errorf("rebuilt: %+v", report)
+	}
+	c.engine = catalogmem.New()
+	if err := catalog.Restore(c.t.Context(), c.engine, contents, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	c.startGateway()
+	c.answering()
+	if err := c.catalog.Accept(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
 }

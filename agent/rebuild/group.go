@@ -23,6 +23,7 @@ type Group struct {
 	Record   catalog.Group
 	Entries  []block.ManifestEntry    // of the objects in it, as its blocks name them
 	Attempts []block.Stamp            // whose blocks it has, oldest first
+	Since    block.Stamp              // of the oldest of them that has its columns
 	Spans    map[block.Stamp][]uint32 // of those that are updates of several groups
 	Problems []Problem
 	Complete bool // every byte of it can be read; otherwise Record is not filled in
@@ -123,7 +124,12 @@ func (a *assembly) take(found []Found) error {
 			a.filled = append(a.filled, nil)
 			continue
 		}
-		a.filled = append(a.filled, block.FilledColumns(entries, a.shape.columns, a.shape.cellBytes))
+		h := &a.found[i].Header
+		filled := block.FilledColumns(entries, h.Columns-len(h.Brought), a.shape.cellBytes)
+		for _, origin := range h.Brought {
+			filled = append(filled, origin != block.Column{})
+		}
+		a.filled = append(a.filled, filled)
 	}
 	return nil
 }
@@ -134,7 +140,7 @@ func (a *assembly) take(found []Found) error {
 // stripes that have nothing of its column, between those that have, is as it was before, and says nothing: it may be all that is left of
 // one that was not committed.
 func (a *assembly) empty(s *state) []int {
-	filled, isNamed := make([]bool, a.shape.columns), false
+	filled, isNamed := make([]bool, s.code.Columns()), false
 	for slot, units := range s.units {
 		for unit, i := range units {
 			if i < 0 {
@@ -144,8 +150,8 @@ func (a *assembly) empty(s *state) []int {
 			if slot < len(filled) {
 				filled[slot] = true
 			}
-			for column, isNamed := range a.filled[i] {
-				filled[column] = filled[column] || isNamed && !a.isGap(s, i, unit, column)
+			for column := range min(len(filled), len(a.filled[i])) {
+				filled[column] = filled[column] || a.filled[i][column] && !a.isGap(s, i, unit, column)
 			}
 		}
 	}
@@ -164,7 +170,7 @@ func (a *assembly) isGap(s *state, i, unit, column int) bool {
 	has := func(unit int) bool {
 		return slices.ContainsFunc(s.code.Members(unit), func(place parity.Place) bool { return place.Slot == column })
 	}
-	if h.Slot < a.shape.columns || h.Stamp == a.id.Stamp || has(unit) {
+	if isData(h) || h.Stamp == a.id.Stamp || has(unit) {
 		return false
 	}
 	for other := h.FirstUnit; other < h.FirstUnit+h.Units; other++ {
@@ -186,19 +192,19 @@ func (a *assembly) unseen(without map[block.Stamp]bool, column int) int {
 	for i := range a.found {
 		h := &a.found[i].Header
 		switch {
-		case h.Slot == column:
+		case isData(h) && h.Slot == column:
 			return 0
-		case h.Slot < a.shape.columns:
+		case isData(h):
 		case a.names(i, column):
-			names[h.Slot] = true
+			names[h.Slot-h.Columns] = true
 		case a.filled[i] != nil && !without[h.Stamp] && first.Compare(h.Stamp) < 0:
 			return 0 // who came later knew nothing of it
 		case h.Stamp.Compare(first) < 0:
-			older[h.Slot] = true
+			older[h.Slot-h.Columns] = true
 		}
 	}
-	for slot := range older {
-		if !names[slot] {
+	for row := range older {
+		if !names[row] {
 			return 0
 		}
 	}
@@ -206,7 +212,7 @@ func (a *assembly) unseen(without map[block.Stamp]bool, column int) int {
 }
 
 // names reports whether the manifest of a block has something in a column.
-func (a *assembly) names(i, column int) bool { return a.filled[i] != nil && a.filled[i][column] }
+func (a *assembly) names(i, column int) bool { return column < len(a.filled[i]) && a.filled[i][column] }
 
 // claimant is the first attempt whose blocks name something in a column, of those that are not left out.
 func (a *assembly) claimant(column int, without map[block.Stamp]bool) (stamp block.Stamp, found bool) {
@@ -241,16 +247,20 @@ func (a *assembly) dropCopies() {
 	a.found = kept
 }
 
-// shape is what all blocks of a group agree on: its class and its ladder may have changed, but not where its data is.
-type shape struct{ version, columns, rows, cellBytes int }
+// shape is what all blocks of a group agree on: its class and its ladder may have changed, and it may have got further columns, but where
+// its data is has not.
+type shape struct{ version, rows, cellBytes int }
 
 func shapeOf(h *block.Header) (shape, error) {
 	layout, err := layoutOf(h)
 	if err != nil {
 		return shape{}, err
 	}
-	return shape{h.LayoutVersion, layout.Columns, layout.Rows, h.UnitBytes}, nil
+	return shape{h.LayoutVersion, layout.Rows, h.UnitBytes}, nil
 }
+
+// isData reports whether a block is of a data column, of which a group may have got further ones since.
+func isData(h *block.Header) bool { return h.Slot < h.Columns }
 
 // layoutOf is the layout by which a block was written.
 func layoutOf(h *block.Header) (*stripe.Layout, error) {
@@ -308,5 +318,6 @@ func (a *assembly) census() string {
 	for i := range a.found {
 		slots[a.found[i].Header.Slot], attempts[a.found[i].Header.Stamp] = true, true
 	}
-	return fmt.Sprintf("%d blocks of %d slots and %d attempts, of %d columns", len(a.found), len(slots), len(attempts), a.shape.columns)
+	return fmt.Sprintf("%d blocks of %d slots and %d attempts, of %d columns",
+		len(a.found), len(slots), len(attempts), a.found[len(a.found)-1].Header.Columns)
 }

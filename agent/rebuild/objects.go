@@ -34,6 +34,7 @@ type version struct {
 type part struct {
 	entry block.ManifestEntry
 	group *Group
+	named block.GroupID // by its extent: that which the columns were of in which it lies
 }
 
 // Objects chooses, for each key, the newest complete version that the groups name, and says what else there was. modified
@@ -47,8 +48,11 @@ func Objects(groups []Group, modified int64) (objects []catalog.Object, problems
 			if parts[key] == nil {
 				parts[key] = map[block.Stamp][]part{}
 			}
-			put := g.Record.ID.Stamp
-			parts[key][put] = append(parts[key][put], part{entry, g})
+			p := part{entry, g, g.Record.ID}
+			if entry.Origin != (block.GroupID{}) {
+				p.named = entry.Origin
+			}
+			parts[key][p.named.Stamp] = append(parts[key][p.named.Stamp], p)
 		}
 	}
 	keys := make([]string, 0, len(parts))
@@ -184,7 +188,9 @@ func likeliest(complete []version) int {
 // assembleVersion puts the parts of a version in order and sees that none is missing.
 func assembleVersion(key string, put block.Stamp, parts []part) version {
 	parts = slices.Clone(parts)
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.entry.At, b.entry.At) })
+	slices.SortStableFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.entry.At, b.entry.At), -a.entry.Revision.Compare(b.entry.Revision))
+	})
 	// Every part says of the whole what all of them do; the last one alone has what was known once all bytes had come.
 	first, last := &parts[0], &parts[len(parts)-1]
 	v := version{
@@ -192,8 +198,14 @@ func assembleVersion(key string, put block.Stamp, parts []part) version {
 		expires: first.entry.Expires, metadata: last.entry.Metadata,
 	}
 	var at, size int64
-	for _, p := range parts {
+	for i, p := range parts {
 		entry := &p.entry
+		v.durable = v.durable && p.group.Parities > 0
+		v.whole = v.whole && p.group.Bad == 0
+		v.hopeless = v.hopeless || p.group.Bad > p.group.Parities
+		if i > 0 && p.named == parts[i-1].named && p.entry.At == parts[i-1].entry.At { // it lies in columns of several groups, which all name it
+			continue
+		}
 		if entry.Revision != first.entry.Revision { // some of the bytes were changed since
 			v.metadata = block.WithoutDigests(v.metadata)
 		}
@@ -205,11 +217,8 @@ func assembleVersion(key string, put block.Stamp, parts []part) version {
 		}
 		at = entry.At + entry.Length
 		v.packed = v.packed || entry.Column != catalog.WholeGroup
-		v.durable = v.durable && p.group.Parities > 0
-		v.whole = v.whole && p.group.Bad == 0
-		v.hopeless = v.hopeless || p.group.Bad > p.group.Parities
 		size = max(size, entry.Size)
-		v.extents = append(v.extents, catalog.Extent{Group: p.group.Record.ID, Column: entry.Column, Offset: entry.Offset, Length: entry.Length})
+		v.extents = append(v.extents, catalog.Extent{Group: p.named, Column: entry.Column, Offset: entry.Offset, Length: entry.Length})
 	}
 	v.size = at
 	switch {

@@ -144,7 +144,8 @@ func (r *reader) contents(groups []Group, blocks map[block.GroupID][]block.Addre
 			whole = append(whole, groups[i])
 		}
 	}
-	var doubts []Problem
+	lying, doubts := resolve(whole)
+	report.Problems = append(report.Problems, doubts...)
 	c.Objects, doubts = Objects(whole, r.options.Modified.UnixMilli())
 	used := map[block.GroupID]bool{}
 	highest := uint64(0)
@@ -154,6 +155,14 @@ func (r *reader) contents(groups []Group, blocks map[block.GroupID][]block.Addre
 		highest = max(highest, object.Revision.Sequence)
 		for _, extent := range object.Extents {
 			used[extent.Group] = true
+		}
+	}
+	for i := range lying {
+		if used[lying[i].ID] {
+			c.Groups = append(c.Groups, lying[i])
+			for _, id := range lying[i].LiesIn() {
+				used[id] = true
+			}
 		}
 	}
 	for i := range groups {

@@ -18,6 +18,9 @@ func (a *assembly) group(s *state) Group {
 			continue
 		}
 		g.Attempts = append(g.Attempts, h.Stamp)
+		if g.Since.IsZero() && h.Columns == s.code.Columns() {
+			g.Since = h.Stamp
+		}
 		if len(h.Span) > 0 {
 			g.Spans[h.Stamp] = h.Span
 		}
@@ -26,6 +29,7 @@ func (a *assembly) group(s *state) Group {
 	g.Record = catalog.Group{
 		ID: a.id, Generation: last, Epoch: last, Class: newest.Class, Ladder: newest.Ladder, Mode: newest.Mode, LayoutVersion: newest.LayoutVersion,
 		Columns: newest.Columns, Scheme: s.code.Scheme().String(), CellBytes: newest.UnitBytes, Settled: a.around.Settled,
+		Brought: newest.Brought,
 	}
 	a.lay(&g.Record, s)
 	a.noteAttempts(s)
@@ -41,7 +45,7 @@ func (a *assembly) group(s *state) Group {
 // lay fills in the slots, with blocks that are not there where there are none, and the homes of all slots of the ladder.
 func (a *assembly) lay(record *catalog.Group, s *state) {
 	record.Slots = make([]catalog.Slot, len(s.units))
-	record.Home = make([]block.NodeID, a.shape.columns+s.code.MaxParity())
+	record.Home = make([]block.NodeID, s.code.Columns()+s.code.MaxParity())
 	taken := map[block.NodeID]bool{}
 	for slot, units := range s.units {
 		for _, i := range units {
@@ -132,7 +136,10 @@ func (a *assembly) noteAttempts(s *state) {
 
 // sameData reports whether two states have the same cells.
 func (a *assembly) sameData(x, y *state) bool {
-	for slot := range a.shape.columns {
+	if x.code.Columns() != y.code.Columns() {
+		return false
+	}
+	for slot := range x.code.Columns() {
 		if len(x.units[slot]) != len(y.units[slot]) { // it is empty in one of them
 			return false
 		}
@@ -176,10 +183,14 @@ func (a *assembly) entries(s *state) []block.ManifestEntry {
 	}
 	merged := block.MergeManifests(manifests...)
 	return slices.DeleteFunc(slices.Clone(merged), func(entry block.ManifestEntry) bool {
+		if entry.Origin != (block.GroupID{}) {
+			return false
+		}
 		if entry.Column >= 0 && entry.Column < len(s.units) && s.units[entry.Column] == nil {
 			return true // of an append that was not committed: what it left is as it was before
 		}
-		err := a.inside(&entry)
+		newest := &a.found[s.newest(a.found)].Header
+		err := a.inside(&entry, newest.Columns-len(newest.Brought))
 		if err != nil {
 			a.note(ProblemUnreadable, "", "an entry of the manifest is left out: %v", err)
 		}
@@ -187,13 +198,13 @@ func (a *assembly) entries(s *state) []block.ManifestEntry {
 	})
 }
 
-// inside says why an entry cannot be of the group.
-func (a *assembly) inside(entry *block.ManifestEntry) error {
+// inside says why an entry cannot be of the group, over so many columns of its own.
+func (a *assembly) inside(entry *block.ManifestEntry, columns int) error {
 	limit := int64(a.shape.rows) * int64(a.found[0].Header.UnitBytes)
 	if entry.Column == catalog.WholeGroup {
-		limit *= int64(a.shape.columns)
-	} else if entry.Column >= a.shape.columns {
-		return fmt.Errorf("object %q lies in column %d of %d", entry.Key, entry.Column, a.shape.columns)
+		limit *= int64(columns)
+	} else if entry.Column >= columns {
+		return fmt.Errorf("object %q lies in column %d of %d", entry.Key, entry.Column, columns)
 	}
 	if len(entry.Key) == 0 || entry.Length <= 0 || entry.Offset > limit-entry.Length {
 		return fmt.Errorf("object %q has %d bytes at %d of %d", entry.Key, entry.Length, entry.Offset, limit)

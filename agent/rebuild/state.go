@@ -75,7 +75,7 @@ func (s *state) lay(a *assembly) {
 	}
 	for i := range a.found {
 		h := &a.found[i].Header
-		isReplaced := h.Slot >= s.code.Columns() && h.Stamp.Compare(since) < 0
+		isReplaced := !isData(h) && h.Stamp.Compare(since) < 0
 		if s.without[h.Stamp] || h.Slot >= len(s.units) || isReplaced || a.hasOtherStripes(s, i) {
 			continue
 		}
@@ -85,11 +85,15 @@ func (s *state) lay(a *assembly) {
 	}
 }
 
-// hasOtherStripes reports whether a block is of parities under a scheme of other stripes than a state.
+// hasOtherStripes reports whether a block is of parities under a scheme of other stripes than a state, or of a column that a group of that
+// state does not have.
 func (a *assembly) hasOtherStripes(s *state, i int) bool {
 	h := &a.found[i].Header
+	if isData(h) {
+		return h.Slot >= s.code.Columns()
+	}
 	code, err := a.code(h, nil) // which check has asked for
-	return err != nil || h.Slot >= s.code.Columns() && !code.SameStripes(s.code)
+	return err != nil || h.Columns != s.code.Columns() || !code.SameStripes(s.code)
 }
 
 func (s *state) judge(a *assembly) {
@@ -216,7 +220,7 @@ func nameOf(set map[block.Stamp]bool) string {
 // something into a column that is not there, which leaves nothing to contradict it by.
 func (a *assembly) candidates(s *state) []block.Stamp {
 	claims := map[block.Stamp]bool{}
-	for slot := range min(a.shape.columns, len(s.units)) {
+	for slot := range len(s.units) {
 		if units := s.units[slot]; len(units) > 0 && units[0] < 0 {
 			if first, found := a.claimant(slot, s.without); found {
 				claims[first] = true

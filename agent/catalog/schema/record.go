@@ -80,10 +80,7 @@ type Group struct {
 }
 
 // Column is a data column of a group.
-type Column struct {
-	Group  block.GroupID `cbor:"1,keyasint"`
-	Column int           `cbor:"2,keyasint"`
-}
+type Column = block.Column
 
 // Slot lists the blocks that make up a data column or parity row, ordered by First, gapless and disjoint. A data column without any is
 // empty: nothing was put into it, so its cells are zeros, which are not stored, not lost, and no condition of being whole.

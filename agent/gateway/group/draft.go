@@ -241,7 +241,7 @@ func headerFor(group *catalog.Group, slot int, stamp block.Stamp, first, count i
 	return block.Header{
 		Group: group.ID, Slot: slot, Stamp: stamp, Class: group.Class, Ladder: group.Ladder, Mode: group.Mode,
 		LayoutVersion: group.LayoutVersion, Columns: group.Columns, Scheme: group.Scheme,
-		FirstUnit: first, Units: count, UnitBytes: group.CellBytes,
+		FirstUnit: first, Units: count, UnitBytes: group.CellBytes, Brought: group.Brought,
 	}
 }
 

@@ -24,7 +24,7 @@ var ErrNoRegion = errors.New("the groups are not a region")
 // Widen takes the groups of a region that are kept to a wider scheme of as many parities, in one attempt and one commit, and returns what it
 // cost. ladder and mode are those that they come under. Whatever the error, nothing has changed; ErrNoRegion says that copies are the way.
 //
-// Only tests call it yet: a rebuild of the catalog does not tell from blocks where the columns of a group lie.
+// Only tests call it yet.
 func (g *Groups) Widen(ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme) (*Cost, error) {
 	runs, err := g.bindRegion(ctx, region, ladder, mode, to)
 	if err != nil {
@@ -100,6 +100,9 @@ func (g *Groups) bindRegion(
 	columns := 0
 	for _, taken := range region.Taken {
 		columns += taken.Columns
+		if len(taken.Brought) > 0 {
+			return nil, fmt.Errorf("%w: group %s has columns of others itself", ErrNoRegion, taken.ID)
+		}
 		for column, slot := range taken.Slots[:taken.Columns] {
 			if slices.ContainsFunc(slot, func(item catalog.Item) bool { return item.Node != slot[0].Node }) {
 				return nil, fmt.Errorf("%w: column %d of group %s lies on several nodes", ErrNoRegion, column, taken.ID)
@@ -262,17 +265,22 @@ func (g *Groups) widenedManifest(ctx context.Context, kept *catalog.Group, chose
 	if err != nil {
 		return nil, err
 	}
-	read := map[block.GroupID]bool{}
-	for _, from := range chosen {
-		if read[from.Group] {
+	for i, from := range chosen {
+		if slices.ContainsFunc(chosen[:i], func(before source) bool { return before.Group == from.Group }) {
 			continue
 		}
-		read[from.Group] = true
 		others, err := g.carriedBy(ctx, from.from, rows, everywhere)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, others...)
+		for _, entry := range others {
+			isHere := entry.Column == catalog.WholeGroup ||
+				slices.ContainsFunc(chosen, func(s source) bool { return s.Column == catalog.Column{Group: from.Group, Column: entry.Column} })
+			if isHere {
+				entry.Origin, entry.Columns = from.Group, from.from.Columns
+				entries = append(entries, entry)
+			}
+		}
 	}
 	return block.EncodeManifest(entries)
 }
