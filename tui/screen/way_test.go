@@ -73,6 +73,7 @@ wait to approve
 wait GROUP rep 3
 keys :tr cooling<enter>
 wait to approve
+wait 40 groups
 keys p
 wait step 0 of
 wait encoding would send
