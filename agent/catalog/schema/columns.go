@@ -113,7 +113,7 @@ func checkTaken(before, after *Group, narrow, wide map[block.GroupID]*Group, _ f
 		}
 		was, in := narrow[lies.Group], wide[lies.Group]
 		if was == nil || in == nil || in.IsDissolved() || lies.Column < was.Columns || lies.Column >= in.Columns ||
-			in.Brought[lies.Column-in.Span()] != (Column{before.ID, column}) || in.CellBytes != before.CellBytes {
+			in.Brought[lies.Column-in.Span()] != (Column{Group: before.ID, Column: column}) || in.CellBytes != before.CellBytes {
 			return fmt.Errorf("column %d of group %s cannot lie in column %d of group %s", column, before.ID, lies.Column, lies.Group)
 		}
 		if have := in.Slots[lies.Column]; len(slot) == 0 || have.End() != slot.End() {
@@ -143,7 +143,8 @@ func checkWidened(before, after *Group, _, wide map[block.GroupID]*Group, isGone
 				return fmt.Errorf("column %d of group %s comes from nowhere", column, before.ID)
 			}
 		case from == nil && isGone(origin.Group):
-		case from == nil || origin.Column < 0 || origin.Column >= len(from.Lies) || from.Lies[origin.Column] != Column{before.ID, column}:
+		case from == nil || origin.Column < 0 || origin.Column >= len(from.Lies) ||
+			from.Lies[origin.Column] != Column{Group: before.ID, Column: column}:
 			return fmt.Errorf("column %d of group %s is not where column %d of group %s lies", column, before.ID, origin.Column, origin.Group)
 		}
 	}

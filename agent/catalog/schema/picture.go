@@ -237,11 +237,11 @@ func (p *Picture) CountColumns() {
 func (p *Picture) columnViolations() (violations []error) {
 	for id, group := range p.Groups {
 		for column, lies := range group.Lies {
-			in := p.Groups[lies.Group]
+			in, of := p.Groups[lies.Group], Column{Group: id, Column: column}
 			if lies == (Column{}) {
 				continue
 			}
-			if in == nil || lies.Column < in.Span() || lies.Column >= in.Columns || in.Brought[lies.Column-in.Span()] != (Column{id, column}) {
+			if in == nil || lies.Column < in.Span() || lies.Column >= in.Columns || in.Brought[lies.Column-in.Span()] != of {
 				violations = append(violations, fmt.Errorf("column %d of group %s is said to lie in column %d of group %s, which does not say so",
 					column, id, lies.Column, lies.Group))
 			}
