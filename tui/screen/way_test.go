@@ -73,7 +73,9 @@ wait to approve
 wait GROUP rep 3
 keys :tr cooling<enter>
 wait to approve
-wait 40 groups
+`)
+	w.planned(40) // each object has two groups; a plan that was approved of fewer would need approval anew
+	p.play(`
 keys p
 wait step 0 of
 wait encoding would send

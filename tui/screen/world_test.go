@@ -135,6 +135,25 @@ func (w *world) cool() {
 	}
 }
 
+// planned waits until the one transition there is would move so many groups.
+func (w *world) planned(groups int64) {
+	w.t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(patience); ; <-again.C {
+		var list v1alpha1.TransitionList
+		if err := w.declared.List(w.t.Context(), &list); err != nil {
+			w.t.Fatal(err)
+		}
+		if len(list.Items) == 1 && list.Items[0].Status.Cost != nil && list.Items[0].Status.Cost.Groups == groups {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("after %v no transition would move %d groups: %+v", patience, groups, list.Items)
+		}
+	}
+}
+
 // declare applies a text past the screen.
 func (w *world) declare(text string) {
 	w.t.Helper()
