@@ -175,9 +175,9 @@ func says(ctx context.Context, p *place, statement, want string) error {
 	return err
 }
 
-// insist tries until it succeeds, for two minutes.
+// insist tries until it succeeds, for ten minutes.
 func (c *networkChaos) insist(what string, once func(ctx context.Context) error) error {
-	for deadline := time.Now().Add(2 * time.Minute); ; c.pause(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; c.pause(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 		err := once(ctx)
 		cancel()
@@ -185,7 +185,7 @@ func (c *networkChaos) insist(what string, once func(ctx context.Context) error)
 			return nil
 		}
 		if time.Now().After(deadline) || c.t.Context().Err() != nil {
-			return fmt.Errorf("after two minutes it does not hold that %s: %w", what, err)
+			return fmt.Errorf("after ten minutes it does not hold that %s: %w", what, err)
 		}
 	}
 }

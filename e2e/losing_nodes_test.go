@@ -188,12 +188,12 @@ func (l *losing) written() (count int) {
 
 func (l *losing) await(what string, holds func() bool) {
 	l.t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(10 * time.Minute)
 	for !holds() {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-deadline:
-			l.t.Fatalf("after two minutes it does not hold that %s", what)
+			l.t.Fatalf("after ten minutes it does not hold that %s", what)
 		case <-l.t.Context().Done():
 			l.t.FailNow()
 		}

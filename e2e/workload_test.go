@@ -143,15 +143,15 @@ func (w *workload) repaired() bool {
 	return err == nil && len(result.Failed) == 0
 }
 
-// await polls until holds; it fails the test after two minutes.
+// await polls until holds; it fails the test after ten minutes.
 func (w *workload) await(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(10 * time.Minute)
 	for !holds() {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-deadline:
-			w.t.Errorf("after two minutes it does not hold that %s: %s", what, w.situation())
+			w.t.Errorf("after ten minutes it does not hold that %s: %s", what, w.situation())
 			return
 		case <-w.t.Context().Done():
 			return
