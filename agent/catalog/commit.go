@@ -248,7 +248,7 @@ func (t *transaction) changeGroups(change *Change) error {
 func (t *transaction) checkFields(was, group *Group, repaired []int, isRepair bool) error {
 	isRelaid := group.Ladder != was.Ladder || group.Mode != was.Mode || group.LayoutVersion != was.LayoutVersion
 	switch {
-	case group.IsDissolved() != was.IsDissolved() || group.Columns != was.Columns || t.isReshaping():
+	case group.Columns != was.Columns || !slices.Equal(group.Brought, was.Brought) || !slices.Equal(group.Lies, was.Lies) || t.isReshaping():
 		if !t.isReshaping() || isRepair {
 			return fmt.Errorf("%s of group %s changes its columns: %w", t.attempt.kind, was.ID, ErrBadChange)
 		}

@@ -231,6 +231,7 @@ func TestWideningsThatContradictThemselves(t *testing.T) {
 			"two columns in one":         func(_, taken *catalog.GroupChange, _ *catalog.Change) { taken.Width.Lies[0] = taken.Width.Lies[1] },
 			"in a column that was there": func(_, taken *catalog.GroupChange, _ *catalog.Change) { taken.Width.Lies[0].Column = 0 },
 			"in itself":                  func(_, taken *catalog.GroupChange, _ *catalog.Change) { taken.Width.Lies[0].Group = taken.Was.ID },
+			"nothing brought":            func(kept, _ *catalog.GroupChange, _ *catalog.Change) { kept.Width.Brought = nil },
 			"brought from nowhere":       func(kept, _ *catalog.GroupChange, _ *catalog.Change) { kept.Width.Brought[0] = catalog.Column{} },
 			"brought from elsewhere":     func(kept, _ *catalog.GroupChange, _ *catalog.Change) { kept.Width.Brought[0].Column = 1 },
 			"of fewer columns":           func(kept, _ *catalog.GroupChange, _ *catalog.Change) { kept.Width.Columns-- },
@@ -254,7 +255,7 @@ func TestWideningsThatContradictThemselves(t *testing.T) {
 			}
 		}
 		id := w.have(t, "k")
-		width := &catalog.GroupWidth{Columns: 3, Brought: []catalog.Column{{}}}
+		width := &catalog.GroupWidth{Columns: 2, Brought: []catalog.Column{{}}}
 		for name, o := range map[string]operation{
 			"repair":     w.repair(t, w.a, w.group(t, id), 0, spare),
 			"update":     w.update(t, w.a, w.snapshot(t, "k")),

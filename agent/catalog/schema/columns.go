@@ -112,7 +112,7 @@ func checkTaken(before, after *Group, narrow, wide map[block.GroupID]*Group, _ f
 			continue
 		}
 		was, in := narrow[lies.Group], wide[lies.Group]
-		if was == nil || in == nil || in.IsDissolved() || lies.Column < was.Columns || lies.Column >= in.Columns ||
+		if was == nil || in == nil || in.IsDissolved() || lies.Column < max(was.Columns, in.Span()) || lies.Column >= in.Columns ||
 			in.Brought[lies.Column-in.Span()] != (Column{Group: before.ID, Column: column}) || in.CellBytes != before.CellBytes {
 			return fmt.Errorf("column %d of group %s cannot lie in column %d of group %s", column, before.ID, lies.Column, lies.Group)
 		}

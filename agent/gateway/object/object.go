@@ -103,13 +103,15 @@ func (o *Objects) stat(ctx context.Context, key string, deep bool) (api.Stat, er
 		return api.Stat{}, err
 	}
 	stat := api.Stat{Object: publicObject(&snapshot.Object), Groups: []api.GroupStat{}}
-	at := int64(0)
-	for _, extent := range snapshot.Object.Extents {
-		bytes := map[block.GroupID]int64{}
-		for _, f := range fragments(snapshot, at, extent.Length) {
-			bytes[f.group] += int64(f.length)
+	for i, extent := range snapshot.Object.Extents {
+		bytes := map[block.GroupID]int64{extent.Group: extent.Length}
+		if snapshot.Groups[extent.Group].IsDissolved() {
+			alone := *snapshot
+			alone.Object.Extents = snapshot.Object.Extents[i : i+1]
+			for _, f := range fragments(&alone, 0, extent.Length) {
+				bytes[f.group] += int64(f.length)
+			}
 		}
-		at += extent.Length
 		for _, holder := range holders(snapshot.Groups, extent.Group) {
 			group, err := statGroup(ctx, o, snapshot.View(holder.ID), deep)
 			if err != nil {

@@ -110,8 +110,11 @@ func partsOf(snapshot *catalog.Snapshot) (parts []part, err error) {
 	}
 	extent := object.Extents[0]
 	lies, in, err := snapshot.Where(extent.Group, extent.Column)
-	if err != nil || lies.Column >= len(in.Slots) {
-		return nil, fmt.Errorf("the snapshot of object %q has no column %d of group %s: %w", object.Key, extent.Column, extent.Group, err)
+	if err != nil {
+		return nil, fmt.Errorf("where object %q lies: %w", object.Key, err)
+	}
+	if lies.Column >= len(in.Slots) {
+		return nil, fmt.Errorf("the snapshot of object %q has no column %d of group %s", object.Key, lies.Column, lies.Group)
 	}
 	cell := int64(in.CellBytes)
 	for at, end := extent.Offset, extent.Offset+extent.Length; at < end; {
