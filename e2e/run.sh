@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every check of the project, or those named, and says how long each took. All run even if one fails; the exit code tells
-# whether all passed.
+# Runs every check of the project, or those named, and says how long each took, and how much of the processors. All run even if
+# one fails; the exit code tells whether all passed.
 #
 #   e2e/run.sh                every check
 #   e2e/run.sh vet unit       these
@@ -58,14 +58,24 @@ attempt() {
 
 began=$SECONDS
 
+# spent: the seconds of processor time, in used, that the commands of this shell have taken that have ended.
+spent() {
+  local file=$results/times.$BASHPID
+  times >"$file" # no pipe: in another shell there would be no commands
+  used=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
+}
+
 # check I: runs a check, for the first time.
 check() {
-  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected used before
+  spent
+  before=$used
   echo "=== $(($1 + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
   if attempt "$check" "$log"; then
     unexpected=$(unexpected_skips "$check" "$log")
     if [ -z "$unexpected" ]; then
-      echo "=== $check passed in $((SECONDS - since)) s"
+      spent
+      echo "=== $check passed in $((SECONDS - since)) s, with $((used - before)) s of processors"
       return
     fi
     echo "=== $check FAILED: these were skipped, and e2e/skips.txt does not expect it:"
