@@ -13,7 +13,7 @@ import (
 const programTags = "ceph"
 
 // cephKills is how many processes are killed over Ceph, where an OSD takes seconds to come back.
-const cephKills = 35
+const cephKills = 15
 
 // TestKillAnythingOverCeph is TestKillAnything with the OSDs of a real Ceph as the servers of the stores.
 func TestKillAnythingOverCeph(t *testing.T) {

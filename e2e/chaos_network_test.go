@@ -32,7 +32,7 @@ import (
 )
 
 var (
-	chaosNetwork   = flag.Duration("chaos.network", 15*time.Second, "how long faults of the network and of stores go on in each variant")
+	chaosNetwork   = flag.Duration("chaos.network", 8*time.Second, "how long faults of the network and of stores go on in each variant")
 	chaosFailovers = flag.Int("chaos.failovers", 0,
 		"where the catalog has members, how often each fault happens to the one that leads, however long that takes; 0: as -chaos.network says")
 )

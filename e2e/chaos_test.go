@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag   = flag.Uint64("chaos.seed", 0, "seed of the tests that kill processes, cut networks and lose nodes; 0 draws one and prints it")
-	chaosKills = flag.Int("chaos.kills", 70, "processes killed per kind of store")
+	chaosKills = flag.Int("chaos.kills", 30, "processes killed per kind of store")
 )
 
 // The classes of the kill tests: groups over 8 nodes, large objects in groups of 64 KiB.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of the module a number of times (FUZZ_RUNS), and all of them even if one fails. It is a number and
-# no time since the toolchain at times reports the end of the time itself as a failure. With arguments, those of these packages.
+# no time since the toolchain at times reports the end of the time itself as a failure. With arguments, those of these folders.
 set -u
 cd "$(dirname "$0")/.."
-runs=${FUZZ_RUNS:-4000}
+runs=${FUZZ_RUNS:-2000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()

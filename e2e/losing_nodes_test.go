@@ -21,7 +21,7 @@ import (
 	"github.com/restripe/restripe/agent/launch"
 )
 
-var losingRounds = flag.Int("losing.rounds", 10, "how often as many nodes are killed as every object survives")
+var losingRounds = flag.Int("losing.rounds", 5, "how often as many nodes are killed as every object survives")
 
 // The class of the test: groups over 8 of 14 nodes that survive the loss of any 2.
 const losingClasses = `classes:

@@ -48,5 +48,6 @@ func (g *Gateway) Widen(ctx context.Context, kept, taken []*catalog.GroupView, l
 	if err != nil {
 		return nil, err
 	}
-	return g.groups.Widen(ctx, &group.Region{Kept: kept, Taken: taken}, schemes, stripe.ModeFree, scheme)
+	return g.groups.Widen(ctx, &group.Region{Kept: kept, Taken: taken}, schemes, stripe.ModeFree, scheme,
+		func(context.Context, *catalog.Group, *group.Execution) (bool, error) { return true, nil })
 }

@@ -59,6 +59,12 @@ func (l *Layout) Widened(columns int, ladder Ladder, mode Mode, from, to Scheme)
 	return made, nil
 }
 
+// Region returns of how few groups of so many columns some get so many more each, and the others, whose columns these are, give all of theirs.
+func Region(columns, more int) (kept, taken int) {
+	common := gcd(columns, more)
+	return columns / common, more / common
+}
+
 // rowsAreStripes reports whether the i-th row is the i-th stripe of k cells.
 func (l *Layout) rowsAreStripes(k int) bool {
 	partition := l.partitions[k]

@@ -61,8 +61,8 @@ func suite(t *testing.T, members cluster, expected ...string) {
 
 const alone = "has one member"
 
-func TestEngine(t *testing.T)       { suite(t, start(t, 1, nil), alone) }
-func TestThreeMembers(t *testing.T) { leave(t); suite(t, start(t, 3, nil)) }
+func TestEngine(t *testing.T)           { suite(t, start(t, 1, nil), alone) }
+func TestFullThreeMembers(t *testing.T) { leave(t); suite(t, start(t, 3, nil)) }
 
 // leave skips what one member shows as well where time is short, as with the race detector.
 func leave(t *testing.T) {

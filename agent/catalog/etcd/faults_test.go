@@ -97,7 +97,7 @@ func TestCompaction(t *testing.T) {
 
 // Members die under load: one, and the others go on; most of them, and nobody answers until they are back. Nothing that was
 // acknowledged is lost, counted twice or untold of.
-func TestMembersDie(t *testing.T) {
+func TestFullMembersDie(t *testing.T) {
 	leave(t)
 	t.Parallel()
 	members := start(t, 3, nil)

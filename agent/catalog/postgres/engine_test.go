@@ -12,20 +12,30 @@ import (
 	"github.com/restripe/restripe/agent/catalog/postgres/postgrestest"
 )
 
-func TestEngine(t *testing.T) {
-	for _, folder := range programs(t) {
-		t.Run(release(t, folder), func(t *testing.T) {
-			if testing.Short() && folder != newest(t) {
-				t.Skip("-short leaves it out")
-			}
-			s := postgrestest.Start(t, folder)
-			count := 0
-			catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
-				count++
-				return instance(t, s, s.Address(fmt.Sprintf("catalog=test%d", count)))
-			})
-		})
+func TestEngine(t *testing.T) { suite(t, newest(t)) }
+
+func TestFullEarlierReleases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves it out")
 	}
+	for _, folder := range programs(t) {
+		if folder != newest(t) {
+			suite(t, folder)
+		}
+	}
+}
+
+// suite runs the suite of engines over a release of the server.
+func suite(t *testing.T, folder string) {
+	t.Helper()
+	t.Run(release(t, folder), func(t *testing.T) {
+		s := postgrestest.Start(t, folder)
+		count := 0
+		catalogtest.Run(t, func(t *testing.T) catalogtest.Instance {
+			count++
+			return instance(t, s, s.Address(fmt.Sprintf("catalog=test%d", count)))
+		})
+	})
 }
 
 // instance opens what the suite tests.

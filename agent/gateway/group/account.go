@@ -8,9 +8,10 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// Cost is what taking one group to another scheme cost.
+// Cost is what taking one group, or several together, to another scheme cost.
 type Cost struct {
 	Skipped   bool  // it was there already, or is gone
+	Widened   int64 // groups that got columns of others, and those others
 	Objects   int64 // objects copied out of the group instead
 	Copied    int64 // their bytes
 	bytes     int64
@@ -27,12 +28,18 @@ func (c *Cost) Count(snapshots ...*catalog.Snapshot) {
 	}
 }
 
-// add adds what another group cost.
-func (c *Cost) add(other *Cost) {
+// Add adds what another group cost.
+func (c *Cost) Add(other *Cost) {
+	c.Widened += other.Widened
+	c.Objects += other.Objects
+	c.Copied += other.Copied
 	c.bytes += other.bytes
 	c.Predicted.Add(other.Predicted)
 	c.Measured.Add(other.Measured)
 	for name, bytes := range other.Baselines {
+		if c.Baselines == nil {
+			c.Baselines = map[string]int64{}
+		}
 		c.Baselines[name] += bytes
 	}
 }

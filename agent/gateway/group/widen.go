@@ -22,13 +22,19 @@ type Region struct {
 var ErrNoRegion = errors.New("the groups are not a region")
 
 // Widen takes the groups of a region that are kept to a wider scheme of as many parities, in one attempt and one commit, and returns what it
-// cost. ladder and mode are those that they come under. Whatever the error, nothing has changed; ErrNoRegion says that copies are the way.
-//
-// Only tests call it yet.
-func (g *Groups) Widen(ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme) (*Cost, error) {
+// cost. ladder and mode are those that they come under; admit is asked for each group that is kept. Whatever the error, nothing has changed;
+// ErrNoRegion says that copies are the way.
+func (g *Groups) Widen(
+	ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme, admit Admission,
+) (*Cost, error) {
 	runs, err := g.bindRegion(ctx, region, ladder, mode, to)
 	if err != nil {
 		return nil, err
+	}
+	for i, run := range runs {
+		if admitted, err := admit(ctx, &region.Kept[i].Group, run); err != nil || !admitted {
+			return &Cost{Skipped: true}, err
+		}
 	}
 	var basis []catalog.Basis
 	for _, view := range slices.Concat(region.Kept, region.Taken) {
@@ -43,7 +49,7 @@ func (g *Groups) Widen(ctx context.Context, region *Region, ladder stripe.Ladder
 	if err != nil {
 		return nil, fmt.Errorf("announcing the widening of group %s: %w", region.Kept[0].ID, err)
 	}
-	cost := &Cost{Baselines: map[string]int64{}}
+	cost := &Cost{}
 	change := catalog.Change{}
 	for i, run := range runs {
 		done, err := g.Execute(ctx, attempt, run)
@@ -53,7 +59,7 @@ func (g *Groups) Widen(ctx context.Context, region *Region, ladder stripe.Ladder
 		if err != nil {
 			return nil, g.Abandon(ctx, attempt, err)
 		}
-		cost.add(g.Account(run, done))
+		cost.Add(g.Account(run, done))
 		made := run.Group
 		change.Groups = append(change.Groups, catalog.GroupChange{
 			Was: region.Kept[i], Slots: done.Slots, Scheme: made.Scheme, NewEpoch: true, Seal: true, Home: made.Home,

@@ -48,24 +48,13 @@ func (j *Coordinator) Estimate(ctx context.Context, request api.TransitionReques
 		if groups == 0 {
 			continue
 		}
-		before, after, from, err := j.takes(&s, to)
+		way, err := j.wayOf(&s, to)
 		if err != nil {
 			return api.Estimate{}, err
 		}
-		if before != after {
-			estimate.GroupsOffLadder += groups
-		}
-		if after == nil {
-			plans[fmt.Sprintf("copies of %s of %s to %s", from, s.Ladder, to)] = nil
-			addCopies(&estimate, before, from, to, groups, cell)
-			continue
-		}
-		plan, err := planOf(before, after, from, to, &t)
-		if err != nil {
+		if err := addGroups(&estimate, plans, &s, way, &t, groups, cell); err != nil {
 			return api.Estimate{}, err
 		}
-		plans[hashOf(plan)] = plan
-		addPlan(&estimate, plan, groups, cell)
 	}
 	if len(plans) == 0 {
 		if err := j.planWithoutGroups(chosen, &t, to, plans); err != nil {
@@ -114,26 +103,48 @@ func groupsChosen(c *temperature.ShapeTally, s *selection) (groups, cell int64) 
 	return groups, cell
 }
 
-// takes returns how groups of a shape are laid out, and will be where they take a scheme with their data where it is; nil where their
-// objects are copied.
-func (j *Coordinator) takes(s *temperature.Shape, to stripe.Scheme) (before, after *stripe.Layout, from stripe.Scheme, err error) {
-	if before, err = stripe.ParseLayout(s.Version, s.Ladder, s.Mode, s.Columns); err != nil {
-		return nil, nil, from, fmt.Errorf("groups of class %s with the ladder %s: %w", s.Class, s.Ladder, err)
+// addGroups adds groups of a shape to an estimate, and their plans by what names these; cell is the sum of their cell sizes.
+func addGroups(
+	e *api.Estimate, plans map[string]*stripe.Plan, s *temperature.Shape, w *way, t *api.Transition, groups, cell int64,
+) error {
+	if w.isOffLadder() {
+		e.GroupsOffLadder += groups
 	}
-	if from, err = stripe.ParseScheme(s.Scheme); err != nil {
-		return nil, nil, from, fmt.Errorf("groups of class %s: %w", s.Class, err)
+	if w.after != nil && w.region() == 0 {
+		plan, err := planOf(w.before, w.after, w.from, w.to, t)
+		if err != nil {
+			return err
+		}
+		plans[hashOf(plan)] = plan
+		addPlan(e, plan, groups, cell)
+		return nil
 	}
-	if before.Ladder.Contains(to) {
-		return before, before, from, nil
+	if w.region() > 0 && groups >= int64(w.region()) {
+		widen, err := planWidening(w)
+		if err != nil {
+			return err
+		}
+		plans[hashOf(widen)] = widen
+		var then *stripe.Plan
+		if w.step != w.to {
+			after, err := w.after.WithLadder(append(stripe.Ladder{w.to}, w.after.Ladder...), w.after.Mode, w.to)
+			if err != nil {
+				return err
+			}
+			if then, err = planOf(w.after, after, w.step, w.to, t); err != nil {
+				return err
+			}
+			plans[hashOf(then)] = then
+		}
+		left := groups % int64(w.region())
+		addRegions(e, w, widen, then, groups-left, cell*(groups-left)/groups)
+		groups, cell = left, cell*left/groups
 	}
-	class, err := j.classes.For("", s.Class)
-	if err != nil {
-		return nil, nil, from, err
+	if groups > 0 {
+		plans[fmt.Sprintf("copies of %s of %s to %s", w.from, s.Ladder, w.to)] = nil
+		addCopies(e, w.before, w.from, w.to, groups, cell)
 	}
-	if after, err = before.WithLadder(class.Ladder, class.Mode, to); err != nil {
-		after = nil // it does not fit
-	}
-	return before, after, from, nil
+	return nil
 }
 
 func planOf(before, layout *stripe.Layout, from, to stripe.Scheme, t *api.Transition) (*stripe.Plan, error) {

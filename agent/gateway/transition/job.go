@@ -238,9 +238,7 @@ func (r *runner) admit(ctx context.Context, group *catalog.Group, plan *group.Ex
 }
 
 func (r *runner) selects(group *catalog.Group) bool {
-	return r.chosen == nil || r.coordinator.selects(r.chosen, &catalog.GroupSummary{
-		ID: group.ID, Epoch: group.Epoch, Class: group.Class, Scheme: group.Scheme, Packed: group.Packed, Settled: group.Settled,
-	})
+	return r.chosen == nil || r.coordinator.selects(r.chosen, summaryOf(group))
 }
 
 // StartTransition begins to take the selected objects to another scheme. A request that names an id which exists already

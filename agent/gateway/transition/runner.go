@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
+	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
@@ -139,73 +140,113 @@ func (r *runner) save(ctx context.Context) bool {
 	return false
 }
 
-// item is one piece of work: a group to take along in place, or objects to move out of a group they share.
+// item is one piece of work: a group to take along in place, groups to make wider together, or objects to move out of a group they share.
 type item struct {
-	group   block.GroupID
+	group   block.GroupID // the first of them
 	bytes   int64
-	rewrite []string // keys
+	rewrite []string        // keys
+	region  []block.GroupID // groups that become wider together: first those that are kept, as many as its way says
+	way     *way
+	isTail  bool // too few of its kind are left to become wider
 }
 
-// work finds what is selected and takes it to the scheme, a few groups at a time.
+// groups are all groups of an item.
+func (i *item) groups() []block.GroupID {
+	if i.region != nil {
+		return i.region
+	}
+	return []block.GroupID{i.group}
+}
+
+// work finds what is selected and takes it to the scheme, a few groups at a time. Groups that could not become wider together as one of
+// them has changed are put together anew, with those that were left over; what is left over at the end is taken along by other ways.
 func (r *runner) work(ctx context.Context) error {
-	items, err := r.find(ctx)
-	if err != nil {
-		return err
+	for {
+		items, err := r.find(ctx)
+		if err != nil {
+			return err
+		}
+		r.mutex.Lock()
+		t := &r.body.Transition
+		t.GroupsTotal, t.BytesTotal = t.GroupsDone+t.GroupsSkipped, t.BytesDone
+		for _, item := range items {
+			t.GroupsTotal += int64(len(item.groups()))
+			t.BytesTotal += item.bytes
+		}
+		r.mutex.Unlock()
+		w := workload{runner: r, items: items, finished: make([]bool, len(items))}
+		w.carryOut(ctx, false)
+		if w.broken > 0 && len(w.failures) == 0 && !r.Halted() && ctx.Err() == nil {
+			continue
+		}
+		w.carryOut(ctx, true)
+		if len(w.failures) > 0 {
+			return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(w.failures), t.GroupsTotal, r.to, w.failures[0])
+		}
+		return nil
 	}
-	r.mutex.Lock()
-	t := &r.body.Transition
-	concurrency := cmp.Or(t.Concurrency, jobConcurrency) // none in records of an earlier release
-	t.GroupsTotal, t.BytesTotal = t.GroupsDone+t.GroupsSkipped, t.BytesDone
-	for _, item := range items {
-		t.GroupsTotal++
-		t.BytesTotal += item.bytes
-	}
-	r.mutex.Unlock()
-	var (
-		workers  sync.WaitGroup
-		mutex    sync.Mutex
-		failures []error
-		next     int
-		finished = make([]bool, len(items))
-		upTo     int
-	)
+}
+
+// workload is what is left of a transition, in the order of its groups.
+type workload struct {
+	runner   *runner
+	items    []item
+	mutex    sync.Mutex // of what follows
+	finished []bool
+	upTo     int // items at the beginning that are finished
+	failures []error
+	broken   int // items that were not worked on, as their groups are not alike any more
+}
+
+// carryOut works on those that are left over, or on the others.
+func (w *workload) carryOut(ctx context.Context, tails bool) {
+	w.runner.mutex.Lock()
+	concurrency := cmp.Or(w.runner.body.Transition.Concurrency, jobConcurrency) // none in records of an earlier release
+	w.runner.mutex.Unlock()
+	var workers sync.WaitGroup
+	next := 0
 	for range max(1, min(concurrency, maxConcurrency)) {
 		workers.Go(func() {
 			for {
-				mutex.Lock()
-				if next == len(items) || r.Halted() || ctx.Err() != nil {
-					mutex.Unlock()
+				w.mutex.Lock()
+				for next < len(w.items) && w.items[next].isTail != tails {
+					next++
+				}
+				if next == len(w.items) || w.runner.Halted() || ctx.Err() != nil {
+					w.mutex.Unlock()
 					return
 				}
 				index := next
 				next++
-				mutex.Unlock()
-				err := r.retry(ctx, &items[index])
-				mutex.Lock()
-				switch {
-				case errors.Is(err, group.ErrHalted): // still to do at the next run
-				case err != nil:
-					failures = append(failures, err)
-				default:
-					finished[index] = true
-				}
-				for upTo < len(items) && finished[upTo] {
-					upTo++
-				}
-				if upTo > 0 {
-					r.mutex.Lock()
-					r.body.Cursor = items[upTo-1].group
-					r.mutex.Unlock()
-				}
-				mutex.Unlock()
+				w.mutex.Unlock()
+				w.note(index, w.runner.retry(ctx, &w.items[index]))
 			}
 		})
 	}
 	workers.Wait()
-	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(failures), len(items), r.to, failures[0])
+}
+
+// note takes note of what became of an item.
+func (w *workload) note(index int, err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	switch {
+	case errors.Is(err, group.ErrHalted): // still to do at the next run
+	case errors.Is(err, errBroken):
+		w.broken++
+	case err != nil:
+		w.failures = append(w.failures, err)
+	default:
+		w.finished[index] = true
 	}
-	return nil
+	for w.upTo < len(w.items) && w.finished[w.upTo] {
+		w.upTo++
+	}
+	if w.upTo > 0 {
+		w.runner.mutex.Lock()
+		w.runner.body.Cursor = w.items[w.upTo-1].group
+		w.runner.mutex.Unlock()
+	}
 }
 
 // find lists the work that is left.
@@ -278,13 +319,16 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	return items, nil
 }
 
-func byGroup(a, b item) int { return cmp.Compare(a.group.String(), b.group.String()) }
+func byGroup(a, b item) int { return byID(a.group, b.group) }
 
-// findInClass lists the groups of a class that are selected now, and counts those that were written for a ladder without the scheme.
+func byID(a, b block.GroupID) int { return cmp.Compare(a.String(), b.String()) }
+
+// findInClass lists the groups of a class that are selected now, of those that become wider together as many at once as it takes, and
+// counts those that were written for a ladder without the scheme.
 func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
 	var items []item
 	var offLadder int64
-	ladders := map[string]bool{}
+	ways, gatherings := map[temperature.Shape]*way{}, map[kind]*gathering{}
 	for page, err := range r.coordinator.catalog.GroupSummaries(ctx, cursor) {
 		if err != nil {
 			return nil, err
@@ -294,18 +338,35 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group) {
 				continue
 			}
-			fits, known := ladders[group.Ladder]
+			kind := kindOf(group)
+			way, known := ways[kind.Shape]
 			if !known {
-				ladder, err := stripe.ParseLadder(group.Ladder)
-				fits = err != nil || ladder.Contains(r.to) // what cannot be read fails when it is worked on
-				ladders[group.Ladder] = fits
+				way, err = r.coordinator.wayOf(&kind.Shape, r.to)
+				if err != nil {
+					way = nil // it fails when it is worked on
+				}
+				ways[kind.Shape] = way
 			}
-			if !fits {
+			one := item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)}
+			if way != nil && way.isOffLadder() {
 				offLadder++
 			}
-			items = append(items, item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)})
+			if way == nil || way.region() == 0 {
+				items = append(items, one)
+				continue
+			}
+			if gatherings[kind] == nil {
+				gatherings[kind] = &gathering{way: way}
+			}
+			if region, complete := gatherings[kind].add(one, len(group.Brought) > 0); complete {
+				items = append(items, region)
+			}
 		}
 	}
+	for _, gathering := range gatherings {
+		items = append(items, gathering.left()...)
+	}
+	slices.SortFunc(items, byGroup)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if cursor == (block.GroupID{}) {
@@ -345,17 +406,24 @@ func (r *runner) retry(ctx context.Context, work *item) error {
 		if ctx.Err() != nil || r.Halted() {
 			return group.ErrHalted
 		}
+		if errors.Is(err, errBroken) {
+			return err
+		}
 		switch {
 		case errors.Is(err, group.ErrNotWhole), member.GoneBlock(err):
-			if _, repairErr := r.coordinator.repairs.RepairGroup(ctx, work.group, true); repairErr != nil {
-				if errors.Is(repairErr, api.ErrDataLoss) {
-					return fmt.Errorf("group %s: %w", work.group, repairErr)
+			for _, id := range work.groups() {
+				if _, repairErr := r.coordinator.repairs.RepairGroup(ctx, id, true); repairErr != nil {
+					if errors.Is(repairErr, api.ErrDataLoss) {
+						return fmt.Errorf("group %s: %w", id, repairErr)
+					}
+					err = errors.Join(err, repairErr)
 				}
-				err = errors.Join(err, repairErr)
 			}
 		case errors.As(err, &full):
-			if moveErr := r.coordinator.relocator.MakeWay(ctx, work.group, full, r.options.admit); moveErr != nil {
-				err = moveErr
+			for _, id := range work.groups() {
+				if moveErr := r.coordinator.relocator.MakeWay(ctx, id, full, r.options.admit); moveErr != nil {
+					err = moveErr
+				}
 			}
 		case errors.Is(err, api.ErrConflict), errors.Is(err, catalog.ErrStale), errors.Is(err, wire.ErrBusy):
 		case member.Unanswered(err), errors.Is(err, api.ErrUnavailable), errors.Is(err, api.ErrTooFewNodes), errors.Is(err, api.ErrUnknownOutcome), group.IsFull(err):
@@ -418,12 +486,11 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 	if r.becomes.into != "" {
 		return r.reclassGroup(ctx, work.group)
 	}
+	if work.region != nil {
+		return r.widenRegion(ctx, work)
+	}
 	if work.rewrite == nil {
-		cost, err := r.coordinator.transitionGroup(ctx, work.group, r.to, r.options)
-		if errors.Is(err, errNoFit) {
-			return r.copyGroup(ctx, work.group)
-		}
-		return cost, err
+		return r.apart(ctx, work.groups())
 	}
 	byClass := map[string][]*catalog.Snapshot{}
 	cost = &group.Cost{}
@@ -479,10 +546,11 @@ func (r *runner) count(work *item, cost *group.Cost) {
 	t.ObjectsRewritten += cost.Objects
 	t.BytesRewritten += cost.Copied
 	if cost.Skipped {
-		t.GroupsSkipped++
+		t.GroupsSkipped += int64(len(work.groups()))
 		return
 	}
-	t.GroupsDone++
+	t.GroupsDone += int64(len(work.groups()))
+	t.GroupsWidened += cost.Widened
 	t.Predicted.Add(cost.Predicted)
 	t.Measured.Add(cost.Measured)
 	r.coordinator.moved(cost.Measured)

@@ -24,7 +24,7 @@ type canary struct {
 }
 
 // isRare reports whether it takes many seeds, or long ones, to see the mistake.
-func (c *canary) isRare() bool { return c.size != "" || c.from > 1 || c.within > 300 }
+func (c *canary) isRare() bool { return c.size != "" || c.from > 1 || c.within > 100 }
 
 const (
 	commitFile   = "agent/catalog/commit.go"

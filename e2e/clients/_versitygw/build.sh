@@ -41,4 +41,4 @@ for name, passage, by in (
 PY
 cp go.mod go.sum "$work"
 go mod edit -replace "github.com/versity/versitygw=$work/versitygw" "$work/go.mod"
-go build -modfile "$work/go.mod" -trimpath -o "$into" .
+go build -modfile "$work/go.mod" -o "$into" .

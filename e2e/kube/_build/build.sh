@@ -33,13 +33,13 @@ kept=k8s.io/component-base/version
 minor=${version#v1.}
 flags="-s -w -X $kept.gitVersion=$version -X $kept.gitMajor=1 -X $kept.gitMinor=${minor%%.*} -X $kept.gitTreeState=clean"
 began=$SECONDS
-# What is there was made of the same modules.
+# Built as tests are, with no other settings of the compiler, most of what goes into them is compiled already. What is there was made of the same modules.
 if wanted kubernetes && ! cmp -s go.sum "$folder/go.sum"; then
   for program in etcd kube-apiserver kubectl; do
     source=k8s.io/kubernetes/cmd/$program
     if [ "$program" = etcd ]; then source=go.etcd.io/etcd/server/v3; fi
     echo "kube: building $program of Kubernetes $version from source ($((SECONDS - began)) s so far)" >&2
-    if ! CGO_ENABLED=0 nice -n 10 go build -trimpath -ldflags "$flags" -o "$folder/$program" "$source" >&2; then
+    if ! nice -n 10 go build -ldflags "$flags" -o "$folder/$program" "$source" >&2; then
       echo "kube: $program cannot be built; this needs the module proxy ($(go env GOPROXY)) or its modules in the cache, and about 4 GB of memory" >&2
       exit 1
     fi
@@ -50,7 +50,7 @@ fi
 if wanted helm; then
   if [ ! -x "$folder/helm-$helm" ]; then
     echo "kube: building helm $helm from source" >&2
-    GOBIN=$folder CGO_ENABLED=0 GOFLAGS= nice -n 10 go install -trimpath -ldflags "-s -w" "helm.sh/helm/v4/cmd/helm@$helm" >&2
+    GOBIN=$folder GOFLAGS= nice -n 10 go install -ldflags "-s -w" "helm.sh/helm/v4/cmd/helm@$helm" >&2
     mv "$folder/helm" "$folder/helm-$helm"
   fi
   ln -sf "helm-$helm" "$folder/helm"
@@ -68,7 +68,7 @@ fi
 # Of cert-manager also its kinds, in one file.
 if wanted cert-manager && ! cat ../_certificates/main.go ../_certificates/go.sum | cmp -s - "$folder/cert-manager.made"; then
   echo "kube: building cert-manager from source" >&2
-  CGO_ENABLED=0 nice -n 10 go -C ../_certificates build -trimpath -ldflags "-s -w" -o "$folder/cert-manager" . >&2
+  nice -n 10 go -C ../_certificates build -ldflags "-s -w" -o "$folder/cert-manager" . >&2
   cat "$(go -C ../_certificates list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)"/deploy/crds/*.yaml >"$folder/cert-manager.yaml"
   cat ../_certificates/main.go ../_certificates/go.sum >"$folder/cert-manager.made"
 fi
